@@ -59,11 +59,11 @@ fn table(description: &Description) -> String {
         processors_in_mask,
         processors,
         tsc_hz,
-        most_guarded_stacks,
+        max_guarded_stacks,
         ..
     } = description.machine;
     let mask = processors_in_mask.map_or("unknown".to_owned(), |count| count.to_string());
-    let guards = match most_guarded_stacks {
+    let guards = match max_guarded_stacks {
         None => "light (no mapping of their own)".to_owned(),
         Some(most) => format!("by mprotect: {most} stacks at most, by vm.max_map_count"),
     };
@@ -143,12 +143,12 @@ fn json(description: &Description) -> String {
     let machine = &description.machine;
     let _ = writeln!(
         text,
-        "  ],\n  \"machine\": {{\n    \"processors_in_mask\": {},\n    \"processors\": {},\n    \"tsc_hz\": {},\n    \"light_guards\": {},\n    \"most_guarded_stacks\": {}\n  }}\n}}",
+        "  ],\n  \"machine\": {{\n    \"processors_in_mask\": {},\n    \"processors\": {},\n    \"tsc_hz\": {},\n    \"light_guards\": {},\n    \"max_guarded_stacks\": {}\n  }}\n}}",
         number(machine.processors_in_mask),
         machine.processors,
         machine.tsc_hz,
         machine.light_guards,
-        number(machine.most_guarded_stacks),
+        number(machine.max_guarded_stacks),
     );
     text
 }

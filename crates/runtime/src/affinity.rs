@@ -1,6 +1,7 @@
-//! Workers that stay on one processor each, or at least begin on another than who starts them.
+//! Processor affinity: workers that are pinned to one processor, and threads that start on another
+//! processor than their creator.
 
-/// A thread that stays on one processor as long as this is there.
+/// Pins the thread to one processor until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Pinned {
     #[cfg(target_os = "linux")]
@@ -15,7 +16,7 @@ mod system {
     use super::Pinned;
 
     fn mask() -> Option<libc::cpu_set_t> {
-        // SAFETY: an all-zero cpu_set_t is a valid, empty set.
+        // SAFETY: an all-zero `cpu_set_t` is a valid, empty set.
         let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
         // SAFETY: the size is that of the set behind the pointer; 0 is the calling thread.
         let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) };
@@ -27,10 +28,10 @@ mod system {
         unsafe { libc::sched_setaffinity(0, size_of_val(set), set) == 0 }
     }
 
-    /// The processors that the calling thread may use, by number.
+    /// Returns the numbers of the processors that the calling thread may use.
     pub(crate) fn allowed() -> Vec<usize> {
         let Some(set) = mask() else {
-            // More processors than a set has bits.
+            // The machine has more processors than a set has bits.
             return Vec::new();
         };
         (0..libc::CPU_SETSIZE as usize)
@@ -40,8 +41,9 @@ mod system {
     }
 
     impl Pinned {
-        /// Pins the calling thread to the processor of the `index`-th of them, in turn; `None` if there are none, or the system refuses,
-        /// where a processor has gone since: such a worker runs anywhere.
+        /// Pins the calling thread to the processor `processors[index % len]`. Returns `None` if
+        /// the list is empty or the system refuses, for example because the processor was taken
+        /// offline. Such a worker runs on any processor.
         pub(crate) fn to(processors: &[usize], index: usize) -> Option<Self> {
             let processor = *processors.get(index.checked_rem(processors.len())?)?;
             let before = mask()?;
@@ -53,14 +55,15 @@ mod system {
         }
     }
 
-    /// Puts a thread that was just started, and may use the processors that the caller may, on another than the caller's.
+    /// Moves a new thread to another processor than the caller's. The thread may use the same
+    /// processors as the caller.
     ///
-    /// It is born in the queue of that one, behind who starts it. Where processors share no cache, as in many virtual machines, the kernel leaves
-    /// it there for 1 to 3 ms.
+    /// The kernel queues a new thread on its creator's processor, behind its creator. If processors
+    /// share no cache, as in many virtual machines, the kernel leaves it there for 1 to 3 ms.
     pub(crate) fn move_away(thread: &JoinHandle<()>) {
         let Some(all) = mask() else { return };
         let mut others = all;
-        // SAFETY: it takes no address.
+        // SAFETY: the call takes no address.
         let Ok(here) = usize::try_from(unsafe { libc::sched_getcpu() }) else {
             return;
         };
@@ -75,14 +78,15 @@ mod system {
         }
         let thread = thread.as_pthread_t();
         for set in [&others, &all] {
-            // SAFETY: neither joined nor detached, as the handle is there; the size is that of the set. Refused, the thread begins where it is.
+            // SAFETY: the thread is neither joined nor detached, because its handle exists; the
+            // size is that of the set. If the system refuses, the thread starts where it is.
             unsafe { libc::pthread_setaffinity_np(thread, size_of_val(set), set) };
         }
     }
 
     impl Drop for Pinned {
         fn drop(&mut self) {
-            // Refused, the thread stays where it is.
+            // If the system refuses, the thread stays where it is.
             set_mask(&self.before);
         }
     }
@@ -92,7 +96,7 @@ mod system {
 mod system {
     use super::Pinned;
 
-    /// Not known here.
+    /// This system has no affinity masks.
     pub(crate) fn allowed() -> Vec<usize> {
         Vec::new()
     }

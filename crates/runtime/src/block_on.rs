@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use thalweg_queue::{Parker, clock};
 
 use crate::exit;
-use crate::mark::Waiting;
+use crate::future_wait::FutureWait;
 use crate::wait;
 
 /// Waits for a future's value: an actor leaves its worker to others meanwhile, a thread sleeps. The future may be anybody's, and its waker
@@ -92,7 +92,7 @@ fn until<F: IntoFuture>(deadline: u64, future: F) -> Result<F::Output, Elapsed> 
 
 /// `None`: the deadline passed, or the caller cannot wait.
 fn drive<F: Future>(mut future: Pin<&mut F>, deadline: Option<u64>) -> Option<F::Output> {
-    let waiting = Waiting::begin();
+    let waiting = FutureWait::begin();
     let waker = waiting.waker();
     let mut context = Context::from_waker(&waker);
     loop {

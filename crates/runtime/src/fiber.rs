@@ -1,9 +1,11 @@
-//! A stack on which one closure after another runs, and is put aside where it waits.
+//! A fiber: a stack on which one closure after another runs, and which is suspended while a closure
+//! waits.
 //!
-//! 1. A fiber is made, resumed and ended by one worker: a started stack never changes thread.
-//! 2. Between two jobs it is suspended in its own loop, so that the next one starts as fast as another is resumed. Resumed there
-//!    without a job it leaves the loop, and its stack is free.
-//! 3. Its yielder lives in its first frame, as long as the loop runs.
+//! 1. One worker creates, resumes and ends a fiber. A started stack never changes thread.
+//! 2. Between two tasks the fiber is suspended in its own loop, so that starting the next task is
+//!    as fast as resuming another. If it is resumed there without a task, it leaves the loop, and
+//!    its stack is free.
+//! 3. The fiber's yielder lives in its first frame as long as the loop runs.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::NonNull;
@@ -11,29 +13,29 @@ use std::ptr::NonNull;
 use crate::stack::Stack;
 use crate::switch::{Coroutine, CoroutineResult, Yielder};
 use crate::task::Task;
-use crate::wheel::Entry;
+use crate::wheel::TimerEntry;
 
-/// Why a fiber stopped running for now.
+/// Why a fiber was suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suspended {
-    /// Until its actor is woken.
+    /// Its actor waits to be woken.
     Parked,
-    /// Until others had their turn.
+    /// Its actor lets others run.
     Yielded,
-    /// Its job is done; it is free for another.
+    /// Its task has ended. The fiber is free for another task.
     Finished,
 }
 
 pub(crate) struct Fiber {
     coroutine: UnsafeCell<Coroutine<Option<Task>, Suspended, (), Stack>>,
     yielder: Cell<*const Yielder<Option<Task>, Suspended>>,
-    /// What runs on it.
+    /// The task that runs on the fiber.
     pub(crate) task: Cell<Option<Task>>,
-    /// Its place among its worker's.
-    pub(crate) place: Cell<usize>,
-    /// For what waits on it with a deadline. Here and not on its stack: timers are set, moved and fired many at a time, and each stack is a page
-    /// of its own.
-    pub(crate) timer: Entry,
+    /// The index of the fiber in its worker's list.
+    pub(crate) index: Cell<usize>,
+    /// The timer of a wait with a deadline. It is here and not on the fiber's stack because timers
+    /// are inserted, moved and fired many at a time, and each stack would be a separate page.
+    pub(crate) timer: TimerEntry,
 }
 
 impl Fiber {
@@ -42,10 +44,11 @@ impl Fiber {
             Coroutine::with_stack(stack, |yielder: &Yielder<_, _>, mut next: Option<Task>| {
                 while let Some(task) = next {
                     if let Some(fiber) = task.header().fiber.get() {
-                        // SAFETY: rule 1: this very fiber, which its worker keeps until it has left this loop.
+                        // SAFETY: rule 1. It is this fiber, and its worker keeps it until it has
+                        // left this loop.
                         unsafe { fiber.as_ref() }.yielder.set(yielder);
                     }
-                    // SAFETY: the worker gave it to us to start it.
+                    // SAFETY: the worker passed the task to this fiber to start it.
                     unsafe { task.run() };
                     next = yielder.suspend(Suspended::Finished);
                 }
@@ -54,18 +57,19 @@ impl Fiber {
             coroutine: UnsafeCell::new(coroutine),
             yielder: Cell::new(std::ptr::null()),
             task: Cell::new(None),
-            place: Cell::new(0),
-            timer: Entry::new(std::ptr::null()),
+            index: Cell::new(0),
+            timer: TimerEntry::new(std::ptr::null()),
         })
     }
 
-    /// The worker: starts `task` on it, or goes on with it.
+    /// Starts `task` on the fiber, or continues it.
     ///
     /// # Safety
-    /// The caller is the worker of rule 1, and not on this fiber.
+    /// The caller is the worker of rule 1 and does not run on this fiber.
     #[inline(always)]
     pub(crate) unsafe fn resume(this: NonNull<Self>, task: Task) -> Suspended {
-        // SAFETY: as said: nobody else resumes it, and from inside only its other fields are touched.
+        // SAFETY: by the contract, no other code resumes it, and code on the fiber accesses only
+        // its other fields.
         let coroutine = unsafe { &mut *this.as_ref().coroutine.get() };
         match coroutine.resume(Some(task)) {
             CoroutineResult::Yield(why) => why,
@@ -73,19 +77,19 @@ impl Fiber {
         }
     }
 
-    /// The worker, when the last job is done, or none ever began: rule 2.
+    /// Rule 2: takes the stack after the last task has ended, or if no task ever started.
     pub(crate) fn into_stack(self) -> Stack {
         let mut coroutine = self.coroutine.into_inner();
         if coroutine.started() {
             coroutine.resume(None);
         } else {
-            // SAFETY: it never ran, so no frame of it holds anything.
+            // SAFETY: the coroutine never ran, so it has no frames.
             unsafe { coroutine.force_reset() };
         }
         coroutine.into_stack()
     }
 
-    /// The running job: gives the thread back to the worker until the next resume.
+    /// Suspends the running task: returns the thread to the worker until the next resume.
     ///
     /// # Safety
     /// The caller runs on this fiber.
@@ -94,26 +98,27 @@ impl Fiber {
         // SAFETY: rule 3, and the loop has set it.
         unsafe { (*self.yielder.get()).suspend(why) };
     }
-    /// The running job: runs `f` below the worker's frames, on the thread's own stack.
+    /// Runs `f` on the thread's own stack, on top of the worker's frames.
     ///
     /// # Safety
     /// The caller runs on this fiber, and `f` does not suspend it.
     pub(crate) unsafe fn on_worker_stack<R>(&self, f: impl FnOnce() -> R) -> R {
-        let here = Here(f);
+        let f = AssertSend(f);
         // SAFETY: rule 3, and the loop has set it.
-        unsafe { (*self.yielder.get()).on_parent_stack(move || here.call()) }
+        unsafe { (*self.yielder.get()).on_parent_stack(move || f.call()) }
     }
 }
 
-/// What may stay on its thread although it need not be `Send`.
-struct Here<F>(F);
+/// A closure that stays on its thread, so that it need not be `Send`.
+struct AssertSend<F>(F);
 
-// SAFETY: `on_parent_stack` runs it on the caller's thread, before it comes back. What the bound is to keep out is a suspension from
-// there, which `on_worker_stack` forbids.
-unsafe impl<F> Send for Here<F> {}
+// SAFETY: `on_parent_stack` runs the closure on the caller's thread and returns after it. The
+// `Send` bound exists to prevent a suspension in the closure, which the contract of
+// `on_worker_stack` forbids.
+unsafe impl<F> Send for AssertSend<F> {}
 
-impl<F: FnOnce() -> R, R> Here<F> {
-    /// A closure that names the field would take that alone with it.
+impl<F: FnOnce() -> R, R> AssertSend<F> {
+    /// A method, because a closure that names the field would capture only the field.
     fn call(self) -> R {
         (self.0)()
     }

@@ -1,10 +1,10 @@
-//! A worker's own queue: a chain through the jobs, so that it never needs memory and has no bound.
+//! A worker's private queue: a linked list through the tasks. It is unbounded and never allocates.
 
 use std::cell::Cell;
 
 use crate::task::Task;
 
-/// The jobs in it are its worker's, by `task`'s rule 2.
+/// The tasks in it belong to the worker (`task`'s rule 2).
 #[derive(Default)]
 pub(crate) struct Fifo {
     first: Cell<Option<Task>>,
@@ -17,13 +17,13 @@ impl Fifo {
         self.first.get().is_none()
     }
 
-    /// What the next `pop` gives.
+    /// Returns the task that the next `pop` returns.
     #[inline(always)]
     pub(crate) fn first(&self) -> Option<Task> {
         self.first.get()
     }
 
-    /// Oldest first.
+    /// Iterates over the tasks, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Task> {
         std::iter::successors(self.first(), |task| task.header().next.get())
     }

@@ -1,14 +1,14 @@
-//! Numbers that no two actors of a process ever share.
+//! Actor IDs, which are unique within a process.
 
 use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Which actor. Numbers are not used again, so one that is kept after its actor has ended names nobody else.
+/// The ID of an actor. IDs are never reused, so a stored ID never refers to another actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ActorId(NonZeroU64);
 
-/// Numbers that a worker takes at a time.
+/// The number of IDs that a worker takes at a time.
 const BLOCK: u64 = 1 << 12;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -18,24 +18,24 @@ impl ActorId {
         self.0.get()
     }
 
-    /// Of a `number`, which is not 0.
+    /// Converts a `number`, which is not 0.
     #[inline(always)]
-    pub(crate) fn of_number(number: u64) -> Self {
+    pub(crate) fn from_number(number: u64) -> Self {
         Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MAX))
     }
 
     pub(crate) fn next() -> Self {
-        Self::of_number(NEXT.fetch_add(1, Ordering::Relaxed))
+        Self::from_number(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-/// One worker's store of numbers.
+/// The IDs that one worker has in reserve.
 #[derive(Debug, Default)]
-pub(crate) struct Ids {
+pub(crate) struct IdBlock {
     next: std::cell::Cell<u64>,
 }
 
-impl Ids {
+impl IdBlock {
     #[inline(always)]
     pub(crate) fn next(&self) -> ActorId {
         let next = self.next.get();
@@ -45,13 +45,14 @@ impl Ids {
             next
         };
         self.next.set(next + 1);
-        ActorId::of_number(next)
+        ActorId::from_number(next)
     }
 }
 
 #[cold]
 fn refill() -> u64 {
-    // A whole block from a multiple of its size, and never the 0 that an empty store has.
+    // A whole block that begins at a multiple of its size. It never begins at 0, which is the value
+    // of an empty reserve.
     let after = NEXT.fetch_add(2 * BLOCK, Ordering::Relaxed);
     after.next_multiple_of(BLOCK)
 }
@@ -64,11 +65,11 @@ impl fmt::Display for ActorId {
 
 #[cfg(test)]
 mod tests {
-    use super::{ActorId, BLOCK, Ids};
+    use super::{ActorId, BLOCK, IdBlock};
 
     #[test]
     fn no_number_comes_twice() {
-        let (one, other) = (Ids::default(), Ids::default());
+        let (one, other) = (IdBlock::default(), IdBlock::default());
         let mut all: Vec<_> = (0..if cfg!(miri) { BLOCK + 8 } else { 3 * BLOCK })
             .flat_map(|_| [one.next(), other.next(), ActorId::next()])
             .collect();

@@ -1,25 +1,27 @@
-//! Which workers sleep and how many search, by `scheduler`'s rules 1, 3 and 4.
+//! Which workers are idle and how many are searching, for `scheduler`'s rules 1, 3 and 4.
 //!
-//! Who puts in a job and who looks for one have a full fence each, so that one of the two sees the other; the words need no order of their own. But
-//! the bit passes two things on: who takes it sees where its worker sleeps, and the worker sees what it was taken for.
+//! A thread that publishes a task and a worker that looks for one each execute a full fence, so
+//! that one of them sees the other. The two words therefore need no ordering of their own. The
+//! exception is the idle bit, which passes on two things: the thread that clears it sees where its
+//! worker sleeps, and the worker sees the task for which the bit was cleared.
 
 use crate::shim::{AtomicU64, AtomicUsize, Ordering, fence};
 
 pub(crate) struct Idle {
-    /// A bit for each worker that has lain down and whom nobody has chosen since.
+    /// One bit for each worker that is idle and has not been selected since.
     idle: AtomicU64,
     searching: AtomicUsize,
 }
 
-/// What is to be done about a job that any worker may start.
+/// What to do for a new task that any worker may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Announced {
-    /// Nothing: a worker searches.
-    Awaited,
-    /// This one is to be woken.
-    Wakes(usize),
-    /// Nobody is idle.
-    Unheard,
+pub(crate) enum Announcement {
+    /// Nothing: a worker is searching.
+    Searching,
+    /// Wake this worker.
+    Wake(usize),
+    /// No worker is idle.
+    NoneIdle,
 }
 
 impl Idle {
@@ -30,29 +32,30 @@ impl Idle {
         }
     }
 
-    /// After the job was put where others see it.
-    pub(crate) fn announce(&self) -> Announced {
+    /// Called after the task was published.
+    pub(crate) fn announce(&self) -> Announcement {
         fence(Ordering::SeqCst);
         if self.searching.load(Ordering::Relaxed) > 0 {
-            return Announced::Awaited;
+            return Announcement::Searching;
         }
         let mut idle = self.idle.load(Ordering::Relaxed);
         while idle != 0 {
             let bit = idle & idle.wrapping_neg();
             let before = self.idle.fetch_and(!bit, Ordering::AcqRel);
             if before & bit != 0 {
-                return Announced::Wakes(bit.trailing_zeros() as usize);
+                return Announcement::Wake(bit.trailing_zeros() as usize);
             }
             idle = before & !bit;
         }
-        Announced::Unheard
+        Announcement::NoneIdle
     }
 
     pub(crate) fn begin_search(&self) {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One that has found something. `true`: it was the last, and looks whether there is more.
+    /// Called by a searcher that has found work. Returns `true` if it was the last one; it then
+    /// checks whether there is more work.
     pub(crate) fn end_search(&self) -> bool {
         let last = self.searching.fetch_sub(1, Ordering::Relaxed) == 1;
         if last {
@@ -61,14 +64,16 @@ impl Idle {
         last
     }
 
-    /// One that has found nothing, and has said where it sleeps: who takes its bit sees that. Another look comes next.
+    /// Called by a worker that has found no work and has published where it sleeps. The thread that
+    /// clears its bit sees that. The worker looks for work once more afterwards.
     pub(crate) fn set_idle(&self, index: usize) {
         self.idle.fetch_or(1 << index, Ordering::Release);
         self.searching.fetch_sub(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// One that was woken, or found something at its other look. It looks whether there is more.
+    /// Called by a worker that was woken, or found work in its last look. It checks whether there
+    /// is more work afterwards.
     pub(crate) fn clear_idle(&self, index: usize) {
         self.idle.fetch_and(!(1 << index), Ordering::AcqRel);
     }

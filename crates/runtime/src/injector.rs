@@ -1,6 +1,8 @@
-//! Jobs that have not begun, in the order in which they came, from any thread and to any.
+//! The injector: a FIFO queue of unstarted tasks that any thread may push to and any worker may
+//! take from.
 //!
-//! After the runtime said that it stops, what [`Injector::drain`] found was the last: who pushes asks under the lock whether it does.
+//! Once the runtime stops, [`Injector::drain`] takes the last tasks: a thread that pushes checks
+//! under the lock whether the runtime stops.
 
 use std::collections::VecDeque;
 
@@ -9,7 +11,7 @@ use crate::task::Task;
 
 pub(crate) struct Injector {
     queue: Mutex<VecDeque<Task>>,
-    /// For who only wants to know whether it is worth the lock.
+    /// For readers that only need to know whether taking the lock is worthwhile.
     len: AtomicUsize,
 }
 
@@ -21,7 +23,7 @@ impl Injector {
         }
     }
 
-    /// The job comes back if the runtime stops.
+    /// Appends a task. Returns it if the runtime stops.
     pub(crate) fn push(&self, task: Task, is_stopping: impl Fn() -> bool) -> Result<(), Task> {
         let mut queue = lock(&self.queue);
         if is_stopping() {
@@ -47,14 +49,14 @@ impl Injector {
         task
     }
 
-    /// All that is left.
+    /// Takes all remaining tasks.
     pub(crate) fn drain(&self) -> impl Iterator<Item = Task> + use<> {
         let mut queue = lock(&self.queue);
         self.len.store(0, Ordering::Release);
         std::mem::take(&mut *queue).into_iter()
     }
 
-    /// Those of which `is_one` says so, in their order. The others stay.
+    /// Takes the tasks for which `is_one` returns `true`, in order. The others stay.
     pub(crate) fn extract(&self, is_one: impl Fn(Task) -> bool) -> VecDeque<Task> {
         let mut queue = lock(&self.queue);
         let (taken, left) = queue.drain(..).partition(|task| is_one(*task));
@@ -63,8 +65,8 @@ impl Injector {
         taken
     }
 
-    /// Looks at each that waits here, under the lock.
-    pub(crate) fn each(&self, look: impl FnMut(Task)) {
+    /// Calls `look` for each queued task, under the lock.
+    pub(crate) fn for_each(&self, look: impl FnMut(Task)) {
         lock(&self.queue).iter().copied().for_each(look);
     }
 

@@ -5,7 +5,7 @@
 use std::future::pending;
 use std::time::{Duration, Instant};
 
-use crate::alarm::sleep_until_async;
+use crate::sleep_future::sleep_until_async;
 use crate::wait;
 
 /// From this lateness on [`MissedTickBehavior::Delay`] counts a tick as missed, also of a longer period. As tokio; less comes from others' time slices.

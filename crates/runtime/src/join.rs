@@ -17,7 +17,7 @@ use crate::panics::Panic;
 use crate::preempt;
 use crate::shim::spin_loop;
 use crate::stack::StackError;
-use crate::task::{Joiner, Sleeper, Task};
+use crate::task::{JoinWaker, Joiner, Task};
 use crate::wait::WakeReason;
 use crate::worker;
 
@@ -38,11 +38,11 @@ pub enum JoinError {
 impl JoinError {
     /// Whether what unwinds is the end of the actor that runs, or of a scope of it, and nobody's panic.
     pub(crate) fn is_exit_payload(payload: &(dyn Any + Send)) -> bool {
-        payload.is::<worker::GivenUp>() || payload.is::<Exiting>() || payload.is::<Cancelling>()
+        payload.is::<worker::StopUnwind>() || payload.is::<Exiting>() || payload.is::<Cancelling>()
     }
 
     pub(crate) fn from_payload(payload: Box<dyn Any + Send>) -> Self {
-        if payload.is::<worker::GivenUp>() {
+        if payload.is::<worker::StopUnwind>() {
             return Self::Stopped;
         }
         // Cancelled outside of any scope of its own: by one that it had left.
@@ -114,7 +114,7 @@ impl<T> JoinHandle<T> {
 
     /// Whether the actor has ended.
     pub fn is_finished(&self) -> bool {
-        self.task.header().life.is_done()
+        self.task.header().state.is_complete()
     }
 
     /// The actor's name, for signals and monitors.
@@ -178,13 +178,13 @@ impl<T> JoinHandle<T> {
 
     /// `me` is the caller, and `park` puts it aside until it is woken.
     pub(crate) fn wait_as_actor(&self, me: Task, park: impl Fn() -> WakeReason) -> bool {
-        let life = &self.task.header().life;
-        // SAFETY: the place is ours: this is the only handle, and every way out of here gives it back. We go only after `LEFT`, or
+        let state = &self.task.header().state;
+        // SAFETY: the place is ours: this is the only handle, and every way out of here gives it back. We go only after `RELEASED`, or
         // having taken the place back.
-        if !unsafe { self.task.join(Joiner::One(Sleeper::Actor(me))) } {
+        if !unsafe { self.task.join(Joiner::Waker(JoinWaker::Actor(me))) } {
             return true;
         }
-        while !life.is_done() {
+        while !state.is_complete() {
             // SAFETY: it joined above.
             if matches!(park(), WakeReason::TimedOut | WakeReason::Stopping)
                 && unsafe { self.task.unjoin() }
@@ -192,21 +192,24 @@ impl<T> JoinHandle<T> {
                 return false;
             }
         }
-        // `life`'s rule 3: a few instructions of another worker at most.
-        while !life.has_left() {
+        // `task::state`'s rule 3: a few instructions of another worker at most.
+        while !state.is_released() {
             spin_loop();
         }
         true
     }
 
     fn wait_as_thread(&self, deadline: Option<u64>) -> bool {
-        let life = &self.task.header().life;
+        let state = &self.task.header().state;
         let parker = Parker::current();
         // SAFETY: as for an actor.
-        if !unsafe { self.task.join(Joiner::One(Sleeper::Waker(parker.waker()))) } {
+        if !unsafe {
+            self.task
+                .join(Joiner::Waker(JoinWaker::Waker(parker.waker())))
+        } {
             return true;
         }
-        while !life.is_done() {
+        while !state.is_complete() {
             // SAFETY: it joined above.
             if parker.park(deadline) == Wake::TimedOut && unsafe { self.task.unjoin() } {
                 return false;
@@ -219,7 +222,7 @@ impl<T> JoinHandle<T> {
     pub(crate) fn take(&mut self) -> Result<T, JoinError> {
         assert!(!self.taken, "a handle was polled after it was ready");
         self.taken = true;
-        // SAFETY: `DONE` was seen, `T` is what the handle was made for, and it was not taken before.
+        // SAFETY: `COMPLETE` was seen, `T` is what the handle was made for, and it was not taken before.
         unsafe { self.task.take() }
     }
 }
@@ -230,7 +233,7 @@ impl<T> Future for JoinHandle<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if !self.is_finished() && self.reclaim_slot() {
             self.polled = true;
-            let joiner = Joiner::One(Sleeper::Waker(context.waker().clone()));
+            let joiner = Joiner::Waker(JoinWaker::Waker(context.waker().clone()));
             // SAFETY: the place is ours, as `reclaim_slot` says.
             if unsafe { self.task.join(joiner) } {
                 return Poll::Pending;
@@ -246,7 +249,7 @@ impl<T> Drop for JoinHandle<T> {
             self.task.drop_reference();
         } else {
             // SAFETY: this is the handle, and the output is still there, or to come.
-            unsafe { self.task.renounce() };
+            unsafe { self.task.drop_handle() };
         }
     }
 }

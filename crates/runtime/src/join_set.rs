@@ -7,7 +7,7 @@
 //! 3. Where the stack would be there may be a word instead: that nobody has ended, or that the owner waits for it. A stack that its owner has left
 //!    is not looked at any more.
 //! 4. The sleeper's place is the owner's, but while the word says that it waits: then it is whose who replaces that. An actor that waits by its bare
-//!    address is there until [`Life::has_left`](crate::life::Life::has_left) says of each that it takes that it is done with it.
+//!    address is there until [`TaskState::is_released`](crate::task::state::TaskState::is_released) says of each that it takes that it is done with it.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -22,7 +22,7 @@ use crate::join::{JoinError, JoinHandle};
 use crate::preempt;
 use crate::runtime::spawn;
 use crate::shim::{AtomicPtr, Ordering, UnsafeCell, spin_loop};
-use crate::task::{Header, Joiner, Sleeper, Task};
+use crate::task::{Header, JoinWaker, Joiner, Task};
 use crate::wait::WakeReason;
 use crate::worker;
 
@@ -95,7 +95,7 @@ impl<T> JoinSet<T> {
     pub fn insert(&mut self, mut handle: JoinHandle<T>) -> ActorId {
         let place = u32::try_from(self.members.len()).expect("a set has at most 2^32 actors");
         let task = handle.task();
-        task.header().place.set(place);
+        task.header().join_set_index.set(place);
         let joiner = Joiner::Set(Arc::clone(&self.finished));
         // SAFETY: the place is the handle's, which is ours.
         let is_registered = handle.reclaim_slot() && unsafe { task.join(joiner) };
@@ -182,13 +182,13 @@ impl<T> JoinSet<T> {
     #[inline(always)]
     fn remove(&mut self, task: Task) -> Joined<T> {
         let header = task.header();
-        let place = header.place.get();
+        let place = header.join_set_index.get();
         let mut handle = self.members.swap_remove(place as usize);
         if let Some(moved) = self.members.get(place as usize) {
-            moved.task().header().place.set(place);
+            moved.task().header().join_set_index.set(place);
         }
         // Rule 4: a few instructions of another worker at most.
-        while !header.life.has_left() {
+        while !header.state.is_released() {
             spin_loop();
         }
         Joined {
@@ -206,7 +206,7 @@ impl<T> JoinSet<T> {
             }
             if self
                 .finished
-                .register(Sleeper::Waker(context.waker().clone()))
+                .register(JoinWaker::Waker(context.waker().clone()))
             {
                 return Poll::Pending;
             }
@@ -266,7 +266,7 @@ impl<T> fmt::Debug for JoinSet<T> {
 /// Rules 2 to 4.
 pub(crate) struct FinishedStack {
     top: AtomicPtr<Header>,
-    sleeper: UnsafeCell<Option<Sleeper>>,
+    sleeper: UnsafeCell<Option<JoinWaker>>,
 }
 
 // SAFETY: rule 4 says who touches the sleeper.
@@ -335,7 +335,7 @@ impl FinishedStack {
     }
 
     /// The owner's: whom the next one wakes. `false`: somebody has ended.
-    fn register(&self, sleeper: Sleeper) -> bool {
+    fn register(&self, sleeper: JoinWaker) -> bool {
         // Of an earlier wait.
         if !self.unregister() {
             return false;
@@ -359,7 +359,7 @@ impl FinishedStack {
 
     /// The owner's: see [`JoinSet::wait_as_actor`].
     fn park(&self, me: Task, park: impl Fn() -> WakeReason) -> bool {
-        if !self.register(Sleeper::Actor(me)) {
+        if !self.register(JoinWaker::Actor(me)) {
             return true;
         }
         loop {

@@ -1,11 +1,13 @@
-//! Workers that run actors, and the waiting that an actor and a thread do alike.
+//! Stackful actors: workers that run them, and waits that work in an actor and on a thread alike.
 //!
-//! An actor here is a closure with a stack of its own, which it gets when it first runs and gives back when it
-//! ends. Where it has to wait it is put aside and its worker runs another; a started stack never changes thread. What
-//! runs again and again without a stack in between, such as a service that takes messages, implements [`Run`].
+//! An actor is a closure with a stack of its own. It gets the stack when it first runs, and returns
+//! it when it ends. While the actor waits, it is suspended, and its worker runs another actor. A
+//! started stack never changes thread. An object that runs repeatedly without a stack in between,
+//! such as a service that receives messages, implements [`Run`].
 //!
-//! With async code: [`block_on`] awaits a future in an actor or on a thread. A [`JoinHandle`] is a future, for a task of any executor, which spawns by a [`Handle`] and
-//! calls by [`ActorRef::call_async`].
+//! For async code: [`block_on`] awaits a future in an actor or on a thread. A [`JoinHandle`] is a
+//! future, which a task of any executor can await. Such a task spawns actors through a [`Handle`]
+//! and calls them with [`ActorRef::call_async`].
 //!
 //! ```
 //! use thalweg_runtime::{Config, Runtime};
@@ -18,8 +20,6 @@
 //! ```
 
 mod affinity;
-mod ahead;
-mod alarm;
 mod behaviour;
 mod block_on;
 pub mod cancel;
@@ -29,6 +29,7 @@ mod epoch;
 mod exit;
 mod fiber;
 mod fifo;
+mod future_wait;
 pub mod groups;
 mod id;
 mod idle;
@@ -38,9 +39,8 @@ pub mod inspect;
 mod interval;
 pub mod io;
 mod join;
+mod join_all;
 mod join_set;
-mod life;
-mod mark;
 pub mod metrics;
 #[cfg(all(test, loom))]
 mod models;
@@ -50,6 +50,7 @@ pub mod net;
 mod panics;
 pub mod patterns;
 pub mod preempt;
+mod prefetch;
 pub mod registry;
 mod remote_queue;
 mod ring;
@@ -58,7 +59,7 @@ mod scheduler;
 mod select;
 mod shim;
 mod shutdown;
-mod slice;
+mod sleep_future;
 #[cfg(not(any(miri, loom, thalweg_threads)))]
 mod stack;
 #[cfg(any(miri, loom, thalweg_threads))]
@@ -71,13 +72,12 @@ mod switch;
 pub mod sync;
 mod task;
 mod timers;
-mod together;
+mod timeslice;
 pub mod trace;
 pub mod wait;
 mod wheel;
 mod worker;
 
-pub use alarm::{Sleep, sleep_async, sleep_until_async};
 pub use behaviour::{
     Actor, ActorRef, CallError, Context, Handler, Later, Mailbox, Monitored, Priority, start,
 };
@@ -89,19 +89,20 @@ pub use exit::{Down, Exit, ExitReason, Monitor, NoKill, NotAlive, Pid, exit, tra
 pub use id::ActorId;
 pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
 pub use join::{JoinError, JoinHandle, TimedOut};
+pub use join_all::JoinAll;
 pub use join_set::{JoinSet, Joined};
 pub use native::native;
 pub use panics::Panic;
 pub use runtime::{Builder, Handle, Ready, Runtime, init, run, spawn};
 pub use scheduler::Run;
 pub use shutdown::{Left, ShutdownError, Unfinished};
+pub use sleep_future::{Sleep, sleep_async, sleep_until_async};
 pub use stack::StackError;
 pub use supervised::{Signal, spawn_under};
 pub use timers::{TimerKey, Timers};
-pub use together::Together;
 pub use wait::{WakeReason, sleep, sleep_until, yield_now};
 
-/// What [`select!`] expands to.
+/// The expansion of [`select!`].
 #[doc(hidden)]
 pub mod __select {
     pub use crate::select::{NoArms, Selected, WithArm, select, try_select};

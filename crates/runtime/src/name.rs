@@ -1,17 +1,17 @@
-//! What names are good.
+//! The rules for names.
 
 use std::fmt;
 
-/// Bytes in a name: what OTP allows the characters of an atom.
+/// The maximum length of a name in bytes. OTP allows as many characters in an atom.
 pub(crate) const LONGEST: usize = 255;
 
-/// Why a name is none.
+/// Why a name is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
-    /// It is empty.
+    /// The name is empty.
     Empty,
-    /// It has so many bytes, and 255 are the most.
+    /// The name has this many bytes. The maximum is 255.
     TooLong(usize),
 }
 

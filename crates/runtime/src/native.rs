@@ -1,22 +1,27 @@
-//! Deep C stacks: a closure on its worker's own stack instead of an actor's.
+//! Native sections: a closure that needs a deep stack runs on its worker's stack instead of the
+//! actor's.
 //!
-//! 1. The closure's frames lie on top of the worker's, so nothing else may run on that stack before it has returned: it must not be put aside
-//!    (a [`Native`] section), by its own will, by preemption or by the end of the runtime.
-//! 2. It is one turn of the actor: the worker sees nothing of it.
+//! 1. The closure's frames are on top of the worker's frames, so no other task may run on that
+//!    stack before the closure returns. The actor must not be suspended (a [`Native`] section),
+//!    neither by its own wait, nor by preemption, nor by the end of the runtime.
+//! 2. The section is part of one run of the actor. The worker does not notice it.
 
 use crate::preempt::Native;
-use crate::stall::{self, Pulse};
+use crate::stall::{self, WorkerStatus};
 use crate::worker;
 
-/// Runs `f` on the worker's own stack, of 8 MiB, and comes back with its value: for code of other languages and deep recursion, which an actor's
-/// stack is too small for. Outside an actor it just calls `f`. It costs little more than a switch of stacks and back.
+/// Runs `f` on the worker's own stack of 8 MiB and returns its value. Use it for code of other
+/// languages and for deep recursion, for which an actor's stack is too small. Outside an actor it
+/// only calls `f`. It costs little more than two stack switches.
 ///
-/// The stack is the thread's: where the program lent its thread to the runtime, by [`run`](crate::run) or [`Ready::run`](crate::Ready::run), it is
-/// as large as that thread's, of which 8 MiB are usual for the main thread and 2 MiB for those of `std::thread::spawn`.
+/// The stack is that of the worker's thread. If the program lends its thread to the runtime, by
+/// [`run`](crate::run) or [`Ready::run`](crate::Ready::run), the size is that of the lent thread:
+/// usually 8 MiB for the main thread and 2 MiB for threads of `std::thread::spawn`.
 ///
-/// Meanwhile the actor keeps its worker. It is not preempted, [`yield_now`](crate::yield_now) and [`check!`](crate::check) do nothing, and where
-/// the runtime stops it is not unwound before `f` is done. [`wait::can_park`](crate::wait::can_park) says `false`.
-/// What may take long belongs into [`io::blocking`](crate::io::blocking).
+/// While `f` runs, the actor keeps its worker. It is not preempted; [`yield_now`](crate::yield_now)
+/// and [`check!`](crate::check) do nothing; and if the runtime stops, the actor is not unwound
+/// before `f` returns. [`wait::can_park`](crate::wait::can_park) returns `false`. If the work can
+/// block, use [`io::blocking`](crate::io::blocking) instead.
 ///
 /// ```
 /// use thalweg_runtime::{Config, Runtime, native};
@@ -35,8 +40,9 @@ use crate::worker;
 /// ```
 ///
 /// # Panics
-/// With `f`'s own panic. And in `f`, if that must wait: parks, receives from an empty channel, joins an actor that has not ended. The panic is
-/// raised where it was to wait and begins with `would park`; code of another language that calls back into Rust must be kept from it as from any panic.
+/// If `f` panics. `f` itself panics if it has to wait: if it parks, receives from an empty channel,
+/// or joins an actor that has not ended. The panic message begins with `would park`. As with any
+/// panic, do not let it unwind through frames of another language.
 pub fn native<R>(f: impl FnOnce() -> R) -> R {
     let running = worker::current().and_then(|worker| {
         let fiber = worker.running()?.header().fiber.get()?;
@@ -46,29 +52,31 @@ pub fn native<R>(f: impl FnOnce() -> R) -> R {
         return f();
     };
     let Some(section) = Native::begin() else {
-        // It is there already.
+        // The actor is in a native section already.
         return f();
     };
-    let left = Left::begin(&worker.pulse);
-    // SAFETY: this is what runs on that fiber, which its worker keeps; and rule 1.
+    let on_worker_stack = OnWorkerStack::begin(&worker.status);
+    // SAFETY: the caller is the task that runs on that fiber, which its worker keeps alive; and
+    // rule 1.
     let result = unsafe { fiber.as_ref().on_worker_stack(f) };
-    drop(left);
+    drop(on_worker_stack);
     drop(section);
     result
 }
 
-/// The actor is on its worker's stack: who asks where it is finds here where it left its own.
-struct Left<'a>(&'a Pulse);
+/// While this exists, the actor is on its worker's stack. It records where the actor left its own
+/// stack, for the stall watcher.
+struct OnWorkerStack<'a>(&'a WorkerStatus);
 
-impl<'a> Left<'a> {
-    fn begin(pulse: &'a Pulse) -> Self {
-        pulse.leave_at(stall::stack_pointer());
-        Self(pulse)
+impl<'a> OnWorkerStack<'a> {
+    fn begin(status: &'a WorkerStatus) -> Self {
+        status.set_actor_stack_pointer(stall::stack_pointer());
+        Self(status)
     }
 }
 
-impl Drop for Left<'_> {
+impl Drop for OnWorkerStack<'_> {
     fn drop(&mut self) {
-        self.0.leave_at(0);
+        self.0.set_actor_stack_pointer(0);
     }
 }

@@ -1,8 +1,10 @@
-//! What an actor's panic leaves behind: message, place and backtrace, which only the process's panic hook gets to see.
+//! Panic reports: the message, location and backtrace of an actor's panic. Only the process's panic
+//! hook receives the location and the backtrace.
 //!
-//! The hook that is set when the first runtime starts notes them down for the actor that panics, and asks the hook from before, by default the
-//! standard library's, which prints. An application that wants silence sets its own before or after: what it sets after takes ours out, and
-//! then a report has the message only.
+//! The first runtime installs a hook, which records them for the panicking actor and then calls the
+//! previous hook (by default that of the standard library, which prints). An application that wants
+//! no output can install its own hook before or after. A hook that it installs later replaces this
+//! one; reports then contain only the message.
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -14,7 +16,7 @@ use thalweg_queue::Quiet;
 
 use crate::worker;
 
-/// What a panicking actor left. Clones are one and the same.
+/// A panic of an actor. Clones share one report.
 #[derive(Clone)]
 pub struct Panic {
     inner: Arc<Inner>,
@@ -22,38 +24,42 @@ pub struct Panic {
 
 struct Inner {
     message: Option<String>,
-    noted: Option<Noted>,
+    record: Option<PanicRecord>,
     payload: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// What the hook saw.
-struct Noted {
-    place: String,
+/// The data that the hook recorded.
+struct PanicRecord {
+    location: String,
     backtrace: Option<Backtrace>,
 }
 
 thread_local! {
-    static NOTED: RefCell<Option<Noted>> = const { RefCell::new(None) };
+    static LAST_PANIC: RefCell<Option<PanicRecord>> = const { RefCell::new(None) };
 }
 
-/// Notes down what actors throw from now on. Once for the process.
+/// Installs the hook, once per process.
 pub(crate) fn set_hook() {
     static SET: Once = Once::new();
     SET.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             if worker::current().is_some_and(|worker| worker.running().is_some()) {
-                let place = info
+                let location = info
                     .location()
                     .map_or_else(String::new, ToString::to_string);
-                // Costs next to nothing unless RUST_BACKTRACE or RUST_LIB_BACKTRACE asks for it.
+                // This costs almost nothing unless RUST_BACKTRACE or RUST_LIB_BACKTRACE is set.
                 let backtrace = Backtrace::capture();
                 let backtrace =
                     (backtrace.status() == BacktraceStatus::Captured).then_some(backtrace);
-                // A panic within the runtime's own borrow would find it taken, and is not noted.
-                let _ = NOTED.try_with(|noted| {
-                    if let Ok(mut noted) = noted.try_borrow_mut() {
-                        *noted = Some(Noted { place, backtrace });
+                // A panic during the runtime's own borrow of the cell finds it borrowed, and is not
+                // recorded.
+                let _ = LAST_PANIC.try_with(|record| {
+                    if let Ok(mut record) = record.try_borrow_mut() {
+                        *record = Some(PanicRecord {
+                            location,
+                            backtrace,
+                        });
                     }
                 });
             }
@@ -63,40 +69,42 @@ pub(crate) fn set_hook() {
 }
 
 impl Panic {
-    /// Of what was just caught on this thread.
+    /// Creates the report of the panic that was just caught on this thread.
     pub(crate) fn caught(payload: Box<dyn Any + Send>) -> Self {
-        // Another actor of this thread could panic before the note is taken.
+        // Another actor of this thread could panic before the record is taken.
         let _quiet = Quiet::begin();
         let text = payload
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned());
         let message = text.or_else(|| payload.downcast_ref::<String>().cloned());
-        let noted = NOTED.with(RefCell::take);
+        let record = LAST_PANIC.with(RefCell::take);
         Self {
             inner: Arc::new(Inner {
                 message,
-                noted,
+                record,
                 payload: Mutex::new(Some(payload)),
             }),
         }
     }
 
-    /// The message, where the payload is one.
+    /// Returns the message, if the payload is a string.
     pub fn message(&self) -> Option<&str> {
         self.inner.message.as_deref()
     }
 
-    /// Where it was: file, line and column. `None`: it was thrown past the panic hook, as by [`std::panic::resume_unwind`].
+    /// Returns the file, line and column of the panic. `None` if the panic did not pass through the
+    /// hook, for example if it was raised by [`std::panic::resume_unwind`].
     pub fn location(&self) -> Option<&str> {
-        Some(&self.inner.noted.as_ref()?.place)
+        Some(&self.inner.record.as_ref()?.location)
     }
 
-    /// How it came there, where `RUST_BACKTRACE` asks for it.
+    /// Returns the backtrace, if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` enables it.
     pub fn backtrace(&self) -> Option<&Backtrace> {
-        self.inner.noted.as_ref()?.backtrace.as_ref()
+        self.inner.record.as_ref()?.backtrace.as_ref()
     }
 
-    /// The payload, as [`std::panic::resume_unwind`] takes it; once.
+    /// Takes the payload, for example for [`std::panic::resume_unwind`]. Only the first call
+    /// returns it.
     pub fn take_payload(&self) -> Option<Box<dyn Any + Send>> {
         let mut payload = self
             .inner

@@ -1,11 +1,16 @@
-//! One worker, seen from other threads: where they put what they woke, and how they wake the worker itself.
+//! A worker's remote queue: where other threads put the tasks that they woke, and how they wake the
+//! worker itself.
 //!
-//! 1. `newest` points to the newest entry, or is null. A writer links its entry to the one that it saw and swings the pointer by CAS
-//!    (Release). The worker swaps it for null (Acquire) and owns the whole chain, so there is no ABA.
-//! 2. A writer pushes, passes a full fence, and wakes the worker if it says that it is asleep. The worker says so, passes a full fence,
-//!    looks once more, and only then sleeps: in its parker, or in its poller, whose unparker is rung then (`io` has all the cases).
-//! 3. Desks are never freed, but given to the next worker: a waker may outlive its runtime. What it puts in then has ended, and is
-//!    let go by whoever looks next.
+//! 1. `newest` points to the newest entry, or is null. A writer links its entry to the entry that
+//!    it saw and replaces the pointer by CAS (Release). The worker swaps it for null (Acquire) and
+//!    then owns the whole list, so there is no ABA problem.
+//! 2. A writer pushes, executes a full fence, and wakes the worker if `sleep` shows that the worker
+//!    is asleep. The worker stores into `sleep` that it is asleep, executes a full fence, checks
+//!    the queue once more, and only then sleeps. It sleeps in its parker, or in its poller; in the
+//!    poller, it is woken through the unparker (`io` lists all cases).
+//! 3. A remote queue is never freed. It is given to the next worker, because a waker may outlive
+//!    its runtime. A task that such a waker pushes has ended; the next worker that drains the queue
+//!    drops it.
 
 use std::sync::Mutex;
 use std::task::Waker;
@@ -18,9 +23,9 @@ use crate::task::{Header, Task};
 
 const AWAKE: u32 = 0;
 const PARKED: u32 = 1;
-/// Asleep in the poller.
+/// The worker sleeps in the poller.
 const POLLING: u32 = 2;
-/// There too, and somebody rings.
+/// The worker sleeps in the poller, and a thread is waking it.
 const NOTIFIED: u32 = 3;
 
 pub(crate) struct RemoteQueue {
@@ -38,9 +43,9 @@ fn free() -> Locked<'static, Vec<&'static RemoteQueue>> {
 }
 
 impl RemoteQueue {
-    /// One that is nobody's.
+    /// Returns a queue that no worker uses.
     pub(crate) fn obtain() -> &'static Self {
-        // A model does not go on with what another one left.
+        // A model must not continue with the state of another one.
         let used = if cfg!(loom) { None } else { free().pop() };
         used.unwrap_or_else(Self::allocate)
     }
@@ -63,11 +68,12 @@ impl RemoteQueue {
         free().push(self);
     }
 
-    /// Rules 1 and 2. With a reference of the job's.
+    /// Rules 1 and 2. The caller passes one of the task's references.
     pub(crate) fn push(&self, task: Task) {
         let mut newest = self.newest.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the pointer came from `into_raw` below, and whether it still is in the chain the CAS decides.
+            // SAFETY: the pointer came from `into_raw` below. The CAS checks whether it is still in
+            // the list.
             task.header()
                 .next_remote
                 .set(unsafe { Task::from_raw(newest) });
@@ -84,13 +90,14 @@ impl RemoteQueue {
         self.fence_and_unpark();
     }
 
-    /// Rule 2, its second half.
+    /// The writer's part of rule 2.
     pub(crate) fn fence_and_unpark(&self) {
         fence(Ordering::SeqCst);
         self.unpark();
     }
 
-    /// Ends the worker's sleep. A full fence lies between what it is to see and this; so where it is awake it looks before it sleeps.
+    /// Ends the worker's sleep. The caller has executed a full fence after it published its work,
+    /// so a worker that is awake sees the work before it sleeps.
     pub(crate) fn unpark(&self) {
         match self.sleep.load(Ordering::Relaxed) {
             AWAKE => {}
@@ -117,7 +124,7 @@ impl RemoteQueue {
         lock(&self.unparker)
     }
 
-    /// The worker: what wakes it from its poller, from now on.
+    /// Sets the waker that ends the worker's wait in its poller. Called by the worker.
     pub(crate) fn set_unparker(&self, unparker: Option<Waker>) {
         *self.unparker() = unparker;
     }
@@ -127,10 +134,10 @@ impl RemoteQueue {
         self.newest.load(Ordering::Relaxed).is_null()
     }
 
-    /// The worker: what is there, oldest first, with a reference each.
+    /// Takes all entries, oldest first, with one reference each. Called by the worker.
     pub(crate) fn drain(&self) -> Drain {
         let newest = self.newest.swap(std::ptr::null_mut(), Ordering::Acquire);
-        // SAFETY: rule 1: the chain is ours, and each entry in it holds a reference.
+        // SAFETY: rule 1. The list belongs to the caller, and each entry in it has a reference.
         let mut rest = unsafe { Task::from_raw(newest) };
         let mut oldest = None;
         while let Some(task) = rest {
@@ -140,7 +147,7 @@ impl RemoteQueue {
         Drain(oldest)
     }
 
-    /// The worker, rule 2. Look again before sleeping.
+    /// Rule 2. Called by the worker, which checks the queue once more before it sleeps.
     pub(crate) fn prepare_park(&self, in_poller: bool) {
         let sleep = if in_poller { POLLING } else { PARKED };
         self.sleep.store(sleep, Ordering::Relaxed);
@@ -148,12 +155,13 @@ impl RemoteQueue {
     }
 
     pub(crate) fn finish_park(&self) {
-        // A store would do: what one who rings exchanged comes before it. But loom orders two threads' stores by exchanges only.
+        // A store would suffice, because the exchange of a waking thread comes before it. But loom
+        // orders the stores of two threads only through exchanges.
         self.sleep.swap(AWAKE, Ordering::Relaxed);
     }
 }
 
-/// What [`RemoteQueue::drain`] took.
+/// The iterator that [`RemoteQueue::drain`] returns.
 pub(crate) struct Drain(Option<Task>);
 
 impl Iterator for Drain {

@@ -1,15 +1,18 @@
-//! A worker's jobs that have not begun, which other workers may take: a ring of fixed size with one writer.
+//! A worker's unstarted tasks, which other workers may steal: a ring of fixed size with one writer.
 //!
-//! 1. `head <= tail <= head + SIZE`, as wrapping numbers. The owner alone writes `tail`, and a slot before it moves `tail` past it (Release).
-//! 2. Whoever moves `head` forward by CAS owns the jobs that it passed. A thief copies what it wants before: if the CAS succeeds nobody had taken
-//!    them, and the owner cannot have written over them, since it writes only where `head` is SIZE behind or less.
-//! 3. A thief takes half, rounded up, into its own ring, which is empty then.
+//! 1. `head <= tail <= head + SIZE`, as wrapping numbers. Only the owner writes `tail`, and it
+//!    writes a slot before it moves `tail` past that slot (Release).
+//! 2. The thread that moves `head` forward by CAS owns the tasks that it passed. A thief copies the
+//!    tasks before the CAS. If the CAS succeeds, no other thread had taken them, and the owner
+//!    cannot have overwritten them, because it writes only while `head` is less than SIZE behind.
+//! 3. A thief takes half, rounded up, into its own ring, which is empty at that time.
 //!
-//! The algorithm is that of the run queues of Go's scheduler (`runqgrab` in `proc.go`) and of tokio's, without the slot that only its owner sees.
+//! The algorithm is that of the run queues of Go's scheduler (`runqgrab` in `proc.go`) and of
+//! tokio, without the slot that only its owner sees.
 
 use crate::shim::{AtomicPtr, AtomicU32, Ordering};
 
-/// As in Go and tokio; 4 under loom, whose states grow with each slot.
+/// The size in Go and tokio. 4 under loom, where each slot multiplies the number of states.
 pub(crate) const SIZE: usize = if cfg!(loom) { 4 } else { 256 };
 
 #[derive(Debug)]
@@ -31,7 +34,8 @@ impl<T> Ring<T> {
     pub(crate) fn len(&self) -> usize {
         let head = self.head.load(Ordering::Acquire);
         let tail = self.tail.load(Ordering::Acquire);
-        // Another thread's `head` may have passed the `tail` that was loaded after it by no more than nothing; the reverse is the usual.
+        // `head` may be older than `tail`, because it was loaded first. The difference can
+        // therefore exceed SIZE, but it is never negative.
         (tail.wrapping_sub(head) as usize).min(SIZE)
     }
 
@@ -43,7 +47,7 @@ impl<T> Ring<T> {
         &self.slots[at as usize % SIZE]
     }
 
-    /// The owner. It comes back if the ring is full.
+    /// Appends a task. Called by the owner. Returns the task if the ring is full.
     pub(crate) fn push(&self, job: *mut T) -> Result<(), *mut T> {
         let tail = self.tail.load(Ordering::Relaxed);
         let head = self.head.load(Ordering::Acquire);
@@ -55,7 +59,7 @@ impl<T> Ring<T> {
         Ok(())
     }
 
-    /// The owner: the oldest.
+    /// Takes the oldest task. Called by the owner.
     pub(crate) fn pop(&self) -> Option<*mut T> {
         let tail = self.tail.load(Ordering::Relaxed);
         let mut head = self.head.load(Ordering::Acquire);
@@ -74,7 +78,8 @@ impl<T> Ring<T> {
         None
     }
 
-    /// The owner of `into`, which is empty: takes half of what is here and no more than `most`, returns one of that, and puts the rest there.
+    /// Takes half of the tasks, but no more than `max`. Returns one of them and puts the rest into
+    /// `into`. Called by the owner of `into`, which is empty.
     pub(crate) fn steal(&self, into: &Self, most: u32) -> Option<*mut T> {
         let to = into.tail.load(Ordering::Relaxed);
         loop {

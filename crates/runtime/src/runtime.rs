@@ -1,4 +1,4 @@
-//! Starting and stopping, and the handle to spawn by.
+//! Starting and stopping a runtime, and the handle that spawns actors.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -20,25 +20,56 @@ use crate::scheduler::{Run, Scheduler};
 use crate::shutdown::ShutdownError;
 use crate::stack::overflow::Name;
 use crate::supervised::Signal;
-use crate::task::{OnShortage, Task, Who};
+use crate::task::{OnShortage, Task, TurnOwner};
 use crate::timers::Timers;
 use crate::trace;
 use crate::worker::{self, Worker};
 
-/// Runs `main` as an actor on this thread, and what it spawns, until `main` returns. Then what is still there is ended: waits end with
-/// [`WakeReason::Stopping`](crate::WakeReason::Stopping), what has not begun is cancelled.
-///
-/// No other thread runs actors: [`init`] is for more workers than one. Like every call that blocks it holds the thread of an async executor that it is called
-/// in, whose tasks wait meanwhile: tokio's `spawn_blocking` and `block_in_place` are for that. Called in a task itself, without these, it works too; but
-/// what is tokio's own and is awaited in there counts against that one task's budget, and never becomes ready after 128 steps.
-///
-/// # Panics
-/// With `main`'s own panic; if the caller is an actor already, which [`spawn`] is for; if a `THALWEG_*` setting is no good; if the
-/// system has no thread for the timers.
+/// Runs `main` as an actor on the calling thread, together with all actors that it spawns, and
+/// returns its value. **The runtime has one worker: the calling thread.** When `main` returns, the
+/// remaining actors are ended: their waits return [`WakeReason::Stopping`](crate::WakeReason::Stopping), and
+/// actors that have not started are cancelled.
 ///
 /// ```
 /// assert_eq!(thalweg_runtime::run(|| 6 * 7), 42);
 /// ```
+///
+/// To use several workers, configure the runtime with [`init`]:
+///
+/// ```
+/// use thalweg_runtime::{Config, runtime};
+///
+/// let value = runtime::init(Config::exact(4))?.run(|| 6 * 7);
+/// assert_eq!(value, 42);
+/// # Ok::<(), thalweg_runtime::StartError>(())
+/// ```
+///
+/// # Calls that block the thread
+///
+/// An actor that has started never moves to another worker, because its stack is pinned to its
+/// thread. If an actor blocks its thread, for example in a `std` lock, a `std` channel,
+/// [`std::thread::sleep`] or a blocking system call, then all started actors of that worker wait,
+/// and so do their timers and descriptors. Other workers only take over actors that have not
+/// started. With `run` there are no other workers.
+///
+/// * Use the waits of this crate: its channels, locks, [`sleep`](crate::sleep), [`net`](crate::net)
+///   and joins suspend only the calling actor.
+/// * Use [`io::blocking`](crate::io::blocking) for a call that must block: it runs on a pool of
+///   threads, and only the calling actor waits.
+/// * **Do not call [`std::thread::JoinHandle::join`] on a thread that waits for an actor of the
+///   same worker.** The join blocks the worker, so the actor cannot run, and the program hangs.
+///   Join it inside `io::blocking` instead.
+///
+/// # In an async executor
+///
+/// Like every blocking call, `run` occupies the thread on which it is called. The other tasks of an
+/// async executor's thread wait meanwhile; in tokio, use `spawn_blocking` or `block_in_place`. It
+/// also works directly in a tokio task, but everything of tokio that is awaited in `main` then
+/// counts against the budget of that one task, and never becomes ready after 128 steps.
+///
+/// # Panics
+/// If `main` panics (with the same payload); if the caller is an actor already (use [`spawn`]); if
+/// a `THALWEG_*` environment variable is invalid; or if the system has no thread for the timers.
 pub fn run<T: 'static>(main: impl FnOnce() -> T + 'static) -> T {
     match init(Config::exact(1)) {
         Ok(ready) => ready.run(main),
@@ -46,16 +77,28 @@ pub fn run<T: 'static>(main: impl FnOnce() -> T + 'static) -> T {
     }
 }
 
-/// A runtime that is about to run: its settings are good.
+/// A configuration that has been checked, ready to [run](Self::run).
 #[derive(Debug)]
 pub struct Ready {
     config: Config,
 }
 
-/// Looks at the settings, and starts nothing.
+/// Checks the configuration. It starts nothing: call [`run`](Ready::run) on the result.
+///
+/// ```
+/// use thalweg_runtime::{Config, runtime, spawn};
+///
+/// let sum = runtime::init(Config::exact(2))?.run(|| {
+///     let actors: Vec<_> = (1..=10).map(|n| spawn(move || n)).collect();
+///     actors.into_iter().map(|actor| actor.join().unwrap()).sum::<u32>()
+/// });
+/// assert_eq!(sum, 55);
+/// # Ok::<(), thalweg_runtime::StartError>(())
+/// ```
 ///
 /// # Errors
-/// One of them, or one in the environment, is out of range.
+/// A setting of `config`, or an environment variable that replaces one, is out of range. The
+/// program is built with `panic = "abort"`.
 pub fn init(config: Config) -> Result<Ready, StartError> {
     Ok(Ready {
         config: config.checked()?,
@@ -63,13 +106,19 @@ pub fn init(config: Config) -> Result<Ready, StartError> {
 }
 
 impl Ready {
-    /// As [`run`], with as many workers as the settings say. This thread is the first; each of the others starts when there is
-    /// something for it, and all have ended when this returns, but for those that an actor keeps for longer than [`Config::shutdown_timeout`]: these are
-    /// reported on standard error ([`ShutdownError`]). An actor that never waits on this thread itself keeps this from returning.
+    /// Like [`run`], with the configured number of workers. The calling thread is the first worker.
+    /// Each of the others starts when there is work for it, and has ended when this function
+    /// returns. The exception is a worker whose actor keeps it for longer than
+    /// [`Config::shutdown_timeout`]; such actors are reported on standard error
+    /// ([`ShutdownError`]). If an actor on the calling thread never waits, this function does not
+    /// return.
+    ///
+    /// [`run`](run#calls-that-block-the-thread) describes what happens if an actor blocks its
+    /// thread.
     ///
     /// # Panics
-    /// With `main`'s own panic, if the caller is an actor already, or if the system has no thread for
-    /// the timers.
+    /// If `main` panics (with the same payload), if the caller is an actor already, or if the
+    /// system has no thread for the timers.
     pub fn run<T: 'static>(self, main: impl FnOnce() -> T + 'static) -> T {
         assert!(
             worker::current().is_none(),
@@ -101,17 +150,18 @@ impl Ready {
     }
 }
 
-/// A new actor on the caller's runtime: `job` runs there with a stack of its own, on any worker. A panic ends it and nothing else.
-/// Where no stack is free it ends with [`JoinError::NoStack`]; [`Handle::spawn_queued`] waits for one.
+/// Spawns an actor on the caller's runtime. `job` runs on a stack of its own, on any worker. A
+/// panic ends only that actor. If no stack is free, the actor ends with [`JoinError::NoStack`]; use
+/// [`Handle::spawn_queued`] to wait for one.
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::spawn`].
+/// If the caller is not an actor. On a thread, use [`Handle::spawn`].
 pub fn spawn<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let worker = worker::current().expect("spawn is for actors; a thread has Handle::spawn");
     worker.spawn(None, OnShortage::End, job)
 }
 
-/// An actor with a name, under which it is reported.
+/// Spawns an actor with a name, which appears in reports.
 ///
 /// ```
 /// use thalweg_runtime::{Builder, run};
@@ -127,23 +177,23 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Of an actor without a name.
+    /// A builder without a name.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What it is called. Names need not differ.
+    /// Sets the name. Names need not be unique.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(Name::new(name.into()));
         self
     }
 
-    /// As [`spawn`].
+    /// Like [`spawn`](crate::spawn).
     ///
     /// # Panics
-    /// If the caller is no actor: a thread has [`Builder::spawn_on`].
+    /// If the caller is not an actor. On a thread, use [`Builder::spawn_on`].
     pub fn spawn<T: Send + 'static>(
         self,
         job: impl FnOnce() -> T + Send + 'static,
@@ -153,14 +203,14 @@ impl Builder {
         worker.spawn(self.name, OnShortage::End, job)
     }
 
-    /// As [`Handle::spawn`].
+    /// Like [`Handle::spawn`].
     pub fn spawn_on<T: Send + 'static>(
         self,
         runtime: &Handle,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
         let task = Task::new(ActorId::next(), self.name, job);
-        runtime.note_new(task);
+        runtime.record_spawn(task);
         if trace::is_used() {
             trace::give_child(task);
         }
@@ -169,13 +219,14 @@ impl Builder {
     }
 }
 
-/// Workers in the background. Dropping it stops them as [`shutdown`](Self::shutdown) does, and prints its error to standard error.
+/// A runtime whose workers are background threads. Dropping it is like
+/// [`shutdown`](Self::shutdown); an error is printed to standard error.
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,
 }
 
-/// Spawns onto a runtime, from any thread.
+/// A handle to a runtime, which spawns actors from any thread.
 #[derive(Clone)]
 pub struct Handle {
     pub(crate) scheduler: Arc<Scheduler>,
@@ -197,30 +248,34 @@ impl Runtime {
         }
     }
 
-    /// Starts a runtime in the background, of threads named `tw-worker-N` that take no signals, but for that of [`stall`](crate::stall). The first starts now, each of the others
-    /// when there is something for it. The thread of the timers, `tw-timer`, starts now too, so that a later deadline cannot fail.
+    /// Starts a runtime on background threads, named `tw-worker-N`. They block all signals except
+    /// that of [`stall`](crate::stall). The first worker starts now; each of the others starts when
+    /// there is work for it. The timer thread, `tw-timer`, also starts now, so that setting a
+    /// deadline cannot fail later.
     ///
     /// # Errors
-    /// A setting is out of range, or the system has no thread. Nothing is left behind then.
+    /// A setting is out of range, or the system has no thread. Nothing remains started in this
+    /// case.
     pub fn start(config: Config) -> Result<Self, StartError> {
         let runtime = Self::new(config.checked()?);
         let scheduler = &runtime.handle.scheduler;
-        // If the second fails, dropping the runtime ends the first.
+        // If this fails, dropping the runtime stops the timer thread.
         scheduler.timers.start().map_err(StartError::Thread)?;
         scheduler.start_worker().map_err(StartError::Thread)?;
         Ok(runtime)
     }
 
-    /// The process's own, started at the first call and never stopped. A forked child has another.
+    /// Returns the process's global runtime, which is started at the first call and never stopped.
+    /// A forked child has its own.
     ///
     /// # Errors
-    /// As [`Runtime::start`]; the next call tries again.
+    /// As for [`Runtime::start`]. The next call tries again.
     pub fn global() -> Result<Handle, StartError> {
         static GLOBAL: AtomicPtr<(u64, Runtime)> = AtomicPtr::new(std::ptr::null_mut());
         crate::watch_forks();
         let epoch = crate::epoch();
         let known = GLOBAL.load(Ordering::Acquire);
-        // SAFETY: what is stored there was leaked: it lives for ever.
+        // SAFETY: the value was leaked, so it lives forever.
         if let Some((made_in, runtime)) = unsafe { known.as_ref() }
             && *made_in == epoch
         {
@@ -237,17 +292,18 @@ impl Runtime {
         match GLOBAL.compare_exchange(known, fresh, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Ok(handle),
             Err(_) => {
-                // Two threads opened at once, and the other was first.
-                // SAFETY: nobody else has seen `fresh`.
+                // Two threads started a runtime at the same time, and the other was first.
+                //
+                // SAFETY: no other thread has seen `fresh`.
                 drop(unsafe { Box::from_raw(fresh) });
                 Self::global()
             }
         }
     }
 
-    /// Ends all actors and waits for them, at most for [`Config::shutdown_timeout`]. Waits end with
-    /// [`WakeReason::Stopping`](crate::WakeReason::Stopping), which unwinds most actors; jobs that have not begun are
-    /// cancelled.
+    /// Ends all actors and waits for them, for at most [`Config::shutdown_timeout`]. Their waits
+    /// return [`WakeReason::Stopping`](crate::WakeReason::Stopping), which unwinds most actors. Actors that
+    /// have not started are cancelled.
     ///
     /// ```
     /// use thalweg_runtime::{Config, Runtime};
@@ -259,13 +315,15 @@ impl Runtime {
     /// ```
     ///
     /// # Errors
-    /// Actors did not end in time: which, and what became of their threads and stacks.
+    /// Some actors did not end in time. The error lists them, and what remains of their threads and
+    /// stacks.
     pub fn shutdown(self) -> Result<(), ShutdownError> {
         let timeout = self.handle.scheduler.config.shutdown_timeout;
         self.shutdown_within(timeout)
     }
 
-    /// As [`shutdown`](Self::shutdown), with this timeout. With [`Duration::ZERO`] each actor is still resumed once, so that it can end.
+    /// Like [`shutdown`](Self::shutdown), with this timeout. Even with [`Duration::ZERO`] each
+    /// actor is resumed once, so that it can end.
     ///
     /// ```
     /// use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -289,20 +347,20 @@ impl Runtime {
     /// ```
     ///
     /// # Errors
-    /// As [`shutdown`](Self::shutdown).
+    /// As for [`shutdown`](Self::shutdown).
     pub fn shutdown_within(self, timeout: Duration) -> Result<(), ShutdownError> {
         // The drop finds nothing left to stop.
         self.handle.scheduler.stop(timeout)
     }
 
-    /// To spawn by.
+    /// Returns a handle that spawns actors.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 }
 
 impl Drop for Runtime {
-    /// As [`shutdown`](Runtime::shutdown). What that returns goes to standard error.
+    /// Like [`shutdown`](Runtime::shutdown). An error is printed to standard error.
     fn drop(&mut self) {
         let timeout = self.handle.scheduler.config.shutdown_timeout;
         if let Err(error) = self.handle.scheduler.stop(timeout) {
@@ -318,7 +376,8 @@ impl Handle {
         }
     }
 
-    /// That of the runtime which the caller is an actor of, for what is no actor: a thread, or a task of another executor. `None`: it is a thread.
+    /// Returns the handle of the calling actor's runtime, for threads and for tasks of other
+    /// executors. `None` if the caller is not an actor.
     ///
     /// ```
     /// use thalweg_runtime::{Handle, block_on, run};
@@ -335,30 +394,36 @@ impl Handle {
         worker::current().map(Worker::handle)
     }
 
-    /// A job that nobody will ask, or the turn of `who`: on the caller's worker, if it is one of these, else on any.
-    pub(crate) fn schedule_job(&self, who: Option<Who<'_>>, job: impl FnOnce() + Send + 'static) {
-        self.schedule_or(OnShortage::Wait, who, job);
+    /// Schedules a task without a join handle, which may be a turn of `owner`. It runs on the
+    /// caller's worker if that belongs to this runtime, and otherwise on any.
+    pub(crate) fn schedule_job(
+        &self,
+        owner: Option<TurnOwner<'_>>,
+        job: impl FnOnce() + Send + 'static,
+    ) {
+        self.schedule_or(OnShortage::Wait, owner, job);
     }
 
-    /// The same, with what becomes of it where no stack is free.
+    /// Like [`schedule_job`](Self::schedule_job). `on_shortage` specifies what happens if no stack
+    /// is free.
     fn schedule_or(
         &self,
         on_shortage: OnShortage,
-        who: Option<Who<'_>>,
+        owner: Option<TurnOwner<'_>>,
         job: impl FnOnce() + Send + 'static,
     ) {
         match worker::current() {
             Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => {
-                worker.submit(Task::detached(worker.next_id(), on_shortage, who, job));
+                worker.submit(Task::detached(worker.next_id(), on_shortage, owner, job));
             }
             _ => {
-                let task = Task::detached(ActorId::next(), on_shortage, who, job);
+                let task = Task::detached(ActorId::next(), on_shortage, owner, job);
                 self.scheduler.inject(task);
             }
         }
     }
 
-    /// The same for one that was made before.
+    /// Schedules an existing task in the same way.
     pub(crate) fn submit(&self, task: Task) {
         match worker::current() {
             Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => worker.submit(task),
@@ -366,7 +431,8 @@ impl Handle {
         }
     }
 
-    /// A new actor: `job` runs with a stack of its own, on any worker. A panic ends it and nothing else.
+    /// Spawns an actor: `job` runs on a stack of its own, on any worker. A panic ends only that
+    /// actor.
     pub fn spawn<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> T + Send + 'static,
@@ -374,17 +440,18 @@ impl Handle {
         Builder::new().spawn_on(self, job)
     }
 
-    /// Whose it is, and one more of them. It is in no queue yet.
+    /// Records the parent of a new task, and counts the task. The task is in no queue yet.
     #[inline(always)]
-    fn note_new(&self, task: Task) {
+    fn record_spawn(&self, task: Task) {
         let Some(worker) = worker::current() else {
-            return self.scheduler.outside.started_stacks.add_as_one_of_many(1);
+            return self.scheduler.outside.started_stacks.add_shared(1);
         };
-        task.header().parent.set(worker.acting());
+        task.header().parent.set(worker.current_actor());
         self.count(|counts| &counts.started_stacks);
     }
 
-    /// A new actor whose end is told, as that of one that has a control: before anybody can have joined it.
+    /// Spawns an actor that is watched from the start, so that its end is reported before any
+    /// thread can have joined it.
     pub(crate) fn spawn_watched<T: Send + 'static>(
         &self,
         name: Option<Name>,
@@ -393,12 +460,12 @@ impl Handle {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
         let task = Task::new(ActorId::next(), name, job);
-        self.note_new(task);
+        self.record_spawn(task);
         task.header().supervised.set(supervised);
         if supervised {
             task.header().on_shortage.set(OnShortage::Wait);
         }
-        // What a supervisor starts is for all requests.
+        // The children of a supervisor serve all requests, so they have no trace context.
         if !supervised && trace::is_used() {
             trace::give_child(task);
         }
@@ -409,14 +476,16 @@ impl Handle {
         handle
     }
 
-    /// Gives `actor` one turn on any worker. It is for `actor` to see to it that it is scheduled once at a time.
+    /// Schedules one turn of `actor`, on any worker. The actor must ensure that it is not scheduled
+    /// twice at the same time.
     pub fn schedule(&self, actor: Arc<dyn Run>) {
         let turn = ScheduledTurn(Some(actor));
         self.schedule_or(OnShortage::Refuse, None, move || turn.run());
     }
 
-    /// As [`spawn`](Self::spawn), but where no stack is free the actor waits for one; it does not
-    /// end with [`JoinError::NoStack`]. For work that was accepted already, as a part of a call.
+    /// Like [`spawn`](Self::spawn), but if no stack is free, the actor waits for one and does not
+    /// end with [`JoinError::NoStack`]. Use it for work that was already accepted, such as a part
+    /// of a call.
     ///
     /// ```
     /// use thalweg_runtime::{Config, Runtime};
@@ -432,7 +501,7 @@ impl Handle {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
         let task = Task::new(ActorId::next(), None, job);
-        self.note_new(task);
+        self.record_spawn(task);
         task.header().on_shortage.set(OnShortage::Wait);
         if trace::is_used() {
             trace::give_child(task);
@@ -441,28 +510,28 @@ impl Handle {
         JoinHandle::new(task)
     }
 
-    /// How many workers there are.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
-        self.scheduler.seats.len()
+        self.scheduler.workers.len()
     }
 
-    /// The deadlines of this runtime.
+    /// Returns the timers of this runtime.
     pub fn timers(&self) -> &Timers {
         &self.scheduler.timers
     }
 
-    /// The groups of this runtime's actors.
+    /// Returns the groups of this runtime's actors.
     pub fn groups(&self) -> &Groups {
         &self.scheduler.groups
     }
 
-    /// The names of this runtime's actors.
+    /// Returns the registry of this runtime's actors.
     pub fn registry(&self) -> &Registry {
         &self.scheduler.registry
     }
 }
 
-/// A turn that is to be of what [`Handle::schedule`] got.
+/// A turn of an object that was passed to [`Handle::schedule`].
 struct ScheduledTurn(Option<Arc<dyn Run>>);
 
 impl ScheduledTurn {
@@ -476,7 +545,7 @@ impl ScheduledTurn {
 
 impl Drop for ScheduledTurn {
     fn drop(&mut self) {
-        // Otherwise the runtime stops, and no turn of any actor comes.
+        // Otherwise the runtime is stopping, and there are no more turns.
         if let Some(actor) = self.0.take()
             && worker::current().is_some_and(Worker::is_refusing)
         {
@@ -485,18 +554,19 @@ impl Drop for ScheduledTurn {
     }
 }
 
-/// Of a thread on which actors run: what [`native`](crate::native) promises.
-const WORKER_STACK: usize = 8 << 20;
+/// The stack size of a worker's thread, which [`native`](crate::native) documents.
+const WORKER_STACK_SIZE: usize = 8 << 20;
 
-/// One on which actors run.
+/// Starts a thread on which actors run.
 pub(crate) fn worker_thread<R: Send + 'static>(
     name: String,
     body: impl FnOnce() -> R + Send + 'static,
 ) -> std::io::Result<ThreadHandle<R>> {
-    begin(Thread::new().name(name).stack_size(WORKER_STACK), body)
+    begin(Thread::new().name(name).stack_size(WORKER_STACK_SIZE), body)
 }
 
-/// A thread of the core: it blocks all asynchronous signals, so that the host's threads get them.
+/// Starts a thread of the core. It blocks all asynchronous signals, so that the host's threads get
+/// them.
 pub(crate) fn thread<R: Send + 'static>(
     name: String,
     body: impl FnOnce() -> R + Send + 'static,
@@ -508,16 +578,16 @@ fn begin<R: Send + 'static>(
     thread: Thread,
     body: impl FnOnce() -> R + Send + 'static,
 ) -> std::io::Result<ThreadHandle<R>> {
-    // Here the signals are blocked, and `std` holds locks.
+    // The signals are blocked here, and `std` holds locks.
     let _quiet = Quiet::begin();
-    // Blocked here and inherited there: no signal finds the thread in between.
+    // The new thread inherits the mask, so no signal arrives before it can block signals itself.
     let before = signals::block();
     let thread = thread.spawn(body);
     signals::restore(&before);
     thread
 }
 
-/// Miri knows no signals.
+/// Miri does not support signals.
 #[cfg(miri)]
 mod signals {
     pub(super) fn block() {}
@@ -527,9 +597,9 @@ mod signals {
 
 #[cfg(not(miri))]
 mod signals {
-    /// Blocks every signal on this thread but those that a fault of its own raises.
+    /// Blocks all signals on this thread, except those that a fault of its own raises.
     pub(super) fn block() -> libc::sigset_t {
-        // SAFETY: sigset_t is plain data that the calls fill; all pointers are to locals.
+        // SAFETY: `sigset_t` is plain data that the calls fill; all pointers are to locals.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             let mut before: libc::sigset_t = std::mem::zeroed();
@@ -551,7 +621,7 @@ mod signals {
     }
 
     pub(super) fn restore(before: &libc::sigset_t) {
-        // SAFETY: a mask that `block` got from the system.
+        // SAFETY: the mask came from `block`.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
     }
 }

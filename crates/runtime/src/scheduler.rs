@@ -1,25 +1,35 @@
-//! What the workers of one runtime share: who there is, the injector, and who sleeps.
+//! The state that the workers of one runtime share: the workers, the injector, and the idle
+//! workers.
 //!
-//! How work finds a worker:
+//! How work reaches a worker:
 //!
-//! 1. A job that any worker may start: into the own ring or the injector, then a full fence, then: if a worker searches, nothing (it looks again
-//!    before it sleeps); else one idle worker is woken, whose bit the waker clears; where none is idle and not all are started, one more is.
-//! 2. A worker's first job in reserve is not announced: it stays in the slot that only the worker sees, which it reaches as soon as what runs
-//!    there waits or ends, or its time slice is over.
-//! 3. A worker without work counts itself as searching, looks everywhere for what a wake costs, says where it sleeps and after that that it is
-//!    idle, stops counting as searching, passes a full fence, **looks everywhere once more**, and parks until its next deadline, in its poller
-//!    if it has descriptors there (`io`).
-//! 4. Others rely on a searcher and on one that was woken, who each take one job. So the last searcher that finds something, and whoever
-//!    gets up, takes its job, looks whether there are more, and then wakes one more worker: a burst fans out.
-//! 5. A woken actor goes to its home's queue, never elsewhere (`remote_queue`).
-//! 6. Placement by two choices, after Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing" (1996): a started actor stays with its
-//!    worker, so one that would need a stack more there first looks at one other worker, and is left with that one if it has clearly fewer. There
-//!    whoever is idle may take it, as if it were in the ring. Only what makes the number of stacks grow pays for it.
-//! 7. If no stack is free, a job that must not end for that reason (`OnShortage`) waits in a list
+//! 1. A task that any worker may start goes into the spawning worker's ring or into the injector,
+//!    followed by a full fence. If a worker is searching, nothing else happens, because the
+//!    searcher looks again before it sleeps. Otherwise one idle worker is woken, and its idle bit
+//!    is cleared by the thread that wakes it. If no worker is idle and not all workers are started,
+//!    one more is started.
+//! 2. A worker's first spawned task (its reserve) is not announced. It stays in the worker's
+//!    private LIFO slot. The worker reaches it as soon as the running task waits or ends, or its
+//!    time slice is over.
+//! 3. A worker without work counts itself as searching and looks everywhere for as long as a
+//!    wake-up costs. Then it publishes where it sleeps, sets its idle bit, stops counting as
+//!    searching, executes a full fence, **looks everywhere once more**, and parks until its next
+//!    deadline. It parks in its poller if it has descriptors there (`io`).
+//! 4. Other threads rely on a searching worker and on a woken worker, and each of these takes one
+//!    task. Therefore the last searcher that finds a task, and every worker that wakes up, takes
+//!    its task, checks whether there are more, and then wakes one more worker. A burst fans out in
+//!    this way.
+//! 5. A woken actor goes to the remote queue of its home worker, never elsewhere (`remote_queue`).
+//! 6. Placement uses two choices, after Mitzenmacher, "The Power of Two Choices in Randomized Load
+//!    Balancing" (1996). A started actor stays with its worker. A worker that would need one more
+//!    stack for an unstarted task first looks at one other worker, and leaves the task with that
+//!    worker if it has clearly fewer stacks. Any idle worker may take it from there, as from the
+//!    ring. Only a task that would increase the number of stacks pays for this.
+//! 7. If no stack is free, a task that must not end for that reason (`OnShortage`) waits in a list
 //!    that all workers share. The thread that appends it executes a full fence and wakes every
 //!    sleeping worker. A worker takes from the list when a fiber is returned, before it starts
-//!    another job on a new stack, every `TURNS_TO_CLOCK` turns, and before it sleeps; after it has
-//!    announced that it sleeps, it checks the list once more. A job therefore waits only while no
+//!    another task on a new stack, every `CLOCK_INTERVAL` ticks, and before it sleeps; after it has
+//!    announced that it sleeps, it checks the list once more. A task therefore waits only while no
 //!    worker has a stack for it. Memory that is freed elsewhere in the process is not announced, so
 //!    a sleeping worker checks again at an interval (`worker/shortage.rs`).
 
@@ -31,12 +41,12 @@ use std::time::Duration;
 use crate::affinity;
 use crate::config::Config;
 use crate::groups::Groups;
-use crate::idle::{Announced, Idle};
+use crate::idle::{Announcement, Idle};
 use crate::injector::Injector;
 use crate::inspect::{Asked, Crashes, Moved, Register};
 use crate::io::BlockingPool;
 use crate::join::JoinError;
-use crate::metrics::Counts;
+use crate::metrics::CounterSet;
 use crate::registry::Registry;
 use crate::remote_queue::RemoteQueue;
 use crate::ring::Ring;
@@ -44,49 +54,50 @@ use crate::runtime;
 use crate::shim::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
 use crate::shutdown::{Left, Shutdown, ShutdownError, Unfinished};
 use crate::stack::Depot;
-use crate::stall::{Pulse, Watcher};
+use crate::stall::{Watcher, WorkerStatus};
 use crate::task::{Header, OnShortage, Task};
 use crate::timers::Timers;
 use crate::worker::Worker;
 
-/// Something that runs on a worker each time it is scheduled, and holds no stack in between.
+/// An object that runs on a worker each time it is scheduled, and has no stack in between.
 pub trait Run: Send + Sync + 'static {
-    /// One turn, on an actor's stack: it may wait. A panic ends the turn, with the process's panic hook having
-    /// its say, and nothing else.
+    /// Runs one turn, on an actor's stack. It may wait. A panic calls the process's panic hook and
+    /// ends the turn; it has no other effect.
     fn run(self: Arc<Self>);
 
-    /// Called instead of [`run`](Self::run) where no stack came free for the turn while its worker
-    /// had nothing else to do, as where every stack is held by an actor that waits for this one. It
-    /// runs on the worker's own stack and must not wait. The turn is over: schedule another one if
-    /// there is still something to do.
+    /// Called instead of [`run`](Self::run) if no stack became free for the turn while its worker
+    /// was idle. This happens, for example, if every stack belongs to an actor that waits for this
+    /// object. The call runs on the worker's own stack and must not wait. It ends the turn:
+    /// schedule another turn if there is still work to do.
     fn refuse(self: Arc<Self>);
 }
 
-/// A worker's place in the runtime.
-pub(crate) struct Seat {
+/// The part of a worker that other threads access.
+pub(crate) struct WorkerShared {
     pub(crate) remote_queue: &'static RemoteQueue,
     pub(crate) ring: Ring<Header>,
-    /// What other workers left for this one to start: rule 6.
+    /// Tasks that other workers placed here (rule 6).
     pub(crate) placed: Injector,
-    /// How many its worker has.
+    /// The number of stacks that the worker has.
     pub(crate) stacks: AtomicUsize,
-    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) status: Arc<WorkerStatus>,
     pub(crate) asked: Asked,
 }
 
-impl Seat {
-    /// So many stacks more than others have are no crowd.
+impl WorkerShared {
+    /// Two workers count as balanced if their numbers of stacks differ by no more than this.
     const SLACK: usize = 16;
 
-    /// Its worker: from the ring.
+    /// Takes a task from the ring. Called by the owner.
     #[inline(always)]
     pub(crate) fn take_own(&self) -> Option<Task> {
         let job = self.ring.pop()?;
-        // SAFETY: what is in a ring came from `into_raw`, with the runtime's reference.
+        // SAFETY: the pointers in a ring came from `into_raw`, with the runtime's reference.
         unsafe { Task::from_raw(job) }
     }
 
-    /// Another worker: half of the ring and no more than `most`, of which one comes back and the rest is put into `ring`; or what was left here.
+    /// Steals for another worker: half of the ring, but no more than `max` tasks. Returns one of
+    /// them and puts the rest into `ring`. If the ring is empty, takes a placed task.
     pub(crate) fn steal_into(&self, ring: &Ring<Header>, most: u32) -> Option<Task> {
         match self.ring.steal(ring, most) {
             // SAFETY: as above.
@@ -95,18 +106,19 @@ impl Seat {
         }
     }
 
-    /// Whether there is a job that any worker may start.
+    /// Whether there is a task that any worker may start.
     #[inline(always)]
     pub(crate) fn has_some(&self) -> bool {
         !self.ring.is_empty() || !self.placed.is_empty()
     }
 
-    /// What its worker has to run, or is about to have.
+    /// The number of tasks that the worker runs or is about to start.
     fn load(&self) -> usize {
         self.stacks.load(Ordering::Relaxed) + self.placed.len()
     }
 
-    /// Rule 6: whether a new actor is better off here than with `other`; each of the two may have `most` stacks.
+    /// Rule 6: whether this worker is a better place than `other` for a new actor. Each of the two
+    /// may have `max` stacks.
     fn is_better_than(&self, other: &Self, most: usize) -> bool {
         let (mine, theirs) = (self.load(), other.load());
         mine < most && (mine + mine / 8 + Self::SLACK <= theirs || theirs >= most)
@@ -115,26 +127,26 @@ impl Seat {
 
 pub(crate) struct Scheduler {
     pub(crate) config: Config,
-    /// Those that workers are pinned to; empty: they are not.
+    /// The processors to which workers are pinned. Empty if workers are not pinned.
     pub(crate) processors: Vec<usize>,
-    pub(crate) seats: Box<[Seat]>,
+    pub(crate) workers: Box<[WorkerShared]>,
     pub(crate) timers: Timers,
     pub(crate) watcher: Watcher,
     pub(crate) pool: Arc<BlockingPool>,
     pub(crate) registry: Registry,
     pub(crate) groups: Groups,
-    /// The behaviour actors, where books are kept.
+    /// The behaviour actors. `None` unless `Config::inspect` is on.
     pub(crate) register: Option<Register>,
     pub(crate) crashes: Crashes,
     pub(crate) moved: Moved,
-    /// What others than its workers count.
-    pub(crate) outside: Counts,
+    /// The counters of threads that are not workers of this runtime.
+    pub(crate) outside: CounterSet,
     injector: Injector,
-    /// Rule 7: turns, which have a reserve of stacks ..
+    /// Rule 7: turns that wait for a stack. Turns have a reserve of stacks.
     turns_without_stack: Injector,
-    /// .. and spawned actors, which have none.
+    /// Rule 7: spawned actors that wait for a stack. They have no reserve.
     actors_without_stack: Injector,
-    /// How often one of the two lists got a job.
+    /// The number of tasks that were ever appended to the two lists.
     shortages: AtomicUsize,
     idle: Idle,
     started: AtomicUsize,
@@ -143,7 +155,7 @@ pub(crate) struct Scheduler {
     threads: Mutex<Vec<Thread>>,
 }
 
-/// A worker's, but for one that lends itself to the runtime.
+/// The thread of a worker. A worker that runs on a lent thread has none.
 struct Thread {
     worker: usize,
     handle: JoinHandle<()>,
@@ -151,19 +163,21 @@ struct Thread {
 
 impl Scheduler {
     pub(crate) fn new(config: Config) -> Self {
-        let seats = (0..config.workers).map(|_| Seat {
+        let workers = (0..config.workers).map(|_| WorkerShared {
             remote_queue: RemoteQueue::obtain(),
             ring: Ring::new(),
             placed: Injector::new(),
             stacks: AtomicUsize::new(0),
-            pulse: Arc::default(),
+            status: Arc::default(),
             asked: Asked::default(),
         });
-        let seats: Box<[_]> = seats.collect();
-        let pulses = seats.iter().map(|seat: &Seat| Arc::clone(&seat.pulse));
+        let workers: Box<[_]> = workers.collect();
+        let statuses = workers
+            .iter()
+            .map(|shared: &WorkerShared| Arc::clone(&shared.status));
         Self {
-            watcher: Watcher::new(config.stall, pulses),
-            seats,
+            watcher: Watcher::new(config.stall, statuses),
+            workers,
             processors: if config.affinity {
                 affinity::allowed()
             } else {
@@ -174,7 +188,7 @@ impl Scheduler {
             groups: Groups::default(),
             crashes: Crashes::default(),
             moved: Moved::default(),
-            outside: Counts::default(),
+            outside: CounterSet::default(),
             register: config.inspect.then(|| Register::new(config.workers)),
             config,
             timers: Timers::default(),
@@ -190,9 +204,9 @@ impl Scheduler {
         }
     }
 
-    /// The number of a worker that is about to run; `None`: all do.
+    /// Returns the number of the next worker to start. `None` if all workers have started.
     pub(crate) fn next_worker(&self) -> Option<usize> {
-        let workers = self.seats.len();
+        let workers = self.workers.len();
         self.started
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |started| {
                 (started < workers).then_some(started + 1)
@@ -200,16 +214,17 @@ impl Scheduler {
             .ok()
     }
 
-    /// One more thread; `false`: all run. Where the system has no more, those that run go on without.
+    /// Starts the thread of one more worker. Returns `false` if all workers run. If the system has
+    /// no thread, the running workers continue without it.
     ///
     /// # Errors
-    /// The system gave no thread.
+    /// The system refused a thread.
     pub(crate) fn start_worker(self: &Arc<Self>) -> std::io::Result<bool> {
-        if self.started.load(Ordering::Relaxed) == self.seats.len() {
+        if self.started.load(Ordering::Relaxed) == self.workers.len() {
             return Ok(false);
         }
         let mut threads = lock(&self.threads);
-        // `stop` takes the threads after it said so.
+        // `stop` sets the flag before it takes the threads.
         if self.is_stopping() {
             return Ok(false);
         }
@@ -219,7 +234,7 @@ impl Scheduler {
         let shared = Arc::clone(self);
         let thread = runtime::worker_thread(format!("tw-worker-{index}"), move || {
             let shared = shared;
-            let _leaves = shared.shutdown.leaves(index);
+            let _guard = shared.shutdown.worker_guard(index);
             Worker::enter(index, Arc::clone(&shared), |worker| worker.work(|| false));
         });
         match thread {
@@ -234,14 +249,15 @@ impl Scheduler {
                 Ok(true)
             }
             Err(error) => {
-                // Under the lock, so it is the last one's number that is given back.
+                // The lock is held, so this gives back the number that was taken last.
                 self.started.fetch_sub(1, Ordering::Relaxed);
                 Err(error)
             }
         }
     }
 
-    /// Rule 1, from outside and where a ring is full. Cancelled, not run, once the runtime stops.
+    /// Rule 1, for a task that comes from another thread or that does not fit into a ring. Once the
+    /// runtime stops, the task is cancelled instead.
     pub(crate) fn inject(self: &Arc<Self>, task: Task) {
         match self.injector.push(task, || self.refuses(task)) {
             Ok(()) => self.announce(),
@@ -249,7 +265,8 @@ impl Scheduler {
         }
     }
 
-    /// Whether a job may not be put where all see it: under that place's lock, so a list that has looked there before is told of it.
+    /// Whether a task must not be put into a shared queue. The caller has that queue's lock, so a
+    /// listing that has already visited the queue is informed about the task.
     fn refuses(&self, task: Task) -> bool {
         if self.moved.is_watched() {
             self.moved.note(task);
@@ -257,18 +274,18 @@ impl Scheduler {
         self.is_stopping()
     }
 
-    /// Workers that have started, or are about to.
+    /// The number of workers that have started or are about to start.
     pub(crate) fn started(&self) -> usize {
         self.started.load(Ordering::Relaxed)
     }
 
-    /// Looks at each job that waits for a worker and is in no ring.
-    pub(crate) fn each_waiting(&self, mut look: impl FnMut(Task)) {
-        self.injector.each(&mut look);
-        self.turns_without_stack.each(&mut look);
-        self.actors_without_stack.each(&mut look);
-        for seat in &self.seats {
-            seat.placed.each(&mut look);
+    /// Calls `look` for each task that waits for a worker and is in no ring.
+    pub(crate) fn for_each_waiting(&self, mut look: impl FnMut(Task)) {
+        self.injector.for_each(&mut look);
+        self.turns_without_stack.for_each(&mut look);
+        self.actors_without_stack.for_each(&mut look);
+        for shared in &self.workers {
+            shared.placed.for_each(&mut look);
         }
     }
 
@@ -285,27 +302,30 @@ impl Scheduler {
         !self.injector.is_empty()
     }
 
-    /// Rule 1, after the job was put where others see it.
+    /// Rule 1, after the task was published.
     pub(crate) fn announce(self: &Arc<Self>) {
         match self.idle.announce() {
-            Announced::Awaited => {}
-            Announced::Wakes(index) => self.seats[index].remote_queue.unpark(),
-            Announced::Unheard => {
-                // Without one more the others do it: a machine short of threads is slower, not wrong.
+            Announcement::Searching => {}
+            Announcement::Wake(index) => self.workers[index].remote_queue.unpark(),
+            Announcement::NoneIdle => {
+                // If this fails, the other workers run the task. Too few threads make the runtime
+                // slower, not incorrect.
                 let _ = self.start_worker();
             }
         }
     }
 
-    /// Rule 6, for what worker `index` is about to start on one stack more. `draw` is any number. `Some`: it is to stay.
+    /// Rule 6, for a task that worker `index` is about to start on an additional stack. `draw` is
+    /// an arbitrary number that selects the other worker. Returns the task if it stays with worker
+    /// `index`.
     pub(crate) fn place(self: &Arc<Self>, index: usize, draw: u32, task: Task) -> Option<Task> {
-        let others = self.seats.len() - 1;
+        let others = self.workers.len() - 1;
         if others == 0 {
             return Some(task);
         }
-        let most = self.most_stacks();
-        let other = (index + 1 + draw as usize % others) % self.seats.len();
-        let (mine, other) = (&self.seats[index], &self.seats[other]);
+        let most = self.max_stacks_per_worker();
+        let other = (index + 1 + draw as usize % others) % self.workers.len();
+        let (mine, other) = (&self.workers[index], &self.workers[other]);
         if !other.is_better_than(mine, most) {
             return Some(task);
         }
@@ -326,38 +346,39 @@ impl Scheduler {
         }
     }
 
-    /// Rule 7. Cancelled where the runtime stops, or a signal is to end it.
+    /// Rule 7. The task is cancelled instead if the runtime is stopping or an exit signal has
+    /// arrived for it.
     pub(crate) fn wait_for_stack(self: &Arc<Self>, task: Task) {
         let list = self.without_stack(task.header().is_turn);
-        if let Err(task) = list.push(task, || self.refuses(task) || task.must_exit()) {
+        if let Err(task) = list.push(task, || self.refuses(task) || task.must_unwind()) {
             return cancel_for_signal(task);
         }
         self.shortages.fetch_add(1, Ordering::Release);
         fence(Ordering::SeqCst);
-        for seat in &self.seats {
-            seat.remote_queue.unpark();
+        for shared in &self.workers {
+            shared.remote_queue.unpark();
         }
-        // One that has not started has stacks of its own.
+        // A worker that has not started has stacks of its own.
         let _ = self.start_worker();
     }
 
-    /// Rule 7: whether a job waits for a stack.
+    /// Rule 7: whether a task waits for a stack.
     #[inline(always)]
     pub(crate) fn has_waiting_for_stack(&self) -> bool {
         !self.turns_without_stack.is_empty() || !self.actors_without_stack.is_empty()
     }
 
-    /// Changes whenever one more job waits for a stack.
+    /// A counter that changes whenever one more task waits for a stack.
     pub(crate) fn shortages(&self) -> usize {
         self.shortages.load(Ordering::Acquire)
     }
 
-    /// Whether a turn waits for a stack, or else a spawned actor.
+    /// Whether a turn (`is_turn`) or a spawned actor waits for a stack.
     pub(crate) fn waits_for_stack(&self, is_turn: bool) -> bool {
         !self.without_stack(is_turn).is_empty()
     }
 
-    /// The one that has waited longest for a stack, for who has one.
+    /// Takes the task that has waited longest for a stack. The caller has a stack for it.
     pub(crate) fn take_waiting_for_stack(&self, is_turn: bool) -> Option<Task> {
         let task = self.without_stack(is_turn).pop()?;
         if self.moved.is_watched() {
@@ -366,48 +387,51 @@ impl Scheduler {
         Some(task)
     }
 
-    /// Ends the actors that wait for a stack and got an exit signal: they need none for that. Who
-    /// sends the signal calls it after; the list's lock orders it with who is about to wait.
+    /// Ends the actors that wait for a stack and have received an exit signal; they need no stack
+    /// for that. The sender calls it after the signal. The list's lock orders this call with a task
+    /// that is about to wait.
     pub(crate) fn end_signalled(&self) {
         self.actors_without_stack
-            .extract(|task| task.must_exit())
+            .extract(|task| task.must_unwind())
             .into_iter()
             .for_each(cancel_for_signal);
     }
 
-    /// Turns that wait for a stack and can be refused: they are the caller's, to cancel.
+    /// Takes the turns that wait for a stack and can be refused. The caller cancels them.
     pub(crate) fn take_refusable(&self) -> VecDeque<Task> {
         self.turns_without_stack
             .extract(|task| task.header().on_shortage.get() == OnShortage::Refuse)
     }
 
-    /// Of one worker.
-    pub(crate) fn most_stacks(&self) -> usize {
-        self.config.max_stacks.div_ceil(self.seats.len())
+    /// The maximum number of stacks of one worker.
+    pub(crate) fn max_stacks_per_worker(&self) -> usize {
+        self.config.max_stacks.div_ceil(self.workers.len())
     }
 
     pub(crate) fn begin_search(&self) {
         self.idle.begin_search();
     }
 
-    /// The caller has found something. `true`: it was the last that searched (rule 4).
+    /// Called by a searcher that has found work. Returns `true` if it was the last searcher (rule
+    /// 4).
     pub(crate) fn end_search(&self) -> bool {
         self.idle.end_search()
     }
 
-    /// Whether there is a job that any worker may start.
-    pub(crate) fn has_fresh(&self) -> bool {
-        self.has_injected() || self.seats.iter().any(Seat::has_some)
+    /// Whether there is a task that any worker may start.
+    pub(crate) fn has_unstarted(&self) -> bool {
+        self.has_injected() || self.workers.iter().any(WorkerShared::has_some)
     }
 
-    /// Rule 3. In this order: who chooses an idle worker knows where it is to be woken.
+    /// Rule 3. The order matters: a thread that sees the idle bit also sees where the worker
+    /// sleeps.
     pub(crate) fn prepare_park(&self, index: usize, in_poller: bool) {
-        self.seats[index].remote_queue.prepare_park(in_poller);
+        self.workers[index].remote_queue.prepare_park(in_poller);
         self.idle.set_idle(index);
     }
 
     pub(crate) fn finish_park(&self, index: usize) {
-        self.seats[index].remote_queue.finish_park();
+        self.workers[index].remote_queue.finish_park();
         self.idle.clear_idle(index);
     }
 
@@ -416,8 +440,9 @@ impl Scheduler {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Workers finish their turn, let what waits end with [`crate::WakeReason::Stopping`], and leave; what has not begun is cancelled. What goes on after
-    /// `timeout` is left behind ([`shutdown`](crate::shutdown)); the first call sets it.
+    /// Makes the workers stop. Each worker finishes its current turn, lets waiting actors end with
+    /// [`crate::WakeReason::Stopping`], cancels unstarted tasks, and leaves. Actors that still run after
+    /// `timeout` are abandoned ([`shutdown`](crate::shutdown)). The first call sets the timeout.
     pub(crate) fn halt(&self, timeout: Duration) {
         self.shutdown.begin(timeout);
         self.stopping.store(true, Ordering::SeqCst);
@@ -425,16 +450,16 @@ impl Scheduler {
         self.injector.drain().for_each(cancel);
         self.turns_without_stack.drain().for_each(cancel);
         self.actors_without_stack.drain().for_each(cancel);
-        for seat in &self.seats {
-            seat.placed.drain().for_each(cancel);
-            seat.remote_queue.unpark();
+        for shared in &self.workers {
+            shared.placed.drain().for_each(cancel);
+            shared.remote_queue.unpark();
         }
     }
 
-    /// Halts, and waits for the workers.
+    /// Halts the runtime and waits for its workers.
     ///
     /// # Errors
-    /// Actors that did not end, once: another call has nothing to wait for.
+    /// The actors that did not end in time. Only the first call returns them.
     pub(crate) fn stop(&self, timeout: Duration) -> Result<(), ShutdownError> {
         self.halt(timeout);
         let threads = std::mem::take(&mut *lock(&self.threads));
@@ -443,24 +468,25 @@ impl Scheduler {
         let mut actors = self.shutdown.take_abandoned();
         for Thread { worker, handle } in threads {
             if staying.contains(&worker) {
-                // It goes on without us; what it needs is in its own `Arc`.
+                // The thread continues on its own. It owns a reference to everything that it needs.
                 actors.push(self.occupied(worker));
             } else {
-                // A worker catches what its actors throw; there is nothing to learn from its end.
+                // A worker catches the panics of its actors, so the result of its thread contains
+                // nothing new.
                 let _ = handle.join();
             }
         }
         self.watcher.stop();
         self.timers.stop();
         self.pool.stop();
-        // All that its workers had, and what other runtimes gave back.
+        // The stacks that this runtime's workers had, and those that other runtimes returned.
         Depot::of(self.config.stack_size).release();
         ShutdownError::of(actors)
     }
 
-    /// Of a worker that does not come back: the actor that it runs.
+    /// Describes the actor that occupies a worker that did not stop.
     fn occupied(&self, worker: usize) -> Unfinished {
-        let actor = self.seats[worker].pulse.actor();
+        let actor = self.workers[worker].status.actor();
         let mut known = None;
         if let (Some(register), Some(actor)) = (&self.register, actor) {
             register.each(|info| {
@@ -482,15 +508,15 @@ impl Scheduler {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
-        for seat in &self.seats {
-            seat.remote_queue.recycle();
+        for shared in &self.workers {
+            shared.remote_queue.recycle();
         }
     }
 }
 
-/// The same for one that a signal may have ended.
+/// Cancels a task that may have been ended by an exit signal.
 fn cancel_for_signal(task: Task) {
-    if task.must_exit() {
+    if task.must_unwind() {
         let why = JoinError::Exit(task.exit_reason());
         // SAFETY: as for `cancel`.
         unsafe { task.cancel(why) };
@@ -499,8 +525,9 @@ fn cancel_for_signal(task: Task) {
     }
 }
 
-/// A job of the injector or a ring, when the runtime stops.
+/// Cancels a queued task when the runtime stops.
 pub(crate) fn cancel(task: Task) {
-    // SAFETY: it was in a queue, and nobody else's: it has not been started and now never is.
+    // SAFETY: the task was in a queue and belongs to the caller. It has not been started and never
+    // will be.
     unsafe { task.cancel(JoinError::Stopped) };
 }

@@ -1,4 +1,4 @@
-//! The atomics, locks and cells of this crate's protocols, so that loom can take their place.
+//! The atomics, locks and cells that this crate's protocols use, so that loom can replace them.
 
 #[cfg(loom)]
 pub(crate) use loom::{
@@ -20,7 +20,8 @@ pub(crate) use std::{
     thread::yield_now,
 };
 
-/// For locks under which an atomic is touched: no model may leave off there with the system's own lock held.
+/// The lock for sections that access an atomic. loom may switch threads at an atomic, and must not
+/// do so while a lock of the system is held.
 #[cfg(not(loom))]
 pub(crate) use thalweg_queue::quiet::{Locked, lock};
 
@@ -32,7 +33,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
     mutex.lock().expect("loom's locks are not poisoned")
 }
 
-/// A function that is `const` where the cells are the system's: loom's are not made before a model begins.
+/// Defines a function that is `const`, except under loom, whose cells cannot be created before a
+/// model begins.
 macro_rules! const_fn {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $of:ty),*) -> $out:ty $body:block) => {
         $(#[$meta])*
@@ -48,7 +50,7 @@ pub(crate) use const_fn;
 
 #[cfg(not(loom))]
 mod real {
-    /// `std`'s cell behind loom's interface.
+    /// `std`'s cell with loom's interface.
     #[derive(Debug)]
     pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
@@ -64,8 +66,8 @@ mod real {
     }
 }
 
-/// Memory as loom sees it: whoever uses it reads it, and who frees it writes it, once. So a use that may come after, or beside, is
-/// found, and so is memory that nobody frees.
+/// Memory for loom's checks: each use reads it, and the free writes it once. loom therefore finds a
+/// use that is concurrent with the free or comes after it, and memory that is never freed.
 #[cfg(loom)]
 pub(crate) struct Memory {
     used: UnsafeCell<()>,

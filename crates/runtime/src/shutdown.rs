@@ -2,16 +2,16 @@
 //!
 //! 1. When the runtime stops, each wait of an actor returns
 //!    [`WakeReason::Stopping`](crate::WakeReason::Stopping), and most waits unwind the actor. An actor that
-//!    continues after [`TIMES_TOLD`] such notices is put aside at its next wait, so that the other
-//!    actors of its worker can end. Until the deadline, its worker resumes it from time to time, so
-//!    that it can still end by itself.
-//! 2. After the deadline, the worker **abandons** an actor that is still put aside: it never
-//!    resumes the actor. The stack, its contents and the job's header stay in memory unchanged,
-//!    like those of a thread that sleeps for ever. All pointers into them (a wait list, a scope, a
+//!    continues after [`MAX_STOP_NOTICES`] such notices is suspended at its next wait, so that the
+//!    other actors of its worker can end. Until the deadline, its worker resumes it from time to
+//!    time, so that it can still end by itself.
+//! 2. After the deadline, the worker **abandons** an actor that is still suspended: it never
+//!    resumes the actor. The stack, its contents and the task's header stay in memory unchanged,
+//!    like those of a thread that sleeps forever. All pointers into them (a wait list, a scope, a
 //!    thread that borrows from a waiting frame) therefore stay valid. No destructor on the stack
 //!    runs, and for the same reason the state of a behaviour actor is not dropped. Joiners,
 //!    monitors and callers are notified that the actor has ended.
-//! 3. An actor that reaches no wait cannot be put aside, because its worker never regains control.
+//! 3. An actor that reaches no wait cannot be suspended, because its worker never regains control.
 //!    After another [`GRACE`], the shutdown continues without that worker's thread. The thread owns
 //!    a reference to the scheduler, which contains everything that it needs. If its actor waits
 //!    later, the worker finds that the deadline has passed and applies rule 2.
@@ -26,7 +26,7 @@ use thalweg_queue::clock;
 use crate::id::ActorId;
 
 /// Rule 1. An orderly actor needs one notice, and its destructors may attempt a few more waits.
-pub(crate) const TIMES_TOLD: u8 = 16;
+pub(crate) const MAX_STOP_NOTICES: u8 = 16;
 
 /// Rule 3: the time that a worker has after the deadline to end its thread. A running thread needs
 /// microseconds.
@@ -165,8 +165,8 @@ impl Shutdown {
     }
 
     /// Returns a guard that the worker drops when its thread is about to end.
-    pub(crate) fn leaves(&self, worker: usize) -> Leaves<'_> {
-        Leaves {
+    pub(crate) fn worker_guard(&self, worker: usize) -> WorkerGuard<'_> {
+        WorkerGuard {
             shutdown: self,
             worker,
         }
@@ -202,13 +202,13 @@ impl Shutdown {
     }
 }
 
-/// See [`Shutdown::leaves`].
-pub(crate) struct Leaves<'a> {
+/// See [`Shutdown::worker_guard`].
+pub(crate) struct WorkerGuard<'a> {
     shutdown: &'a Shutdown,
     worker: usize,
 }
 
-impl Drop for Leaves<'_> {
+impl Drop for WorkerGuard<'_> {
     fn drop(&mut self) {
         self.shutdown.state().left.push(self.worker);
         self.shutdown.changed.notify_all();

@@ -1,7 +1,9 @@
-//! Deadlines of one runtime: a sorted map and one thread, `tw-timer`, that sleeps until the earliest.
+//! The timers of one runtime: a sorted map, and a thread `tw-timer` that sleeps until the earliest
+//! deadline.
 //!
-//! The thread starts with the runtime, so that setting a timer cannot fail, and does not tick: without
-//! timers it sleeps. Setting a timer wakes the thread only if the new timer is the earliest.
+//! The thread starts with the runtime, so that setting a timer cannot fail. It does not tick:
+//! without timers it sleeps. Setting a timer wakes the thread only if the new timer is the
+//! earliest.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,7 +15,7 @@ use thalweg_queue::{Parker, clock};
 
 use crate::metrics::Counter;
 
-/// Names a timer that was set.
+/// Identifies a timer, so that it can be cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimerKey {
     deadline: u64,
@@ -27,7 +29,7 @@ pub struct Timers {
     /// Wakes the thread.
     parker: Parker,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// The thread's to count.
+    /// The number of fired timers. Only the thread writes it.
     fired: Arc<Counter>,
 }
 
@@ -39,7 +41,8 @@ struct State {
 }
 
 impl Timers {
-    /// Wakes `waker` at `deadline` ([`clock`]), on the timers' thread, where it must not wait.
+    /// Wakes `waker` at `deadline`, a time of the [`clock`]. The waker is called on the timer
+    /// thread and must not block.
     pub fn at(&self, deadline: u64, waker: Waker) -> TimerKey {
         let mut state = lock(&self.state);
         state.number += 1;
@@ -56,13 +59,13 @@ impl Timers {
         key
     }
 
-    /// Forgets it, if it has not fired.
+    /// Removes a timer that has not fired.
     pub fn cancel(&self, key: TimerKey) {
         let waker = lock(&self.state).set.remove(&key);
         drop(waker);
     }
 
-    /// Starts the thread, before the runtime runs anything.
+    /// Starts the thread, before the runtime runs any actor.
     ///
     /// # Errors
     /// The system has no thread.
@@ -89,11 +92,11 @@ impl Timers {
         drop(left);
         self.parker.unpark();
         let thread = lock(&self.thread).take();
-        // A waker may end the runtime on the timers' thread itself, which then ends on its own.
+        // If a waker ends the runtime on the timer thread, that thread ends by itself.
         if let Some(thread) = thread
             && thread.thread().id() != std::thread::current().id()
         {
-            // A panic on that thread has been printed; there is nothing more to learn from it.
+            // A panic of that thread has been printed already.
             let _ = thread.join();
         }
     }

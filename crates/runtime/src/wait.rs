@@ -28,7 +28,7 @@ pub enum WakeReason {
 pub(crate) static HOST: Host = Host {
     waker: || {
         let (worker, task) = actor()?;
-        worker.tell(task);
+        worker.before_wait(task);
         Some(task.waker())
     },
     park: |deadline| match park(deadline) {
@@ -44,14 +44,14 @@ pub(crate) static HOST: Host = Host {
 pub(crate) fn unwind_if_stopping() {
     exit::raise_if_due();
     if actor().is_some_and(|(worker, _)| worker.scheduler.is_stopping()) {
-        worker::give_up();
+        worker::unwind_if_possible();
     }
 }
 
 /// An actor that is about to wait by something that may end with an error: where its runtime stops that comes once.
 pub(crate) fn begin_fallible_wait() {
     if let Some((worker, task)) = actor() {
-        worker.tell(task);
+        worker.before_wait(task);
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use prometheus_parse::{Scrape, Value};
-use thalweg_runtime::metrics::{self, BadLabel, Metrics};
+use thalweg_runtime::metrics::{self, LabelError, Metrics};
 use thalweg_runtime::supervisor::{ChildSpec, Strategy, Supervisor};
 use thalweg_runtime::{
     Builder, Config, ExitReason, Mailbox, Runtime, channel, exit, init, run, sleep, spawn, start,
@@ -275,7 +275,7 @@ fn what_threads_do_and_what_workers_do_for_each_other_is_counted() {
         (2, 1)
     );
     let total = now.total();
-    assert!(total.steals >= 1 && total.wakes_from_afar >= 1, "{total:?}");
+    assert!(total.steals >= 1 && total.remote_wakes >= 1, "{total:?}");
     let text = text(&now);
     assert_eq!(text["thalweg_timers_fired_total{}"], 1.0);
     let stacks = text["thalweg_stacks{worker=0}"] + text["thalweg_stacks{worker=1}"];
@@ -318,11 +318,11 @@ fn labels_are_escaped_and_bad_ones_refused() {
         let lines = |text: &str| text.lines().count();
         assert_eq!(lines(&text), lines(&metrics.to_prometheus()));
         let refused = |labels: &[(&str, &str)]| metrics.to_prometheus_with(labels).unwrap_err();
-        assert_eq!(refused(&[("a-b", "")]), BadLabel::Name("a-b".into()));
-        assert_eq!(refused(&[("kind", "")]), BadLabel::Taken("kind".into()));
+        assert_eq!(refused(&[("a-b", "")]), LabelError::Name("a-b".into()));
+        assert_eq!(refused(&[("kind", "")]), LabelError::Taken("kind".into()));
         assert_eq!(
             refused(&[("a", "1"), ("a", "2")]),
-            BadLabel::Taken("a".into())
+            LabelError::Taken("a".into())
         );
     });
 }

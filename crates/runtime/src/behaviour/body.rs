@@ -13,14 +13,14 @@ use super::mailbox_state::{self, MailboxState, NextAction, ReserveResult};
 use super::priority_queues::{Priority, PriorityQueues};
 use super::weak_ref::Identity;
 use super::{Actor, Context, Mailbox};
-use crate::exit::{self, Control, Doom, Exit, ExitReason, Marked, Pid, Reach, Reached};
+use crate::exit::{self, Control, Exit, ExitReason, KillFlag, Marked, Pid, Reach, Reached};
 use crate::id::ActorId;
 use crate::inspect::{ActorState, Books, Occupancy, Seen};
 use crate::join::JoinError;
 use crate::shim::{AtomicU64, AtomicUsize, Cell, Locked, Mutex, Ordering, lock, yield_now};
 use crate::stack::overflow::Name;
 use crate::supervised::Signal;
-use crate::task::{Turning, Who};
+use crate::task::{RunningTurn, TurnOwner};
 use crate::worker::Worker;
 use crate::{Handle, wait, worker};
 
@@ -43,7 +43,7 @@ pub(super) struct Body<A: Actor> {
     pub(super) dropped: AtomicU64,
     /// Those that wait for room.
     blocked_senders: Mutex<Vec<Waker>>,
-    pub(super) doom: Doom,
+    pub(super) kill_flag: KillFlag,
     pub(super) runtime: Handle,
     /// The incarnation's number.
     pub(super) id: AtomicU64,
@@ -102,7 +102,7 @@ impl<A: Actor> Body<A> {
             references: AtomicUsize::new(0),
             dropped: AtomicU64::new(0),
             blocked_senders: Mutex::default(),
-            doom: Doom::new(),
+            kill_flag: KillFlag::new(),
             runtime,
             id: AtomicU64::new(id.number()),
             name,
@@ -123,7 +123,7 @@ impl<A: Actor> Body<A> {
     }
 
     pub(super) fn id(&self) -> ActorId {
-        ActorId::of_number(self.id.load(Ordering::Relaxed))
+        ActorId::from_number(self.id.load(Ordering::Relaxed))
     }
 
     /// Its first turn.
@@ -305,22 +305,22 @@ impl<A: Actor> Body<A> {
             body: Some(Arc::clone(self)),
             report,
         };
-        let who = Who {
+        let owner = TurnOwner {
             id: self.id(),
             name: self.name.as_ref(),
         };
-        self.runtime.schedule_job(Some(who), move || turn.run());
+        self.runtime.schedule_job(Some(owner), move || turn.run());
     }
 
     fn turn(self: Arc<Self>, report: Option<StartReport>) {
         let body: *const Self = Arc::as_ptr(&self);
-        let turning = Turning {
+        let turn = RunningTurn {
             id: self.id(),
             body,
-            doom: &self.doom,
+            kill_flag: &self.kill_flag,
         };
         let mut failed = None;
-        let how = turning.during(worker::running(), || {
+        let how = turn.during(worker::running(), || {
             let context = Context { body: &self };
             // SAFETY: this is the running turn.
             let state = unsafe { &mut *self.state.get() };
@@ -336,7 +336,7 @@ impl<A: Actor> Body<A> {
             }
             let next = catch_unwind(AssertUnwindSafe(|| self.read_messages(state, &context)));
             let how = match next {
-                Ok(NextAction::End) if self.doom.is_set() => Err(self.doomed()),
+                Ok(NextAction::End) if self.kill_flag.is_set() => Err(self.doomed()),
                 Ok(NextAction::End) => Ok(()),
                 Ok(next) => return Err(next),
                 Err(payload) => Err(JoinError::from_payload(payload)),
@@ -344,7 +344,7 @@ impl<A: Actor> Body<A> {
             Ok(self.end_state(how))
         });
         if let Some(books) = &self.books
-            && let Some(turn) = worker::current().and_then(Worker::books_of_running)
+            && let Some(turn) = worker::current().and_then(Worker::usage_of_running)
         {
             books.add(turn);
         }
@@ -365,7 +365,7 @@ impl<A: Actor> Body<A> {
     /// Reads letters until there are none, or it has read enough for one turn.
     fn read_messages(&self, state: &mut Option<A>, context: &Context<'_, A>) -> NextAction {
         let mut budget = MESSAGES_PER_TURN;
-        if self.doom.is_set() {
+        if self.kill_flag.is_set() {
             return NextAction::End;
         }
         if let Some(state) = state
@@ -379,7 +379,7 @@ impl<A: Actor> Body<A> {
                 NextAction::ReadMessage => unsafe { self.queues.pop(budget) },
                 NextAction::ReadSystem => {
                     self.read_system(state, context);
-                    if self.doom.is_set() {
+                    if self.kill_flag.is_set() {
                         return NextAction::End;
                     }
                     if !self.mailbox_state.can_read() {
@@ -414,7 +414,7 @@ impl<A: Actor> Body<A> {
     }
 
     fn read_system(&self, state: &mut Option<A>, context: &Context<'_, A>) {
-        while !self.doom.is_set() {
+        while !self.kill_flag.is_set() {
             // SAFETY: this is the running turn.
             let envelope = unsafe { self.queues.pop_system() };
             let (Some(envelope), Some(state)) = (envelope, state.as_mut()) else {
@@ -512,8 +512,8 @@ impl<A: Actor> Reached for Body<A> {
         Arc::clone(self.pid().control())
     }
 
-    fn doom(&self) -> Marked {
-        Marked::Doomed(self.doom.set())
+    fn set_kill_flag(&self) -> Marked {
+        Marked::Doomed(self.kill_flag.set())
     }
 
     fn shut_down(&self) -> Marked {
@@ -627,7 +627,7 @@ struct CapacityGuard<'a, A: Actor>(&'a Body<A>);
 impl<A: Actor> Drop for CapacityGuard<'_, A> {
     fn drop(&mut self) {
         if let Some(worker) = worker::current() {
-            worker.pulse.counts.messages.add(1);
+            worker.status.counts.messages.add(1);
         }
         if self.0.mailbox_state.release(1) {
             self.0.wake_senders();

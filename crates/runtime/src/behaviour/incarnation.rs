@@ -81,7 +81,7 @@ impl<A: Actor> Restartable for Body<A> {
         let (report, reported) = oneshot::channel();
         self.id.store(ActorId::next().number(), Ordering::Relaxed);
         self.has_started.set(false);
-        self.doom.clear();
+        self.kill_flag.clear();
         {
             let mut cold = lock(&self.cold);
             cold.ended = false;
@@ -124,7 +124,7 @@ impl<A: Actor> Body<A> {
         state: &mut Option<A>,
         context: &Context<'_, A>,
     ) -> Result<(), JoinError> {
-        if self.doom.is_set() {
+        if self.kill_flag.is_set() {
             return Err(self.doomed());
         }
         let factory = lock(&self.cold).factory.take();

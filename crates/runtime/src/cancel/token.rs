@@ -18,7 +18,7 @@ use thalweg_queue::quiet::{Locked, lock};
 
 use super::Cause;
 use super::below::Below;
-use crate::alarm::Sleep;
+use crate::sleep_future::Sleep;
 use crate::sync::Notify;
 use crate::worker;
 

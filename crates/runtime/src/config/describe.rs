@@ -1,4 +1,4 @@
-//! What holds, where it came from, and what the machine offers.
+//! A description of the effective settings, their sources, and the machine.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,29 +7,30 @@ use super::settings::{self, SETTINGS};
 use super::{Config, StartError};
 use crate::{affinity, preempt, stack};
 
-/// What [`Config::describe`] says.
+/// The result of [`Config::describe`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Description {
-    /// Each setting.
+    /// All settings.
     pub settings: Vec<Setting>,
-    /// What the machine offers to this process.
+    /// The resources of the machine that are available to this process.
     pub machine: Machine,
 }
 
-/// One setting of a [`Config`].
+/// A setting of a [`Config`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Setting {
-    /// The field.
+    /// The name of the field.
     pub name: &'static str,
-    /// What holds.
+    /// The effective value.
     pub value: Value,
-    /// Where it came from.
+    /// The source of the value.
     pub source: Source,
-    /// The variable of the environment that is heard, if there is one; the one that was, if one was.
+    /// The environment variable of the setting: the one that set it, or else the first one. `None`
+    /// if there is none.
     pub variable: Option<&'static str>,
-    /// What it may be.
+    /// The permitted values.
     pub range: &'static str,
 }
 
@@ -37,7 +38,7 @@ pub struct Setting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Value {
-    /// A number of something.
+    /// A number.
     Count(u64),
     /// A number of bytes.
     Bytes(u64),
@@ -58,14 +59,14 @@ impl fmt::Display for Value {
     }
 }
 
-/// Where a [`Setting`] came from.
+/// The source of a [`Setting`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A variable of the environment.
+    /// An environment variable.
     Environment,
-    /// The program, or the profile that it chose.
+    /// The program, or the profile that it selected.
     Config,
-    /// Nobody said anything, or the program said the same.
+    /// The default; it is also reported if the program set the same value.
     Default,
 }
 
@@ -79,25 +80,28 @@ impl fmt::Display for Source {
     }
 }
 
-/// What the machine offers to this process.
+/// The resources of the machine that are available to this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Machine {
-    /// Processors in the affinity mask of the calling thread; `None` where the system has none.
+    /// The number of processors in the affinity mask of the calling thread. `None` if the system
+    /// has no affinity masks.
     pub processors_in_mask: Option<usize>,
-    /// Processors by the mask and the control group's quota together: the default number of workers, up to 64.
+    /// The number of processors, limited by the affinity mask and the control group's quota. It is
+    /// the default number of workers, up to 64.
     pub processors: usize,
-    /// Counts of [`preempt::rdtsc`] in a second.
+    /// The rate of [`preempt::rdtsc`] in counts per second.
     pub tsc_hz: u64,
-    /// Whether the kernel has guards that need no mapping of their own (Linux 6.13): then stacks are bounded by `max_stacks` and memory alone.
+    /// Whether the kernel supports guards that need no mappings of their own (Linux 6.13). Only
+    /// `max_stacks` and memory then limit the number of stacks.
     pub light_guards: bool,
-    /// Stacks that the process may have by the number of its mappings, where guards are not light.
-    pub most_guarded_stacks: Option<usize>,
+    /// If guards need mappings of their own, the number of stacks that the process may have.
+    pub max_guarded_stacks: Option<usize>,
 }
 
 impl Config {
-    /// What a runtime that is started with this would have, with what the environment says, and where each setting came from. Its first call
-    /// measures [`preempt::tsc_hz`].
+    /// Returns the settings that a runtime with this configuration would have, including the
+    /// environment, and the source of each. The first call measures [`preempt::tsc_hz`].
     ///
     /// ```
     /// use thalweg_runtime::{Config, Source};
@@ -109,7 +113,7 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// As [`init`](crate::runtime::init): a setting, or a variable of the environment, is no good.
+    /// As for [`init`](crate::runtime::init): a setting or an environment variable is invalid.
     pub fn describe(&self) -> Result<Description, StartError> {
         let default = Self::default();
         let (config, from) = settings::resolve(self.clone(), &settings::environment)?;
@@ -140,13 +144,13 @@ impl Config {
 impl Machine {
     fn here() -> Self {
         let in_mask = affinity::allowed().len();
-        let most = stack::most_guarded();
+        let most = stack::max_guarded();
         Self {
             processors_in_mask: (in_mask > 0).then_some(in_mask),
             processors: thalweg_queue::spin::processors(),
             tsc_hz: preempt::tsc_hz(),
             light_guards: most.is_none(),
-            most_guarded_stacks: most,
+            max_guarded_stacks: most,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a runtime can be told, and why it may refuse to start.
+//! The configuration of a runtime, and the errors of its start.
 
 mod describe;
 mod profile;
@@ -11,13 +11,18 @@ pub use profile::Profile;
 
 use crate::{preempt, stall};
 
-/// Settings of a runtime. The environment goes before what is set here, which goes before the default:
+/// The settings of a runtime. Environment variables take precedence over the values that are set
+/// here, and these over the defaults.
+///
+/// By default a runtime that is started with `init(Config::default())` or
+/// [`Runtime::start`](crate::Runtime::start) has one worker per processor. [`run`](crate::run) has
+/// one worker; to use several, call `init(config)?.run(main)` ([`init`](crate::init)).
 ///
 /// | field | variable | range |
 /// | --- | --- | --- |
 /// | `workers` | `THALWEG_WORKERS` | 1 to 64 |
 /// | `stack_size` | `THALWEG_STACK_SIZE` | bytes, 64 KiB to 1 GiB |
-/// | `max_stacks` | `THALWEG_MAX_STACKS` | one a worker to 1,048,576 |
+/// | `max_stacks` | `THALWEG_MAX_STACKS` | one per worker to 1,048,576 |
 /// | `timeslice` | `THALWEG_TIMESLICE` (`100us`, `1ms`) or `THALWEG_TIMESLICE_CYCLES` | 1 us to 1 s |
 /// | `alloc_interval` | `THALWEG_ALLOC_INTERVAL` | 1 to 1,000,000 |
 /// | `affinity` | `THALWEG_AFFINITY` | `on` (Linux) or `off` |
@@ -27,8 +32,9 @@ use crate::{preempt, stall};
 /// | `shutdown_timeout` | `THALWEG_SHUTDOWN_TIMEOUT` (`500ms`, `30s`) | 0 s to 1 h |
 /// | `report_overflow`, `note_panics` | | |
 ///
-/// A variable that is set and empty, is not UTF-8, or is out of range is an error. [`describe`](Self::describe) says what holds and where it
-/// came from. Fields and methods are two ways of saying the same:
+/// It is an error if a variable is empty, is not UTF-8, or is out of range.
+/// [`describe`](Self::describe) returns the effective settings and the source of each. You can set
+/// fields, or call the methods of the same names:
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,55 +46,73 @@ use crate::{preempt, stall};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Threads that run actors, 1 to 64. Default: the processors that the process may use, by its affinity mask and its control group's quota.
+    /// The number of threads that run actors, 1 to 64. Default: the number of processors that the
+    /// process may use, by its affinity mask and its control group's quota.
+    ///
+    /// An actor that blocks its thread stops all started actors of its worker: see
+    /// [`run`](crate::run#calls-that-block-the-thread).
     pub workers: usize,
-    /// Bytes of address space for one stack, 64 KiB at least; memory is used as it is touched. Default: 1 MiB, which a
-    /// regular expression's parser needs at its nesting limit in a debug build.
+    /// The address space of one stack in bytes, at least 64 KiB. Memory is used only when it is
+    /// touched. Default: 1 MiB, which a regular expression parser needs at its nesting limit in a
+    /// debug build.
     pub stack_size: usize,
-    /// Actors that may hold a stack at a time, each worker its share of them. One more that is
-    /// spawned ends with [`JoinError::NoStack`](crate::JoinError::NoStack). A child of a supervisor
-    /// and what [`Handle::spawn_queued`](crate::Handle::spawn_queued) spawns wait until a stack is
-    /// returned. So do turns of behaviour actors, supervisors and services, for which each worker
-    /// has 16 stacks more. Default: 1,048,576. Before Linux 6.13 each is two mappings, and there is
-    /// an end at half of `vm.max_map_count`, which is 16,382 stacks where nobody changed it.
+    /// The maximum number of actors that have a stack at the same time. Each worker has an equal
+    /// share. An actor that is spawned beyond the limit ends with
+    /// [`JoinError::NoStack`](crate::JoinError::NoStack). A child of a supervisor, and an actor
+    /// that was spawned by [`Handle::spawn_queued`](crate::Handle::spawn_queued), wait until a
+    /// stack is returned. So do turns of behaviour actors, supervisors and services, for which each
+    /// worker has 16 additional stacks. Default: 1,048,576. Before Linux 6.13, each stack needs two
+    /// mappings, and all stacks together may use half of `vm.max_map_count`; with its default value
+    /// that is 16,382 stacks.
     pub max_stacks: usize,
-    /// Whether an actor that overflows its stack is named on standard error before the process ends. It takes the handlers of SIGSEGV and
-    /// SIGBUS, and hands on what is not its own. Default: `true`; [`Runtime::global`](crate::Runtime::global), which may live in
-    /// another language's process, has it off.
+    /// Whether an actor that overflows its stack is named on standard error before the process
+    /// ends. This installs handlers for SIGSEGV and SIGBUS, which forward signals with other
+    /// causes. Default: `true`. It is off in [`Runtime::global`](crate::Runtime::global), which may
+    /// be part of another language's process.
     pub report_overflow: bool,
-    /// Whether the process's panic hook notes down for an actor's [`Panic`](crate::Panic) where it was; the hook from before is asked all the
-    /// same. Default: `true`; [`Runtime::global`](crate::Runtime::global) has it off.
+    /// Whether a panic hook records the location of an actor's [`Panic`](crate::Panic). The hook
+    /// calls the previous hook. Default: `true`. It is off in
+    /// [`Runtime::global`](crate::Runtime::global).
     pub note_panics: bool,
-    /// How long an actor runs while others wait, before [`check!`](crate::check), a send, a receive or, by choice, an allocation lets them.
-    /// Default: 100 us.
+    /// How long an actor may run while other tasks wait. It then yields at the next
+    /// [`check!`](crate::check), send or receive, or, if enabled, allocation. Default: 100 us.
     pub timeslice: Duration,
-    /// Allocations of a worker from one point to the next, where the application has chosen
-    /// [`preempting_allocator!`](crate::preempting_allocator). Default: 128: a look at the clock costs 25 ns, 0.2 ns an allocation.
+    /// The number of allocations of a worker between two preemption points, if the application uses
+    /// [`preempting_allocator!`](crate::preempting_allocator). Default: 128. A clock reading costs
+    /// 25 ns, so that is 0.2 ns per allocation.
     pub alloc_interval: u32,
-    /// Whether worker i stays on the i-th processor, in turn, of those that the thread which starts the runtime may use. Linux only. Such a worker has one
-    /// processor and does not spin before it sleeps. Default: `false`: a pinned worker waits for its processor although another one is free.
+    /// Whether workers are pinned to processors. Worker i is pinned to the i-th processor (modulo
+    /// their number) that the thread which starts the runtime may use. Linux only. A pinned worker
+    /// does not spin before it sleeps. Default: `false`, because a pinned worker waits for its
+    /// processor although another one is idle.
     pub affinity: bool,
-    /// Threads of [`io::blocking`](crate::io::blocking), which are started as they are needed; more closures queue. Default: 512, as tokio: they wait
-    /// for disks and resolvers, and share no processor.
+    /// The maximum number of threads of [`io::blocking`](crate::io::blocking). They are started
+    /// when they are needed; further closures are queued. Default: 512, as in tokio: these threads
+    /// wait for disks and resolvers and do not compete for processors.
     pub blocking_threads: usize,
-    /// How long one turn of an actor may last before it is reported ([`stall`](crate::stall)): who it is, and where. `None`: nobody looks. Linux on x86-64
-    /// and aarch64 only. Default: 100 ms where debug assertions are on, a thousand slices; else `None`; [`Runtime::global`](crate::Runtime::global) has
-    /// `None`. Costs a thread that sleeps while the workers do, and in a report's moment the handler of SIGURG, where that has none.
+    /// How long an actor may run without yielding before it is reported ([`stall`](crate::stall)),
+    /// with its call stack. `None`: stalls are not reported. Requires Linux on x86-64 or aarch64.
+    /// Default: 100 ms (a thousand time slices) if debug assertions are enabled, otherwise `None`.
+    /// [`Runtime::global`](crate::Runtime::global) has `None`. It costs a thread that sleeps while
+    /// the workers sleep, and, from the first report, the handler of SIGURG, if there is none.
     pub stall: Option<Duration>,
-    /// Whether books are kept of each actor: behaviour actors at rest are in the [list](crate::inspect), with parent and slices, and the time on its worker is
-    /// known of all. Costs two looks at the clock a slice, 50 ns, and for each behaviour actor a lock at its start and end and some 100 bytes. Default:
-    /// `false`.
+    /// Whether statistics of each actor are recorded: the [list](crate::inspect) then includes idle
+    /// behaviour actors, with parent and slices, and the time that each actor has used its worker.
+    /// It costs two clock readings per slice (50 ns), and for each behaviour actor a lock at its
+    /// start and end and about 100 bytes. Default: `false`.
     pub inspect: bool,
-    /// How long the actors may take to end when the runtime is dropped or [shut down](crate::Runtime::shutdown). What becomes of those that take longer is
-    /// described at [`ShutdownError`](crate::ShutdownError). Default: 20 s, which is less than the 30 s that Kubernetes gives a container between SIGTERM
-    /// and SIGKILL, so that the report comes before the end of the process.
+    /// How long the actors may take to end when the runtime is dropped or [shut
+    /// down](crate::Runtime::shutdown). [`ShutdownError`](crate::ShutdownError) describes what
+    /// happens to actors that take longer. Default: 20 s. That is less than the 30 s that
+    /// Kubernetes gives a container between SIGTERM and SIGKILL, so the report is written before
+    /// the process is killed.
     pub shutdown_timeout: Duration,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            workers: thalweg_queue::spin::processors().min(MOST_WORKERS),
+            workers: thalweg_queue::spin::processors().min(MAX_WORKERS),
             stack_size: 1 << 20,
             max_stacks: 1 << 20,
             report_overflow: true,
@@ -97,7 +121,7 @@ impl Default for Config {
             alloc_interval: 128,
             affinity: false,
             blocking_threads: 512,
-            stall: (stall::IS_KNOWN && cfg!(debug_assertions))
+            stall: (stall::IS_SUPPORTED && cfg!(debug_assertions))
                 .then_some(Duration::from_millis(100)),
             inspect: false,
             shutdown_timeout: Duration::from_secs(20),
@@ -105,18 +129,20 @@ impl Default for Config {
     }
 }
 
-/// One bit each in the word of idle workers.
-pub(crate) const MOST_WORKERS: usize = 64;
+/// The word of idle workers has one bit per worker.
+pub(crate) const MAX_WORKERS: usize = 64;
 
-/// Why a runtime did not start.
+/// Why a runtime could not be started.
 #[derive(Debug)]
 pub enum StartError {
-    /// A setting is out of its range: which (the field, or the variable of the environment that it came from), the value, and what it must be.
+    /// A setting is out of range. The values are its name (the field, or the environment variable
+    /// from which it came), its value, and the permitted range.
     Setting(&'static str, String, &'static str),
-    /// The system gave no thread.
+    /// The system refused a thread.
     Thread(std::io::Error),
-    /// The program is built with `panic = "abort"`. An actor is ended by unwinding it: by its own panic, a kill, a link, a cancellation, the end of its
-    /// runtime. Queues, channels and [`sync`](crate::sync) among threads need no runtime.
+    /// The program is built with `panic = "abort"`. Actors are ended by unwinding: after a panic, a
+    /// kill, the end of a link, a cancellation, or the end of the runtime. Queues, channels and
+    /// [`sync`](crate::sync) between threads need no runtime and work.
     Abort,
 }
 
@@ -134,9 +160,10 @@ impl std::fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// One method for each field. Nothing is checked before a runtime starts, or [`init`](crate::runtime::init).
+/// One method per field. The values are checked when a runtime is started or
+/// [`init`](crate::runtime::init) is called.
 impl Config {
-    /// The default with so many workers.
+    /// Returns the default configuration with this number of workers.
     #[must_use]
     pub fn exact(workers: usize) -> Self {
         Self::default().workers(workers)
@@ -184,8 +211,9 @@ impl Config {
         Self { timeslice, ..self }
     }
 
-    /// Sets [`timeslice`](Self#structfield.timeslice) to what so many counts of [`preempt::rdtsc`] take on this machine, whose rate
-    /// is measured at the first call ([`preempt::tsc_hz`]).
+    /// Sets [`timeslice`](Self#structfield.timeslice) to the duration of this many counts of
+    /// [`preempt::rdtsc`]. The rate of the counter is measured at the first call
+    /// ([`preempt::tsc_hz`]).
     ///
     /// ```
     /// use thalweg_runtime::{Config, preempt};
@@ -244,7 +272,8 @@ impl Config {
         }
     }
 
-    /// With what the environment says, and in range; in a program in which actors can be ended.
+    /// Applies the environment and checks the result. Also checks that actors can be unwound in
+    /// this program.
     pub(crate) fn checked(self) -> Result<Self, StartError> {
         if cfg!(panic = "abort") {
             return Err(StartError::Abort);

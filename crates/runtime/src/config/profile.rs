@@ -1,37 +1,42 @@
-//! Settings for kinds of work.
+//! Profiles: settings for kinds of workloads.
 
 use std::time::Duration;
 
 use super::Config;
 
-/// A kind of work, and a place to start tuning from: measure with your own load.
+/// A kind of workload. Use its settings as a starting point, and measure with your own load.
 ///
-/// The values are the "recommended starting points" of smarm's `docs/BENCHMARKS_AND_TUNING.md` (2026-05-25), whose time slices are cycles at 3 GHz:
-/// 300,000 are 100 us. They come from a sweep of both settings over its twelve benchmarks on one processor; its own finding is that most
-/// of those move by less than 5 % over the whole grid, so expect little of a profile where a worker has few actors.
+/// The values are the "recommended starting points" of smarm's `docs/BENCHMARKS_AND_TUNING.md`
+/// (2026-05-25), whose time slices are in cycles at 3 GHz: 300,000 cycles are 100 us. They come
+/// from a sweep of both settings over its twelve benchmarks on one processor. According to that
+/// document, most of the benchmarks change by less than 5 % over the whole grid, so a profile has
+/// little effect if a worker has few actors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Profile {
-    /// Not known: the default. 128 allocations, 100 us (300,000 cycles).
+    /// Unknown: the default. 128 allocations, 100 us (300,000 cycles).
     #[default]
     Unknown,
-    /// Many actors that sleep: 128 allocations, 50 us (150,000 cycles). Deadlines are looked at at every point, so that a shorter slice finds
-    /// them earlier: its timers gained 3 to 4 %.
+    /// Many sleeping actors: 128 allocations, 50 us (150,000 cycles). Deadlines are checked at
+    /// every preemption point, so a shorter slice detects them earlier. Timers improved by 3 to 4
+    /// %.
     ManySleepers,
-    /// Pipelines of channels: 128 allocations, 100 us (300,000 cycles), as the default. A send and a receive are points already.
+    /// Pipelines of channels: 128 allocations, 100 us (300,000 cycles), as in the default. Each
+    /// send and receive is already a preemption point.
     Pipeline,
-    /// Computing, with few allocations: 32 allocations, 100 us (300,000 cycles). Where points are rare more of the allocations have to be; loops
-    /// that do not allocate at all say [`check!`](crate::check).
+    /// Computation with few allocations: 32 allocations, 100 us (300,000 cycles). If allocations
+    /// are rare, more of them must be preemption points. Loops that do not allocate at all must
+    /// call [`check!`](crate::check).
     Compute,
-    /// Fairness among many actors before throughput: 64 allocations, 50 us (150,000 cycles).
+    /// Fairness between many actors rather than throughput: 64 allocations, 50 us (150,000 cycles).
     Fair,
-    /// Long batches of computing: 256 allocations, 200 us (600,000 cycles), for fewer switches. Others wait longer: its storm of spawns beside busy
-    /// actors lost 11 to 15 %.
+    /// Long batches of computation: 256 allocations, 200 us (600,000 cycles), for fewer switches.
+    /// Other actors wait longer: a storm of spawns next to busy actors was 11 to 15 % slower.
     Batches,
 }
 
 impl Profile {
-    /// All of them.
+    /// All profiles.
     pub const ALL: [Self; 6] = [
         Self::Unknown,
         Self::ManySleepers,
@@ -41,7 +46,7 @@ impl Profile {
         Self::Batches,
     ];
 
-    /// Its name in commands: `many-sleepers`.
+    /// Returns the name that commands use, such as `many-sleepers`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -55,7 +60,7 @@ impl Profile {
 }
 
 impl Config {
-    /// The default with the settings for a kind of work.
+    /// Returns the default configuration with the settings of a profile.
     ///
     /// ```
     /// use thalweg_runtime::{Config, Profile, runtime};

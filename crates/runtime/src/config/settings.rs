@@ -1,16 +1,17 @@
-//! The settings, one by one: their variables, their ranges, and in which order they are heard.
+//! The table of settings: their variables, their ranges, and their order of precedence.
 
 use std::env;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use super::{Config, MOST_WORKERS, StartError, Value};
+use super::{Config, MAX_WORKERS, StartError, Value};
 use crate::{preempt, stall};
 
-/// What is known of one setting.
-pub(super) struct Known {
+/// The specification of a setting.
+pub(super) struct SettingSpec {
     pub(super) name: &'static str,
-    /// Those of the environment: name, and how its text is read. An error is what the text must be.
+    /// The environment variables: the name, and a function that parses the text. The function's
+    /// error describes what the text must be.
     variables: &'static [(&'static str, Read)],
     pub(super) range: &'static str,
     pub(super) value: fn(&Config) -> Value,
@@ -21,8 +22,8 @@ type Read = fn(&mut Config, &str) -> Result<(), &'static str>;
 
 const A_NUMBER: &str = "a number";
 
-pub(super) static SETTINGS: [Known; 12] = [
-    Known {
+pub(super) static SETTINGS: [SettingSpec; 12] = [
+    SettingSpec {
         name: "workers",
         variables: &[("THALWEG_WORKERS", |config, text| {
             config.workers = text.parse().map_err(|_| A_NUMBER)?;
@@ -30,9 +31,9 @@ pub(super) static SETTINGS: [Known; 12] = [
         })],
         range: "1 to 64",
         value: |config| Value::Count(config.workers as u64),
-        is_in_range: |config| (1..=MOST_WORKERS).contains(&config.workers),
+        is_in_range: |config| (1..=MAX_WORKERS).contains(&config.workers),
     },
-    Known {
+    SettingSpec {
         name: "stack_size",
         variables: &[("THALWEG_STACK_SIZE", |config, text| {
             config.stack_size = text.parse().map_err(|_| "a number of bytes")?;
@@ -42,7 +43,7 @@ pub(super) static SETTINGS: [Known; 12] = [
         value: |config| Value::Bytes(config.stack_size as u64),
         is_in_range: |config| (64 << 10..=1 << 30).contains(&config.stack_size),
     },
-    Known {
+    SettingSpec {
         name: "max_stacks",
         variables: &[("THALWEG_MAX_STACKS", |config, text| {
             config.max_stacks = text.parse().map_err(|_| A_NUMBER)?;
@@ -52,7 +53,7 @@ pub(super) static SETTINGS: [Known; 12] = [
         value: |config| Value::Count(config.max_stacks as u64),
         is_in_range: |config| (config.workers..=1 << 20).contains(&config.max_stacks),
     },
-    Known {
+    SettingSpec {
         name: "timeslice",
         variables: &[
             ("THALWEG_TIMESLICE", |config, text| {
@@ -71,7 +72,7 @@ pub(super) static SETTINGS: [Known; 12] = [
             (Duration::from_micros(1)..=Duration::from_secs(1)).contains(&config.timeslice)
         },
     },
-    Known {
+    SettingSpec {
         name: "alloc_interval",
         variables: &[("THALWEG_ALLOC_INTERVAL", |config, text| {
             config.alloc_interval = text.parse().map_err(|_| A_NUMBER)?;
@@ -81,7 +82,7 @@ pub(super) static SETTINGS: [Known; 12] = [
         value: |config| Value::Count(config.alloc_interval.into()),
         is_in_range: |config| (1..=1_000_000).contains(&config.alloc_interval),
     },
-    Known {
+    SettingSpec {
         name: "affinity",
         variables: &[("THALWEG_AFFINITY", |config, text| {
             config.affinity = switch(text)?;
@@ -95,7 +96,7 @@ pub(super) static SETTINGS: [Known; 12] = [
         value: |config| Value::Switch(config.affinity),
         is_in_range: |config| cfg!(target_os = "linux") || !config.affinity,
     },
-    Known {
+    SettingSpec {
         name: "blocking_threads",
         variables: &[("THALWEG_BLOCKING_THREADS", |config, text| {
             config.blocking_threads = text.parse().map_err(|_| A_NUMBER)?;
@@ -105,7 +106,7 @@ pub(super) static SETTINGS: [Known; 12] = [
         value: |config| Value::Count(config.blocking_threads as u64),
         is_in_range: |config| (1..=1 << 15).contains(&config.blocking_threads),
     },
-    Known {
+    SettingSpec {
         name: "stall",
         variables: &[("THALWEG_STALL", |config, text| {
             config.stall = match text {
@@ -114,7 +115,7 @@ pub(super) static SETTINGS: [Known; 12] = [
             };
             Ok(())
         })],
-        range: if stall::IS_KNOWN {
+        range: if stall::IS_SUPPORTED {
             "1 ms to 1 h, or off"
         } else {
             "off: here nobody can look"
@@ -126,11 +127,11 @@ pub(super) static SETTINGS: [Known; 12] = [
         is_in_range: |config| {
             config.stall.is_none_or(|stall| {
                 let range = Duration::from_millis(1)..=Duration::from_secs(3_600);
-                stall::IS_KNOWN && range.contains(&stall)
+                stall::IS_SUPPORTED && range.contains(&stall)
             })
         },
     },
-    Known {
+    SettingSpec {
         name: "inspect",
         variables: &[("THALWEG_INSPECT", |config, text| {
             config.inspect = switch(text)?;
@@ -140,7 +141,7 @@ pub(super) static SETTINGS: [Known; 12] = [
         value: |config| Value::Switch(config.inspect),
         is_in_range: |_| true,
     },
-    Known {
+    SettingSpec {
         name: "shutdown_timeout",
         variables: &[("THALWEG_SHUTDOWN_TIMEOUT", |config, text| {
             config.shutdown_timeout = duration(text)?;
@@ -150,14 +151,14 @@ pub(super) static SETTINGS: [Known; 12] = [
         value: |config| Value::Time(config.shutdown_timeout),
         is_in_range: |config| config.shutdown_timeout <= Duration::from_secs(3_600),
     },
-    Known {
+    SettingSpec {
         name: "report_overflow",
         variables: &[],
         range: "on or off",
         value: |config| Value::Switch(config.report_overflow),
         is_in_range: |_| true,
     },
-    Known {
+    SettingSpec {
         name: "note_panics",
         variables: &[],
         range: "on or off",
@@ -166,27 +167,27 @@ pub(super) static SETTINGS: [Known; 12] = [
     },
 ];
 
-impl Known {
-    /// The first variable, for who looks up how it is called.
+impl SettingSpec {
+    /// Returns the first variable, for documentation.
     pub(super) fn variable(&self) -> Option<&'static str> {
         self.variables.first().map(|(name, _)| *name)
     }
 }
 
-/// The process's own.
+/// Reads the environment of the process.
 pub(super) fn environment(name: &str) -> Option<OsString> {
     env::var_os(name)
 }
 
-/// The variable that each setting came from, in the order of [`SETTINGS`].
-pub(super) type From = [Option<&'static str>; SETTINGS.len()];
+/// The variable from which each setting came, in the order of [`SETTINGS`].
+pub(super) type Variables = [Option<&'static str>; SETTINGS.len()];
 
-/// What holds, with what `environment` says, and in range.
+/// Applies `environment` to `config`, and checks the ranges.
 pub(super) fn resolve(
     mut config: Config,
     environment: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<(Config, From), StartError> {
-    let mut from: From = [None; SETTINGS.len()];
+) -> Result<(Config, Variables), StartError> {
+    let mut from: Variables = [None; SETTINGS.len()];
     for (known, from) in SETTINGS.iter().zip(&mut from) {
         for &(variable, read) in known.variables {
             let Some(text) = environment(variable) else {
@@ -222,7 +223,7 @@ fn switch(text: &str) -> Result<bool, &'static str> {
     }
 }
 
-/// `100us`, `1ms`.
+/// Parses a duration such as `100us` or `1ms`.
 fn duration(text: &str) -> Result<Duration, &'static str> {
     const MUST: &str = "a whole number and its unit: ns, us, ms or s, such as 100us";
     let digits = text

@@ -53,7 +53,7 @@ pub(crate) trait Reached: Send + Sync {
     /// That of the incarnation that lives.
     fn control(self: Arc<Self>) -> Arc<Control>;
     /// Rule 6: it is to end now, between two messages or where its handler waits.
-    fn doom(&self) -> Marked;
+    fn set_kill_flag(&self) -> Marked;
     /// Rule 6: it is to end after the message that it handles.
     fn shut_down(&self) -> Marked;
     /// It was marked, and the lock was left.
@@ -329,13 +329,13 @@ impl State {
             self.exit = Some(exit.reason);
         }
         match &self.reach {
-            Reach::Job(task) => task.must_end().map_or(Then::Unbegun, Then::Wake),
+            Reach::Job(task) => task.set_kill_flag().map_or(Then::Unbegun, Then::Wake),
             Reach::Body(_) => match self.body() {
                 Some(body) => {
                     let marked = if in_order {
                         body.shut_down()
                     } else {
-                        body.doom()
+                        body.set_kill_flag()
                     };
                     Then::Hear(body, marked)
                 }

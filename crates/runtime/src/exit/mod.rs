@@ -29,7 +29,7 @@
 //! ```
 
 mod control;
-mod doom;
+mod kill_flag;
 mod monitor;
 mod pid;
 mod reason;
@@ -40,7 +40,7 @@ use std::fmt;
 use thalweg_queue::mpsc;
 
 pub(crate) use self::control::{Control, Hears, Kind, Marked, Numbers, Reach, Reached, Watch};
-pub(crate) use self::doom::Doom;
+pub(crate) use self::kill_flag::KillFlag;
 pub use self::monitor::Monitor;
 pub use self::pid::{NotAlive, Pid};
 pub use self::reason::ExitReason;
@@ -191,7 +191,7 @@ pub(crate) fn raise_if_due() {
     if !can_be || !task.is_interrupted() {
         return;
     }
-    if task.must_exit() {
+    if task.must_unwind() {
         task.header().raised.set(true);
         std::panic::resume_unwind(Box::new(Exiting(task.exit_reason())));
     }

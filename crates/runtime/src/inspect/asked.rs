@@ -11,7 +11,7 @@ use thalweg_queue::quiet::lock;
 
 use crate::id::ActorId;
 use crate::join::JoinError;
-use crate::scheduler::Seat;
+use crate::scheduler::WorkerShared;
 use crate::task::{OnShortage, Task};
 use crate::worker::Worker;
 
@@ -29,14 +29,14 @@ struct Requests {
     closed: bool,
 }
 
-impl Seat {
+impl WorkerShared {
     /// Rule 1. `request` neither waits nor runs code of a user.
     pub(crate) fn ask(&self, request: impl FnOnce(&Worker) + Send + 'static) {
         let refused = self.asked.put(Box::new(request));
         if refused.is_none() {
             let bell = Task::detached(ActorId::next(), OnShortage::End, None, || ());
             // The inbox's.
-            bell.header().life.add_reference();
+            bell.header().state.add_reference();
             // SAFETY: it was just made, and is in no queue.
             unsafe { bell.cancel(JoinError::Stopped) };
             self.remote_queue.push(bell);

@@ -42,13 +42,13 @@ fn ask_all<T: Send + 'static>(
 ) -> (Vec<T>, Vec<Silent>) {
     let here = worker::current().filter(|here| Arc::ptr_eq(&here.scheduler, scheduler));
     let mut asked = Vec::new();
-    for (index, seat) in scheduler.seats.iter().enumerate() {
+    for (index, shared) in scheduler.workers.iter().enumerate() {
         let is_here = here.is_some_and(|here| here.index() == index);
         if is_here || index >= scheduler.started() {
             continue;
         }
         let (answer, answered) = oneshot::channel();
-        seat.ask(move |worker| {
+        shared.ask(move |worker| {
             // Who asked may have lost patience.
             let _ = answer.send(request(worker));
         });
@@ -68,7 +68,7 @@ fn ask_all<T: Send + 'static>(
             Err(_) if scheduler.is_stopping() => {}
             Err(_) => silent.push(Silent {
                 worker: index,
-                kept_by: scheduler.seats[index].pulse.actor(),
+                kept_by: scheduler.workers[index].status.actor(),
             }),
         }
     }
@@ -78,7 +78,7 @@ fn ask_all<T: Send + 'static>(
 /// What waits for a worker in queues that all see.
 fn waiting(scheduler: &Scheduler) -> Vec<ActorInfo> {
     let mut waiting = Vec::new();
-    scheduler.each_waiting(|task| waiting.push(task.info_as_new()));
+    scheduler.for_each_waiting(|task| waiting.push(task.info_as_new()));
     waiting
 }
 

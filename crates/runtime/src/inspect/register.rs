@@ -76,14 +76,14 @@ impl Books {
 
     /// The caller begins an incarnation.
     pub(crate) fn begin(&self, supervised: bool) {
-        let parent = worker::acting().map_or(0, ActorId::number);
+        let parent = worker::current_actor().map_or(0, ActorId::number);
         self.parent.store(parent, Ordering::Relaxed);
         self.supervised.store(supervised, Ordering::Relaxed);
     }
 
     pub(crate) fn parent(&self) -> Option<ActorId> {
         let parent = self.parent.load(Ordering::Relaxed);
-        (parent != 0).then(|| ActorId::of_number(parent))
+        (parent != 0).then(|| ActorId::from_number(parent))
     }
 
     pub(crate) fn supervised(&self) -> bool {

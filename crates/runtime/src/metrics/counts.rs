@@ -1,7 +1,9 @@
-//! What each worker counts as it goes.
+//! The counters of a worker.
 //!
-//! 1. A counter has one writer, its worker, which reads it and writes one more: two plain instructions, or one. Whoever else reads it gets what it was a moment ago.
-//! 2. What threads do that are no workers of the runtime is in counters of its own, with an atomic operation each. None of that is on a hot path.
+//! 1. A counter has one writer, its worker, which increments it with two plain instructions or one.
+//!    Another thread that reads it may get a slightly outdated value.
+//! 2. Threads that are not workers of the runtime share separate counters, which they increment
+//!    atomically. None of these increments is on a hot path.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +23,7 @@ impl Counter {
     }
 
     /// Rule 2.
-    pub(crate) fn add_as_one_of_many(&self, more: u64) {
+    pub(crate) fn add_shared(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
@@ -30,16 +32,16 @@ impl Counter {
     }
 }
 
-/// The kinds of reasons, as [`ExitReason::kind`] says them.
+/// The kinds of exit reasons, as in [`ExitReason::kind`].
 const REASONS: [&str; 8] = [
     "normal", "shutdown", "killed", "panic", "error", "no_actor", "no_stack", "stopped",
 ];
 
 #[derive(Debug, Default)]
-pub(crate) struct Ends([Counter; REASONS.len()]);
+pub(crate) struct EndCounters([Counter; REASONS.len()]);
 
-impl Ends {
-    /// `None`: normally.
+impl EndCounters {
+    /// Returns the counter of a reason. `None` is a normal end.
     #[inline(always)]
     pub(crate) fn of(&self, how: Option<&ExitReason>) -> &Counter {
         let place = how.map_or(0, place);
@@ -61,31 +63,33 @@ fn place(reason: &ExitReason) -> usize {
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $field:ident,)*) => {
-        /// What one worker counts, or all other threads.
+        /// The counters of one worker, or of all other threads.
         #[derive(Debug, Default)]
-        pub(crate) struct Counts {
+        pub(crate) struct CounterSet {
             $($(#[$doc])* pub(crate) $field: Counter,)*
-            pub(crate) ended_stacks: Ends,
-            pub(crate) ended_behaviours: Ends,
+            pub(crate) ended_stacks: EndCounters,
+            pub(crate) ended_behaviours: EndCounters,
             slices_by_length: [Counter; BUCKETS],
             nanoseconds: Counter,
         }
 
-        /// What was counted since the runtime began, by one worker or by all other threads.
+        /// The values of the counters of one worker, or of all other threads, since the runtime was
+        /// started.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
-        pub struct Counted {
+        pub struct Counters {
             $($(#[$doc])* pub $field: u64,)*
-            /// Actors with a stack that ended, by the [kind](ExitReason::kind) of reason; those too that never began.
+            /// Actors with a stack that ended, by the [kind](ExitReason::kind) of reason. Includes
+            /// actors that never started.
             pub ended_stacks: BTreeMap<&'static str, u64>,
             /// Incarnations of behaviour actors that ended.
             pub ended_behaviours: BTreeMap<&'static str, u64>,
         }
 
-        impl Counts {
-            pub(crate) fn read(&self) -> Counted {
-                Counted {
-                    // Ends first: what began is not less then.
+        impl CounterSet {
+            pub(crate) fn read(&self) -> Counters {
+                Counters {
+                    // Ends are read first, so that they do not exceed the starts.
                     ended_stacks: self.ended_stacks.read(),
                     ended_behaviours: self.ended_behaviours.read(),
                     $($field: self.$field.get(),)*
@@ -93,7 +97,7 @@ macro_rules! counts {
             }
         }
 
-        impl std::ops::AddAssign<&Self> for Counted {
+        impl std::ops::AddAssign<&Self> for Counters {
             fn add_assign(&mut self, other: &Self) {
                 $(self.$field += other.$field;)*
                 for (mine, theirs) in [
@@ -112,30 +116,30 @@ macro_rules! counts {
 counts! {
     /// Actors with a stack that were spawned.
     started_stacks,
-    /// Incarnations of behaviour actors that were begun.
+    /// Incarnations of behaviour actors that were started.
     started_behaviours,
-    /// Messages that behaviour actors have handled, or ended in.
+    /// Messages that behaviour actors handled, including those during which they ended.
     messages,
-    /// Messages that found a mailbox full and were dropped.
+    /// Messages that were dropped because a mailbox was full.
     dropped_messages,
-    /// Children that supervisors started again.
+    /// Children that supervisors restarted.
     restarts,
-    /// How often an actor, or a turn of one, was given its worker.
+    /// How often an actor, or a turn of one, got the worker.
     slices,
-    /// How often an actor was put aside until it is woken.
+    /// How often an actor was suspended to wait.
     waits,
-    /// Actors that others than their worker woke.
-    wakes_from_afar,
-    /// Actors whose deadline was what woke them.
+    /// Actors that were woken by a thread other than their worker.
+    remote_wakes,
+    /// Actors that were woken by a deadline.
     deadlines,
-    /// How often a worker without work took some of another one's.
+    /// How often a worker without work stole from another worker.
     steals,
-    /// How often a worker found nothing to do, and went to sleep.
+    /// How often a worker found no work and went to sleep.
     sleeps,
 }
 
-impl Counts {
-    /// An actor had its worker for so long.
+impl CounterSet {
+    /// Records that an actor had its worker for this time.
     pub(crate) fn add_slice(&self, ns: u64) {
         self.slices_by_length[bucket(ns)].add(1);
         self.nanoseconds.add(ns);
@@ -149,12 +153,12 @@ impl Counts {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ends, REASONS};
+    use super::{EndCounters, REASONS};
     use crate::exit::ExitReason;
 
     #[test]
     fn each_end_is_counted_by_its_kind() {
-        let ends = Ends::default();
+        let ends = EndCounters::default();
         ends.of(None).add(1);
         for reason in [
             ExitReason::Normal,

@@ -1,28 +1,31 @@
-//! How many of something were how large. As Prometheus has it each bucket counts all that is in those before it, too.
+//! A histogram with cumulative buckets, as in Prometheus: each bucket includes the counts of the
+//! previous ones.
 
 use std::time::Duration;
 
-/// Buckets: 1 us, four times that, and so on up to 1.05 s; and what is longer.
+/// The number of buckets. The upper bounds are 1 us, 4 us, and so on up to 1.05 s, and infinity.
 pub(crate) const BUCKETS: usize = 12;
 const FIRST: u64 = 1_000;
 
-/// The bucket of so many nanoseconds.
+/// Returns the bucket of a duration in nanoseconds.
 pub(super) fn bucket(ns: u64) -> usize {
     let firsts = ns.div_ceil(FIRST);
     if firsts <= 1 {
         return 0;
     }
-    // Each is four times the one before, and what is as long as its end is in it.
+    // Each bound is four times the previous one. A duration that equals a bound belongs to its
+    // bucket.
     ((firsts - 1).ilog2() as usize / 2 + 1).min(BUCKETS - 1)
 }
 
-/// Durations by their length.
+/// A histogram of durations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Histogram {
-    /// How many were at most so long; `None`: all.
+    /// The upper bound of each bucket (`None`: infinity), and the number of durations up to that
+    /// bound.
     pub buckets: Vec<(Option<Duration>, u64)>,
-    /// All of them together.
+    /// The sum of all durations.
     pub sum: Duration,
 }
 
@@ -36,12 +39,12 @@ impl Histogram {
         }
     }
 
-    /// How many there were.
+    /// Returns the number of durations.
     pub fn count(&self) -> u64 {
         self.buckets.last().map_or(0, |(_, count)| *count)
     }
 
-    /// With what each bucket has by itself.
+    /// Adds the counts of the individual buckets.
     pub(super) fn add(&mut self, counts: impl Iterator<Item = u64>, ns: u64) {
         let mut sum = 0;
         for ((_, total), count) in self.buckets.iter_mut().zip(counts) {

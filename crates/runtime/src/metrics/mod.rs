@@ -1,7 +1,8 @@
-//! What a runtime has done, in numbers, and as Prometheus' text.
+//! Metrics: the counters of a runtime, also in Prometheus text format.
 //!
-//! Each worker counts for itself, with plain stores. To read the counters takes no lock, waits for nobody and asks no worker. So they are not of one instant, but
-//! each only grows.
+//! Each worker has its own counters and updates them with plain stores. Reading the counters takes
+//! no lock and does not wait for any worker. The values are therefore not a snapshot of one
+//! instant, but each of them only grows.
 //!
 //! ```
 //! use thalweg_runtime::{metrics, run, spawn};
@@ -22,77 +23,80 @@ mod counts;
 mod histogram;
 mod prometheus;
 
-pub use self::counts::Counted;
-pub(crate) use self::counts::{Counter, Counts};
+pub use self::counts::Counters;
+pub(crate) use self::counts::{Counter, CounterSet};
 pub use self::histogram::Histogram;
-pub use self::prometheus::BadLabel;
+pub use self::prometheus::LabelError;
 use crate::runtime::Handle;
 use crate::worker;
 
-/// The numbers of a runtime.
+/// The metrics of a runtime.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Of each worker, by its number; those that did not start have counted nothing.
+    /// The metrics of each worker, indexed by its number. All values of a worker that has not
+    /// started are 0.
     pub workers: Vec<WorkerMetrics>,
-    /// What threads did that are no workers of this runtime.
-    pub outside: Counted,
-    /// Actors and turns that no worker has taken yet.
+    /// The counters of threads that are not workers of this runtime.
+    pub outside: Counters,
+    /// The number of actors and turns that no worker has taken yet.
     pub injected: usize,
-    /// Deadlines of calls, and messages that were to be sent later, that came: by the timers' thread.
+    /// The number of fired timers of the timer thread: deadlines of calls, and delayed messages.
     pub timers_fired: u64,
-    /// How long actors had their worker at a time. `None`: [`Config::inspect`](crate::Config::inspect) is off.
+    /// How long actors had their worker without interruption. `None` if
+    /// [`Config::inspect`](crate::Config::inspect) is off.
     pub slices: Option<Histogram>,
 }
 
-/// Of one worker.
+/// The metrics of one worker.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WorkerMetrics {
-    /// What it counted.
-    pub counted: Counted,
-    /// Stacks that it has, in use or not.
+    /// The counters of the worker.
+    pub counters: Counters,
+    /// The number of stacks of the worker, used or free.
     pub stacks: usize,
-    /// Actors and turns that have not begun, and that others may take from it.
+    /// The number of unstarted actors and turns that other workers may steal.
     pub queued: usize,
 }
 
 impl Metrics {
-    /// All workers and other threads together.
-    pub fn total(&self) -> Counted {
+    /// Returns the sum over all workers and other threads.
+    pub fn total(&self) -> Counters {
         let mut total = self.outside.clone();
         for worker in &self.workers {
-            total += &worker.counted;
+            total += &worker.counters;
         }
         total
     }
 }
 
-/// The numbers of the caller's runtime.
+/// Returns the metrics of the caller's runtime.
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::metrics`].
+/// If the caller is not an actor. On a thread, use [`Handle::metrics`].
 pub fn metrics() -> Metrics {
     let handle = Handle::current().expect("this is for actors: a thread has Handle::metrics");
     handle.metrics()
 }
 
 impl Handle {
-    /// The numbers of this runtime.
+    /// Returns the metrics of this runtime.
     pub fn metrics(&self) -> Metrics {
         let scheduler = &self.scheduler;
         let slices = scheduler.config.inspect.then(|| {
             let mut slices = Histogram::new();
-            for seat in &scheduler.seats {
-                seat.pulse.counts.read_slices_into(&mut slices);
+            for shared in &scheduler.workers {
+                shared.status.counts.read_slices_into(&mut slices);
             }
             slices
         });
-        // Before what was spawned by threads is read: what ended is not more then.
-        let workers = scheduler.seats.iter().map(|seat| WorkerMetrics {
-            counted: seat.pulse.counts.read(),
-            stacks: seat.stacks.load(crate::shim::Ordering::Relaxed),
-            queued: seat.ring.len() + seat.placed.len(),
+        // Read before the counters of other threads, so that the number of ended actors does not
+        // exceed the number of spawned ones.
+        let workers = scheduler.workers.iter().map(|shared| WorkerMetrics {
+            counters: shared.status.counts.read(),
+            stacks: shared.stacks.load(crate::shim::Ordering::Relaxed),
+            queued: shared.ring.len() + shared.placed.len(),
         });
         Metrics {
             workers: workers.collect(),
@@ -103,13 +107,13 @@ impl Handle {
         }
     }
 
-    /// Counts one more, by whoever the caller is.
-    pub(crate) fn count(&self, which: impl Fn(&Counts) -> &Counter) {
+    /// Increments a counter of the calling worker, or of other threads.
+    pub(crate) fn count(&self, which: impl Fn(&CounterSet) -> &Counter) {
         match worker::current() {
             Some(worker) if std::sync::Arc::ptr_eq(&worker.scheduler, &self.scheduler) => {
-                which(&worker.pulse.counts).add(1);
+                which(&worker.status.counts).add(1);
             }
-            _ => which(&self.scheduler.outside).add_as_one_of_many(1),
+            _ => which(&self.scheduler.outside).add_shared(1),
         }
     }
 }

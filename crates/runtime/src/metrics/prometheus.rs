@@ -1,23 +1,25 @@
-//! The text that Prometheus scrapes: its exposition format, version 0.0.4.
+//! The Prometheus text exposition format, version 0.0.4.
 //!
-//! For each metric a line that says what it is, one that says of which type, and one for each combination of labels. Units are seconds and bytes, counters end in
-//! `_total`, a histogram's buckets are cumulative and end with `+Inf`.
+//! Each metric has a `HELP` line, a `TYPE` line, and one line per combination of labels. Units are
+//! seconds and bytes, counters end in `_total`, and a histogram's buckets are cumulative and end
+//! with `+Inf`.
 
 use std::fmt::{self, Write};
 
-use super::{Counted, Histogram, Metrics, WorkerMetrics};
+use super::{Counters, Histogram, Metrics, WorkerMetrics};
 
-/// A label that Prometheus would refuse.
+/// A label that Prometheus would reject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum BadLabel {
-    /// A name has letters, digits and `_`, no digit first, and does not begin with `__`.
+pub enum LabelError {
+    /// The name is invalid. A name consists of letters, digits and `_`, begins with no digit, and
+    /// does not begin with `__`.
     Name(String),
-    /// This name is one that the text has already.
+    /// The text already uses this name.
     Taken(String),
 }
 
-impl fmt::Display for BadLabel {
+impl fmt::Display for LabelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => write!(f, "{name:?} is no name for a label"),
@@ -26,63 +28,63 @@ impl fmt::Display for BadLabel {
     }
 }
 
-impl std::error::Error for BadLabel {}
+impl std::error::Error for LabelError {}
 
-/// Labels of ours.
+/// The labels that this module uses.
 const OURS: [&str; 4] = ["worker", "kind", "reason", "le"];
 
 type Of<T> = fn(&T) -> u64;
 
-/// Counters that each worker has.
-const BY_WORKER: [(&str, &str, Of<Counted>); 9] = [
+/// The counters of each worker.
+const BY_WORKER: [(&str, &str, Of<Counters>); 9] = [
     (
         "thalweg_messages_handled_total",
         "Messages that behaviour actors have handled, or ended in.",
-        |counted| counted.messages,
+        |counters| counters.messages,
     ),
     (
         "thalweg_messages_dropped_total",
         "Messages that found a mailbox full and were dropped.",
-        |counted| counted.dropped_messages,
+        |counters| counters.dropped_messages,
     ),
     (
         "thalweg_restarts_total",
         "Children that supervisors started again.",
-        |counted| counted.restarts,
+        |counters| counters.restarts,
     ),
     (
         "thalweg_slices_total",
         "How often an actor, or a turn of one, was given its worker.",
-        |counted| counted.slices,
+        |counters| counters.slices,
     ),
     (
         "thalweg_waits_total",
         "How often an actor was put aside until it is woken.",
-        |counted| counted.waits,
+        |counters| counters.waits,
     ),
     (
-        "thalweg_wakes_from_afar_total",
+        "thalweg_remote_wakes_total",
         "Actors that others than their worker woke.",
-        |counted| counted.wakes_from_afar,
+        |counters| counters.remote_wakes,
     ),
     (
         "thalweg_deadlines_total",
         "Actors whose deadline was what woke them.",
-        |counted| counted.deadlines,
+        |counters| counters.deadlines,
     ),
     (
         "thalweg_steals_total",
         "How often a worker without work took some of another one's.",
-        |counted| counted.steals,
+        |counters| counters.steals,
     ),
     (
         "thalweg_worker_sleeps_total",
         "How often a worker found nothing to do, and went to sleep.",
-        |counted| counted.sleeps,
+        |counters| counters.sleeps,
     ),
 ];
 
-/// What each worker has just now.
+/// The gauges of each worker.
 const GAUGES: [(&str, &str, Of<WorkerMetrics>); 2] = [
     (
         "thalweg_stacks",
@@ -97,14 +99,15 @@ const GAUGES: [(&str, &str, Of<WorkerMetrics>); 2] = [
 ];
 
 impl Metrics {
-    /// As Prometheus' text, whose content type is `text/plain; version=0.0.4`.
+    /// Returns the metrics in Prometheus text format. Its content type is `text/plain;
+    /// version=0.0.4`.
     pub fn to_prometheus(&self) -> String {
         let mut page = Page::default();
         page.write(self);
         page.text
     }
 
-    /// The same, with these labels on each line.
+    /// Like [`to_prometheus`](Self::to_prometheus), with these labels on each line.
     ///
     /// ```
     /// use thalweg_runtime::{Config, Runtime};
@@ -116,15 +119,15 @@ impl Metrics {
     /// ```
     ///
     /// # Errors
-    /// One of them has no good name, or one that is taken.
-    pub fn to_prometheus_with(&self, labels: &[(&str, &str)]) -> Result<String, BadLabel> {
+    /// A label has an invalid name, or a name that is used already.
+    pub fn to_prometheus_with(&self, labels: &[(&str, &str)]) -> Result<String, LabelError> {
         for (place, (name, _)) in labels.iter().enumerate() {
             if !is_name(name) {
-                return Err(BadLabel::Name((*name).to_owned()));
+                return Err(LabelError::Name((*name).to_owned()));
             }
             let others = labels[..place].iter().map(|(other, _)| other);
             if OURS.iter().chain(others).any(|other| other == name) {
-                return Err(BadLabel::Taken((*name).to_owned()));
+                return Err(LabelError::Taken((*name).to_owned()));
             }
         }
         let mut page = Page {
@@ -146,7 +149,7 @@ fn is_name(name: &str) -> bool {
 #[derive(Default)]
 struct Page<'a> {
     text: String,
-    /// On each line.
+    /// Added to each line.
     labels: &'a [(&'a str, &'a str)],
 }
 
@@ -157,7 +160,11 @@ impl Page<'_> {
         for (name, help, of) in BY_WORKER {
             self.begin(name, help, "counter");
             for (index, worker) in metrics.workers.iter().enumerate() {
-                self.line(name, &[("worker", &index.to_string())], of(&worker.counted));
+                self.line(
+                    name,
+                    &[("worker", &index.to_string())],
+                    of(&worker.counters),
+                );
             }
             self.line(name, &[("worker", "none")], of(&metrics.outside));
         }
@@ -186,7 +193,7 @@ impl Page<'_> {
         }
     }
 
-    fn actors(&mut self, total: &Counted) {
+    fn actors(&mut self, total: &Counters) {
         let kinds = [
             ("stack", total.started_stacks, &total.ended_stacks),
             (
@@ -252,7 +259,7 @@ impl Page<'_> {
     }
 }
 
-/// A label's text: a backslash, a quotation mark and the end of a line are escaped, nothing else.
+/// A label value: backslashes, quotation marks and line feeds are escaped.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {

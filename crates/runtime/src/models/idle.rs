@@ -1,4 +1,5 @@
-//! `idle` and `remote_queue`: no job waits while a worker sleeps, in its poller or in its parker.
+//! Models of `idle` and `remote_queue`: no task waits while a worker sleeps, in its poller or in
+//! its parker.
 
 use std::sync::atomic::{AtomicUsize as Figure, Ordering::Relaxed};
 
@@ -8,21 +9,24 @@ use loom::thread;
 use thalweg_queue::Parker;
 use thalweg_queue::explore::{explore, large_model, model};
 
-use crate::idle::{Announced, Idle};
+use crate::idle::{Announcement, Idle};
 use crate::remote_queue::RemoteQueue;
 
-/// Workers that take jobs, which are nothing but a number, and sleep.
+/// Workers that take tasks and sleep. The tasks are only counted.
 struct Model {
     idle: Idle,
     queues: [&'static RemoteQueue; 2],
-    /// The first worker's, which it sleeps in; see `models::poller`. The second one has none.
+    /// The poller in which the first worker sleeps; see `models::poller`. The second worker has
+    /// none.
     poller: Parker,
-    /// In two places, as in a ring and the injector: who takes one from here has not seen what is there.
+    /// Two places for tasks, like a ring and the injector. A thread that takes from one has not
+    /// seen the other.
     jobs: [AtomicUsize; 2],
-    /// Announcements for which nobody searched: somebody is woken, or all are at work and look when they are done.
+    /// The announcements that found no searcher: they woke a worker, or all workers are busy and
+    /// look for work when they are done.
     heard: Figure,
     done: AtomicUsize,
-    /// Told when a job is done.
+    /// Unparked when a task is done.
     waits: Parker,
 }
 
@@ -45,17 +49,17 @@ impl Model {
         self.jobs[place].fetch_add(1, Ordering::Release);
     }
 
-    fn add(&self, place: usize) -> Announced {
+    fn add(&self, place: usize) -> Announcement {
         self.put(place);
         self.announce()
     }
 
-    fn announce(&self) -> Announced {
+    fn announce(&self) -> Announcement {
         let announced = self.idle.announce();
-        if announced != Announced::Awaited {
+        if announced != Announcement::Searching {
             self.heard.fetch_add(1, Relaxed);
         }
-        if let Announced::Wakes(index) = announced {
+        if let Announcement::Wake(index) = announced {
             self.queues[index].unpark();
         }
         announced
@@ -75,7 +79,8 @@ impl Model {
         })
     }
 
-    /// `Worker::idle` and what it calls of the scheduler. Whether it has taken a job.
+    /// `Worker::idle` and the functions of the scheduler that it calls. Returns whether it has
+    /// taken a task.
     fn idle(&self, index: usize) -> bool {
         self.idle.begin_search();
         if self.has() {
@@ -100,7 +105,7 @@ impl Model {
         while !self.take() && !self.idle(index) {}
     }
 
-    /// Whether it has taken one itself.
+    /// Returns whether it has taken a task itself.
     fn pass_on(&self) -> bool {
         let taken = self.take();
         if self.has() {
@@ -136,8 +141,9 @@ fn a_worker_that_lies_down_hears_of_a_job() {
     }
 }
 
-/// Who takes the bit of a worker that is about to sleep must know where: the wake-up for what somebody else took by then is not lost, for no
-/// other job would find the worker idle.
+/// A thread that clears the idle bit of a worker that is about to sleep must know where the worker
+/// sleeps. The wake-up must not be lost even if the task has been taken meanwhile, because no later
+/// task would find the worker idle.
 #[test]
 fn who_is_chosen_while_it_lies_down_is_woken_where_it_sleeps() {
     for index in [0, 1] {
@@ -157,7 +163,8 @@ fn who_is_chosen_while_it_lies_down_is_woken_where_it_sleeps() {
     }
 }
 
-/// Something else wakes it. Who takes its bit meanwhile relies on the look that it has when it is up.
+/// Another event wakes the worker. A thread that clears its bit meanwhile relies on the search that
+/// follows the wake-up.
 #[test]
 fn who_is_chosen_while_it_gets_up_sees_the_job() {
     for index in [0, 1] {
@@ -170,12 +177,13 @@ fn who_is_chosen_while_it_gets_up_sees_the_job() {
             });
             let has_taken = model.idle(index);
             let announced = other.join().unwrap();
-            assert!(has_taken || announced == Announced::Unheard);
+            assert!(has_taken || announced == Announcement::NoneIdle);
         });
     }
 }
 
-/// `end_search`'s fence: either the searcher sees the job, or who put it in sees that nobody searches.
+/// The fence of `end_search`: either the searcher sees the task, or the thread that added it sees
+/// that no worker is searching.
 #[test]
 fn what_comes_as_the_last_search_ends_is_heard_of() {
     model(|| {
@@ -207,10 +215,10 @@ fn two_workers_hear_of_two_jobs() {
     });
 }
 
-/// Rule 4: the first to find a job is busy for as long as the other job waits.
+/// Rule 4: the first worker that finds a task is busy until the other task has been run.
 #[test]
 fn who_finds_one_job_while_two_relied_on_its_search_wakes_another() {
-    // One less does not find the fault that this is about, and one more takes too long.
+    // With a lower bound the model does not find this error; with a higher one it takes too long.
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     explore(builder, || {

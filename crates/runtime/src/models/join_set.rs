@@ -1,4 +1,4 @@
-//! `join_set`: jobs end beside their owner, who waits for them, gives up, or goes.
+//! Models of `join_set`: tasks end while their owner waits for them, gives up, or ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -39,7 +39,7 @@ fn two_end_beside_who_waits() {
     });
 }
 
-/// Rule 4: who waits is freed as soon as it has heard.
+/// Rule 4: the waiting actor is freed as soon as it was notified.
 #[test]
 fn an_actor_of_another_worker_hears_and_goes() {
     model(|| {
@@ -61,7 +61,7 @@ fn an_actor_of_another_worker_hears_and_goes() {
     });
 }
 
-/// The same, where the wait is over at once, and the owner goes with its set.
+/// Likewise, but the wait is over at once, and the owner ends together with its set.
 #[test]
 fn an_actor_of_another_worker_gives_up_and_goes() {
     model(|| {
@@ -103,7 +103,7 @@ fn the_set_goes_while_two_end() {
     });
 }
 
-/// Whoever polled last is woken, or sees the end himself.
+/// The last poller is woken, or sees the end itself.
 #[test]
 fn it_is_polled_twice_while_one_ends() {
     model(|| {

@@ -1,7 +1,9 @@
-//! `behaviour`: each letter is read or dropped once, one turn runs at a time, and the actor ends once.
+//! Models of `behaviour`: each message is read or dropped once, one turn runs at a time, and the
+//! actor ends once.
 //!
-//! The workers are those that sent something: they take the turns that wait, whoever made them, until there are none. So a letter for which
-//! nobody made a turn is still there at the end, and one turn too many meets another.
+//! The senders are the workers: they run the waiting turns, whoever scheduled them, until there are
+//! none. A message for which no turn was scheduled is therefore left at the end, and a superfluous
+//! turn overlaps with another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -17,14 +19,15 @@ use crate::config::Config;
 use crate::runtime::{Builder, Handle};
 use crate::scheduler::{Scheduler, cancel};
 
-/// What the models ask in the end. None of loom's business.
+/// The results that the models check at the end. Not loom types.
 #[derive(Default)]
 pub(super) struct Known {
     read: AtomicU32,
     stopped: AtomicUsize,
 }
 
-/// Adds up what it is told: two turns at a time, or one that does not see what the last one did, are found by loom.
+/// Adds up its messages. loom detects two concurrent turns, and a turn that does not see the
+/// effects of the previous one.
 pub(super) struct Sum(UnsafeCell<u32>, Arc<Known>);
 
 impl Actor for Sum {
@@ -38,7 +41,7 @@ impl Actor for Sum {
     }
 }
 
-/// A bit, and what goes with the letter.
+/// A bit, and an object that is dropped with the message.
 pub(super) struct Bit(
     pub(super) u32,
     #[expect(dead_code, reason = "its drop counts")] pub(super) Option<Counted>,
@@ -48,13 +51,13 @@ impl Handler<Bit> for Sum {
     type Reply = ();
 
     fn handle(&mut self, bit: Bit, _: &Context<'_, Self>) {
-        // SAFETY: there is one turn at a time; loom looks.
+        // SAFETY: only one turn runs at a time, which loom checks.
         self.0.with_mut(|sum| unsafe { *sum += bit.0 });
         self.1.read.fetch_add(bit.0, Relaxed);
     }
 }
 
-/// Has the actor cast a bit to itself.
+/// Makes the actor cast a bit to itself.
 struct SelfCast;
 
 impl Handler<SelfCast> for Sum {
@@ -65,7 +68,7 @@ impl Handler<SelfCast> for Sum {
     }
 }
 
-/// Has the actor leave a reference to itself there.
+/// Makes the actor store a reference to itself.
 struct SelfKeep(Arc<std::sync::Mutex<Option<ActorRef<Sum>>>>);
 
 impl Handler<SelfKeep> for Sum {
@@ -84,7 +87,7 @@ pub(super) struct Model {
 impl Model {
     pub(super) fn new(capacity: u32) -> (Arc<Self>, ActorRef<Sum>) {
         let scheduler = Arc::new(Scheduler::new(Config::exact(1)));
-        // So that nobody starts it.
+        // Prevents the start of the worker.
         scheduler.next_worker();
         let known = Arc::<Known>::default();
         let mailbox = Mailbox {
@@ -98,12 +101,13 @@ impl Model {
         (Arc::new(Self { scheduler, known }), actor)
     }
 
-    /// Makes the turns that wait.
+    /// Runs the waiting turns.
     pub(super) fn work(&self) {
         while let Some(turn) = self.scheduler.take_injected() {
-            // SAFETY: it was in the injector, and nobody else's.
+            // SAFETY: the turn was in the injector and belongs to the caller.
             unsafe { turn.run() };
-            // A turn that found a letter counted and not there is made again until its sender has put it in.
+            // A turn that found a message that is counted but not yet in the queue is repeated
+            // until its sender has inserted it.
             thread::yield_now();
         }
     }
@@ -112,13 +116,13 @@ impl Model {
         assert!(self.scheduler.take_injected().is_none());
     }
 
-    /// It was not asked to stop.
+    /// The actor was not asked to stop.
     pub(super) fn was_killed(&self) {
         self.has_no_turn();
         assert_eq!(self.known.stopped.load(Relaxed), 0);
     }
 
-    /// All of these were read, and it ended once: no turn is left.
+    /// All of these messages were read, the actor ended once, and no turn is left.
     fn has_ended(&self, read: u32) {
         self.has_no_turn();
         assert_eq!(self.known.read.load(Relaxed), read);
@@ -126,14 +130,15 @@ impl Model {
     }
 }
 
-/// Of the word alone. A turn that is made on its sender's own worker goes through no queue: only the word lies between two turns.
+/// Checks the state word alone. A turn that is scheduled on the sender's own worker does not go
+/// through a queue: only the word orders the two turns.
 #[test]
 fn who_makes_a_turn_sees_what_the_last_one_wrote() {
     fn turn((state, sum): &(MailboxState, UnsafeCell<u32>)) {
-        // SAFETY: there is one turn at a time; loom looks.
+        // SAFETY: only one turn runs at a time, which loom checks.
         sum.with_mut(|sum| unsafe { *sum += 1 });
         while state.next(|| false) == NextAction::ReadMessage {
-            // It says so too where the word has just changed.
+            // This result is also possible if the word has just changed.
             if state.len() > 0 {
                 state.release(1);
             }
@@ -189,7 +194,8 @@ fn two_senders_make_one_turn() {
     });
 }
 
-/// It may be read before the stop; else it is dropped by who sent it, or by the end, for which it may not be there yet.
+/// The message may be read before the stop. Otherwise it is dropped by its sender, or by the end,
+/// which may have to wait for its insertion.
 #[test]
 fn a_letter_cast_beside_a_stop_goes_once() {
     model(|| {
@@ -235,7 +241,8 @@ fn two_stops_and_no_reference_left_make_one_turn() {
     });
 }
 
-/// Nothing said so before: letters are counted up to the end, which waits for those that are not there yet.
+/// Nothing announced the end: messages are counted up to it, and it waits for those that are not
+/// inserted yet.
 #[test]
 fn a_letter_cast_beside_the_end_of_the_runtime_goes_once() {
     model(|| {
@@ -271,7 +278,7 @@ fn the_last_reference_goes_while_a_turn_ends() {
     });
 }
 
-/// Each is the last in some order, and what the other one sent is read before the end.
+/// In some order, each of them is the last. The message of the other is read before the end.
 #[test]
 fn two_references_go_at_once() {
     model(|| {
@@ -292,7 +299,8 @@ fn two_references_go_at_once() {
     });
 }
 
-/// Rule 5: the reference that the handler makes may be the first of the actor again, before or after the last one outside has said that it is gone.
+/// Rule 5: the reference that the handler creates may be the first one again, before or after the
+/// last one outside reports that it is dropped.
 #[test]
 fn handler_takes_a_reference_while_the_last_one_goes() {
     model(|| {
@@ -310,7 +318,7 @@ fn handler_takes_a_reference_while_the_last_one_goes() {
     });
 }
 
-/// Rule 5: the handler's reference is dropped by another thread, while the turn looks whether there is one.
+/// Rule 5: another thread drops the handler's reference while the turn checks whether there is one.
 #[test]
 fn reference_of_a_handler_goes_while_its_turn_ends() {
     model(|| {
@@ -321,7 +329,7 @@ fn reference_of_a_handler_goes_while_its_turn_ends() {
         let other = thread::spawn({
             let model = model.clone();
             move || {
-                // Its mutex is `std`'s, and nobody waits while it is held.
+                // The mutex is `std`'s. No thread waits while it is held.
                 let taken = place.lock().unwrap().take();
                 let had_one = taken.is_some();
                 if let Some(actor) = taken {
@@ -341,7 +349,7 @@ fn reference_of_a_handler_goes_while_its_turn_ends() {
     });
 }
 
-/// Nobody casts after it: a wake-up that is lost is a deadlock.
+/// No message follows: a lost wake-up is a deadlock.
 #[test]
 fn a_sender_that_waits_for_room_hears_of_it() {
     the_second_of_two_letters_is_read(1);

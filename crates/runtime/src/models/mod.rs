@@ -1,13 +1,13 @@
-//! Small models of what must hold between threads, explored by loom:
-//! `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo test --profile loom -p thalweg-runtime --lib models`.
+//! Small models of the protocols between threads, explored by loom: `RUSTFLAGS="--cfg loom"
+//! LOOM_MAX_PREEMPTIONS=2 cargo test --profile loom -p thalweg-runtime --lib models`.
 //!
-//! What waits for ever is a deadlock, which loom finds; so "it is woken" is what every model says in which somebody waits. A job's memory
-//! is watched (`sync::Memory`): loom finds a use after it was freed, and one that is not freed.
+//! A thread that waits forever is a deadlock, which loom detects. Every model in which a thread
+//! waits therefore checks that it is woken. The memory of tasks is tracked (`shim::Memory`): loom
+//! detects a use after the free, and a leak.
 
+mod exit;
 mod idle;
-mod job;
 mod join_set;
-mod kill;
 mod mailbox_state;
 mod placement;
 mod poller;
@@ -16,6 +16,7 @@ mod restartable;
 mod ring;
 mod shortage;
 mod sync;
+mod task;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -24,24 +25,25 @@ use crate::join::JoinHandle;
 use crate::remote_queue::RemoteQueue;
 use crate::task::Task;
 
-/// A job that no worker has.
+/// Creates a task that has no worker.
 fn job<T: 'static>(f: impl FnOnce() -> T + 'static) -> (Task, JoinHandle<T>) {
     let task = Task::new(ActorId::next(), None, f);
     (task, JoinHandle::new(task))
 }
 
-/// As its worker has it that runs it: woken through this queue. There is no worker in a model, so everybody wakes it from afar.
+/// Binds the task to this queue, as its worker does. A model has no workers, so every wake-up is
+/// remote.
 fn settle(task: Task, queue: &'static RemoteQueue) {
-    task.settle(queue, std::ptr::NonNull::dangling());
+    task.bind(queue, std::ptr::NonNull::dangling());
 }
 
-/// Runs it as a worker does.
+/// Runs the task, as a worker does.
 fn run(task: Task) {
-    // SAFETY: the model started nothing else with it, and has a handle besides.
+    // SAFETY: the model has not started the task before, and keeps a handle.
     unsafe { task.run() };
 }
 
-/// The actor of `queue` ends, and then `other`, who may have woken it.
+/// Ends the actor of `queue`, and then joins `other`, which may have woken it.
 fn go(
     queue: &RemoteQueue,
     (me, handle): (Task, JoinHandle<()>),
@@ -55,7 +57,7 @@ fn go(
     }
 }
 
-/// The worker of `queue`: takes what is in its inbox, and sleeps while nothing was there.
+/// The worker of `queue`: takes the tasks in the queue, and sleeps while it is empty.
 fn take_some(queue: &RemoteQueue, mut wake: impl FnMut(Task)) {
     loop {
         let mut some = false;
@@ -74,7 +76,7 @@ fn take_some(queue: &RemoteQueue, mut wake: impl FnMut(Task)) {
     }
 }
 
-/// Counts its drops. None of loom's business.
+/// Counts its drops. Not a loom type.
 struct Counted(std::sync::Arc<AtomicUsize>);
 
 impl Drop for Counted {

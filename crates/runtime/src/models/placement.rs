@@ -1,5 +1,6 @@
-//! `scheduler`'s rule 6: who is left with another worker begins there, or with whoever is idle, also where that one lies down meanwhile; or is
-//! cancelled where the runtime stops.
+//! Models of `scheduler`'s rule 6: a task that is placed with another worker starts there, or with
+//! any idle worker, even if that worker goes to sleep meanwhile. If the runtime stops, the task is
+//! cancelled.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize as Figure, Ordering::Relaxed};
@@ -14,19 +15,19 @@ use crate::scheduler::{Scheduler, cancel};
 use crate::shim::Ordering;
 use crate::task::Task;
 
-/// Workers of one scheduler, of whom nobody has more than a look for what he may start.
+/// Workers of one scheduler, which only look for tasks to start.
 struct Model {
     scheduler: Arc<Scheduler>,
     begun: Figure,
 }
 
 impl Model {
-    /// Whose first worker has so many stacks.
+    /// Creates a scheduler whose first worker has this number of stacks.
     fn new(workers: usize, stacks: usize) -> Arc<Self> {
         let scheduler = Arc::new(Scheduler::new(Config::exact(workers)));
-        // So that nobody starts them.
+        // Prevents the start of the workers.
         while scheduler.next_worker().is_some() {}
-        scheduler.seats[0].stacks.store(stacks, Ordering::Relaxed);
+        scheduler.workers[0].stacks.store(stacks, Ordering::Relaxed);
         Arc::new(Self {
             scheduler,
             begun: Figure::new(0),
@@ -35,29 +36,29 @@ impl Model {
 
     fn run(&self, task: Task) {
         self.begun.fetch_add(1, Relaxed);
-        // SAFETY: it came from a queue, and is nobody else's.
+        // SAFETY: the task came from a queue and belongs to the caller.
         unsafe { task.run() };
     }
 
-    /// `Worker::fresh`, and what others have.
+    /// `Worker::take_unstarted`, and stealing.
     fn take(&self, index: usize) -> Option<Task> {
-        let seats = &self.scheduler.seats;
-        let others = (0..seats.len()).filter(|other| *other != index);
-        let mine = &seats[index];
+        let workers = &self.scheduler.workers;
+        let others = (0..workers.len()).filter(|other| *other != index);
+        let mine = &workers[index];
         mine.take_own()
             .or_else(|| mine.placed.pop())
             .or_else(|| self.scheduler.take_injected())
             .or_else(|| {
                 others
-                    .filter_map(|other| seats[other].steal_into(&mine.ring, u32::MAX))
+                    .filter_map(|other| workers[other].steal_into(&mine.ring, u32::MAX))
                     .next()
             })
     }
 
-    /// `Worker::idle`: what it found, or was left when it had slept.
+    /// `Worker::idle`: returns the task that it found, or that was placed while it slept.
     fn idle(&self, index: usize) -> Option<Task> {
         let scheduler = &self.scheduler;
-        let finds = || scheduler.is_stopping() || scheduler.has_fresh();
+        let finds = || scheduler.is_stopping() || scheduler.has_unstarted();
         scheduler.begin_search();
         if finds() {
             return if scheduler.end_search() {
@@ -68,7 +69,7 @@ impl Model {
         }
         scheduler.prepare_park(index, false);
         if !finds() {
-            scheduler.seats[index].remote_queue.parker.park(None);
+            scheduler.workers[index].remote_queue.parker.park(None);
         }
         scheduler.finish_park(index);
         self.pass_on(index)
@@ -76,13 +77,14 @@ impl Model {
 
     fn pass_on(&self, index: usize) -> Option<Task> {
         let taken = self.take(index);
-        if self.scheduler.has_fresh() {
+        if self.scheduler.has_unstarted() {
             self.scheduler.announce();
         }
         taken
     }
 
-    /// `Worker::work`, until so many have begun here or the runtime stops; then as `Worker::end_all`.
+    /// `Worker::work`, until this many tasks have started here or the runtime stops; then like
+    /// `Worker::end_actors`.
     fn work(&self, index: usize, mut most: usize) {
         while most > 0 && !self.scheduler.is_stopping() {
             if let Some(task) = self.take(index).or_else(|| self.idle(index)) {
@@ -98,7 +100,7 @@ impl Model {
     }
 }
 
-/// It lies down, or is about to: a wake-up that is lost is a deadlock.
+/// The worker sleeps or is about to. A lost wake-up is a deadlock.
 #[test]
 fn what_is_placed_with_a_worker_that_lies_down_begins() {
     model(|| {
@@ -114,7 +116,8 @@ fn what_is_placed_with_a_worker_that_lies_down_begins() {
     });
 }
 
-/// The one that it was left with is busy and never looks: another one that lies down has it.
+/// The selected worker is busy and never looks for work: another one, which goes to sleep, takes
+/// the task.
 #[test]
 fn what_is_placed_with_a_busy_worker_begins_elsewhere() {
     model(|| {
@@ -130,7 +133,7 @@ fn what_is_placed_with_a_busy_worker_begins_elsewhere() {
     });
 }
 
-/// `scheduler`'s rule 4: who takes one of them is busy for as long as the other one waits.
+/// `scheduler`'s rule 4: the worker that takes one of them is busy until the other has been run.
 #[test]
 fn two_that_are_placed_begin() {
     large_model(|| {
@@ -150,7 +153,7 @@ fn two_that_are_placed_begin() {
     });
 }
 
-/// It is placed, or comes back to who would place it; it begins or is cancelled, once.
+/// The task is placed, or returned to the placing worker. It starts or is cancelled, exactly once.
 #[test]
 fn what_is_placed_beside_a_stop_begins_or_is_cancelled() {
     large_model(|| {
@@ -177,13 +180,13 @@ fn what_is_placed_beside_a_stop_begins_or_is_cancelled() {
     });
 }
 
-/// Nobody needs another worker where the own one is no busier.
+/// A task stays if its own worker is no busier.
 #[test]
 fn what_is_no_better_off_elsewhere_stays() {
     for (mine, theirs) in [(0, 0), (16, 1), (100, 100), (99, 75)] {
         model(move || {
             let model = Model::new(2, mine);
-            model.scheduler.seats[1]
+            model.scheduler.workers[1]
                 .stacks
                 .store(theirs, Ordering::Relaxed);
             let (task, handle) = job(|| ());

@@ -1,8 +1,9 @@
-//! `remote_queue`'s sleep and bell, by `io`'s cases: a worker that sleeps in its poller is rung for, one that parks is unparked, and neither sleeps
-//! over what was said.
+//! Models of sleep and wake-up in `remote_queue`, for the cases that `io` lists: a worker that
+//! sleeps in its poller is woken through the unparker, a worker that parks is unparked, and no work
+//! is published while the worker sleeps unnoticed.
 //!
-//! A [`Parker`] stands in for the kernel: it keeps a wake-up until a wait takes it, as epoll keeps an edge of the bell's eventfd, and its
-//! waker hangs at the queue.
+//! A [`Parker`] represents the kernel. It stores a wake-up until a wait consumes it, like epoll
+//! stores an edge of the eventfd, and its waker is the queue's unparker.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -15,9 +16,9 @@ use crate::remote_queue::RemoteQueue;
 struct Model {
     remote_queue: &'static RemoteQueue,
     poller: Parker,
-    /// What others want of the worker. It passes nothing on.
+    /// The requests of other threads. They establish no ordering.
     said: [AtomicBool; 2],
-    /// Of a descriptor; known to the worker by a look into its poller only.
+    /// The event of a descriptor. The worker sees it only when it polls.
     event: AtomicBool,
 }
 
@@ -33,7 +34,7 @@ impl Model {
         })
     }
 
-    /// Somebody puts something into the inbox.
+    /// Another thread pushes into the remote queue.
     fn say(&self, nth: usize) {
         self.said[nth].store(true, Ordering::Relaxed);
         self.remote_queue.fence_and_unpark();
@@ -49,7 +50,7 @@ impl Model {
         self.said[nth].load(Ordering::Relaxed)
     }
 
-    /// `Worker::idle`, once: unless `found`, it sleeps.
+    /// One iteration of `Worker::idle`: sleeps unless `found` returns `true`.
     fn idle(&self, in_poller: bool, found: impl Fn() -> bool) {
         self.remote_queue.prepare_park(in_poller);
         if !found() {
@@ -62,7 +63,7 @@ impl Model {
         self.remote_queue.finish_park();
     }
 
-    /// A look at the events, without waiting. It takes the bell's too.
+    /// Polls for events without waiting. This also consumes the event of the unparker.
     fn poll(&self) {
         self.poller.park(Some(0));
     }
@@ -83,7 +84,7 @@ fn a_worker_that_goes_to_its_poller_is_rung_for() {
     });
 }
 
-/// The second finds that another rings, or that the worker got up.
+/// The second thread finds that another one is waking the worker, or that the worker is awake.
 #[test]
 fn two_wake_a_worker_in_its_poller() {
     large_model(|| {
@@ -103,7 +104,8 @@ fn two_wake_a_worker_in_its_poller() {
     });
 }
 
-/// Its descriptors come and go: it sleeps here and there in turn, and looks at the events in between, which takes a bell that is late.
+/// The worker's descriptors change: it alternates between its poller and its parker, and polls in
+/// between, which consumes a late event of the unparker.
 #[test]
 fn two_wake_a_worker_that_sleeps_here_and_there() {
     large_model(|| {
@@ -126,7 +128,8 @@ fn two_wake_a_worker_that_sleeps_here_and_there() {
     });
 }
 
-/// The event ends the wait for which the other one rings. Then the bell is late, and the next wait has one of its own.
+/// The event ends the wait that the other thread interrupts. The event of the unparker is then
+/// late, and the next wait gets its own.
 #[test]
 fn an_event_comes_beside_a_wake() {
     large_model(|| {

@@ -1,4 +1,4 @@
-//! `remote_queue`: what is put in comes out, and the worker is woken for it.
+//! Models of `remote_queue`: each pushed task is taken, and the worker is woken for it.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -31,14 +31,15 @@ fn two_wake_one_actor_each() {
         }
         assert!(queue.is_empty());
         for task in tasks {
-            // SAFETY: nobody else started it.
+            // SAFETY: no other code started it.
             unsafe { task.run() };
         }
         drop((its_handle, others_handle));
     });
 }
 
-/// `task`'s rule 4: who is woken may look at once what for. What is said after that look wakes it again.
+/// `task`'s rule 6: a woken task may check its condition at once. A change after that check wakes
+/// it again.
 #[test]
 fn who_is_woken_may_look_at_once() {
     large_model(|| {
@@ -65,7 +66,7 @@ fn who_is_woken_may_look_at_once() {
         for left in queue.drain() {
             left.drop_reference();
         }
-        // SAFETY: nobody else started it.
+        // SAFETY: no other code started it.
         unsafe { task.run() };
         drop(handle);
     });

@@ -1,7 +1,9 @@
-//! `behaviour/incarnation` and what `owner` says of it: over restarts no accepted letter is lost or read twice, incarnations do not overlap, and
-//! what was for one of them is for no other.
+//! Models of `behaviour/incarnation` and of its rules about the mailbox state. Across restarts, no
+//! accepted message is lost or read twice, incarnations do not overlap, and nothing that was meant
+//! for one incarnation reaches another.
 //!
-//! The workers are those that sent something, as in [`super::mailbox_state`]; each of them is the keeper, too, as soon as it hears of an end.
+//! The senders are the workers, as in [`super::mailbox_state`]. Each of them also acts as the exit
+//! listener once it is notified of an end.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,28 +23,29 @@ use crate::runtime::Handle;
 use crate::scheduler::Scheduler;
 use crate::shim;
 
-/// What all incarnations touch, one after the other: loom looks.
+/// Accessed by all incarnations, one after the other, which loom checks.
 struct Place(UnsafeCell<usize>);
 
-// SAFETY: that incarnations do not overlap is what the models are for.
+// SAFETY: the models check that incarnations do not overlap.
 unsafe impl Send for Place {}
 // SAFETY: as above.
 unsafe impl Sync for Place {}
 
-/// What the models ask in the end. But for `place`, and the keeper's list, none of loom's business.
+/// The results that the models check at the end. Except for `place` and the list of ends, not loom
+/// types.
 struct Known {
     place: Place,
     living: AtomicUsize,
     read: AtomicU32,
-    /// Those whose ends the keeper has not looked at yet.
+    /// The ends that the exit listener has not handled yet.
     ended: shim::Mutex<VecDeque<&'static str>>,
-    /// All ends that the keeper heard of.
+    /// All ends of which the exit listener was notified.
     ends: AtomicUsize,
 }
 
 impl Known {
     fn touch(&self) {
-        // SAFETY: as said above.
+        // SAFETY: as above.
         self.place.0.with_mut(|times| unsafe { *times += 1 });
     }
 }
@@ -84,20 +87,20 @@ struct Model {
     scheduler: Arc<Scheduler>,
     restartable: Arc<dyn Restartable>,
     known: Arc<Known>,
-    /// The keeper begins so many, and gives it up then.
+    /// The exit listener starts this many incarnations, then gives up.
     most: usize,
     begun: AtomicUsize,
-    /// Of starts, that nobody has looked at.
+    /// The results of starts that were not checked yet.
     reports: shim::Mutex<Vec<Reported>>,
 }
 
 type Reported = oneshot::Receiver<Result<(), ExitReason>>;
 
 impl Model {
-    /// The first so many starts fail.
+    /// The first `failing` starts fail.
     fn new(capacity: u32, most: usize, failing: usize) -> (Arc<Self>, ActorRef<Incarnation>) {
         let scheduler = Arc::new(Scheduler::new(Config::exact(1)));
-        // So that nobody starts it.
+        // Prevents the start of the worker.
         scheduler.next_worker();
         let known = Arc::new(Known {
             place: Place(UnsafeCell::new(0)),
@@ -146,7 +149,7 @@ impl Model {
         pid
     }
 
-    /// Of an end, or of a start that failed.
+    /// Waits for an end, or for a start that failed.
     fn hears(&self) -> bool {
         if shim::lock(&self.known.ended).pop_front().is_some() {
             return true;
@@ -162,13 +165,14 @@ impl Model {
         false
     }
 
-    /// Makes the turns that wait, and is the keeper of what has ended.
+    /// Runs the waiting turns, and acts as the exit listener for incarnations that ended.
     fn work(&self) {
         loop {
             if let Some(turn) = self.scheduler.take_injected() {
-                // SAFETY: it was in the injector, and nobody else's.
+                // SAFETY: the turn was in the injector and belongs to the caller.
                 unsafe { turn.run() };
-                // A turn that found a letter counted and not there is made again until its sender has put it in.
+                // A turn that found a message that is counted but not yet in the queue is repeated
+                // until its sender has inserted it.
                 thread::yield_now();
                 continue;
             }
@@ -184,7 +188,8 @@ impl Model {
         }
     }
 
-    /// All of these were read, and one lives, which ends for good when nobody reaches it any more.
+    /// All of these messages were read. One incarnation lives; it ends when there is no reference
+    /// left.
     fn lives(&self, actor: ActorRef<Incarnation>, read: u32) {
         assert!(self.scheduler.take_injected().is_none());
         assert_eq!(self.known.read.load(Relaxed), read);
@@ -201,7 +206,7 @@ impl Model {
     }
 }
 
-/// Another thread that does this, and then what there is to do.
+/// Runs `f` in another thread, and then the remaining work.
 fn beside(
     model: &Arc<Model>,
     actor: &ActorRef<Incarnation>,
@@ -214,7 +219,7 @@ fn beside(
     })
 }
 
-/// What a model asks of the incarnation that lives.
+/// How a model ends the live incarnation.
 type End = fn(&ActorRef<Incarnation>, &Pid);
 
 const ENDS: [End; 3] = [
@@ -241,7 +246,8 @@ fn a_letter_cast_over_a_restart_is_read_once() {
     }
 }
 
-/// One before, beside or after the stop and the other after it: read by the first incarnation, or by the second.
+/// One message is sent before, during or after the stop, the other one after it. The first or the
+/// second incarnation reads each of them.
 #[test]
 fn letters_of_two_senders_are_read_over_a_restart() {
     model(|| {
@@ -257,7 +263,7 @@ fn letters_of_two_senders_are_read_over_a_restart() {
     });
 }
 
-/// Who was told that the start failed begins the next one.
+/// The thread that is notified of the failed start begins the next one.
 #[test]
 fn a_letter_cast_beside_a_start_that_fails_is_the_next_ones() {
     model(|| {
@@ -271,7 +277,7 @@ fn a_letter_cast_beside_a_start_that_fails_is_the_next_ones() {
     });
 }
 
-/// A wake-up that is lost is a deadlock.
+/// A lost wake-up is a deadlock.
 #[test]
 fn who_waits_for_room_over_a_restart_gets_it() {
     model(|| {
@@ -289,7 +295,8 @@ fn who_waits_for_room_over_a_restart_gets_it() {
     });
 }
 
-/// It is between two incarnations, or one lives: what was accepted is given back, once, and nothing after.
+/// The close happens between two incarnations or during one. Each accepted message is returned
+/// once, and none is accepted afterwards.
 #[test]
 fn a_letter_cast_beside_a_close_goes_once() {
     for begins in [false, true] {
@@ -322,7 +329,8 @@ fn a_letter_cast_beside_a_close_goes_once() {
     }
 }
 
-/// `incarnation`'s rule 4: whoever sees it last closes it down, and what waits is given back.
+/// `incarnation`'s rule 4: the thread that notices last closes the actor, and waiting messages are
+/// returned.
 #[test]
 fn who_is_abandoned_beside_its_end_is_closed_down() {
     model(|| {
@@ -347,7 +355,8 @@ fn who_is_abandoned_beside_its_end_is_closed_down() {
     });
 }
 
-/// Two signals to one incarnation, of which one ends it: the other one comes before the end, or is refused, and is not the next one's.
+/// Two signals to one incarnation, one of which ends it. The other one arrives before the end or is
+/// refused, and does not affect the next incarnation.
 #[test]
 fn a_signal_to_one_incarnation_is_not_the_next_ones() {
     let signals: [fn(&Pid) -> bool; 2] = [
@@ -380,7 +389,7 @@ fn a_signal_to_one_incarnation_is_not_the_next_ones() {
     }
 }
 
-/// What the turns of one word count.
+/// The counters of the turns of one state word.
 #[derive(Default)]
 struct Counts {
     begun: usize,
@@ -389,14 +398,15 @@ struct Counts {
     ended: bool,
 }
 
-/// Of the word alone: a turn, which goes on with the second incarnation where the first one ends.
+/// Checks the state word alone: one turn, which continues with the second incarnation when the
+/// first one ends.
 fn turn(actor: &(MailboxState, UnsafeCell<Counts>)) {
-    // SAFETY: there is one turn at a time; loom looks.
+    // SAFETY: only one turn runs at a time, which loom checks.
     let count =
         |f: fn(&mut Counts, u64), by| actor.1.with_mut(|counts| unsafe { f(&mut *counts, by) });
     loop {
         match actor.0.next(|| false) {
-            // It says so too where the word has just changed.
+            // This result is also possible if the word has just changed.
             NextAction::ReadMessage if actor.0.len() == 0 => {}
             NextAction::ReadMessage => {
                 count(|counts, by| counts.read += by, 1);
@@ -420,7 +430,8 @@ fn turn(actor: &(MailboxState, UnsafeCell<Counts>)) {
     }
 }
 
-/// Letters are counted while one incarnation ends and the next begins, or ends for good: each is read or given back.
+/// Messages are counted while one incarnation ends and the next one begins, or the actor ends for
+/// good. Each is read or returned.
 #[test]
 fn the_word_passes_letters_on_and_lets_one_turn_run() {
     let others: [fn(&MailboxState) -> bool; 3] = [
@@ -463,7 +474,7 @@ fn the_word_passes_letters_on_and_lets_one_turn_run() {
             turn(&actor);
             sender.join().unwrap();
             asker.join().unwrap();
-            // SAFETY: nobody else is there any more.
+            // SAFETY: no other thread is left.
             while !actor.1.with(|counts| unsafe { (*counts).ended }) {
                 assert!(actor.0.stop());
                 turn(&actor);

@@ -1,4 +1,4 @@
-//! `ring`: nothing is lost and nothing comes twice, whoever takes it.
+//! Models of `ring`: no entry is lost or taken twice.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -7,16 +7,17 @@ use thalweg_queue::explore::{large_model, model};
 
 use crate::ring::{Ring, SIZE};
 
-/// What is in a ring: written before it is put there, read after it was taken.
+/// An entry of a ring: written before it is pushed, read after it was taken.
 struct Job(UnsafeCell<u32>);
 
 fn job(bit: u32) -> *mut Job {
     Box::into_raw(Box::new(Job(UnsafeCell::new(bit))))
 }
 
-/// Reads and frees it.
+/// Reads and frees the entry.
 fn take(job: *mut Job) -> u32 {
-    // SAFETY: it came from `job`, and the ring gives it once: a second time loom finds it written to while it is read.
+    // SAFETY: it came from `job`, and the ring returns it once. If it were taken twice, loom would
+    // find a read concurrent with the write.
     let job = unsafe { &*job };
     // SAFETY: as above.
     let bit = job.0.with_mut(|bit| unsafe { std::mem::take(&mut *bit) });
@@ -24,7 +25,7 @@ fn take(job: *mut Job) -> u32 {
     bit
 }
 
-/// What it had, each of them once.
+/// Takes all entries. Each of them occurs once.
 fn drain(ring: &Ring<Job>) -> u32 {
     std::iter::from_fn(|| ring.pop()).map(take).sum()
 }
@@ -34,7 +35,7 @@ fn steal(from: &Ring<Job>) -> u32 {
     from.steal(&mine, u32::MAX).map_or(0, take) + drain(&mine)
 }
 
-/// The ring is full, so what the owner puts in takes the places of what was stolen.
+/// The ring is full, so the owner's entries replace the stolen ones.
 #[test]
 fn the_owner_and_a_thief() {
     model(|| {

@@ -1,5 +1,6 @@
-//! `scheduler`'s rule 7: a job that finds no stack begins with a worker that has one, also where
-//! that one is about to sleep; or is cancelled where the runtime stops or a signal ends it.
+//! Models of `scheduler`'s rule 7: a task that finds no stack starts with a worker that has one,
+//! even if that worker is about to sleep. If the runtime stops, or a signal ends the task, it is
+//! cancelled.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize as Figure, Ordering::Relaxed};
@@ -22,7 +23,7 @@ struct Model {
 impl Model {
     fn new() -> Arc<Self> {
         let scheduler = Arc::new(Scheduler::new(Config::exact(2)));
-        // So that nobody starts them.
+        // Prevents the start of the workers.
         while scheduler.next_worker().is_some() {}
         Arc::new(Self {
             scheduler,
@@ -30,7 +31,7 @@ impl Model {
         })
     }
 
-    /// `Worker::serve_waiting`, where there is a stack for one.
+    /// `Worker::serve_waiting`, if there is a stack for a task.
     fn serve(&self, seen: &mut usize) -> bool {
         *seen = self.scheduler.shortages();
         if !self.scheduler.has_waiting_for_stack() {
@@ -40,12 +41,12 @@ impl Model {
             return false;
         };
         self.begun.fetch_add(1, Relaxed);
-        // SAFETY: it came from the list, and is nobody else's.
+        // SAFETY: the task came from the list and belongs to the caller.
         unsafe { task.run() };
         true
     }
 
-    /// `Worker::idle` of the second worker, until a job began there or the runtime stops.
+    /// `Worker::idle` of the second worker, until a task has started there or the runtime stops.
     fn work(&self) {
         let (scheduler, mut seen) = (&self.scheduler, 0);
         while !self.serve(&mut seen) && !scheduler.is_stopping() {
@@ -53,7 +54,7 @@ impl Model {
             scheduler.begin_search();
             scheduler.prepare_park(1, false);
             if !finds() {
-                scheduler.seats[1].remote_queue.parker.park(None);
+                scheduler.workers[1].remote_queue.parker.park(None);
             }
             scheduler.finish_park(1);
         }
@@ -66,7 +67,7 @@ fn watched_job() -> (Task, JoinHandle<()>, Arc<Figure>) {
     (task, handle, dropped)
 }
 
-/// A wake-up that is lost is a deadlock.
+/// A lost wake-up is a deadlock.
 #[test]
 fn job_that_waits_for_a_stack_begins_with_a_worker_that_lies_down() {
     model(|| {
@@ -105,7 +106,7 @@ fn job_that_waits_for_a_stack_beside_a_stop_begins_or_is_cancelled() {
     });
 }
 
-/// No worker has a stack: what was killed ends all the same.
+/// No worker has a stack: a killed task ends nevertheless.
 #[test]
 fn job_that_waits_for_a_stack_beside_a_kill_ends() {
     model(|| {
@@ -126,7 +127,7 @@ fn job_that_waits_for_a_stack_beside_a_kill_ends() {
     });
 }
 
-/// A turn that can be refused is either served or refused, once.
+/// A turn that can be refused is either run or refused, once.
 #[test]
 fn turn_that_is_refused_beside_a_worker_with_a_stack_is_taken_once() {
     model(|| {

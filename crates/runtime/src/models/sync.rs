@@ -1,6 +1,8 @@
-//! `sync`: each wait gets what it waited for, whoever gives up or goes beside it; what a lock guards is one's at a time.
+//! Models of `sync`: each wait gets what it waits for, even if other waiters give up or are
+//! dropped. A lock admits one owner at a time.
 //!
-//! The threads park by the real code. A wait with no time left looks for a moment: it may be chosen just then.
+//! The threads park with the real code. A wait with an expired deadline checks once, and may be
+//! selected at that moment.
 
 use std::future::Future;
 use std::pin::pin;
@@ -19,10 +21,11 @@ use crate::sync::{
 
 const NO_TIME: Duration = Duration::ZERO;
 
-/// What a lock guards: loom finds two at a time, and one who does not see what the last one did.
+/// The value that a lock protects. loom detects two concurrent owners, and an owner that does not
+/// see the effects of the previous one.
 struct Guarded(UnsafeCell<u32>);
 
-// SAFETY: the lock under test orders those who touch it; loom looks.
+// SAFETY: the lock under test orders the accesses, which loom checks.
 unsafe impl Send for Guarded {}
 // SAFETY: as above.
 unsafe impl Sync for Guarded {}
@@ -43,7 +46,8 @@ impl Guarded {
     }
 }
 
-/// Polls so often, with a waker that wakes nobody, lets others run after each, and drops it.
+/// Polls the future this many times with a waker that does nothing, yields after each poll, and
+/// drops the future.
 fn begin_and_drop(polls: u32, future: impl Future) {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -74,7 +78,7 @@ fn two_lock() {
     });
 }
 
-/// So that one is woken and finds it locked again.
+/// So that a waiter is woken and finds the lock locked again.
 #[test]
 fn two_lock_again_and_again() {
     model(|| {
@@ -125,7 +129,7 @@ fn one_who_waits_for_a_lock_gives_up_beside_another() {
     });
 }
 
-/// It stands in front of the one that must get the lock, or has been given it.
+/// The future is ahead of the waiter that must get the lock, or has been granted the lock.
 #[test]
 fn a_future_of_a_lock_is_dropped_beside_an_unlock() {
     large_model(|| {
@@ -148,7 +152,7 @@ fn a_future_of_a_lock_is_dropped_beside_an_unlock() {
     });
 }
 
-/// It was woken, found it locked again, and has been given it, or not yet.
+/// The future was woken and found the lock locked again. It has been granted the lock, or not yet.
 #[test]
 fn a_future_that_was_passed_over_is_dropped_beside_an_unlock() {
     model(|| {
@@ -188,8 +192,8 @@ fn one_reads_while_another_writes() {
     });
 }
 
-/// A writer waits behind a reader, and a reader behind the writer.
-/// One of them before the writer stands in the line, the other after: it sees what both have read.
+/// A writer waits behind a reader, and a reader behind the writer. One reader is queued before the
+/// writer, the other after it and sees what both have read.
 #[test]
 fn two_read_and_one_writes_when_they_have() {
     model(|| {
@@ -224,7 +228,7 @@ fn a_writer_that_gives_up_lets_the_readers_behind_it_in() {
         });
         let before = reading.get();
         writer.join().unwrap();
-        // While this one still reads.
+        // While this guard still exists.
         assert_eq!(reader.join().unwrap(), before);
         drop(reading);
         lock.write().add();
@@ -259,7 +263,8 @@ fn each_gets_its_permits_however_many() {
     });
 }
 
-/// Whoever gives up was alone in the way of who waits behind, or had its permits.
+/// The waiter that gives up was the only obstacle for the next one, or had been granted its
+/// permits.
 #[test]
 fn one_who_wants_many_permits_gives_up_beside_one_who_wants_one() {
     large_model(|| {
@@ -320,7 +325,8 @@ fn a_notification_is_not_lost_and_orders() {
     });
 }
 
-/// There is one notification, and one who wants it: those who give up had it, or not.
+/// There is one notification and one waiter that needs it. The waiters that give up had received
+/// it, or not.
 #[test]
 fn one_who_was_notified_and_goes_passes_it_on() {
     large_model(|| {
@@ -392,7 +398,7 @@ fn a_change_is_told_of() {
     });
 }
 
-/// There is one notification for two who wait; who gives up had it, or not.
+/// There is one notification for two waiters. The one that gives up had received it, or not.
 #[test]
 fn who_gives_up_waiting_for_a_change_passes_it_on() {
     large_model(|| {
@@ -402,7 +408,7 @@ fn who_gives_up_waiting_for_a_change_passes_it_on() {
             move || {
                 let (guard, told) = shared.1.wait_timeout(shared.0.lock(), NO_TIME);
                 drop(guard);
-                // It does nothing about the change itself.
+                // This waiter does not handle the change.
                 if told.is_ok() {
                     shared.1.notify_one();
                 }
@@ -452,7 +458,7 @@ fn who_gives_up_at_a_barrier_has_not_been_there() {
             move || barrier.wait_timeout(NO_TIME).is_ok()
         });
         let both = [gives_up, meets].map(|thread| thread.join().unwrap());
-        // Both or none.
+        // Both or neither.
         assert_eq!(both[0], both[1]);
         assert!(barrier.wait_timeout(NO_TIME).is_err());
     });

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Invalid;
-use crate::alarm::sleep_until_async;
+use crate::sleep_future::sleep_until_async;
 use crate::wait;
 
 /// In a nanosecond.

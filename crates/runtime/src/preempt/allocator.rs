@@ -1,57 +1,58 @@
-//! Points in allocations.
+//! Preemption points in allocations.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 
 use thalweg_queue::quiet;
 
-use super::guards::{OF_WORKER, is_allowed_in_allocation};
+use super::guards::{WORKER_DEPTH, is_allowed_in_allocation};
 use crate::worker;
 
 thread_local! {
-    // Neither lazily made nor dropped: an allocator must be able to read it at any time.
-    /// Allocations left before the next point.
-    static LEFT: Cell<u32> = const { Cell::new(FAR) };
+    // Neither lazily initialised nor dropped, because an allocator must be able to read it at any
+    // time.
+    /// The number of allocations before the next point.
+    static LEFT: Cell<u32> = const { Cell::new(NOT_A_WORKER) };
 }
 
-/// On a thread that is no worker.
-const FAR: u32 = u32::MAX;
+/// The value on threads that are not workers.
+const NOT_A_WORKER: u32 = u32::MAX;
 
-/// A worker's, as long as it is one.
-pub(crate) struct Points {
+/// Enables the points of a worker's thread until it is dropped.
+pub(crate) struct AllocationPoints {
     depth: u32,
 }
 
-impl Points {
+impl AllocationPoints {
     pub(crate) fn begin(interval: u32) -> Self {
         LEFT.set(interval);
         Self {
-            depth: quiet::set_depth(OF_WORKER),
+            depth: quiet::set_depth(WORKER_DEPTH),
         }
     }
 }
 
-impl Drop for Points {
+impl Drop for AllocationPoints {
     fn drop(&mut self) {
-        LEFT.set(FAR);
+        LEFT.set(NOT_A_WORKER);
         quiet::set_depth(self.depth);
     }
 }
 
-/// What a worker's thread counts, for the thread that is one of its fibers.
+/// The counter of a worker's thread, for the thread that is one of its fibers.
 #[cfg(any(miri, loom, thalweg_threads))]
-pub(crate) struct Left(u32);
+pub(crate) struct PointsLeft(u32);
 
 #[cfg(any(miri, loom, thalweg_threads))]
-impl Left {
-    pub(crate) fn of_this_thread() -> Self {
+impl PointsLeft {
+    pub(crate) fn capture() -> Self {
         Self(LEFT.get())
     }
 
-    pub(crate) fn take_up(self) {
-        let begins = LEFT.replace(self.0) == FAR;
+    pub(crate) fn install(self) {
+        let begins = LEFT.replace(self.0) == NOT_A_WORKER;
         if begins {
-            quiet::set_depth(OF_WORKER);
+            quiet::set_depth(WORKER_DEPTH);
         }
     }
 }
@@ -61,48 +62,50 @@ fn allocated() {
     let left = LEFT.get().wrapping_sub(1);
     LEFT.set(left);
     if left == 0 {
-        due();
+        point();
     }
 }
 
 #[cold]
 #[inline(never)]
-fn due() {
+fn point() {
     let Some(worker) = worker::current() else {
-        return LEFT.set(FAR);
+        return LEFT.set(NOT_A_WORKER);
     };
     LEFT.set(worker.scheduler.config.alloc_interval);
     match is_allowed_in_allocation() {
         // The module's rule 3.
         Some(true) if !std::thread::panicking() => worker.allocated(),
         Some(true) | None => {}
-        // The next one may be outside.
+        // The next allocation may be outside of the section.
         Some(false) => LEFT.set(1),
     }
 }
 
-/// An allocator around another: every [`alloc_interval`](crate::Config::alloc_interval)th allocation of an actor is a point.
-/// [`preempting_allocator!`](crate::preempting_allocator) makes one the application's.
+/// An allocator that wraps another one: every [`alloc_interval`](crate::Config::alloc_interval)th
+/// allocation of an actor is a preemption point.
+/// [`preempting_allocator!`](crate::preempting_allocator) installs one as the global allocator.
 #[derive(Debug)]
 pub struct Preempting<A> {
     inner: A,
 }
 
 impl<A> Preempting<A> {
-    /// Around `inner`.
+    /// Wraps `inner`.
     ///
     /// # Safety
-    /// What [`preempting_allocator!`](crate::preempting_allocator) says.
+    /// See [`preempting_allocator!`](crate::preempting_allocator).
     pub const unsafe fn new(inner: A) -> Self {
         Self { inner }
     }
 }
 
-// SAFETY: every call is `inner`'s. What is added after it does not unwind, and by the module's rules comes back to the same thread.
+// SAFETY: every call is forwarded to `inner`. The code that follows does not unwind, and by the
+// module's rules returns on the same thread.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Preempting<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let memory = unsafe { self.inner.alloc(layout) };
         allocated();
         memory
@@ -110,13 +113,13 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Preempting<A> {
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { self.inner.dealloc(memory, layout) };
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let memory = unsafe { self.inner.alloc_zeroed(layout) };
         allocated();
         memory
@@ -124,15 +127,17 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Preempting<A> {
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let memory = unsafe { self.inner.realloc(memory, layout, size) };
         allocated();
         memory
     }
 }
 
-/// Makes the application's allocator one that preempts: every [`alloc_interval`](crate::Config::alloc_interval)th allocation of an actor is a point
-/// like [`check!`](crate::check), so that a loop that allocates lets others run although it never says so. In the root of a program, never of a library:
+/// Installs a global allocator that preempts: every
+/// [`alloc_interval`](crate::Config::alloc_interval)th allocation of an actor is a preemption point
+/// like [`check!`](crate::check), so that a loop that allocates lets other actors run. Use it in
+/// the root of a program, never in a library:
 ///
 /// ```
 /// // SAFETY: no actor of this program allocates where another one of its worker must not come in between.
@@ -140,23 +145,31 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Preempting<A> {
 /// # fn main() { thalweg_runtime::run(|| drop(vec![1])); }
 /// ```
 ///
-/// or, around another allocator than the system's, by the path of a type with one value: `preempting_allocator!(unsafe mimalloc::MiMalloc)`.
+/// To wrap another allocator than the system's, pass the path of a type with one value:
+/// `preempting_allocator!(unsafe mimalloc::MiMalloc)`.
 ///
-/// Elsewhere an allocation costs a thread-local decrement more.
+/// On other threads, and between two points, an allocation costs one additional thread-local
+/// decrement.
 ///
 /// # Safety
 ///
-/// With it *any* allocation of an actor may let another actor of the same thread run. What an actor has open on its thread over
-/// an allocation must bear that, or be in a [`NoPreempt`](crate::preempt::NoPreempt) section:
+/// With this allocator, *any* allocation of an actor may let another actor of the same thread run.
+/// Everything that an actor uses on its thread across an allocation must tolerate that, or be in a
+/// [`NoPreempt`](crate::preempt::NoPreempt) section:
 ///
-/// * A scoped thread-local, or any `unsafe` code that relies on a thread's regions being left in the order in which they were entered, is
-///   undefined behaviour otherwise. So is a thread-local whose initial value allocates and is first touched by two actors at once: touch it in
-///   such a section first.
-/// * A `std` lock, a `OnceLock` or `LazyLock` being initialised, a `Backtrace` being captured: another actor of the thread that wants it waits for
-///   one that cannot go on, for ever. A thread-local `RefCell` that is borrowed: another actor that borrows it panics.
+/// * Undefined behaviour otherwise: scoped thread-locals, and any `unsafe` code that relies on the
+///   thread leaving its regions in the order in which it entered them. Also a thread-local whose
+///   initial value allocates, if two actors access it for the first time concurrently; access it in
+///   a section first.
+/// * Deadlock otherwise: a `std` lock, a `OnceLock` or `LazyLock` during its initialisation, and a
+///   `Backtrace` during its capture. Another actor of the thread that needs it blocks the thread,
+///   and the owner cannot continue.
+/// * Panic otherwise: a thread-local `RefCell` that is borrowed, if another actor borrows it.
 ///
-/// The runtime, its channels and its timers bear it, and what runs as a [`Run`](crate::Run) is left alone. There are no points while a
-/// thread unwinds. An actor that does nothing but allocate is not ended when its runtime stops: an allocator cannot unwind, [`check!`](crate::check) does.
+/// The runtime, its channels and its timers tolerate preemption, and objects that implement
+/// [`Run`](crate::Run) are not preempted in allocations. A thread that unwinds has no preemption
+/// points. An actor that only allocates is not ended when its runtime stops, because an allocator
+/// cannot unwind; [`check!`](crate::check) can.
 #[macro_export]
 macro_rules! preempting_allocator {
     (unsafe) => {
@@ -165,7 +178,7 @@ macro_rules! preempting_allocator {
     (unsafe $inner:path) => {
         #[global_allocator]
         static PREEMPTING_ALLOCATOR: $crate::preempt::Preempting<$inner> =
-            // SAFETY: the application says so, by the word `unsafe`.
+            // SAFETY: the application vouches for it with the word `unsafe`.
             unsafe { $crate::preempt::Preempting::new($inner) };
     };
 }

@@ -6,42 +6,44 @@ use std::marker::PhantomData;
 use thalweg_queue::{Quiet, quiet};
 
 /// The depth on a worker's own frames.
-pub(crate) const OF_WORKER: u32 = 1;
-/// In the depth: no points in allocations. Far above any nesting.
+pub(crate) const WORKER_DEPTH: u32 = 1;
+/// A bit of the depth: no points in allocations. Far above any nesting.
 const NO_ALLOCATION_POINTS: u32 = 1 << 31;
 
-/// In [`NO_PARK`]: the actor runs on its worker's stack. Far above any nesting.
+/// A bit of [`NO_PARK`]: the actor runs on its worker's stack. Far above any nesting.
 const NATIVE: u32 = 1 << 31;
 
 thread_local! {
-    /// [`NoPark`]s of the actor that runs, and [`NATIVE`]. None of them is there while another runs.
+    /// The number of [`NoPark`] guards of the running actor, and [`NATIVE`]. It is 0 while another
+    /// actor runs.
     static NO_PARK: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Runs what a job was given, at depth 0. `f` catches what it throws.
+/// Runs a task's closure at depth 0. `f` catches its panics.
 #[inline(always)]
 pub(crate) fn user_code<R>(f: impl FnOnce() -> R) -> R {
     quiet::set_depth(0);
     let result = f();
-    // Guards may have been forgotten.
+    // The closure may have forgotten guards.
     NO_PARK.set(0);
-    quiet::set_depth(OF_WORKER);
+    quiet::set_depth(WORKER_DEPTH);
     result
 }
 
-/// Whether a point may yield, which is not one in an allocation.
+/// Whether a point may yield. For all points except those in allocations.
 #[inline]
 pub(crate) fn is_allowed() -> bool {
     quiet::depth() & !NO_ALLOCATION_POINTS == 0
 }
 
-/// Whether a point in an allocation may yield: `None`: not in this job.
+/// Whether a point in an allocation may yield. `None` if there are none in this task.
 pub(super) fn is_allowed_in_allocation() -> Option<bool> {
     let depth = quiet::depth();
     (depth & NO_ALLOCATION_POINTS == 0).then_some(depth == 0)
 }
 
-/// Called before an actor is put aside by its own will. `false`: it must not be, and cannot be told by a panic as it is unwinding.
+/// Called before an actor suspends itself. Returns `false` if it must not be suspended and cannot
+/// panic, because it is unwinding.
 ///
 /// # Panics
 /// In a [`NoPark`] section, and in [`native`](crate::native).
@@ -50,7 +52,8 @@ pub(crate) fn may_park() -> bool {
     NO_PARK.get() == 0 || refuse()
 }
 
-/// The same for an actor that yields: in [`native`](crate::native) it goes on without.
+/// Like [`may_park`], for an actor that yields. In [`native`](crate::native) it returns `false` and
+/// does not panic.
 #[inline]
 pub(crate) fn may_yield() -> bool {
     NO_PARK.get() == 0 || (!is_native() && refuse())
@@ -65,23 +68,24 @@ fn refuse() -> bool {
     false
 }
 
-/// The same without a panic.
+/// Like [`may_park`], but never panics.
 pub(crate) fn can_park() -> bool {
     NO_PARK.get() == 0 && !std::thread::panicking()
 }
 
-/// Whether the actor that runs does so on its worker's stack.
+/// Whether the running actor is on its worker's stack.
 pub(crate) fn is_native() -> bool {
     NO_PARK.get() & NATIVE != 0
 }
 
-/// While it is there the actor that began it runs on its worker's own stack: it is neither put aside nor preempted nor unwound by the runtime.
+/// While this exists, the actor that created it runs on its worker's own stack. The runtime neither
+/// suspends nor preempts nor unwinds it.
 pub(crate) struct Native {
     _quiet: Quiet,
 }
 
 impl Native {
-    /// `None`: it is there already.
+    /// Begins a section. Returns `None` if the actor is in one already.
     pub(crate) fn begin() -> Option<Self> {
         if is_native() {
             return None;
@@ -99,11 +103,14 @@ impl Drop for Native {
     }
 }
 
-/// While it is there the actor that made it is not preempted: [`check!`](crate::check), sends, receives and allocations do not yield. Waiting
-/// still lets others run, so a section that must not be interrupted at all is a [`NoPark`] one. They nest. On a thread it does nothing.
+/// A section in which the actor is not preempted: while this exists, [`check!`](crate::check),
+/// sends, receives and allocations do not yield. Waiting still lets other actors run; to prevent
+/// this as well, use [`NoPark`]. Sections nest. On a thread that is not a worker, a section has no
+/// effect.
 ///
-/// For what another actor of the same worker must not see half done, or would wait for: a `std` lock that is held over a [`check!`](crate::check)
-/// or, with [`preempting_allocator!`](crate::preempting_allocator), over an allocation.
+/// Use it while data that another actor of the same worker can reach is inconsistent, and while you
+/// hold a lock that another actor would wait for: a `std` lock across a [`check!`](crate::check)
+/// or, with [`preempting_allocator!`](crate::preempting_allocator), across an allocation.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -149,11 +156,13 @@ impl NoPreempt {
     }
 }
 
-/// While it is there the actor that made it must not wait: to park, to yield, to receive from an empty channel, to join an actor that has not
-/// ended panics, or does not wait where the actor is unwinding already. It is a [`NoPreempt`] section too. They nest. On a thread it does nothing.
+/// A section in which the actor must not wait: while this exists, parking, yielding, receiving from
+/// an empty channel, and joining an actor that has not ended panic. If the actor is already
+/// unwinding, they return without waiting. It is also a [`NoPreempt`] section. Sections nest. On a
+/// thread that is not a worker, a section has no effect.
 ///
-/// For regions that are entered and left in order on a thread, such as a scoped thread-local: another actor that came in between could leave
-/// them in another order.
+/// Use it for regions that a thread must leave in the order in which it entered them, such as a
+/// scoped thread-local. If another actor ran in between, it could leave them in another order.
 ///
 /// ```
 /// use std::time::Duration;
@@ -170,7 +179,7 @@ impl NoPreempt {
 #[derive(Debug)]
 #[must_use = "the section ends when this is dropped"]
 pub struct NoPark {
-    /// Made by an actor.
+    /// Whether an actor created the guard.
     counts: bool,
     _quiet: Quiet,
     of_one_thread: PhantomData<*const ()>,

@@ -1,39 +1,44 @@
-//! When an actor lets others run without having said so, and how it says that it must not.
+//! Preemption: when an actor yields without an explicit call, and how it prevents this.
 //!
-//! An actor is asked to yield at *points* only: [`check!`](crate::check), a send, a receive, and, where the application has chosen
-//! [`preempting_allocator!`](crate::preempting_allocator), an allocation. It yields there if it has had its
-//! [`timeslice`](crate::Config::timeslice) since others were first seen to wait.
+//! An actor yields only at *preemption points*: [`check!`](crate::check), a send, a receive, and,
+//! if the application uses [`preempting_allocator!`](crate::preempting_allocator), an allocation.
+//! At such a point it yields if it has used its [`timeslice`](crate::Config::timeslice), which
+//! begins when other tasks are first seen to wait.
 //!
 //! The rules:
 //!
-//! 1. A point yields only at depth 0 ([`thalweg_queue::quiet`]). The depth is 0 when a job's closure begins, and 1 on the worker's own frames;
-//!    it is the actor's, and kept with it while it is put aside.
-//! 2. Code of this crate and of the queues that allocates while a lock is held, a cell is borrowed, or what other actors of the thread
-//!    can reach is half changed, does it in a quiet stretch: locks are taken by [`thalweg_queue::quiet::lock`].
-//! 3. A point in an allocation comes after the inner allocator has returned, never while the thread unwinds, and never unwinds itself: where the
-//!    runtime stops it does nothing.
-//! 4. What the runtime is given as [`Run`](crate::Run) has no points in allocations: services hold locks of their own.
+//! 1. A point yields only at depth 0 ([`thalweg_queue::quiet`]). The depth is 0 when a task's
+//!    closure begins, and 1 on the worker's own frames. It belongs to the actor and is saved while
+//!    the actor is suspended.
+//! 2. Code of this crate and of the queue crate uses a quiet section if it allocates while a lock
+//!    is held, a cell is borrowed, or data that other actors of the thread can reach is
+//!    inconsistent. [`thalweg_queue::quiet::lock`] takes locks in this way.
+//! 3. A point in an allocation comes after the inner allocator has returned. It never yields while
+//!    the thread unwinds, and it never unwinds; if the runtime is stopping, it does nothing.
+//! 4. Objects that implement [`Run`](crate::Run) have no points in allocations, because services
+//!    have locks of their own.
 
 mod allocator;
-mod counter;
 mod guards;
+mod tsc;
 
 pub use allocator::Preempting;
-pub(crate) use counter::duration_of;
-pub use counter::{rdtsc, tsc_hz};
 pub use guards::{NoPark, NoPreempt};
+pub(crate) use tsc::duration_of;
+pub use tsc::{rdtsc, tsc_hz};
 
+pub(crate) use allocator::AllocationPoints;
 #[cfg(any(miri, loom, thalweg_threads))]
-pub(crate) use allocator::Left;
-pub(crate) use allocator::Points;
+pub(crate) use allocator::PointsLeft;
 pub(crate) use guards::{
-    Native, NoAllocationPoints, OF_WORKER, can_park, is_allowed, is_native, may_park, may_yield,
+    Native, NoAllocationPoints, WORKER_DEPTH, can_park, is_allowed, is_native, may_park, may_yield,
     user_code,
 };
 
 use std::time::Duration;
 
-/// What is left to the actor that calls this before a point makes it yield; its whole slice while nobody waits. `None` on a thread.
+/// Returns the rest of the calling actor's time slice. That is the whole slice while no other task
+/// waits. `None` if the caller is not an actor.
 ///
 /// ```
 /// use thalweg_runtime::{Config, preempt, run};
@@ -45,7 +50,8 @@ pub fn slice_remaining() -> Option<Duration> {
     crate::worker::current()?.slice_remaining()
 }
 
-/// A point at which the actor yields if its time slice is over: [`wait::check`](crate::wait::check) as a macro, for loops that compute.
+/// A preemption point: the actor yields if its time slice is over. This is
+/// [`wait::check`](crate::wait::check) as a macro. Use it in loops that compute.
 ///
 /// ```
 /// use thalweg_runtime::{check, run};

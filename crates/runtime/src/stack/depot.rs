@@ -1,41 +1,44 @@
-//! The process's stacks of one size, for all runtimes and workers.
+//! The depot: the process's stacks of one size, for all runtimes and workers.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use corosensei::stack::valgrind::ValgrindStackRegistration;
 
 use super::guard::{Budget, Guards};
-use super::list::List;
+use super::list::AppendOnlyList;
 use super::reservation::Reservation;
-use super::trim::AT_ONCE;
-use super::{Shape, Slot, StackError};
+use super::trim::BATCH;
+use super::{SlotLayout, StackError, StackSlot};
 use crate::epoch::{epoch, watch_forks};
 
-/// Slots of one shape that nobody holds, and where more come from. Never freed.
+/// The free slots of one layout, and the slab from which new ones are carved. Never freed.
 #[derive(Debug)]
 pub(crate) struct Depot {
-    shape: Shape,
+    layout: SlotLayout,
     guards: Guards,
     budget: &'static Budget,
-    /// The process that it serves. A forked child makes its own: its parent may have held the lock.
+    /// The process to which the depot belongs. A forked child creates its own, because its parent
+    /// may have held the lock during the fork.
     epoch: u64,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Came back from an actor: the top is warm, and there may be much below it.
-    used: Vec<Slot>,
-    /// Hold at most what a trim leaves.
-    clean: Vec<Slot>,
-    /// Hold no memory but that of their guards' entries in the page tables. The last to go out.
-    bare: Vec<Slot>,
+    /// Slots that an actor returned. The top is in the cache, and much memory below it may be in
+    /// use.
+    used: Vec<StackSlot>,
+    /// Slots with no more memory than a trim leaves.
+    clean: Vec<StackSlot>,
+    /// Slots without memory, except for the page-table entries of their guards. They are handed out
+    /// last.
+    bare: Vec<StackSlot>,
     slab: Option<Slab>,
-    /// Slots in existence.
+    /// The number of slots that were ever carved.
     carved: usize,
 }
 
-/// The reservation that slots are carved from at present.
+/// The reservation from which slots are currently carved.
 #[derive(Debug)]
 struct Slab {
     reservation: &'static Reservation,
@@ -43,37 +46,41 @@ struct Slab {
 }
 
 /// Slots that a trim takes out of a depot.
-pub(super) struct Taken {
-    pub(super) slots: Vec<Slot>,
-    /// There are more.
+pub(super) struct TrimBatch {
+    pub(super) slots: Vec<StackSlot>,
+    /// Whether there are more slots to trim.
     pub(super) more: bool,
-    /// Their tops keep their memory.
+    /// Whether the tops of the slots keep their memory.
     pub(super) keeps_top: bool,
 }
 
-/// Trimmed slots whose tops keep their memory: 16 MiB where all were used to 16 KiB. What a burst used beyond that goes back to the system as a whole, since
-/// nobody knows whether there will be another.
-const MOST_CLEAN: usize = 1024;
-/// Slots of the first slab. Later ones, like each carving, double what there is, so that a first runtime starts with little ..
-const FIRST_SLAB: usize = 16;
-/// .. up to so many: at 64 KiB a slab of 64 MiB, at 1 MiB one of 1 GiB, of which nothing is used until it is touched.
-const LARGEST_SLAB: usize = 1024;
+/// The maximum number of trimmed slots whose tops keep their memory: 16 MiB if each keeps 16 KiB.
+/// Memory that a burst used beyond that is returned completely, because another burst may never
+/// come.
+const MAX_CLEAN_SLOTS: usize = 1024;
+/// The number of slots in the first slab. Later slabs (and carvings) double the number of slots, so
+/// that a first runtime starts with little.
+const FIRST_SLAB_SLOTS: usize = 16;
+/// The maximum number of slots in a slab. That is 64 MiB for stacks of 64 KiB, and 1 GiB for stacks
+/// of 1 MiB; no memory is used until it is touched.
+const MAX_SLAB_SLOTS: usize = 1024;
 
 impl Depot {
-    /// The depot of this process for stacks of `stack_size` bytes, guard and all, rounded up to pages and to 32 KiB at least.
+    /// Returns this process's depot for stacks of `stack_size` bytes, including the guard. The size
+    /// is rounded up to pages and to at least 32 KiB.
     pub(crate) fn of(stack_size: usize) -> &'static Self {
-        static DEPOTS: List<Depot> = List::new();
+        static DEPOTS: AppendOnlyList<Depot> = AppendOnlyList::new();
         watch_forks();
-        let (shape, epoch) = (Shape::new(stack_size), epoch());
+        let (layout, epoch) = (SlotLayout::new(stack_size), epoch());
         DEPOTS.find_or_add(
-            |depot| depot.shape == shape && depot.epoch == epoch,
-            || Self::new(shape, Guards::probed(), Budget::of_process()),
+            |depot| depot.layout == layout && depot.epoch == epoch,
+            || Self::new(layout, Guards::probed(), Budget::of_process()),
         )
     }
 
-    fn new(shape: Shape, guards: Guards, budget: &'static Budget) -> Self {
+    fn new(layout: SlotLayout, guards: Guards, budget: &'static Budget) -> Self {
         Self {
-            shape,
+            layout,
             guards,
             budget,
             epoch: epoch(),
@@ -81,21 +88,29 @@ impl Depot {
         }
     }
 
-    /// One apart from all others, with guards of this kind, at most `most` of them heavy.
+    /// Creates a separate depot with guards of this kind, and a budget of `most` heavy guards.
     #[cfg(test)]
     pub(super) fn apart(stack_size: usize, guards: Guards, most: usize) -> &'static Self {
         let budget = Box::leak(Box::new(Budget::new(most)));
-        Box::leak(Box::new(Self::new(Shape::new(stack_size), guards, budget)))
+        Box::leak(Box::new(Self::new(
+            SlotLayout::new(stack_size),
+            guards,
+            budget,
+        )))
     }
 
     #[inline]
-    pub(super) fn shape(&self) -> &Shape {
-        &self.shape
+    pub(super) fn layout(&self) -> &SlotLayout {
+        &self.layout
     }
 
-    /// Puts 1 to `most` slots on `into`, which has room for them and of which those that need no trim come first; how many
-    /// those are.
-    pub(super) fn withdraw(&self, into: &mut Vec<Slot>, most: usize) -> Result<usize, StackError> {
+    /// Appends 1 to `most` slots to `into`, which has capacity for them. Slots that need no trim
+    /// come first. Returns the number of those.
+    pub(super) fn withdraw(
+        &self,
+        into: &mut Vec<StackSlot>,
+        most: usize,
+    ) -> Result<usize, StackError> {
         let mut state = self.state();
         let used = state.used.len().min(most);
         let clean = state.clean.len().min(most - used);
@@ -113,11 +128,11 @@ impl Depot {
         Ok(bare + clean)
     }
 
-    /// 1 to `most` new ones.
+    /// Carves 1 to `most` new slots.
     fn carve(
         &self,
         state: &mut State,
-        into: &mut Vec<Slot>,
+        into: &mut Vec<StackSlot>,
         most: usize,
     ) -> Result<usize, StackError> {
         for done in 0..most {
@@ -130,63 +145,64 @@ impl Depot {
         Ok(most)
     }
 
-    fn carve_one(&self, state: &mut State) -> Result<Slot, StackError> {
+    fn carve_one(&self, state: &mut State) -> Result<StackSlot, StackError> {
         let slab = match &mut state.slab {
             Some(slab) if slab.carved < slab.reservation.slots => slab,
             _ => {
-                let slots = state.carved.clamp(FIRST_SLAB, LARGEST_SLAB);
-                // Each list gets room for every slot, so that giving one back never needs memory.
+                let slots = state.carved.clamp(FIRST_SLAB_SLOTS, MAX_SLAB_SLOTS);
+                // Each list has capacity for all slots, so that returning a slot never allocates.
                 for list in [&mut state.used, &mut state.clean, &mut state.bare] {
                     let more = state.carved + slots - list.len();
                     list.try_reserve(more)
-                        .map_err(|_| StackError::out_of_memory(more * size_of::<Slot>()))?;
+                        .map_err(|_| StackError::out_of_memory(more * size_of::<StackSlot>()))?;
                 }
                 state.slab.insert(Slab {
-                    reservation: Reservation::new(self.shape, slots, self.guards)?,
+                    reservation: Reservation::new(self.layout, slots, self.guards)?,
                     carved: 0,
                 })
             }
         };
         let start = slab.reservation.slot_start(slab.carved);
-        self.guards.install(start.get(), self.shape, self.budget)?;
-        // Or Valgrind takes a switch to it for one huge frame. A slot is never anything else: it stays registered.
+        self.guards.install(start.get(), self.layout, self.budget)?;
+        // Without this, Valgrind would interpret a switch to the stack as one huge frame. A slot
+        // always stays a stack, so it stays registered.
         std::mem::forget(ValgrindStackRegistration::new(
             start.get() as *mut u8,
-            self.shape.size,
+            self.layout.size,
         ));
         slab.carved += 1;
         state.carved += 1;
-        Ok(self.shape.slot(start, state.carved))
+        Ok(self.layout.slot(start, state.carved))
     }
 
-    /// From who has them (rule 2).
-    pub(super) fn take_back(&self, slots: &[Slot]) {
-        // In a forked child they are the parent's affair.
+    /// Takes slots back from their owner (rule 2).
+    pub(super) fn take_back(&self, slots: &[StackSlot]) {
+        // In a forked child, the slots of the parent's depot are not reused.
         if self.epoch == epoch() {
             self.state().used.extend_from_slice(slots);
         }
     }
 
-    /// Some that may have much memory, for their trim, and how that goes on.
-    pub(super) fn take_used(&self) -> Taken {
+    /// Takes some slots that may have much memory, for a trim.
+    pub(super) fn take_trim_batch(&self) -> TrimBatch {
         if self.epoch != epoch() {
-            return Taken {
+            return TrimBatch {
                 slots: Vec::new(),
                 more: false,
                 keeps_top: true,
             };
         }
         let mut state = self.state();
-        let from = state.used.len().saturating_sub(AT_ONCE);
-        Taken {
+        let from = state.used.len().saturating_sub(BATCH);
+        TrimBatch {
             slots: state.used.split_off(from),
             more: from > 0,
-            keeps_top: state.clean.len() < MOST_CLEAN,
+            keeps_top: state.clean.len() < MAX_CLEAN_SLOTS,
         }
     }
 
-    /// After their trim.
-    pub(super) fn take_back_trimmed(&self, taken: &Taken) {
+    /// Takes slots back after their trim.
+    pub(super) fn take_back_trimmed(&self, taken: &TrimBatch) {
         if !taken.slots.is_empty() {
             let mut state = self.state();
             let list = if taken.keeps_top {
@@ -198,8 +214,9 @@ impl Depot {
         }
     }
 
-    /// All that nobody holds and that may have memory, but for `left`; for [`release`](Self::release). None, if there is no memory for the list.
-    pub(super) fn take_all_but(&self, left: usize) -> Vec<Slot> {
+    /// Takes all free slots that may have memory, except for `left` of them, for
+    /// [`release`](Self::release). Returns none if there is no memory for the list.
+    pub(super) fn take_all_but(&self, left: usize) -> Vec<StackSlot> {
         let mut slots = Vec::new();
         if self.epoch != epoch() {
             return slots;
@@ -219,8 +236,8 @@ impl Depot {
         slots
     }
 
-    /// After all of their memory was given back.
-    pub(super) fn take_back_bare(&self, slots: &[Slot]) {
+    /// Takes slots back after all of their memory was returned to the system.
+    pub(super) fn take_back_bare(&self, slots: &[StackSlot]) {
         if !slots.is_empty() {
             self.state().bare.extend_from_slice(slots);
         }
@@ -230,7 +247,7 @@ impl Depot {
         self.epoch == epoch() && !self.state().used.is_empty()
     }
 
-    /// Slots that nobody holds.
+    /// Returns the number of free slots.
     #[cfg(test)]
     pub(super) fn spare(&self) -> usize {
         let state = self.state();
@@ -244,14 +261,14 @@ impl Depot {
         all.any(|slot| slot.base == base)
     }
 
-    /// As a thread that is in the middle of taking or giving has it.
+    /// Locks the depot, like a thread that is taking or returning a slot.
     #[cfg(test)]
     pub(super) fn lock(&self) -> impl Drop + '_ {
         self.state()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it is held.
+        // No code panics while the lock is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,39 +1,41 @@
-//! Why there is no stack.
+//! The error type of stack allocation.
 
 use std::fmt;
 use std::io;
 
-/// No stack could be had.
+/// Why a stack could not be allocated.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StackError {
-    /// As many actors as [`Config::max_stacks`](crate::Config::max_stacks) gives their worker hold one.
+    /// The worker's share of [`Config::max_stacks`](crate::Config::max_stacks) is in use.
     TooMany {
-        /// Its share.
+        /// The worker's share.
         most: usize,
     },
-    /// The system gave no memory: its own is used up, or a limit of the process (`RLIMIT_AS`, the control group's, strict overcommit).
+    /// The system refused memory: it has none left, or a limit of the process is reached
+    /// (`RLIMIT_AS`, the control group's limit, strict overcommit).
     Memory {
-        /// What was asked for.
+        /// The requested size.
         bytes: usize,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
-    /// Each guard is two mappings here, and stacks may use half of what Linux allows a process.
+    /// On this kernel each guard needs two mappings. Stacks may use half of the mappings that Linux
+    /// allows a process.
     Mappings {
-        /// Stacks that the process may have made, of all sizes together.
+        /// The maximum number of stacks in the process, of all sizes together.
         most: usize,
     },
-    /// The system refused a guard for another reason than memory.
+    /// The system refused a guard for a reason other than memory.
     Guard {
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
 }
 
 impl Clone for StackError {
     fn clone(&self) -> Self {
-        // All of them are the system's.
+        // All of these errors come from the system.
         let again = |error: &io::Error| {
             let number = error.raw_os_error();
             number.map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
@@ -53,7 +55,7 @@ impl Clone for StackError {
 }
 
 impl StackError {
-    /// Of the system call that just failed.
+    /// The error of the system call that has just failed.
     pub(super) fn memory(bytes: usize) -> Self {
         Self::Memory {
             bytes,
@@ -61,7 +63,7 @@ impl StackError {
         }
     }
 
-    /// Of an allocation that failed.
+    /// The error of an allocation that failed.
     pub(super) fn out_of_memory(bytes: usize) -> Self {
         Self::Memory {
             bytes,
@@ -69,7 +71,7 @@ impl StackError {
         }
     }
 
-    /// Whether asking again can succeed, once another stack or other memory has been given back.
+    /// Whether a retry can succeed after another stack or other memory has been returned.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Memory { error, .. } => {

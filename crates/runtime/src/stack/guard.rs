@@ -1,8 +1,10 @@
-//! What makes the bottom of a stack fault.
+//! Stack guards, which make the bottom of a stack fault.
 //!
-//! Linux 6.13 has guards that live in the page tables: any number of guarded stacks is one mapping. Before that a guard is a
-//! page without rights, which splits the mapping around it in two, and a process has 65,530 mappings unless its
-//! administrator allows more (`vm.max_map_count`). Measured on 6.18: 32,753 such stacks, and then not even a thread can start.
+//! Linux 6.13 supports guards in the page tables, so any number of guarded stacks is one mapping.
+//! On earlier kernels a guard is a page without access rights, which splits the mapping around it
+//! in two, and a process may have 65,530 mappings unless the administrator raises the limit
+//! (`vm.max_map_count`). Measured on 6.18: with 32,753 such stacks, not even a thread can be
+//! started.
 
 use std::io;
 use std::sync::OnceLock;
@@ -10,33 +12,34 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::page_size;
 use super::reservation::{map, unmap};
-use super::{Shape, StackError};
+use super::{SlotLayout, StackError};
 
-/// How guards are made.
+/// How guards are installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Guards {
     /// `MADV_GUARD_INSTALL`: no mapping of its own.
     Light,
-    /// `mprotect`: two mappings a stack.
+    /// `mprotect`: two mappings per stack.
     Heavy,
 }
 
-/// How many heavy guards may still be made. They are never taken away, so a budget only shrinks.
+/// The number of heavy guards that may still be installed. Guards are never removed, so a budget
+/// only shrinks.
 #[derive(Debug)]
 pub(super) struct Budget {
     most: usize,
     left: AtomicUsize,
 }
 
-/// From `include/uapi/asm-generic/mman-common.h`, the same on x86-64 and aarch64.
+/// From `include/uapi/asm-generic/mman-common.h`; the same on x86-64 and aarch64.
 #[cfg(target_os = "linux")]
 const MADV_GUARD_INSTALL: libc::c_int = 102;
-/// An advice that no kernel knows.
+/// An advice that no kernel supports.
 #[cfg(target_os = "linux")]
 const MADV_NONSENSE: libc::c_int = 0x7fff;
 
 impl Guards {
-    /// The lighter one that works here. Tried once.
+    /// Returns the lighter kind that works here. Probed once.
     pub(super) fn probed() -> Self {
         static PROBED: OnceLock<Guards> = OnceLock::new();
         *PROBED.get_or_init(Self::probe)
@@ -48,7 +51,7 @@ impl Guards {
         let Ok(start) = map(page) else {
             return Self::Heavy;
         };
-        // User-mode emulation (qemu) says yes to every advice and does nothing.
+        // User-mode emulation (qemu) accepts every advice and does nothing.
         let works = advise(start.get(), page, MADV_NONSENSE).is_err()
             && advise(start.get(), page, MADV_GUARD_INSTALL).is_ok();
         unmap(start, page);
@@ -60,17 +63,19 @@ impl Guards {
         Self::Heavy
     }
 
-    /// Makes the lowest bytes of a fresh slot, which starts at `start`, fault.
+    /// Makes the lowest bytes of a new slot fault. The slot starts at `start`.
     pub(super) fn install(
         self,
         start: usize,
-        shape: Shape,
+        layout: SlotLayout,
         budget: &Budget,
     ) -> Result<(), StackError> {
         match self {
-            // A process that locks its memory is refused light guards before 6.15.
-            Self::Light => light(start, shape.guard).or_else(|_| heavy(start, shape.guard, budget)),
-            Self::Heavy => heavy(start, shape.guard, budget),
+            // Before Linux 6.15, light guards are refused in memory that the process has locked.
+            Self::Light => {
+                light(start, layout.guard).or_else(|_| heavy(start, layout.guard, budget))
+            }
+            Self::Heavy => heavy(start, layout.guard, budget),
         }
     }
 }
@@ -93,7 +98,7 @@ fn heavy(start: usize, len: usize, budget: &Budget) -> Result<(), StackError> {
     if taken.is_err() {
         return Err(StackError::Mappings { most: budget.most });
     }
-    // SAFETY: rule 6; rule 2: the slot is being carved, so nothing lies in it yet.
+    // SAFETY: rule 6. By rule 2 the slot is being carved, so nothing is in it yet.
     let result = unsafe { libc::mprotect(start as *mut libc::c_void, len, libc::PROT_NONE) };
     if result == 0 {
         return Ok(());
@@ -108,10 +113,12 @@ fn heavy(start: usize, len: usize, budget: &Budget) -> Result<(), StackError> {
     })
 }
 
-/// `start` and `len` are pages of a mapping made here. What it held may be lost.
+/// Calls `madvise`. `start` and `len` are pages of a mapping that was created here. Its contents
+/// may be lost.
 #[cfg(target_os = "linux")]
 pub(super) fn advise(start: usize, len: usize, advice: libc::c_int) -> io::Result<()> {
-    // SAFETY: rule 6: the addresses are a mapping's made here, and its callers have what lies there (rule 2).
+    // SAFETY: rule 6. The addresses belong to a mapping that was created here, and the callers own
+    // its contents (rule 2).
     let result = unsafe { libc::madvise(start as *mut libc::c_void, len, advice) };
     if result == 0 {
         Ok(())
@@ -128,12 +135,13 @@ impl Budget {
         }
     }
 
-    /// How many may be made in all.
+    /// Returns the total number of heavy guards that may be installed.
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// The one that all depots of the process share: half of the mappings that it may have, two a stack.
+    /// Returns the budget that all depots of the process share: half of the mappings that the
+    /// process may have, at two per stack.
     pub(super) fn of_process() -> &'static Self {
         static BUDGET: OnceLock<Budget> = OnceLock::new();
         BUDGET.get_or_init(|| Self::new(most_mappings() / 4))
@@ -142,7 +150,7 @@ impl Budget {
 
 #[cfg(target_os = "linux")]
 fn most_mappings() -> usize {
-    /// What a kernel has where nobody changed it.
+    /// The value of an unmodified kernel.
     const DEFAULT: usize = 65_530;
     let text = std::fs::read_to_string("/proc/sys/vm/max_map_count");
     text.ok()

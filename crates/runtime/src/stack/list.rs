@@ -1,9 +1,9 @@
-//! A list that only grows and whose elements are never freed: readable without a lock, in a signal handler, and in a forked
-//! child whatever its parent was doing.
+//! A list that only grows and whose elements are never freed. It can be read without a lock, in a
+//! signal handler, and in a forked child regardless of what its parent was doing.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-pub(super) struct List<T: 'static> {
+pub(super) struct AppendOnlyList<T: 'static> {
     newest: AtomicPtr<Node<T>>,
 }
 
@@ -12,19 +12,20 @@ struct Node<T: 'static> {
     older: Option<&'static Self>,
 }
 
-impl<T: Sync + 'static> List<T> {
+impl<T: Sync + 'static> AppendOnlyList<T> {
     pub(super) const fn new() -> Self {
         Self {
             newest: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 
-    /// The newest first.
+    /// Iterates from the newest element to the oldest.
     pub(super) fn iter(&self) -> impl Iterator<Item = &'static T> {
         std::iter::successors(self.newest(), |node| node.older).map(|node| &node.value)
     }
 
-    /// The one that `is_it` finds, or else the one that `make` makes: never two, however many threads ask.
+    /// Returns the element for which `is_it` returns `true`. If there is none, adds the one that
+    /// `make` creates. Only one is added, regardless of how many threads call this.
     pub(super) fn find_or_add(
         &self,
         is_it: impl Fn(&T) -> bool,
@@ -39,7 +40,7 @@ impl<T: Sync + 'static> List<T> {
         });
         loop {
             let newest = self.newest();
-            // Others may have added some since.
+            // Other threads may have added elements since.
             let added = std::iter::successors(newest, |node| node.older);
             if let Some(found) = added.map(|node| &node.value).find(|value| is_it(value)) {
                 return found;
@@ -53,10 +54,11 @@ impl<T: Sync + 'static> List<T> {
                 self.newest
                     .compare_exchange(expected, raw, Ordering::Release, Ordering::Relaxed);
             if swapped.is_ok() {
-                // SAFETY: it came from a box just now, and what is in the list is never freed (rule 4).
+                // SAFETY: it has just come from a box, and elements of the list are never freed
+                // (rule 4).
                 return unsafe { &(*raw).value };
             }
-            // SAFETY: it came from a box just now, and nobody has seen it.
+            // SAFETY: it has just come from a box, and no other thread has seen it.
             mine = unsafe { Box::from_raw(raw) };
         }
     }
@@ -66,19 +68,19 @@ impl<T: Sync + 'static> List<T> {
     }
 
     fn newest(&self) -> Option<&'static Node<T>> {
-        // SAFETY: rule 4: what was put there came from a box that is never freed nor written to again; Acquire here meets
-        // the Release of who put it there.
+        // SAFETY: rule 4. The element came from a box that is never freed or written again. This
+        // Acquire load pairs with the Release store that added it.
         unsafe { self.newest.load(Ordering::Acquire).as_ref() }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::List;
+    use super::AppendOnlyList;
 
     #[test]
     fn of_many_who_ask_for_the_same_one_makes_it() {
-        static LIST: List<usize> = List::new();
+        static LIST: AppendOnlyList<usize> = AppendOnlyList::new();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

@@ -1,29 +1,30 @@
-//! A worker's own stacks, the warmest on top.
+//! The magazine: a worker's own stacks, the most recently used on top.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use super::{Depot, Slot, Stack, StackError};
-use crate::ahead;
+use super::{Depot, Stack, StackError, StackSlot};
+use crate::prefetch;
 
-/// Stacks of one worker: the last that came back is the next that goes out, with neither an atomic nor a lock while there is
-/// one, or room for one.
+/// The free stacks of one worker. The last stack that was returned is the next one that is handed
+/// out. This uses no atomics and no lock, unless the magazine is empty or full.
 #[derive(Debug)]
 pub(crate) struct Magazine {
     pub(super) depot: &'static Depot,
-    pub(super) slots: Vec<Slot>,
-    /// The lowest so many slots hold at most what a trim leaves.
+    pub(super) slots: Vec<StackSlot>,
+    /// This many slots, counted from the bottom, have no more memory than a trim leaves.
     pub(super) clean: usize,
-    /// One worker's: not to be looked at from elsewhere.
+    /// Belongs to one worker; other threads must not access it.
     not_sync: PhantomData<Cell<()>>,
 }
 
-/// As Go's free lists of dead goroutines have it (64, and 32 at a time to and from the global one).
+/// The value of Go's free lists of dead goroutines (64, and 32 at a time to and from the global
+/// list).
 const CAPACITY: usize = 64;
 const HALF: usize = CAPACITY / 2;
 
 impl Magazine {
-    /// An empty one.
+    /// Creates an empty magazine.
     pub(crate) fn new(depot: &'static Depot) -> Self {
         Self {
             depot,
@@ -33,7 +34,8 @@ impl Magazine {
         }
     }
 
-    /// A stack to run on: the one that came back last, else one of the depot's, else a new one.
+    /// Takes a stack: the one that was returned last, or else one of the depot's, or else a new
+    /// one.
     #[inline]
     pub(crate) fn take(&mut self) -> Result<Stack, StackError> {
         if self.slots.is_empty() {
@@ -42,8 +44,8 @@ impl Magazine {
         let slot = self.slots.pop().expect("refilled if it was empty");
         self.clean = self.clean.min(self.slots.len());
         if let Some(next) = self.slots.last() {
-            let first_frames = next.base.get() - ahead::FRAMES;
-            ahead::fetch_frames(std::ptr::without_provenance(first_frames));
+            let first_frames = next.base.get() - prefetch::FRAME_BYTES;
+            prefetch::prefetch_frames(std::ptr::without_provenance(first_frames));
         }
         Ok(Stack {
             slot,
@@ -51,7 +53,7 @@ impl Magazine {
         })
     }
 
-    /// Takes a stack back that nothing runs on any more.
+    /// Takes back a stack on which no code runs any more.
     #[inline]
     pub(crate) fn give(&mut self, stack: Stack) {
         if !std::ptr::eq(stack.depot, self.depot) {
@@ -61,7 +63,7 @@ impl Magazine {
             self.flush();
         }
         self.slots.push(stack.slot);
-        // The slot is here now (rule 2).
+        // The slot is in the magazine now (rule 2).
         std::mem::forget(stack);
     }
 
@@ -71,7 +73,7 @@ impl Magazine {
         Ok(())
     }
 
-    /// The coldest half goes to the depot.
+    /// Moves the least recently used half to the depot.
     #[cold]
     fn flush(&mut self) {
         self.depot.take_back(&self.slots[..HALF]);

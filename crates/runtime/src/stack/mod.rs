@@ -1,4 +1,6 @@
-//! Memory for actors' stacks: reserved in slabs, guarded, kept warm by each worker, given back when a worker sleeps and when a runtime ends.
+//! The memory of actors' stacks. Address space is reserved in slabs, and each stack has a guard.
+//! Each worker keeps recently used stacks. Memory is returned to the system when a worker sleeps
+//! and when a runtime ends.
 //!
 //! ```text
 //!   worker      Magazine    up to 64 slots, no atomics
@@ -11,18 +13,20 @@
 //!               start = limit                                                   base      top
 //! ```
 //!
-//! The rules that the `unsafe` in this folder rests on:
+//! The rules for the `unsafe` code in this folder:
 //!
-//! 1. A reservation is mapped readable and writable once and never unmapped: its addresses stay this folder's until the
-//!    process ends, and no other object lies there.
-//! 2. A slot is carved from a reservation once. From then on it is in exactly one place: a depot, a magazine or a [`Stack`].
-//!    Who has it has its memory, and nobody runs on one in a depot or a magazine.
-//! 3. A slot's guard is there before the slot is first handed out, and is never taken away.
-//! 4. What a signal handler reads is never freed and never changes once it can be found: reservations and the actions of
-//!    before. The exception is the name of the running actor, which the same thread sets and removes around its life.
-//! 5. A thread's alternate stack is mapped until the thread has stopped using it.
-//! 6. The system calls here get addresses of mappings made here (rules 1 and 5), or valid memory of the caller for results, and
-//!    their result is looked at.
+//! 1. A reservation is mapped readable and writable once and never unmapped. Its addresses belong
+//!    to this folder until the process ends, and contain no other object.
+//! 2. A slot is carved from a reservation once. From then on it is in exactly one place: a depot, a
+//!    magazine or a [`Stack`]. The owner of the slot owns its memory. No code runs on a slot that
+//!    is in a depot or a magazine.
+//! 3. A slot's guard is installed before the slot is first handed out, and is never removed.
+//! 4. The data that a signal handler reads (reservations and previous signal actions) is never
+//!    freed, and never changes once the handler can find it. The exception is the name of the
+//!    running actor, which the same thread sets and clears around the actor's run.
+//! 5. A thread's alternate stack stays mapped until the thread has stopped using it.
+//! 6. The system calls here get addresses of mappings that were created here (rules 1 and 5), or
+//!    valid memory of the caller for results. Their results are checked.
 
 mod depot;
 mod error;
@@ -43,48 +47,51 @@ pub use error::StackError;
 pub(crate) use magazine::Magazine;
 pub(crate) use touched::lowest_touched;
 
-/// Memory that one actor runs on. Dropped, it goes back to its depot; [`Magazine::give`] is the quick way.
+/// The memory that one actor runs on. When dropped, it returns to its depot; [`Magazine::give`] is
+/// faster.
 #[derive(Debug)]
 pub(crate) struct Stack {
-    slot: Slot,
+    slot: StackSlot,
     depot: &'static Depot,
 }
 
-/// A stack's memory without its owner: where its first frame begins.
+/// The memory of a stack without its owner: the address where its first frame begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Slot {
+struct StackSlot {
     base: NonZeroUsize,
 }
 
-/// How a depot's slots are cut.
+/// The layout of a depot's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
-    /// Bytes from a slot's start to its top, guard and all; pages.
+struct SlotLayout {
+    /// The bytes from a slot's start to its top, including the guard; a multiple of the page size.
     size: usize,
-    /// Bytes at the start that fault; pages.
+    /// The bytes at the start that fault; a multiple of the page size.
     guard: usize,
-    /// Bytes from one slot's start to the next one's: an odd number of pages.
+    /// The bytes from one slot's start to the next one's: an odd number of pages.
     ///
-    /// Sizes are powers of two, mostly, and then all tops would share a few sets of the processor's table of pages (TLB): at 1 MiB
-    /// apart a thousand stacks miss it at each switch. One page more between them, and a switch costs half.
+    /// Sizes are usually powers of two, so without the additional page all tops would share a few
+    /// sets of the TLB. At a distance of 1 MiB, a thousand stacks miss the TLB at each switch; one
+    /// more page between them halves the cost of a switch.
     stride: usize,
 }
 
-/// C that was built without `-fstack-clash-protection` may step over one page without touching it. A guard of four costs the
-/// same with either mechanism.
+/// Four pages: C code that was compiled without `-fstack-clash-protection` may skip one page
+/// without touching it. With both mechanisms, four pages cost the same as one.
 const GUARD: usize = 16 << 10;
-/// What a slot has at least above its guard.
-const LEAST_USABLE: usize = 16 << 10;
-/// Tops that are all page-aligned share their cache sets. Successive slots' bases are this far apart ..
+/// The minimum number of bytes above a slot's guard.
+const MIN_USABLE: usize = 16 << 10;
+/// The distance between the bases of successive slots, relative to their tops. If all bases were
+/// page-aligned, they would share a few sets of the cache.
 const COLOUR_STEP: usize = 128;
-/// .. and repeat after so many, so that all lie in a slot's top page.
+/// The number of different bases. All of them are in a slot's top page.
 const COLOURS: usize = 16;
 
-impl Shape {
+impl SlotLayout {
     fn new(stack_size: usize) -> Self {
         let page = page_size();
         let guard = GUARD.next_multiple_of(page);
-        let least = guard + LEAST_USABLE;
+        let least = guard + MIN_USABLE;
         // A size that no mapping can have is left for the kernel to refuse.
         let size = stack_size
             .max(least)
@@ -102,32 +109,32 @@ impl Shape {
         }
     }
 
-    /// The slot that starts at `start`, the `nth` carved.
-    fn slot(&self, start: NonZeroUsize, nth: usize) -> Slot {
+    /// Returns the slot that starts at `start`, the `nth` that was carved.
+    fn slot(&self, start: NonZeroUsize, nth: usize) -> StackSlot {
         let below_top = self.size - nth % COLOURS * COLOUR_STEP;
-        Slot {
+        StackSlot {
             base: start
                 .checked_add(below_top)
                 .expect("a mapping ends below the address space's end"),
         }
     }
 
-    /// The end of the slot: one past its last byte.
-    fn top(&self, slot: Slot) -> usize {
+    /// Returns the end of the slot: one past its last byte.
+    fn top(&self, slot: StackSlot) -> usize {
         slot.base.get().next_multiple_of(page_size())
     }
 
-    /// The lowest address, where the guard begins.
-    fn start(&self, slot: Slot) -> NonZeroUsize {
+    /// Returns the lowest address of the slot, where the guard begins.
+    fn start(&self, slot: StackSlot) -> NonZeroUsize {
         NonZeroUsize::new(self.top(slot) - self.size).expect("no mapping begins at 0")
     }
 }
 
 #[cfg(test)]
 impl Stack {
-    /// Bytes from the guard's start to the top: the size that was asked for, in whole pages.
+    /// Returns the bytes from the guard's start to the top: the requested size, in whole pages.
     pub(crate) fn size(&self) -> usize {
-        self.depot.shape().size
+        self.depot.layout().size
     }
 }
 
@@ -137,8 +144,9 @@ impl Drop for Stack {
     }
 }
 
-// SAFETY: rules 1 to 3: the memory from `limit` to `base` is this stack's alone, it has at least LEAST_USABLE bytes less the
-// colour (under a page) above its guard, the guard faults, and `base` is a page's end less a multiple of 128.
+// SAFETY: rules 1 to 3. The memory from `limit` to `base` belongs to this stack alone; above its
+// guard it has at least MIN_USABLE bytes less the colour (under a page); the guard faults; and
+// `base` is the end of a page less a multiple of 128.
 unsafe impl corosensei::stack::Stack for Stack {
     #[inline]
     fn base(&self) -> NonZeroUsize {
@@ -147,23 +155,24 @@ unsafe impl corosensei::stack::Stack for Stack {
 
     #[inline]
     fn limit(&self) -> NonZeroUsize {
-        self.depot.shape().start(self.slot)
+        self.depot.layout().start(self.slot)
     }
 }
 
-/// Stacks that the process may have by the number of its mappings; `None`: guards need none of their own.
-pub(crate) fn most_guarded() -> Option<usize> {
+/// Returns the number of stacks that the process may have because of its mappings. `None` if guards
+/// need no mappings of their own.
+pub(crate) fn max_guarded() -> Option<usize> {
     match guard::Guards::probed() {
         guard::Guards::Light => None,
         guard::Guards::Heavy => Some(guard::Budget::of_process().most()),
     }
 }
 
-/// The stack of ours that `address` lies on, above its guard: its lowest address that can be read, and the one behind its highest. Nothing but loads,
-/// for a signal handler.
+/// Returns the usable range (without the guard) of the stack that contains `address`, as its lowest
+/// address and one past its highest. Only performs loads, so a signal handler may call it.
 pub(crate) fn usable_around(address: usize) -> Option<(usize, usize)> {
-    let (start, shape) = reservation::slot_around(address)?;
-    let usable = (start + shape.guard, start + shape.size);
+    let (start, layout) = reservation::slot_around(address)?;
+    let usable = (start + layout.guard, start + layout.size);
     (usable.0..usable.1).contains(&address).then_some(usable)
 }
 
@@ -174,7 +183,7 @@ fn page_size() -> usize {
     if known != 0 {
         return known;
     }
-    // SAFETY: rule 6: it takes no address.
+    // SAFETY: rule 6. The call takes no address.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let page = usize::try_from(page).expect("every system has a page size");
     PAGE.store(page, Ordering::Relaxed);

@@ -1,38 +1,38 @@
-//! Address space for many stacks at once. Memory comes to it as it is touched.
+//! Reservations: address space for many stacks at once. Pages get memory when they are touched.
 
 use std::num::NonZeroUsize;
 
 use super::guard::Guards;
-use super::list::List;
-use super::{Shape, StackError};
+use super::list::AppendOnlyList;
+use super::{SlotLayout, StackError};
 
-/// One mapping that slots are carved from, one after the other (rule 1).
+/// A mapping from which slots are carved one after another (rule 1).
 #[derive(Debug)]
 pub(super) struct Reservation {
     pub(super) start: NonZeroUsize,
     pub(super) slots: usize,
-    shape: Shape,
+    layout: SlotLayout,
 }
 
-/// All of them, for who asks whose an address is.
-static RESERVATIONS: List<Reservation> = List::new();
+/// All reservations, to find the slot of an address.
+static RESERVATIONS: AppendOnlyList<Reservation> = AppendOnlyList::new();
 
 impl Reservation {
-    /// Room for `slots`, or for as many fewer as the system has room for.
+    /// Reserves space for `slots`, or for fewer if the system does not have that much space.
     pub(super) fn new(
-        shape: Shape,
+        layout: SlotLayout,
         mut slots: usize,
         guards: Guards,
     ) -> Result<&'static Self, StackError> {
         loop {
-            let len = shape.stride.saturating_mul(slots);
+            let len = layout.stride.saturating_mul(slots);
             match map(len) {
                 Ok(start) => {
                     refuse_huge_pages(start, len, guards);
                     return Ok(RESERVATIONS.add(Self {
                         start,
                         slots,
-                        shape,
+                        layout,
                     }));
                 }
                 Err(error) if slots == 1 => return Err(error),
@@ -41,36 +41,37 @@ impl Reservation {
         }
     }
 
-    /// Where the `nth` slot starts.
+    /// Returns the start of the `nth` slot.
     pub(super) fn slot_start(&self, nth: usize) -> NonZeroUsize {
         self.start
-            .checked_add(nth * self.shape.stride)
+            .checked_add(nth * self.layout.stride)
             .expect("the mapping ends below the address space's end")
     }
 }
 
-/// The slot that `address` lies in, or in the gap behind: its start, and its shape. Nothing but loads (rule 4), for a signal handler.
-pub(super) fn slot_around(address: usize) -> Option<(usize, Shape)> {
+/// Returns the start and the layout of the slot that contains `address`, or that precedes it if it
+/// is in a gap. Only performs loads (rule 4), so a signal handler may call it.
+pub(super) fn slot_around(address: usize) -> Option<(usize, SlotLayout)> {
     RESERVATIONS.iter().find_map(|reservation| {
-        let shape = reservation.shape;
+        let layout = reservation.layout;
         let offset = address.checked_sub(reservation.start.get())?;
-        (offset < reservation.slots * shape.stride)
-            .then(|| (address - offset % shape.stride, shape))
+        (offset < reservation.slots * layout.stride)
+            .then(|| (address - offset % layout.stride, layout))
     })
 }
 
-/// The same, if it lies in its guard.
-pub(super) fn slot_guarded_at(address: usize) -> Option<(usize, Shape)> {
-    slot_around(address).filter(|(start, shape)| address - start < shape.guard)
+/// Like [`slot_around`], but only if `address` is in the slot's guard.
+pub(super) fn slot_guarded_at(address: usize) -> Option<(usize, SlotLayout)> {
+    slot_around(address).filter(|(start, layout)| address - start < layout.guard)
 }
 
-/// Anonymous memory, readable and writable, of which nothing is there until it is touched.
+/// Maps anonymous memory, readable and writable. It uses no memory until it is touched.
 pub(super) fn map(len: usize) -> Result<NonZeroUsize, StackError> {
     #[cfg(target_os = "linux")]
     const FLAGS: libc::c_int = libc::MAP_NORESERVE | libc::MAP_STACK;
     #[cfg(not(target_os = "linux"))]
     const FLAGS: libc::c_int = 0;
-    // SAFETY: rule 6: the kernel chooses an address where nothing lies.
+    // SAFETY: rule 6. The kernel chooses unused addresses.
     let start = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -88,12 +89,12 @@ pub(super) fn map(len: usize) -> Result<NonZeroUsize, StackError> {
     Ok(start)
 }
 
-/// Or the first touch of a stack may take 2 MiB.
+/// Disables huge pages. Otherwise the first touch of a stack could take 2 MiB.
 #[cfg(target_os = "linux")]
 fn refuse_huge_pages(start: NonZeroUsize, len: usize, guards: Guards) {
-    // Since Linux 6.7 MAP_STACK says it already, and so it does wherever there are light guards.
+    // Since Linux 6.7, MAP_STACK implies this. All kernels with light guards are newer.
     if guards == Guards::Heavy {
-        // A kernel without huge pages refuses the advice, and needs none.
+        // A kernel without huge pages refuses the advice and does not need it.
         let _ = super::guard::advise(start.get(), len, libc::MADV_NOHUGEPAGE);
     }
 }
@@ -101,8 +102,8 @@ fn refuse_huge_pages(start: NonZeroUsize, len: usize, guards: Guards) {
 #[cfg(not(target_os = "linux"))]
 fn refuse_huge_pages(_: NonZeroUsize, _: usize, _: Guards) {}
 
-/// A whole mapping that [`map`] made and nobody uses.
+/// Unmaps a whole mapping that [`map`] created and that is unused.
 pub(super) fn unmap(start: NonZeroUsize, len: usize) {
-    // SAFETY: rule 6: its callers made the mapping, and end its use with this.
+    // SAFETY: rule 6. The callers created the mapping and do not use it any more.
     unsafe { libc::munmap(start.get() as *mut libc::c_void, len) };
 }

@@ -1,21 +1,25 @@
-//! How far down a stack has memory: what was used of it since its memory was last given back.
+//! The depth to which a stack has memory: the depth to which it was used since its memory was last
+//! returned.
 
 use super::page_size;
 
-/// Pages that the kernel is asked for at once.
-const AT_ONCE: usize = 256;
+/// The number of pages for one call of `mincore`.
+const BATCH: usize = 256;
 
-/// The lowest address from `start` on, which [`usable_around`](super::usable_around) gave, that has memory; `None`: none has, or the system does not say.
-/// From any thread: stacks are never unmapped (rule 1), so the answer is about that memory, whoever has it by now.
+/// Returns the lowest address with memory. `start` and `end` come from
+/// [`usable_around`](super::usable_around). `None` if there is no memory, or if the system does not
+/// report it. Any thread may call this: stacks are never unmapped (rule 1), so the result describes
+/// that memory, regardless of its current owner.
 #[cfg(target_os = "linux")]
 pub(crate) fn lowest_touched(start: usize, end: usize) -> Option<usize> {
     let page = page_size();
     let mut from = start;
     while from < end {
-        let mut pages = [0_u8; AT_ONCE];
-        let count = (end - from).div_ceil(page).min(AT_ONCE);
+        let mut pages = [0_u8; BATCH];
+        let count = (end - from).div_ceil(page).min(BATCH);
         let address = std::ptr::without_provenance_mut(from);
-        // SAFETY: rule 6: a mapping of ours; and `pages` has room for as many bytes.
+        // SAFETY: rule 6. The address is in a mapping of this folder, and `pages` has space for one
+        // byte per page.
         let asked = unsafe { libc::mincore(address, count * page, pages.as_mut_ptr()) };
         if asked != 0 {
             return None;

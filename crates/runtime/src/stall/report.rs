@@ -1,4 +1,4 @@
-//! What is reported, and to whom.
+//! The contents of a stall report, and the hook that receives it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,35 +9,40 @@ use thalweg_queue::quiet::lock;
 
 use crate::id::ActorId;
 
-/// A turn that lasted longer than [`Config::stall`](crate::Config::stall), and perhaps still does. Its text is what goes to standard error.
+/// A run of an actor that lasted longer than [`Config::stall`](crate::Config::stall), and may still
+/// be in progress. Its `Display` text is the message on standard error.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stall {
     /// The worker's number, as in its thread's name: `tw-worker-0`.
     pub worker: usize,
-    /// Who has the turn. `None`: nobody, it is the worker itself that does not come on.
+    /// The running actor. `None` if no actor runs, and the worker itself is stalled.
     pub actor: Option<ActorId>,
-    /// What the actor is called, as far as the first 128 bytes go. `None`: it has no name, or there are no frames either.
+    /// The actor's name, up to the first 128 bytes. `None` if it has no name, or if there are no
+    /// frames.
     pub name: Option<String>,
-    /// How long the watcher has seen the turn, so it is a quarter of the limit older at most; without the time that the thread waited for a processor.
+    /// How long the watcher has observed the run. The run is older by at most a quarter of the
+    /// limit. Time that the thread waited for a processor is not included.
     pub lasted: Duration,
-    /// Where it is, innermost first: as much as 64 KiB of stack show; inlined functions as frames of their own. Or why that is not known.
+    /// The frames, innermost first, as far as 64 KiB of stack show them. Inlined functions are
+    /// separate frames. Or the reason why there are no frames.
     pub frames: Result<Vec<Frame>, NoFrames>,
-    /// Stalls since the last report that were not reported: there are five in a minute.
+    /// The number of stalls since the last report that were not reported. There are at most five
+    /// reports per minute.
     pub left_out: u32,
 }
 
-/// A function that is being executed, or waits for the one before it in the list.
+/// A function in the call stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Frame {
-    /// The instruction that comes next, or that it comes back to.
+    /// The address of the next instruction, or the return address.
     pub address: usize,
-    /// Demangled, without the hash. `None`: the program or library has no symbol there.
+    /// The demangled name, without the hash. `None` if the program or library has no symbol there.
     pub function: Option<String>,
-    /// The place in the source, where there is debug information.
+    /// The source file, if there is debug information.
     pub file: Option<PathBuf>,
-    /// From 1.
+    /// The line, counted from 1.
     pub line: Option<u32>,
 }
 
@@ -45,13 +50,14 @@ pub struct Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoFrames {
-    /// The application handles SIGURG itself, and keeps it.
+    /// The application has a handler for SIGURG, which stays installed.
     SignalTaken,
-    /// The thread did not answer, three times, within a second: it is in the kernel and cannot be interrupted, or gets no processor.
+    /// The thread did not respond within a second, in three attempts. It is in an uninterruptible
+    /// system call, or gets no processor.
     NoAnswer,
-    /// The turn was over before it could be asked.
+    /// The run ended before it could be sampled.
     Over,
-    /// The system does not let its signals be handled: the error's number.
+    /// The system refused a signal handler. This is the error number.
     System(i32),
 }
 
@@ -118,13 +124,14 @@ impl fmt::Display for NoFrames {
 
 impl std::error::Error for NoFrames {}
 
-/// Who hears of stalls.
+/// Receives stall reports.
 type Hook = Arc<dyn Fn(&Stall) + Send + Sync>;
 
 static HOOK: std::sync::Mutex<Option<Hook>> = std::sync::Mutex::new(None);
 
-/// From now on `hook` gets the stalls of all runtimes of the process, and standard error does not. It is called on the watcher's thread, to whose
-/// runtime's end it must not wait: that waits for the call. A panic of it ends that call alone.
+/// Installs a hook that receives the stall reports of all runtimes of the process, instead of
+/// standard error. It is called on the watcher's thread. It must not wait for the end of its
+/// runtime, because that waits for the hook. A panic of the hook ends only that call.
 ///
 /// ```
 /// use std::time::Duration;
@@ -140,13 +147,13 @@ pub fn set_hook(hook: impl Fn(&Stall) + Send + Sync + 'static) {
     drop(before);
 }
 
-/// From now on stalls go to standard error again. Whether there was a hook.
+/// Removes the hook, so that reports go to standard error again. Returns whether there was a hook.
 pub fn take_hook() -> bool {
     let before = lock(&HOOK).take();
     before.is_some()
 }
 
-/// Tells whoever is to hear.
+/// Passes a report to the hook or to standard error.
 #[cfg_attr(
     not(all(
         target_os = "linux",
@@ -160,7 +167,7 @@ pub(super) fn report(stall: &Stall) {
     match hook {
         Some(hook) => {
             let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(stall)));
-            // The process's panic hook has had its say.
+            // The process's panic hook has already been called.
             drop(told);
         }
         None => eprintln!("thalweg: {stall}"),

@@ -1,8 +1,9 @@
-//! The switch from a worker to what it runs and back. Two do it, behind one interface, corosensei's own:
+//! The switch between a worker and its tasks. There are two implementations with the same
+//! interface, that of corosensei:
 //!
 //! * corosensei, on stacks of [`crate::stack`], in two nanoseconds;
-//! * a thread for each, and a baton: for Miri, loom and ThreadSanitizer, which cannot follow a change of stacks. They see everything else
-//!   of this crate as it is.
+//! * a thread per coroutine, for Miri, loom and ThreadSanitizer, which do not support switching
+//!   stacks. They check the rest of this crate unchanged.
 
 #[cfg(not(any(miri, loom, thalweg_threads)))]
 pub(crate) use corosensei::{Coroutine, CoroutineResult, Yielder};

@@ -1,4 +1,4 @@
-//! In the place of [`crate::stack`](self) where each fiber is a thread, which has a stack.
+//! Replaces [`crate::stack`](self) if each fiber is a thread, which has a stack of its own.
 
 #[expect(dead_code, reason = "nothing is asked of the system here")]
 #[path = "../stack/error.rs"]
@@ -6,21 +6,21 @@ mod error;
 
 pub use error::StackError;
 
-/// No guard of ours limits them.
-pub(crate) fn most_guarded() -> Option<usize> {
+/// No guards of this crate limit the number of threads.
+pub(crate) fn max_guarded() -> Option<usize> {
     None
 }
 
-/// Nothing: the thread's own.
+/// Empty: the thread has its own stack.
 #[derive(Debug)]
 pub(crate) struct Stack;
 
-/// Nobody knows.
+/// Unknown here.
 pub(crate) fn usable_around(_: usize) -> Option<(usize, usize)> {
     None
 }
 
-/// Nobody knows.
+/// Unknown here.
 pub(crate) fn lowest_touched(_: usize, _: usize) -> Option<usize> {
     None
 }
@@ -55,7 +55,7 @@ impl Magazine {
     }
 }
 
-/// A thread's overflow is the standard library's to report.
+/// The standard library reports overflows of threads.
 pub(crate) mod overflow {
     use std::ptr::NonNull;
     use std::sync::Arc;
@@ -87,6 +87,6 @@ pub(crate) mod overflow {
     }
 
     /// # Safety
-    /// As for the real one.
+    /// As for the real implementation.
     pub(crate) unsafe fn set_current(_: Option<NonNull<Name>>) {}
 }

@@ -1,23 +1,26 @@
-//! A coroutine that is a thread of its own.
+//! A coroutine that is implemented as a thread.
 //!
-//! 1. One baton goes from the one who resumes to the thread and back, under a lock: who does not have it waits for it. So exactly one of
-//!    the two runs, and each sees what the other did before.
-//! 2. With the baton comes what the resumer's thread knows of itself ([`Belongings`]): the coroutine would find it on a stack of its own, too.
-//! 3. The thread starts with the first resume and is joined when its closure has ended. Both come before `into_stack`, and the
-//!    closure has ended before a coroutine that was started is dropped.
+//! 1. A baton passes between the resuming thread and the coroutine's thread, under a lock. The
+//!    thread that does not have the baton waits for it. Therefore exactly one of the two runs, and
+//!    each sees what the other did before.
+//! 2. The resuming thread passes its thread-local state with the baton ([`ThreadContext`]), because
+//!    a coroutine on a separate stack would share it.
+//! 3. The thread starts at the first resume, and is joined when its closure has ended. Both happen
+//!    before `into_stack`. A coroutine that was started is dropped only after its closure has
+//!    ended.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::worker::Belongings;
+use crate::worker::ThreadContext;
 
-/// As corosensei's.
+/// As in corosensei.
 pub(crate) enum CoroutineResult<Y, R> {
     Yield(Y),
     Return(R),
 }
 
-/// As corosensei's.
+/// As in corosensei.
 pub(crate) struct Coroutine<I, Y, R, S> {
     baton: Arc<Baton<I, Y>>,
     thread: Thread<I, Y, R>,
@@ -25,51 +28,52 @@ pub(crate) struct Coroutine<I, Y, R, S> {
 }
 
 enum Thread<I, Y, R> {
-    Fresh(Body<I, Y, R>),
-    Started(JoinHandle<Sent<R>>),
+    Unstarted(Body<I, Y, R>),
+    Started(JoinHandle<AssertSend<R>>),
     Ended,
 }
 
 type Body<I, Y, R> = Box<dyn FnOnce(&Yielder<I, Y>, I) -> R>;
 
-/// As corosensei's.
+/// As in corosensei.
 pub(crate) struct Yielder<I, Y> {
     baton: Arc<Baton<I, Y>>,
 }
 
 struct Baton<I, Y> {
-    at: Mutex<At<I, Y>>,
+    at: Mutex<Holder<I, Y>>,
     passed: Condvar,
 }
 
-enum At<I, Y> {
+enum Holder<I, Y> {
     Resumer(Option<Y>),
-    Inside(Option<(I, Belongings)>),
+    Inside(Option<(I, ThreadContext)>),
     Ended,
 }
 
-/// What goes to another thread although its type says nothing of that.
-struct Sent<T>(T);
+/// A value that is sent to another thread although its type may not be `Send`.
+struct AssertSend<T>(T);
 
-// SAFETY: rule 1: one of the two threads at a time touches it, and the lock is between them.
-unsafe impl<T> Send for Sent<T> {}
+// SAFETY: rule 1. Only one of the two threads accesses it at a time, and the lock orders their
+// accesses.
+unsafe impl<T> Send for AssertSend<T> {}
 
-impl<T> Sent<T> {
-    /// A closure that names the field would take that alone with it.
-    fn open(self) -> T {
+impl<T> AssertSend<T> {
+    /// A method, because a closure that names the field would capture only the field.
+    fn into_inner(self) -> T {
         self.0
     }
 }
 
 impl<I, Y> Baton<I, Y> {
-    /// Passes it on, and waits until `take` gets what it wants from it.
-    fn pass<T>(&self, to: At<I, Y>, take: impl Fn(&mut At<I, Y>) -> Option<T>) -> T {
+    /// Passes the baton, and waits until `take` returns a value.
+    fn pass<T>(&self, to: Holder<I, Y>, take: impl Fn(&mut Holder<I, Y>) -> Option<T>) -> T {
         *self.lock() = to;
         self.passed.notify_all();
         self.wait(take)
     }
 
-    fn wait<T>(&self, take: impl Fn(&mut At<I, Y>) -> Option<T>) -> T {
+    fn wait<T>(&self, take: impl Fn(&mut Holder<I, Y>) -> Option<T>) -> T {
         let mut at = self.lock();
         loop {
             if let Some(taken) = take(&mut at) {
@@ -79,21 +83,21 @@ impl<I, Y> Baton<I, Y> {
         }
     }
 
-    /// The coroutine: goes on.
-    fn enter(taken: (I, Belongings)) -> I {
-        taken.1.take_up();
+    /// Continues the coroutine.
+    fn enter(taken: (I, ThreadContext)) -> I {
+        taken.1.install();
         taken.0
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, At<I, Y>> {
-        // Nothing panics while it is held.
+    fn lock(&self) -> std::sync::MutexGuard<'_, Holder<I, Y>> {
+        // No code panics while the lock is held.
         self.at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn inside<I, Y>(at: &mut At<I, Y>) -> Option<(I, Belongings)> {
+fn inside<I, Y>(at: &mut Holder<I, Y>) -> Option<(I, ThreadContext)> {
     match at {
-        At::Inside(input) => input.take(),
+        Holder::Inside(input) => input.take(),
         _ => None,
     }
 }
@@ -105,35 +109,35 @@ impl<I: 'static, Y: 'static, R: 'static, S> Coroutine<I, Y, R, S> {
     ) -> Self {
         Self {
             baton: Arc::new(Baton {
-                at: Mutex::new(At::Resumer(None)),
+                at: Mutex::new(Holder::Resumer(None)),
                 passed: Condvar::new(),
             }),
-            thread: Thread::Fresh(Box::new(body)),
+            thread: Thread::Unstarted(Box::new(body)),
             stack,
         }
     }
 
     pub(crate) fn started(&self) -> bool {
-        !matches!(self.thread, Thread::Fresh(_))
+        !matches!(self.thread, Thread::Unstarted(_))
     }
 
-    /// As corosensei's, but that a coroutine which has not begun may simply be dropped.
+    /// As in corosensei, except that an unstarted coroutine may be dropped without this call.
     ///
     /// # Safety
-    /// None of its frames is needed any more.
+    /// None of the coroutine's frames is needed any more.
     pub(crate) unsafe fn force_reset(&mut self) {
         self.thread = Thread::Ended;
     }
 
     pub(crate) fn resume(&mut self, input: I) -> CoroutineResult<Y, R> {
-        if let Thread::Fresh(_) = self.thread {
+        if let Thread::Unstarted(_) = self.thread {
             self.start();
         }
-        let passed = At::Inside(Some((input, Belongings::of_this_thread())));
+        let passed = Holder::Inside(Some((input, ThreadContext::capture())));
         let yielded = self.baton.pass(passed, |at| match at {
-            At::Resumer(yielded) => yielded.take().map(Some),
-            At::Ended => Some(None),
-            At::Inside(_) => None,
+            Holder::Resumer(yielded) => yielded.take().map(Some),
+            Holder::Ended => Some(None),
+            Holder::Inside(_) => None,
         });
         match yielded {
             Some(value) => CoroutineResult::Yield(value),
@@ -142,25 +146,25 @@ impl<I: 'static, Y: 'static, R: 'static, S> Coroutine<I, Y, R, S> {
     }
 
     fn start(&mut self) {
-        let Thread::Fresh(body) = std::mem::replace(&mut self.thread, Thread::Ended) else {
+        let Thread::Unstarted(body) = std::mem::replace(&mut self.thread, Thread::Ended) else {
             unreachable!("it is started once");
         };
-        let sent = Sent((body, Arc::clone(&self.baton)));
+        let sent = AssertSend((body, Arc::clone(&self.baton)));
         let thread = crate::runtime::worker_thread("tw-fiber".into(), move || {
-            let (body, baton) = sent.open();
-            // However it ends, the resumer must not wait for ever.
-            struct Ends<I, Y>(Arc<Baton<I, Y>>);
-            impl<I, Y> Drop for Ends<I, Y> {
+            let (body, baton) = sent.into_inner();
+            // The resuming thread must not wait forever, even if the closure panics.
+            struct EndOnDrop<I, Y>(Arc<Baton<I, Y>>);
+            impl<I, Y> Drop for EndOnDrop<I, Y> {
                 fn drop(&mut self) {
-                    *self.0.lock() = At::Ended;
+                    *self.0.lock() = Holder::Ended;
                     self.0.passed.notify_all();
                 }
             }
-            let ends = Ends(Arc::clone(&baton));
+            let ends = EndOnDrop(Arc::clone(&baton));
             let first = Baton::<I, Y>::enter(baton.wait(inside));
             let result = body(&Yielder { baton }, first);
             drop(ends);
-            Sent(result)
+            AssertSend(result)
         });
         self.thread = Thread::Started(thread.expect("the system has a thread for each fiber"));
     }
@@ -170,7 +174,7 @@ impl<I: 'static, Y: 'static, R: 'static, S> Coroutine<I, Y, R, S> {
             unreachable!("it has been started, and ends once");
         };
         match thread.join() {
-            Ok(result) => result.open(),
+            Ok(result) => result.into_inner(),
             Err(payload) => std::panic::resume_unwind(payload),
         }
     }
@@ -183,10 +187,10 @@ impl<I: 'static, Y: 'static, R: 'static, S> Coroutine<I, Y, R, S> {
 
 impl<I, Y> Yielder<I, Y> {
     pub(crate) fn suspend(&self, value: Y) -> I {
-        let back = At::Resumer(Some(value));
+        let back = Holder::Resumer(Some(value));
         Baton::<I, Y>::enter(self.baton.pass(back, inside))
     }
-    /// Here: this thread has a stack of its own that is as large.
+    /// This thread has a stack of its own that is equally large, so `f` runs on it.
     pub(crate) fn on_parent_stack<R>(&self, f: impl FnOnce() -> R) -> R {
         f()
     }

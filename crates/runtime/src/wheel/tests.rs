@@ -1,4 +1,4 @@
-//! One situation each, and the wheel against a sorted map, event for event.
+//! Tests of single situations, and a randomised comparison of the wheel with a sorted map.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,13 +7,13 @@ use super::*;
 
 const HOUR: u64 = 3_600_000_000_000;
 
-/// The middle of some tick, days after the machine began.
-const START: u64 = 12_345_678 * GRAIN * 500 + GRAIN / 2;
+/// The middle of a tick, days after the machine was started.
+const START: u64 = 12_345_678 * TICK_NS * 500 + TICK_NS / 2;
 
-/// A wheel and entries for it, named by their index, and what has fired.
+/// A wheel, its entries (identified by their index), and the entries that have fired.
 struct Bench {
     wheel: Wheel,
-    entries: Box<[Entry]>,
+    entries: Box<[TimerEntry]>,
     fired: RefCell<Vec<usize>>,
 }
 
@@ -22,14 +22,14 @@ impl Bench {
         Self {
             wheel: Wheel::new(now),
             entries: (0..entries)
-                .map(|name| Entry::new(std::ptr::without_provenance(name)))
+                .map(|name| TimerEntry::new(std::ptr::without_provenance(name)))
                 .collect(),
             fired: RefCell::default(),
         }
     }
 
     fn set(&self, name: usize, deadline: u64) {
-        // SAFETY: the entries stay in their box, and `Drop` cancels what is left.
+        // SAFETY: the entries stay in their box, and `Drop` cancels the pending ones.
         unsafe {
             self.wheel
                 .insert(NonNull::from(&self.entries[name]), deadline);
@@ -37,7 +37,7 @@ impl Bench {
     }
 
     fn cancel(&self, name: usize) -> bool {
-        // SAFETY: there is but one wheel.
+        // SAFETY: there is only one wheel.
         unsafe { self.wheel.cancel(NonNull::from(&self.entries[name])) }
     }
 
@@ -52,7 +52,7 @@ impl Bench {
         })
     }
 
-    /// What fires at `now`.
+    /// Returns the entries that fire at `now`.
     fn advance(&self, now: u64) -> Vec<usize> {
         let count = self.advance_with(now, |_| ());
         let fired = self.fired.take();
@@ -71,12 +71,17 @@ impl Drop for Bench {
 
 #[test]
 fn a_timer_fires_from_its_deadline_on_and_a_tick_late_at_most() {
-    for deadline in [START + 1, START + GRAIN / 2, START + GRAIN, START + HOUR] {
+    for deadline in [
+        START + 1,
+        START + TICK_NS / 2,
+        START + TICK_NS,
+        START + HOUR,
+    ] {
         let bench = Bench::new(START, 1);
         bench.set(0, deadline);
         assert_eq!(bench.advance(deadline - 1), []);
         assert_eq!(bench.wheel.len(), 1);
-        assert_eq!(bench.advance(deadline + GRAIN - 1), [0]);
+        assert_eq!(bench.advance(deadline + TICK_NS - 1), [0]);
         assert!(bench.wheel.is_empty());
         assert_eq!(bench.advance(deadline + HOUR), []);
     }
@@ -85,7 +90,7 @@ fn a_timer_fires_from_its_deadline_on_and_a_tick_late_at_most() {
 #[test]
 fn a_deadline_on_a_tick_is_met_exactly() {
     let bench = Bench::new(START, 1);
-    let deadline = START.next_multiple_of(GRAIN) + 1_000 * GRAIN;
+    let deadline = START.next_multiple_of(TICK_NS) + 1_000 * TICK_NS;
     bench.set(0, deadline);
     assert_eq!(bench.wheel.next_deadline(), Some(deadline));
     assert_eq!(bench.advance(deadline - 1), []);
@@ -97,7 +102,7 @@ fn a_past_deadline_fires_at_the_next_advance() {
     let bench = Bench::new(START, 3);
     bench.set(0, 0);
     bench.set(1, START - HOUR);
-    bench.set(2, START - START % GRAIN);
+    bench.set(2, START - START % TICK_NS);
     assert!(bench.wheel.next_deadline().is_some_and(|at| at <= START));
     assert_eq!(bench.advance(START), [0, 1, 2]);
     assert_eq!(bench.wheel.next_deadline(), None);
@@ -108,9 +113,9 @@ fn the_end_of_the_clock_is_a_deadline_like_others() {
     let bench = Bench::new(START, 4);
     bench.set(0, u64::MAX);
     bench.set(1, u64::MAX - 1);
-    bench.set(2, u64::MAX - 2 * GRAIN);
+    bench.set(2, u64::MAX - 2 * TICK_NS);
     bench.set(3, u64::MAX / 2);
-    let middle = (u64::MAX / 2).next_multiple_of(GRAIN);
+    let middle = (u64::MAX / 2).next_multiple_of(TICK_NS);
     assert_eq!(bench.wheel.next_deadline(), Some(middle));
     assert_eq!(bench.advance(u64::MAX / 2 - 1), []);
     assert_eq!(bench.advance(middle), [3]);
@@ -128,14 +133,14 @@ fn many_with_one_deadline_fire_in_the_order_of_insertion() {
     for name in 0..50 {
         bench.set(name, deadline);
     }
-    // The others are set when those before have come down some levels.
+    // The other entries are set after the earlier ones have cascaded down some levels.
     assert_eq!(bench.advance(deadline - 1_000_000), []);
     for name in 50..100 {
         bench.set(name, deadline);
     }
     assert!(bench.cancel(0) && bench.cancel(42) && bench.cancel(99));
     let expected: Vec<_> = (1..99).filter(|name| *name != 42).collect();
-    assert_eq!(bench.advance(deadline + GRAIN), expected);
+    assert_eq!(bench.advance(deadline + TICK_NS), expected);
 }
 
 #[test]
@@ -156,7 +161,7 @@ fn cancelling_says_whether_it_was_pending() {
 fn firing_may_cancel_what_would_fire_next() {
     let bench = Bench::new(START, 6);
     for name in 0..4 {
-        bench.set(name, START + 10 * GRAIN);
+        bench.set(name, START + 10 * TICK_NS);
     }
     bench.set(4, START + HOUR);
     bench.set(5, 0);
@@ -172,30 +177,30 @@ fn firing_may_cancel_what_would_fire_next() {
 #[test]
 fn what_firing_sets_for_the_past_fires_at_the_next_advance() {
     let bench = Bench::new(START, 3);
-    let now = (START + HOUR).next_multiple_of(GRAIN);
+    let now = (START + HOUR).next_multiple_of(TICK_NS);
     bench.set(0, START);
-    bench.set(1, START + 10 * GRAIN);
-    bench.set(2, START + 20 * GRAIN);
-    // Each sets itself again: late, up to the moment, and for later.
-    let again = [START, now, now + 10 * GRAIN];
+    bench.set(1, START + 10 * TICK_NS);
+    bench.set(2, START + 20 * TICK_NS);
+    // Each entry sets itself again: late, for now, and for later.
+    let again = [START, now, now + 10 * TICK_NS];
     for _ in 0..3 {
         assert!(bench.advance_with(now, |name| bench.set(name, again[name])) >= 2);
     }
     assert_eq!(bench.fired.take(), [0, 1, 2, 0, 1, 0, 1]);
-    assert_eq!(bench.advance(again[2] + GRAIN), [0, 1, 2]);
+    assert_eq!(bench.advance(again[2] + TICK_NS), [0, 1, 2]);
 }
 
 #[test]
 fn what_has_fired_may_be_freed_by_firing() {
     let wheel = Wheel::new(START);
     for after in [0, 1, 100, HOUR] {
-        let entry = Box::new(Entry::new(std::ptr::null()));
+        let entry = Box::new(TimerEntry::new(std::ptr::null()));
         let entry = NonNull::from(Box::leak(entry));
-        // SAFETY: freed below, when it has fired.
+        // SAFETY: the entry is freed below, after it has fired.
         unsafe { wheel.insert(entry, START + after) };
     }
     let fired = wheel.advance(START + 2 * HOUR, |entry| {
-        // SAFETY: from a box, and rule 4: nobody else has it.
+        // SAFETY: it came from a box, and by rule 4 the wheel does not access it any more.
         drop(unsafe { Box::from_raw(entry.as_ptr()) });
     });
     assert_eq!(fired, 4);
@@ -203,7 +208,7 @@ fn what_has_fired_may_be_freed_by_firing() {
 
 #[test]
 fn a_panic_while_firing_leaves_the_others_pending() {
-    let now = START.next_multiple_of(GRAIN) + HOUR;
+    let now = START.next_multiple_of(TICK_NS) + HOUR;
     let bench = Bench::new(START, 5);
     // Two are late, two are due now.
     for (name, deadline) in [0, 0, START + 1, now, now].into_iter().enumerate() {
@@ -226,14 +231,14 @@ fn a_panic_while_firing_leaves_the_others_pending() {
 fn a_clock_that_goes_back_changes_nothing() {
     let bench = Bench::new(START, 2);
     assert_eq!(bench.advance(START + HOUR), []);
-    bench.set(0, START + HOUR + 10 * GRAIN);
+    bench.set(0, START + HOUR + 10 * TICK_NS);
     bench.set(1, START + HOUR / 2);
     assert_eq!(bench.advance(0), [1]);
     assert_eq!(bench.advance(START + HOUR), []);
-    assert_eq!(bench.advance(START + HOUR + 11 * GRAIN), [0]);
+    assert_eq!(bench.advance(START + HOUR + 11 * TICK_NS), [0]);
 }
 
-/// Sleeps until `next_deadline` again and again, until something fires. Returns how often it slept.
+/// Sleeps until `next_deadline` repeatedly until an entry fires. Returns the number of sleeps.
 fn wake_ups(bench: &Bench) -> usize {
     let mut before = 0;
     for slept in 1.. {
@@ -249,7 +254,7 @@ fn wake_ups(bench: &Bench) -> usize {
 
 #[test]
 fn one_timer_far_ahead_wakes_its_owner_once() {
-    for after in [GRAIN, 5_000_000, HOUR, 24 * HOUR, 100_000 * HOUR] {
+    for after in [TICK_NS, 5_000_000, HOUR, 24 * HOUR, 100_000 * HOUR] {
         let bench = Bench::new(START, 1);
         bench.set(0, START + after);
         assert_eq!(wake_ups(&bench), 1);
@@ -258,7 +263,7 @@ fn one_timer_far_ahead_wakes_its_owner_once() {
 
 #[test]
 fn several_timers_far_ahead_wake_their_owner_once_a_level() {
-    for after in [GRAIN, 5_000_000, HOUR, 24 * HOUR, 100_000 * HOUR] {
+    for after in [TICK_NS, 5_000_000, HOUR, 24 * HOUR, 100_000 * HOUR] {
         let bench = Bench::new(START, 10);
         for name in 0..10 {
             bench.set(name, START + after + name as u64);
@@ -272,7 +277,7 @@ fn a_cancelled_timer_wakes_nobody() {
     let bench = Bench::new(START, 2);
     bench.set(0, START + HOUR);
     let alone = bench.wheel.next_deadline();
-    bench.set(1, START + 10 * GRAIN);
+    bench.set(1, START + 10 * TICK_NS);
     assert!(bench.wheel.next_deadline() < alone);
     assert!(bench.cancel(1));
     assert_eq!(bench.wheel.next_deadline(), alone);
@@ -285,13 +290,13 @@ impl Random {
         self.0.bits() % end
     }
 
-    /// Every order of magnitude alike.
+    /// Returns a span; every order of magnitude is equally likely.
     fn span(&mut self) -> u64 {
         self.0.bits() >> self.below(64)
     }
 }
 
-/// What a wheel must do: a sorted map, and two queues for the past.
+/// The reference implementation: a sorted map, and two queues for late timers.
 struct Model {
     now: u64,
     set: BTreeMap<(u64, u64), usize>,
@@ -299,7 +304,7 @@ struct Model {
     late: BTreeMap<u64, usize>,
     inserted: u64,
     random: Random,
-    /// Where the clock stands, in nanoseconds.
+    /// The current time, in nanoseconds.
     clock: u64,
 }
 
@@ -314,7 +319,7 @@ impl Model {
         self.set.len() + self.collecting.len() + self.late.len()
     }
 
-    /// One timer is set, or cancelled if it was.
+    /// Cancels a timer, or sets it if it was not pending.
     fn change(&mut self, bench: &Bench) {
         let name = self.random.below(bench.entries.len() as u64) as usize;
         if self.pending(name) {
@@ -327,12 +332,12 @@ impl Model {
         let span = self.random.span();
         let deadline = match self.random.below(16) {
             0 => self.clock.saturating_sub(span),
-            1 => (self.clock / GRAIN * GRAIN).saturating_add(span % 3 * GRAIN),
+            1 => (self.clock / TICK_NS * TICK_NS).saturating_add(span % 3 * TICK_NS),
             _ => self.clock.saturating_add(span),
         };
         bench.set(name, deadline);
         self.inserted += 1;
-        let tick = deadline.div_ceil(GRAIN);
+        let tick = deadline.div_ceil(TICK_NS);
         if tick <= self.now {
             self.collecting.insert(self.inserted, name);
         } else {
@@ -342,12 +347,12 @@ impl Model {
 
     fn begin_advance(&mut self, clock: u64) {
         self.clock = clock;
-        self.now = clock / GRAIN;
+        self.now = clock / TICK_NS;
         assert!(self.late.is_empty());
         std::mem::swap(&mut self.late, &mut self.collecting);
     }
 
-    /// What fires next in the advance that has begun.
+    /// Returns the entry that must fire next in the current `advance`.
     fn fire(&mut self) -> Option<usize> {
         if let Some((_, name)) = self.late.pop_first() {
             return Some(name);
@@ -362,8 +367,8 @@ impl Model {
         if !self.collecting.is_empty() {
             assert!(next.is_some_and(|at| at <= self.clock));
         } else if let Some(((tick, _), _)) = self.set.first_key_value() {
-            let at = tick.saturating_mul(GRAIN);
-            let ended = self.clock > u64::MAX - GRAIN;
+            let at = tick.saturating_mul(TICK_NS);
+            let ended = self.clock > u64::MAX - TICK_NS;
             assert!(next.is_some_and(|next| (self.clock < next || ended) && next <= at));
         } else {
             assert_eq!(next, None);
@@ -376,7 +381,7 @@ fn against_the_model(seed: u64, entries: usize, steps: usize) {
     let clock = random.span();
     let bench = Bench::new(clock, entries);
     let model = RefCell::new(Model {
-        now: clock / GRAIN,
+        now: clock / TICK_NS,
         set: BTreeMap::new(),
         collecting: BTreeMap::new(),
         late: BTreeMap::new(),
@@ -392,8 +397,8 @@ fn against_the_model(seed: u64, entries: usize, steps: usize) {
         }
         let clock = match m.random.below(4) {
             0 => bench.wheel.next_deadline().unwrap_or(m.clock).max(m.clock),
-            1 => m.clock.saturating_add(m.random.below(3 * GRAIN)),
-            // Not so far that the end of the clock comes at once.
+            1 => m.clock.saturating_add(m.random.below(3 * TICK_NS)),
+            // Limited, so that the clock does not reach its end at once.
             _ => m.clock.saturating_add(m.random.span() >> 12),
         };
         m.begin_advance(clock);

@@ -1,13 +1,13 @@
-//! One worker's fibers: those in use, and those that wait for the next job.
+//! The fibers of one worker: those in use, and those that are free for the next task.
 //!
-//! 1. Spawned actors hold at most `most` fibers, the worker's share of `max_stacks`. Turns of actors
-//!    without a stack of their own may take [`TURN_RESERVE`] more: a turn often waits for another
+//! 1. Spawned actors have at most `max` fibers, the worker's share of `max_stacks`. Turns of actors
+//!    without a stack of their own may use [`TURN_RESERVE`] more: a turn often waits for another
 //!    actor's turn, and neither may depend on a spawned actor that never ends.
-//! 2. One fiber is kept for turns. It is made before the first spawned actor gets a stack, so a
-//!    turn finds one even if the system has no memory for another.
-//! 3. Fibers that come back are kept for the next jobs only while rule 2 holds, no more than `most`
+//! 2. One fiber is reserved for turns. It is created before the first spawned actor gets a stack,
+//!    so a turn finds one even if the system has no memory for another.
+//! 3. Returned fibers are kept for the next tasks only while rule 2 holds, no more than `max`
 //!    exist, and no task waits for a stack (`scheduler`'s rule 7). Otherwise [`Fibers::give`]
-//!    refuses, and the worker decides which job gets the fiber.
+//!    refuses, and the worker decides which task gets the fiber.
 
 use std::ptr::NonNull;
 use std::sync::Mutex;
@@ -19,25 +19,26 @@ use crate::stack::{Depot, Magazine, StackError};
 use crate::task::Task;
 
 pub(super) struct Fibers {
-    /// All of this worker, each from a box until it ends. A box itself would say, wherever it is moved, that nobody else points to them, and
-    /// their jobs do.
+    /// All fibers of this worker; each was leaked from a box. They are raw pointers because moving
+    /// a `Box` would assert that no other pointer exists, and the tasks point to their fibers.
     all: Vec<NonNull<Fiber>>,
     free: Vec<NonNull<Fiber>>,
-    /// Rule 2; `None`: not made yet, or a turn has it.
+    /// Rule 2. `None` if it is not created yet, or a turn uses it.
     reserve: Option<NonNull<Fiber>>,
-    /// Fibers in `free` that may be kept: [`FIBERS_KEPT`], or 0 by rule 3.
+    /// The number of fibers that `free` may contain: [`FIBERS_KEPT`], or 0 by rule 3.
     kept: usize,
     pub(super) stacks: Magazine,
 }
 
-/// The addresses of those that were forgotten, for debuggers and for tools that look for leaks.
+/// The addresses of forgotten fibers, for debuggers and leak detectors.
 static FORGOTTEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// Fibers that a worker keeps for the next jobs, as their stacks: what a burst of short actors uses again.
+/// The number of free fibers (with their stacks) that a worker keeps for the next tasks. A burst of
+/// short actors uses them again.
 const FIBERS_KEPT: usize = 32;
 
-/// Rule 1. A supervision tree of this depth starts although each supervisor waits on its stack for
-/// the next one below.
+/// Rule 1. A supervision tree of this depth can start although each supervisor waits on its stack
+/// for the next one below.
 const TURN_RESERVE: usize = 16;
 
 impl Fibers {
@@ -51,37 +52,37 @@ impl Fibers {
         }
     }
 
-    /// How many there are, on whatever they run; without the one that is kept for turns.
+    /// The number of fibers, used or free, without the one that is reserved for turns.
     pub(super) fn len(&self) -> usize {
         self.all.len() - usize::from(self.reserve.is_some())
     }
 
-    /// Places for [`get`](Self::get) and [`task`](Self::task).
-    pub(super) fn places(&self) -> usize {
+    /// The number of valid indices for [`get`](Self::get) and [`task`](Self::task).
+    pub(super) fn slots(&self) -> usize {
         self.all.len()
     }
 
-    /// The one in this place.
-    pub(super) fn get(&self, place: usize) -> NonNull<Fiber> {
-        self.all[place]
+    /// Returns the fiber at this index.
+    pub(super) fn get(&self, index: usize) -> NonNull<Fiber> {
+        self.all[index]
     }
 
-    /// What runs on the one in this place.
-    pub(super) fn task(&self, place: usize) -> Option<Task> {
-        // SAFETY: it is in `all`.
-        unsafe { self.all[place].as_ref() }.task.get()
+    /// Returns the task that runs on the fiber at this index.
+    pub(super) fn task(&self, index: usize) -> Option<Task> {
+        // SAFETY: the fiber is in `all`.
+        unsafe { self.all[index].as_ref() }.task.get()
     }
 
-    /// One that waits for a job.
+    /// Takes a free fiber.
     #[inline(always)]
     pub(super) fn take(&mut self) -> Option<NonNull<Fiber>> {
         self.free.pop()
     }
 
-    /// One for a spawned actor.
+    /// Obtains a fiber for a spawned actor.
     ///
     /// # Errors
-    /// There are `most`, or there is no memory.
+    /// There are `max` fibers, or there is no memory.
     pub(super) fn obtain(&mut self, most: usize) -> Result<NonNull<Fiber>, StackError> {
         if let Some(fiber) = self.take() {
             return Ok(fiber);
@@ -95,10 +96,10 @@ impl Fibers {
         self.make()
     }
 
-    /// One for a turn: rules 1 and 2.
+    /// Obtains a fiber for a turn (rules 1 and 2).
     ///
     /// # Errors
-    /// There are `most` and the turns' reserve is used up, or there is no memory.
+    /// There are `max` fibers and the reserve for turns is used up, or there is no memory.
     pub(super) fn obtain_for_turn(&mut self, most: usize) -> Result<NonNull<Fiber>, StackError> {
         if let Some(fiber) = self.take() {
             return Ok(fiber);
@@ -120,14 +121,15 @@ impl Fibers {
 
     fn make(&mut self) -> Result<NonNull<Fiber>, StackError> {
         let fiber = Fiber::new(self.stacks.take()?);
-        fiber.place.set(self.all.len());
+        fiber.index.set(self.all.len());
         let fiber = NonNull::from(Box::leak(fiber));
         self.all.push(fiber);
         Ok(fiber)
     }
 
-    /// Takes back one of these, whose job is done. `false`: it is still the caller's, who asks
-    /// whether a task waits for a stack, and otherwise [puts it back](Self::put_back).
+    /// Takes back a fiber whose task has ended. If it returns `false`, the caller still owns the
+    /// fiber; it checks whether a task waits for a stack, and otherwise [puts the fiber
+    /// back](Self::put_back).
     #[inline(always)]
     pub(super) fn give(&mut self, fiber: NonNull<Fiber>) -> bool {
         let kept = self.free.len() < self.kept;
@@ -137,50 +139,50 @@ impl Fibers {
         kept
     }
 
-    /// Takes back one that no job has, or ends it. `watched`: a task waits for a stack.
+    /// Keeps or destroys a fiber that no task uses. `watched`: a task waits for a stack.
     pub(super) fn put_back(&mut self, fiber: NonNull<Fiber>, most: usize, watched: bool) {
         if self.reserve.is_none() {
             self.reserve = Some(fiber);
         } else if self.len() <= most && self.free.len() < FIBERS_KEPT {
             self.free.push(fiber);
         } else {
-            // SAFETY: one of ours, which are in `all` until here.
-            self.end(unsafe { fiber.as_ref() }.place.get());
+            // SAFETY: the fiber belongs to this worker and is in `all` until here.
+            self.end(unsafe { fiber.as_ref() }.index.get());
         }
         self.watch(most, watched);
     }
 
-    /// Rule 3, where what it depends on may have changed.
+    /// Applies rule 3 after one of its conditions may have changed.
     pub(super) fn watch(&mut self, most: usize, watched: bool) {
         let keeps = !watched && self.reserve.is_some() && self.len() <= most;
         self.kept = if keeps { FIBERS_KEPT } else { 0 };
     }
 
-    /// Whether anything runs on one of them.
+    /// Whether any fiber has a task.
     pub(super) fn has_any_task(&self) -> bool {
-        (0..self.places()).any(|place| self.task(place).is_some())
+        (0..self.slots()).any(|index| self.task(index).is_some())
     }
 
-    /// Gives up the fiber in this place: its job never continues, and the fiber and its stack stay in
-    /// memory.
-    pub(super) fn forget(&mut self, place: usize) {
-        let fiber = self.take_out(place);
+    /// Gives up the fiber at this index. Its task never continues, and the fiber and its stack stay
+    /// in memory.
+    pub(super) fn forget(&mut self, index: usize) {
+        let fiber = self.take_out(index);
         lock(&FORGOTTEN).push(fiber.as_ptr().expose_provenance());
     }
 
     #[cold]
-    fn end(&mut self, place: usize) {
-        let fiber = self.take_out(place);
-        // SAFETY: it came from a box, and has just been taken out of `all`.
+    fn end(&mut self, index: usize) {
+        let fiber = self.take_out(index);
+        // SAFETY: it came from a box and has just been removed from `all`.
         let fiber = unsafe { Box::from_raw(fiber.as_ptr()) };
         self.stacks.give(fiber.into_stack());
     }
 
-    fn take_out(&mut self, place: usize) -> NonNull<Fiber> {
-        let fiber = self.all.swap_remove(place);
-        if let Some(moved) = self.all.get(place) {
-            // SAFETY: it is in `all`.
-            unsafe { moved.as_ref() }.place.set(place);
+    fn take_out(&mut self, index: usize) -> NonNull<Fiber> {
+        let fiber = self.all.swap_remove(index);
+        if let Some(moved) = self.all.get(index) {
+            // SAFETY: the fiber is in `all`.
+            unsafe { moved.as_ref() }.index.set(index);
         }
         fiber
     }

@@ -1,4 +1,4 @@
-//! What a worker does when it has no work: it looks what others have, and sleeps.
+//! The idle worker: it looks for work at other workers, then sleeps.
 
 use std::cell::Cell;
 
@@ -7,16 +7,16 @@ use thalweg_queue::{Spin, clock};
 use super::Worker;
 use crate::io::PollTimeout;
 
-/// Looks for work, while there is none, between two looks for events: such a look is a system call.
-const LOOKS_TO_POLL: u32 = 8;
+/// The number of searches between two polls for IO events. A poll is a system call.
+const POLL_INTERVAL: u32 = 8;
 
 impl Worker {
-    /// The scheduler's rule 3.
+    /// `scheduler`'s rule 3.
     pub(super) fn idle(&self, spin: &mut Spin) {
-        self.pulse.idle();
-        self.fire();
+        self.status.set_searching();
+        self.fire_timers();
         self.serve_waiting();
-        if self.slot.get().is_some() || !self.ready.is_empty() {
+        if self.lifo_slot.get().is_some() || !self.ready.is_empty() {
             return;
         }
         if self.remote_queue.is_empty() && self.poll() {
@@ -30,24 +30,25 @@ impl Worker {
         let looks = Cell::new(0_u32);
         let polls = || {
             looks.set(looks.get() + 1);
-            looks.get().is_multiple_of(LOOKS_TO_POLL) && self.poll()
+            looks.get().is_multiple_of(POLL_INTERVAL) && self.poll()
         };
         self.scheduler.begin_search();
-        let found = spin.until(|| self.finds() || is_due() || polls());
+        let found = spin.until(|| self.find_work() || is_due() || polls());
         if found {
             if self.scheduler.end_search() {
-                self.pass_on();
+                self.take_and_wake_another();
             }
             return;
         }
         let poller = self.used_poller();
-        self.pulse.sleep();
+        self.status.set_asleep();
         self.scheduler.prepare_park(self.index, poller.is_some());
-        // Not looked for while it spins, where each look counts: who waits for a stack can wait so long.
-        let finds = || self.finds() || self.has_new_shortage();
+        // Not checked while spinning, where every check counts: a task that waits for a stack can
+        // wait that long.
+        let finds = || self.find_work() || self.has_new_shortage();
         while !finds() && !is_due() && self.fibers(|fibers| fibers.stacks.trim()) {}
         if !finds() {
-            self.pulse.counts.sleeps.add(1);
+            self.status.counts.sleeps.add(1);
             spin.sleep(|| match poller {
                 Some(poller) => {
                     self.wait_in(poller, PollTimeout::Deadline(deadline));
@@ -57,54 +58,56 @@ impl Worker {
                 }
             });
         }
-        self.pulse.set_awake();
+        self.status.set_awake();
         self.scheduler.watcher.wake();
         self.scheduler.finish_park(self.index);
-        self.pass_on();
+        self.take_and_wake_another();
     }
 
-    /// The scheduler's rule 4: one job is ours, and another worker is woken if there are more.
-    pub(super) fn pass_on(&self) {
-        if self.slot.get().is_none() && self.remote_queue.is_empty() {
-            self.slot.set(self.fresh());
+    /// `scheduler`'s rule 4: this worker takes one task, and wakes another worker if there are
+    /// more.
+    pub(super) fn take_and_wake_another(&self) {
+        if self.lifo_slot.get().is_none() && self.remote_queue.is_empty() {
+            self.lifo_slot.set(self.take_unstarted());
         }
-        if self.scheduler.has_fresh() {
+        if self.scheduler.has_unstarted() {
             self.scheduler.announce();
         }
     }
 
-    /// Looks everywhere for something to do; what others had is in the slot and the ring then.
-    fn finds(&self) -> bool {
+    /// Looks for work everywhere. A stolen task is in the LIFO slot afterwards, and the rest of the
+    /// stolen tasks in the ring.
+    fn find_work(&self) -> bool {
         !self.remote_queue.is_empty()
             || self.scheduler.has_injected()
-            || !self.seat().placed.is_empty()
+            || !self.shared().placed.is_empty()
             || self.scheduler.is_stopping()
-            || self.slot.get().is_some()
-            || self.steals()
+            || self.lifo_slot.get().is_some()
+            || self.try_steal()
     }
 
-    fn steals(&self) -> bool {
+    fn try_steal(&self) -> bool {
         if self.is_alone() {
             return false;
         }
-        let seats = &self.scheduler.seats;
-        let mine = &self.seat().ring;
-        // Begin with another each time, so that not all thieves go to the first.
-        let first = self.pulse.turn() as usize;
-        for nth in 0..seats.len() {
-            let victim = (first + nth) % seats.len();
+        let workers = &self.scheduler.workers;
+        let mine = &self.shared().ring;
+        // Begins with another victim each time, so that thieves do not all go to the same worker.
+        let first = self.status.turn() as usize;
+        for nth in 0..workers.len() {
+            let victim = (first + nth) % workers.len();
             if victim == self.index {
                 continue;
             }
             // `inspect::moved`'s rule 2.
             let watched = self.scheduler.moved.is_watched();
             let most = if watched { 1 } else { u32::MAX };
-            if let Some(task) = seats[victim].steal_into(mine, most) {
-                self.pulse.counts.steals.add(1);
+            if let Some(task) = workers[victim].steal_into(mine, most) {
+                self.status.counts.steals.add(1);
                 if watched {
                     self.scheduler.moved.note(task);
                 }
-                self.slot.set(Some(task));
+                self.lifo_slot.set(Some(task));
                 return true;
             }
         }

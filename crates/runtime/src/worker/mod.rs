@@ -1,16 +1,21 @@
-//! One worker: which of its jobs runs next, and what it does when there is none.
+//! A worker: the loop that selects the next task, and the idle protocol.
 //!
-//! 1. A worker is entered and left by one thread, and nobody else sees it; its cells are that thread's.
-//! 2. The order: every [`TURNS_TO_FRESH`]th turn what others may take, and [`FRESH_IN_A_ROW`] of it, or as much as a slice has time for where a slice was used up; then the slot
-//!    for what was woken last, at most [`MOST_IN_A_ROW`] times in a row; then its own queue, oldest first; then what others may take; then what others have.
-//! 3. While a job runs the worker's own frames wait below it, on the thread's stack: what the job calls here runs on the job's stack.
+//! 1. One thread enters and leaves a worker. No other thread accesses the worker, so its cells
+//!    belong to that thread.
+//! 2. The worker selects tasks in this order. At every [`UNSTARTED_INTERVAL`]th tick it runs
+//!    stealable (unstarted) tasks: [`UNSTARTED_IN_A_ROW`] of them, or, if the last task used its
+//!    whole time slice, as many as fit into one slice. Otherwise it takes the LIFO slot, at most
+//!    [`MAX_LIFO_IN_A_ROW`] times in a row; then its own queue, oldest task first; then its
+//!    stealable tasks and the injector. If all of these are empty, it steals from other workers.
+//! 3. While a task runs, the worker's own frames wait on the thread's stack. Functions of this
+//!    module that the task calls run on the task's stack.
 
-mod events;
 mod fibers;
 mod idle;
-mod listing;
-mod points;
+mod inspect;
+mod polling;
 mod shortage;
+mod suspend;
 
 use std::cell::{Cell, OnceCell, RefCell, UnsafeCell};
 use std::ptr::NonNull;
@@ -20,83 +25,89 @@ use thalweg_queue::{Spin, clock};
 
 use self::fibers::Fibers;
 use crate::affinity::Pinned;
-use crate::ahead;
 use crate::fiber::{Fiber, Suspended};
 use crate::fifo::Fifo;
-use crate::id::{ActorId, Ids};
+use crate::id::{ActorId, IdBlock};
 use crate::io::{EventBuffer, Poller};
 use crate::join::JoinHandle;
 use crate::panics;
 use crate::preempt;
+use crate::prefetch;
 use crate::remote_queue::RemoteQueue;
 use crate::runtime::Handle;
-use crate::scheduler::{Scheduler, Seat, cancel};
+use crate::scheduler::{Scheduler, WorkerShared, cancel};
 use crate::shim::Ordering;
 use crate::shutdown::{Left, Unfinished};
-use crate::slice::Slice;
 use crate::stack::Depot;
 use crate::stack::overflow::{self, AlternateStack, Name};
-use crate::stall::{Pulse, Watched};
+use crate::stall::{WatchedWorker, WorkerStatus};
 use crate::task::{OnShortage, Phase, Task};
+use crate::timeslice::TimeSlice;
 use crate::trace;
 use crate::wait;
 use crate::wheel::Wheel;
 
-/// Fresh work is looked at every so many turns although started work waits: at 61, as tokio has it, a sketch
-/// starved fresh actors behind yielders at 2.2 times tokio's time, at 8 it took 0.75 of it.
-const TURNS_TO_FRESH: u32 = 8;
-/// Of those turns, so that what has begun and what has not get as many: with one of 8, eight yielders on a worker held a storm of short actors up
-/// for twice its time.
-const FRESH_IN_A_ROW: u32 = TURNS_TO_FRESH / 2;
-/// Turns between two looks at the clock, for deadlines: a look costs as much as two turns.
-const TURNS_TO_CLOCK: u32 = 64;
-/// Rounds of turns of actors that do not end when their runtime stops, before their worker sleeps between two of them ..
-const ROUNDS_AT_ONCE: u32 = 64;
-/// .. for so long: such an actor waits for something outside of the runtime.
-const BETWEEN_ROUNDS_NS: u64 = 1_000_000;
-/// As in tokio: two actors that wake each other must not keep the others out.
-const MOST_IN_A_ROW: u32 = 3;
+/// The number of ticks after which the worker looks for unstarted tasks although started tasks
+/// wait. With tokio's 61, a prototype starved unstarted actors behind yielding actors and took 2.2
+/// times as long as tokio. With 8 it took 0.75 times as long as tokio.
+const UNSTARTED_INTERVAL: u32 = 8;
+/// The number of unstarted tasks that run in a row at that interval, so that started and unstarted
+/// tasks get equally many ticks. With 1 of 8, eight yielding actors on a worker doubled the run
+/// time of a storm of short actors.
+const UNSTARTED_IN_A_ROW: u32 = UNSTARTED_INTERVAL / 2;
+/// The number of ticks between two clock readings (for deadlines). A clock reading costs as much as
+/// two ticks.
+const CLOCK_INTERVAL: u32 = 64;
+/// At shutdown, the number of rounds in which the worker resumes its remaining actors before it
+/// begins to sleep between two rounds.
+const ROUNDS_BEFORE_SLEEP: u32 = 64;
+/// The length of that sleep. An actor that is left after so many rounds waits for something outside
+/// of the runtime.
+const ROUND_INTERVAL_NS: u64 = 1_000_000;
+/// The value of tokio. Two actors that wake each other must not starve the others.
+const MAX_LIFO_IN_A_ROW: u32 = 3;
 
 pub(crate) struct Worker {
     index: usize,
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) remote_queue: &'static RemoteQueue,
     running: Cell<Option<Task>>,
-    /// What was woken last, or the first job in reserve (`scheduler`'s rule 2).
-    slot: Cell<Option<Task>>,
-    in_a_row: Cell<u32>,
-    /// What others may take, before started work has its turns again.
-    fresh_left: Cell<u32>,
-    /// PollTimeout when what others may take goes first, as what ran before had its whole slice; 0: it does not.
-    fresh_until: Cell<u64>,
+    /// The task that was woken last, or the first spawned task in reserve (`scheduler`'s rule 2).
+    lifo_slot: Cell<Option<Task>>,
+    lifo_in_a_row: Cell<u32>,
+    /// The number of unstarted tasks to run before started tasks get ticks again.
+    unstarted_left: Cell<u32>,
+    /// Until this time unstarted tasks go first, because the previous task used its whole slice. 0
+    /// if they do not.
+    unstarted_until: Cell<u64>,
     ready: Fifo,
     fibers: UnsafeCell<Fibers>,
-    /// Where an overflow is reported, if this thread had nowhere.
+    /// The stack for overflow reports, if this thread had none.
     _alternate: Option<AlternateStack>,
     wheel: Wheel,
-    /// For the descriptors that actors of this worker wait for.
+    /// Polls the descriptors that actors of this worker wait for.
     poller: OnceCell<Arc<Poller>>,
     event_buffer: RefCell<EventBuffer>,
-    /// When an actor that runs for long last had it polled.
-    polled: Cell<u64>,
-    /// Counts its turns, too.
-    pub(crate) pulse: Arc<Pulse>,
-    /// Books are kept of what each actor takes.
-    keeps_books: bool,
-    /// When what runs here was given the worker, where they are kept.
-    since: Cell<u64>,
-    /// Yields for which nobody waited.
-    yields_alone: Cell<u32>,
-    slice: Slice,
-    ids: Ids,
-    /// [`Scheduler::shortages`] when this worker last looked whether it has a stack for a job that
-    /// waits.
+    /// The time at which a long-running actor last caused a poll.
+    last_poll: Cell<u64>,
+    /// Also counts the ticks.
+    pub(crate) status: Arc<WorkerStatus>,
+    /// Whether the time that each actor uses is recorded (`Config::inspect`).
+    tracks_time: bool,
+    /// The time at which the current task got the worker. Only set if `tracks_time`.
+    slice_began: Cell<u64>,
+    /// The number of yields at which no other task waited.
+    uncontended_yields: Cell<u32>,
+    slice: TimeSlice,
+    ids: IdBlock,
+    /// The value of [`Scheduler::shortages`] when this worker last checked whether it has a stack
+    /// for a waiting task.
     seen_shortages: Cell<usize>,
-    /// When it looks again, while it has nothing else to do.
+    /// The time at which the idle worker checks again.
     retry_at: Cell<Option<u64>>,
-    /// The last stack that it did not get was refused by the system.
+    /// Whether the system refused the last stack that this worker did not get.
     short_of_memory: Cell<bool>,
-    /// Jobs are cancelled here since no stack came for them.
+    /// Whether the tasks that are being cancelled here are cancelled because of a stack shortage.
     refusing: Cell<bool>,
 }
 
@@ -104,64 +115,68 @@ thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(std::ptr::null()) };
 }
 
-/// What an actor is unwound with that does not end when its runtime does.
-pub(crate) struct GivenUp;
+/// The panic payload that unwinds an actor that does not end when its runtime stops.
+pub(crate) struct StopUnwind;
 
-/// Ends what runs here, where that can be done: an unwind within an unwind would end the process, and frames of another language may lie between.
+/// Unwinds the running actor, unless it is unwinding already (a second unwind would end the
+/// process) or is in a native section (an unwind must not cross frames of another language).
 #[cold]
 #[inline(never)]
-pub(crate) fn give_up() {
+pub(crate) fn unwind_if_possible() {
     if !std::thread::panicking() && !preempt::is_native() {
         if let Some(worker) = current() {
-            worker.told();
+            worker.count_stop_notice();
         }
-        std::panic::resume_unwind(Box::new(GivenUp));
+        std::panic::resume_unwind(Box::new(StopUnwind));
     }
 }
 
-/// Whether what runs here panics just now. It must not be put aside then: the count of panics is the thread's, and the next that panics
-/// on it would end the process.
+/// Whether the running actor is panicking. It must not be suspended then: `std` counts panics per
+/// thread, and the next panic on this thread would end the process.
 fn is_unwinding() -> bool {
     std::thread::panicking()
 }
 
-/// The worker that this thread is.
+/// Returns the worker of the current thread.
 #[inline(always)]
 pub(crate) fn current<'a>() -> Option<&'a Worker> {
-    // SAFETY: set from the beginning to the end of `enter`, on whose frame the worker is; the reference is used further up that stack, or on
-    // a fiber that this worker resumes from there.
+    // SAFETY: the pointer is set from the beginning to the end of `enter`, whose frame contains the
+    // worker. The reference is used further up that stack, or on a fiber that this worker resumes
+    // from there.
     unsafe { CURRENT.get().as_ref() }
 }
 
-/// What a worker's thread knows of itself, for the thread that is one of its fibers.
+/// The thread-local state of a worker's thread, for the thread that is one of its fibers.
 #[cfg(any(miri, loom, thalweg_threads))]
-pub(crate) struct Belongings(*const Worker, preempt::Left);
+pub(crate) struct ThreadContext(*const Worker, preempt::PointsLeft);
 
 #[cfg(any(miri, loom, thalweg_threads))]
-impl Belongings {
-    pub(crate) fn of_this_thread() -> Self {
-        Self(CURRENT.get(), preempt::Left::of_this_thread())
+impl ThreadContext {
+    pub(crate) fn capture() -> Self {
+        Self(CURRENT.get(), preempt::PointsLeft::capture())
     }
 
-    pub(crate) fn take_up(self) {
+    pub(crate) fn install(self) {
         CURRENT.set(self.0);
-        self.1.take_up();
+        self.1.install();
         thalweg_queue::host(Some(&wait::HOST));
     }
 }
 
-/// Which actor runs on this thread.
-pub(crate) fn acting() -> Option<ActorId> {
-    current()?.acting()
+/// Returns the actor that runs on the current thread.
+pub(crate) fn current_actor() -> Option<ActorId> {
+    current()?.current_actor()
 }
 
-/// What runs on this thread, if it is a worker and something does.
+/// Returns the task that runs on the current thread. `None` if the thread is not a worker, or runs
+/// no task.
 pub(crate) fn running() -> Option<Task> {
     current()?.running()
 }
 
 impl Worker {
-    /// Makes this thread worker `index` while `f` runs; then ends what is left there.
+    /// Makes the current thread worker `index` while `f` runs. Then ends all tasks that are left on
+    /// this worker.
     pub(crate) fn enter<R>(
         index: usize,
         scheduler: Arc<Scheduler>,
@@ -170,85 +185,86 @@ impl Worker {
         if scheduler.config.note_panics {
             panics::set_hook();
         }
-        // Kept to the end: a thread that is lent to the runtime gets its own processors back.
+        // Kept to the end: a thread that is lent to the runtime gets its own affinity mask back.
         let _pinned = Pinned::to(&scheduler.processors, index);
         let reports = scheduler.config.report_overflow && overflow::install().is_ok();
-        // Without one an overflow ends the process without a word.
+        // Without an alternate stack, an overflow ends the process without a message.
         let alternate = reports.then(AlternateStack::where_missing).flatten();
-        let pulse = Arc::clone(&scheduler.seats[index].pulse);
-        // As long as anything runs here.
-        let _watched = Watched::by(&scheduler.watcher, &pulse);
+        let status = Arc::clone(&scheduler.workers[index].status);
+        // Kept as long as any task runs here.
+        let _watched = WatchedWorker::new(&scheduler.watcher, &status);
         let worker = Self {
             index,
-            remote_queue: scheduler.seats[index].remote_queue,
+            remote_queue: scheduler.workers[index].remote_queue,
             running: Cell::new(None),
-            slot: Cell::new(None),
-            in_a_row: Cell::new(0),
-            fresh_left: Cell::new(0),
-            fresh_until: Cell::new(0),
+            lifo_slot: Cell::new(None),
+            lifo_in_a_row: Cell::new(0),
+            unstarted_left: Cell::new(0),
+            unstarted_until: Cell::new(0),
             ready: Fifo::default(),
             fibers: UnsafeCell::new(Fibers::new(Depot::of(scheduler.config.stack_size))),
             _alternate: alternate,
-            keeps_books: scheduler.config.inspect,
-            since: Cell::new(0),
+            tracks_time: scheduler.config.inspect,
+            slice_began: Cell::new(0),
             scheduler,
             wheel: Wheel::new(clock::now()),
             poller: OnceCell::new(),
             event_buffer: RefCell::default(),
-            polled: Cell::new(0),
-            pulse,
-            yields_alone: Cell::new(0),
-            slice: Slice::new(),
-            ids: Ids::default(),
+            last_poll: Cell::new(0),
+            status,
+            uncontended_yields: Cell::new(0),
+            slice: TimeSlice::new(),
+            ids: IdBlock::default(),
             seen_shortages: Cell::new(0),
             retry_at: Cell::new(None),
             short_of_memory: Cell::new(false),
             refusing: Cell::new(false),
         };
         CURRENT.set(&worker);
-        let points = preempt::Points::begin(worker.scheduler.config.alloc_interval);
+        let points = preempt::AllocationPoints::begin(worker.scheduler.config.alloc_interval);
         let before = thalweg_queue::host(Some(&wait::HOST));
         let result = f(&worker);
-        worker.end_all();
+        worker.end_actors();
         worker.end_io();
-        worker.seat().asked.close();
+        worker.shared().asked.close();
         thalweg_queue::host(before);
         drop(points);
         CURRENT.set(std::ptr::null());
         result
     }
 
-    fn seat(&self) -> &Seat {
-        &self.scheduler.seats[self.index]
+    fn shared(&self) -> &WorkerShared {
+        &self.scheduler.workers[self.index]
     }
 
     fn is_alone(&self) -> bool {
-        self.scheduler.seats.len() == 1
+        self.scheduler.workers.len() == 1
     }
 
-    /// Which actor runs here now: the one whose turn it is, if it is one.
+    /// Returns the actor that runs here: the behaviour actor during its turn, or the task's own
+    /// actor.
     #[inline(always)]
-    pub(crate) fn acting(&self) -> Option<ActorId> {
-        Some(self.running.get()?.header().shown.get())
+    pub(crate) fn current_actor(&self) -> Option<ActorId> {
+        Some(self.running.get()?.header().reported_id.get())
     }
 
-    /// What runs here now.
+    /// Returns the task that runs here.
     pub(crate) fn running(&self) -> Option<Task> {
         self.running.get()
     }
 
-    /// Takes what is there to do until `until` or the runtime stops.
+    /// Runs tasks until `until` returns `true` or the runtime stops.
     pub(crate) fn work(&self, until: impl Fn() -> bool) {
         let mut spin = Spin::new();
         while !until() && !self.scheduler.is_stopping() {
-            let turn = self.pulse.begin();
-            if turn.is_multiple_of(TURNS_TO_CLOCK) {
-                self.fire();
+            let turn = self.status.begin_turn();
+            if turn.is_multiple_of(CLOCK_INTERVAL) {
+                self.fire_timers();
                 self.poll();
                 self.serve_waiting();
             }
             if !self.remote_queue.is_empty() {
-                self.collect();
+                self.drain_remote_queue();
             }
             match self.pick(turn) {
                 Some(task) => self.run(task),
@@ -260,61 +276,67 @@ impl Worker {
     /// Rule 2.
     #[inline(always)]
     fn pick(&self, turn: u32) -> Option<Task> {
-        let left = self.fresh_left.get();
-        if left > 0 || turn.is_multiple_of(TURNS_TO_FRESH) || self.owes_fresh() {
-            if let Some(task) = self.fresh() {
-                self.fresh_left
-                    .set(left.checked_sub(1).unwrap_or(FRESH_IN_A_ROW - 1));
+        let left = self.unstarted_left.get();
+        if left > 0 || turn.is_multiple_of(UNSTARTED_INTERVAL) || self.must_run_unstarted() {
+            if let Some(task) = self.take_unstarted() {
+                self.unstarted_left
+                    .set(left.checked_sub(1).unwrap_or(UNSTARTED_IN_A_ROW - 1));
                 return Some(task);
             }
-            self.fresh_left.set(0);
-            self.fresh_until.set(0);
+            self.unstarted_left.set(0);
+            self.unstarted_until.set(0);
         }
-        if let Some(task) = self.slot.take() {
-            let in_a_row = self.in_a_row.get();
-            if in_a_row < MOST_IN_A_ROW || self.ready.is_empty() {
-                self.in_a_row.set(in_a_row + 1);
+        if let Some(task) = self.lifo_slot.take() {
+            let lifo_in_a_row = self.lifo_in_a_row.get();
+            if lifo_in_a_row < MAX_LIFO_IN_A_ROW || self.ready.is_empty() {
+                self.lifo_in_a_row.set(lifo_in_a_row + 1);
                 return Some(task);
             }
-            self.put_behind(task);
+            self.enqueue(task);
         }
-        self.in_a_row.set(0);
+        self.lifo_in_a_row.set(0);
         let Some(task) = self.ready.pop() else {
-            return self.fresh();
+            return self.take_unstarted();
         };
-        ahead::fetch_task(self.ready.first());
+        prefetch::prefetch_task(self.ready.first());
         Some(task)
     }
 
-    /// By turns alone, one that starts others and never yields would have four slices for four of them.
+    /// Ticks alone are not fair: an actor that spawns others and never yields would use four slices
+    /// for each four unstarted tasks.
     #[inline(always)]
-    fn owes_fresh(&self) -> bool {
-        self.fresh_until.get() != 0 && self.still_owes_fresh()
+    fn must_run_unstarted(&self) -> bool {
+        self.unstarted_until.get() != 0 && self.must_still_run_unstarted()
     }
 
     #[cold]
-    fn still_owes_fresh(&self) -> bool {
-        let owes = clock::now() < self.fresh_until.get();
+    fn must_still_run_unstarted(&self) -> bool {
+        let owes = clock::now() < self.unstarted_until.get();
         if !owes {
-            self.fresh_until.set(0);
+            self.unstarted_until.set(0);
         }
         owes
     }
 
-    /// What others may take, too: from the own ring, or from where others put it. Neither waits for the other to run dry.
-    fn fresh(&self) -> Option<Task> {
+    /// Takes an unstarted task from the worker's own ring, or from the places into which other
+    /// threads put tasks. The order alternates, so that neither source waits until the other is
+    /// empty.
+    fn take_unstarted(&self) -> Option<Task> {
         if self.is_alone() {
             return self.scheduler.take_injected();
         }
-        if self.pulse.turn().is_multiple_of(2 * TURNS_TO_FRESH) {
-            self.sent().or_else(|| self.seat().take_own())
+        if self.status.turn().is_multiple_of(2 * UNSTARTED_INTERVAL) {
+            self.take_unstarted_of_others()
+                .or_else(|| self.shared().take_own())
         } else {
-            self.seat().take_own().or_else(|| self.sent())
+            self.shared()
+                .take_own()
+                .or_else(|| self.take_unstarted_of_others())
         }
     }
 
-    fn sent(&self) -> Option<Task> {
-        let placed = self.seat().placed.pop();
+    fn take_unstarted_of_others(&self) -> Option<Task> {
+        let placed = self.shared().placed.pop();
         let sent = placed.or_else(|| self.scheduler.take_injected())?;
         if self.scheduler.moved.is_watched() {
             self.scheduler.moved.note(sent);
@@ -322,18 +344,18 @@ impl Worker {
         Some(sent)
     }
 
-    /// What is not to run at once.
-    fn put_behind(&self, task: Task) {
-        if task.header().phase.get() == Phase::Fresh && !self.is_alone() {
-            self.share(task);
+    /// Queues a task that does not run next.
+    fn enqueue(&self, task: Task) {
+        if task.header().phase.get() == Phase::Unstarted && !self.is_alone() {
+            self.push_stealable(task);
         } else {
             self.ready.push(task);
         }
     }
 
     /// `scheduler`'s rule 1.
-    fn share(&self, task: Task) {
-        match self.seat().ring.push(task.into_raw()) {
+    fn push_stealable(&self, task: Task) {
+        match self.shared().ring.push(task.into_raw()) {
             Ok(()) => self.scheduler.announce(),
             Err(_) => self.scheduler.inject(task),
         }
@@ -349,27 +371,28 @@ impl Worker {
                 let Some(fiber) = free.or_else(|| self.obtain_fiber(task)) else {
                     return;
                 };
-                self.settle(fiber, task);
+                self.bind(fiber, task);
                 fiber
             }
         };
         header.phase.set(Phase::Running);
         self.running.set(Some(task));
-        self.pulse.run(header.shown.get().number());
-        self.pulse.counts.slices.add(1);
-        // SAFETY: the name is the job's, which takes it back before it goes (`Task::end`).
+        self.status.set_actor(header.reported_id.get().number());
+        self.status.counts.slices.add(1);
+        // SAFETY: the task owns the name and clears this pointer before it is freed (`Task::end`).
         unsafe { overflow::set_current(header.name.as_ref().map(NonNull::from)) };
         self.slice.begin();
         header.slices.set(header.slices.get().wrapping_add(1));
-        if self.keeps_books {
-            self.since.set(clock::now());
+        if self.tracks_time {
+            self.slice_began.set(clock::now());
         }
-        // SAFETY: one of ours; and this is not a fiber but the worker's own stack.
+        // SAFETY: the fiber belongs to this worker, and this code runs on the worker's own stack,
+        // not on a fiber.
         let why = unsafe { Fiber::resume(fiber, task) };
         self.running.set(None);
-        if self.keeps_books {
-            // What has finished may be freed by now.
-            self.book((why != Suspended::Finished).then_some(header));
+        if self.tracks_time {
+            // A finished task may have been freed.
+            self.record_slice((why != Suspended::Finished).then_some(header));
         }
         match why {
             Suspended::Parked => {}
@@ -377,7 +400,7 @@ impl Worker {
                 header.phase.set(Phase::Ready);
                 self.ready.push(task);
             }
-            // The job may be freed by now.
+            // The task may have been freed.
             Suspended::Finished => {
                 // SAFETY: as above.
                 unsafe { fiber.as_ref() }.task.set(None);
@@ -388,25 +411,25 @@ impl Worker {
         }
     }
 
-    /// The job runs on this fiber from now on.
+    /// Binds the task to this fiber.
     #[inline(always)]
-    fn settle(&self, fiber: NonNull<Fiber>, task: Task) {
-        // SAFETY: one of ours, all of which live as long as the worker.
+    fn bind(&self, fiber: NonNull<Fiber>, task: Task) {
+        // SAFETY: the fiber belongs to this worker, and all of its fibers live as long as it does.
         unsafe { fiber.as_ref() }.task.set(Some(task));
-        task.settle(self.remote_queue, fiber);
+        task.bind(self.remote_queue, fiber);
     }
 
     fn count_fibers(&self) {
         let fibers = self.fibers(|fibers| fibers.len());
-        self.seat().stacks.store(fibers, Ordering::Relaxed);
+        self.shared().stacks.store(fibers, Ordering::Relaxed);
     }
 
     fn fibers<R>(&self, f: impl FnOnce(&mut Fibers) -> R) -> R {
-        // SAFETY: rule 1, and no `f` comes back here.
+        // SAFETY: rule 1, and no `f` calls this function.
         f(unsafe { &mut *self.fibers.get() })
     }
 
-    /// A new job of the actor that runs here.
+    /// Spawns a task from the actor that runs here.
     #[inline(always)]
     pub(crate) fn spawn<T>(
         &self,
@@ -418,41 +441,41 @@ impl Worker {
         if on_shortage != OnShortage::End {
             task.header().on_shortage.set(on_shortage);
         }
-        task.header().parent.set(self.acting());
+        task.header().parent.set(self.current_actor());
         if trace::is_used() {
             trace::give_child(task);
         }
-        self.pulse.counts.started_stacks.add(1);
+        self.status.counts.started_stacks.add(1);
         if self.scheduler.is_stopping() {
             cancel(task);
         } else if self.is_alone() {
             self.ready.push(task);
-        } else if self.slot.get().is_none() {
-            self.slot.set(Some(task));
+        } else if self.lifo_slot.get().is_none() {
+            self.lifo_slot.set(Some(task));
         } else {
-            self.share(task);
+            self.push_stealable(task);
         }
         JoinHandle::new(task)
     }
 
-    /// Whether what is dropped just now is a job that is cancelled since no stack came for it.
+    /// Whether the task that is being dropped is cancelled because of a stack shortage.
     pub(crate) fn is_refusing(&self) -> bool {
         self.refusing.get()
     }
 
-    /// Of a job that is made here.
+    /// Returns an ID for a task that is created here.
     pub(crate) fn next_id(&self) -> ActorId {
         self.ids.next()
     }
 
-    /// A job that was made before, next if nothing else is.
+    /// Queues an existing task. It runs next if the LIFO slot is empty.
     pub(crate) fn submit(&self, task: Task) {
         if self.scheduler.is_stopping() {
             cancel(task);
-        } else if self.slot.get().is_none() {
-            self.slot.set(Some(task));
+        } else if self.lifo_slot.get().is_none() {
+            self.lifo_slot.set(Some(task));
         } else {
-            self.put_behind(task);
+            self.enqueue(task);
         }
     }
 
@@ -460,27 +483,27 @@ impl Worker {
         Handle::new(&self.scheduler)
     }
 
-    /// A new job that stays here.
+    /// Spawns a task that is never stolen.
     pub(crate) fn spawn_here<T>(&self, f: impl FnOnce() -> T) -> JoinHandle<T> {
         let task = Task::new(self.ids.next(), None, f);
-        self.pulse.counts.started_stacks.add(1);
+        self.status.counts.started_stacks.add(1);
         self.ready.push(task);
         JoinHandle::new(task)
     }
 
-    /// One of this worker's jobs, by this thread.
+    /// Wakes a task of this worker. The caller is the worker's thread.
     #[inline(always)]
     pub(crate) fn wake(&self, task: Task) {
-        if Self::is_to_run(task)
-            && let Some(before) = self.slot.replace(Some(task))
+        if Self::mark_woken(task)
+            && let Some(before) = self.lifo_slot.replace(Some(task))
         {
-            self.put_behind(before);
+            self.enqueue(before);
         }
     }
 
-    /// Says that it is woken. `false`: it was not put aside.
+    /// Marks the task as woken. Returns `false` if it was not parked.
     #[inline(always)]
-    fn is_to_run(task: Task) -> bool {
+    fn mark_woken(task: Task) -> bool {
         let header = task.header();
         let parked = header.phase.get() == Phase::Parked;
         if parked {
@@ -491,49 +514,51 @@ impl Worker {
         parked
     }
 
-    fn collect(&self) {
+    fn drain_remote_queue(&self) {
         for task in self.remote_queue.drain() {
             task.wake_from_remote_queue(|task| {
-                self.pulse.counts.wakes_from_afar.add(1);
+                self.status.counts.remote_wakes.add(1);
                 self.wake(task);
             });
         }
-        if self.seat().asked.is_asked() {
-            self.seat().asked.answer(self);
+        if self.shared().asked.is_asked() {
+            self.shared().asked.answer(self);
         }
     }
 
-    /// Wakes those whose deadline has passed, in the order of their deadlines.
-    fn fire(&self) {
+    /// Wakes the tasks whose deadlines have passed, in the order of the deadlines.
+    fn fire_timers(&self) {
         if self.wheel.is_empty() {
             return;
         }
         self.wheel.advance(clock::now(), |entry| {
-            // SAFETY: the entry is in the fiber of an actor of ours that is put aside.
+            // SAFETY: the entry is in the fiber of a parked actor of this worker.
             let named = unsafe { entry.as_ref() }.data.get();
-            // SAFETY: `park` put the actor's name there, which is alive as long as it is put aside.
+            // SAFETY: `park` stored the task there, and the task is alive as long as it is parked.
             if let Some(task) = unsafe { Task::from_raw(named.cast_mut().cast()) }
-                && Self::is_to_run(task)
+                && Self::mark_woken(task)
             {
-                self.pulse.counts.deadlines.add(1);
+                self.status.counts.deadlines.add(1);
                 self.ready.push(task);
             }
         });
     }
 
-    /// Whether anything but what runs could go on here.
+    /// Whether this worker could run anything other than the current task.
     #[inline(always)]
-    fn others_wait(&self) -> bool {
+    fn has_other_work(&self) -> bool {
         !self.ready.is_empty()
-            || self.slot.get().is_some()
+            || self.lifo_slot.get().is_some()
             || !self.remote_queue.is_empty()
             || self.scheduler.has_injected()
-            || (!self.is_alone() && self.seat().has_some())
+            || (!self.is_alone() && self.shared().has_some())
     }
 
-    /// What is left when the worker goes: each started actor may end by itself, its wait returns `Stopping`. Those that do not are left behind in time.
-    fn end_all(&self) {
-        self.empty();
+    /// Ends the tasks that are left when the worker stops. The wait of each started actor returns
+    /// `Stopping`, so that the actor can end by itself. Actors that do not end before the shutdown
+    /// deadline are abandoned.
+    fn end_actors(&self) {
+        self.cancel_unstarted();
         let mut rounds = 0;
         while self.resume_each() {
             let (now, deadline) = (clock::now(), self.scheduler.shutdown.deadline());
@@ -541,31 +566,32 @@ impl Worker {
                 self.abandon_each();
                 break;
             }
-            self.collect();
+            self.drain_remote_queue();
             rounds += 1;
-            if rounds < ROUNDS_AT_ONCE {
+            if rounds < ROUNDS_BEFORE_SLEEP {
                 std::thread::yield_now();
             } else {
-                let next = deadline.min(now + BETWEEN_ROUNDS_NS);
+                let next = deadline.min(now + ROUND_INTERVAL_NS);
                 self.remote_queue.parker.park(Some(next));
             }
         }
-        self.collect();
-        self.empty();
+        self.drain_remote_queue();
+        self.cancel_unstarted();
     }
 
-    /// Gives each started actor a turn. Whether any did not end.
+    /// Resumes each started actor once. Returns whether any of them did not end.
     fn resume_each(&self) -> bool {
-        // What an actor spawns now is cancelled, so no fiber comes to these; and one that is taken out has its place filled by the last.
-        for place in (0..self.fibers(|fibers| fibers.places())).rev() {
-            let fiber = self.fibers(|fibers| fibers.get(place));
-            if let Some(task) = self.fibers(|fibers| fibers.task(place))
-                && !self.is_unbegun(fiber, task)
+        // A task that is spawned now is cancelled, so no fiber is added. A fiber that is removed is
+        // replaced by the last one, hence the reverse order.
+        for index in (0..self.fibers(|fibers| fibers.slots())).rev() {
+            let fiber = self.fibers(|fibers| fibers.get(index));
+            if let Some(task) = self.fibers(|fibers| fibers.task(index))
+                && !self.cancel_if_unstarted(fiber, task)
             {
-                self.pulse.begin();
+                self.status.begin_turn();
                 self.run(task);
-                // Those that it woke come by themselves, or have ended when the next one runs.
-                self.empty();
+                // The loop reaches the tasks that this one woke, or they have already ended.
+                self.cancel_unstarted();
             }
         }
         self.fibers(|fibers| fibers.has_any_task())
@@ -574,33 +600,34 @@ impl Worker {
     /// `shutdown`'s rule 2.
     #[cold]
     fn abandon_each(&self) {
-        for place in (0..self.fibers(|fibers| fibers.places())).rev() {
-            let Some(task) = self.fibers(|fibers| fibers.task(place)) else {
+        for index in (0..self.fibers(|fibers| fibers.slots())).rev() {
+            let Some(task) = self.fibers(|fibers| fibers.task(index)) else {
                 continue;
             };
-            self.fibers(|fibers| fibers.forget(place));
+            self.fibers(|fibers| fibers.forget(index));
             let header = task.header();
             self.scheduler.shutdown.abandon(Unfinished {
-                actor: Some(header.shown.get()),
+                actor: Some(header.reported_id.get()),
                 name: header.name.as_ref().map(|name| name.text().to_owned()),
                 parent: header.parent.get(),
                 worker: self.index,
                 left: Left::Stack,
             });
-            // SAFETY: it is this worker's, which resumes what is in its fibers only, and it was just taken out of these.
+            // SAFETY: the task belongs to this worker, which resumes only tasks in its fibers, and
+            // this task has just been removed from them.
             unsafe { task.abandon() };
         }
     }
 
-    /// Cancels what has not begun. What has begun is in a fiber.
-    fn empty(&self) {
+    /// Cancels all unstarted tasks. Each started task is in a fiber.
+    fn cancel_unstarted(&self) {
         while let Some(task) = self
-            .slot
+            .lifo_slot
             .take()
             .or_else(|| self.ready.pop())
-            .or_else(|| self.fresh())
+            .or_else(|| self.take_unstarted())
         {
-            if task.header().phase.get() == Phase::Fresh {
+            if task.header().phase.get() == Phase::Unstarted {
                 cancel(task);
             }
         }

@@ -22,7 +22,7 @@ impl Worker {
     /// worker, waits, or ends.
     #[cold]
     pub(super) fn obtain_fiber(&self, task: Task) -> Option<NonNull<Fiber>> {
-        let task = self.scheduler.place(self.index, self.pulse.turn(), task)?;
+        let task = self.scheduler.place(self.index, self.status.turn(), task)?;
         // Waiting jobs are older.
         self.serve_waiting();
         match self.obtain(task.header().is_turn) {
@@ -44,7 +44,7 @@ impl Worker {
     }
 
     fn obtain(&self, is_turn: bool) -> Result<NonNull<Fiber>, StackError> {
-        let most = self.scheduler.most_stacks();
+        let most = self.scheduler.max_stacks_per_worker();
         let obtained = self.fibers(|fibers| match is_turn {
             true => fibers.obtain_for_turn(most),
             false => fibers.obtain(most),
@@ -59,7 +59,7 @@ impl Worker {
     /// Takes back a fiber that cannot simply be kept.
     #[cold]
     pub(super) fn put_back(&self, fiber: NonNull<Fiber>) {
-        let most = self.scheduler.most_stacks();
+        let most = self.scheduler.max_stacks_per_worker();
         let watched = self.scheduler.has_waiting_for_stack();
         self.fibers(|fibers| fibers.put_back(fiber, most, watched));
         // A waiting job gets this fiber or the next one.
@@ -90,10 +90,10 @@ impl Worker {
                 && let Ok(fiber) = self.obtain(is_turn)
             {
                 match self.scheduler.take_waiting_for_stack(is_turn) {
-                    Some(task) => self.hand_over(fiber, task),
+                    Some(task) => self.enqueue_on_fiber(fiber, task),
                     None => {
                         // Another worker has taken the job.
-                        let most = self.scheduler.most_stacks();
+                        let most = self.scheduler.max_stacks_per_worker();
                         self.fibers(|fibers| fibers.put_back(fiber, most, true));
                     }
                 }
@@ -104,20 +104,20 @@ impl Worker {
     }
 
     fn watch_fibers(&self) {
-        let most = self.scheduler.most_stacks();
+        let most = self.scheduler.max_stacks_per_worker();
         let watched = self.scheduler.has_waiting_for_stack();
         self.fibers(|fibers| fibers.watch(most, watched));
     }
 
     /// Queues the job, which begins on this fiber.
-    fn hand_over(&self, fiber: NonNull<Fiber>, task: Task) {
-        self.settle(fiber, task);
+    fn enqueue_on_fiber(&self, fiber: NonNull<Fiber>, task: Task) {
+        self.bind(fiber, task);
         task.header().phase.set(Phase::Ready);
         self.ready.push(task);
     }
 
     /// Ends a job that has a fiber but has not begun. Returns `false` if it has begun.
-    pub(super) fn is_unbegun(&self, fiber: NonNull<Fiber>, task: Task) -> bool {
+    pub(super) fn cancel_if_unstarted(&self, fiber: NonNull<Fiber>, task: Task) -> bool {
         let unbegun = task.header().slices.get() == 0;
         if unbegun {
             // SAFETY: one of ours, all of which live as long as the worker.
@@ -169,8 +169,8 @@ impl Worker {
     /// running actor could return one.
     #[cold]
     fn refuse_waiting(&self) {
-        let mut seats = self.scheduler.seats.iter();
-        if seats.all(|seat| seat.pulse.actor().is_none()) {
+        let mut workers = self.scheduler.workers.iter();
+        if workers.all(|shared| shared.status.actor().is_none()) {
             self.refusing.set(true);
             self.scheduler.take_refusable().into_iter().for_each(cancel);
             self.refusing.set(false);

@@ -1,15 +1,18 @@
-//! Who overflowed a stack: a line on stderr in place of a bare crash.
+//! Stack overflow reports: a line on standard error that names the actor, in place of a bare crash.
 //!
-//! An actor that runs into its stack's guard gets a SIGSEGV (on some systems a SIGBUS). Its stack is full, so the handler
-//! runs on an alternate one, which each worker has ([`AlternateStack`]). It reports and aborts if the address lies in a guard
-//! of ours **and** the thread's stack pointer lies in the slot of that guard: then it is an overflow and no wild pointer. All else
-//! goes to the action that was installed before: `std`'s, which reports the overflow of a thread, or the application's.
+//! An actor that reaches its stack's guard gets a SIGSEGV (on some systems a SIGBUS). Its stack is
+//! full, so the handler runs on an alternate stack, which each worker has ([`AlternateStack`]). The
+//! handler reports and aborts if the address is in a guard of this crate **and** the thread's stack
+//! pointer is in the slot of that guard; then the cause is an overflow and not a wild pointer. All
+//! other faults go to the action that was installed before: that of `std`, which reports the
+//! overflow of a thread, or the application's.
 //!
-//! In the handler there is no allocation, no lock, and no call that POSIX does not list as safe there.
+//! The handler does not allocate, takes no lock, and only makes calls that POSIX lists as
+//! async-signal-safe.
 
 mod alternate;
-pub(crate) mod before;
 mod name;
+pub(crate) mod previous;
 
 use std::io;
 use std::sync::OnceLock;
@@ -17,17 +20,17 @@ use std::sync::OnceLock;
 pub(crate) use alternate::AlternateStack;
 pub(crate) use name::{Name, current as current_name, set_current};
 
-use super::Shape;
+use super::SlotLayout;
 use super::reservation::slot_guarded_at;
 
-/// From now on an actor's overflow is reported, on threads that have an [`AlternateStack`]. Once for the process; later calls say
-/// what the first said.
+/// Enables overflow reports on threads that have an [`AlternateStack`]. This happens once per
+/// process; later calls return the result of the first.
 pub(crate) fn install() -> io::Result<()> {
     static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
     INSTALLED
         .get_or_init(|| {
-            before::replace(libc::SIGSEGV, on_fault)?;
-            before::replace(libc::SIGBUS, on_fault)
+            previous::replace(libc::SIGSEGV, on_fault)?;
+            previous::replace(libc::SIGBUS, on_fault)
         })
         .map_err(io::Error::from_raw_os_error)
 }
@@ -37,22 +40,22 @@ extern "C" fn on_fault(
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
-    // SAFETY: the kernel passes the signal's own description.
+    // SAFETY: the kernel passes the description of the signal.
     let (address, from_kernel) = unsafe { ((*info).si_addr().addr(), (*info).si_code > 0) };
     if from_kernel
-        && let Some((start, shape)) = slot_guarded_at(address)
-        && stack_pointer(context).is_none_or(|at| (start..start + shape.size).contains(&at))
+        && let Some((start, layout)) = slot_guarded_at(address)
+        && stack_pointer(context).is_none_or(|at| (start..start + layout.size).contains(&at))
     {
-        report(shape);
+        report(layout);
     }
     // SAFETY: these are the arguments that the kernel passed.
-    unsafe { before::forward(signal, info, context) };
+    unsafe { previous::forward(signal, info, context) };
 }
 
-fn report(shape: Shape) -> ! {
+fn report(layout: SlotLayout) -> ! {
     let mut line = Line::new();
     line.push(b"thalweg: ");
-    // SAFETY: this is the signal handler of an actor that is running.
+    // SAFETY: this is the signal handler of a running actor.
     match unsafe { current_name() } {
         Some(name) => {
             line.push(b"actor ");
@@ -61,24 +64,24 @@ fn report(shape: Shape) -> ! {
         None => line.push(b"an actor"),
     }
     line.push(b" overflowed its stack of ");
-    line.push_number(shape.size >> 10);
+    line.push_number(layout.size >> 10);
     line.push(b" KiB\n");
     line.write();
     // SAFETY: always allowed, also in a signal handler.
     unsafe { libc::abort() }
 }
 
-/// Where the interrupted code had its stack pointer, where it is known how to ask.
+/// Returns the stack pointer of the interrupted code, if the platform is supported.
 fn stack_pointer(context: *mut libc::c_void) -> Option<usize> {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     {
-        // SAFETY: the kernel passes the context of what it interrupted.
+        // SAFETY: the kernel passes the context of the interrupted code.
         let context = unsafe { &*context.cast::<libc::ucontext_t>() };
         Some(context.uc_mcontext.gregs[libc::REG_RSP as usize] as usize)
     }
     #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
     {
-        // SAFETY: the kernel passes the context of what it interrupted.
+        // SAFETY: the kernel passes the context of the interrupted code.
         let context = unsafe { &*context.cast::<libc::ucontext_t>() };
         Some(context.uc_mcontext.sp as usize)
     }
@@ -92,13 +95,13 @@ fn stack_pointer(context: *mut libc::c_void) -> Option<usize> {
     }
 }
 
-/// One line, put together without allocating.
+/// One line of output, built without allocating.
 struct Line {
     bytes: [u8; 512],
     len: usize,
 }
 
-/// Bytes that a name may leave of the line for what follows it.
+/// The number of bytes that a name leaves for the rest of the line.
 const TAIL: usize = 64;
 
 impl Line {
@@ -109,7 +112,7 @@ impl Line {
         }
     }
 
-    /// As much of it as there is room for.
+    /// Appends the text, or as much of it as fits.
     fn push(&mut self, text: &[u8]) {
         let limit = if text.len() > TAIL {
             self.bytes.len() - TAIL
@@ -138,7 +141,7 @@ impl Line {
     }
 
     fn write(&self) {
-        // SAFETY: rule 6: the bytes are this frame's. Who closed stderr does not read it.
+        // SAFETY: rule 6. The bytes are in this frame. If stderr is closed, the line is lost.
         unsafe { libc::write(libc::STDERR_FILENO, self.bytes.as_ptr().cast(), self.len) };
     }
 }

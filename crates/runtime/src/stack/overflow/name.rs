@@ -1,10 +1,11 @@
-//! Which actor a thread is running, for the report of its overflow or stall.
+//! The name of the actor that a thread is running, for reports of overflows and stalls.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// What an actor is called in the report. Cut after some 400 bytes. Clones are one and the same: each turn of a behaviour actor has one.
+/// The name of an actor. Reports cut it after about 400 bytes. Clones share one string: each turn
+/// of a behaviour actor has a clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Name(Arc<str>);
 
@@ -23,30 +24,34 @@ impl Name {
 }
 
 thread_local! {
-    // Neither lazily made nor dropped: one store sets it, and a signal handler may read it.
+    // Neither lazily initialised nor dropped: one store sets it, and a signal handler may read it.
     static CURRENT: Cell<Option<NonNull<Name>>> = const { Cell::new(None) };
 }
 
-/// This thread runs the actor of this name from now on, or none that has one. One store.
+/// Sets the name of the actor that this thread runs, or `None`. Costs one store.
 ///
 /// # Safety
 ///
-/// The name stays where it is, unchanged, until the same thread sets another or `None`.
+/// The name is neither moved nor changed until the same thread sets another name or `None`.
 #[inline]
 pub(crate) unsafe fn set_current(name: Option<NonNull<Name>>) {
     CURRENT.set(name);
 }
 
+/// Returns the name of the running actor.
+///
 /// # Safety
 ///
-/// Only in the handler of a signal that interrupts this thread, and as long as that runs: there the name is the one that the worker set.
+/// Call it only in the handler of a signal that interrupts this thread, and use the result only
+/// while the handler runs. Then the name is the one that the worker set.
 pub(crate) unsafe fn current() -> Option<&'static Name> {
-    // SAFETY: rule 4: who set it keeps it as long as it is set, and this thread does nothing else meanwhile.
+    // SAFETY: rule 4. The code that set the name keeps it until it is cleared, and this thread does
+    // nothing else meanwhile.
     CURRENT.get().map(|name| unsafe { name.as_ref() })
 }
 
-/// A library that was loaded late may have to allocate a thread's variables when they are first touched, which a signal handler
-/// must not.
+/// Touches the thread-local variable. In a library that was loaded late, the first access may
+/// allocate, which a signal handler must not do.
 pub(super) fn touch() {
     CURRENT.set(None);
 }

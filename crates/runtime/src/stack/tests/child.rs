@@ -1,9 +1,9 @@
-//! Tests that end a process: the test binary again, as a child that runs one test.
+//! Tests that end a process: they run the test binary again, as a child that runs one test.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-/// How a child ended.
+/// How a child process ended.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) signal: Option<i32>,
@@ -13,8 +13,8 @@ pub(super) struct Ended {
 
 const SITUATION: &str = "THALWEG_STACK_TEST";
 
-/// In the parent: runs the test `name`, given from `stack::tests` on, in a child, and says how that ended. In that child: runs
-/// `body` instead, which must not return.
+/// In the parent: runs the test `name` (a path relative to `stack::tests`) in a child process, and
+/// returns how the child ended. In the child: runs `body` instead, which must not return.
 pub(super) fn in_child(name: &str, body: impl FnOnce()) -> Ended {
     if std::env::var(SITUATION).as_deref() == Ok(name) {
         dump_no_core();

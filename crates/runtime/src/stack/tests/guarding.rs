@@ -1,4 +1,4 @@
-//! Guards, of both kinds.
+//! Tests of both kinds of guards.
 
 use corosensei::stack::Stack as _;
 
@@ -9,15 +9,17 @@ use crate::stack::{Depot, Magazine, StackError};
 
 const SIZE: usize = 64 << 10;
 
-/// In a child: uses a stack down to its guard, says so, and goes one byte further.
+/// In a child: uses a stack down to its guard, prints a line, and then accesses one byte of the
+/// guard.
 fn one_byte_too_far(name: &str, guards: Guards) {
     let ended = in_child(name, || {
         let mut magazine = Magazine::new(Depot::apart(SIZE, guards, 100));
-        // Not the first: its neighbour below is a stack too, whose top must not take the blow.
+        // Not the first stack: its neighbour below is also a stack, whose top must not absorb the
+        // access.
         let _below = magazine.take().expect("a stack");
         let stack = magazine.take().expect("a stack");
-        let shape = stack.depot.shape();
-        let usable = stack.base().get() - stack.limit().get() - shape.guard;
+        let layout = stack.depot.layout();
+        let usable = stack.base().get() - stack.limit().get() - layout.guard;
         touch(&stack, (128..=usable).step_by(128));
         println!("used to the last byte");
         touch(&stack, [usable + 1]);
@@ -51,7 +53,7 @@ fn heavy_guards_stop_at_their_limit_with_an_error_that_names_it() {
     );
     assert!(error.is_retryable());
     assert!(error.to_string().contains("vm.max_map_count"), "{error}");
-    // And one that came back goes out again.
+    // A stack that was returned is handed out again.
     magazine.give(stacks.pop().expect("ten of them"));
     magazine.take().expect("the one that came back");
 }
@@ -83,7 +85,7 @@ fn without_memory_there_is_an_error_and_what_was_made_still_serves() {
         };
         assert!(error.is_retryable(), "{error}");
         assert!(matches!(error, StackError::Memory { .. }), "{error}");
-        // All that is left is used, to the last single stack.
+        // All remaining slots are used, down to the last one.
         assert!((60..80).contains(&stacks.len()), "{}", stacks.len());
         let base = stacks[0].base();
         magazine.give(stacks.swap_remove(0));
@@ -94,7 +96,7 @@ fn without_memory_there_is_an_error_and_what_was_made_still_serves() {
     assert!(ended.stdout.contains("as it should be"), "{ended:?}");
 }
 
-/// This process may have so many bytes more than it has.
+/// Limits the address space of this process to its current size plus `more` bytes.
 #[cfg(target_os = "linux")]
 fn limit_address_space(more: u64) {
     let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
@@ -110,10 +112,10 @@ fn limit_address_space(more: u64) {
 
 #[test]
 fn a_guard_that_the_system_refuses_is_an_error_for_good() {
-    // Neither kind may begin within a page.
-    let shape = crate::stack::Shape::new(SIZE);
+    // No guard of either kind may begin within a page.
+    let layout = crate::stack::SlotLayout::new(SIZE);
     let budget = crate::stack::guard::Budget::new(1);
-    let error = Guards::Light.install(1, shape, &budget);
+    let error = Guards::Light.install(1, layout, &budget);
     assert!(matches!(error, Err(StackError::Guard { .. })), "{error:?}");
     assert!(error.is_err_and(|error| !error.is_retryable()));
 }
@@ -133,7 +135,7 @@ fn a_stack_never_gets_a_huge_page() {
     }
 }
 
-/// The kernel's flags of the mapping that holds `address`.
+/// Returns the kernel's flags of the mapping that contains `address`.
 #[cfg(target_os = "linux")]
 fn flags_at(address: usize) -> Vec<String> {
     let maps = std::fs::read_to_string("/proc/self/smaps").expect("Linux has it");
@@ -148,7 +150,7 @@ fn flags_at(address: usize) -> Vec<String> {
     Vec::new()
 }
 
-/// Of a line that begins a mapping: from where to where.
+/// Returns the address range in a line that begins a mapping.
 #[cfg(target_os = "linux")]
 fn range(line: &str) -> Option<(usize, usize)> {
     let (low, high) = line.split_whitespace().next()?.split_once('-')?;
@@ -169,7 +171,7 @@ fn many_with_light_guards(count: usize) {
     for stack in stacks.iter().step_by(stacks.len() / 100) {
         touch(stack, [1, 10_000]);
     }
-    // Other tests of this process map memory meanwhile; heavy guards would take two each.
+    // Other tests of this process map memory meanwhile. Heavy guards would need two mappings each.
     let more = super::mappings().saturating_sub(before);
     assert!(more < 200, "{more} mappings for {count} stacks");
     println!("{count} stacks: {more} mappings");

@@ -1,4 +1,5 @@
-//! Overflows are reported, and all other faults end as if the reporter were not there.
+//! Tests that overflows are reported, and that all other faults end the process as if the handler
+//! were not installed.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -14,7 +15,7 @@ use crate::stack::{Depot, Magazine};
 
 const SIZE: usize = 256 << 10;
 
-/// 1 KiB a level.
+/// Uses 1 KiB per level.
 fn recurse(depth: usize) -> usize {
     let frame = black_box([depth as u8; 1 << 10]);
     if depth == 0 {
@@ -23,16 +24,16 @@ fn recurse(depth: usize) -> usize {
     recurse(depth - 1) + usize::from(frame[depth % frame.len()])
 }
 
-/// As a worker runs an actor.
+/// Runs `body` like a worker runs an actor.
 fn run_actor(guards: Guards, name: Option<&Name>, body: impl FnOnce() + 'static) {
     let _alternate = AlternateStack::new().expect("memory");
     let mut magazine = Magazine::new(Depot::apart(SIZE, guards, 100));
     let stack = magazine.take().expect("a stack");
-    // SAFETY: the name is the caller's, who waits.
+    // SAFETY: the name belongs to the caller, which waits.
     unsafe { set_current(name.map(NonNull::from)) };
     let mut coroutine = Coroutine::with_stack(stack, |_: &corosensei::Yielder<(), ()>, ()| body());
     coroutine.resume(());
-    // SAFETY: no name.
+    // SAFETY: it sets no name.
     unsafe { set_current(None) };
 }
 
@@ -114,7 +115,7 @@ extern "C" fn overflow_here(_: libc::c_int) {
     black_box(recurse(100_000));
 }
 
-/// The main thread of a test binary waits for its tests; a signal makes it do something else.
+/// The main thread of a test binary waits for its tests; a signal interrupts it.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_main_thread_that_overflows_is_reported_by_std() {
@@ -122,7 +123,8 @@ fn the_main_thread_that_overflows_is_reported_by_std() {
     let ended = in_child(name, || {
         install().expect("the reporter");
         let handler = overflow_here as *const () as usize;
-        // SAFETY: all bytes zero are an action; the handler runs where the thread waits, and the process ends in it.
+        // SAFETY: an all-zero action is valid. The handler runs while the thread waits, and the
+        // process ends in it.
         unsafe {
             let mut new: libc::sigaction = MaybeUninit::zeroed().assume_init();
             new.sa_sigaction = handler;
@@ -130,7 +132,7 @@ fn the_main_thread_that_overflows_is_reported_by_std() {
                 libc::sigaction(libc::SIGUSR1, &new, std::ptr::null_mut()),
                 0
             );
-            // The main thread has the number of the process.
+            // The main thread's number is that of the process.
             let main = libc::getpid();
             assert_eq!(
                 libc::syscall(libc::SYS_tgkill, main, main, libc::SIGUSR1),
@@ -147,7 +149,7 @@ fn the_main_thread_that_overflows_is_reported_by_std() {
 
 fn null_dereference() {
     let null = black_box(std::ptr::null_mut::<u8>());
-    // SAFETY: none: the fault is what is tested, and the process ends with it.
+    // SAFETY: the fault is intended, and the process ends with it.
     unsafe { null.write_volatile(1) };
 }
 
@@ -187,9 +189,9 @@ fn a_wild_pointer_into_a_guard_is_no_overflow() {
     }));
 }
 
-/// Installs an action by hand, as an application does.
+/// Installs an action directly, as an application does.
 fn application(action: usize, flags: libc::c_int) {
-    // SAFETY: all bytes zero are an action; the handlers below keep to what a handler may do.
+    // SAFETY: an all-zero action is valid. The handlers below are async-signal-safe.
     unsafe {
         let mut new: libc::sigaction = MaybeUninit::zeroed().assume_init();
         new.sa_sigaction = action;
@@ -219,7 +221,7 @@ extern "C" fn three_arguments(
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
-    // SAFETY: the kernel's description of the signal.
+    // SAFETY: the kernel passes the description of the signal.
     let address = unsafe { (*info).si_addr() };
     assert!(address.is_null() && !context.is_null());
     say_and_exit("the application's new handler");
@@ -248,7 +250,7 @@ fn the_applications_handler_of_one_argument_gets_its_faults() {
 }
 
 fn raise() {
-    // SAFETY: it takes no address.
+    // SAFETY: the call takes no address.
     unsafe { libc::raise(libc::SIGSEGV) };
 }
 
@@ -288,7 +290,7 @@ fn the_default_action_ends_the_process_also_when_sent() {
 fn a_thread_has_its_alternate_stack_from_before_back() {
     let now = || {
         let mut now = MaybeUninit::zeroed();
-        // SAFETY: it writes the thread's setting to where it is told.
+        // SAFETY: it writes the thread's setting to the given address.
         unsafe {
             assert_eq!(libc::sigaltstack(std::ptr::null(), now.as_mut_ptr()), 0);
             let now: libc::stack_t = now.assume_init();

@@ -1,4 +1,4 @@
-//! Stacks that go out and come back.
+//! Tests of taking and returning stacks.
 
 use std::collections::HashSet;
 
@@ -104,7 +104,7 @@ fn a_magazine_that_overflows_gives_its_colder_half_to_the_depot() {
     let mut magazine = Magazine::new(depot);
     let stacks = taken(&mut magazine, 65);
     let colder = stacks[0].base();
-    // With what the last refill brought too many.
+    // Including the surplus of the last refill.
     drop(magazine);
     let spare = depot.spare();
     let mut magazine = Magazine::new(depot);
@@ -196,33 +196,33 @@ fn the_depot_of_a_size_is_one_for_the_process() {
 fn a_forked_child_has_a_depot_of_its_own_and_leaves_its_parents_alone() {
     let depot = Depot::of(SIZE);
     let stack = Magazine::new(depot).take().expect("a stack");
-    // What another thread may be holding at the moment of a fork.
+    // The lock that another thread may hold during a fork.
     let held = depot.lock();
-    // SAFETY: the child runs nothing that needs another thread, and leaves by `_exit`.
+    // SAFETY: the child needs no other thread, and exits through `_exit`.
     let child = unsafe { libc::fork() };
     if child == 0 {
         drop(stack);
         let own = Depot::of(SIZE);
         let taken = Magazine::new(own).take();
         let passed = !std::ptr::eq(own, depot) && taken.is_ok();
-        // SAFETY: it takes no address.
+        // SAFETY: the call takes no address.
         unsafe { libc::_exit(if passed { 0 } else { 1 }) };
     }
     drop(held);
     let mut status = 0;
-    // SAFETY: the status is this frame's.
+    // SAFETY: the status is in this frame.
     let waited = unsafe { libc::waitpid(child, &mut status, 0) };
     assert_eq!((waited, status), (child, 0));
 }
 
 fn mark(stack: &Stack, id: u8) {
     let place = (stack.base().get() - 1) as *mut u8;
-    // SAFETY: rule 2: nothing runs on the stack, and who calls this has it.
+    // SAFETY: rule 2. No code runs on the stack, and the caller owns it.
     unsafe { place.write_volatile(id) };
 }
 
 fn marked(stack: &Stack) -> u8 {
     let place = (stack.base().get() - 1) as *const u8;
-    // SAFETY: rule 2: nothing runs on the stack, and who calls this has it.
+    // SAFETY: rule 2. No code runs on the stack, and the caller owns it.
     unsafe { place.read_volatile() }
 }

@@ -1,4 +1,4 @@
-//! Memory that stacks no longer use.
+//! Tests of returning unused memory.
 
 use super::{resident, touch};
 use crate::stack::guard::Guards;
@@ -7,7 +7,7 @@ use crate::stack::{Depot, Magazine, Stack};
 const SIZE: usize = 256 << 10;
 const PAGE: usize = 4 << 10;
 
-/// Stacks of a new depot, used to 20 pages' depth.
+/// Returns stacks of a new depot, each used to a depth of 20 pages.
 fn deep(magazine: &mut Magazine, count: usize) -> Vec<Stack> {
     let stacks: Vec<_> = (0..count)
         .map(|_| magazine.take().expect("a stack"))
@@ -36,7 +36,7 @@ fn stacks_that_were_used_deep_keep_their_top_when_a_worker_sleeps() {
         }
         while magazine.trim() {}
         let again: Vec<_> = (0..32).map(|_| magazine.take().expect("a stack")).collect();
-        // The warmest four are left as they are.
+        // The four most recently used stacks are not trimmed.
         let (warm, trimmed) = again.split_at(4);
         assert!(warm.iter().all(|stack| resident(stack) >= 20));
         assert!(trimmed.iter().all(|stack| resident(stack) == 4));
@@ -78,7 +78,7 @@ fn a_guard_still_faults_after_a_trim() {
         drop(deep(&mut magazine, 8));
         while magazine.trim() {}
         let stack = magazine.take().expect("a stack");
-        let usable = SIZE - depot.shape().guard;
+        let usable = SIZE - depot.layout().guard;
         touch(&stack, [usable - 2048]);
         println!("used again");
         touch(&stack, [usable + 1]);
@@ -93,7 +93,7 @@ fn stacks_in_the_depot_hold_no_memory_after_a_release() {
         let depot = apart(guards);
         let mut magazine = Magazine::new(depot);
         let mut stacks = deep(&mut magazine, 200);
-        // With holes: neither all of one slab nor in order.
+        // With gaps: neither a complete slab nor in order.
         let held: Vec<_> = (0..20).map(|nth| stacks.swap_remove(nth * 7)).collect();
         drop(stacks);
         drop(magazine);
@@ -103,7 +103,7 @@ fn stacks_in_the_depot_hold_no_memory_after_a_release() {
         let again = deep_or_bare(&mut Magazine::new(depot), spare);
         assert!(again.deep <= 64, "{again:?}");
         assert!(again.bare >= 180 - 64, "{again:?}");
-        // Those that are in use are untouched.
+        // Stacks in use are not trimmed.
         assert!(held.iter().all(|stack| resident(stack) >= 20));
     }
 }
@@ -137,7 +137,7 @@ fn guards_still_fault_after_a_release() {
         let stacks: Vec<_> = (0..200)
             .map(|_| magazine.take().expect("a stack"))
             .collect();
-        let usable = SIZE - depot.shape().guard;
+        let usable = SIZE - depot.layout().guard;
         let bare = stacks.iter().find(|stack| resident(stack) == 0);
         let bare = bare.expect("most were released");
         touch(bare, [usable - 2048]);

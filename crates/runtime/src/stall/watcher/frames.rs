@@ -1,8 +1,10 @@
-//! From a copied stack to functions and lines.
+//! Converts a copied stack to functions and lines.
 //!
-//! The copy is walked by the tables that the compiler made for exceptions (`.eh_frame`), as the C library's unwinder would walk the stack itself, read by
-//! `gimli`. Each register of the caller follows from those of the called and from words of the copy. What the copy has not, nobody reads: there the walk
-//! ends, as it does where a function has no table and no frame pointer. Names and lines are the `backtrace` crate's to find, as in a panic's backtrace.
+//! The copy is walked with the unwind tables that the compiler generated for exceptions
+//! (`.eh_frame`), read by `gimli`, like the C library's unwinder would walk the stack itself. The
+//! registers of a caller are computed from those of the callee and from words of the copy. If the
+//! copy does not contain a word, the walk ends; it also ends at a function with neither a table nor
+//! a frame pointer. The `backtrace` crate finds names and lines, as for the backtrace of a panic.
 
 use std::ffi::c_void;
 use std::slice;
@@ -13,13 +15,13 @@ use gimli::{
     Value,
 };
 
-use super::sample::{Copied, REGISTERS};
+use super::sample::{REGISTERS, StackCopy};
 use crate::stall::report::Frame;
 
 type Slice<'a> = EndianSlice<'a, NativeEndian>;
 
-/// More than a report can use.
-const MOST: usize = 128;
+/// More frames than a report needs.
+const MAX_FRAMES: usize = 128;
 
 #[cfg(target_arch = "x86_64")]
 mod abi {
@@ -34,21 +36,21 @@ mod abi {
     pub(super) const STACK_POINTER: usize = 31;
     pub(super) const FRAME_POINTER: usize = 29;
     pub(super) const RETURN_ADDRESS: usize = 30;
-    /// Above them a signature may be (pointer authentication).
+    /// Higher bits may contain a signature (pointer authentication).
     pub(super) const ADDRESS_BITS: u32 = 48;
 }
 
-/// Where each frame goes on, innermost first.
-pub(super) fn walk(copied: &Copied<'_>) -> Vec<usize> {
+/// Returns the address at which each frame continues, innermost first.
+pub(super) fn walk(copy: &StackCopy<'_>) -> Vec<usize> {
     let mut walk = Walk {
-        copied,
-        registers: copied.registers.map(Some),
-        next: copied.next,
+        copy,
+        registers: copy.registers.map(Some),
+        next: copy.next,
         is_exact: true,
     };
     let mut addresses = Vec::new();
     let mut context = Box::new(UnwindContext::new());
-    while addresses.len() < MOST {
+    while addresses.len() < MAX_FRAMES {
         addresses.push(walk.next as usize);
         if walk.step(&mut context).is_none() {
             break;
@@ -57,19 +59,20 @@ pub(super) fn walk(copied: &Copied<'_>) -> Vec<usize> {
     addresses
 }
 
-/// One frame.
+/// The state of the walk at one frame.
 struct Walk<'a> {
-    copied: &'a Copied<'a>,
-    /// `None`: lost on the way.
+    copy: &'a StackCopy<'a>,
+    /// `None` if the value is unknown.
     registers: [Option<u64>; REGISTERS],
-    /// The instruction that comes next.
+    /// The address of the next instruction.
     next: u64,
-    /// It was interrupted there; else `next` is where a call returns to, and may be another function's first.
+    /// Whether the frame was interrupted at `next`. Otherwise `next` is a return address, which may
+    /// be the first instruction of another function.
     is_exact: bool,
 }
 
 impl Walk<'_> {
-    /// To the caller's. `None`: there is none, or none that is known.
+    /// Moves to the caller's frame. Returns `None` if there is none, or it cannot be found.
     fn step(&mut self, context: &mut UnwindContext<usize>) -> Option<()> {
         let within = self.next - u64::from(!self.is_exact);
         let before = (self.next, self.registers[abi::STACK_POINTER]);
@@ -121,13 +124,13 @@ impl Walk<'_> {
                 None | Some(RegisterRule::SameValue) => *value,
                 Some(RegisterRule::Undefined) => None,
                 Some(RegisterRule::Offset(offset)) => {
-                    self.copied.read(cfa.wrapping_add_signed(offset))
+                    self.copy.read(cfa.wrapping_add_signed(offset))
                 }
                 Some(RegisterRule::ValOffset(offset)) => Some(cfa.wrapping_add_signed(offset)),
                 Some(RegisterRule::Register(other)) => self.register(other),
                 Some(RegisterRule::Expression(program)) => {
                     let address = expression(self, &program, Some(cfa));
-                    address.and_then(|address| self.copied.read(address))
+                    address.and_then(|address| self.copy.read(address))
                 }
                 Some(RegisterRule::ValExpression(program)) => expression(self, &program, Some(cfa)),
                 Some(RegisterRule::Constant(value)) => Some(value),
@@ -136,17 +139,18 @@ impl Walk<'_> {
         }
         self.registers = callers;
         self.next = address(self.register(fde.cie().return_address_register())?);
-        // What a signal interrupted below it did not call it.
+        // A frame that was interrupted by a signal did not call the frame below it.
         self.is_exact = fde.is_signal_trampoline();
         Some(())
     }
 
-    /// By the record that the frame pointer points to: that of the caller, and the return address.
+    /// Uses the record to which the frame pointer points: the caller's frame pointer, and the
+    /// return address.
     fn by_frame_pointer(&mut self) -> Option<()> {
         let record = self.registers[abi::FRAME_POINTER]?;
         let above = record > self.registers[abi::STACK_POINTER]?;
-        let callers = self.copied.read(record).filter(|_| above)?;
-        let back = self.copied.read(record.wrapping_add(8))?;
+        let callers = self.copy.read(record).filter(|_| above)?;
+        let back = self.copy.read(record.wrapping_add(8))?;
         self.registers = [None; REGISTERS];
         self.registers[abi::FRAME_POINTER] = Some(callers);
         self.registers[abi::STACK_POINTER] = Some(record.wrapping_add(16));
@@ -160,7 +164,7 @@ impl Walk<'_> {
         *self.registers.get(usize::from(register.0))?
     }
 
-    /// What a program of the tables comes to.
+    /// Evaluates a DWARF expression from the tables.
     fn evaluate(
         &self,
         program: Expression<Slice<'_>>,
@@ -178,7 +182,7 @@ impl Walk<'_> {
                 EvaluationResult::Complete => break,
                 EvaluationResult::RequiresMemory {
                     address, size: 8, ..
-                } => evaluation.resume_with_memory(Value::Generic(self.copied.read(address)?)),
+                } => evaluation.resume_with_memory(Value::Generic(self.copy.read(address)?)),
                 EvaluationResult::RequiresRegister { register, .. } => {
                     evaluation.resume_with_register(Value::Generic(self.register(register)?))
                 }
@@ -197,14 +201,15 @@ fn address(word: u64) -> u64 {
     word & (u64::MAX >> (64 - abi::ADDRESS_BITS))
 }
 
-/// Those of the program or library that an address lies in.
+/// The unwind tables of the program or library that contains an address.
 struct Tables<'a> {
     bases: BaseAddresses,
     index: Slice<'a>,
     frames: EhFrame<Slice<'a>>,
 }
 
-/// Calls `f` with them. They stay where they are meanwhile: the loader's lock is held. `None`: there are none.
+/// Calls `f` with the tables. They stay valid during the call, because the loader's lock is held.
+/// Returns `None` if there are none.
 fn with_tables<R>(address: u64, f: impl FnOnce(&Tables<'_>) -> R) -> Option<R> {
     struct Search<F, R> {
         address: u64,
@@ -216,9 +221,10 @@ fn with_tables<R>(address: u64, f: impl FnOnce(&Tables<'_>) -> R) -> Option<R> {
         _: usize,
         search: *mut c_void,
     ) -> libc::c_int {
-        // SAFETY: the search is the caller's, below; the object is the loader's, and there until we return.
+        // SAFETY: the search belongs to the caller, below. The object belongs to the loader and is
+        // valid until this function returns.
         let (search, object) = unsafe { (&mut *search.cast::<Search<F, R>>(), &*object) };
-        // SAFETY: as said.
+        // SAFETY: as above.
         let tables = unsafe { Tables::of(object, search.address) };
         match tables {
             Found::Elsewhere => 0,
@@ -240,7 +246,8 @@ fn with_tables<R>(address: u64, f: impl FnOnce(&Tables<'_>) -> R) -> Option<R> {
         result: None,
     };
     let look = callback(&search);
-    // SAFETY: the callback gets the search that it is made for, and this thread waits for it.
+    // SAFETY: the callback gets the search for which it was instantiated, and this thread waits for
+    // it.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
     search.result
 }
@@ -254,10 +261,10 @@ enum Found<'a> {
 
 impl Tables<'_> {
     /// # Safety
-    /// The object is loaded, and stays so as long as the tables are used.
+    /// The object is loaded, and stays loaded as long as the tables are used.
     unsafe fn of<'a>(object: &libc::dl_phdr_info, address: u64) -> Found<'a> {
         let base = object.dlpi_addr as usize;
-        // SAFETY: the loader says where they are, and how many.
+        // SAFETY: the loader provides their address and number.
         let segments = unsafe { slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) };
         let range = |segment: &libc::Elf64_Phdr| {
             let start = base.wrapping_add(segment.p_vaddr as usize);
@@ -279,7 +286,7 @@ impl Tables<'_> {
         let Some(index) = index else {
             return Found::None;
         };
-        // SAFETY: loaded, as the object's header says.
+        // SAFETY: the object's header shows that the range is loaded.
         let bytes = unsafe { slice::from_raw_parts(index.start as *const u8, index.len()) };
         let bases = BaseAddresses::default().set_eh_frame_hdr(index.start as u64);
         let parsed = EhFrameHdr::new(bytes, NativeEndian).parse(&bases, 8);
@@ -289,9 +296,10 @@ impl Tables<'_> {
         let Some(segment) = loaded(frames as usize) else {
             return Found::None;
         };
-        // Nothing says how long they are; they end at their segment's end at the latest.
+        // The length of the tables is not recorded. They end at the end of their segment at the
+        // latest.
         let len = range(segment).end - frames as usize;
-        // SAFETY: the rest of a segment that is loaded.
+        // SAFETY: it is the rest of a loaded segment.
         let rest = unsafe { slice::from_raw_parts(frames as *const u8, len) };
         Found::Here(Tables {
             bases: bases.set_eh_frame(frames),
@@ -301,12 +309,13 @@ impl Tables<'_> {
     }
 }
 
-/// The functions there.
+/// Returns the functions at these addresses.
 pub(super) fn resolve(addresses: &[usize]) -> Vec<Frame> {
     let mut frames = Vec::new();
     for (nth, &address) in addresses.iter().enumerate() {
         let before = frames.len();
-        // It looks one byte before what it is told, for the call there. What was interrupted has none.
+        // `backtrace` looks one byte before the given address, to find the call. The interrupted
+        // instruction is not preceded by a call.
         let place = address + usize::from(nth == 0);
         backtrace::resolve(place as *mut c_void, |symbol| {
             frames.push(Frame {

@@ -1,7 +1,7 @@
-//! The thread that looks: `tw-watcher`.
+//! The watcher: the thread `tw-watcher`, which detects stalls.
 
+mod detector;
 mod frames;
-mod look;
 mod sample;
 mod signal;
 
@@ -13,22 +13,23 @@ use std::time::Duration;
 use thalweg_queue::quiet::lock;
 use thalweg_queue::{Parker, clock};
 
-use self::look::{Looks, Rate, Stalled};
-use self::sample::{Asked, Silent};
-use super::Pulse;
+use self::detector::{Rate, StallDetector, Stalled};
+use self::sample::{SampleError, SampledThread};
+use super::WorkerStatus;
 use super::report::{self, NoFrames, Stall};
 use crate::id::ActorId;
 use crate::stack::overflow::AlternateStack;
 
-/// Whether stalls can be found here.
-pub(crate) const IS_KNOWN: bool = true;
+/// Whether stall reports are supported here.
+pub(crate) const IS_SUPPORTED: bool = true;
 
-/// Of the caller. A variable's address would not do: AddressSanitizer has some elsewhere.
+/// Returns the caller's stack pointer. The address of a local variable would not work, because
+/// AddressSanitizer may place variables elsewhere.
 #[inline(always)]
 pub(crate) fn stack_pointer() -> usize {
     let here: usize;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: it reads a register, and changes nothing.
+    // SAFETY: it reads a register and changes nothing.
     unsafe {
         std::arch::asm!("mov {}, rsp", out(reg) here, options(nomem, nostack, preserves_flags));
     }
@@ -43,38 +44,41 @@ pub(crate) fn stack_pointer() -> usize {
 /// The watcher of one runtime.
 #[derive(Debug)]
 pub(crate) struct Watcher {
-    /// Where it is switched on.
+    /// `None` if stall reports are off.
     watch: Option<Arc<Watch>>,
     thread: Mutex<Thread>,
 }
 
-/// What its thread has.
+/// The state of the watcher's thread.
 #[derive(Debug)]
 struct Watch {
     limit: Duration,
-    pulses: Box<[Arc<Pulse>]>,
+    statuses: Box<[Arc<WorkerStatus>]>,
     parker: Parker,
-    /// It sleeps until a worker gets up.
+    /// Whether the thread sleeps until a worker wakes up.
     asleep: AtomicBool,
     stopping: AtomicBool,
 }
 
 #[derive(Debug)]
 enum Thread {
-    /// No worker has begun, or the system had no thread.
+    /// No worker has started, or the system had no thread.
     Unborn,
     Runs(JoinHandle<()>),
-    /// It has ended.
+    /// The thread has ended.
     Gone,
 }
 
 impl Watcher {
-    pub(crate) fn new(limit: Option<Duration>, pulses: impl Iterator<Item = Arc<Pulse>>) -> Self {
+    pub(crate) fn new(
+        limit: Option<Duration>,
+        statuses: impl Iterator<Item = Arc<WorkerStatus>>,
+    ) -> Self {
         Self {
             watch: limit.map(|limit| {
                 Arc::new(Watch {
                     limit,
-                    pulses: pulses.collect(),
+                    statuses: statuses.collect(),
                     parker: Parker::new(),
                     asleep: AtomicBool::new(false),
                     stopping: AtomicBool::new(false),
@@ -84,8 +88,8 @@ impl Watcher {
         }
     }
 
-    /// With the first worker. Where the system has no thread nobody watches, everything else goes on, and the next worker
-    /// tries again.
+    /// Starts the thread, with the first worker. If the system has no thread, stalls are not
+    /// detected, everything else works, and the next worker tries again.
     fn start(&self, watch: &Arc<Watch>) {
         let mut thread = lock(&self.thread);
         if matches!(*thread, Thread::Unborn) {
@@ -97,22 +101,22 @@ impl Watcher {
         }
     }
 
-    /// A worker that slept, after its pulse says that it does not: rule 2.
+    /// Rule 2. Called by a worker that has woken up, after it has published that.
     pub(crate) fn wake(&self) {
         if let Some(watch) = &self.watch {
             watch.wake();
         }
     }
 
-    /// When no worker is left.
+    /// Stops the thread. Called when no worker is left.
     pub(crate) fn stop(&self) {
         let thread = std::mem::replace(&mut *lock(&self.thread), Thread::Gone);
         if let (Some(watch), Thread::Runs(thread)) = (&self.watch, thread) {
             watch.stopping.store(true, Ordering::Release);
             watch.parker.unpark();
-            // A hook may end the runtime; the thread goes after it then.
+            // A hook may end the runtime; the thread then ends after the hook.
             if thread.thread().id() != std::thread::current().id() {
-                // Its panic has been printed, and there is nothing more to learn from it.
+                // A panic of that thread has been printed already.
                 let _ = thread.join();
             }
         }
@@ -128,21 +132,21 @@ impl Watch {
     }
 
     fn run(&self) {
-        let mut looks = Looks::new(self.limit);
+        let mut detector = StallDetector::new(self.limit);
         let mut rate = Rate::default();
         while !self.stopping.load(Ordering::Acquire) {
             let mut stalls = Vec::new();
-            let beats = self.pulses.iter().map(|pulse| {
-                let beat = pulse.look();
-                let waited = beat.is_awake().then(|| sample::waited(pulse));
-                (beat, waited.unwrap_or(0))
+            let samples = self.statuses.iter().map(|status| {
+                let sample = status.read();
+                let waited = sample.is_awake().then(|| sample::waited(status));
+                (sample, waited.unwrap_or(0))
             });
-            let lively = looks.look(clock::now(), beats, |stalled| stalls.push(stalled));
+            let lively = detector.check(clock::now(), samples, |stalled| stalls.push(stalled));
             for stalled in stalls {
-                self.report(stalled, &mut looks, &mut rate);
+                self.report(stalled, &mut detector, &mut rate);
             }
             if lively {
-                self.parker.park(Some(looks.next()));
+                self.parker.park(Some(detector.next()));
             } else {
                 self.sleep();
             }
@@ -153,26 +157,31 @@ impl Watch {
     fn sleep(&self) {
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        if !self.pulses.iter().any(|pulse| pulse.look().is_awake()) {
+        if !self.statuses.iter().any(|status| status.read().is_awake()) {
             self.parker.park(None);
         }
         self.asleep.store(false, Ordering::Relaxed);
     }
 
-    fn report(&self, stalled: Stalled, looks: &mut Looks, rate: &mut Rate) {
-        let pulse = &self.pulses[stalled.worker];
-        let asked = sample::ask(pulse, stalled.beat.stretch, |answer| {
+    fn report(&self, stalled: Stalled, detector: &mut StallDetector, rate: &mut Rate) {
+        let status = &self.statuses[stalled.worker];
+        let asked = sample::ask(status, stalled.sample.part, |answer| {
             (answer.name(), frames::walk(answer))
         });
         let asked = match asked {
             Ok(answer) => Ok(answer),
-            Err(Silent::Busy) => return looks.ask_again(&stalled),
-            Err(Silent::Why(NoFrames::NoAnswer)) if looks.is_to_ask_again(&stalled) => return,
-            Err(Silent::Why(why)) => Err(why),
+            Err(SampleError::Busy) => return detector.ask_again(&stalled),
+            Err(SampleError::NoFrames(NoFrames::NoAnswer))
+                if detector.is_to_ask_again(&stalled) =>
+            {
+                return;
+            }
+            Err(SampleError::NoFrames(why)) => Err(why),
         };
-        // Who answers has a processor, so that all it waited for one is in the books.
-        let waited = sample::waited(pulse);
-        let Some(stalled) = looks.settle(stalled, clock::now(), waited) else {
+        // A thread that responds has a processor, so the kernel has recorded all of its waiting
+        // time.
+        let waited = sample::waited(status);
+        let Some(stalled) = detector.settle(stalled, clock::now(), waited) else {
             return;
         };
         let Some(left_out) = rate.allows(clock::now()) else {
@@ -184,7 +193,7 @@ impl Watch {
         };
         report::report(&Stall {
             worker: stalled.worker,
-            actor: stalled.beat.actor().map(ActorId::of_number),
+            actor: stalled.sample.actor().map(ActorId::from_number),
             name,
             lasted: Duration::from_nanos(stalled.lasted),
             frames,
@@ -193,35 +202,35 @@ impl Watch {
     }
 }
 
-/// A worker's time under the watcher's eye: its thread lets itself be asked.
+/// A worker that the watcher observes. Its thread accepts the signal.
 #[derive(Debug)]
-pub(crate) struct Watched {
-    pulse: Arc<Pulse>,
-    before: Asked,
-    /// An actor's stack may have no room for a signal.
+pub(crate) struct WatchedWorker {
+    status: Arc<WorkerStatus>,
+    before: SampledThread,
+    /// An actor's stack may have too little space for a signal handler.
     _alternate: Option<AlternateStack>,
 }
 
-impl Watched {
-    /// By the worker's thread, before anything runs there. `None`: it is switched off.
-    pub(crate) fn by(watcher: &Watcher, pulse: &Arc<Pulse>) -> Option<Self> {
+impl WatchedWorker {
+    /// Called by the worker's thread before any task runs there. `None` if stall reports are off.
+    pub(crate) fn new(watcher: &Watcher, status: &Arc<WorkerStatus>) -> Option<Self> {
         let watch = watcher.watch.as_ref()?;
         let alternate = AlternateStack::where_missing();
-        let before = Asked::begin(pulse);
-        pulse.set_awake();
+        let before = SampledThread::begin(status);
+        status.set_awake();
         watcher.start(watch);
         watch.wake();
         Some(Self {
-            pulse: Arc::clone(pulse),
+            status: Arc::clone(status),
             before,
             _alternate: alternate,
         })
     }
 }
 
-impl Drop for Watched {
+impl Drop for WatchedWorker {
     fn drop(&mut self) {
-        self.before.end(&self.pulse);
-        self.pulse.sleep();
+        self.before.end(&self.status);
+        self.status.set_asleep();
     }
 }

@@ -1,49 +1,55 @@
-//! What a worker is doing at this moment, copied by its own thread in the handler of a signal.
+//! Sampling: a worker's thread copies its own state in a signal handler.
 //!
-//! SIGURG, as Go's scheduler uses it: whoever has not asked for it ignores it, so one that comes late or astray harms nobody, where a real-time signal
-//! would end the process; debuggers pass it on; C libraries do not use it.
+//! The signal is SIGURG, as in Go's scheduler. Programs that do not use it ignore it, so a late or
+//! misdirected signal is harmless, whereas a real-time signal would end the process. Debuggers pass
+//! it on, and C libraries do not use it.
 //!
-//! 1. There is one [`Sample`] a process. A watcher claims it by a CAS, and frees it when it has read what it wanted. A claim names the epoch: a
-//!    forked child has none of its parent's watchers, and takes over what one of these claimed.
-//! 2. `word` passes the sample on: `ASKED` with the thread's number; the handler of that thread, and no other, turns it to `WRITING` (CAS, Acquire) and
-//!    to `DONE` (Release). A watcher that waited long enough turns `ASKED` back, by a CAS; if that fails the handler is at it, and is waited for.
-//! 3. So `pulse` is the watcher's until `ASKED`, and alive until then and beyond, since the watcher has it; `answer` and `memory` are the handler's in
-//!    `WRITING` and the watcher's after `DONE`.
+//! 1. A process has one [`Sample`]. A watcher claims it by CAS, and releases it after it has read
+//!    the result. A claim contains the epoch: a forked child has none of its parent's watchers, so
+//!    it takes over a sample that one of them claimed.
+//! 2. `word` passes the sample on. The watcher sets it to `REQUESTED` with the thread's number.
+//!    Only the handler of that thread changes it to `WRITING` (CAS, Acquire), and then to `DONE`
+//!    (Release). A watcher that has waited long enough withdraws `REQUESTED` by CAS; if that fails,
+//!    the handler is running, and the watcher waits for it.
+//! 3. `status` therefore belongs to the watcher until `REQUESTED`; it stays alive, because the
+//!    watcher has a reference. `answer` and `memory` belong to the handler during `WRITING`, and to
+//!    the watcher after `DONE`.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::look::Stretch;
+use super::detector::TurnPart;
 use super::signal::{self, SIGNAL};
 use crate::stack::{self, overflow};
-use crate::stall::pulse::Pulse;
 use crate::stall::report::NoFrames;
+use crate::stall::status::WorkerStatus;
 
-/// Registers as DWARF numbers them, which the platform's ABI says.
+/// The registers in DWARF order, which the platform's ABI defines.
 pub(super) const REGISTERS: usize = if cfg!(target_arch = "x86_64") { 17 } else { 33 };
 
-/// Bytes of the stack that runs: a debug build's frames are some hundred bytes each.
-const RUNNING: usize = 64 << 10;
-/// Bytes of the actor's own, when it runs on the worker's.
-const LEFT: usize = 16 << 10;
-/// Below where the actor left its own stack lie the frames of the switch.
-const SWITCH: usize = 4 << 10;
-/// Bytes of a name.
-const NAME: usize = 128;
+/// The bytes that are copied from the stack that runs. A frame of a debug build takes some hundred
+/// bytes.
+const RUNNING_STACK: usize = 64 << 10;
+/// The bytes that are copied from the actor's own stack if it runs on the worker's stack.
+const ACTOR_STACK: usize = 16 << 10;
+/// The frames of the switch are below the place where the actor left its own stack.
+const SWITCH_FRAMES: usize = 4 << 10;
+/// The bytes that are copied from the actor's name.
+const NAME_LEN: usize = 128;
 
-/// A thread that is on a processor answers in microseconds.
+/// The maximum waiting time. A thread that is on a processor responds in microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
-const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
+const POLL_INTERVAL: Duration = Duration::from_micros(100);
 
 struct Sample {
-    /// 0: free; else one more than the epoch of who has it.
+    /// 0 if it is free; otherwise the owner's epoch plus one.
     claim: AtomicU64,
     word: AtomicU64,
-    pulse: UnsafeCell<*const Pulse>,
-    answer: UnsafeCell<Answer>,
-    memory: UnsafeCell<[MaybeUninit<u8>; RUNNING + LEFT]>,
+    status: UnsafeCell<*const WorkerStatus>,
+    answer: UnsafeCell<StackSample>,
+    memory: UnsafeCell<[MaybeUninit<u8>; RUNNING_STACK + ACTOR_STACK]>,
 }
 
 // SAFETY: rule 3.
@@ -51,69 +57,69 @@ unsafe impl Sync for Sample {}
 
 static SAMPLE: Sample = Sample {
     claim: AtomicU64::new(0),
-    word: AtomicU64::new(QUIET),
-    pulse: UnsafeCell::new(std::ptr::null()),
-    answer: UnsafeCell::new(Answer::EMPTY),
-    // Of the pages behind it none is there before it is first used.
-    memory: UnsafeCell::new([MaybeUninit::uninit(); RUNNING + LEFT]),
+    word: AtomicU64::new(UNUSED),
+    status: UnsafeCell::new(std::ptr::null()),
+    answer: UnsafeCell::new(StackSample::EMPTY),
+    // Its pages use no memory until the first sample.
+    memory: UnsafeCell::new([MaybeUninit::uninit(); RUNNING_STACK + ACTOR_STACK]),
 };
 
-/// In the low half of the word; the thread's number is in the high one.
+/// The state is in the low half of the word, and the thread's number in the high half.
 const STATE: u64 = 0xff;
-const QUIET: u64 = 0;
-const ASKED: u64 = 1;
+const UNUSED: u64 = 0;
+const REQUESTED: u64 = 1;
 const WRITING: u64 = 2;
 const DONE: u64 = 3;
 
-/// What the handler found.
-pub(super) struct Answer {
-    /// `None`: the worker is gone.
-    stretch: Option<Stretch>,
+/// The data that the handler recorded.
+pub(super) struct StackSample {
+    /// `None` if the worker has ended.
+    part: Option<TurnPart>,
     pub(super) registers: [u64; REGISTERS],
-    /// The instruction that comes next.
+    /// The address of the next instruction.
     pub(super) next: u64,
-    /// Where what is in `memory` was: start and length.
+    /// The original address ranges of the data in `memory`: start and length.
     ranges: [(usize, usize); 2],
-    name: [u8; NAME],
+    name: [u8; NAME_LEN],
     name_len: Option<usize>,
 }
 
-impl Answer {
+impl StackSample {
     const EMPTY: Self = Self {
-        stretch: None,
+        part: None,
         registers: [0; REGISTERS],
         next: 0,
         ranges: [(0, 0); 2],
-        name: [0; NAME],
+        name: [0; NAME_LEN],
         name_len: None,
     };
 }
 
-/// What the watcher may read, as long as it has the sample.
-pub(super) struct Copied<'a> {
-    answer: &'a Answer,
+/// The sample, as long as the watcher owns it.
+pub(super) struct StackCopy<'a> {
+    answer: &'a StackSample,
     memory: &'a [u8],
 }
 
-impl std::ops::Deref for Copied<'_> {
-    type Target = Answer;
+impl std::ops::Deref for StackCopy<'_> {
+    type Target = StackSample;
 
-    fn deref(&self) -> &Answer {
+    fn deref(&self) -> &StackSample {
         self.answer
     }
 }
 
-impl Copied<'_> {
-    /// As much as there was room for.
+impl StackCopy<'_> {
+    /// Returns the actor's name, possibly truncated.
     pub(super) fn name(&self) -> Option<String> {
         let name = self.answer.name.get(..self.answer.name_len?)?;
         Some(String::from_utf8_lossy(name).into_owned())
     }
 
-    /// Eight bytes that were on the stack at this address.
+    /// Returns eight bytes that were on the stack at this address.
     pub(super) fn read(&self, address: u64) -> Option<u64> {
         let address = usize::try_from(address).ok()?;
-        let places = [0, RUNNING];
+        let places = [0, RUNNING_STACK];
         let ranges = self.answer.ranges.iter().zip(places);
         ranges.into_iter().find_map(|(&(start, len), place)| {
             let offset = address.checked_sub(start)?;
@@ -126,40 +132,41 @@ impl Copied<'_> {
     }
 }
 
-/// Why there is no answer.
+/// Why there is no sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Silent {
-    /// Another runtime's watcher has the sample.
+pub(super) enum SampleError {
+    /// The watcher of another runtime is using the sample.
     Busy,
-    Why(NoFrames),
+    NoFrames(NoFrames),
 }
 
-impl From<NoFrames> for Silent {
+impl From<NoFrames> for SampleError {
     fn from(why: NoFrames) -> Self {
-        Silent::Why(why)
+        SampleError::NoFrames(why)
     }
 }
 
-/// Has the worker of this pulse interrupted, and reads what it found, if it was still in that stretch.
+/// Interrupts the worker and passes the sample to `read`, if the worker was still in that interval.
 pub(super) fn ask<R>(
-    pulse: &Pulse,
-    stretch: Stretch,
-    read: impl FnOnce(&Copied<'_>) -> R,
-) -> Result<R, Silent> {
-    let thread = pulse.thread.load(Ordering::Acquire);
+    status: &WorkerStatus,
+    part: TurnPart,
+    read: impl FnOnce(&StackCopy<'_>) -> R,
+) -> Result<R, SampleError> {
+    let thread = status.thread.load(Ordering::Acquire);
     if thread == 0 {
         return Err(NoFrames::Over.into());
     }
-    let _claim = Claim::take().ok_or(Silent::Busy)?;
+    let _claim = Claim::take().ok_or(SampleError::Busy)?;
     signal::take(on_signal)?;
-    // SAFETY: rule 3: the sample is ours, and nobody was asked.
-    unsafe { *SAMPLE.pulse.get() = pulse };
-    let asked = (thread as u64) << 32 | ASKED;
+    // SAFETY: rule 3. The sample belongs to this watcher, and no request is pending.
+    unsafe { *SAMPLE.status.get() = status };
+    let asked = (thread as u64) << 32 | REQUESTED;
     SAMPLE.word.store(asked, Ordering::Release);
-    // SAFETY: it takes no address. A thread that ended, or another that got its number, does nothing with it.
+    // SAFETY: the call takes no address. If the thread has ended, or another thread got its number,
+    // the signal has no effect.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, SIGNAL) };
     if sent != 0 || !was_answered(asked) {
-        SAMPLE.word.store(QUIET, Ordering::Relaxed);
+        SAMPLE.word.store(UNUSED, Ordering::Relaxed);
         let why = if sent == 0 {
             NoFrames::NoAnswer
         } else {
@@ -167,25 +174,26 @@ pub(super) fn ask<R>(
         };
         return Err(why.into());
     }
-    // SAFETY: rule 3: it is done, and the claim is ours until we return. What the handler did not write is zero.
+    // SAFETY: rule 3. The handler is done, and the claim is held until this function returns.
+    // Memory that the handler did not write is zero.
     let (answer, memory) = unsafe {
         let memory = SAMPLE.memory.get().cast::<u8>();
         (
             &*SAMPLE.answer.get(),
-            std::slice::from_raw_parts(memory, RUNNING + LEFT),
+            std::slice::from_raw_parts(memory, RUNNING_STACK + ACTOR_STACK),
         )
     };
-    if answer.stretch != Some(stretch) {
+    if answer.part != Some(part) {
         return Err(NoFrames::Over.into());
     }
-    Ok(read(&Copied { answer, memory }))
+    Ok(read(&StackCopy { answer, memory }))
 }
 
-/// Rule 2. `false`: nobody answered, and nobody will.
+/// Rule 2. Returns `false` if the thread did not respond; then it never will.
 fn was_answered(asked: u64) -> bool {
-    let mut left = PATIENCE.as_micros() / BETWEEN_LOOKS.as_micros();
+    let mut left = PATIENCE.as_micros() / POLL_INTERVAL.as_micros();
     loop {
-        std::thread::sleep(BETWEEN_LOOKS);
+        std::thread::sleep(POLL_INTERVAL);
         let word = SAMPLE.word.load(Ordering::Acquire);
         if word & STATE == DONE {
             return true;
@@ -195,7 +203,7 @@ fn was_answered(asked: u64) -> bool {
             && word == asked
             && SAMPLE
                 .word
-                .compare_exchange(asked, QUIET, Ordering::Relaxed, Ordering::Relaxed)
+                .compare_exchange(asked, UNUSED, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
         {
             return false;
@@ -209,7 +217,7 @@ struct Claim;
 impl Claim {
     fn take() -> Option<Self> {
         let mine = crate::epoch() + 1;
-        let tries = PATIENCE.as_micros() / BETWEEN_LOOKS.as_micros();
+        let tries = PATIENCE.as_micros() / POLL_INTERVAL.as_micros();
         for _ in 0..tries {
             let seen = SAMPLE.claim.load(Ordering::Relaxed);
             if seen != mine
@@ -220,9 +228,9 @@ impl Claim {
             {
                 return Some(Self);
             }
-            std::thread::sleep(BETWEEN_LOOKS);
+            std::thread::sleep(POLL_INTERVAL);
         }
-        // It has asked somebody who does not answer, or there are many.
+        // The owner waits for a thread that does not respond, or there are many watchers.
         None
     }
 }
@@ -233,7 +241,7 @@ impl Drop for Claim {
     }
 }
 
-/// `stall`'s rule 3. It keeps `errno`: of its own calls none fails.
+/// `stall`'s rule 3. It preserves `errno`, because none of its own calls fails.
 extern "C" fn on_signal(
     number: libc::c_int,
     info: *mut libc::siginfo_t,
@@ -246,15 +254,15 @@ extern "C" fn on_signal(
     }
 }
 
-/// Whether this thread was asked.
+/// Returns whether the sample was requested from this thread.
 ///
 /// # Safety
-/// In the handler, with what the kernel passed.
+/// Call it in the handler, with the arguments that the kernel passed.
 unsafe fn answer(context: *mut libc::c_void) -> bool {
     let word = SAMPLE.word.load(Ordering::Acquire);
-    // SAFETY: it takes no address.
+    // SAFETY: the call takes no address.
     let thread = unsafe { libc::syscall(libc::SYS_gettid) };
-    if word != (thread as u64) << 32 | ASKED {
+    if word != (thread as u64) << 32 | REQUESTED {
         return false;
     }
     let taken = SAMPLE
@@ -263,42 +271,47 @@ unsafe fn answer(context: *mut libc::c_void) -> bool {
     if taken.is_err() {
         return false;
     }
-    // SAFETY: the kernel passes the context of what it interrupted; and rule 3: the sample is the handler's, and its pulse this thread's.
+    // SAFETY: the kernel passes the context of the interrupted code. By rule 3 the sample belongs
+    // to the handler, and its status belongs to this thread.
     unsafe {
-        let pulse = &**SAMPLE.pulse.get();
+        let status = &**SAMPLE.status.get();
         let answer = &mut *SAMPLE.answer.get();
-        fill(answer, pulse, &*context.cast());
+        fill(answer, status, &*context.cast());
     }
     SAMPLE.word.store(DONE, Ordering::Release);
     true
 }
 
 /// # Safety
-/// In the handler, with what the kernel passed, on the thread of the pulse's worker; the sample's memory is the caller's.
-unsafe fn fill(answer: &mut Answer, pulse: &Pulse, context: &libc::ucontext_t) {
-    answer.stretch = (pulse.thread.load(Ordering::Relaxed) != 0).then(|| pulse.stretch());
+/// Call it in the handler, with the argument that the kernel passed, on the thread of the status's
+/// worker. The sample's memory belongs to the caller.
+unsafe fn fill(answer: &mut StackSample, status: &WorkerStatus, context: &libc::ucontext_t) {
+    answer.part = (status.thread.load(Ordering::Relaxed) != 0).then(|| status.part());
     let stack_pointer = read_registers(answer, context);
     let memory = SAMPLE.memory.get().cast::<u8>();
     answer.ranges = [(0, 0); 2];
-    if let Some(end) = end_of_stack(pulse, stack_pointer) {
-        let len = (end - stack_pointer).min(RUNNING);
-        // SAFETY: from the stack pointer to the end of a stack that is there; and there is room.
+    if let Some(end) = end_of_stack(status, stack_pointer) {
+        let len = (end - stack_pointer).min(RUNNING_STACK);
+        // SAFETY: the range is from the stack pointer to the end of an existing stack, and it fits
+        // into the memory.
         unsafe { copy(stack_pointer, memory, len) };
         answer.ranges[0] = (stack_pointer, len);
     }
-    let left = pulse.left.load(Ordering::Relaxed);
+    let left = status.actor_stack_pointer.load(Ordering::Relaxed);
     if let Some((start, end)) = stack::usable_around(left) {
-        let start = start.max(left.saturating_sub(SWITCH)) & !7;
-        let len = (end - start).min(LEFT);
-        // SAFETY: the actor's own stack, above its guard; and there is room.
-        unsafe { copy(start, memory.add(RUNNING), len) };
+        let start = start.max(left.saturating_sub(SWITCH_FRAMES)) & !7;
+        let len = (end - start).min(ACTOR_STACK);
+        // SAFETY: the range is on the actor's own stack, above its guard, and it fits into the
+        // memory.
+        unsafe { copy(start, memory.add(RUNNING_STACK), len) };
         answer.ranges[1] = (start, len);
     }
-    // SAFETY: this thread runs, or is about to run, the actor of that name, and does nothing else before we return.
+    // SAFETY: this thread runs, or is about to run, the actor of that name, and does nothing else
+    // before the handler returns.
     let name = unsafe { overflow::current_name() };
     answer.name_len = name.map(|name| {
         let name = name.as_bytes();
-        let len = name.len().min(NAME);
+        let len = name.len().min(NAME_LEN);
         for (to, from) in answer.name.iter_mut().zip(name) {
             *to = *from;
         }
@@ -306,19 +319,20 @@ unsafe fn fill(answer: &mut Answer, pulse: &Pulse, context: &libc::ucontext_t) {
     });
 }
 
-/// Of the stack that this address is on: the thread's own, or one of ours. Nothing but loads.
-fn end_of_stack(pulse: &Pulse, address: usize) -> Option<usize> {
-    let [start, end] = pulse.stack.each_ref().map(|at| at.load(Ordering::Relaxed));
+/// Returns the end of the stack that contains this address: the thread's own stack, or one of this
+/// crate's. Only performs loads.
+fn end_of_stack(status: &WorkerStatus, address: usize) -> Option<usize> {
+    let [start, end] = status.stack.each_ref().map(|at| at.load(Ordering::Relaxed));
     if (start..end).contains(&address) {
         return Some(end);
     }
     stack::usable_around(address).map(|(_, end)| end)
 }
 
-/// Of what was interrupted; and its stack pointer.
+/// Reads the registers of the interrupted code. Returns its stack pointer.
 #[cfg(target_arch = "x86_64")]
-fn read_registers(answer: &mut Answer, context: &libc::ucontext_t) -> usize {
-    /// In the order of the System V ABI, figure 3.36.
+fn read_registers(answer: &mut StackSample, context: &libc::ucontext_t) -> usize {
+    /// The order of the System V ABI, figure 3.36.
     const ORDER: [libc::c_int; REGISTERS] = [
         libc::REG_RAX,
         libc::REG_RDX,
@@ -344,9 +358,9 @@ fn read_registers(answer: &mut Answer, context: &libc::ucontext_t) -> usize {
     known[libc::REG_RSP as usize] as usize
 }
 
-/// Of what was interrupted; and its stack pointer.
+/// Reads the registers of the interrupted code. Returns its stack pointer.
 #[cfg(target_arch = "aarch64")]
-fn read_registers(answer: &mut Answer, context: &libc::ucontext_t) -> usize {
+fn read_registers(answer: &mut StackSample, context: &libc::ucontext_t) -> usize {
     let known = &context.uc_mcontext;
     answer.registers[..31].copy_from_slice(&known.regs);
     answer.registers[31] = known.sp;
@@ -354,14 +368,14 @@ fn read_registers(answer: &mut Answer, context: &libc::ucontext_t) -> usize {
     known.sp as usize
 }
 
-/// As the processor sees it: what is there are other functions' variables, which the compiler would say are none of ours, and a sanitizer that parts of
-/// them are not to be read.
+/// Copies memory, in assembly. The source contains variables of other functions, so for the
+/// compiler a read of them would be undefined, and a sanitizer would report some of them.
 ///
 /// # Safety
-/// So many bytes can be read from `from`, and written to `to`.
+/// `len` bytes are readable at `from` and writable at `to`.
 unsafe fn copy(from: usize, to: *mut u8, len: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as said. The direction flag is clear, by the ABI in a handler too.
+    // SAFETY: the caller's contract. By the ABI the direction flag is clear, also in a handler.
     unsafe {
         std::arch::asm!(
             "rep movsb",
@@ -372,7 +386,7 @@ unsafe fn copy(from: usize, to: *mut u8, len: usize) {
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as said.
+    // SAFETY: the caller's contract.
     unsafe {
         std::arch::asm!(
             "cbz {len}, 3f",
@@ -391,51 +405,52 @@ unsafe fn copy(from: usize, to: *mut u8, len: usize) {
     }
 }
 
-/// How long the worker's thread has waited for a processor in its life, by the kernel's books: the second number there.
-pub(super) fn waited(pulse: &Pulse) -> u64 {
-    let thread = pulse.thread.load(Ordering::Relaxed);
+/// Returns how long the worker's thread has waited for a processor so far, from the second number
+/// in the kernel's `schedstat`.
+pub(super) fn waited(status: &WorkerStatus) -> u64 {
+    let thread = status.thread.load(Ordering::Relaxed);
     let book = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"));
     let waited = book.ok().and_then(|book| {
         let waited = book.split_ascii_whitespace().nth(1);
         waited.and_then(|waited| waited.parse().ok())
     });
-    // A kernel that keeps none leaves all of it to the actor.
+    // If the kernel does not record it, all of the time counts as the actor's.
     waited.unwrap_or(0)
 }
 
-/// A worker's thread that lets itself be asked.
+/// A worker's thread that accepts the signal.
 #[derive(Debug)]
-pub(super) struct Asked {
-    /// Whether the signal was blocked there.
+pub(super) struct SampledThread {
+    /// Whether the thread had blocked the signal.
     was_blocked: bool,
 }
 
-impl Asked {
-    /// By the worker's thread: says where it is, and lets the signal in.
-    pub(super) fn begin(pulse: &Pulse) -> Self {
+impl SampledThread {
+    /// Publishes the thread and its stack, and unblocks the signal. Called by the worker's thread.
+    pub(super) fn begin(status: &WorkerStatus) -> Self {
         let [start, end] = stack_of_thread().unwrap_or([0, 0]);
-        pulse.stack[0].store(start, Ordering::Relaxed);
-        pulse.stack[1].store(end, Ordering::Relaxed);
-        // SAFETY: it takes no address.
+        status.stack[0].store(start, Ordering::Relaxed);
+        status.stack[1].store(end, Ordering::Relaxed);
+        // SAFETY: the call takes no address.
         let thread = unsafe { libc::syscall(libc::SYS_gettid) };
-        pulse.thread.store(thread as i32, Ordering::Release);
+        status.thread.store(thread as i32, Ordering::Release);
         Self {
             was_blocked: mask(libc::SIG_UNBLOCK),
         }
     }
 
-    /// By the same thread.
-    pub(super) fn end(&self, pulse: &Pulse) {
-        pulse.thread.store(0, Ordering::Relaxed);
+    /// Called by the same thread.
+    pub(super) fn end(&self, status: &WorkerStatus) {
+        status.thread.store(0, Ordering::Relaxed);
         if self.was_blocked {
             mask(libc::SIG_BLOCK);
         }
     }
 }
 
-/// Blocks the signal on this thread, or lets it in. Whether it was blocked.
+/// Blocks or unblocks the signal on this thread. Returns whether it was blocked.
 fn mask(how: libc::c_int) -> bool {
-    // SAFETY: sigset_t is plain data that the calls fill; all pointers are to locals.
+    // SAFETY: `sigset_t` is plain data that the calls fill; all pointers are to locals.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
@@ -446,9 +461,9 @@ fn mask(how: libc::c_int) -> bool {
     }
 }
 
-/// This thread's own: its lowest address, and the one behind its highest.
+/// Returns this thread's own stack: its lowest address, and one past its highest.
 fn stack_of_thread() -> Option<[usize; 2]> {
-    // SAFETY: plain data that the calls fill, of this thread; what was initialised is destroyed.
+    // SAFETY: plain data of this thread that the calls fill. What was initialised is destroyed.
     unsafe {
         let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {

@@ -1,18 +1,24 @@
-//! The handler of SIGURG: how it is installed beside those of others.
+//! The handler of SIGURG, and how it coexists with other handlers.
 //!
-//! 1. If another handler is installed, it stays, and there are no frames in the report. Nothing is written then. This holds for a handler that was there
-//!    before, and for one that took the place of ours.
-//! 2. POSIX cannot install a handler on the condition that there is none. So another thread may install one between our look and our installation.
-//!    `sigaction` returns the handler that it replaces. That one is **called from then on** for every signal that is not ours. It is not put back: by then
-//!    a third one may be there, which calls ours as the one before it.
-//! 3. No signal is lost meanwhile: `INSTALLING` is set before ours is installed, and cleared when what it replaced is known. A handler that finds it set waits
-//!    for that. The thread that installs has all signals blocked, so it does not wait for itself; one at a time installs, with the sample's claim.
-//! 4. Ours is never removed, since that has the same gap, and a later handler may call it. Where nobody is asked it only passes signals on.
+//! 1. If another handler is installed, it stays, and the report has no frames. Nothing is written
+//!    in this case. This applies to a handler that was installed before, and to one that replaced
+//!    that of this crate.
+//! 2. POSIX cannot install a handler on the condition that there is none. Another thread may
+//!    therefore install one between the check and the installation. `sigaction` returns the handler
+//!    that it replaced. That handler is **called from then on** for every signal that is not this
+//!    crate's. It is not reinstalled, because by then a third handler may be installed that calls
+//!    this crate's handler.
+//! 3. No signal is lost meanwhile. `INSTALLING` is set before the handler is installed, and cleared
+//!    when the replaced handler is known. A handler that finds it set waits. The installing thread
+//!    has all signals blocked, so it does not wait for itself. Only one thread installs at a time,
+//!    because it has the claim of the sample.
+//! 4. The handler is never removed: a removal has the same race, and a later handler may call this
+//!    one. When no sample is requested, it only forwards signals.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::stack::overflow::before;
+use crate::stack::overflow::previous;
 use crate::stall::report::NoFrames;
 
 pub(super) const SIGNAL: libc::c_int = libc::SIGURG;
@@ -21,11 +27,12 @@ type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_voi
 
 static INSTALLING: AtomicBool = AtomicBool::new(false);
 
-/// How often a handler gives its processor away for rule 3. What it waits for is a few instructions of another thread; a child that was forked in between would
-/// wait for ever.
+/// How often a handler yields its processor for rule 3. It waits for a few instructions of another
+/// thread. In a child that was forked in between, it would otherwise wait forever.
 const PATIENCE: u32 = 1_000;
 
-/// Makes the signal ours, if it is nobody's. The caller has the sample's claim, and all signals blocked.
+/// Installs `ours` if no other handler is installed. The caller has the claim of the sample, and
+/// all signals blocked.
 pub(super) fn take(ours: Handler) -> Result<(), NoFrames> {
     let known = exchange(None)?;
     if known.sa_sigaction == ours as usize {
@@ -39,10 +46,10 @@ pub(super) fn take(ours: Handler) -> Result<(), NoFrames> {
 }
 
 fn install(ours: Handler) -> Result<(), NoFrames> {
-    // SAFETY: all bytes zero are an action.
+    // SAFETY: an all-zero action is valid.
     let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     action.sa_sigaction = ours as usize;
-    // An actor's stack may have no room for it.
+    // An actor's stack may have too little space for the handler.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
     // Rule 3.
     INSTALLING.store(true, Ordering::SeqCst);
@@ -50,8 +57,8 @@ fn install(ours: Handler) -> Result<(), NoFrames> {
     if let Ok(replaced) = &replaced
         && replaced.sa_sigaction != ours as usize
     {
-        // Rule 2. Where there was none, one from an earlier time is not called any more.
-        before::remember(SIGNAL, *replaced);
+        // Rule 2. If there was no handler, an earlier one is not called any more.
+        previous::remember(SIGNAL, *replaced);
     }
     INSTALLING.store(false, Ordering::SeqCst);
     replaced.map(|_| ())
@@ -62,20 +69,22 @@ fn is_handler(action: &libc::sigaction) -> bool {
 }
 
 fn exchange(new: Option<&libc::sigaction>) -> Result<libc::sigaction, NoFrames> {
-    before::exchange(SIGNAL, new).map_err(NoFrames::System)
+    previous::exchange(SIGNAL, new).map_err(NoFrames::System)
 }
 
-/// Whether a thread of this process sent it to this thread alone, as a watcher does. If it was merged with one that somebody else sent before, that one's
-/// description is here.
+/// Whether a thread of this process sent the signal to this thread alone, like a watcher does. If
+/// it was merged with an earlier signal from another sender, the description is that of the earlier
+/// one.
 pub(super) fn is_from_here(info: *mut libc::siginfo_t) -> bool {
-    // SAFETY: the kernel passes the signal's description, which has a sender where a thread sent it.
+    // SAFETY: the kernel passes the description of the signal, which has a sender if a thread sent
+    // it.
     unsafe { (*info).si_code == libc::SI_TKILL && (*info).si_pid() == libc::getpid() }
 }
 
-/// Gives a signal to the handler that ours replaced, if there is one.
+/// Forwards a signal to the handler that was replaced, if there is one.
 ///
 /// # Safety
-/// In the handler, with what the kernel passed.
+/// Call it in the handler, with the arguments that the kernel passed.
 pub(super) unsafe fn forward(
     number: libc::c_int,
     info: *mut libc::siginfo_t,
@@ -84,11 +93,11 @@ pub(super) unsafe fn forward(
     let mut left = PATIENCE;
     while INSTALLING.load(Ordering::Acquire) && left > 0 {
         left -= 1;
-        // SAFETY: it takes no address, and does not fail, so `errno` stays.
+        // SAFETY: the call takes no address. It does not fail, so `errno` is preserved.
         unsafe { libc::sched_yield() };
     }
-    // SAFETY: as said.
-    unsafe { before::forward(number, info, context) };
+    // SAFETY: the caller's contract.
+    unsafe { previous::forward(number, info, context) };
 }
 
 #[cfg(test)]
@@ -115,7 +124,7 @@ mod tests {
 
     extern "C" fn theirs(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
         THEIRS.fetch_add(1, SeqCst);
-        // SAFETY: the kernel passes the signal's description.
+        // SAFETY: the kernel passes the description of the signal.
         SENDER.store(unsafe { (*info).si_pid() }, SeqCst);
     }
 
@@ -123,9 +132,9 @@ mod tests {
         THEIRS.fetch_add(1, SeqCst);
     }
 
-    /// As a program installs its own.
+    /// Installs a handler like a program does.
     fn install_theirs(handler: usize, flags: libc::c_int) {
-        // SAFETY: all bytes zero are an action; the handlers do one atomic operation or two.
+        // SAFETY: an all-zero action is valid. The handlers do one or two atomic operations.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = handler;
         action.sa_flags = flags;
@@ -133,11 +142,11 @@ mod tests {
     }
 
     fn raise() {
-        // SAFETY: there is a handler, or it is ignored.
+        // SAFETY: the signal is handled or ignored.
         unsafe { libc::raise(SIGNAL) };
     }
 
-    /// The process's handler is one for all tests: `body` runs in a process of its own.
+    /// Runs `body` in a process of its own, because the handler belongs to the whole process.
     fn alone(name: &str, body: fn()) {
         const CHILD: &str = "THALWEG_SIGNAL_TEST";
         if std::env::var(CHILD).as_deref() == Ok(name) {
@@ -174,7 +183,7 @@ mod tests {
                     (plain as *const () as usize, 0),
                 ] {
                     THEIRS.store(0, SeqCst);
-                    // As if it came after `take` has looked.
+                    // As if it were installed after the check of `take`.
                     install_theirs(handler, flags);
                     assert_eq!(install(ours), Ok(()));
                     raise();

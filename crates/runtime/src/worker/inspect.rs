@@ -1,4 +1,5 @@
-//! What a worker writes down of its actors, and says of them when it is asked (`inspect`).
+//! The statistics that a worker records about its actors, and the list that it returns on request
+//! (`inspect`).
 
 use std::time::Duration;
 
@@ -17,20 +18,21 @@ impl Worker {
         self.index
     }
 
-    /// What ran was put aside, or has ended: then there is no header any more.
+    /// Records the slice of a task that was suspended or has ended. `None`: it has ended, and its
+    /// header may be freed.
     #[inline(never)]
-    pub(super) fn book(&self, header: Option<&Header>) {
-        let took = clock::now().saturating_sub(self.since.get());
-        self.pulse.counts.add_slice(took);
+    pub(super) fn record_slice(&self, header: Option<&Header>) {
+        let took = clock::now().saturating_sub(self.slice_began.get());
+        self.status.counts.add_slice(took);
         if let Some(header) = header {
-            header.ran.set(header.ran.get() + took);
+            header.run_time_ns.set(header.run_time_ns.get() + took);
         }
     }
 
-    /// An actor with a stack has ended, before anybody can have joined it.
+    /// Counts an actor with a stack that has ended, before any thread can have joined it.
     #[inline(always)]
     pub(crate) fn count_end(&self, task: Task, how: Option<&ExitReason>) {
-        self.pulse.counts.ended_stacks.of(how).add(1);
+        self.status.counts.ended_stacks.of(how).add(1);
         if let Some(reason) = how
             && !reason.is_orderly()
         {
@@ -40,34 +42,36 @@ impl Worker {
         }
     }
 
-    /// Slices of what runs here, and nanoseconds, until now.
-    pub(crate) fn books_of_running(&self) -> Option<(u64, u64)> {
-        Some(self.books(self.running()?))
+    /// Returns the number of slices of the running task, and the nanoseconds that it has run until
+    /// now.
+    pub(crate) fn usage_of_running(&self) -> Option<(u64, u64)> {
+        Some(self.usage(self.running()?))
     }
 
-    fn books(&self, task: Task) -> (u64, u64) {
+    fn usage(&self, task: Task) -> (u64, u64) {
         let header = task.header();
-        let runs = self.keeps_books && self.running() == Some(task);
+        let runs = self.tracks_time && self.running() == Some(task);
         let now = if runs {
-            clock::now() - self.since.get()
+            clock::now() - self.slice_began.get()
         } else {
             0
         };
-        (header.slices.get(), header.ran.get() + now)
+        (header.slices.get(), header.run_time_ns.get() + now)
     }
 
-    /// All that are this worker's, begun or not. The caller is its thread.
+    /// Lists all tasks of this worker, started or not. The caller is the worker's thread.
     pub(crate) fn list(&self) -> Vec<ActorInfo> {
         let mut list = Vec::new();
-        for place in 0..self.fibers(|fibers| fibers.places()) {
-            let fiber = self.fibers(|fibers| fibers.get(place));
-            // SAFETY: one of ours, all of which live as long as the worker.
+        for index in 0..self.fibers(|fibers| fibers.slots()) {
+            let fiber = self.fibers(|fibers| fibers.get(index));
+            // SAFETY: the fiber belongs to this worker, and all of its fibers live as long as it
+            // does.
             let fiber = unsafe { fiber.as_ref() };
             if let Some(task) = fiber.task.get() {
                 list.push(self.info(task, fiber));
             }
         }
-        let own = self.slot.get().into_iter().chain(self.ready.iter());
+        let own = self.lifo_slot.get().into_iter().chain(self.ready.iter());
         for task in own.filter(|task| task.header().fiber.get().is_none()) {
             list.push(task.info_as_new());
         }
@@ -75,12 +79,14 @@ impl Worker {
         list
     }
 
-    /// The ring is its owner's to take from: it takes all, looks, and puts them back in their order. What others take meanwhile they have.
+    /// Calls `look` for each task in the ring. Only its owner may take from the ring: it takes all
+    /// tasks, looks at each, and puts them back in order. Other workers may steal some of them
+    /// meanwhile.
     fn each_in_ring(&self, mut look: impl FnMut(Task)) {
-        let taken: Vec<_> = std::iter::from_fn(|| self.seat().take_own()).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| self.shared().take_own()).collect();
         for task in taken {
             look(task);
-            self.share(task);
+            self.push_stealable(task);
         }
     }
 
@@ -95,18 +101,18 @@ impl Worker {
                     .deadline()
                     .map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now()))),
             },
-            Phase::Fresh | Phase::Ready => ActorState::Runnable,
+            Phase::Unstarted | Phase::Ready => ActorState::Runnable,
         };
-        let (mut slices, mut ns) = self.books(task);
-        let mut info = match task.turning() {
+        let (mut slices, mut ns) = self.usage(task);
+        let mut info = match task.running_turn() {
             None => ActorInfo {
                 slices: (!header.is_turn).then_some(slices),
-                worker_time: self.keeps_books.then_some(Duration::from_nanos(ns)),
+                worker_time: self.tracks_time.then_some(Duration::from_nanos(ns)),
                 ..task.info_as_new()
             },
-            Some(turning) => {
-                // SAFETY: the turn keeps it, and its frame is on this fiber.
-                let seen = unsafe { &*turning.body }.seen();
+            Some(turn) => {
+                // SAFETY: the turn keeps its actor alive, and the turn's frame is on this fiber.
+                let seen = unsafe { &*turn.body }.seen();
                 if let Some((before, ns_before)) = seen.books {
                     slices += before;
                     ns += ns_before;
@@ -133,10 +139,10 @@ impl Worker {
 }
 
 impl Task {
-    /// One that has not begun. The caller has it, or is the worker that has it.
+    /// Describes a task that has not started. The caller owns it, or is the worker that owns it.
     pub(crate) fn info_as_new(self) -> ActorInfo {
         let header = self.header();
-        let id = header.shown.get();
+        let id = header.reported_id.get();
         let (kind, state) = if !header.is_turn {
             (ActorKind::Stack, ActorState::New)
         } else if id == header.id {
@@ -144,7 +150,7 @@ impl Task {
         } else {
             (ActorKind::Behaviour, ActorState::Runnable)
         };
-        let doomed = header.doomed.load(Ordering::Relaxed);
+        let doomed = header.kill_flag.load(Ordering::Relaxed);
         let name = header.name.as_ref().map(Name::text);
         let parent = header.parent.get();
         ActorInfo {

@@ -1,20 +1,20 @@
-//! Where what runs on a worker stops running for now: it waits, yields, or has had its time.
+//! The points at which a running task suspends: it waits, yields, or has used its time slice.
 
 use std::ptr::NonNull;
 use std::time::Duration;
 
 use thalweg_queue::{clock, quiet};
 
-use super::{TURNS_TO_CLOCK, Worker, give_up, is_unwinding};
+use super::{CLOCK_INTERVAL, Worker, is_unwinding, unwind_if_possible};
 use crate::WakeReason;
-use crate::exit::{self, Doom};
+use crate::exit::{self, KillFlag};
 use crate::fiber::Suspended;
 use crate::preempt;
-use crate::shutdown::TIMES_TOLD;
+use crate::shutdown::MAX_STOP_NOTICES;
 use crate::task::{Phase, Task};
 
 impl Worker {
-    /// Puts what runs here aside until it is woken, or until `deadline` or the one of its scope.
+    /// Parks the running task until it is woken, or until `deadline` or the deadline of its scope.
     pub(crate) fn park(&self, deadline: Option<u64>) -> WakeReason {
         let task = self.running.get();
         let task = task.filter(|task| task.header().masks.get() == 0);
@@ -25,7 +25,8 @@ impl Worker {
         };
         match self.park_until(Some(scope.deadline())) {
             WakeReason::TimedOut if scope.is_due() => WakeReason::Stopping,
-            // It has not passed: the caller looks, and waits again.
+            // The caller's deadline has not passed. The caller checks its condition and waits
+            // again.
             WakeReason::TimedOut => WakeReason::Woken,
             woke => woke,
         }
@@ -40,31 +41,33 @@ impl Worker {
             || is_unwinding()
             || task.is_interrupted()
         {
-            return self.refuse();
+            return self.refuse_park();
         }
         if task.header().notified.take() {
             return WakeReason::Woken;
         }
         match deadline {
-            None => self.put_aside(task),
+            None => self.suspend_parked(task),
             Some(deadline) => {
                 if deadline <= clock::now() {
-                    // Who waits like this again and again is to keep nobody out.
+                    // A task that repeatedly waits with a passed deadline must not starve the
+                    // others.
                     if self.slice.is_due() && preempt::is_allowed() {
-                        self.give_way();
+                        self.yield_if_slice_over();
                     }
                     return WakeReason::TimedOut;
                 }
                 let Some(fiber) = task.header().fiber.get() else {
                     unreachable!("what parks has begun");
                 };
-                // SAFETY: what runs on a fiber keeps it.
+                // SAFETY: the task that runs on a fiber keeps it alive.
                 let timer = &unsafe { fiber.as_ref() }.timer;
                 timer.data.set(task.into_raw().cast());
-                // SAFETY: the fiber stays where it is, and the timer is cancelled before what runs on it goes on.
+                // SAFETY: the fiber is not moved, and the timer is cancelled before the task
+                // continues.
                 unsafe { self.wheel.insert(NonNull::from(timer), deadline) };
-                self.put_aside(task);
-                // SAFETY: it was set in this wheel.
+                self.suspend_parked(task);
+                // SAFETY: the timer was inserted into this wheel.
                 let early = unsafe { self.wheel.cancel(NonNull::from(timer)) };
                 if !early {
                     return WakeReason::TimedOut;
@@ -78,44 +81,45 @@ impl Worker {
         }
     }
 
-    /// What runs here cannot wait.
+    /// Refuses to park a task that cannot wait.
     #[cold]
     #[inline(never)]
-    fn refuse(&self) -> WakeReason {
-        self.told();
+    fn refuse_park(&self) -> WakeReason {
+        self.count_stop_notice();
         WakeReason::Stopping
     }
 
-    /// What runs here is told once more that its runtime stops, if it does: `shutdown`'s rule 1.
+    /// Counts one more stop notice for the running task, if the runtime is stopping (`shutdown`'s
+    /// rule 1).
     #[cold]
     #[inline(never)]
-    pub(super) fn told(&self) {
+    pub(super) fn count_stop_notice(&self) {
         let Some(task) = self.running.get() else {
             return;
         };
         if !self.scheduler.is_stopping() {
             return;
         }
-        let times = &task.header().times_told;
+        let times = &task.header().stop_notices;
         times.set(times.get().saturating_add(1));
-        if times.get() > TIMES_TOLD && preempt::can_park() {
+        if times.get() > MAX_STOP_NOTICES && preempt::can_park() {
             self.suspend(task, Phase::Running, Suspended::Yielded);
         }
     }
 
     #[inline(always)]
-    fn put_aside(&self, task: Task) {
-        self.pulse.counts.waits.add(1);
-        match task.turning() {
+    fn suspend_parked(&self, task: Task) {
+        self.status.counts.waits.add(1);
+        match task.running_turn() {
             None => self.suspend(task, Phase::Parked, Suspended::Parked),
-            Some(turning) => self.put_turn_aside(task, turning.doom()),
+            Some(turn) => self.suspend_turn(task, turn.kill_flag()),
         }
     }
 
-    /// A behaviour actor's handler: a signal is to reach it.
+    /// Parks the handler of a behaviour actor so that a signal can wake it.
     #[cold]
-    fn put_turn_aside(&self, task: Task, doom: &Doom) {
-        doom.put_aside(task, || {
+    fn suspend_turn(&self, task: Task, kill_flag: &KillFlag) {
+        kill_flag.suspend(task, || {
             self.suspend(task, Phase::Parked, Suspended::Parked);
         });
     }
@@ -125,41 +129,42 @@ impl Worker {
         let header = task.header();
         header.phase.set(phase);
         if let Some(fiber) = header.fiber.get() {
-            // The worker's own frames run next, then others.
-            let depth = quiet::set_depth(preempt::OF_WORKER);
+            // The worker's own frames run next, then other tasks.
+            let depth = quiet::set_depth(preempt::WORKER_DEPTH);
             header.frame.set((&raw const depth).cast());
-            // SAFETY: the caller is what runs here, on its own fiber.
+            // SAFETY: the caller is the running task, on its own fiber.
             unsafe { fiber.as_ref().suspend(why) };
             quiet::set_depth(depth);
         }
     }
 
-    /// Lets others run, if there are any.
+    /// Lets other tasks run, if there are any.
     #[inline(always)]
     pub(crate) fn yield_now(&self) {
         if self.running.get().is_some_and(Task::is_interrupted) {
             exit::raise_if_due();
         }
-        if self.others_wait() || self.scheduler.is_stopping() {
-            self.let_others();
+        if self.has_other_work() || self.scheduler.is_stopping() {
+            self.yield_to_others();
             return;
         }
-        // Counted apart from turns: if both counted in step, one of them would never come to its multiples.
-        let alone = self.yields_alone.get().wrapping_add(1);
-        self.yields_alone.set(alone);
-        if alone.is_multiple_of(TURNS_TO_CLOCK) {
-            self.pulse.offer();
-            self.fire();
+        // Counted separately from ticks: if both used one counter in step, one of them might never
+        // reach a multiple of its interval.
+        let alone = self.uncontended_yields.get().wrapping_add(1);
+        self.uncontended_yields.set(alone);
+        if alone.is_multiple_of(CLOCK_INTERVAL) {
+            self.status.offer_to_yield();
+            self.fire_timers();
             self.poll();
         }
     }
 
-    fn let_others(&self) {
+    fn yield_to_others(&self) {
         if let Some(task) = self.running.get()
             && preempt::may_yield()
         {
             if self.scheduler.is_stopping() {
-                give_up();
+                unwind_if_possible();
             } else if !is_unwinding() {
                 self.suspend(task, Phase::Running, Suspended::Yielded);
                 if task.is_interrupted() {
@@ -169,47 +174,49 @@ impl Worker {
         }
     }
 
-    /// What runs here is about to wait. Where the runtime stops it was told so once, by the error of an earlier wait, and now ends.
-    pub(crate) fn tell(&self, task: Task) {
+    /// Called when the running task is about to wait. If the runtime is stopping, an earlier wait
+    /// has already returned an error to this task, and the task is unwound now.
+    pub(crate) fn before_wait(&self, task: Task) {
         preempt::may_park();
-        if self.scheduler.is_stopping() && task.header().told.replace(true) {
-            give_up();
+        if self.scheduler.is_stopping() && task.header().stop_notified.replace(true) {
+            unwind_if_possible();
         }
     }
 
-    /// A point at which what runs here yields if it has had its time slice since others were first seen to wait.
+    /// A preemption point: the running task yields if its time slice is over. The slice begins when
+    /// other tasks are first seen to wait.
     #[inline(always)]
     pub(crate) fn check(&self) {
         if self.slice.is_due() {
-            self.look();
+            self.check_slice();
         }
     }
 
     #[cold]
-    fn look(&self) {
+    fn check_slice(&self) {
         if !preempt::is_allowed() {
-            return self.slice.put_off();
+            return self.slice.check_next();
         }
         exit::raise_if_due();
-        self.give_way();
+        self.yield_if_slice_over();
     }
 
-    /// Lets others run if they wait and it has had its time slice. Nothing is raised.
-    fn give_way(&self) {
-        self.pulse.offer();
-        self.fire();
+    /// Yields if other tasks wait and the time slice is over. Does not unwind.
+    fn yield_if_slice_over(&self) {
+        self.status.offer_to_yield();
+        self.fire_timers();
         self.poll_if_due();
         let is_over = self
             .slice
-            .is_over(self.others_wait(), self.scheduler.config.timeslice);
+            .is_over(self.has_other_work(), self.scheduler.config.timeslice);
         if is_over || self.scheduler.is_stopping() {
             self.end_slice();
-            self.let_others();
+            self.yield_to_others();
         }
     }
 
-    /// The same where what runs here has allocated. It looks each time, as these points are far apart already; and it comes back, since an
-    /// allocator must not unwind.
+    /// The preemption point of an allocation. It always checks the clock, because these points are
+    /// already far apart. It does not unwind, because an allocator must not.
     pub(crate) fn allocated(&self) {
         let Some(task) = self.running.get() else {
             return;
@@ -217,32 +224,33 @@ impl Worker {
         if self.scheduler.is_stopping() {
             return;
         }
-        self.pulse.offer();
-        self.fire();
+        self.status.offer_to_yield();
+        self.fire_timers();
         if self
             .slice
-            .has_ended(self.others_wait(), self.scheduler.config.timeslice)
+            .has_ended(self.has_other_work(), self.scheduler.config.timeslice)
         {
             self.end_slice();
             self.suspend(task, Phase::Running, Suspended::Yielded);
         }
     }
 
-    /// What is left of its slice to what runs here.
+    /// Returns the rest of the running task's time slice. `None` if no task runs.
     pub(crate) fn slice_remaining(&self) -> Option<Duration> {
         self.running.get()?;
         Some(
             self.slice
-                .remaining(self.others_wait(), self.scheduler.config.timeslice),
+                .remaining(self.has_other_work(), self.scheduler.config.timeslice),
         )
     }
 
-    /// What runs here has had its slice, so others may have what is in reserve (`scheduler`'s rule 2), and what has not begun gets as long.
+    /// Ends the time slice of the running task. The reserved task becomes stealable (`scheduler`'s
+    /// rule 2), and unstarted tasks get an equal amount of time.
     fn end_slice(&self) {
         let slice = self.scheduler.config.timeslice.as_nanos() as u64;
-        self.fresh_until.set(clock::now() + slice);
-        if let Some(task) = self.slot.take() {
-            self.put_behind(task);
+        self.unstarted_until.set(clock::now() + slice);
+        if let Some(task) = self.lifo_slot.take() {
+            self.enqueue(task);
         }
     }
 }

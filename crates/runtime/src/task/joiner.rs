@@ -1,4 +1,4 @@
-//! Who hears of a job's end: the joiner's place (`life`'s rule 1).
+//! The joiner: what the end of a task wakes or notifies (`task::state`'s rule 1).
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -8,14 +8,14 @@ use crate::join_set::FinishedStack;
 use crate::shim::Ordering;
 use crate::worker;
 
-/// Whom the end of a job wakes.
-pub(crate) enum Sleeper {
-    /// An actor, by its bare address: `life`'s rule 3.
+/// What the end of a task wakes.
+pub(crate) enum JoinWaker {
+    /// An actor, through its bare address (`task::state`'s rule 3).
     Actor(Task),
     Waker(Waker),
 }
 
-impl Sleeper {
+impl JoinWaker {
     pub(crate) fn wake(self) {
         match self {
             Self::Actor(task) => task.wake(),
@@ -24,61 +24,64 @@ impl Sleeper {
     }
 }
 
-/// Who hears of the end of a job.
+/// What is notified of the end of a task.
 pub(crate) enum Joiner {
-    One(Sleeper),
+    Waker(JoinWaker),
     /// A [`JoinSet`](crate::JoinSet).
     Set(Arc<FinishedStack>),
 }
 
 impl Header {
     /// # Safety
-    /// `life`'s rule 1: the place is filled, and the caller's, who does this once.
+    /// `task::state`'s rule 1: the joiner field is initialised and belongs to the caller, which
+    /// takes it once.
     pub(super) unsafe fn take_joiner(&self) -> Joiner {
-        // SAFETY: as said.
+        // SAFETY: the caller's contract.
         self.joiner
             .with_mut(|place| unsafe { (*place).assume_init_read() })
     }
 }
 
 impl Task {
-    /// The handle's: wakes `joiner` at the end. `false`: it has ended.
+    /// Registers a joiner on behalf of the handle. Returns `false` if the task has ended.
     ///
     /// # Safety
-    /// The caller is the handle, and the place is its own (`life`'s rule 1). An actor is the current one, and does not go before
-    /// it was woken or the place taken back.
+    /// The caller is the handle, and the joiner field belongs to it (`task::state`'s rule 1). If
+    /// the joiner is an actor, it is the current one, and it does not end before it is woken or the
+    /// joiner is taken back.
     pub(crate) unsafe fn join(self, joiner: Joiner) -> bool {
         let header = self.header();
         let queue = match joiner {
-            Joiner::One(Sleeper::Actor(_)) => {
+            Joiner::Waker(JoinWaker::Actor(_)) => {
                 worker::current().map_or(std::ptr::null(), |w| std::ptr::from_ref(w.remote_queue))
             }
-            Joiner::One(Sleeper::Waker(_)) | Joiner::Set(_) => std::ptr::null(),
+            Joiner::Waker(JoinWaker::Waker(_)) | Joiner::Set(_) => std::ptr::null(),
         };
         header
             .joiner_queue
             .store(queue.cast_mut(), Ordering::Relaxed);
-        // SAFETY: as said.
+        // SAFETY: the caller's contract.
         header
             .joiner
             .with_mut(|place| unsafe { (*place).write(joiner) });
-        let joined = header.life.join();
+        let joined = header.state.set_joiner();
         if !joined {
-            // SAFETY: it was just filled, and is the handle's again.
+            // SAFETY: the field was just initialised, and belongs to the handle again.
             drop(unsafe { header.take_joiner() });
         }
         joined
     }
 
-    /// The handle's: takes the place back. `false`: it has ended, and the place is not the handle's.
+    /// Takes the joiner back on behalf of the handle. Returns `false` if the task has ended; the
+    /// field then does not belong to the handle.
     ///
     /// # Safety
-    /// The caller is the handle, and has joined.
+    /// The caller is the handle, and has registered a joiner.
     pub(crate) unsafe fn unjoin(self) -> bool {
         let header = self.header();
-        let taken = header.life.unjoin();
+        let taken = header.state.clear_joiner();
         if taken {
-            // SAFETY: it was filled, and is the handle's again.
+            // SAFETY: the field was initialised, and belongs to the handle again.
             drop(unsafe { header.take_joiner() });
         }
         taken

@@ -1,4 +1,4 @@
-//! The processor's counter of time.
+//! The processor's time stamp counter.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -7,21 +7,22 @@ use thalweg_queue::Quiet;
 #[cfg(any(miri, not(target_arch = "aarch64")))]
 use thalweg_queue::clock;
 
-/// The counter: on x86-64 the time stamp counter, on aarch64 `cntvct_el0`, elsewhere (and under Miri)
-/// nanoseconds of the clock. It goes at [`tsc_hz`],
-/// and the processor may run ahead of it or behind by some instructions.
+/// Reads the counter: on x86-64 the time stamp counter, on aarch64 `cntvct_el0`, elsewhere (and
+/// under Miri) the nanoseconds of the clock. Its rate is [`tsc_hz`]. The processor may reorder the
+/// read by some instructions.
 #[inline]
 pub fn rdtsc() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
-        // SAFETY: every x86-64 processor has the instruction, and Linux lets processes use it unless they have asked for the contrary
-        // (PR_SET_TSC).
+        // SAFETY: every x86-64 processor has the instruction, and Linux permits it unless the
+        // process has disabled it (PR_SET_TSC).
         unsafe { std::arch::x86_64::_rdtsc() }
     }
     #[cfg(all(target_arch = "aarch64", not(miri)))]
     {
         let count: u64;
-        // SAFETY: it reads a register that Linux and macOS let processes read, and changes nothing.
+        // SAFETY: it reads a register that Linux and macOS permit processes to read, and changes
+        // nothing.
         unsafe {
             std::arch::asm!("mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack, preserves_flags));
         }
@@ -31,8 +32,8 @@ pub fn rdtsc() -> u64 {
     clock::now()
 }
 
-/// Counts of [`rdtsc`] in a second. On x86-64 it is measured once against the clock, for which the first caller's thread sleeps 5 ms;
-/// on aarch64 the processor says it.
+/// Returns the rate of [`rdtsc`] in counts per second. On x86-64 it is measured once against the
+/// clock, for which the first caller's thread sleeps 5 ms. On aarch64 the processor reports it.
 ///
 /// ```
 /// use thalweg_runtime::preempt;
@@ -44,7 +45,7 @@ pub fn rdtsc() -> u64 {
 pub fn tsc_hz() -> u64 {
     static HZ: OnceLock<u64> = OnceLock::new();
     *HZ.get_or_init(|| {
-        // Another actor of this thread would wait for this one.
+        // Otherwise another actor of this thread could wait for this one.
         let _quiet = Quiet::begin();
         measure()
     })
@@ -52,11 +53,11 @@ pub fn tsc_hz() -> u64 {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn measure() -> u64 {
-    // Two looks at the clock are off by some 50 ns: 10 ppm of this.
+    // The two readings of the clock have an error of about 50 ns: 10 ppm of this.
     const MEASURED: Duration = Duration::from_millis(5);
-    let (began, from) = look();
+    let (began, from) = read_both();
     std::thread::sleep(MEASURED);
-    let (ended, to) = look();
+    let (ended, to) = read_both();
     let took = u128::from(ended.saturating_sub(began).max(1));
     let counted = u128::from(to.saturating_sub(from));
     u64::try_from(counted * 1_000_000_000 / took)
@@ -64,18 +65,18 @@ fn measure() -> u64 {
         .max(1)
 }
 
-/// The clock and the counter at one moment.
+/// Reads the clock and the counter at the same time.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-fn look() -> (u64, u64) {
-    // Of which the closest pair counts: one is interrupted now and then.
-    const LOOKS: usize = 8;
-    let looks = (0..LOOKS).map(|_| {
+fn read_both() -> (u64, u64) {
+    // The pair of readings that took the least time is used, because a reading may be interrupted.
+    const READS: usize = 8;
+    let reads = (0..READS).map(|_| {
         let before = clock::now();
         let count = rdtsc();
         let took = clock::now() - before;
         (took, before + took / 2, count)
     });
-    let (_, time, count) = looks.min().expect("there is one at least");
+    let (_, time, count) = reads.min().expect("there is one at least");
     (time, count)
 }
 
@@ -94,7 +95,7 @@ fn measure() -> u64 {
     1_000_000_000
 }
 
-/// How long so many counts take.
+/// Converts counts to a duration.
 pub(crate) fn duration_of(counts: u64) -> Duration {
     let ns = u128::from(counts) * 1_000_000_000 / u128::from(tsc_hz());
     Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
@@ -113,7 +114,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(10));
         let counted = duration_of(rdtsc() - counter);
         let took = clock.elapsed();
-        // A busy machine may stop the thread between the two looks.
+        // A busy machine may suspend the thread between the two readings.
         let apart = counted.abs_diff(took);
         assert!(
             apart < Duration::from_millis(2),

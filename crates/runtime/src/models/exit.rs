@@ -1,4 +1,5 @@
-//! `exit`: a signal reaches an actor wherever it is, and its end is told once; after it nothing reaches it.
+//! Models of `exit`: a signal reaches an actor in every state, and its end is reported once. No
+//! signal reaches it afterwards.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,12 +10,12 @@ use thalweg_queue::explore::{large_model, model};
 
 use super::mailbox_state::{Bit, Model};
 use super::{counted, job, run, settle, take_some};
-use crate::exit::{Control, Doom, ExitReason, Kind, Watch};
+use crate::exit::{Control, ExitReason, KillFlag, Kind, Watch};
 use crate::join::JoinError;
 use crate::remote_queue::RemoteQueue;
 use crate::task::Task;
 
-/// What was told of an actor's end. None of loom's business.
+/// The ends that were reported. Not a loom type.
 #[derive(Clone, Default)]
 pub(super) struct Told(Arc<Mutex<Vec<&'static str>>>);
 
@@ -43,9 +44,9 @@ fn kill(control: &Control) -> bool {
     control.signal(None, ExitReason::Killed, Kind::Kill)
 }
 
-/// As its worker runs an actor that waits for nothing but what ends it.
+/// Runs an actor that waits for a signal to end it, as its worker does.
 fn wait_for_the_end(task: Task, queue: &RemoteQueue) {
-    while !task.must_exit() {
+    while !task.must_unwind() {
         take_some(queue, |woken| assert!(woken == task));
     }
     run(task);
@@ -74,19 +75,19 @@ fn a_kill_reaches_an_actor_that_begins() {
     let_go(queue);
 }
 
-/// Whether it has not begun, runs, is about to wait or waits: a signal that is lost is a deadlock.
+/// The actor has not started, runs, is about to wait, or waits. A lost signal is a deadlock.
 #[test]
 fn a_kill_reaches_an_actor_that_begins_and_waits() {
     model(a_kill_reaches_an_actor_that_begins);
 }
 
-/// `must_end`'s heavy barrier and `settle`'s light one.
+/// The heavy barrier of `set_kill_flag`, and the light barrier of `bind`.
 #[test]
 fn a_kill_reaches_an_actor_that_begins_with_a_light_barrier() {
     model(|| use_both(a_kill_reaches_an_actor_that_begins));
 }
 
-/// The wake-up for the kill may be taken while the actor is masked: it looks once more when it is not.
+/// The masked actor may consume the wake-up of the kill: it checks again when the mask ends.
 #[test]
 fn a_kill_waits_for_the_end_of_a_mask() {
     for kill_first in [true, false] {
@@ -111,12 +112,12 @@ fn a_kill_waits_for_the_end_of_a_mask() {
             });
             task.header().masks.set(1);
             while !said.load(Ordering::Acquire) {
-                assert!(!task.must_exit());
+                assert!(!task.must_unwind());
                 take_some(queue, |woken| assert!(woken == task));
             }
-            assert!(!task.must_exit());
+            assert!(!task.must_unwind());
             task.header().masks.set(0);
-            assert!(task.must_exit() || !kill_first);
+            assert!(task.must_unwind() || !kill_first);
             wait_for_the_end(task, queue);
             killer.join().unwrap();
             assert!(handle.join().is_err());
@@ -147,7 +148,7 @@ fn a_kill_beside_the_end_comes_before_or_is_refused() {
     });
 }
 
-/// `life`'s `NAMED`: the end sees the control, or that is born ended.
+/// `task::state`'s `HAS_CONTROL`: the end sees the control, or the control is created as ended.
 #[test]
 fn who_names_an_actor_beside_its_end_hears_of_it_once() {
     model(|| {
@@ -156,7 +157,7 @@ fn who_names_an_actor_beside_its_end_hears_of_it_once() {
             let control = task.control();
             let told = Told::of(&control);
             let reached = kill(&control);
-            // It is its reference that keeps the job.
+            // The namer's reference keeps the task alive.
             drop(handle);
             (control, told, reached)
         });
@@ -181,7 +182,7 @@ fn two_name_an_actor_beside_its_end() {
             })
         });
         run(task);
-        // Who is the second may have its control a moment before the first one says that it has ended.
+        // The second thread may get the control a moment before the first one marks it as ended.
         for told in namers.map(|namer| namer.join().unwrap()) {
             assert!(["normal", "no_actor"].contains(&told.once()));
         }
@@ -205,16 +206,16 @@ fn an_end_is_not_told_after_the_link_was_taken_back() {
         assert!(kill(&controls[0]));
         let worker = thread::spawn(move || run(one));
         controls[1].unlink(&controls[0]);
-        let reached = other.must_exit();
+        let reached = other.must_unwind();
         worker.join().unwrap();
-        assert_eq!(other.must_exit(), reached);
+        assert_eq!(other.must_unwind(), reached);
         run(other);
         drop(handles);
         let_go(queue);
     });
 }
 
-/// Both locks are taken for a link, and each end takes them one after the other.
+/// A link takes both locks, and each end takes them one after the other.
 #[test]
 fn two_that_are_linked_end_at_once() {
     model(|| {
@@ -226,7 +227,7 @@ fn two_that_are_linked_end_at_once() {
         let linker = thread::spawn({
             let controls = controls.clone();
             move || {
-                // As the other one does, which runs here.
+                // Like the other actor, which runs on this thread.
                 if !controls[1].link(&controls[0]) {
                     assert!(kill(&controls[1]));
                 }
@@ -245,20 +246,20 @@ fn two_that_are_linked_end_at_once() {
     });
 }
 
-/// Of a behaviour actor: its turn is a job that others know by this word only.
+/// The turn of a behaviour actor is a task that other threads know only through this word.
 #[test]
 fn a_kill_reaches_a_handler_that_waits() {
     model(|| {
         let queue = RemoteQueue::allocate();
         let (turn, handle) = job(|| ());
         settle(turn, queue);
-        let doom = loom::sync::Arc::new(Doom::new());
+        let kill_flag = loom::sync::Arc::new(KillFlag::new());
         let killer = thread::spawn({
-            let doom = doom.clone();
-            move || wake(doom.set())
+            let kill_flag = kill_flag.clone();
+            move || wake(kill_flag.set())
         });
-        while !doom.is_set() {
-            doom.put_aside(turn, || take_some(queue, |woken| assert!(woken == turn)));
+        while !kill_flag.is_set() {
+            kill_flag.suspend(turn, || take_some(queue, |woken| assert!(woken == turn)));
         }
         run(turn);
         drop(handle);
@@ -267,7 +268,7 @@ fn a_kill_reaches_a_handler_that_waits() {
     });
 }
 
-/// It goes on for something else, and may be gone before the kill wakes it.
+/// The handler continues for another reason, and may have ended before the kill wakes it.
 #[test]
 fn a_kill_comes_as_a_handler_goes_on_and_ends() {
     large_model(|| {
@@ -275,7 +276,7 @@ fn a_kill_comes_as_a_handler_goes_on_and_ends() {
         let (turn, handle) = job(|| ());
         settle(turn, queue);
         let waker = turn.waker();
-        let said = loom::sync::Arc::new((AtomicBool::new(false), Doom::new()));
+        let said = loom::sync::Arc::new((AtomicBool::new(false), KillFlag::new()));
         let other = thread::spawn({
             let said = said.clone();
             move || {
@@ -287,16 +288,16 @@ fn a_kill_comes_as_a_handler_goes_on_and_ends() {
             let said = said.clone();
             move || wake(said.1.set())
         });
-        let doom = &said.1;
-        while !said.0.load(Ordering::Acquire) && !doom.is_set() {
-            doom.put_aside(turn, || take_some(queue, |woken| assert!(woken == turn)));
+        let kill_flag = &said.1;
+        while !said.0.load(Ordering::Acquire) && !kill_flag.is_set() {
+            kill_flag.suspend(turn, || take_some(queue, |woken| assert!(woken == turn)));
         }
         run(turn);
         drop(handle);
         killer.join().unwrap();
         other.join().unwrap();
         let_go(queue);
-        assert!(doom.is_set());
+        assert!(kill_flag.is_set());
     });
 }
 
@@ -306,7 +307,8 @@ fn wake(waker: Option<std::task::Waker>) {
     }
 }
 
-/// Between two messages, before the first, or beside the only one: it ends once, and the letter goes once.
+/// The kill comes between two messages, before the first, or during the only one. The actor ends
+/// once, and the message is dropped once.
 #[test]
 fn a_kill_beside_a_letter_ends_a_behaviour_actor_once() {
     model(|| {
@@ -334,7 +336,7 @@ fn a_kill_beside_a_letter_ends_a_behaviour_actor_once() {
     });
 }
 
-/// Either comes first, and only that one counts.
+/// Either may come first, and only the first one counts.
 #[test]
 fn a_kill_beside_a_stop_ends_a_behaviour_actor_once() {
     model(|| {

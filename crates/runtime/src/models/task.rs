@@ -1,4 +1,5 @@
-//! `life` and `task`: a job ends beside who joins it, lets it go, or wakes it.
+//! Models of `task` and `task::state`: a task ends while other threads join it, detach it, or wake
+//! it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,8 +10,8 @@ use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
 use super::{Counted, counted, go, job, run, settle, take_some};
-use crate::life::Life;
 use crate::remote_queue::RemoteQueue;
+use crate::task::state::TaskState;
 use crate::wait::WakeReason;
 
 #[test]
@@ -54,7 +55,8 @@ fn a_waker_goes_beside_the_handle_and_the_end() {
     });
 }
 
-/// A join that has no time, then one that has: the place is taken back between the two.
+/// A join with an expired deadline, then one without a deadline: the joiner is taken back in
+/// between.
 #[test]
 fn a_join_is_given_up_and_begun_again() {
     model(|| {
@@ -71,7 +73,7 @@ fn a_join_is_given_up_and_begun_again() {
     });
 }
 
-/// Whoever polled is woken, and may go without another look.
+/// The poller is woken, and may drop the future without another poll.
 #[test]
 fn a_future_is_polled_and_dropped_while_the_job_ends() {
     struct Woken(std::sync::atomic::AtomicUsize);
@@ -104,7 +106,7 @@ fn a_future_is_polled_and_dropped_while_the_job_ends() {
     });
 }
 
-/// `life`'s rule 3: who joins is freed as soon as the join is over.
+/// `task::state`'s rule 3: the joining actor is freed as soon as the join is over.
 #[test]
 fn an_actor_of_another_worker_joins_and_goes() {
     model(|| {
@@ -126,7 +128,7 @@ fn an_actor_of_another_worker_joins_and_goes() {
     });
 }
 
-/// The same, where the wait may end at its deadline, and the joiner goes then.
+/// Likewise, but the wait may end at its deadline, and the joiner ends then.
 #[test]
 fn an_actor_of_another_worker_gives_its_join_up_and_goes() {
     model(|| {
@@ -142,31 +144,33 @@ fn an_actor_of_another_worker_gives_its_join_up_and_goes() {
     });
 }
 
-/// Of the end for a joiner on the same worker: one thread has the job and its joiner, another a waker.
+/// The end of a task whose joiner is on the same worker: one thread has the task and its joiner,
+/// another has a waker.
 #[test]
 fn a_waker_goes_beside_an_end_that_was_joined_here() {
     model(|| {
-        let life = loom::sync::Arc::new((Life::new(), AtomicUsize::new(0)));
-        life.0.add_reference();
-        let also = life.clone();
+        let state = loom::sync::Arc::new((TaskState::new(), AtomicUsize::new(0)));
+        state.0.add_reference();
+        let also = state.clone();
         let waker = thread::spawn(move || {
             if also.0.drop_reference() {
                 also.1.fetch_add(1, Ordering::Relaxed);
             }
         });
-        assert!(life.0.join());
-        assert!(life.0.is_joined());
-        life.0.end_joined_here();
-        assert!(life.0.is_done() && life.0.has_left());
-        if life.0.drop_reference() {
-            life.1.fetch_add(1, Ordering::Relaxed);
+        assert!(state.0.set_joiner());
+        assert!(state.0.has_joiner());
+        state.0.complete_for_local_joiner();
+        assert!(state.0.is_complete() && state.0.is_released());
+        if state.0.drop_reference() {
+            state.1.fetch_add(1, Ordering::Relaxed);
         }
         waker.join().unwrap();
-        assert_eq!(life.1.load(Ordering::Relaxed), 1);
+        assert_eq!(state.1.load(Ordering::Relaxed), 1);
     });
 }
 
-/// `task`'s rule 4: each says something and wakes; the actor sees all that was said, however few wake-ups reach it.
+/// `task`'s rule 6: each thread publishes a change and wakes. The actor sees all changes, even if
+/// it receives fewer wake-ups.
 #[test]
 fn two_wake_an_actor_from_afar() {
     large_model(|| {
@@ -195,7 +199,7 @@ fn two_wake_an_actor_from_afar() {
     });
 }
 
-/// A wake-up that comes when its actor has ended, or beside that.
+/// The wake-up arrives when its actor has ended, or during its end.
 #[test]
 fn a_waker_outlives_its_actor() {
     model(|| {

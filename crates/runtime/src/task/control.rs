@@ -1,4 +1,5 @@
-//! A job as others know it: its control, the behaviour actor whose turn it is, and what interrupts it.
+//! The task as other threads reach it: its control, the behaviour actor whose turn it runs, and its
+//! interruption by signals.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -7,39 +8,40 @@ use thalweg_queue::barrier;
 
 use super::Task;
 use crate::cancel::Node;
-use crate::exit::{Control, Doom, ExitReason, Reach, Reached};
+use crate::exit::{Control, ExitReason, KillFlag, Reach, Reached};
 use crate::id::ActorId;
 use crate::shim::{Ordering, fence};
 use crate::trace::TraceContext;
 
-/// A behaviour actor during its turn. It lies in the turn's frame, and names what the turn keeps.
-pub(crate) struct Turning {
+/// A behaviour actor during its turn. It is in the turn's frame and points to objects that the turn
+/// keeps alive.
+pub(crate) struct RunningTurn {
     pub(crate) id: ActorId,
     /// From an `Arc`.
     pub(crate) body: *const dyn Reached,
-    pub(crate) doom: *const Doom,
+    pub(crate) kill_flag: *const KillFlag,
 }
 
-impl Turning {
-    pub(crate) fn doom(&self) -> &Doom {
-        // SAFETY: the turn keeps its actor.
-        unsafe { &*self.doom }
+impl RunningTurn {
+    pub(crate) fn kill_flag(&self) -> &KillFlag {
+        // SAFETY: the turn keeps its actor alive.
+        unsafe { &*self.kill_flag }
     }
 
-    /// The turn never goes on.
+    /// Called when the turn never continues.
     pub(super) fn abandoned(&self) {
         self.reached().abandoned();
     }
 
     fn reached(&self) -> Arc<dyn Reached> {
-        // SAFETY: the turn keeps it.
+        // SAFETY: the turn keeps it alive.
         unsafe {
             Arc::increment_strong_count(self.body);
             Arc::from_raw(self.body)
         }
     }
 
-    /// While `f` runs the job that calls this is the turn. `f` catches what it throws.
+    /// Marks the calling task as this turn while `f` runs. `f` catches its own panics.
     pub(crate) fn during<R>(&self, task: Option<Task>, f: impl FnOnce() -> R) -> R {
         if let Some(task) = task {
             task.header().actor.set(self);
@@ -54,14 +56,15 @@ impl Turning {
 
 impl Task {
     #[cold]
-    pub(super) fn tell_end(self, how: Option<&ExitReason>) {
+    pub(super) fn notify_control(self, how: Option<&ExitReason>) {
         let control = self.header().control.load(Ordering::Acquire);
-        // SAFETY: rule 4: who named it made its control before, and it goes with the job.
+        // SAFETY: rule 4. `HAS_CONTROL` was set after the control was created, and the control is
+        // released with the task.
         let control = unsafe { &*control };
         control.end(how.cloned().unwrap_or(ExitReason::Normal));
     }
 
-    /// What others know of it. With a reference.
+    /// Returns the control, with a reference. Creates it at the first call.
     pub(crate) fn control(self) -> Arc<Control> {
         let header = self.header();
         let mut known = header.control.load(Ordering::Acquire);
@@ -77,63 +80,66 @@ impl Task {
             known = match put {
                 Ok(_) => made,
                 Err(others) => {
-                    // SAFETY: it was just made, and nobody else has seen it.
+                    // SAFETY: it was just created, and no other thread has seen it.
                     drop(unsafe { Arc::from_raw(made) });
                     others
                 }
             };
         }
-        // SAFETY: rule 4, and the caller's reference keeps the job. One for the caller is added.
+        // SAFETY: rule 4, and the caller's reference keeps the task alive. The caller gets a
+        // reference of its own.
         let control = unsafe {
             Arc::increment_strong_count(known);
             Arc::from_raw(known)
         };
-        // Whoever did not make it may be quicker here than who did.
-        if !header.life.is_named() && !header.life.name() {
+        // A thread that did not create the control may get here before its creator.
+        if !header.state.has_control() && !header.state.set_has_control() {
             control.end(ExitReason::NoActor);
         }
         control
     }
 
-    /// What others know of the actor that runs, which may be a behaviour actor that has its turn.
+    /// Returns the control of the running actor, which may be a behaviour actor during its turn.
     pub(crate) fn actor_control(self) -> Arc<Control> {
-        match self.turning() {
+        match self.running_turn() {
             None => self.control(),
-            Some(turning) => turning.reached().control(),
+            Some(turn) => turn.reached().control(),
         }
     }
 
-    /// The behaviour actor whose turn this is. The caller is what runs.
+    /// Returns the behaviour actor whose turn this is. The caller is the running task.
     #[inline(always)]
-    pub(crate) fn turning(&self) -> Option<&Turning> {
-        // SAFETY: `during` takes it back before the frame goes in which it lies.
+    pub(crate) fn running_turn(&self) -> Option<&RunningTurn> {
+        // SAFETY: `during` clears the pointer before the frame that contains the object is left.
         unsafe { self.header().actor.get().as_ref() }
     }
 
-    /// Puts another one there. What was before. The caller is what runs, or whoever has the job while it does not.
+    /// Replaces the trace context and returns the previous one. The caller is the running task, or
+    /// owns the task while it does not run.
     pub(crate) fn replace_trace(
         self,
         trace: Option<Arc<TraceContext>>,
     ) -> Option<Arc<TraceContext>> {
         let trace = trace.map_or(std::ptr::null(), Arc::into_raw);
         let before = self.header().trace.replace(trace);
-        // SAFETY: what is there came from `into_raw` above, and this was its place.
+        // SAFETY: the pointer came from `into_raw` above, and this field owned it.
         (!before.is_null()).then(|| unsafe { Arc::from_raw(before) })
     }
 
-    /// Which actor runs here.
+    /// Returns the ID of the running actor.
     pub(crate) fn actor_id(self) -> ActorId {
-        self.turning()
-            .map_or(self.header().id, |turning| turning.id)
+        self.running_turn().map_or(self.header().id, |turn| turn.id)
     }
 
-    /// From its control: a signal is to end it. What wakes it for that. `None`: it has not begun, and will not.
-    pub(crate) fn must_end(self) -> Option<Waker> {
+    /// Sets the kill flag. Called by the control. Returns a waker that interrupts the task, or
+    /// `None` if the task has not started and will not start.
+    pub(crate) fn set_kill_flag(self) -> Option<Waker> {
         let header = self.header();
-        header.doomed.store(true, Ordering::Release);
+        header.kill_flag.store(true, Ordering::Release);
         fence(Ordering::SeqCst);
         if header.remote_queue.load(Ordering::Relaxed).is_null() {
-            // Who starts it says so before it looks (`settle`).
+            // The worker that starts the task writes its remote queue before it checks the flag
+            // (`bind`).
             barrier::heavy_or_full();
             if header.remote_queue.load(Ordering::Relaxed).is_null() {
                 return None;
@@ -142,32 +148,34 @@ impl Task {
         Some(self.waker())
     }
 
-    /// Whether a signal ends what runs, and nothing keeps that off just now.
+    /// Whether an exit signal must unwind the running task now. `false` while a `NoKill` guard
+    /// exists.
     #[inline(always)]
-    pub(crate) fn must_exit(self) -> bool {
+    pub(crate) fn must_unwind(self) -> bool {
         let header = self.header();
-        let doomed = header.doomed.load(Ordering::Acquire)
+        let doomed = header.kill_flag.load(Ordering::Acquire)
             || self
-                .turning()
-                .is_some_and(|turning| turning.doom().is_set());
+                .running_turn()
+                .is_some_and(|turn| turn.kill_flag().is_set());
         doomed && header.masks.get() == 0
     }
 
-    /// The same, or its scope is cancelled.
+    /// Like [`must_unwind`](Self::must_unwind), but also `true` if the scope is cancelled.
     #[inline(always)]
     pub(crate) fn is_interrupted(self) -> bool {
-        self.must_exit()
+        self.must_unwind()
             || (self.scope().is_some_and(Node::is_cancelled) && self.header().masks.get() == 0)
     }
 
-    /// The innermost scope in which it is. The caller is what runs.
+    /// Returns the innermost scope. The caller is the running task.
     #[inline(always)]
     pub(crate) fn scope(&self) -> Option<&Node> {
-        // SAFETY: whoever put it there takes it back before the frame goes that keeps it.
+        // SAFETY: the code that sets the pointer clears it before the frame that contains the node
+        // is left.
         unsafe { self.header().scope.get().as_ref() }
     }
 
-    /// The signal's.
+    /// Returns the reason of the exit signal.
     pub(crate) fn exit_reason(self) -> ExitReason {
         let reason = self.actor_control().exit_reason();
         reason.unwrap_or(ExitReason::Killed)

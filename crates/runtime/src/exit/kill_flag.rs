@@ -2,7 +2,7 @@
 //!
 //! 1. The running turn of such an actor puts its job here, with a reference, before it is put aside, and takes it back when it goes on. A job with a
 //!    stack of its own needs none of this: its [`Control`](super::Control) names it as long as it lives.
-//! 2. Who dooms the actor swaps the word for `DOOMED`; the job that was there is its to wake, with the reference.
+//! 2. Who dooms the actor swaps the word for `SET`; the job that was there is its to wake, with the reference.
 //! 3. It stays so until the next incarnation begins, of which nobody outside has a [`Pid`](super::Pid) yet; and it is set under the lock of the
 //!    incarnation's [`Control`](super::Control), so not after that has ended.
 
@@ -11,22 +11,22 @@ use std::task::Waker;
 use crate::shim::{AtomicPtr, Ordering};
 use crate::task::{Header, Task};
 
-const DOOMED: *mut Header = std::ptr::without_provenance_mut(1);
+const SET: *mut Header = std::ptr::without_provenance_mut(1);
 
 #[derive(Debug)]
-pub(crate) struct Doom(AtomicPtr<Header>);
+pub(crate) struct KillFlag(AtomicPtr<Header>);
 
-impl Doom {
+impl KillFlag {
     pub(crate) fn new() -> Self {
         Self(AtomicPtr::new(std::ptr::null_mut()))
     }
 
     pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Acquire) == DOOMED
+        self.0.load(Ordering::Acquire) == SET
     }
 
     /// Puts the caller, which is what runs, aside by `suspend`, unless it is doomed. Where nothing may end it now it is not woken for that.
-    pub(crate) fn put_aside(&self, task: Task, suspend: impl FnOnce()) {
+    pub(crate) fn suspend(&self, task: Task, suspend: impl FnOnce()) {
         let kept = task.header().masks.get() > 0;
         if kept || self.wait_as(task) {
             suspend();
@@ -36,7 +36,7 @@ impl Doom {
 
     /// Rule 1. `false`: it is doomed, and must not wait.
     fn wait_as(&self, task: Task) -> bool {
-        task.header().life.add_reference();
+        task.header().state.add_reference();
         let put = self.0.compare_exchange(
             std::ptr::null_mut(),
             task.into_raw(),
@@ -64,8 +64,8 @@ impl Doom {
 
     /// Rule 2: what wakes it.
     pub(crate) fn set(&self) -> Option<Waker> {
-        let before = self.0.swap(DOOMED, Ordering::AcqRel);
-        if before == DOOMED {
+        let before = self.0.swap(SET, Ordering::AcqRel);
+        if before == SET {
             return None;
         }
         // SAFETY: what was there came from `into_raw`, with a reference that is ours now.

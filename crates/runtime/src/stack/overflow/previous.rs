@@ -1,22 +1,23 @@
-//! The actions that were installed before ours, and how they are treated as if ours were not there.
+//! The signal actions that were installed before those of this crate. Signals that do not concern
+//! this crate are forwarded to them.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// What one signal did before.
-struct Before {
+/// The previous action of one signal.
+struct PreviousAction {
     action: libc::sigaction,
-    /// It wanted to be called once (`SA_RESETHAND`), and was.
+    /// The action asked to be called once (`SA_RESETHAND`), and was.
     spent: AtomicBool,
 }
 
-static OF_SEGV: AtomicPtr<Before> = AtomicPtr::new(std::ptr::null_mut());
-static OF_BUS: AtomicPtr<Before> = AtomicPtr::new(std::ptr::null_mut());
-static OF_URG: AtomicPtr<Before> = AtomicPtr::new(std::ptr::null_mut());
+static OF_SEGV: AtomicPtr<PreviousAction> = AtomicPtr::new(std::ptr::null_mut());
+static OF_BUS: AtomicPtr<PreviousAction> = AtomicPtr::new(std::ptr::null_mut());
+static OF_URG: AtomicPtr<PreviousAction> = AtomicPtr::new(std::ptr::null_mut());
 
-fn place(signal: libc::c_int) -> &'static AtomicPtr<Before> {
+fn place(signal: libc::c_int) -> &'static AtomicPtr<PreviousAction> {
     match signal {
         libc::SIGBUS => &OF_BUS,
         libc::SIGURG => &OF_URG,
@@ -24,93 +25,98 @@ fn place(signal: libc::c_int) -> &'static AtomicPtr<Before> {
     }
 }
 
-/// Puts ours in the place of the action that `signal` has; the error is the system's number.
+/// Replaces the action of `signal` by `handler`. The error is the error number of the system.
 pub(super) fn replace(signal: libc::c_int, handler: Handler) -> Result<(), i32> {
-    // Remembered before it is replaced: a fault may come between.
+    // Recorded before it is replaced, because a fault may occur in between.
     let known = exchange(signal, None)?;
     remember(signal, known);
-    // SAFETY: all bytes zero are an action: the default one.
+    // SAFETY: an all-zero action is valid: the default one.
     let mut ours: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     ours.sa_sigaction = handler as usize;
-    // What is blocked and what is interrupted while the other runs stays as it asked for.
+    // Signals that the previous action blocks, and its interruption flags, stay as the previous
+    // action requested.
     ours.sa_mask = known.sa_mask;
     let kept = known.sa_flags & (libc::SA_NODEFER | libc::SA_RESTART);
     ours.sa_flags = kept | libc::SA_SIGINFO | libc::SA_ONSTACK;
     let replaced = exchange(signal, Some(&ours))?;
     if replaced.sa_sigaction != known.sa_sigaction {
-        // Another thread installed one meanwhile.
+        // Another thread installed an action in between.
         remember(signal, replaced);
     }
     Ok(())
 }
 
-/// Signals that are not ours go there from now on ([`forward`]). Leaked: a handler may be reading it (rule 4).
+/// Sets the action to which [`forward`] passes signals. The action is leaked, because a handler may
+/// be reading it (rule 4).
 pub(crate) fn remember(signal: libc::c_int, action: libc::sigaction) {
-    let before = Box::leak(Box::new(Before {
+    let before = Box::leak(Box::new(PreviousAction {
         action,
         spent: AtomicBool::new(false),
     }));
     place(signal).store(before, Ordering::Release);
 }
 
-/// Does what the action from before would have done.
+/// Does what the previous action would have done.
 ///
 /// # Safety
 ///
-/// In the handler of that signal, with what the kernel passed to it.
+/// Call it in the handler of that signal, with the arguments that the kernel passed.
 pub(crate) unsafe fn forward(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
-    // SAFETY: rule 4: what was put there is never freed; it was put there before our handler was installed.
+    // SAFETY: rule 4. The action is never freed, and it was stored before the handler was
+    // installed.
     let Some(before) = (unsafe { place(signal).load(Ordering::Acquire).as_ref() }) else {
         return by_default(signal, false);
     };
-    // SAFETY: the caller has it from the kernel.
+    // SAFETY: the caller got it from the kernel.
     let from_kernel = unsafe { (*info).si_code > 0 };
     let once = before.action.sa_flags & libc::SA_RESETHAND != 0;
     let handler = before.action.sa_sigaction;
     if handler == libc::SIG_DFL || (once && before.spent.swap(true, Ordering::Relaxed)) {
         by_default(signal, !from_kernel);
     } else if handler == libc::SIG_IGN {
-        // A fault cannot be ignored: the kernel ends the process, whatever it was told.
+        // A fault cannot be ignored: the kernel ends the process even if the action is to ignore
+        // it.
         if from_kernel {
             by_default(signal, false);
         }
     } else if before.action.sa_flags & libc::SA_SIGINFO != 0 {
-        // SAFETY: the flag says that the handler takes three arguments; they are the kernel's.
+        // SAFETY: the flag shows that the handler takes three arguments; they are the kernel's.
         let handler = unsafe { std::mem::transmute::<usize, Handler>(handler) };
         handler(signal, info, context);
     } else {
-        // SAFETY: without the flag the handler takes one.
+        // SAFETY: without the flag, the handler takes one argument.
         let handler = unsafe { std::mem::transmute::<usize, extern "C" fn(libc::c_int)>(handler) };
         handler(signal);
     }
 }
 
-/// Ends the process as the default action does: the fault comes again when the handler returns, and what was sent is sent again. SIGURG is ignored by
-/// default.
+/// Ends the process like the default action: a fault occurs again when the handler returns, and a
+/// signal that was sent is sent again. The default action of SIGURG is to ignore it.
 fn by_default(signal: libc::c_int, sent: bool) {
     if signal == libc::SIGURG {
         return;
     }
-    // SAFETY: all bytes zero are the default action.
+    // SAFETY: an all-zero action is the default action.
     let default: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     let _ = exchange(signal, Some(&default));
     if sent {
-        // SAFETY: allowed in a signal handler. It is blocked here, and so comes when the handler returns.
+        // SAFETY: allowed in a signal handler. The signal is blocked here, so it arrives when the
+        // handler returns.
         unsafe { libc::raise(signal) };
     }
 }
 
-/// The action of `signal` until now, after the new one, if any, took its place.
+/// Returns the current action of `signal`, and replaces it if `new` is given.
 pub(crate) fn exchange(
     signal: libc::c_int,
     new: Option<&libc::sigaction>,
 ) -> Result<libc::sigaction, i32> {
     let mut old = MaybeUninit::zeroed();
-    // SAFETY: rule 6; the new action is the default one or a handler that keeps to what a handler may do.
+    // SAFETY: rule 6. The new action is the default one, or a handler that is async-signal-safe.
     let result = unsafe {
         libc::sigaction(
             signal,
@@ -121,6 +127,6 @@ pub(crate) fn exchange(
     if result != 0 {
         return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0));
     }
-    // SAFETY: filled in by the kernel, and all bytes zero before.
+    // SAFETY: the kernel filled it, and it was all-zero before.
     Ok(unsafe { old.assume_init() })
 }

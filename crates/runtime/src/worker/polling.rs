@@ -1,4 +1,4 @@
-//! A worker's part in IO: it polls for the descriptors that its actors wait for.
+//! The worker's part in IO: it polls the descriptors that its actors wait for.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -9,16 +9,16 @@ use super::Worker;
 use crate::io::{PollTimeout, Poller};
 
 impl Worker {
-    /// What the worker waits for descriptors with.
+    /// Returns the poller of this worker. Creates it at the first call.
     ///
     /// # Errors
-    /// The system has no more descriptors or memory for one.
+    /// The system has no descriptor or no memory for a poller.
     pub(crate) fn poller(&self) -> std::io::Result<&Arc<Poller>> {
         if self.poller.get().is_none() {
             let poller = Arc::new(Poller::new()?);
             self.remote_queue
                 .set_unparker(Some(Waker::from(Arc::clone(&poller.waker))));
-            // It cannot fail: there was none.
+            // This cannot fail: the cell is empty.
             let _ = self.poller.set(poller);
         }
         self.poller
@@ -30,7 +30,7 @@ impl Worker {
         self.poller.get().map(|p| &**p).filter(|p| p.has_sources())
     }
 
-    /// Wakes those whose descriptors are ready. Whether there were any.
+    /// Wakes the tasks whose descriptors are ready. Returns whether there were any.
     #[inline(always)]
     pub(super) fn poll(&self) -> bool {
         self.used_poller()
@@ -38,18 +38,19 @@ impl Worker {
     }
 
     pub(super) fn wait_in(&self, poller: &Poller, until: PollTimeout) -> bool {
-        // What allocates here must not be preempted: the next that runs would come here again.
+        // An allocation in here must not be a preemption point: the next task could call this
+        // function again.
         let _quiet = quiet::Quiet::begin();
         poller.poll(&mut self.event_buffer.borrow_mut(), until)
     }
 
-    /// The same for what runs long in one turn: once a slice.
+    /// Polls once per time slice on behalf of a task that runs for long.
     pub(super) fn poll_if_due(&self) {
         if self.used_poller().is_some() {
             let now = clock::now();
             let slice = self.scheduler.config.timeslice.as_nanos() as u64;
-            if now.saturating_sub(self.polled.get()) >= slice {
-                self.polled.set(now);
+            if now.saturating_sub(self.last_poll.get()) >= slice {
+                self.last_poll.set(now);
                 self.poll();
             }
         }

@@ -1,0 +1,44 @@
+//! Prefetching: a worker loads the memory of the next task into the cache while another task runs.
+//!
+//! The stacks of a thousand actors do not fit into the cache, and the pages of ten thousand do not
+//! fit into the TLB. Without prefetching, each switch would wait for memory several times in
+//! sequence. A worker knows which task is next, so it requests all of these lines at once, one task
+//! ahead.
+
+use thalweg_queue::ahead::LINE;
+pub(crate) use thalweg_queue::ahead::fetch;
+
+use crate::task::Task;
+
+/// The part of its stack that a resumed actor reads at once, up to the call that suspended it, and
+/// that a new actor writes.
+pub(crate) const FRAME_BYTES: usize = 512;
+
+/// Prefetches the stack of `next`, which runs next, and the header of the task behind it.
+#[inline(always)]
+pub(crate) fn prefetch_task(next: Option<Task>) {
+    let Some(next) = next else { return };
+    let header = next.header();
+    if let Some(behind) = header.next.get() {
+        prefetch_header(behind.into_raw().cast());
+    }
+    if let Some(fiber) = header.fiber.get() {
+        fetch(fiber.as_ptr().cast());
+        prefetch_frames(header.frame.get());
+    }
+}
+
+/// Prefetches the header of a task.
+#[inline(always)]
+pub(crate) fn prefetch_header(job: *const u8) {
+    fetch(job);
+    fetch(job.wrapping_add(LINE));
+}
+
+/// Prefetches a stack from this address upwards.
+#[inline(always)]
+pub(crate) fn prefetch_frames(lowest: *const u8) {
+    for line in (0..FRAME_BYTES).step_by(LINE) {
+        fetch(lowest.wrapping_add(line));
+    }
+}

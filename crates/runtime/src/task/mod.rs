@@ -1,0 +1,604 @@
+//! A task: one allocation that contains a closure, later its output, and the state that the
+//! scheduler needs.
+//!
+//! 1. The owner of a [`Task`] owns one of its references, or is certain that another owner keeps
+//!    one meanwhile. References: the runtime has one from the spawn to the end; a
+//!    [`JoinHandle`](crate::JoinHandle), a waker, and an entry in a remote queue have one each.
+//! 2. Until it is started, a task belongs to the queue that contains it. From then on, `next`,
+//!    `phase`, `notified` and `fiber` belong to its home worker. No other thread accesses them,
+//!    except `next` of a task that has ended (`join_set`). `remote_queue` is written once, at the
+//!    start, before any waker of the task exists.
+//! 3. `stage` belongs to the closure until the start, to the running worker until `COMPLETE` is
+//!    set, and then to the handle or the worker, as [`task::state`](self::state) specifies.
+//! 4. `control` is created by the first thread that needs it and has a reference. It is released
+//!    with the task. Only the control sets `kill_flag`, which is never cleared. `masks`, `raised`,
+//!    `ending`, `actor` and `scope` belong to the running code.
+//! 5. `parent`, `supervised` and `on_shortage` are written by the creator of the task, before the
+//!    task is in any queue.
+//! 6. Another thread wakes a task through the remote queue of its home worker. The thread that
+//!    changes `in_remote_queue` to `true` pushes the task, with a reference. The home worker
+//!    changes it back before it handles the wake-up. A task is therefore in the queue at most once.
+
+mod control;
+mod joiner;
+pub(crate) mod state;
+
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+#[cfg(not(loom))]
+use std::sync::Arc;
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+pub(crate) use self::control::RunningTurn;
+pub(crate) use self::joiner::{JoinWaker, Joiner};
+use self::state::TaskState;
+use crate::cancel::Node;
+use crate::exit::{Control, ExitReason};
+use crate::fiber::Fiber;
+use crate::id::ActorId;
+use crate::join::JoinError;
+use crate::preempt;
+use crate::remote_queue::RemoteQueue;
+use crate::shim::{AtomicBool, AtomicPtr, Cell, Ordering, UnsafeCell};
+use crate::stack::overflow::{self, Name};
+use crate::trace::TraceContext;
+use crate::worker;
+use thalweg_queue::barrier;
+
+/// The state of a task, as seen by its home worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Not started. The task has no home worker yet.
+    Unstarted,
+    Running,
+    /// Suspended until it is woken.
+    Parked,
+    /// In its worker's queue.
+    Ready,
+}
+
+/// What a task does if no stack is free when it is about to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnShortage {
+    /// It ends with [`JoinError::NoStack`].
+    End,
+    /// It waits until a stack is returned.
+    Wait,
+    /// It waits, but if no stack is returned, the task is dropped, and its owner refuses the work
+    /// behind it.
+    Refuse,
+}
+
+pub(crate) struct Header {
+    vtable: &'static VTable,
+    pub(crate) state: TaskState,
+    /// Initialised while `task::state` has `JOINER` set and the joiner has not been taken.
+    joiner: UnsafeCell<MaybeUninit<Joiner>>,
+    /// The remote queue of the worker whose actor is the joiner. Null if the joiner is not an
+    /// actor.
+    joiner_queue: AtomicPtr<RemoteQueue>,
+    pub(crate) next: Cell<Option<Task>>,
+    pub(crate) fiber: Cell<Option<NonNull<Fiber>>>,
+    /// The stack pointer when the task was last suspended: a hint for `prefetch`.
+    pub(crate) frame: Cell<*const u8>,
+    remote_queue: AtomicPtr<RemoteQueue>,
+    /// The next task in the remote queue.
+    pub(crate) next_remote: Cell<Option<Task>>,
+    /// The index of the task's handle in a [`JoinSet`](crate::JoinSet). Belongs to the owner of the
+    /// set.
+    pub(crate) join_set_index: Cell<u32>,
+    pub(crate) phase: Cell<Phase>,
+    /// Whether the task was woken while it was not suspended. Its next wait then returns at once.
+    pub(crate) notified: Cell<bool>,
+    /// Whether a wait has reported to the task that the runtime is stopping.
+    pub(crate) stop_notified: Cell<bool>,
+    /// How often the task continued after such a report (`shutdown`'s rule 1).
+    pub(crate) stop_notices: Cell<u8>,
+    in_remote_queue: AtomicBool,
+    /// The control through which other threads reach the task, from `Arc::into_raw`. Null if it was
+    /// never needed.
+    control: AtomicPtr<Control>,
+    /// Set when an exit signal must unwind the task.
+    pub(crate) kill_flag: AtomicBool,
+    /// Whether the exit signal was raised. It determines how the task ends.
+    pub(crate) raised: Cell<bool>,
+    /// Whether the destructors of a behaviour actor's state are running.
+    pub(crate) ending: Cell<bool>,
+    /// The number of [`NoKill`](crate::NoKill) guards.
+    pub(crate) masks: Cell<u16>,
+    /// The behaviour actor whose turn the task runs. Null if there is none.
+    actor: Cell<*const RunningTurn>,
+    /// The innermost scope, which is in a frame of the task. Null if there is none or it is
+    /// shielded.
+    pub(crate) scope: Cell<*const Node>,
+    pub(crate) id: ActorId,
+    /// The ID that reports use: that of the behaviour actor whose turn this is, or the task's own.
+    pub(crate) reported_id: Cell<ActorId>,
+    /// How often the task got the worker.
+    pub(crate) slices: Cell<u64>,
+    /// The time that the task has had the worker, in nanoseconds, without the current slice. 0
+    /// unless `Config::inspect` is on.
+    pub(crate) run_time_ns: Cell<u64>,
+    /// The trace context of the task (`trace`), from `Arc::into_raw`. Null if it has none.
+    trace: Cell<*const TraceContext>,
+    /// The actor that spawned the task.
+    pub(crate) parent: Cell<Option<ActorId>>,
+    /// Whether the parent is its supervisor.
+    pub(crate) supervised: Cell<bool>,
+    /// Whether the task is a turn of another actor, and not an actor itself.
+    pub(crate) is_turn: bool,
+    /// Rule 5.
+    pub(crate) on_shortage: Cell<OnShortage>,
+    pub(crate) name: Option<Name>,
+    #[cfg(loom)]
+    memory: crate::shim::Memory,
+}
+
+/// A reference to a task (rule 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Task(NonNull<Header>);
+
+// SAFETY: rules 2 to 4 define which thread accesses which field.
+unsafe impl Send for Task {}
+
+/// The behaviour actor whose turn a task runs.
+#[derive(Clone, Copy)]
+pub(crate) struct TurnOwner<'a> {
+    pub(crate) id: ActorId,
+    pub(crate) name: Option<&'a Name>,
+}
+
+/// The functions that depend on the closure's type.
+struct VTable {
+    /// Returns the reason if the task did not end normally.
+    run: unsafe fn(NonNull<Header>) -> Option<ExitReason>,
+    cancel: unsafe fn(NonNull<Header>, JoinError),
+    /// Moves the output to the pointer, which points to a `Result<T, JoinError>`.
+    take: unsafe fn(NonNull<Header>, *mut ()),
+    discard: unsafe fn(NonNull<Header>),
+    free: unsafe fn(NonNull<Header>),
+}
+
+enum Stage<F, T> {
+    Unstarted(F),
+    Taken,
+    Done(Result<T, JoinError>),
+}
+
+#[repr(C)]
+struct Job<F, T> {
+    header: Header,
+    stage: UnsafeCell<Stage<F, T>>,
+}
+
+impl<F: FnOnce() -> T, T> Job<F, T> {
+    const VTABLE: VTable = VTable {
+        run: Self::run,
+        cancel: Self::cancel,
+        take: Self::take,
+        discard: Self::discard,
+        free: Self::free,
+    };
+
+    fn stage<'a>(header: NonNull<Header>) -> &'a UnsafeCell<Stage<F, T>> {
+        // SAFETY: rule 1 keeps the task alive, and the vtable belongs to the type with which the
+        // task was created.
+        &unsafe { header.cast::<Self>().as_ref() }.stage
+    }
+
+    /// # Safety
+    /// Rule 3: the stage belongs to the caller.
+    unsafe fn replace_stage(header: NonNull<Header>, stage: Stage<F, T>) -> Stage<F, T> {
+        // SAFETY: the caller's contract.
+        Self::stage(header).with_mut(|old| unsafe { std::mem::replace(&mut *old, stage) })
+    }
+
+    /// # Safety
+    /// Rule 3: the caller's worker starts the task now.
+    unsafe fn run(header: NonNull<Header>) -> Option<ExitReason> {
+        // SAFETY: rule 3.
+        let Stage::Unstarted(f) = (unsafe { Self::replace_stage(header, Stage::Taken) }) else {
+            unreachable!("a job is started once");
+        };
+        let output = preempt::user_code(|| catch_unwind(AssertUnwindSafe(f)));
+        let output = output.map_err(JoinError::from_payload);
+        // SAFETY: rule 1.
+        let raised = unsafe { header.as_ref() }.raised.get();
+        let output = if raised {
+            apply_exit_signal(Task(header), output)
+        } else {
+            output
+        };
+        let how = output.as_ref().err().map(ExitReason::from);
+        // SAFETY: rule 3. The old value needs no drop.
+        Self::stage(header).with_mut(|stage| unsafe { stage.write(Stage::Done(output)) });
+        how
+    }
+
+    /// # Safety
+    /// As for `run`.
+    unsafe fn cancel(header: NonNull<Header>, why: JoinError) {
+        // SAFETY: rule 3.
+        drop_quietly(unsafe { Self::replace_stage(header, Stage::Done(Err(why))) });
+    }
+
+    /// # Safety
+    /// Rule 3: the output belongs to the caller. `to` is valid for writing.
+    unsafe fn take(header: NonNull<Header>, to: *mut ()) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            if let Stage::Done(output) = Self::replace_stage(header, Stage::Taken) {
+                to.cast::<Result<T, JoinError>>().write(output);
+            } else {
+                unreachable!("an output is taken once");
+            }
+        }
+    }
+
+    /// # Safety
+    /// Rule 3: the output belongs to the caller.
+    unsafe fn discard(header: NonNull<Header>) {
+        // SAFETY: the caller's contract.
+        drop_quietly(unsafe { Self::replace_stage(header, Stage::Taken) });
+    }
+
+    /// # Safety
+    /// The caller dropped the last reference.
+    unsafe fn free(header: NonNull<Header>) {
+        // SAFETY: the caller's contract; the task was boxed.
+        let job = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
+        #[cfg(loom)]
+        {
+            job.header.memory.free();
+            // Dropping the stage reads it.
+            job.stage.with_mut(|_| ());
+            // Leaked, so that loom detects a later use.
+            std::mem::forget(job);
+        }
+        #[cfg(not(loom))]
+        {
+            let control = job.header.control.load(Ordering::Relaxed);
+            if !control.is_null() {
+                // SAFETY: rule 4. The pointer came from `into_raw`, and this field owned it.
+                drop(unsafe { Arc::from_raw(control) });
+            }
+            if !job.header.trace.get().is_null() {
+                drop(Task(header).replace_trace(None));
+            }
+            drop(job);
+        }
+    }
+}
+
+/// Replaces the output of a task that was unwound by an exit signal but swallowed the unwind.
+#[cold]
+fn apply_exit_signal<T>(task: Task, output: Result<T, JoinError>) -> Result<T, JoinError> {
+    match output {
+        Err(JoinError::Exit(_) | JoinError::Panic(_)) => output,
+        swallowed => {
+            drop_quietly(swallowed);
+            Err(JoinError::Exit(task.exit_reason()))
+        }
+    }
+}
+
+/// Drops a value whose drop may panic.
+fn drop_quietly<T>(value: T) {
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
+    if let Err(payload) = dropped {
+        std::mem::forget(payload);
+    }
+}
+
+impl Task {
+    /// Creates a task that is not in any queue yet. The runtime and a handle have a reference each.
+    #[inline(always)]
+    pub(crate) fn new<F: FnOnce() -> T, T>(id: ActorId, name: Option<Name>, f: F) -> Self {
+        Self::with(TaskState::new(), None, id, name, f)
+    }
+
+    /// Creates a task without a handle. It is a turn of `owner`, if there is one.
+    #[inline(always)]
+    pub(crate) fn detached<F: FnOnce()>(
+        id: ActorId,
+        on_shortage: OnShortage,
+        owner: Option<TurnOwner<'_>>,
+        f: F,
+    ) -> Self {
+        let name = owner.and_then(|owner| owner.name.cloned());
+        let task = Self::with(TaskState::detached(), Some(on_shortage), id, name, f);
+        if let Some(owner) = owner {
+            task.header().reported_id.set(owner.id);
+        }
+        task
+    }
+
+    #[inline(always)]
+    fn with<F: FnOnce() -> T, T>(
+        state: TaskState,
+        turn: Option<OnShortage>,
+        id: ActorId,
+        name: Option<Name>,
+        f: F,
+    ) -> Self {
+        let job = Box::new(Job {
+            header: Header {
+                vtable: &Job::<F, T>::VTABLE,
+                state,
+                joiner: UnsafeCell::new(MaybeUninit::uninit()),
+                joiner_queue: AtomicPtr::new(std::ptr::null_mut()),
+                next: Cell::new(None),
+                fiber: Cell::new(None),
+                frame: Cell::new(std::ptr::null()),
+                remote_queue: AtomicPtr::new(std::ptr::null_mut()),
+                next_remote: Cell::new(None),
+                join_set_index: Cell::new(0),
+                phase: Cell::new(Phase::Unstarted),
+                notified: Cell::new(false),
+                stop_notified: Cell::new(false),
+                stop_notices: Cell::new(0),
+                in_remote_queue: AtomicBool::new(false),
+                control: AtomicPtr::new(std::ptr::null_mut()),
+                kill_flag: AtomicBool::new(false),
+                raised: Cell::new(false),
+                ending: Cell::new(false),
+                masks: Cell::new(0),
+                actor: Cell::new(std::ptr::null()),
+                scope: Cell::new(std::ptr::null()),
+                id,
+                reported_id: Cell::new(id),
+                slices: Cell::new(0),
+                run_time_ns: Cell::new(0),
+                trace: Cell::new(std::ptr::null()),
+                parent: Cell::new(None),
+                supervised: Cell::new(false),
+                is_turn: turn.is_some(),
+                on_shortage: Cell::new(turn.unwrap_or(OnShortage::End)),
+                name,
+                #[cfg(loom)]
+                memory: crate::shim::Memory::new(),
+            },
+            stage: UnsafeCell::new(Stage::<F, T>::Unstarted(f)),
+        });
+        Self(NonNull::from(Box::leak(job)).cast())
+    }
+
+    #[inline(always)]
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: rule 1.
+        let header = unsafe { self.0.as_ref() };
+        #[cfg(loom)]
+        header.memory.touch();
+        header
+    }
+
+    pub(crate) fn into_raw(self) -> *mut Header {
+        self.0.as_ptr()
+    }
+
+    /// # Safety
+    /// The pointer came from `into_raw`, and rule 1 holds.
+    pub(crate) unsafe fn from_raw(raw: *mut Header) -> Option<Self> {
+        NonNull::new(raw).map(Self)
+    }
+
+    /// Binds the task to its home worker (rule 2), at the start.
+    pub(crate) fn bind(&self, queue: &'static RemoteQueue, fiber: NonNull<Fiber>) {
+        let header = self.header();
+        header.fiber.set(Some(fiber));
+        header
+            .remote_queue
+            .store(std::ptr::from_ref(queue).cast_mut(), Ordering::Relaxed);
+        // A thread that sets the kill flag either is seen after this barrier, or sees the remote
+        // queue.
+        barrier::light_or_full();
+    }
+
+    /// Runs the closure to its end, on the fiber's stack, and completes the task.
+    ///
+    /// # Safety
+    /// Rule 3: the caller's worker has just started the task. The caller passes on the runtime's
+    /// reference.
+    pub(crate) unsafe fn run(self) {
+        if self.must_unwind() {
+            let why = JoinError::Exit(self.exit_reason());
+            // SAFETY: the caller's contract.
+            return unsafe { self.cancel(why) };
+        }
+        // SAFETY: the caller's contract.
+        let how = unsafe { (self.header().vtable.run)(self.0) };
+        self.end(how);
+    }
+
+    /// Completes a task that will never start.
+    ///
+    /// # Safety
+    /// As for `run`.
+    pub(crate) unsafe fn cancel(self, why: JoinError) {
+        let how = ExitReason::from(&why);
+        // SAFETY: the caller's contract.
+        unsafe { (self.header().vtable.cancel)(self.0, why) };
+        self.end(Some(how));
+    }
+
+    /// `shutdown`'s rule 2: completes a task that stays suspended forever. Its stack is kept.
+    ///
+    /// # Safety
+    /// The caller is the task's worker, and never resumes the task.
+    pub(crate) unsafe fn abandon(self) {
+        // The header is never freed, because the stack, and threads that use the bare address, may
+        // point to it.
+        self.header().state.add_reference();
+        if let Some(turn) = self.running_turn() {
+            turn.abandoned();
+        }
+        let why = JoinError::Stopped;
+        let how = ExitReason::from(&why);
+        // SAFETY: rule 3: the stage belongs to this worker. It is empty, because the closure is on
+        // the stack that is never resumed.
+        unsafe { (self.header().vtable.cancel)(self.0, why) };
+        self.end(Some(how));
+    }
+
+    fn end(self, how: Option<ExitReason>) {
+        let header = self.header();
+        let worker = worker::current();
+        if !header.is_turn
+            && let Some(worker) = worker
+        {
+            worker.count_end(self, how.as_ref());
+        }
+        // The control is notified before any thread can have joined the task, because a thread that
+        // has joined it must not find its name in the registry.
+        let notified = header.state.has_control();
+        if notified {
+            self.notify_control(how.as_ref());
+        }
+        if header.state.has_joiner()
+            && let Some(worker) = worker
+            && std::ptr::eq(
+                header.joiner_queue.load(Ordering::Relaxed),
+                worker.remote_queue,
+            )
+        {
+            // SAFETY: `task::state`'s rule 1. The joiner is an actor of this worker, which does not
+            // run now.
+            let joiner = unsafe { header.take_joiner() };
+            let Joiner::Waker(JoinWaker::Actor(joiner)) = joiner else {
+                unreachable!("only an actor sets the joiner queue");
+            };
+            self.clear_thread_name();
+            if header.state.complete_for_local_joiner() && !notified {
+                self.notify_control(how.as_ref());
+            }
+            worker.wake(joiner);
+            return;
+        }
+        let completed = header.state.complete();
+        if completed.notify_control && !notified {
+            self.notify_control(how.as_ref());
+        }
+        if completed.drop_output {
+            // SAFETY: `task::state`'s rule 2.
+            unsafe { (header.vtable.discard)(self.0) };
+        }
+        if completed.wake_joiner {
+            // SAFETY: `task::state`'s rule 1.
+            match unsafe { header.take_joiner() } {
+                Joiner::Waker(waker) => waker.wake(),
+                // SAFETY: the task has ended, and the runtime's reference still exists.
+                Joiner::Set(ends) => unsafe { ends.push(self) },
+            }
+        }
+        self.clear_thread_name();
+        if header.state.release() {
+            self.free();
+        }
+    }
+
+    /// Clears the name that reports use for the running actor. A task that never ran did not set
+    /// it.
+    #[inline(always)]
+    fn clear_thread_name(self) {
+        if self.header().fiber.get().is_some() {
+            // SAFETY: it sets no name.
+            unsafe { overflow::set_current(None) };
+        }
+    }
+
+    /// Takes the output for the handle.
+    ///
+    /// # Safety
+    /// The caller is the handle of a task with an output of this type. It has seen `COMPLETE`, and
+    /// takes the output once.
+    pub(crate) unsafe fn take<T>(self) -> Result<T, JoinError> {
+        let mut output = MaybeUninit::<Result<T, JoinError>>::uninit();
+        // SAFETY: the caller's contract; `take` initialises the output.
+        unsafe {
+            (self.header().vtable.take)(self.0, output.as_mut_ptr().cast());
+            output.assume_init()
+        }
+    }
+
+    /// Drops the handle's interest in the output, and its reference.
+    ///
+    /// # Safety
+    /// The caller is the handle and has not taken the output.
+    pub(crate) unsafe fn drop_handle(self) {
+        if self.header().state.drop_join_interest() {
+            // SAFETY: `task::state`'s rule 2.
+            unsafe { (self.header().vtable.discard)(self.0) };
+        }
+        self.drop_reference();
+    }
+
+    pub(crate) fn drop_reference(self) {
+        if self.header().state.drop_reference() {
+            self.free();
+        }
+    }
+
+    fn free(self) {
+        // SAFETY: the caller dropped the last reference. `stage` is empty, because the output was
+        // taken or discarded.
+        unsafe { (self.header().vtable.free)(self.0) };
+    }
+
+    /// Wakes the task, from any thread.
+    pub(crate) fn wake(self) {
+        let header = self.header();
+        let queue = header.remote_queue.load(Ordering::Relaxed);
+        if let Some(worker) = worker::current()
+            && std::ptr::eq(queue, worker.remote_queue)
+        {
+            if !header.state.is_complete() {
+                worker.wake(self);
+            }
+            return;
+        }
+        if !header.state.is_complete() && !header.in_remote_queue.swap(true, Ordering::AcqRel) {
+            header.state.add_reference();
+            // SAFETY: rule 2. A waker exists, so the task has been started. Remote queues are never
+            // freed.
+            unsafe { &*queue }.push(self);
+        }
+    }
+
+    /// Rule 6: the home worker handles a task that it took from its remote queue.
+    pub(crate) fn wake_from_remote_queue(self, wake: impl FnOnce(Self)) {
+        let header = self.header();
+        header.in_remote_queue.swap(false, Ordering::AcqRel);
+        if !header.state.is_complete() {
+            wake(self);
+        }
+        self.drop_reference();
+    }
+
+    pub(crate) fn waker(self) -> Waker {
+        self.header().state.add_reference();
+        // SAFETY: the vtable below satisfies the contract of `RawWaker`; the reference was just
+        // added.
+        unsafe { Waker::from_raw(RawWaker::new(self.0.as_ptr().cast_const().cast(), &WAKER)) }
+    }
+}
+
+static WAKER: RawWakerVTable = RawWakerVTable::new(
+    |raw| {
+        let task = of_waker(raw);
+        task.header().state.add_reference();
+        RawWaker::new(raw, &WAKER)
+    },
+    |raw| {
+        let task = of_waker(raw);
+        task.wake();
+        task.drop_reference();
+    },
+    |raw| of_waker(raw).wake(),
+    |raw| of_waker(raw).drop_reference(),
+);
+
+fn of_waker(raw: *const ()) -> Task {
+    // SAFETY: the waker came from `Task::waker` and owns a reference.
+    unsafe { Task(NonNull::new_unchecked(raw.cast_mut().cast())) }
+}

@@ -1,0 +1,152 @@
+//! The state word of a task: whether it has ended, whether its output is still wanted, and who
+//! frees it.
+//!
+//! | bits | meaning |
+//! | --- | --- |
+//! | `COMPLETE` | the output is available: written before this bit is set, read after |
+//! | `JOINER` | the joiner field is initialised: it contains what to wake at the end |
+//! | `JOIN_INTEREST` | the handle may still ask for the output |
+//! | `RELEASED` | the worker that ran the task has woken the joiner, and from then on accesses nothing but its own reference |
+//! | `HAS_CONTROL` | the task has a `Control`, which must be notified of the end |
+//! | the rest | reference count: the runtime has one until the end, the handle one, each waker one |
+//!
+//! 1. While `JOINER` is clear, the joiner field belongs to the handle. While `JOINER` is set, it
+//!    belongs to the thread that sets `COMPLETE`. The handle takes it back by clearing `JOINER`,
+//!    unless `COMPLETE` was set first.
+//! 2. If `JOIN_INTEREST` was set when `COMPLETE` was set, the output belongs to the handle;
+//!    otherwise to the thread that set `COMPLETE`. Before `COMPLETE` is set, only the worker whose
+//!    own actor is the joiner may read the joiner field, because that actor does not run meanwhile.
+//! 3. An actor that joins is woken through its bare address, without a reference. The actor exists
+//!    until it sees `COMPLETE`, and then waits for `RELEASED`. It therefore exists for as long as
+//!    the other side may use the address.
+//! 4. The owner of the last reference frees the task when it drops it. It detects without an atomic
+//!    read-modify-write that it is the only owner.
+
+use crate::shim::{AtomicUsize, Ordering};
+
+const COMPLETE: usize = 1;
+const JOINER: usize = 2;
+const JOIN_INTEREST: usize = 4;
+const RELEASED: usize = 8;
+const HAS_CONTROL: usize = 16;
+const REFERENCE: usize = 32;
+
+#[derive(Debug)]
+pub(crate) struct TaskState(AtomicUsize);
+
+/// The work that remains when a task has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Completed {
+    /// Rule 2: no handle will take the output.
+    pub(crate) drop_output: bool,
+    /// Rule 1: there is a joiner, which belongs to the caller now.
+    pub(crate) wake_joiner: bool,
+    /// The task's control must be notified.
+    pub(crate) notify_control: bool,
+}
+
+impl TaskState {
+    /// The state of a task that has a join handle.
+    pub(crate) fn new() -> Self {
+        Self(AtomicUsize::new((2 * REFERENCE) | JOIN_INTEREST))
+    }
+
+    /// The state of a task that has no join handle.
+    pub(crate) fn detached() -> Self {
+        Self(AtomicUsize::new(REFERENCE))
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.0.load(Ordering::Acquire) & COMPLETE != 0
+    }
+
+    /// Rule 3: a joining actor waits for this before it continues.
+    pub(crate) fn is_released(&self) -> bool {
+        self.0.load(Ordering::Acquire) & RELEASED != 0
+    }
+
+    /// Whether there is a joiner already. Called by the worker, which may then read the joiner
+    /// field if the joiner is one of its own actors.
+    pub(crate) fn has_joiner(&self) -> bool {
+        self.0.load(Ordering::Acquire) & JOINER != 0
+    }
+
+    /// Completes and releases the task in one step. Called by the worker if the joiner is one of
+    /// its own actors, which does not run meanwhile. Returns whether the control must be notified.
+    pub(crate) fn complete_for_local_joiner(&self) -> bool {
+        let before = self.0.fetch_add(
+            (COMPLETE | RELEASED).wrapping_sub(REFERENCE),
+            Ordering::AcqRel,
+        );
+        before & HAS_CONTROL != 0
+    }
+
+    /// Called after the control was created. Returns `false` if the task had ended before; then the
+    /// end does not notify the control.
+    pub(crate) fn set_has_control(&self) -> bool {
+        self.0.fetch_or(HAS_CONTROL, Ordering::AcqRel) & COMPLETE == 0
+    }
+
+    /// Whether there is a control already. Called by the worker.
+    pub(crate) fn has_control(&self) -> bool {
+        self.0.load(Ordering::Acquire) & HAS_CONTROL != 0
+    }
+
+    /// The first step of the end. Called by the worker.
+    pub(crate) fn complete(&self) -> Completed {
+        let before = self.0.fetch_or(COMPLETE, Ordering::AcqRel);
+        Completed {
+            drop_output: before & JOIN_INTEREST == 0,
+            wake_joiner: before & JOINER != 0,
+            notify_control: before & HAS_CONTROL != 0,
+        }
+    }
+
+    /// The second step of the end, after the joiner was woken. Called by the worker. Returns `true`
+    /// if the caller must free the task.
+    pub(crate) fn release(&self) -> bool {
+        if self.is_unique() {
+            return true;
+        }
+        let before = self
+            .0
+            .fetch_add(RELEASED.wrapping_sub(REFERENCE), Ordering::AcqRel);
+        before / REFERENCE == 1
+    }
+
+    /// Called by the handle after it has initialised the joiner field. Returns `false` if the task
+    /// has ended; the field then belongs to the handle again.
+    pub(crate) fn set_joiner(&self) -> bool {
+        self.0.fetch_or(JOINER, Ordering::AcqRel) & COMPLETE == 0
+    }
+
+    /// Called by the handle to take the joiner field back. Returns `false` if the task has ended;
+    /// the field then does not belong to the handle.
+    pub(crate) fn clear_joiner(&self) -> bool {
+        self.0.fetch_and(!JOINER, Ordering::AcqRel) & COMPLETE == 0
+    }
+
+    /// Called by a handle that does not want the output. Returns `true` if the output is available;
+    /// the caller then drops it.
+    pub(crate) fn drop_join_interest(&self) -> bool {
+        self.is_complete() || self.0.fetch_and(!JOIN_INTEREST, Ordering::AcqRel) & COMPLETE != 0
+    }
+
+    pub(crate) fn add_reference(&self) {
+        self.0.fetch_add(REFERENCE, Ordering::Relaxed);
+    }
+
+    /// Returns `true` if the caller must free the task.
+    pub(crate) fn drop_reference(&self) -> bool {
+        if self.is_unique() {
+            return true;
+        }
+        // Not a Release decrement with an Acquire fence for the last owner: ThreadSanitizer does
+        // not support fences.
+        self.0.fetch_sub(REFERENCE, Ordering::AcqRel) / REFERENCE == 1
+    }
+
+    fn is_unique(&self) -> bool {
+        self.0.load(Ordering::Acquire) / REFERENCE == 1
+    }
+}
