@@ -237,7 +237,7 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
   uint32_t code;
   if (client->host && client->host->serving) {
     return tw_fail(error, TW_WOULD_PARK,
-                   "what answers a client's service must not call that client");
+                   "a host must not call the client whose service waits for its answer");
   }
   if (client->on_notice && submission->client == client->instance &&
       submission->method < table->method_count &&

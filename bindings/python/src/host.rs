@@ -143,7 +143,7 @@ fn clients() -> MutexGuard<'static, Vec<(TwHandle, Py<PyWeakrefReference>)>> {
 /// `thalweg.WouldPark`.
 pub fn check_not_serving(py: Python<'_>, client: TwHandle) -> PyResult<()> {
     if SERVING.with_borrow(|serving| serving.contains(&client)) {
-        let text = "what answers a client's service must not call that client";
+        let text = "a host must not call the client whose service waits for its answer";
         return Err(errors::ended(py, TW_WOULD_PARK, text, true));
     }
     Ok(())

@@ -290,7 +290,7 @@ def test_cbor_is_of_the_program_s_types(
         ),
         (
             ("    nod: func();\n", ""),
-            "it asks its host for oracle.nod, which the host does not have",
+            "the service imports oracle.nod, which the host does not provide",
         ),
         (
             (

@@ -1,8 +1,10 @@
-//! A call under way: its one ending, its deadline, and what stops with it.
+//! A running call: its single outcome, its deadline, and the work that stops with it.
 //!
-//! A call's memory, with its place in the table of handles, is used again by the next call of its client. [`OpenState`] says whose it is: each
-//! call is a generation, its handle has that number, and inside are all who work for it or hold its result ([`CallRef`]). The last one out, after
-//! the end, gives it back to the instance.
+//! The memory of a call and its slot in the handle table are reused by the next call of the same
+//! client. [`OpenState`] counts the users: each call is one generation, and the call's handle
+//! contains the number of that generation. A [`CallRef`] belongs to a user that works for the call
+//! or holds its result. After the call has ended, the last user to leave returns the memory to the
+//! instance.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -25,7 +27,7 @@ use crate::port::Port;
 use crate::stream::EndStream;
 use crate::weak_list::WeakList;
 
-/// Where a completion is to go.
+/// Where to send a call's completion.
 #[derive(Clone, Copy)]
 pub(crate) enum Destination<'a> {
     Port {
@@ -33,19 +35,20 @@ pub(crate) enum Destination<'a> {
         token: u64,
     },
     Waiter,
-    /// The same, of what a host is asked.
+    /// Like `Waiter`, but the call is answered by the host.
     Host,
 }
 
-/// Where it goes. A call that is not under way keeps its port, since the next one most likely has the same.
+/// Where a call's completion goes. A finished call keeps its port, because the next call most
+/// likely uses the same port.
 pub(crate) enum Sink {
-    /// The call's own slot.
+    /// The call's own result cell.
     Waiter,
-    /// The same; the host ends it.
+    /// The call's own result cell. The host answers the call.
     Host,
     Port {
         port: Arc<Port>,
-        /// In the port's list of its calls.
+        /// Key in the port's list of calls.
         slab_key: usize,
     },
 }
@@ -55,12 +58,12 @@ pub(crate) struct CallState {
     pub(crate) token: u64,
     timer: Option<TimerKey>,
     pub(crate) notices: Option<Box<NoticeState>>,
-    /// Why the service should stop working on it.
+    /// Why the service should stop the work for this call.
     pub(crate) stop_reason: Option<Failure>,
     streams: WeakList<dyn EndStream>,
-    /// The calls that were made for this one.
+    /// Handles of the calls that were made on behalf of this call.
     pub(crate) nested: Vec<u64>,
-    /// The call for which a service asks this of its host; 0: it does not.
+    /// Handle of the call whose service made this host call, or 0 if this is not a host call.
     origin: u64,
 }
 
@@ -68,17 +71,18 @@ pub(crate) struct CallState {
 pub struct CallCore {
     pub(crate) instance: Arc<Instance>,
     pub(crate) open_state: OpenState,
-    /// The lower half of its handles.
+    /// The lower half of the call's handles.
     handle_index: u32,
-    /// In the instance's list of its calls; set once, before anybody else has it.
+    /// Key in the instance's list of calls. Set once, before the call is shared.
     slab_key: AtomicUsize,
     method: AtomicU32,
     deadline: AtomicU64,
-    /// Of the service that serves it: what it makes is that one's.
+    /// Incarnation of the service that serves the call. The resources that the call creates belong
+    /// to that incarnation.
     incarnation: AtomicU64,
-    /// `stop_reason` has a reason.
+    /// Whether `stop_reason` is set.
     has_stop_reason: AtomicBool,
-    /// It has, or had, a stream, which may outlive it: its memory is not used again.
+    /// The call has or had a stream, which may outlive the call. The memory is then not reused.
     has_streams: AtomicBool,
     pub(crate) state: Mutex<CallState>,
     pub(crate) result: ResultCell,
@@ -93,7 +97,8 @@ impl std::fmt::Debug for CallCore {
     }
 }
 
-/// What fires at the deadline, and now and then too late, in the time of a later call: so it asks the clock.
+/// Fires at the deadline. It may also fire late, during a later call that reuses the memory, so it
+/// compares the deadline with the clock.
 impl Wake for CallCore {
     fn wake(self: Arc<Self>) {
         let why = || Code::TimedOut.because("the deadline passed");
@@ -106,10 +111,10 @@ impl Wake for CallCore {
 }
 
 impl CallCore {
-    /// A place for calls, none of which is under way.
+    /// Memory for calls, with no call running.
     ///
     /// # Errors
-    /// `overloaded`: as many handles are open as there may be, or there is no memory.
+    /// `overloaded`: too many handles are open, or there is not enough memory.
     pub(crate) fn make(instance: &Arc<Instance>) -> Result<Arc<Self>, Failure> {
         handles::insert_call_core(|handle_index, generation| {
             let calls = Arc::new(Self {
@@ -148,21 +153,22 @@ impl CallCore {
         self.handle_index
     }
 
-    /// The service that has it from now on.
+    /// Records which incarnation of the service serves the call.
     pub(crate) fn set_incarnation(&self, incarnation: u64) {
         self.incarnation.store(incarnation, Ordering::Relaxed);
     }
 
-    /// The service that has it.
+    /// The incarnation of the service that serves the call.
     pub(crate) fn incarnation(&self) -> u64 {
         self.incarnation.load(Ordering::Relaxed)
     }
 
-    /// The call begins: it has a number, and its deadline runs. The slot that the port promised is its own from now on. The
-    /// place is the caller's until now.
+    /// Begins a call: from here on it has a generation, and its deadline is active. The call takes
+    /// over the slot that the port reserved. Until this point the caller owns the `CallCore`.
     ///
     /// # Errors
-    /// `overloaded`: there is no memory to note where it is completed. It did not begin, and the place comes back.
+    /// `overloaded`: there is not enough memory to register the call with its port. The call did
+    /// not begin, and the `CallCore` is returned.
     pub(crate) fn begin(
         self: Arc<Self>,
         method: u32,
@@ -197,7 +203,7 @@ impl CallCore {
                             port: own_port,
                             slab_key,
                         };
-                        // One that closed before has not seen it in its list.
+                        // If the port closed before, its close did not find this call in the list.
                         closed = port.check_open().err();
                     }
                 }
@@ -209,7 +215,8 @@ impl CallCore {
                     self.result.reset();
                 }
             }
-            // Under the lock: a port that closes sees a call that is its own, or one that is none.
+            // The lock is held: a port that closes either finds a running call of its own or no
+            // call.
             self.open_state.reopen();
         }
         let call = CallRef(Some(self));
@@ -220,7 +227,7 @@ impl CallCore {
             let waker = Waker::from(Arc::clone(call.core()));
             let key = call.instance.runtime.timers().at(deadline, waker);
             lock(&call.state).timer = Some(key);
-            // It may have fired before the key was stored.
+            // The timer may have fired before the key was stored.
             call.cancel_timer_if_done();
         }
         Ok(call)
@@ -232,7 +239,7 @@ impl CallCore {
         }
     }
 
-    /// Its second run does no harm.
+    /// Whether it is safe to run the call's method a second time.
     pub(crate) fn is_idempotent(&self) -> bool {
         let methods = self.instance.package.methods;
         methods
@@ -240,7 +247,7 @@ impl CallCore {
             .is_some_and(|method| method.options.is_idempotent)
     }
 
-    /// Where it is completed.
+    /// The port that receives the completion.
     pub(crate) fn port(&self) -> Option<Arc<Port>> {
         match &lock(&self.state).sink {
             Sink::Port { port, .. } => Some(Arc::clone(port)),
@@ -248,17 +255,18 @@ impl CallCore {
         }
     }
 
-    /// Nobody but the host ends it well.
+    /// Whether only the host can end this call with a result.
     pub(crate) fn is_host_call(&self) -> bool {
         matches!(lock(&self.state).sink, Sink::Host)
     }
 
-    /// The call with this handle asks it of its host.
+    /// Marks this as a host call that was made during the call with this handle.
     pub(crate) fn set_origin(&self, origin: u64) {
         lock(&self.state).origin = origin;
     }
 
-    /// The instance whose service asks it of its host, where the call of this generation is such a one.
+    /// The instance whose service made this host call. `None` if the call of this generation is not
+    /// a host call.
     pub(crate) fn origin_instance(&self, generation: u32) -> Option<Arc<Instance>> {
         let origin = {
             let state = lock(&self.state);
@@ -270,7 +278,7 @@ impl CallCore {
         handles::find_call_core(origin).map(|(origin, _)| Arc::clone(&origin.instance))
     }
 
-    /// For who is inside.
+    /// Precondition: the caller holds a reference ([`CallRef`]).
     pub(crate) fn generation(&self) -> u32 {
         self.open_state.generation()
     }
@@ -287,11 +295,11 @@ impl CallCore {
         self.open_state.is_closed()
     }
 
-    /// Tells the service why it should stop, and ends the streams.
+    /// Reports to the service why it should stop, and ends the call's streams.
     fn request_stop(&self, why: Failure) {
         let (why, streams, nested) = {
             let mut state = lock(&self.state);
-            // The first reason counts.
+            // Only the first reason counts.
             let why = state.stop_reason.get_or_insert(why).clone();
             self.has_stop_reason.store(true, Ordering::Release);
             let nested = std::mem::take(&mut state.nested);
@@ -305,14 +313,15 @@ impl CallCore {
         }
     }
 
-    /// The call has ended; its streams may not have. Where it has none, the memory may be another call's already.
+    /// Stops the streams of a call that has ended. Without streams, the memory may already belong
+    /// to another call.
     fn stop_streams(&self, why: Failure) {
         if self.has_streams.load(Ordering::Acquire) {
             self.request_stop(why);
         }
     }
 
-    /// The timer is of no more use once the call has ended and no stream of it is open.
+    /// Cancels the timer if the call has ended and none of its streams is open.
     pub(crate) fn cancel_timer_if_done(&self) {
         if self.deadline() == u64::MAX || !self.has_ended() {
             return;
@@ -329,12 +338,12 @@ impl CallCore {
         }
     }
 
-    /// A stream is the call's, and ends with it.
+    /// Makes a stream part of this call, so that it ends with the call.
     pub(crate) fn adopt_stream(&self, stream: &Arc<dyn EndStream>) {
         self.has_streams.store(true, Ordering::Release);
         lock(&self.state).streams.push(stream);
         self.instance.track_stream(stream);
-        // A call that was stopped meanwhile did not see the new stream.
+        // A concurrent stop of the call did not see the new stream.
         if let Err(why) = self.check_stopped() {
             stream.end(why);
         }
@@ -350,7 +359,7 @@ impl CallCore {
         }
     }
 
-    /// Its port closes: it ends, and keeps the port no longer.
+    /// Called when the call's port closes: ends the call and releases the port.
     pub(crate) fn port_closed(self: &Arc<Self>, port: &Port) {
         if let Some(call) = CallRef::enter_any(self) {
             let is_own = matches!(&lock(&self.state).sink, Sink::Port { port: own_port, .. } if std::ptr::eq(&raw const **own_port, port));
@@ -366,8 +375,8 @@ impl CallCore {
         }
     }
 
-    /// Runs code of the service for a call of this generation, which may have ended and be gone when it returns. A panic stops the call and has the
-    /// instance replaced (rule 3).
+    /// Runs service code for a call of this generation. The call may have ended and its memory may
+    /// be reused when this returns. A panic stops the call and replaces the instance (rule 3).
     pub(crate) fn run_guarded(self: &Arc<Self>, generation: u32, code: impl FnOnce()) {
         let handle = u64::from(generation) << 32 | u64::from(self.handle_index);
         if let Err(why) = catch_in_call(handle, code) {
@@ -379,7 +388,7 @@ impl CallCore {
         }
     }
 
-    /// The memory is not used again.
+    /// Removes the call's memory from all lists, so that it is not reused.
     pub(crate) fn retire(self: Arc<Self>) {
         handles::remove_call_core(&self);
         self.detach_port(&mut lock(&self.state));
@@ -388,18 +397,18 @@ impl CallCore {
     }
 }
 
-/// Somebody who works for a call, or holds its result.
+/// A reference of a user that works for a call or holds its result.
 #[derive(Debug)]
 pub struct CallRef(Option<Arc<CallCore>>);
 
 impl CallRef {
-    /// The call of this number, if it has not ended.
+    /// The call with this generation, unless it has ended.
     pub(crate) fn enter(core: &Arc<CallCore>, generation: u32) -> Option<Self> {
         core.open_state.enter_generation(generation).ok()?;
         Some(Self(Some(Arc::clone(core))))
     }
 
-    /// Whichever call it is that is under way.
+    /// The running call, whatever its generation.
     pub(crate) fn enter_any(core: &Arc<CallCore>) -> Option<Self> {
         core.open_state.enter_below(u32::MAX >> 2).ok()?;
         Some(Self(Some(Arc::clone(core))))
@@ -409,29 +418,30 @@ impl CallRef {
         self.0.as_ref().expect("it is not dropped")
     }
 
-    /// The caller has had enough: the call ends as cancelled unless it ended before.
+    /// Ends the call as `cancelled`, unless it has already ended.
     pub fn cancel(&self) {
         self.stop(Code::Cancelled.because("cancelled"));
     }
 
-    /// Ends the call, its streams and the work on it, if they have not ended.
+    /// Ends the call, its streams and the work for it, unless they have already ended.
     pub(crate) fn stop(&self, why: Failure) {
         self.request_stop(why);
         if !self.has_ended() {
-            // What it ends with is the reason that was told.
+            // `deliver` uses the recorded stop reason as the outcome.
             let call = Call { core: self.clone() };
             CallBuffer::new(Outcome::new(), call).deliver();
         }
     }
 
-    /// It was refused after it began: nobody hears of it. `false`: it has ended, which was heard of.
+    /// Ends a call that was refused after it had begun. No outcome is delivered. Returns `false` if
+    /// the call had already ended and its outcome was delivered.
     pub(crate) fn withdraw(&self) -> bool {
         let is_first = self.open_state.close();
         self.cancel_timer_if_done();
         is_first
     }
 
-    /// Leaves. The last one out gives the memory back, with that of its parcel.
+    /// Drops the reference. The last one returns the memory of the call and of its buffer.
     pub(crate) fn leave(mut self, outcome: Box<Outcome>) {
         if let Some(core) = self.0.take() {
             leave(core, Some(outcome));
@@ -464,7 +474,7 @@ impl Drop for CallRef {
 
 fn leave(core: Arc<CallCore>, outcome: Option<Box<Outcome>>) {
     if core.instance.is_forked() {
-        // What was under way at the fork is the parent's, and so are the locks.
+        // A call that was running at the fork belongs to the parent process, and so do the locks.
         std::mem::forget((core, outcome));
     } else if core.open_state.leave(1) {
         if core.has_streams.load(Ordering::Acquire) {
@@ -477,14 +487,14 @@ fn leave(core: Arc<CallCore>, outcome: Option<Box<Outcome>>) {
 }
 
 impl CallBuffer {
-    /// Rule 2: the first ending is delivered. A call that was told to stop ends for that reason, also where the service, which
-    /// was told too, is faster with an answer.
+    /// Rule 2: delivers the first outcome. If the call was asked to stop, it ends for that reason,
+    /// even if the service answers before it notices the request.
     pub(crate) fn deliver(mut self) -> bool {
         let outcome = self.contents();
         let core = outcome
             .call
             .as_ref()
-            .expect("a parcel is a call's")
+            .expect("a call buffer belongs to a call")
             .core
             .core();
         let mut unwanted = Vec::new();
@@ -527,7 +537,7 @@ impl CallBuffer {
         if let (Some(notices), Some(port)) = (notices, &port) {
             notices.release(core, port);
         }
-        // What is not delivered is dropped, with the handles in it.
+        // An outcome that is not delivered is dropped, and the handles in it are closed.
         close_handles(&unwanted);
         match port {
             Some(port) => {
@@ -543,33 +553,37 @@ impl CallBuffer {
     }
 }
 
-/// What a service's code knows of the call it works for: whether to go on, and how to make streams and actors that belong to it.
+/// The call that a service method works for. It reports whether to continue, and creates streams
+/// and actors that belong to the call.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub(crate) core: CallRef,
 }
 
 impl Call {
-    /// Whether to go on. Lets other actors run if they wait and this one had its time slice; call it every few
-    /// microseconds of work.
+    /// Checks whether to continue. Yields to other actors if they wait and this actor has used its
+    /// time slice. Call it every few microseconds of work.
     ///
     /// # Errors
-    /// Why not: cancelled, the deadline passed, another part of the call panicked, the runtime stops.
+    /// Why the work should stop: the call was cancelled, its deadline passed, another part of the
+    /// call panicked, or the runtime stops.
     pub fn check(&self) -> Result<(), Failure> {
         wait::check();
         if wait::is_stopping() {
-            // Whoever is told to give up has no answer: the call ends here.
+            // An actor that is asked to stop will not answer, so the call ends here.
             self.core.stop(Code::ShutDown.because("the runtime stops"));
         }
         self.core.check_stopped()
     }
 
-    /// When the call must have ended, in nanoseconds of [`thalweg_queue::clock`]; `None`: whenever.
+    /// The call's deadline in nanoseconds of [`thalweg_queue::clock`], or `None` if it has no
+    /// deadline.
     pub fn deadline(&self) -> Option<u64> {
         Some(self.core.deadline()).filter(|ns| *ns != u64::MAX)
     }
 
-    /// Runs `job` as an actor that belongs to this call: its panic ends the call and its streams.
+    /// Runs `job` in an actor that belongs to this call. A panic in it ends the call and its
+    /// streams.
     pub fn spawn(&self, job: impl FnOnce(&Self) + Send + 'static) {
         let unrun = UnrunJob(Some(self.clone()));
         self.core.instance.runtime.spawn_queued(move || {
@@ -581,25 +595,26 @@ impl Call {
         });
     }
 
-    /// How many actors can run at a time.
+    /// How many actors can run in parallel.
     pub fn workers(&self) -> usize {
         self.core.instance.runtime.workers()
     }
 }
 
-/// A job that was dropped before it ran: what it would have done is missing, and the call says so.
+/// A job that was dropped before it ran. Its part of the work is missing, so the call ends with an
+/// error.
 struct UnrunJob(Option<Call>);
 
 impl Drop for UnrunJob {
     fn drop(&mut self) {
         if let Some(call) = self.0.take() {
             call.core
-                .stop(Code::GuestLost.because("a part of the call's work was never run"));
+                .stop(Code::GuestLost.because("part of the call's work never ran"));
         }
     }
 }
 
-/// Nanoseconds of the clock after which a call with this deadline is late at once.
+/// Whether this deadline, in nanoseconds of the clock, has passed.
 pub(crate) fn is_past(deadline: u64) -> bool {
     deadline != u64::MAX && deadline <= clock::now()
 }

@@ -1,4 +1,4 @@
-//! Calls of one client in Rust that are made together.
+//! Calls of one Rust client that are submitted together.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use crate::code::Failure;
 use crate::completion::{CallBuffer, close_unread_streams};
 use crate::instance::submit::MailboxWriter;
 
-/// Their parcels, until they go.
+/// Buffers of calls that are not submitted yet.
 #[derive(Debug)]
 pub(crate) struct CallBatch {
     guard: Arc<InstanceGuard>,
@@ -20,7 +20,7 @@ pub(crate) struct CallBatch {
 #[derive(Debug)]
 struct BatchState {
     buffers: Vec<CallBuffer>,
-    /// Who made it is done: what comes now goes at once.
+    /// The batch has been submitted. Further calls are submitted at once.
     is_finished: bool,
 }
 
@@ -35,10 +35,10 @@ impl CallBatch {
         }
     }
 
-    /// Makes a call and keeps it.
+    /// Begins a call and adds it to the batch.
     ///
     /// # Errors
-    /// As of one that is made alone, but that nobody knows yet whether there is room.
+    /// The errors of a single call, except that a full mailbox is detected only at the submission.
     pub(crate) fn add(
         &self,
         method: u32,
@@ -61,7 +61,7 @@ impl CallBatch {
         Ok(call)
     }
 
-    /// Has them go. What is refused ends so.
+    /// Submits all calls of the batch. A call that is refused ends with that error.
     pub(crate) fn submit(&self) {
         let buffers = std::mem::take(&mut lock(&self.state).buffers);
         let mut writer = MailboxWriter::new(self.guard.instance());
@@ -77,7 +77,7 @@ impl CallBatch {
     }
 }
 
-/// Has them go when it is dropped, and those that still come.
+/// Submits the batch when it is dropped. Calls that are added later are submitted at once.
 pub(crate) struct SubmitOnDrop<'a>(pub(crate) &'a CallBatch);
 
 impl Drop for SubmitOnDrop<'_> {

@@ -1,4 +1,4 @@
-//! A client in Rust: an instance of its own, in the same process.
+//! A client in Rust: a host's handle to one instance in the same process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,8 @@ use crate::pending::{Pending, Reply};
 use crate::service::Service;
 use crate::stream::Stats;
 
-/// Closes the instance when the last client, call, stream and resource of it is gone.
+/// Closes the instance when the last client, call, stream and resource that refers to it is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct InstanceGuard(Arc<Instance>);
 
@@ -35,17 +36,18 @@ impl Drop for InstanceGuard {
     }
 }
 
-/// The place of a call, and which of its calls.
+/// A call and its generation.
 type ParentCall = (Arc<CallCore>, u32);
 
-/// An untyped client; generated code puts types on it. Clones share the instance, which is closed when they and their calls, streams
-/// and resources are gone, or by [`close`](Self::close).
+/// An untyped client. Generated code wraps it in a typed one. Clones share the instance. The
+/// instance is closed when all of them and their calls, streams and resources are dropped, or by
+/// [`close`](Self::close).
 #[derive(Clone, Debug)]
 pub struct Client {
     guard: Arc<InstanceGuard>,
     timeout: Option<Duration>,
     detached: bool,
-    /// Where its calls are kept, if they are made together.
+    /// The batch that collects the calls of this client, if any.
     batch: Option<Arc<CallBatch>>,
 }
 
@@ -58,7 +60,7 @@ impl Client {
         Ok(Self::start_on(&Instance::runtime()?, make))
     }
 
-    /// Opens an instance on a runtime of the caller's.
+    /// Opens an instance on the given runtime.
     pub fn start_on<S: Service>(runtime: &Runtime, make: impl Fn() -> S + Send + 'static) -> Self {
         Self {
             guard: Arc::new(InstanceGuard(Instance::open(make, runtime.clone()))),
@@ -68,12 +70,14 @@ impl Client {
         }
     }
 
-    /// Closes the instance now: its calls and streams end as cancelled, its resources are stale.
+    /// Closes the instance now. Its calls and streams end as `cancelled`, and its resources become
+    /// stale.
     pub fn close(&self) {
         self.guard.0.close();
     }
 
-    /// What the streams of a method did since this client was opened, by the method's name, `interface.function`.
+    /// Statistics of a method's streams since this client was opened. `method` is the method's
+    /// name, `interface.function`.
     ///
     /// # Errors
     /// `argument`: there is no such method.
@@ -86,7 +90,8 @@ impl Client {
         }
     }
 
-    /// The same client, each of whose calls, with the streams that it returns, must end within `timeout`.
+    /// A client for the same instance. Each of its calls must end within `timeout`, and so must the
+    /// streams that the call returns.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         Self {
@@ -95,8 +100,9 @@ impl Client {
         }
     }
 
-    /// The same client, whose calls are nobody's part. Those of others, made by a service while it works for a call, must end by that call's deadline, and are
-    /// cancelled with it.
+    /// A client for the same instance whose calls are independent of the current call. Without
+    /// this, a call that a service makes while it works for another call must end by the deadline
+    /// of that call, and is cancelled with it.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
@@ -105,9 +111,10 @@ impl Client {
         }
     }
 
-    /// Makes the calls that `calls` makes by the client that it is given, together: they go when it returns, in their order, and the service is told once. Each is
-    /// refused or ends by itself, and one that finds no room is no reason against the next. Whoever waits for one of them in `calls` has all go that
-    /// were made so far.
+    /// Submits calls together. `calls` makes them through the client that it receives. They are
+    /// submitted in order when `calls` returns, and the service is notified once. Each call is
+    /// refused or ends on its own, so a call that the full mailbox refuses does not affect the next
+    /// one. Waiting for one of the calls inside `calls` submits all calls that were made so far.
     pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
         let batch = Arc::new(CallBatch::new(&self.guard));
         let submit = SubmitOnDrop(&batch);
@@ -128,10 +135,11 @@ impl Client {
         &self.guard.0
     }
 
-    /// By when a call must end that is made now, and the call whose part it is.
+    /// The deadline of a call that is made now, and the call that it is part of.
     ///
     /// # Errors
-    /// That one was stopped: none is made for it any more. `would_park`: it answers what this client's service asks.
+    /// The parent call was stopped, so it may not make further calls. `would_park`: the parent call
+    /// answers a host call of this client's own service.
     pub(crate) fn deadline_and_parent(&self) -> Result<(u64, Option<ParentCall>), Failure> {
         let deadline = self.timeout.map_or(u64::MAX, clock::deadline);
         let caller = match nested::current() {
@@ -154,7 +162,7 @@ impl Client {
         }
     }
 
-    /// Makes a call. It is under way when this returns.
+    /// Makes a call. It is submitted when this returns.
     pub fn call<P: Encode, T, E: Decode>(
         &self,
         method: u32,
@@ -190,7 +198,7 @@ impl Client {
     }
 }
 
-/// A resource that the caller owns. Clones refer to the same resource, which is closed when the last
+/// A resource that the host owns. Clones refer to the same resource. It is closed when the last
 /// clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Own(Arc<OwnInner>);
@@ -198,7 +206,7 @@ pub struct Own(Arc<OwnInner>);
 #[derive(Debug)]
 struct OwnInner {
     handle: u64,
-    /// The service has it.
+    /// The resource was transferred back to the service.
     given: AtomicBool,
     guard: Arc<InstanceGuard>,
 }
@@ -212,7 +220,7 @@ impl Own {
         }))
     }
 
-    /// A client of the instance that it lives in, without a timeout.
+    /// A client of the instance that the resource belongs to, without a timeout.
     pub fn client(&self) -> Client {
         Client {
             guard: Arc::clone(&self.0.guard),
@@ -222,23 +230,25 @@ impl Own {
         }
     }
 
-    /// For a parameter `borrow`.
+    /// The handle for a `borrow` parameter.
     pub fn handle(&self) -> Handle {
         Handle(self.0.handle)
     }
 
-    /// For who closes it in another way.
+    /// The handle and the instance, for a caller that takes over closing the handle.
     pub(crate) fn into_parts(self) -> (u64, Arc<InstanceGuard>) {
         (self.give(), Arc::clone(&self.0.guard))
     }
 
-    /// For a parameter `own`: the service closes it. A call that borrows another clone then ends as `stale`, and one that gives
-    /// another clone away ends as `argument`.
+    /// The handle for an `own` parameter. The service closes the resource. Afterwards, a call that
+    /// borrows another clone ends as `stale`, and a call that transfers another clone ends as
+    /// `argument`.
     pub fn into_handle(self) -> Handle {
         Handle(self.give())
     }
 
-    /// The handle, once; 0, which is no handle, if a clone gave it away before.
+    /// Returns the handle once. Returns 0, which is no valid handle, if a clone was already
+    /// transferred.
     fn give(&self) -> u64 {
         match self.0.given.swap(true, Ordering::Relaxed) {
             false => self.0.handle,
@@ -250,7 +260,7 @@ impl Own {
 impl Drop for OwnInner {
     fn drop(&mut self) {
         if !*self.given.get_mut() {
-            // Stale where the client is closed: nothing to do then.
+            // If the client is closed, the handle is stale and nothing is left to close.
             let _ = handles::close_handle(self.handle);
         }
     }

@@ -1,43 +1,43 @@
-//! The one list of endings.
+//! The single list of outcomes.
 
 use std::fmt::{self, Write as _};
 
 use thalweg_wire::NoRoom;
 
-/// How a call or a stream can end, and what a function can refuse with. The numbers never change; they are the `tw_code` of
-/// the C header.
+/// How a call or a stream can end, and why a function can fail. The numbers never change. They are
+/// the values of `tw_code` in the C header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Code {
-    /// Done.
+    /// Success.
     Ok = 0,
     /// The service's own typed error.
     Error = 1,
-    /// Cancelled by the caller, or what it belonged to was closed.
+    /// Cancelled by the caller, or the client, port or call that it belonged to was closed.
     Cancelled = 2,
     /// The deadline passed.
     TimedOut = 3,
-    /// The service could not be started, or dropped the call.
+    /// The service could not be started, or dropped the call without an answer.
     GuestLost = 4,
     /// The service panicked in this call.
     GuestPanicked = 5,
-    /// No room: try again later.
+    /// A queue, a table or the memory is full: try again later.
     Overloaded = 6,
     /// The runtime is shutting down.
     ShutDown = 7,
-    /// Closed; or a stream's regular end.
+    /// The object is closed; also the regular end of a stream.
     Closed = 8,
-    /// The handle's object is gone.
+    /// The object of the handle is gone.
     Stale = 9,
-    /// A wrong handle, a malformed message, a value out of range.
+    /// A wrong handle, a malformed message, or a value out of range.
     Argument = 10,
-    /// The two sides do not fit.
+    /// The versions of the two sides are not compatible.
     Version = 11,
-    /// The handle was made before `fork()`.
+    /// The handle was created before `fork()`.
     Forked = 12,
     /// A signal arrived while waiting.
     Interrupted = 13,
-    /// Nothing is there now, and waiting was not allowed.
+    /// Nothing is available, and waiting was not allowed.
     WouldPark = 14,
 }
 
@@ -60,7 +60,7 @@ const ALL: [Code; 15] = [
 ];
 
 impl Code {
-    /// As the list writes it: `timed_out`.
+    /// The name of the code: `timed_out`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -91,12 +91,13 @@ impl Code {
         matches!(self, Self::Overloaded | Self::Interrupted | Self::WouldPark)
     }
 
-    /// Whether it may of a method whose second run does no harm: also where nobody knows how far the first one came.
+    /// Whether the same call of an idempotent method may succeed later. This includes outcomes for
+    /// which it is unknown how far the call had progressed.
     pub fn retryable_if_idempotent(self) -> bool {
         self.retryable() || matches!(self, Self::TimedOut | Self::GuestLost | Self::GuestPanicked)
     }
 
-    /// That it ended so, and why, for a person.
+    /// A failure with this code and a message for humans.
     pub fn because(self, message: impl Into<String>) -> Failure {
         Failure {
             code: self,
@@ -106,23 +107,23 @@ impl Code {
     }
 }
 
-/// Of what would have to wait where an actor must not.
+/// The failure of an operation that would have to wait where an actor must not.
 pub(crate) fn would_park() -> Failure {
     Code::WouldPark.because("an actor must not wait here")
 }
 
-/// The failure of an allocation of `bytes` bytes. It allocates only if it can.
+/// The failure of an allocation of `bytes` bytes. It allocates its message only if there is memory.
 #[cold]
 pub(crate) fn no_memory(bytes: usize) -> Failure {
     let mut message = String::new();
     if message.try_reserve_exact(64).is_ok() {
-        // Writing to a string never fails.
+        // Writing to a string cannot fail.
         let _ = write!(message, "there is no memory for {bytes} bytes");
     }
     Code::Overloaded.because(message)
 }
 
-/// Of arguments that cannot be written.
+/// The failure of arguments that cannot be encoded.
 #[cold]
 pub(crate) fn unencodable(error: NoRoom) -> Failure {
     match error.needed {
@@ -134,7 +135,7 @@ pub(crate) fn unencodable(error: NoRoom) -> Failure {
 /// Appends `bytes` to `buffer`.
 ///
 /// # Errors
-/// `overloaded`: there is no memory for them.
+/// `overloaded`: there is not enough memory.
 #[inline]
 pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Failure> {
     buffer
@@ -144,14 +145,14 @@ pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// An ending that is not a result.
+/// An outcome without a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Which.
+    /// The code.
     pub code: Code,
-    /// Why, for a person.
+    /// The reason, for humans.
     pub message: String,
-    /// It is of a call whose second run does no harm.
+    /// The failed call's method is idempotent.
     pub is_idempotent: bool,
 }
 
@@ -173,7 +174,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// How what a closed client had under way ends.
+/// The failure of calls and streams whose client was closed.
 pub(crate) fn client_closed() -> Failure {
     Code::Cancelled.because("the client was closed")
 }

@@ -1,7 +1,10 @@
-//! What goes with a call from its submission to its release: the arguments on the way in, the result on the way out, in the same memory.
+//! The buffer that accompanies a call from its submission to its release. It contains the arguments
+//! on the way in and the result on the way out, in the same memory.
 //!
-//! A parcel has one owner at a time: the mailbox, the service's [`Incoming`](crate::Incoming), the port's ring, the host. Who ends a call
-//! whose parcel another has (a cancel, a deadline) sends another one. Dropped, it goes back to the instance, with its call if nobody else is in that.
+//! A call buffer has one owner at a time: the mailbox, the service's [`Incoming`](crate::Incoming),
+//! the port's ring, or the host. A thread that ends a call whose buffer has another owner, for a
+//! cancel or at a deadline, delivers another buffer. When a buffer is dropped, its memory returns
+//! to the instance, together with the call if that has no other user.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -14,48 +17,51 @@ use crate::call::Call;
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
 
-/// Bytes of a message whose memory is kept for the next one.
+/// Maximum capacity in bytes of a message buffer that is kept for reuse.
 pub(crate) const SPARE_BYTES: usize = 512;
 
 thread_local! {
-    /// Of an inline call that ended here, for the next one.
+    /// The buffer of an inline call that ended on this thread, for reuse.
     static SPARE: Cell<Option<Box<Outcome>>> = const { Cell::new(None) };
 }
 
-/// What a completion tells.
+/// What a completion reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A call ended.
     CallEnded,
-    /// An armed stream has something to read, or has ended.
+    /// An armed stream has records to read, or has ended.
     StreamReady,
-    /// A call has not ended yet: the data are the nanoseconds since it began, as 8 bytes, little-endian. It ends all the same.
+    /// A progress notice: the call is still running. The data are the nanoseconds since it began,
+    /// as 8 bytes, little-endian. The call's own completion follows later.
     StillRunning,
-    /// A service asks its host: the data are the arguments of the import with [`Outcome::number`].
+    /// The service calls its host. The data are the arguments of the import with
+    /// [`Outcome::number`].
     HostCall,
 }
 
-/// What is told of one call's end, of one stream, or of what a service asks.
+/// The contents of a completion: the end of a call, a ready stream, a progress notice, or a host
+/// call.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What the submission carried.
+    /// The token of the submission.
     pub token: u64,
-    /// The call's or the stream's handle.
+    /// The handle of the call or of the stream.
     pub handle: u64,
-    /// What it tells.
+    /// What the completion reports.
     pub kind: Kind,
-    /// Which import is asked for.
+    /// The number of the import, for a host call.
     pub number: u32,
-    /// How it ended.
+    /// How the call ended.
     pub code: Code,
     /// A message; empty unless the code is `Ok` or `Error`.
     pub data: Vec<u8>,
-    /// Why, where it failed.
+    /// The reason for a failure, for humans.
     pub message: String,
     pub(crate) call: Option<Call>,
-    /// For the times when a host has it.
+    /// The slot in the handle table for the time when a host holds the completion.
     pub(crate) slot: handles::LentSlot,
-    /// Of an inline call, which has no call: its second run does no harm.
+    /// Whether the method is idempotent. Used by inline calls, which have no `call`.
     pub(crate) is_idempotent: bool,
 }
 
@@ -75,7 +81,7 @@ impl Outcome {
         })
     }
 
-    /// One for an inline call.
+    /// A reused or new outcome for an inline call.
     pub(crate) fn spare() -> Box<Self> {
         SPARE
             .try_with(Cell::take)
@@ -84,7 +90,7 @@ impl Outcome {
             .unwrap_or_else(Self::new)
     }
 
-    /// Empty again, for the next call.
+    /// Empties it for the next call.
     pub(crate) fn clear(&mut self) {
         if self.data.capacity() > SPARE_BYTES {
             self.data = Vec::new();
@@ -97,13 +103,13 @@ impl Outcome {
         }
     }
 
-    /// It ends without a result.
+    /// Sets a failure.
     pub(crate) fn fail(&mut self, failure: Failure) {
         self.data.clear();
         (self.code, self.message) = (failure.code, failure.message);
     }
 
-    /// It ends with `value`, in the memory of the arguments.
+    /// Sets the result `value`, in the memory of the arguments.
     pub(crate) fn answer<T: Encode + ?Sized>(&mut self, code: Code, layout: u64, value: &T) {
         match message::encode_into(value, layout, &mut self.data) {
             Ok(()) => {
@@ -113,7 +119,8 @@ impl Outcome {
                     value.handles(true);
                 }
             }
-            // The service has done its work, so even without memory it is not `overloaded`: another try is for idempotent methods.
+            // The service has already done its work, so even a shortage of memory is not
+            // `overloaded`. Only an idempotent method may be tried again.
             Err(error) => self.fail(Code::GuestLost.because(match error.needed {
                 Some(bytes) => format!("there is no memory for the result, {bytes} bytes"),
                 None => format!("the result cannot be sent: {error}"),
@@ -121,7 +128,7 @@ impl Outcome {
         }
     }
 
-    /// Whether a second run of its method does no harm.
+    /// Whether it is safe to run the method a second time.
     pub fn is_idempotent(&self) -> bool {
         match &self.call {
             Some(call) => call.core.is_idempotent(),
@@ -134,10 +141,10 @@ impl Outcome {
         self.code.retryable() || (self.code.retryable_if_idempotent() && self.is_idempotent())
     }
 
-    /// The handle number `index` of the message, which is the caller's from now on.
+    /// Takes the handle number `index` of the message. The caller owns it afterwards.
     ///
     /// # Errors
-    /// `argument`: there is none with that number, or it was taken.
+    /// `argument`: the message has no handle with this number, or it was already taken.
     pub fn take(&mut self, index: u32) -> Result<u64, Failure> {
         let none = || Code::Argument.because(format!("the message has no handle {index} to take"));
         let count = message::open_any(&self.data).map_or(0, |m| m.handles().len());
@@ -151,19 +158,19 @@ impl Outcome {
     }
 }
 
-/// See the module.
+/// The buffer of a call; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct CallBuffer(Option<Box<Outcome>>);
 
 impl CallBuffer {
-    /// Of a call that is the parcel's now.
+    /// The buffer of a call. It holds a reference to the call.
     #[inline(always)]
     pub(crate) fn new(mut outcome: Box<Outcome>, call: Call) -> Self {
         outcome.call = Some(call);
         Self(Some(outcome))
     }
 
-    /// Of what is no call of the table's.
+    /// A buffer without a call in the handle table.
     pub(crate) fn without_call(outcome: Box<Outcome>) -> Self {
         Self(Some(outcome))
     }
@@ -172,7 +179,7 @@ impl CallBuffer {
         self.0.as_mut().expect(NOT_DROPPED)
     }
 
-    /// Of a call that was answered: its message as the caller reads it.
+    /// Converts the answer to the caller's version of the package.
     pub(crate) fn convert_for_caller(&mut self) {
         let core = self.call().core.core();
         if core.instance.versions.get().is_some() {
@@ -183,10 +190,10 @@ impl CallBuffer {
     }
 
     pub(crate) fn call(&self) -> &Call {
-        self.call.as_ref().expect("a parcel is a call's")
+        self.call.as_ref().expect("a call buffer belongs to a call")
     }
 
-    /// It is looked at soon.
+    /// Prefetches the outcome, which is read soon.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
         if let Some(outcome) = &self.0 {
@@ -194,7 +201,7 @@ impl CallBuffer {
         }
     }
 
-    /// The same of what it points to.
+    /// Prefetches the memory that the outcome points to.
     #[inline(always)]
     pub(crate) fn prefetch_contents(&self) {
         ahead::fetch(self.data.as_ptr());
@@ -204,7 +211,8 @@ impl CallBuffer {
     }
 }
 
-/// It is empty only while it is dropped.
+/// The message of the panic that would show a use after drop. The box is empty only while the
+/// buffer is dropped.
 const NOT_DROPPED: &str = "it is not dropped";
 
 impl Deref for CallBuffer {
@@ -232,26 +240,27 @@ impl Drop for CallBuffer {
                 outcome.clear();
                 (outcome.token, outcome.handle, outcome.kind) = (0, 0, Kind::CallEnded);
                 outcome.is_idempotent = false;
-                // A thread that ends keeps nothing.
+                // Fails only while the thread exits; the buffer is then freed.
                 let _ = SPARE.try_with(|spare| spare.set(Some(outcome)));
             }
         }
     }
 }
 
-/// One ending, with what came back. Dropping it closes the handles in its message that nobody took.
+/// A completed operation and its result. Dropping it closes the handles in its message that were
+/// not taken.
 #[derive(Debug)]
 pub struct Completion(pub(crate) CallBuffer);
 
 impl Completion {
-    /// That a stream is ready.
+    /// Reports that a stream is ready.
     pub(crate) fn ready(token: u64, handle: u64) -> Self {
         let mut outcome = Outcome::spare();
         (outcome.token, outcome.handle, outcome.kind) = (token, handle, Kind::StreamReady);
         Self(CallBuffer::without_call(outcome))
     }
 
-    /// That a call has not ended, `elapsed` nanoseconds after it began.
+    /// Reports that a call is still running, `elapsed` nanoseconds after it began.
     pub(crate) fn still_running(token: u64, handle: u64, elapsed: u64) -> Self {
         let mut outcome = Outcome::spare();
         (outcome.token, outcome.handle, outcome.kind) = (token, handle, Kind::StillRunning);
@@ -259,11 +268,13 @@ impl Completion {
         Self(CallBuffer::without_call(outcome))
     }
 
-    /// Lends it to a host that cannot own it: the number by which [`take_back`](Self::take_back) takes it back, once. Its data and message stay where they
-    /// are.
+    /// Lends the completion to a host that cannot own it, and returns a number.
+    /// [`take_back`](Self::take_back) accepts that number once. The addresses of data and message
+    /// stay the same.
     ///
     /// # Errors
-    /// `overloaded`: as many handles are open as there may be, or there is no memory for one more; the completion comes back.
+    /// `overloaded`: the maximum number of handles is open, or there is not enough memory for one
+    /// more. The completion is returned.
     pub fn lend(mut self) -> Result<u64, (Self, Failure)> {
         let outcome = self.0.0.take().expect(NOT_DROPPED);
         handles::lend(outcome)
@@ -273,7 +284,8 @@ impl Completion {
     /// Takes back a [lent](Self::lend) completion.
     ///
     /// # Errors
-    /// `stale`: it was taken back before; `argument`, `forked`: it is no number of this process's.
+    /// `stale`: it was already taken back. `argument`, `forked`: the number does not belong to this
+    /// process.
     pub fn take_back(number: u64) -> Result<Self, Failure> {
         Ok(Self(CallBuffer(Some(handles::take_back(number)?))))
     }
@@ -281,7 +293,7 @@ impl Completion {
     /// Takes a handle out of a [lent](Self::lend) completion, like [`Outcome::take`].
     ///
     /// # Errors
-    /// As [`Outcome::take`] and [`take_back`](Self::take_back).
+    /// The errors of [`Outcome::take`] and [`take_back`](Self::take_back).
     pub fn take_of_lent(number: u64, index: u32) -> Result<u64, Failure> {
         handles::with_lent(number, |outcome| outcome.take(index))?
     }
@@ -301,7 +313,8 @@ impl DerefMut for Completion {
     }
 }
 
-/// Closes the streams in arguments that nobody read: their writers would wait for ever.
+/// Closes the streams in arguments that the service did not read. Otherwise their writers would
+/// wait for ever.
 #[cold]
 pub(crate) fn close_unread_streams(args: &[u8]) {
     if let Ok(message) = message::open_any(args) {
@@ -311,15 +324,15 @@ pub(crate) fn close_unread_streams(args: &[u8]) {
     }
 }
 
-/// The same of one handle.
+/// Closes one stream as [`close_unread_streams`] does.
 pub(crate) fn close_unread_stream(handle: Handle) {
     if matches!(handles::find(handle.0), Ok(Object::Upstream(_))) {
-        // Who closed it meanwhile did the same.
+        // An error means that another thread closed it at the same time.
         let _ = handles::close_handle(handle.0);
     }
 }
 
-/// Closes the handles in a message that nobody got.
+/// Closes the handles in a message that was not delivered.
 #[inline]
 pub(crate) fn close_handles(data: &[u8]) {
     if !data.is_empty() {
@@ -330,7 +343,7 @@ pub(crate) fn close_handles(data: &[u8]) {
 fn close_all(data: &[u8]) {
     if let Ok(message) = message::open_any(data) {
         for handle in message.handles().filter(|handle| handle.0 != 0) {
-            // What is closed already needs no closing.
+            // A handle that is already closed needs no further action.
             let _ = handles::close_handle(handle.0);
         }
     }
@@ -339,7 +352,7 @@ fn close_all(data: &[u8]) {
 impl Drop for Completion {
     #[inline]
     fn drop(&mut self) {
-        // Empty where it was made a box.
+        // `None` if the outcome was moved out by `lend`.
         if let Some(outcome) = &self.0.0 {
             close_handles(&outcome.data);
         }

@@ -1,13 +1,16 @@
-//! The table behind the numbers that hosts hold.
+//! The table of the handles that hosts hold.
 //!
-//! A handle is `generation u32 | index u32`. The index names a slot.
+//! A handle is `generation u32 | index u32`. The index selects a slot.
 //!
-//! 1. A slot's generation grows with each object that the slot gets. A slot with the last generation is retired, so no
-//!    two objects of a process ever have the same handle.
-//! 2. A forked child begins a table of its own. Its first index is past all that its parent had given out, so a handle
-//!    from before the fork has a smaller index and is refused as `forked`, however deep the forks are nested.
-//! 3. Free slots are a list through the slots themselves, first in, first out: giving one back needs no memory.
-//! 4. The list's lock may be held while memory is allocated, and never together with the lock of a slot.
+//! 1. The generation of a slot grows with each object that the slot receives. A slot with the last
+//!    generation is retired, so no two objects of a process ever have the same handle.
+//! 2. A forked child begins a new table. Its first index is greater than all indices that the
+//!    parent had allocated. A handle from before the fork therefore has a smaller index and is
+//!    refused as `forked`, however deeply forks are nested.
+//! 3. Free slots are linked through the slots themselves, first in, first out. Freeing a slot
+//!    allocates no memory.
+//! 4. Memory may be allocated while the lock of the free list is held. The lock of the list and the
+//!    lock of a slot are never held together.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -22,7 +25,7 @@ use crate::port::Port;
 use crate::resource::Resource;
 use crate::stream::{KeptBatch, StreamCore, UpstreamCore};
 
-/// What a handle can name.
+/// What a handle can refer to.
 #[derive(Clone)]
 pub enum Object {
     /// A completion queue.
@@ -31,15 +34,15 @@ pub enum Object {
     Client(Arc<Instance>),
     /// A call that has not ended.
     Call(CallRef),
-    /// A stream's reading end.
+    /// The reading end of a stream.
     Stream(Arc<StreamCore>),
-    /// An object of the service.
+    /// A resource: an object of the service.
     Resource(Resource),
     /// The memory of a batch.
     KeptBatch(Arc<KeptBatch>),
-    /// The end of a stream of the caller's that a service is to read.
+    /// The reading end of a stream that the caller sends to a service.
     Upstream(Arc<UpstreamCore>),
-    /// The end of it that the caller writes.
+    /// The caller's writing end of such a stream.
     UpstreamWriter(Arc<UpstreamCore>),
 }
 
@@ -50,7 +53,7 @@ impl std::fmt::Debug for Object {
 }
 
 impl Object {
-    /// For messages: `a port`.
+    /// The kind of object for error messages: `a port`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Port(_) => "a port",
@@ -65,20 +68,21 @@ impl Object {
     }
 }
 
-/// Slots in a chunk; chunks are made as they are needed and never move.
+/// Slots in a chunk. Chunks are allocated on demand and never move.
 const SLOTS_PER_CHUNK: usize = 1024;
-/// Handles that may be open at once: 2^24.
+/// Maximum number of open handles: 2^24.
 const MAX_HANDLES: usize = 1 << 24;
-/// No slot has this index.
+/// An index that no slot has.
 const NONE: u32 = u32::MAX;
 
-/// What lies in a slot.
+/// The contents of a slot.
 #[derive(Default)]
 enum Entry {
     #[default]
     Nothing,
     Object(Object),
-    /// A client's place for calls, for one after the other: its [`OpenState`](crate::life::Life) has the generation.
+    /// The memory of a client's successive calls. Its [`OpenState`](crate::open_state::OpenState)
+    /// holds the generation.
     Calls(Arc<CallCore>),
     /// A completion that a host has reaped and not released.
     Completion(Box<Outcome>),
@@ -92,7 +96,7 @@ struct SlotState {
 
 struct Slot {
     state: Mutex<SlotState>,
-    /// The next free slot; under the list's lock.
+    /// The next free slot. Protected by the lock of the free list.
     next: AtomicU32,
 }
 
@@ -102,13 +106,14 @@ struct Table {
     epoch: u64,
     /// The index of the first slot: a multiple of [`SLOTS_PER_CHUNK`].
     first: u32,
-    /// Indices that were given out, from the first on. It changes under the list's lock; a forked child reads it without.
+    /// Number of allocated indices, counted from `first`. It changes under the lock of the free
+    /// list. A forked child reads it without the lock.
     used: AtomicU32,
     chunks: Box<[OnceLock<Chunk>]>,
     free: Mutex<Free>,
 }
 
-/// The ends of the list of free slots.
+/// Head and tail of the list of free slots.
 struct Free {
     first: u32,
     last: u32,
@@ -116,15 +121,15 @@ struct Free {
 
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Grows by one in every forked child.
+/// A number that grows by one in every forked child.
 pub fn epoch() -> u64 {
     thalweg_runtime::epoch()
 }
 
-/// This process's table, if it has one.
+/// This process's table, if it already exists.
 fn current_table() -> Option<&'static Table> {
     let known = TABLE.load(Ordering::Acquire);
-    // SAFETY: tables are leaked: what was stored here lives for ever.
+    // SAFETY: tables are leaked, so a table that was stored here lives for ever.
     let table = unsafe { known.as_ref() };
     table.filter(|table| table.epoch == epoch())
 }
@@ -137,8 +142,8 @@ fn table() -> Result<&'static Table, Failure> {
     }
 }
 
-/// At the first use, and at the first in a forked child: the parent's table may be locked by a thread that does not exist
-/// here, so it is left alone.
+/// Creates the table at the first use, and at the first use in a forked child. The parent's table
+/// may be locked by a thread that does not exist in the child, so it is left alone.
 #[cold]
 fn new_table() -> Result<&'static Table, Failure> {
     thalweg_runtime::watch_forks();
@@ -154,9 +159,9 @@ fn new_table() -> Result<&'static Table, Failure> {
         // SAFETY: it is leaked.
         Ok(_) => Ok(unsafe { &*fresh }),
         Err(other) => {
-            // SAFETY: nobody else has seen `fresh`.
+            // SAFETY: `fresh` was not shared with another thread.
             drop(unsafe { Box::from_raw(fresh) });
-            // SAFETY: it was leaked by the thread that stored it.
+            // SAFETY: the thread that stored it leaked it.
             Ok(unsafe { &*other })
         }
     }
@@ -164,12 +169,13 @@ fn new_table() -> Result<&'static Table, Failure> {
 
 #[cfg(test)]
 thread_local! {
-    /// Slots that this thread looked at.
+    /// Number of slots that this thread looked up.
     pub(crate) static LOOKUPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 impl Table {
-    /// For `capacity` handles with indices from `first` on, or for as many indices as are left.
+    /// A table for `capacity` handles with indices from `first` on, or for the indices that are
+    /// left.
     fn new(first: u64, capacity: usize) -> Result<Self, Failure> {
         let left = u64::from(NONE).saturating_sub(first) / SLOTS_PER_CHUNK as u64;
         let chunks = (capacity / SLOTS_PER_CHUNK).min(left as usize);
@@ -192,7 +198,7 @@ impl Table {
         })
     }
 
-    /// Rule 2: where a child's indices begin.
+    /// Rule 2: the first index of a child's table.
     fn end(&self) -> u64 {
         let used = u64::from(self.used.load(Ordering::Relaxed));
         u64::from(self.first) + used.next_multiple_of(SLOTS_PER_CHUNK as u64)
@@ -201,7 +207,8 @@ impl Table {
     fn slot(&self, index: u32) -> Option<&Slot> {
         #[cfg(test)]
         LOOKUPS.set(LOOKUPS.get() + 1);
-        // An index before the first one is past the last chunk: there are no more chunks than indices from the first one on.
+        // An index below the first one wraps to a value beyond the last chunk, because there are no
+        // more chunks than indices from the first one on.
         let at = index.wrapping_sub(self.first) as usize;
         self.chunks
             .get(at / SLOTS_PER_CHUNK)?
@@ -209,7 +216,7 @@ impl Table {
             .get(at % SLOTS_PER_CHUNK)
     }
 
-    /// A slot that nobody has.
+    /// A free slot.
     fn allocate(&self) -> Result<(u32, &Slot), Failure> {
         let mut free = lock(&self.free);
         if let Some(slot) = self.slot(free.first) {
@@ -220,21 +227,21 @@ impl Table {
         let used = self.used.load(Ordering::Relaxed);
         let Some(chunk) = self.chunks.get(used as usize / SLOTS_PER_CHUNK) else {
             return Err(Code::Overloaded.because(format!(
-                "{} handles are open, or were used up",
+                "{} handles are open or retired",
                 self.chunks.len() * SLOTS_PER_CHUNK
             )));
         };
         if chunk.get().is_none() {
-            // Under the lock nobody else sets it.
+            // No other thread sets it while the lock is held.
             let _ = chunk.set(new_chunk()?);
         }
         self.used.store(used + 1, Ordering::Relaxed);
         let index = self.first + used;
-        let slot = self.slot(index).expect("its chunk is there");
+        let slot = self.slot(index).expect("the chunk was allocated");
         Ok((index, slot))
     }
 
-    /// Rule 1 and 3: after the object of `generation` has left the slot.
+    /// Rules 1 and 3. Called after the object of `generation` was removed from the slot.
     fn free(&self, index: u32, slot: &Slot, generation: u32) {
         if generation == u32::MAX {
             return;
@@ -269,10 +276,10 @@ fn generation_of(handle: u64) -> u32 {
     (handle >> 32) as u32
 }
 
-/// Puts an object in and names it.
+/// Inserts an object and returns its handle.
 ///
 /// # Errors
-/// `overloaded`: 16,777,216 handles are open, or there is no memory for more.
+/// `overloaded`: 16,777,216 handles are open, or there is not enough memory for more.
 pub fn insert(object: Object) -> Result<u64, Failure> {
     let (index, slot) = table()?.allocate()?;
     let mut state = lock(&slot.state);
@@ -282,10 +289,11 @@ pub fn insert(object: Object) -> Result<u64, Failure> {
     Ok(handle_of(state.generation, index))
 }
 
-/// Puts in a place for calls. `make` is given the lower half of their handles, and the generation that was the slot's last.
+/// Inserts the memory for calls. `make` receives the lower half of their handles and the last
+/// generation of the slot.
 ///
 /// # Errors
-/// As [`insert`], and those of `make`.
+/// The errors of [`insert`] and of `make`.
 pub(crate) fn insert_call_core(
     make: impl FnOnce(u32, u32) -> Result<Arc<CallCore>, Failure>,
 ) -> Result<Arc<CallCore>, Failure> {
@@ -297,7 +305,7 @@ pub(crate) fn insert_call_core(
     Ok(calls)
 }
 
-/// Takes such a place out, after its last call.
+/// Removes the memory for calls after its last call.
 pub(crate) fn remove_call_core(calls: &CallCore) {
     let Some(table) = current_table() else {
         return;
@@ -315,10 +323,10 @@ pub(crate) fn remove_call_core(calls: &CallCore) {
     }
 }
 
-/// The table, and the slot in it.
+/// The table and the slot of a handle.
 fn locate(handle: u64) -> Result<(&'static Table, &'static Slot), Failure> {
     if handle == 0 {
-        return Err(Code::Argument.because("0 is no handle"));
+        return Err(Code::Argument.because("0 is not a handle"));
     }
     let (table, index) = (table()?, handle as u32);
     match table.slot(index) {
@@ -336,15 +344,15 @@ fn unknown_handle(table: &Table, index: u32) -> Failure {
     if index < table.first {
         Code::Forked.because("the handle was made before fork()")
     } else {
-        Code::Argument.because("no such handle was ever given out")
+        Code::Argument.because("no such handle was ever issued")
     }
 }
 
 fn stale() -> Failure {
-    Code::Stale.because("what the handle named is closed")
+    Code::Stale.because("the object of this handle is closed")
 }
 
-/// What a handle names.
+/// The object of a handle.
 ///
 /// # Errors
 /// `argument`, `stale`, `forked`.
@@ -360,7 +368,7 @@ pub fn find(handle: u64) -> Result<Object, Failure> {
     }
 }
 
-/// The place of a call, which may have ended, and the call's generation there.
+/// The memory of a call, which may have ended, and the call's generation.
 pub(crate) fn find_call_core(handle: u64) -> Option<(Arc<CallCore>, u32)> {
     let state = lock(&find_slot(handle).ok()?.state);
     match &state.entry {
@@ -369,10 +377,10 @@ pub(crate) fn find_call_core(handle: u64) -> Option<(Arc<CallCore>, u32)> {
     }
 }
 
-/// Takes an object out; from now on the handle is stale. A call stays there until it ends.
+/// Removes an object. The handle is stale afterwards. A call stays in the table until it ends.
 ///
 /// # Errors
-/// As [`find`].
+/// The errors of [`find`].
 pub fn remove(handle: u64) -> Result<Object, Failure> {
     let generation = generation_of(handle);
     let (table, slot) = locate(handle)?;
@@ -394,10 +402,10 @@ pub fn remove(handle: u64) -> Result<Object, Failure> {
     Ok(object)
 }
 
-/// Takes out whatever a handle names and closes it.
+/// Removes the object of a handle and closes it.
 ///
 /// # Errors
-/// As [`find`].
+/// The errors of [`find`].
 pub fn close_handle(handle: u64) -> Result<(), Failure> {
     match remove(handle)? {
         Object::Port(port) => port.close(),
@@ -412,8 +420,8 @@ pub fn close_handle(handle: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The slot that an [`Outcome`] keeps for the times when a host has it: as long as its memory is used, so that handing it
-/// out takes and frees none.
+/// The slot that an [`Outcome`] reserves for the time when a host holds it. The outcome keeps the
+/// slot as long as its memory is reused, so that lending it allocates and frees no slot.
 #[derive(Debug)]
 pub(crate) struct LentSlot(u32);
 
@@ -425,7 +433,7 @@ impl LentSlot {
 
 impl Drop for LentSlot {
     fn drop(&mut self) {
-        // In a forked child the slot is the parent's.
+        // In a forked child the slot belongs to the parent.
         if self.0 != NONE
             && let Some(table) = current_table()
             && let Some(slot) = table.slot(self.0)
@@ -436,10 +444,10 @@ impl Drop for LentSlot {
     }
 }
 
-/// Puts a completion in that a host has from now on, until [`take_back`].
+/// Inserts a completion that a host holds until [`take_back`].
 ///
 /// # Errors
-/// As [`insert`]; the completion comes back.
+/// The errors of [`insert`]. The completion is returned.
 pub(crate) fn lend(mut outcome: Box<Outcome>) -> Result<u64, (Box<Outcome>, Failure)> {
     let table = match table() {
         Ok(table) => table,
@@ -449,7 +457,7 @@ pub(crate) fn lend(mut outcome: Box<Outcome>) -> Result<u64, (Box<Outcome>, Fail
         Some(slot) => slot,
         None => match table.allocate() {
             Ok((index, slot)) => {
-                // A place from before a fork is the parent's.
+                // A slot from before a fork belongs to the parent, so it is overwritten.
                 outcome.slot.0 = index;
                 slot
             }
@@ -463,10 +471,10 @@ pub(crate) fn lend(mut outcome: Box<Outcome>) -> Result<u64, (Box<Outcome>, Fail
     Ok(handle_of(state.generation, index))
 }
 
-/// Does something with a completion that a host has.
+/// Calls `f` with a completion that a host holds.
 ///
 /// # Errors
-/// `stale`: it was released; `argument`, `forked`.
+/// `stale`: the completion was released. `argument`, `forked`.
 pub(crate) fn with_lent<R>(number: u64, f: impl FnOnce(&mut Outcome) -> R) -> Result<R, Failure> {
     let mut state = lock(&find_slot(number)?.state);
     let is_current = state.generation == generation_of(number);
@@ -476,10 +484,10 @@ pub(crate) fn with_lent<R>(number: u64, f: impl FnOnce(&mut Outcome) -> R) -> Re
     }
 }
 
-/// Takes a completion back that a host had: once.
+/// Takes back a completion from a host. Succeeds once.
 ///
 /// # Errors
-/// As [`with_lent`].
+/// The errors of [`with_lent`].
 pub(crate) fn take_back(number: u64) -> Result<Box<Outcome>, Failure> {
     let generation = generation_of(number);
     let mut outcome = {
@@ -493,7 +501,7 @@ pub(crate) fn take_back(number: u64) -> Result<Box<Outcome>, Failure> {
         }
     };
     if generation == u32::MAX {
-        // Rule 1: the next time it gets another slot.
+        // Rule 1: the outcome gets another slot next time.
         outcome.slot = LentSlot::none();
     }
     Ok(outcome)
@@ -531,11 +539,11 @@ mod tests {
         let port = || Object::Port(Port::open(1).unwrap());
         let first = insert(port()).unwrap();
         close_handle(first).unwrap();
-        // As if the slot had been used 2^32 - 3 times since.
+        // As if the slot had been used 2^32 - 3 times.
         lock(&find_slot(first).unwrap().state).generation = u32::MAX - 2;
         let mut last = Vec::new();
-        // Free slots are used in turn, so each is used again after `SLOTS_PER_CHUNK` others. That takes Miri ten
-        // minutes, so it tries only a few.
+        // Free slots are used in turn, so each is reused after `SLOTS_PER_CHUNK` others. That takes
+        // Miri ten minutes, so it tries only a few.
         let uses = if cfg!(miri) { 16 } else { 3 * SLOTS_PER_CHUNK };
         for _ in 0..uses {
             let next = insert(port()).unwrap();
@@ -557,7 +565,7 @@ mod tests {
         let table = Table::new(0, 2 * SLOTS_PER_CHUNK).unwrap();
         let take = || table.allocate().map(|(index, _)| index);
         let all: Vec<u32> = (0..2 * SLOTS_PER_CHUNK).map(|_| take().unwrap()).collect();
-        // Miri needs milliseconds for each turn.
+        // Each round takes Miri milliseconds.
         let turns = if cfg!(miri) { 100 } else { 10_000 };
         for callback_slot in 0..turns {
             assert_eq!(take().unwrap_err().code, Code::Overloaded);
@@ -610,7 +618,7 @@ mod tests {
         let outcome = take_back(number).unwrap();
         assert_eq!(outcome.data, b"result");
         assert_eq!(take_back(number).unwrap_err().code, Code::Stale);
-        // Its memory is used again, for another completion.
+        // The memory is reused for another completion.
         let next = lend(outcome).unwrap();
         assert_eq!(next as u32, number as u32);
         assert_eq!(take_back(number).unwrap_err().code, Code::Stale);

@@ -1,7 +1,8 @@
-//! Resources inside values, and streams and futures of results: each a handle in the table of the value's message.
+//! Resources inside values, and streams and futures inside results. In the message, each is an
+//! entry of the handle table.
 //!
-//! Who has the value has the resource. A value that was sent has given it away, one that is dropped closes it, and a message that nobody reads
-//! closes all of its own.
+//! The owner of the value owns the resource. Sending a value transfers the resource. Dropping a
+//! value closes it. A message that is never read closes all resources in it.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -18,34 +19,36 @@ use crate::code::Failure;
 use crate::handles::{self, Object};
 use crate::resource::{self, Resource};
 
-/// A typed client of a resource; generated code has one for each.
+/// A typed client of a resource. Generated code has one for each resource type.
 pub trait ResourceClient: Sized {
-    /// Of what is owned.
+    /// Wraps an owned resource.
     fn from_own(own: Own) -> Self;
-    /// What is owned.
+    /// The owned resource.
     fn into_own(self) -> Own;
 }
 
-/// A resource in a value. `R` is its typed client, which also stands for its type; that of a stream is [`StreamReader`](crate::StreamReader), and of a
-/// future [`FutureReader`](crate::FutureReader).
+/// A resource in a value. `R` is its typed client and also identifies the resource type. For a
+/// stream, `R` is a [`StreamReader`](crate::StreamReader), and for a future a
+/// [`FutureReader`](crate::FutureReader).
 ///
-/// A caller makes one of a client by `into()`, and a client of one by [`into_client`](Self::into_client). A service makes one by [`Call::hold`] and takes the object out by
-/// [`take`](Self::take).
+/// A caller converts a client into a `Held` with `into()`, and a `Held` into a client with
+/// [`into_client`](Self::into_client). A service creates one with [`Call::hold`], and takes the
+/// object out with [`take`](Self::take).
 pub struct Held<R> {
     handle: u64,
-    /// Sent: it is the reader's now.
+    /// The handle was sent, so the receiver owns it.
     given: AtomicBool,
-    /// On the caller's side: keeps the instance open.
+    /// Keeps the instance open, on the caller's side.
     guard: Option<Arc<InstanceGuard>>,
     resource: PhantomData<fn() -> R>,
 }
 
 thread_local! {
-    /// Whose the values are that are made just now.
+    /// The instance of the values that this thread is decoding.
     static CURRENT_GUARD: RefCell<Option<Arc<InstanceGuard>>> = const { RefCell::new(None) };
 }
 
-/// Runs `read`, which makes values for a caller.
+/// Runs `read`, which decodes values for a caller.
 pub(crate) fn for_caller<T>(guard: &Arc<InstanceGuard>, read: impl FnOnce() -> T) -> T {
     struct RestoreGuard(Option<Arc<InstanceGuard>>);
     impl Drop for RestoreGuard {
@@ -67,7 +70,8 @@ impl<R> Held<R> {
         }
     }
 
-    /// On the caller's side: the handle, which is who calls this one's from now on, and whose instance it is in. 0: it was given away.
+    /// The handle and its instance, on the caller's side. The handle is 0 if it was already
+    /// transferred. The caller of this function owns the handle afterwards.
     pub(crate) fn into_parts(mut self) -> Option<(u64, Arc<InstanceGuard>)> {
         let guard = self.guard.take()?;
         let given = self.given.swap(true, Ordering::Relaxed);
@@ -75,7 +79,7 @@ impl<R> Held<R> {
     }
 
     fn view(&self) -> HeldView<'_, R> {
-        // Whoever sends it again sends no handle.
+        // A value that was already sent contains no handle.
         let given = self.given.load(Ordering::Relaxed);
         HeldView {
             handle: Handle(if given { 0 } else { self.handle }),
@@ -83,17 +87,19 @@ impl<R> Held<R> {
         }
     }
 
-    /// In the service: the object, which is the service's again.
+    /// Takes the object out, in the service. The service owns it again.
     ///
     /// # Errors
-    /// `stale`, and `argument` where it is another client's or of another type; it is closed then.
+    /// `stale`; `argument` if the object belongs to another client or has another type. The
+    /// resource is closed in both cases.
     pub fn take<T: Any + Send + Sync>(self, call: &Call) -> Result<Arc<T>, Failure> {
         let value = resource::own(&call.core.instance, Handle(self.view().handle.0))?;
         self.given.store(true, Ordering::Relaxed);
         Ok(value)
     }
 
-    /// The same resource, for whom another type stands for it: in code first the author's own, where generated code has the typed client.
+    /// The same resource with another type parameter. In code-first services, the author's own type
+    /// and the generated typed client identify the same resource type.
     pub fn cast<Q>(mut self) -> Held<Q> {
         let given = self.given.swap(true, Ordering::Relaxed);
         let handle = if given { 0 } else { self.handle };
@@ -102,7 +108,8 @@ impl<R> Held<R> {
 }
 
 impl<R: ResourceClient> Held<R> {
-    /// On the caller's side: its typed client. `None` in a service, which has the objects themselves.
+    /// The typed client, on the caller's side. `None` in a service, which has the objects
+    /// themselves.
     pub fn into_client(self) -> Option<R> {
         let (handle, guard) = self.into_parts()?;
         Some(R::from_own(Own::new(handle, guard)))
@@ -117,10 +124,11 @@ impl<R: ResourceClient> From<R> for Held<R> {
 }
 
 impl Call {
-    /// Puts an object of the service into a value. Its methods can be called by who gets the value.
+    /// Puts an object of the service into a value. The receiver of the value can call the object's
+    /// methods.
     ///
     /// # Errors
-    /// `overloaded`: there are too many handles.
+    /// `overloaded`: too many handles are open.
     pub fn hold<R, T: Any + Send + Sync>(&self, object: T) -> Result<Held<R>, Failure> {
         let resource = Resource::new(self.core.core(), Arc::new(object));
         Ok(Held::new(
@@ -133,7 +141,7 @@ impl Call {
 impl<R> Drop for Held<R> {
     fn drop(&mut self) {
         if !*self.given.get_mut() {
-            // Stale where the client is closed: nothing to do then.
+            // If the client is closed, the handle is stale and nothing is left to close.
             let _ = handles::close_handle(self.handle);
         }
     }
@@ -145,7 +153,7 @@ impl<R> fmt::Debug for Held<R> {
     }
 }
 
-/// A [`Held`] in place.
+/// A view of a [`Held`] in a message.
 pub struct HeldView<'a, R> {
     handle: Handle,
     held: Option<&'a Held<R>>,

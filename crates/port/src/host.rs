@@ -1,13 +1,14 @@
-//! What a service asks of its host: calls in the other direction.
+//! Host imports: calls from a service to its host.
 //!
 //! ```text
 //!   service                       core                            host
-//!   Call::ask --------------> a call of the same instance ---> Port: `Kind::HostCall`, reaped as any completion
-//!   Pending  <--------------- its one outcome <---------------- `answer_host_call`, or the deadline, a cancel, a close
-//!                                                       or ---> Client: a service that serves the imports
+//!   Call::ask --------------> a call of the same instance ---> Port: `Kind::HostCall`, a completion to reap
+//!   Pending  <--------------- its one outcome <--------------- `answer_host_call`, deadline, cancel or close
+//!                                                       or ---> Client: a service that implements the imports
 //! ```
 //!
-//! What is asked is a part of the call for which it is asked: it must end by that call's deadline, and is cancelled with it.
+//! A host call is part of the call during which the service makes it: it must end by that call's
+//! deadline, and is cancelled with it.
 
 use std::sync::{Arc, Mutex};
 
@@ -26,18 +27,18 @@ use crate::pending::{Pending, Reply};
 use crate::port::Port;
 use crate::service::{Method, Service};
 
-/// Who answers what an instance's service asks.
+/// What answers the host calls of an instance's service.
 #[derive(Clone, Debug)]
 pub(crate) enum Host {
-    /// A service of its own, in Rust.
+    /// Another service, in Rust.
     Client(Client),
-    /// Whoever reaps the port.
+    /// The thread that reaps this port.
     Port { port: Arc<Port>, token: u64 },
-    /// Whoever reaps the port to which the call comes for which it is asked.
+    /// The thread that reaps the port of the call during which the service makes the host call.
     Caller { token: u64 },
 }
 
-/// Where an instance has its host.
+/// The host of an instance, if it has one.
 #[derive(Debug, Default)]
 pub(crate) struct HostBinding(Mutex<Option<Host>>);
 
@@ -46,17 +47,19 @@ impl HostBinding {
         lock(&self.0).clone()
     }
 
-    /// What was there before is the caller's to drop, which may close a client.
+    /// Returns the previous host. Dropping it may close a client, so the caller drops it without
+    /// the lock.
     pub(crate) fn replace(&self, host: Option<Host>) -> Option<Host> {
         std::mem::replace(&mut *lock(&self.0), host)
     }
 }
 
 impl Instance {
-    /// From now on what the service asks of its host comes to `port`, with `token`: see [`Kind::HostCall`]. [`answer_host_call`] ends it.
+    /// Sends the host calls of this service to `port`, with `token`: see [`Kind::HostCall`].
+    /// [`answer_host_call`] ends them.
     ///
     /// # Errors
-    /// `argument`: the service asks nothing; `closed`; `forked`.
+    /// `argument`: the service has no imports. `closed`, `forked`.
     pub fn set_host_port(&self, port: &Arc<Port>, token: u64) -> Result<(), Failure> {
         self.check_open()?;
         port.check_open()?;
@@ -64,10 +67,11 @@ impl Instance {
         self.set_host(Host::Port { port, token })
     }
 
-    /// From now on what the service asks of its host comes, with `token`, to the port where the call ends for which it is asked: who waits there answers.
+    /// Sends each host call, with `token`, to the port of the call during which the service makes
+    /// it. The thread that reaps that port answers it.
     ///
     /// # Errors
-    /// As [`set_host_port`](Self::host_at).
+    /// The errors of [`set_host_port`](Self::set_host_port).
     pub fn set_host_to_caller(&self, token: u64) -> Result<(), Failure> {
         self.check_open()?;
         self.set_host(Host::Caller { token })
@@ -75,21 +79,21 @@ impl Instance {
 
     fn set_host(&self, host: Host) -> Result<(), Failure> {
         if self.package.imports.is_empty() {
-            return Err(Code::Argument.because(format!("{} asks nothing", self.package.name)));
+            return Err(Code::Argument.because(format!("{} has no imports", self.package.name)));
         }
         let before = self.host.replace(Some(host));
-        // Without the lock: it may close a client.
+        // Not under the lock: dropping the previous host may close a client.
         drop(before);
         Ok(())
     }
 }
 
 impl Client {
-    /// Opens an instance on the process's runtime whose service asks `host`, an instance that serves the imports. A host that keeps a client of the one that asks it keeps both open until one of
-    /// them is closed.
+    /// Opens an instance on the process's runtime whose imports are implemented by `host`. If the
+    /// host in turn has a client of this instance, both stay open until one of them is closed.
     ///
     /// # Errors
-    /// The runtime could not be started; `argument`: the service asks nothing.
+    /// The runtime could not be started. `argument`: the service has no imports.
     pub fn start_with_host<S: Service>(
         make: impl Fn() -> S + Send + 'static,
         host: &Self,
@@ -101,7 +105,7 @@ impl Client {
 }
 
 impl Call {
-    /// Asks the host for the import of this number. It is under way when this returns.
+    /// Calls the host import with this number. The call is submitted when this returns.
     pub fn ask<P: Encode, T, E>(
         &self,
         import: u32,
@@ -143,7 +147,7 @@ impl Call {
                 instance.send_to_port(import, write, deadline, &port, token)?
             }
             Some(Host::Caller { token }) => {
-                let none = || Code::Closed.because("nobody waits for the call who could answer");
+                let none = || Code::Closed.because("no host is available to answer this call");
                 let port = caller.port().ok_or_else(none)?;
                 instance.send_to_port(import, write, deadline, &port, token)?
             }
@@ -186,7 +190,7 @@ impl Instance {
         };
         if is_past(deadline) {
             port.unreserve();
-            call.stop(Code::TimedOut.because("the deadline had passed when the host was asked"));
+            call.stop(Code::TimedOut.because("the deadline had passed when the host was called"));
             return Ok(call);
         }
         (outcome.kind, outcome.token) = (Kind::HostCall, token);
@@ -194,7 +198,7 @@ impl Instance {
         port.add_host_call(call.handle());
         port.complete(Completion(CallBuffer::without_call(outcome)));
         if port.check_open().is_err() {
-            // It closed beside this.
+            // The port closed at the same time.
             call.stop(host_closed());
         }
         Ok(call)
@@ -205,7 +209,7 @@ fn host_closed() -> Failure {
     Code::Closed.because("the host's port was closed")
 }
 
-/// Of a port that closes: nobody answers what it was asked.
+/// Ends the host calls that a closed port will not answer.
 pub(crate) fn end_host_calls(host_call: Vec<u64>) {
     for call in host_call {
         if let Ok(Object::Call(call)) = handles::find(call) {
@@ -218,17 +222,18 @@ fn find_host_call(call: u64) -> Result<CallRef, Failure> {
     match handles::find(call)? {
         Object::Call(host_call) if host_call.is_host_call() => Ok(host_call),
         other => Err(Code::Argument.because(format!(
-            "handle {call:#x} is {}, and nothing that a host was asked",
+            "handle {call:#x} is {}, not a host call",
             other.kind()
         ))),
     }
 }
 
-/// Ends what a host was asked: `data` is the result's message with `Ok`, the error's with `Error`, else text that says why.
+/// Ends a host call. `data` is the message of the result with `Ok`, the message of the error with
+/// `Error`, and otherwise a text with the reason.
 ///
 /// # Errors
-/// `stale`: it has ended; `argument`: it is no call of this kind, or the text is not UTF-8; `overloaded`: there is no memory for the data, and the call goes
-/// on.
+/// `stale`: the call has already ended. `argument`: the handle is not a host call, or the text is
+/// not UTF-8. `overloaded`: there is not enough memory for the data; the call continues.
 pub fn answer_host_call(call: u64, code: Code, data: &[u8]) -> Result<(), Failure> {
     let host_call = find_host_call(call)?;
     let mut outcome = Outcome::spare();
@@ -253,15 +258,16 @@ pub fn answer_host_call(call: u64, code: Code, data: &[u8]) -> Result<(), Failur
     }
 }
 
-/// By when what a host was asked must be answered, in nanoseconds of [`thalweg_queue::clock`]; `u64::MAX`: whenever.
+/// The deadline of a host call in nanoseconds of [`thalweg_queue::clock`]; `u64::MAX` if it has
+/// none.
 ///
 /// # Errors
-/// As [`answer_host_call`].
+/// The errors of [`answer_host_call`].
 pub fn host_call_deadline(call: u64) -> Result<u64, Failure> {
     Ok(find_host_call(call)?.deadline())
 }
 
-/// A host that waits for the client which waits for it would wait for ever.
+/// A host that waits for a client while that client's service waits for the host would deadlock.
 pub(crate) fn self_call() -> Failure {
-    Code::WouldPark.because("what answers a client's service must not call that client")
+    Code::WouldPark.because("a host must not call the client whose service waits for its answer")
 }

@@ -1,4 +1,4 @@
-//! A call as the service's glue sees it: parameters to read, an answer to give.
+//! A call as the service's generated code sees it: parameters to read, and an answer to give.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::service::Method;
 use crate::stream::{EndStream, StreamError, StreamReader, Upstream};
 use crate::task::{Kind, Task};
 
-/// Why a call is lost that was dropped.
+/// The message of a call that the service dropped.
 pub(crate) const UNANSWERED: &str = "the service dropped the call without an answer";
 
-/// Why a call is refused before the service sees it.
+/// Why a call is refused before it reaches the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(pub(crate) Failure);
 
@@ -31,11 +31,11 @@ impl From<Malformed> for Refusal {
     }
 }
 
-/// One call to answer. Dropped without an answer it ends as `guest_lost`, or as `guest_panicked` where the
-/// service panicked.
+/// A call to answer. If it is dropped without an answer, it ends as `guest_lost`, or as
+/// `guest_panicked` if the service panicked.
 #[derive(Debug)]
 pub struct Incoming {
-    /// With the arguments; gone once it is answered.
+    /// Contains the arguments; `None` once the call is answered.
     buffer: Option<CallBuffer>,
 }
 
@@ -47,7 +47,7 @@ impl Incoming {
     }
 
     fn buffer(&self) -> &CallBuffer {
-        self.buffer.as_ref().expect("it is answered by value")
+        self.buffer.as_ref().expect("answering consumes the call")
     }
 
     fn core(&self) -> &Arc<CallCore> {
@@ -65,19 +65,19 @@ impl Incoming {
     }
 
     fn layouts(&self) -> &'static Method {
-        // The number was checked at the submission.
+        // The submission has checked the number.
         &self.core().instance.package.methods[self.method() as usize]
     }
 
-    /// Reads the parameters: everything is checked, size, hash, bounds, UTF-8.
+    /// Decodes the parameters after checking the size, the hash, the bounds and UTF-8.
     ///
     /// # Errors
-    /// What is malformed.
+    /// The arguments are malformed.
     pub fn params<P: Decode>(&self) -> Result<P, Refusal> {
         Ok(message::open(&self.buffer().data, self.layouts().params)?.owned::<P>()?)
     }
 
-    /// The resource that a `borrow` names.
+    /// The resource of a `borrow` parameter.
     ///
     /// # Errors
     /// `stale`, `argument`.
@@ -85,18 +85,18 @@ impl Incoming {
         resource::borrow(&self.core().instance, handle).map_err(Refusal)
     }
 
-    /// The resource that an `own` names; the handle is stale from now on.
+    /// The resource of an `own` parameter. The handle is stale afterwards.
     ///
     /// # Errors
-    /// `stale`, `argument`; the handle is as it was then.
+    /// `stale`, `argument`. The handle stays valid in both cases.
     pub fn own<R: Any + Send + Sync>(&self, handle: Handle) -> Result<Arc<R>, Refusal> {
         resource::own(&self.core().instance, handle).map_err(Refusal)
     }
 
-    /// A stream that is a parameter; it is the call's from now on.
+    /// A stream parameter. It belongs to the call afterwards.
     ///
     /// # Errors
-    /// `stale`; `argument`: it is something else, or has other elements.
+    /// `stale`. `argument`: the handle is not a stream, or the stream has elements of another type.
     pub fn upstream<T: Decode>(&self, stream: Upstream<T>) -> Result<Upstream<T>, Refusal> {
         let (stream, core) = stream.look_up().map_err(Refusal)?;
         core.set_call(self.core());
@@ -105,7 +105,7 @@ impl Incoming {
         Ok(stream)
     }
 
-    /// Ends the call, with what `fill` puts into its parcel.
+    /// Ends the call with the outcome that `fill` writes into the buffer.
     fn finish_with(mut self, fill: impl FnOnce(&mut CallBuffer)) {
         if let Some(mut buffer) = self.buffer.take() {
             fill(&mut buffer);
@@ -124,7 +124,7 @@ impl Incoming {
     }
 
     fn send<T: Encode + ?Sized>(self, code: Code, layout: u64, value: &T) {
-        // The arguments were read; their memory goes back with the answer.
+        // The arguments were read. Their memory is reused for the answer.
         self.finish_with(|buffer| {
             buffer.answer(code, layout, value);
             buffer.convert_for_caller();
@@ -156,17 +156,18 @@ impl Incoming {
         self.reply_object(Object::Resource(resource));
     }
 
-    /// Answers with a stream's reading end.
+    /// Answers with the reading end of a stream.
     pub fn reply_stream<T: Decode, E: StreamError>(self, stream: StreamReader<T, E>) {
         self.reply_object(Object::Stream(stream.into_core()));
     }
 
-    /// Does the rest of an `async func`'s work, then `finish` answers with what came out.
+    /// Runs the rest of an `async func`. `finish` then sends its result as the answer.
     pub fn run<T: Send + 'static>(self, task: Task<T>, finish: fn(Self, T)) {
         match task.0 {
             Kind::Ready(value) => finish(self, value),
             Kind::Work(work) => {
-                // Who holds the result must not find the call in use, so nothing of it is kept beside.
+                // The receiver of the result must not find the call in use, so no other reference
+                // to it is kept.
                 let core = Arc::clone(self.core());
                 let here = Arc::clone(&core);
                 here.instance.runtime.spawn_queued(move || {

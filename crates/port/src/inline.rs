@@ -1,8 +1,9 @@
-//! Inline methods: served on the caller's thread, beside the instance's actor.
+//! Inline methods: they run on the caller's thread, independently of the instance's actor.
 //!
-//! What serves them is an object of its own, made once for each instance at the first such call, which never sees the service's state. So
-//! such a call waits for nothing: it takes no place of a port and of no mailbox. Submitted to a port as any other it is answered by the same object, on the instance's
-//! actor.
+//! A separate object serves them. It is created once per instance, at the first inline call, and
+//! never accesses the service's state. An inline call therefore never waits, and uses no slot of a
+//! port or of a mailbox. If an inline method is submitted to a port like any other method, the same
+//! object answers it, on the instance's actor.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,13 +21,14 @@ use crate::nested::catch_panic;
 use crate::pending::{CallError, Reply, read};
 use crate::service::Method;
 
-/// What serves the inline methods of one instance: generated code implements it. Any number of threads are in it at a time.
+/// Serves the inline methods of one instance. Generated code implements it. Any number of threads
+/// may use it at the same time.
 pub trait Inline: Send + Sync + 'static {
-    /// Serves one call. It must not wait for anything.
+    /// Serves one call. It must never wait.
     fn dispatch(&self, call: InlineCall<'_>);
 }
 
-/// One inline call to answer. Dropped without an answer it ends as `guest_lost`.
+/// An inline call to answer. If it is dropped without an answer, it ends as `guest_lost`.
 #[derive(Debug)]
 pub struct InlineCall<'a> {
     number: u32,
@@ -41,10 +43,10 @@ impl InlineCall<'_> {
         self.number
     }
 
-    /// Reads the parameters: everything is checked, size, hash, bounds, UTF-8.
+    /// Decodes the parameters after checking the size, the hash, the bounds and UTF-8.
     ///
     /// # Errors
-    /// What is malformed.
+    /// The arguments are malformed.
     pub fn params<P: Decode>(&self) -> Result<P, Refusal> {
         Ok(message::open(self.args, self.layouts.params)?.owned::<P>()?)
     }
@@ -66,10 +68,11 @@ impl InlineCall<'_> {
 }
 
 impl Instance {
-    /// Calls an inline method on this thread. Whatever its ending is, it is in what comes back.
+    /// Calls an inline method on this thread. The returned completion contains the outcome.
     ///
     /// # Errors
-    /// `argument`: no such method, or one that is not inline; `closed`; `forked`. The service has not heard of it then.
+    /// `argument`: there is no such method, or it is not inline. `closed`, `forked`. In these cases
+    /// the service was not called.
     pub fn call_inline(
         &self,
         method: u32,
@@ -97,14 +100,15 @@ impl Instance {
         Ok(Completion(CallBuffer::without_call(outcome)))
     }
 
-    /// Has an inline call answered, on whichever thread this is. A panic ends the call and nothing else: what serves it has no state that others could find half done.
+    /// Answers an inline call on the current thread. A panic ends only this call, because the
+    /// object that serves it has no state that a panic could leave inconsistent.
     pub(crate) fn answer_inline(&self, method: u32, args: &[u8], outcome: &mut Outcome) {
         let made = catch_unwind(AssertUnwindSafe(|| {
             self.inline.get_or_init(self.make_inline)
         }));
         let served = match &made {
             Ok(Some(inline)) => {
-                // What it is where nobody answers.
+                // The outcome if there is no answer.
                 outcome.code = Code::GuestLost;
                 catch_panic(|| {
                     inline.dispatch(InlineCall {
@@ -116,13 +120,14 @@ impl Instance {
                 })
             }
             Ok(None) => {
-                Err(Code::GuestLost.because("the service has nothing that serves inline methods"))
+                Err(Code::GuestLost.because("the service does not implement its inline methods"))
             }
-            Err(_) => Err(Code::GuestLost
-                .because("what serves the inline methods panicked while it was made")),
+            Err(_) => {
+                Err(Code::GuestLost.because("the constructor of the inline methods panicked"))
+            }
         };
         if let Err(payload) = made {
-            // What was thrown may itself panic when dropped.
+            // The payload of the panic may itself panic when it is dropped.
             std::mem::forget(payload);
         }
         match served {
@@ -136,15 +141,15 @@ impl Instance {
 }
 
 thread_local! {
-    /// The memory of arguments.
+    /// A buffer for arguments, kept for reuse.
     static ARGUMENTS: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 impl Client {
-    /// Calls an inline method on this thread: it has its result when this returns.
+    /// Calls an inline method on this thread. Returns its result.
     ///
     /// # Errors
-    /// The service's error, or how else the call ended.
+    /// The service's error, or another outcome of the call.
     pub fn call_inline<P: Encode, T, E: Decode>(
         &self,
         method: u32,

@@ -1,7 +1,8 @@
-//! One instance of a service, and the actor that runs it.
+//! An instance of a service, and the actor that runs it.
 //!
-//! Hosts push into its mailbox; whoever finds it unscheduled schedules a turn. A turn serves up to 64 calls, then lets others
-//! have theirs; between two calls, too, where its time slice is over.
+//! Hosts push calls into the instance's mailbox. A thread that finds the instance unscheduled
+//! schedules a turn. A turn serves up to 64 calls and then yields to other actors. It also yields
+//! between two calls when its time slice has passed.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,71 +35,75 @@ use crate::weak_list::WeakList;
 
 pub(crate) mod submit;
 
-/// Calls in a turn, so that a flood does not starve the other actors of a worker.
+/// Maximum number of calls in a turn, so that many calls do not starve the other actors of a
+/// worker.
 const CALLS_PER_TURN: usize = 64;
-/// Calls whose memory is kept for the next ones.
+/// Maximum number of calls whose memory is kept for reuse.
 const MAX_SPARE_CALLS: usize = 4096;
 
 struct ActorState {
     make: Box<dyn Fn() -> Box<dyn Dispatch> + Send>,
     service: Option<Box<dyn Dispatch>>,
-    /// Taken out of the mailbox for this turn.
+    /// Calls that this turn took out of the mailbox.
     batch: VecDeque<CallBuffer>,
 }
 
 #[derive(Default)]
 struct Mailbox {
     calls: VecDeque<CallBuffer>,
-    /// Resources that nobody names any more.
+    /// Resources without any handle.
     dropped: Vec<DroppedResource>,
-    /// The owner word: while it is set there is one turn, running or to come, so the service is never entered twice.
+    /// Set while a turn is scheduled or running. At most one turn exists, so the service is never
+    /// entered twice.
     scheduled: bool,
 }
 
 impl Mailbox {
-    /// Whether the caller is to schedule a turn.
+    /// Returns whether the caller must schedule a turn.
     fn claim_schedule(&mut self) -> bool {
         !std::mem::replace(&mut self.scheduled, true)
     }
 }
 
-/// The memory of a call and of its parcel.
+/// The memory of a call and of its buffer.
 type SpareCall = (Arc<CallCore>, Box<Outcome>);
 
-/// An instance of a service: a mailbox, and an actor behind it.
+/// An instance of a service: a mailbox and the actor that serves it.
 pub struct Instance {
     pub(crate) package: &'static Package,
     pub(crate) runtime: Handle,
     epoch: u64,
     open_state: OpenState,
-    /// The service panicked: the next turn drops it, and the next call finds a fresh one.
+    /// The service panicked. The next turn drops it, and the next call creates a new one.
     is_replaced: AtomicBool,
     incarnation: AtomicU64,
     streams: Mutex<WeakList<dyn EndStream>>,
-    /// Who answers what the service asks.
+    /// What answers the service's host calls.
     pub(crate) host: HostBinding,
-    /// What serves inline methods, once one was called.
+    /// The object that serves inline methods, created by the first inline call.
     pub(crate) inline: OnceLock<Option<Box<dyn Inline>>>,
-    /// Of a caller of another version.
+    /// Conversions for a caller with another version of the package.
     pub(crate) versions: OnceLock<VersionMap>,
     pub(crate) make_inline: fn() -> Option<Box<dyn Inline>>,
-    /// What its streams did.
+    /// Statistics of the streams of each method.
     pub(crate) method_stats: StatsByMethod,
-    /// All places for calls that are its own.
+    /// The memory of all calls of this instance.
     calls: Mutex<Slab<Weak<CallCore>>>,
     mailbox: CachePadded<Mutex<Mailbox>>,
-    /// Something that has ended may be in it.
+    /// The mailbox may contain calls that have ended.
     has_stopped_calls: AtomicBool,
-    /// A port of its calls has had more results than it may: each call looks, until the mailbox is empty.
+    /// The port of a call had too many unreaped results. Until the mailbox is empty, each call
+    /// checks its port before it begins.
     saw_full_port: AtomicBool,
-    /// Who waits for a place in it.
+    /// Submissions that wait for capacity in the mailbox.
     mailbox_waiters: MailboxWaiters,
-    /// Of the arguments in it, and of those that a turn took out and has not served.
+    /// Size of the arguments in the mailbox, and of those that a turn took out and has not served
+    /// yet.
     queued_bytes: QueuedBytes,
-    /// Of calls that ended, for the next ones.
+    /// Memory of calls that ended, for reuse.
     spare: CachePadded<Mutex<Vec<SpareCall>>>,
     actor: CachePadded<Mutex<ActorState>>,
-    /// Turns that those who submit asked for.
+    /// Number of turns that submissions scheduled.
     #[cfg(test)]
     schedules: AtomicU64,
 }
@@ -113,7 +118,7 @@ impl std::fmt::Debug for Instance {
 }
 
 impl Instance {
-    /// An instance that makes its service with `make`, at its first call and after every panic.
+    /// An instance that creates its service with `make`, at the first call and after every panic.
     ///
     /// # Errors
     /// `overloaded`: the runtime found no threads.
@@ -148,10 +153,10 @@ impl Instance {
         })
     }
 
-    /// The process's runtime, for an instance.
+    /// The process's runtime, for [`open`](Self::open).
     ///
     /// # Errors
-    /// `overloaded`: no threads; `argument`: the environment has a bad setting.
+    /// `overloaded`: no threads; `argument`: the environment contains an invalid setting.
     pub fn runtime() -> Result<Handle, Failure> {
         use thalweg_runtime::{Runtime, StartError};
         Runtime::global().map_err(|error| match error {
@@ -162,7 +167,7 @@ impl Instance {
         })
     }
 
-    /// What it offers.
+    /// The package that the service implements.
     pub fn package(&self) -> &'static Package {
         self.package
     }
@@ -189,7 +194,7 @@ impl Instance {
         Ok(())
     }
 
-    /// A call was stopped, perhaps one that waits in the mailbox.
+    /// Called when a call was stopped. The call may be in the mailbox.
     pub(crate) fn note_stopped_call(&self) {
         self.has_stopped_calls.store(true, Ordering::Release);
         self.wake_waiters();
@@ -203,8 +208,8 @@ impl Instance {
         }
     }
 
-    /// Ends a call that has not begun where its port has no room for a result: otherwise whatever was accepted before the first result would make the port as
-    /// large as it likes.
+    /// Ends a call that has not begun if its port has too many unreaped results. Otherwise the
+    /// calls that were accepted before the first result could fill the port without a limit.
     #[cold]
     fn reject_if_port_full(&self, call: &CallRef) {
         let most = self.package.bounds.max_unreaped_bytes();
@@ -213,7 +218,7 @@ impl Instance {
             .is_some_and(|port| port.unreaped_bytes() >= most)
         {
             call.stop(Code::Overloaded.because(format!(
-                "results of more than {most} bytes were not reaped, and the call has not begun"
+                "more than {most} bytes of results are unreaped, and the call has not begun"
             )));
         }
     }
@@ -224,7 +229,8 @@ impl Instance {
         }
     }
 
-    /// Takes out of the mailbox what has ended there, where something may have: it waits for nothing, and others want its place. Whether it was worth it.
+    /// Removes the calls that have ended from the mailbox, if there may be any, because they use
+    /// capacity. Returns whether it removed any.
     #[cold]
     fn sweep(&self) -> bool {
         if !self.has_stopped_calls.swap(false, Ordering::AcqRel) {
@@ -234,7 +240,8 @@ impl Instance {
             let mut mailbox = lock(&self.mailbox.0);
             let has_ended = |buffer: &CallBuffer| buffer.call().core.has_ended();
             let mut ended = Vec::new();
-            // Each once around. Without memory they are left for a later sweep.
+            // One pass over all calls. If there is no memory for the list, the rest stays for a
+            // later sweep.
             for _ in 0..mailbox.calls.len() {
                 match mailbox.calls.pop_front() {
                     Some(buffer) if has_ended(&buffer) && ended.try_reserve(1).is_ok() => {
@@ -245,7 +252,7 @@ impl Instance {
             }
             ended
         };
-        // Without the lock: it closes what it holds.
+        // Not under the lock: dropping them closes handles.
         for buffer in &ended {
             self.queued_bytes.remove(&buffer.data);
             close_unread_streams(&buffer.data);
@@ -256,10 +263,10 @@ impl Instance {
         !ended.is_empty()
     }
 
-    /// Has a resource dropped, in a turn.
+    /// Drops a resource in a turn of the instance.
     pub(crate) fn discard(self: &Arc<Self>, dropped: DroppedResource) {
         if self.is_forked() {
-            // It is the parent's, and so are the locks.
+            // The resource belongs to the parent process, and so do the locks.
             std::mem::forget(dropped);
             return;
         }
@@ -273,7 +280,8 @@ impl Instance {
         }
     }
 
-    /// Unless one is to come, or is under way: that one looks again.
+    /// Schedules a turn unless one is scheduled or running. A running turn checks again before it
+    /// ends.
     fn schedule_if_idle(self: &Arc<Self>) {
         if lock(&self.mailbox.0).claim_schedule() {
             self.schedule();
@@ -284,12 +292,12 @@ impl Instance {
         self.runtime.schedule(Arc::clone(self) as Arc<dyn Run>);
     }
 
-    /// Whether this process is a child of the one that made it.
+    /// Whether this process is a forked child of the process that created the instance.
     pub(crate) fn is_forked(&self) -> bool {
         self.epoch != handles::epoch()
     }
 
-    /// A place for a call, and memory for its parcel.
+    /// Memory for a call and for its buffer.
     pub(crate) fn take_spare(self: &Arc<Self>) -> Result<SpareCall, Failure> {
         let spare = lock(&self.spare.0).pop();
         match spare {
@@ -298,12 +306,13 @@ impl Instance {
         }
     }
 
-    /// For the next call.
+    /// Keeps the memory of a call for reuse.
     pub(crate) fn recycle(&self, calls: Arc<CallCore>, mut outcome: Box<Outcome>) {
         outcome.clear();
         let refused = {
             let mut spare = lock(&self.spare.0);
-            // Who closes takes out what is there after it said so. Without memory for the list there is none for the next call either.
+            // `close` first sets the state and then empties the list. If there is no memory for the
+            // list, there is none for the next call either.
             if self.open_state.is_closed()
                 || calls.open_state.is_exhausted()
                 || spare.len() >= MAX_SPARE_CALLS
@@ -320,15 +329,15 @@ impl Instance {
         }
     }
 
-    /// A place for calls is its own from now on. Where it is in the list.
+    /// Registers the memory of a call. Returns its key.
     ///
     /// # Errors
-    /// `overloaded`: there is no memory for the list.
+    /// `overloaded`: there is not enough memory for the list.
     pub(crate) fn add_call(&self, calls: &Arc<CallCore>) -> Result<usize, Failure> {
         lock(&self.calls).insert(Arc::downgrade(calls))
     }
 
-    /// It is not any more.
+    /// Removes a call that was registered with [`add_call`](Self::add_call).
     pub(crate) fn remove_call(&self, key: usize) {
         lock(&self.calls).remove(key);
     }
@@ -337,14 +346,15 @@ impl Instance {
         self.incarnation.load(Ordering::Acquire)
     }
 
-    /// Rule 3: its resources are stale from now on, and it is dropped in a turn, with what it kept; the next call finds a fresh one.
+    /// Rule 3: makes the resources stale. A turn then drops the service with everything that it
+    /// kept, and the next call creates a new service.
     pub(crate) fn replace(self: &Arc<Self>) {
         self.is_replaced.store(true, Ordering::Release);
         self.incarnation.fetch_add(1, Ordering::AcqRel);
         self.schedule_if_idle();
     }
 
-    /// Drops the service, if it is to be replaced: what it kept of other calls ends as panicked.
+    /// Drops the service if it must be replaced. Other calls that it kept end as `guest_panicked`.
     #[inline]
     fn drop_replaced_service(&self, actor: &mut ActorState) {
         if self.is_replaced.load(Ordering::Acquire) {
@@ -356,12 +366,13 @@ impl Instance {
     fn drop_service(&self, actor: &mut ActorState) {
         if self.is_replaced.swap(false, Ordering::AcqRel) {
             let service = actor.service.take();
-            // That it is broken is known.
+            // A further panic changes nothing: the service is already being replaced.
             let _ = catch_in_call(REPLACED_SERVICE, || drop(service));
         }
     }
 
-    /// Has a resource's async destructor called, if it has one; or drops it: the service's code.
+    /// Calls the async destructor of a resource if it has one, and otherwise drops the resource.
+    /// Both run service code.
     fn drop_resource(self: &Arc<Self>, actor: &mut ActorState, dropped: DroppedResource) {
         let DroppedResource {
             value,
@@ -383,10 +394,12 @@ impl Instance {
         }
     }
 
-    /// Has a resource's async destructor called in this turn. Nobody waits for it, so it takes no place in the mailbox.
+    /// Calls the async destructor of a resource in this turn. No caller waits for it, so it uses no
+    /// slot in the mailbox.
     #[cold]
     fn call_destructor(self: &Arc<Self>, actor: &mut ActorState, method: u32, value: Value) {
-        // Where the tables are full, what was not called is dropped in a later turn.
+        // If the handle table is full, the resource is dropped in a later turn, without its
+        // destructor.
         let Ok(handle) = handles::insert(Object::Resource(Resource::for_destructor(self, value)))
         else {
             return;
@@ -397,7 +410,7 @@ impl Instance {
         };
         let layout = self.package.methods[method as usize].params;
         outcome.answer(Code::Ok, layout, &(thalweg_wire::Handle(handle),));
-        // Small enough not to be weighed.
+        // The arguments are so small that they are not counted in `queued_bytes`.
         match calls.begin(method, Destination::Waiter, u64::MAX) {
             Ok(core) => actor
                 .batch
@@ -409,12 +422,12 @@ impl Instance {
         }
     }
 
-    /// Streams that end when the instance is closed.
+    /// Registers a stream that ends when the instance is closed.
     pub(crate) fn track_stream(&self, stream: &Arc<dyn EndStream>) {
         lock(&self.streams).push(stream);
     }
 
-    /// Of a client that is closed. Again and beside another is harmless.
+    /// Ends the streams of a closed client. It is safe to call this repeatedly and concurrently.
     fn end_streams(&self) {
         let streams = lock(&self.streams).live();
         streams
@@ -422,12 +435,13 @@ impl Instance {
             .for_each(|stream| stream.end(code::client_closed()));
     }
 
-    /// Ends its calls and streams as cancelled, and drops the service, on its actor.
+    /// Ends the calls and streams as `cancelled`, and drops the service on its actor.
     pub fn close(self: &Arc<Self>) {
         if self.is_forked() || !self.open_state.close() {
             return;
         }
-        // Before a writer hears that it is to stop: a stream whose last writer went first would have ended well.
+        // Before the calls are stopped: otherwise the last writer of a stream could finish first,
+        // and the stream would end regularly.
         self.end_streams();
         let spare = std::mem::take(&mut *lock(&self.spare.0));
         for (calls, _) in spare {
@@ -442,11 +456,11 @@ impl Instance {
                 call.stop(code::client_closed());
             }
         }
-        // Those of a call that was answered meanwhile.
+        // Streams of calls that were answered in the meantime.
         self.end_streams();
         drop(self.host.replace(None));
         self.incarnation.fetch_add(1, Ordering::AcqRel);
-        // Without a call there was no service.
+        // Without a call the service was never created.
         if !is_unused {
             self.schedule_if_idle();
         }
@@ -456,7 +470,7 @@ impl Instance {
         self.drop_replaced_service(actor);
         let call = &buffer.call().core;
         if self.open_state.is_closed() {
-            // It came in beside the close.
+            // The call was submitted while the instance closed.
             call.stop(code::client_closed());
         }
         if self.saw_full_port.load(Ordering::Relaxed) {
@@ -478,13 +492,14 @@ impl Instance {
                 Ok(service) => actor.service = Some(service),
                 Err(payload) => {
                     drop_catching_panic(payload);
-                    call.stop(Code::GuestLost.because("the service panicked while it was made"));
+                    call.stop(Code::GuestLost.because("the constructor of the service panicked"));
                     return;
                 }
             }
         }
         if let Some(service) = &mut actor.service {
-            // Nothing of the call is kept beside: who gets the answer is the last in it.
+            // The instance keeps no reference to the call, so that the thread that receives the
+            // answer is its last user.
             let handle = call.handle();
             call.set_incarnation(self.incarnation());
             if let Err(why) = catch_in_call(handle, || service.dispatch(Incoming::new(buffer))) {
@@ -497,7 +512,7 @@ impl Instance {
     }
 }
 
-/// Drops what may panic when it is dropped.
+/// Drops a value whose destructor may panic.
 fn drop_catching_panic<T>(value: T) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         std::mem::forget(payload);
@@ -516,7 +531,7 @@ impl Run for Instance {
                 } else {
                     actor.batch.extend(mailbox.calls.drain(..calls_left));
                 }
-                // Who closes, or replaces it, sets that before it takes the lock.
+                // `close` and `replace` set their flag before they take the lock.
                 let must_close = self.open_state.is_closed() && actor.service.is_some();
                 let must_drop = must_close || self.is_replaced.load(Ordering::Acquire);
                 if actor.batch.is_empty() && mailbox.dropped.is_empty() && !must_drop {
@@ -529,12 +544,13 @@ impl Run for Instance {
             calls_left -= actor.batch.len();
             self.wake_waiters();
             self.drop_replaced_service(&mut actor);
-            // What was let go of before a call is gone when it is served.
+            // A resource that was dropped before a call was submitted is gone when that call is
+            // served.
             for dropped in dropped {
                 self.drop_resource(&mut actor, dropped);
             }
             if actor.batch.is_empty() && self.open_state.is_closed() {
-                // Who closes may not have come so far.
+                // A concurrent `close` may not have done this yet.
                 self.end_streams();
                 drop_catching_panic(actor.service.take());
             }
@@ -555,8 +571,8 @@ impl Run for Instance {
         self.schedule();
     }
 
-    /// No stack came for a turn: the calls that wait for it did not begin, and end as `overloaded`.
-    /// All other work of a turn waits for the next turn.
+    /// Called if no stack is available for a turn. The calls in the mailbox did not begin, and end
+    /// as `overloaded`. All other work waits for the next turn.
     fn refuse(self: Arc<Self>) {
         let (calls, has_more) = {
             let mut mailbox = lock(&self.mailbox.0);

@@ -1,25 +1,28 @@
-//! Services, calls and streams: the boundary between who serves and who calls.
+//! Services, calls and streams: the boundary between a host and a service.
 //!
 //! ```text
 //!   host                                core                              service ("guest")
 //!   submit ------------------> mailbox of the instance ------------> dispatch(Incoming)
 //!      a slot of the port's ring is reserved                             |  an actor, one call at a time
-//!   reap  <------- the port's ring, one outcome a call <---------- reply, Task, panic, deadline, cancel
+//!   reap  <------- the port's ring, one completion per call <----- reply, Task, panic, deadline, cancel
 //!   acquire/release <------- segments of a stream <--------------- StreamWriter::send
 //! ```
 //!
-//! The rules, to which the modules refer:
+//! The modules refer to these rules:
 //!
-//! 1. A submission reserves its completion's slot, so a completion always finds room.
-//! 2. A call ends exactly once: whoever sets its `ended` first delivers the ending; later ones are dropped, and the
-//!    handles in them closed.
-//! 3. An instance serves one call at a time. A panic in the service's code ends that call as `guest_panicked`; the service is dropped at
-//!    once, and what it kept of other calls (calls, ends of streams) ends as `guest_panicked`, too. The next call finds a fresh
-//!    instance, and the resources of the one before are stale.
-//! 4. A stream's memory is bounded by its credit; a writer without credit waits, and stops as soon as the stream
-//!    has ended or its reader is gone.
-//! 5. A handle is a number with a generation and the process's epoch; nothing is reached through one that is
-//!    not current.
+//! 1. A submission reserves the slot of its completion, so the ring always has capacity for a
+//!    completion.
+//! 2. A call ends exactly once. The first thread that closes the call's
+//!    `open_state` delivers the outcome. Later outcomes are dropped, and the
+//!    handles in them are closed.
+//! 3. An instance serves one call at a time. A panic in the service's code ends that call as
+//!    `guest_panicked`. The service is then dropped at once, and the other calls and stream ends
+//!    that it kept also end as `guest_panicked`. The next call gets a fresh service, and the
+//!    resources of the old one are stale.
+//! 4. A stream's memory is bounded by its credit. A writer without credit waits, and stops as soon
+//!    as the stream has ended or its reader is gone.
+//! 5. A handle is a number with a generation, and belongs to one epoch of the process. A handle
+//!    that is not current gives access to nothing.
 
 mod call;
 mod call_batch;
@@ -73,5 +76,5 @@ pub use stream::{
 };
 pub use task::Task;
 pub use versions::{FunctionSchema, check_compatible};
-// For code of other languages, which an actor's stack is too small for.
+// Foreign code needs a larger stack than an actor has.
 pub use thalweg_runtime::native;

@@ -1,7 +1,8 @@
-//! Who waits for room in an instance's mailbox, where its bounds say that one waits and is not refused.
+//! Submissions that wait for capacity in an instance's mailbox, if its bounds allow waiting.
 //!
-//! A waiter says so, then tries once more, then sleeps; who makes room does that first, then looks for waiters. Between the two steps of each is
-//! a fence, so that one of them sees the other.
+//! 1. A waiter registers, then tries once more to push, then sleeps.
+//! 2. A thread that frees capacity does that first, and then looks for waiters.
+//! 3. Between the two steps of each there is a fence, so at least one of them sees the other.
 
 use std::task::Waker;
 
@@ -12,7 +13,7 @@ use crate::code::{Code, Failure, would_park};
 use crate::completion::{CallBuffer, close_unread_streams};
 use crate::sync::{AtomicBool, Mutex, Ordering, fence, lock};
 
-/// Those who wait.
+/// The list of waiters.
 #[derive(Default)]
 pub(crate) struct MailboxWaiters {
     has_waiters: AtomicBool,
@@ -26,7 +27,7 @@ impl MailboxWaiters {
         fence(Ordering::SeqCst);
     }
 
-    /// There is some now, or a reason not to wait any more.
+    /// Wakes all waiters: there is capacity, or another reason to stop waiting.
     pub(crate) fn wake_all(&self) {
         fence(Ordering::SeqCst);
         if self.has_waiters.swap(false, Ordering::AcqRel) {
@@ -35,10 +36,11 @@ impl MailboxWaiters {
         }
     }
 
-    /// Waits until `put` took the parcel, or its call has ended, as at its deadline.
+    /// Waits until `put` accepts the buffer or the call has ended, for example at its deadline.
     ///
     /// # Errors
-    /// `would_park` where an actor must not wait, `interrupted`, `shut_down`: the parcel comes back.
+    /// `would_park` where an actor must not wait, `interrupted`, `shut_down`. The buffer is
+    /// returned.
     pub(crate) fn wait(
         &self,
         mut buffer: CallBuffer,
@@ -50,7 +52,8 @@ impl MailboxWaiters {
             let call = &buffer.call().core;
             if is_past(deadline) {
                 call.stop(
-                    Code::TimedOut.because("the deadline passed while the call waited for room"),
+                    Code::TimedOut
+                        .because("the deadline passed while the call waited for capacity"),
                 );
             }
             if call.has_ended() {

@@ -1,11 +1,15 @@
-//! Which call the running actor works for, so that the calls it makes end with that one.
+//! Tracks which call the running actor works for, so that the calls that it makes end with that
+//! call.
 //!
-//! An actor stays on its thread once it runs, and others run there while it waits. So each thread has a list of who works for what; an actor's own entries are
-//! in it in the order in which they were made, and the last is the one that counts.
+//! An actor stays on its thread while it runs, and other actors run there while it waits. Each
+//! thread therefore has one list of pairs (actor, call). The entries of an actor are in the order
+//! in which it entered them, and its last entry is its current call.
 //!
-//! A stream whose writer a panic of its own call takes along is to end with the panic's message, which nobody knows before the panic is
-//! caught. So it is left behind here, and ended where the call's code is left: with that message, or, where the service has caught the
-//! panic itself, without. An entry that is no actor's marks that something was left: leaving costs nothing where there is none.
+//! If a panic in a call unwinds a writer of the call's stream, the stream must end with the panic's
+//! message, which is unknown until the panic is caught. The stream is therefore deferred here. It
+//! ends when the scope of the call's code is left: with the panic's message, or, if the service
+//! caught the panic itself, without it. An entry without an actor marks that a stream was deferred,
+//! so that leaving a scope without deferred streams costs nothing.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -25,7 +29,7 @@ thread_local! {
     static DEFERRED_ENDS: RefCell<Vec<DeferredEnd>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A stream whose writer a panic took along.
+/// A stream whose writer was unwound by a panic.
 struct DeferredEnd {
     actor: ActorId,
     /// The call that panicked.
@@ -33,21 +37,22 @@ struct DeferredEnd {
     stream: Arc<dyn EndStream>,
 }
 
-/// What a service drops that was replaced: no call has this handle.
+/// The current call while a replaced service is dropped. No call has this handle.
 pub(crate) const REPLACED_SERVICE: u64 = u64::MAX;
 
-/// How the service comes to drop its end of a call or of a stream.
+/// Why the service drops its end of a call or of a stream.
 pub(crate) enum DropCause {
-    /// It wants to.
+    /// The service dropped it deliberately.
     Intended,
-    /// A panic unwinds code of that very call: who caught it, further up, knows its message and ends the call.
+    /// A panic unwinds the code of that same call. The code that catches the panic knows its
+    /// message and ends the call.
     OwnPanic,
-    /// A panic in code for something else took it along: nobody but who is dropped now can say so.
+    /// A panic in other code dropped it. No other code can report this, so it must end now.
     OtherPanic(Failure),
 }
 
 impl DropCause {
-    /// Of what belongs to the call with this handle, and is dropped just now.
+    /// The cause of the current drop of an object that belongs to the call with this handle.
     pub(crate) fn now(handle: u64) -> Self {
         let panics = std::thread::panicking();
         match current() {
@@ -60,7 +65,7 @@ impl DropCause {
     }
 }
 
-/// Has the stream end where the code of its call is left, which a panic unwinds just now.
+/// Ends the stream when the code of its call, which a panic is unwinding, is left.
 #[cold]
 pub(crate) fn end_on_scope_exit(call: u64, stream: Arc<dyn EndStream>) {
     let Some(actor) = wait::current() else {
@@ -75,7 +80,7 @@ pub(crate) fn end_on_scope_exit(call: u64, stream: Arc<dyn EndStream>) {
     CURRENT_CALLS.with_borrow_mut(|list| list.push((None, call)));
 }
 
-/// Ends what the running actor has left of this call.
+/// Ends the streams that the running actor has deferred for this call.
 #[cold]
 fn end_deferred(call: u64, why: &Failure) {
     let Some(actor) = wait::current() else {
@@ -95,10 +100,10 @@ fn end_deferred(call: u64, why: &Failure) {
     }
 }
 
-/// While it is there the actor works for the call.
+/// The actor works for the call as long as this exists.
 pub(crate) struct CallScope(Option<ActorId>);
 
-/// From now on the actor works for the call with this handle.
+/// Makes the call with this handle the actor's current call.
 pub(crate) fn enter(handle: u64) -> CallScope {
     let actor = wait::current();
     if let Some(actor) = actor {
@@ -121,7 +126,7 @@ impl Drop for CallScope {
         if let Some(actor) = self.0 {
             let own = Some(actor);
             let call = CURRENT_CALLS.with_borrow_mut(|list| {
-                // Most often nobody else came to work here meanwhile, and nothing was left.
+                // Usually no other actor has entered a call here since, and no stream was deferred.
                 if list.last().is_some_and(|(whose, _)| *whose == own) {
                     list.pop();
                     return None;
@@ -139,10 +144,10 @@ impl Drop for CallScope {
 }
 
 impl CallCore {
-    /// Until when a call must end that is made for the call of this generation.
+    /// The deadline of a call that is made on behalf of the call of this generation.
     ///
     /// # Errors
-    /// That one was stopped: none is made for it any more.
+    /// The parent call was stopped, so it may not make further calls.
     pub(crate) fn nested_deadline(&self, generation: u32) -> Result<u64, Failure> {
         let state = lock(&self.state);
         if self.open_state.generation() != generation {
@@ -150,13 +155,13 @@ impl CallCore {
         }
         match &state.stop_reason {
             Some(why) => Err(nested_failure(why)),
-            // Its answer is on its way: what is done now is done for nobody.
+            // The parent has answered, so the new call is independent of it.
             None if self.has_ended() => Ok(u64::MAX),
             None => Ok(self.deadline()),
         }
     }
 
-    /// `call` was made for the call of this generation, and ends with it.
+    /// Records that `call` was made on behalf of the call of this generation and ends with it.
     pub(crate) fn adopt(&self, generation: u32, call: &CallRef) {
         let (stop_reason, nested) = {
             let mut state = lock(&self.state);
@@ -172,7 +177,7 @@ impl CallCore {
             call.stop(nested_failure(&why));
         }
         if let Some(mut nested) = nested {
-            // Without the lock, under which nothing else may be locked.
+            // Not under the lock, under which no other lock may be taken.
             nested.retain(|call| handles::find(*call).is_ok());
             let mut state = lock(&self.state);
             if self.open_state.generation() == generation && state.stop_reason.is_none() {
@@ -188,7 +193,7 @@ impl CallCore {
     }
 }
 
-/// Stops a call, if it has not ended, since the one that it was made for was.
+/// Stops a call, if it has not ended, because its parent call was stopped.
 pub(crate) fn stop(call: u64, why: &Failure) {
     if let Ok(Object::Call(call)) = handles::find(call) {
         call.stop(nested_failure(why));
@@ -206,20 +211,20 @@ pub(crate) fn nested_failure(why: &Failure) -> Failure {
     ))
 }
 
-/// Runs code of the service, for the call with this handle; 0: for none.
+/// Runs service code for the call with this handle, or for no call if it is 0.
 ///
 /// # Errors
-/// It panicked.
+/// The code panicked.
 #[inline]
 pub(crate) fn catch_in_call(handle: u64, code: impl FnOnce()) -> Result<(), Failure> {
     let _within = enter(handle);
     catch_panic(code).inspect_err(|why| end_deferred(handle, why))
 }
 
-/// Runs code of the service.
+/// Runs service code.
 ///
 /// # Errors
-/// It panicked.
+/// The code panicked.
 #[inline]
 pub(crate) fn catch_panic(code: impl FnOnce()) -> Result<(), Failure> {
     catch_unwind(AssertUnwindSafe(code)).map_err(panic_failure)
@@ -231,8 +236,8 @@ fn panic_failure(payload: Box<dyn Any + Send>) -> Failure {
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
         .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a text".to_owned());
-    // What was thrown may itself panic when dropped.
+        .unwrap_or_else(|| "a panic without a message".to_owned());
+    // The payload of the panic may itself panic when it is dropped.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
     Code::GuestPanicked.because(message)
 }

@@ -1,8 +1,12 @@
-//! "Still running": what a host is told of a call that takes long, each time its method's interval is over. It ends nothing.
+//! Progress notices: a host is notified at an interval that a call is still running. Notices do not
+//! affect the call.
 //!
-//! 1. Who wants notices has a second place of the port, which is the call's until it ends: so a notice always has room.
-//! 2. At most one is unreaped. The place of one that was not reaped when the call ended is given back by who reaps it.
-//! 3. None comes after the call's ending: both are put into the ring in the order of the call's lock.
+//! 1. A call with notices reserves a second slot of the port until it ends, so the ring always has
+//!    capacity for a notice.
+//! 2. At most one notice is unreaped. If it is still unreaped when the call ends, its slot is
+//!    released when it is reaped.
+//! 3. No notice follows the completion of the call: both are put into the ring in the order of the
+//!    call's lock.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Wake, Waker};
@@ -19,14 +23,14 @@ use crate::handles;
 use crate::port::Port;
 use crate::service::Method;
 
-/// Of a call whose host wants them.
+/// The notices of a call whose host requested them.
 pub(crate) struct NoticeState {
-    /// One is unreaped.
+    /// A notice is unreaped.
     is_unreaped: bool,
     timer: Option<TimerKey>,
 }
 
-/// What fires at the end of each interval.
+/// Fires at the end of each interval.
 struct NoticeTimer {
     call: Weak<CallCore>,
     generation: u32,
@@ -37,18 +41,18 @@ struct NoticeTimer {
 /// The interval of a method's notices, in nanoseconds.
 ///
 /// # Errors
-/// `argument`: its policy file names none.
+/// `argument`: the method's policy file has no interval.
 pub(crate) fn notice_interval(method: &Method) -> Result<u64, Failure> {
     match method.options.notice_ns {
         0 => Err(Code::Argument.because(format!(
-            "{} tells nobody that it still runs: its policy file has no `notice_interval`",
+            "{} has no progress notices: its policy file has no `notice_interval`",
             method.name
         ))),
         interval => Ok(interval),
     }
 }
 
-/// Whom a caller in Rust has told, while it waits itself.
+/// The callback of a Rust caller that waits for its call.
 pub(crate) struct NoticeCallback {
     interval: u64,
     began: u64,
@@ -58,7 +62,7 @@ pub(crate) struct NoticeCallback {
 }
 
 impl NoticeCallback {
-    /// Of a call that is made now; `None`: its method has no interval.
+    /// A callback for a call that begins now. `None` if its method has no interval.
     pub(crate) fn new(
         method: &Method,
         callback: impl FnMut(Duration) + Send + 'static,
@@ -74,7 +78,7 @@ impl NoticeCallback {
         }))
     }
 
-    /// Tells it if it is time. When it is next.
+    /// Calls the callback if the interval has passed. Returns the time of the next notice.
     pub(crate) fn notify_if_due(&mut self) -> u64 {
         let now = clock::now();
         if now >= self.next {
@@ -88,14 +92,15 @@ impl NoticeCallback {
         self.next
     }
 
-    /// As [`notify_if_due`](Self::look); `waker` wakes who has to look next.
+    /// Like [`notify_if_due`](Self::notify_if_due), and arms a timer that wakes `waker` at the next
+    /// notice.
     pub(crate) fn notify_and_rearm(&mut self, call: &CallCore, waker: &Waker) {
         let next = self.notify_if_due();
         self.stop(call);
         self.timer = Some(call.instance.runtime.timers().at(next, waker.clone()));
     }
 
-    /// Nobody looks any more.
+    /// Stops the timer.
     pub(crate) fn stop(&mut self, call: &CallCore) {
         if let Some(key) = self.timer.take() {
             call.instance.runtime.timers().cancel(key);
@@ -104,7 +109,8 @@ impl NoticeCallback {
 }
 
 impl CallRef {
-    /// From now on the call tells its port each `interval` nanoseconds that it runs. The second place is promised, and the call's.
+    /// Sends a notice to `port` every `interval` nanoseconds. The second slot is already reserved
+    /// and now belongs to the call.
     pub(crate) fn send_notices(&self, port: &Port, interval: u64) {
         let has_ended = {
             let mut state = lock(&self.state);
@@ -132,7 +138,7 @@ impl CallRef {
 }
 
 impl NoticeState {
-    /// Gives back what the call had for them.
+    /// Releases the timer and the slot.
     pub(crate) fn release(self, call: &CallCore, port: &Port) {
         if let Some(key) = self.timer {
             call.instance.runtime.timers().cancel(key);
@@ -144,7 +150,7 @@ impl NoticeState {
 }
 
 impl NoticeTimer {
-    /// Fires once more, an interval from now.
+    /// Arms the timer for the end of the next interval.
     fn rearm(self: Arc<Self>, call: &CallRef) {
         let at = clock::now().saturating_add(self.interval);
         let timers = call.instance.runtime.timers();
@@ -198,7 +204,8 @@ impl Wake for NoticeTimer {
     }
 }
 
-/// The notice of the call with this handle was taken out of the ring. Whether its place is free: rule 2.
+/// Called when the notice of this call was taken out of the ring. Returns whether its slot is free
+/// (rule 2).
 pub(crate) fn notice_was_reaped(call: u64) -> bool {
     let Some((core, generation)) = handles::find_call_core(call) else {
         return true;

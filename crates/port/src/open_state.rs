@@ -1,18 +1,25 @@
-//! One word for the life of what many use and anybody may close: a port, a client's instance, a call.
+//! The open or closed state of an object that many threads use and any thread may close: a port, an
+//! instance, a call.
 //!
 //! | bits | meaning |
 //! | --- | --- |
-//! | 32 to 63 | generation: which use of the place it is, for what is used again and again |
+//! | 32 to 63 | generation, for memory that is reused: the number of the current use |
 //! | 31 | `CLOSED` |
-//! | 0 to 30 | inside: how many rely on it |
+//! | 0 to 30 | number of users |
 //!
-//! 1. Who enters an open one is inside until it leaves. Nobody enters a closed one.
-//! 2. Closing is for ever, of that generation, and one closes it: the first. What the closer wrote before is seen by whoever finds it closed.
-//! 3. Who leaves a closed one and leaves nobody inside is the last: once, and all that anybody did inside came before. Where nobody is inside at
-//!    the close, nobody is the last.
-//! 4. The last one out of a generation may begin the next. Who knows the number of the one before does not enter it.
+//! 1. A thread that enters an open object is a user until it leaves. A closed object cannot be
+//!    entered.
+//! 2. A close is permanent for its generation. Exactly one close succeeds, the first one.
+//!    Everything that the closing thread wrote before is visible to every thread that finds the
+//!    object closed.
+//! 3. The user that leaves a closed object without other users is the last user. There is at most
+//!    one last user, and all actions of all users happened before it left. If there are no users at
+//!    the close, there is no last user.
+//! 4. The last user of a generation may begin the next generation. A thread that has the number of
+//!    the old generation cannot enter the new one.
 //!
-//! What is inside a port is the places that are promised; inside a call, who works for it or holds its result.
+//! The users of a port are its reserved slots. The users of a call are the threads and actors that
+//! work for it or hold its result.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -20,12 +27,12 @@ const CLOSED: u64 = 1 << 31;
 const ENTERED: u64 = CLOSED - 1;
 const GENERATION: u64 = 1 << 32;
 
-/// Why nobody enters.
+/// Why an object cannot be entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EnterError {
     /// Rule 1.
     Closed,
-    /// As many are inside as may be.
+    /// The maximum number of users is reached.
     Full,
     /// Rule 4.
     OtherGeneration,
@@ -35,25 +42,25 @@ pub(crate) enum EnterError {
 pub(crate) struct OpenState(AtomicU64);
 
 impl OpenState {
-    /// Open, of generation 0, with nobody inside.
+    /// Open, with generation 0 and no users.
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Closed and empty: [`reopen`](Self::renew) opens it as the generation after this one.
+    /// Closed and without users. [`reopen`](Self::reopen) begins the generation after this one.
     pub(crate) fn closed(generation: u32) -> Self {
         Self(AtomicU64::new(
             (u64::from(generation) * GENERATION) | CLOSED,
         ))
     }
 
-    /// For who is inside, or nothing relies on the answer.
+    /// Exact only if the caller is a user.
     pub(crate) fn generation(&self) -> u32 {
         (self.0.load(Ordering::Relaxed) >> 32) as u32
     }
 
     fn try_enter(&self, refuse: impl Fn(u64) -> Option<EnterError>) -> Result<(), EnterError> {
-        // Rule 2 is why a refusal is Acquire, too.
+        // Rule 2 requires Acquire for a refusal too.
         let mut word = self.0.load(Ordering::Acquire);
         loop {
             if let Some(why) = refuse(word) {
@@ -69,7 +76,7 @@ impl OpenState {
         }
     }
 
-    /// Enters, where fewer than `most` are inside.
+    /// Enters if there are fewer than `most` users.
     pub(crate) fn enter_below(&self, most: u32) -> Result<(), EnterError> {
         self.try_enter(|word| {
             if word & CLOSED != 0 {
@@ -95,32 +102,36 @@ impl OpenState {
         })
     }
 
-    /// One more, by who is inside.
+    /// Adds a user. The caller must be a user.
     pub(crate) fn enter_again(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Leaves with `count` who are inside. Whether they were the last: rule 3.
+    /// Removes `count` users. Returns whether they were the last ones (rule 3).
     pub(crate) fn leave(&self, count: u32) -> bool {
         let count = u64::from(count);
         let before = self.0.fetch_sub(count, Ordering::AcqRel);
-        debug_assert!(before & ENTERED >= count, "more leave than are inside");
+        debug_assert!(
+            before & ENTERED >= count,
+            "more users left than had entered"
+        );
         before & CLOSED != 0 && before & ENTERED == count
     }
 
-    /// Whether it was open: rule 2.
+    /// Closes the object. Returns whether it was open (rule 2).
     pub(crate) fn close(&self) -> bool {
         self.0.fetch_or(CLOSED, Ordering::AcqRel) & CLOSED == 0
     }
 
-    /// As if it had been used that often: for who is alone with it, closed and empty.
-    #[cfg(test)]
+    /// Sets the generation as if the memory had been used that often. It must be closed and without
+    /// users.
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn set_generation(&self, generation: u32) {
         let used = Self::closed(generation).0.into_inner();
         self.0.store(used, Ordering::Relaxed);
     }
 
-    /// How many are inside, or were a moment ago.
+    /// The number of users. It may change at any time.
     #[cfg(all(test, loom))]
     pub(crate) fn entered(&self) -> u32 {
         (self.0.load(Ordering::Relaxed) & ENTERED) as u32
@@ -130,16 +141,18 @@ impl OpenState {
         self.0.load(Ordering::Acquire) & CLOSED != 0
     }
 
-    /// Whether there is no further generation: its place is not used again, so that no number comes again.
+    /// Whether this is the last generation. The memory is then not reused, so that no generation
+    /// occurs twice.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.generation() == u32::MAX
     }
 
-    /// Rule 4: the last one out opens the next generation, and is inside. Its number, which is never 0.
+    /// Rule 4: the last user begins the next generation and becomes its first user. Returns the new
+    /// generation, which is never 0.
     ///
-    /// Precondition: it is not used up.
+    /// Precondition: this is not the last generation.
     pub(crate) fn reopen(&self) -> u32 {
-        debug_assert!(!self.is_exhausted(), "the generations are used up");
+        debug_assert!(!self.is_exhausted(), "there is no further generation");
         let generation = self.generation() + 1;
         let word = (u64::from(generation) * GENERATION) | 1;
         self.0.store(word, Ordering::Release);

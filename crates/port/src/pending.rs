@@ -1,4 +1,4 @@
-//! A call as its Rust caller sees it: wait for it, or await it.
+//! A running call in Rust: its caller waits for it or awaits it.
 
 use std::fmt;
 use std::future::Future;
@@ -26,7 +26,7 @@ use crate::notice::NoticeCallback;
 use crate::service::Method;
 use crate::stream::{StreamError, StreamReader};
 
-/// Where the completion of a call is left that goes to no port.
+/// Receives the completion of a call without a port.
 #[derive(Debug, Default)]
 pub(crate) struct ResultCell {
     state: Mutex<CellState>,
@@ -38,12 +38,12 @@ enum CellState {
     #[default]
     Empty,
     Filled(Completion),
-    /// Nobody will look any more.
+    /// The caller dropped the call, so no thread will read the completion.
     Abandoned,
 }
 
 impl ResultCell {
-    /// For the next call.
+    /// Empties the cell for the next call.
     pub(crate) fn reset(&self) {
         *lock(&self.state) = CellState::Empty;
     }
@@ -59,7 +59,7 @@ impl ResultCell {
                 }
             }
         };
-        // Without the lock: it closes what it holds.
+        // Not under the lock: dropping it closes handles.
         drop(unwanted);
         self.gate.signal();
     }
@@ -90,7 +90,7 @@ const NO_HANDLE: Malformed = Malformed {
     at: message::HEADER,
 };
 
-/// The result of a call, before it is read.
+/// The result of a call, before it is decoded.
 #[derive(Debug)]
 pub struct Reply {
     completion: Completion,
@@ -99,10 +99,10 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The result is a value.
+    /// Decodes a value.
     ///
     /// # Errors
-    /// It is not the one that this method has.
+    /// The message does not have the layout of the method's result.
     pub fn value<T: Decode>(&mut self) -> Result<T, Malformed> {
         value(&mut self.completion, self.method.ok, &self.guard)
     }
@@ -112,25 +112,25 @@ impl Reply {
         self.completion.take(0).map_err(|_| NO_HANDLE)
     }
 
-    /// Whose instance it is in. What a host answers with is in none.
+    /// The instance of the call. A host's answer belongs to no instance.
     fn guard(&self) -> Result<Arc<InstanceGuard>, Malformed> {
         self.guard.clone().ok_or(NO_HANDLE)
     }
 
-    /// The result is a resource.
+    /// Decodes a resource.
     ///
     /// # Errors
-    /// As [`value`](Self::value).
+    /// The errors of [`value`](Self::value).
     pub fn own(&mut self) -> Result<Own, Malformed> {
         let guard = self.guard()?;
         let handle = self.handle()?;
         Ok(Own::new(handle, guard))
     }
 
-    /// The result is a stream.
+    /// Decodes a stream.
     ///
     /// # Errors
-    /// As [`value`](Self::value).
+    /// The errors of [`value`](Self::value).
     pub fn stream<T: Decode, E: StreamError>(&mut self) -> Result<StreamReader<T, E>, Malformed> {
         let guard = self.guard()?;
         let handle = self.handle()?;
@@ -141,7 +141,7 @@ impl Reply {
     }
 }
 
-/// The value in a completion, which has its handles from now on.
+/// Decodes the value of a completion. The value owns the handles afterwards.
 fn value<T: Decode>(
     completion: &mut Completion,
     layout: u64,
@@ -155,7 +155,7 @@ fn value<T: Decode>(
     let guard = guard.as_ref().ok_or(NO_HANDLE)?;
     let value = held::for_caller(guard, || message.owned::<T>())?;
     for index in 0..handles {
-        // The value was checked: each is there, once.
+        // The check of the value guarantees that each handle exists once.
         let _ = completion.take(index);
     }
     Ok(value)
@@ -166,7 +166,7 @@ fn value<T: Decode>(
 pub enum CallError<E> {
     /// The service's own error.
     Service(E),
-    /// Everything else.
+    /// Any other outcome.
     Ended(Failure),
 }
 
@@ -187,7 +187,7 @@ impl<E> From<Failure> for CallError<E> {
     }
 }
 
-/// The error of a function that has none: it cannot be made.
+/// The error type of a function without an error. It has no values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoError {}
 
@@ -214,7 +214,7 @@ impl Decode for NoError {
     }
 
     fn view<'a>(_: Bytes<'a>, _: u32) -> Self {
-        unreachable!("no value of it passes the check")
+        unreachable!("a value of this type cannot pass the check")
     }
 
     fn owned(view: Self) -> Self {
@@ -226,7 +226,7 @@ impl Decode for NoError {
     }
 }
 
-/// The result of a call that ended, or how else it did.
+/// Decodes the result of a call that ended, or returns its outcome as an error.
 pub(crate) fn read<T, E: Decode>(
     mut completion: Completion,
     guard: Option<Arc<InstanceGuard>>,
@@ -235,7 +235,7 @@ pub(crate) fn read<T, E: Decode>(
 ) -> Result<T, CallError<E>> {
     let malformed = |error: Malformed| {
         let mut failure = match error.rule {
-            // The service has done its work.
+            // The service has already done its work.
             Rule::Memory => Code::GuestLost.because("there is no memory for the result"),
             _ => Code::Version.because(format!("the answer is malformed: {error}")),
         };
@@ -266,13 +266,14 @@ pub(crate) fn read<T, E: Decode>(
 
 enum State {
     Sent(CallRef),
-    /// It goes with others, or has gone.
+    /// The call belongs to a batch, which may already be submitted.
     Batched(CallRef, Arc<CallBatch>),
     Refused(Failure),
     Done,
 }
 
-/// A call under way. Wait for it, in an actor or on a thread, or await it on any executor. Dropping it cancels the call.
+/// A running call. Wait for it in an actor or on a thread, or await it on any executor. Dropping it
+/// cancels the call.
 pub struct Pending<T, E> {
     state: State,
     guard: Option<Arc<InstanceGuard>>,
@@ -332,15 +333,17 @@ impl<T, E: Decode> Pending<T, E> {
         }
     }
 
-    /// Has `callback` called with the time since, each time the interval is over that the method's policy file names as `due`, while the call is waited
-    /// for and has not ended. Where the file names none it is never called. It runs where the waiting is done, and ends nothing.
+    /// Sets a callback for progress notices. It receives the time since the call began. It is
+    /// called at the interval that the method's policy file sets as `notice_interval`, while a thread or
+    /// task waits for the call and the call has not ended. Without an interval it is never called.
+    /// It runs on the waiting thread or task and does not affect the call.
     #[must_use]
     pub fn on_notice(mut self, callback: impl FnMut(Duration) + Send + 'static) -> Self {
         self.notice = NoticeCallback::new(self.method, callback);
         self
     }
 
-    /// Asks for the call to end as cancelled. Which ending it has is known when it is waited for.
+    /// Requests that the call ends as cancelled. Wait for the call to learn its outcome.
     pub fn cancel(&self) {
         cancel(&self.state);
     }
@@ -349,11 +352,11 @@ impl<T, E: Decode> Pending<T, E> {
         read(completion, self.guard.clone(), self.method, self.read)
     }
 
-    /// Waits for the ending. An actor leaves its worker to others meanwhile.
+    /// Waits for the outcome. A waiting actor does not block its worker.
     ///
     /// # Errors
-    /// The service's error, or how else the call ended; `would_park` where an actor must not wait, as in
-    /// [`native`](thalweg_runtime::native): the call is cancelled.
+    /// The service's error, or another outcome of the call. `would_park` where an actor must not
+    /// wait, as in [`native`](thalweg_runtime::native); the call is then cancelled.
     pub fn wait(mut self) -> Result<T, CallError<E>> {
         loop {
             if let Some(result) = self.wait_until(None) {
@@ -362,18 +365,20 @@ impl<T, E: Decode> Pending<T, E> {
         }
     }
 
-    /// Waits for the ending, as [`wait`](Self::wait), but no longer than `timeout`. `None`: the call has not ended. It goes on, and you can
-    /// wait again, await it, [`cancel`](Self::cancel) it, or drop it, which cancels it. With a timeout of zero this looks and does not wait.
+    /// Waits for the outcome like [`wait`](Self::wait), but at most for `timeout`. Returns `None`
+    /// if the call has not ended. The call continues, and you can wait again, await it,
+    /// [`cancel`](Self::cancel) it, or drop it, which cancels it. A timeout of zero never waits.
     ///
-    /// This bounds the wait, not the call: a client's `with_timeout` bounds the call.
+    /// This limits the wait, not the call. A client's `with_timeout` limits the call.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait), but where an actor must not wait the call goes on. After a result was returned: `argument`.
+    /// The errors of [`wait`](Self::wait), but the call continues where an actor must not wait.
+    /// `argument` if the result was already returned.
     pub fn wait_timeout(&mut self, timeout: Duration) -> Option<Result<T, CallError<E>>> {
         self.wait_until(Some(clock::deadline(timeout)))
     }
 
-    /// `None`: the deadline passed.
+    /// Returns `None` at the deadline.
     fn wait_until(&mut self, deadline: Option<u64>) -> Option<Result<T, CallError<E>>> {
         if let State::Batched(call, batch) = &self.state {
             batch.submit();
@@ -420,7 +425,7 @@ impl<T, E: Decode> Pending<T, E> {
             }
         };
         self.stop_notices();
-        // So that the result is the last of the call.
+        // Drops the reference to the call, so that the result is its last user.
         self.state = State::Done;
         Some(self.read(completion))
     }
@@ -428,7 +433,7 @@ impl<T, E: Decode> Pending<T, E> {
 
 fn already_taken<E>() -> CallError<E> {
     Code::Argument
-        .because("the call's result was taken already")
+        .because("the call's result was already taken")
         .into()
 }
 

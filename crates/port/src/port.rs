@@ -1,4 +1,4 @@
-//! A port: the ring of completions that one event loop, or one thread, reaps.
+//! A port: the completion queue that one event loop or one thread reaps.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, TryLockError, Weak};
@@ -20,31 +20,33 @@ use crate::slab::Slab;
 use crate::sync::CachePadded;
 use crate::sync::{AtomicBool, Ordering};
 
-/// Most calls that may be unreaped at once on one port.
+/// Maximum number of slots of one port.
 const MAX_CAPACITY: u32 = 65_536;
 
-/// A completion queue with an eventfd. Submit from any thread, reap from one at a time, close from any.
+/// A completion queue with an eventfd. Any thread may submit and close. One thread at a time may
+/// reap.
 #[derive(Debug)]
 pub struct Port {
     ring: Ring<Completion>,
     capacity: u32,
-    /// Inside: the slots that are promised to calls under way and to completions not yet reaped. It changes with each call, and who completes one
-    /// looks at the rest alone.
+    /// Its users are the slots that are reserved for running calls and for completions that were
+    /// not reaped. It changes with each call, so it has its own cache line. A thread that completes
+    /// a call reads only the other fields.
     open_state: CachePadded<OpenState>,
-    /// What `open_state` says, too, for who completes.
+    /// A copy of the closed state of `open_state` for threads that complete calls.
     is_closed: AtomicBool,
     gate: Gate,
     event: Arc<EventFd>,
     event_waker: Waker,
-    /// The calls whose completions come here.
+    /// The calls whose completions come to this port.
     calls: Mutex<Slab<Weak<CallCore>>>,
-    /// Of the results in the ring.
+    /// Size of the results in the ring.
     unreaped: QueuedBytes,
-    /// What a host was asked here and has perhaps not answered.
+    /// Handles of host calls that were sent to this port and may not be answered yet.
     host_calls: Mutex<Vec<u64>>,
-    /// Somebody holds a [`Reap`].
+    /// A [`Reap`] exists.
     reaping: AtomicBool,
-    /// The reaper's: how long spinning pays.
+    /// Adaptive spinning of the reaping thread.
     spin: Mutex<Spin>,
 }
 
@@ -52,14 +54,14 @@ fn closed() -> Failure {
     Code::Closed.because("the port is closed")
 }
 
-/// Places that are given back in one go.
+/// Number of slots that are released together.
 const RELEASE_BATCH: u32 = 64;
 
-/// The one who reaps a port just now: an iterator over what has completed.
+/// Reaps a port: an iterator over its completions. At most one exists per port.
 #[derive(Debug)]
 pub struct Reap<'a> {
     port: &'a Port,
-    /// Places to give back.
+    /// Reaped slots that are not released yet.
     reaped: u32,
 }
 
@@ -78,7 +80,8 @@ impl Reap<'_> {
         }
     }
 
-    /// Fills `completions` from the first on, as far as something has completed. Of each it asks for the memory before it looks into the first.
+    /// Fills `completions` from the beginning with available completions. It prefetches the memory
+    /// of each completion before it reads the first one.
     pub fn fill(&mut self, completions: &mut [Option<Completion>]) {
         let mut filled = 0;
         for place in &mut *completions {
@@ -114,10 +117,12 @@ impl Drop for Reap<'_> {
 }
 
 impl Port {
-    /// A port on which `capacity` calls may be unreaped at once.
+    /// Opens a port with `capacity` slots: the maximum number of calls that are running or not yet
+    /// reaped.
     ///
     /// # Errors
-    /// `argument`: a capacity of 0 or beyond 65,536; `overloaded`: no file descriptor, or no memory for as many completions.
+    /// `argument`: the capacity is 0 or greater than 65,536. `overloaded`: there is no file
+    /// descriptor, or not enough memory for that many completions.
     pub fn open(capacity: u32) -> Result<Arc<Self>, Failure> {
         if capacity == 0 || capacity > MAX_CAPACITY {
             return Err(Code::Argument.because(format!(
@@ -145,21 +150,21 @@ impl Port {
         }))
     }
 
-    /// Rule 1: promises a slot, where the results that were not reaped have fewer than `bytes`. What was promised completes, whatever it has.
+    /// Rule 1: reserves a slot if the unreaped results have fewer than `bytes` bytes. A completion
+    /// with a reserved slot is always accepted, whatever its size.
     ///
     /// # Errors
     /// `overloaded` or `closed`.
     #[inline]
     pub(crate) fn reserve_below(&self, bytes: u64) -> Result<(), Failure> {
         if self.unreaped.bytes() >= bytes {
-            return Err(Code::Overloaded.because(format!(
-                "results of more than {bytes} bytes were not reaped"
-            )));
+            return Err(Code::Overloaded
+                .because(format!("more than {bytes} bytes of results are unreaped")));
         }
         self.reserve()
     }
 
-    /// Rule 1: promises a slot.
+    /// Rule 1: reserves a slot.
     ///
     /// # Errors
     /// `overloaded` or `closed`.
@@ -169,62 +174,63 @@ impl Port {
             .enter_below(self.capacity)
             .map_err(|why| match why {
                 EnterError::Full => Code::Overloaded.because(format!(
-                    "all {} places of the port are taken: reap first",
+                    "all {} slots of the port are in use: reap first",
                     self.capacity
                 )),
                 _ => closed(),
             })
     }
 
-    /// Gives back a slot that was promised and not used.
+    /// Releases a reserved slot that was not used.
     pub(crate) fn unreserve(&self) {
         self.open_state.0.leave(1);
     }
 
-    /// How many slots are promised.
+    /// Number of reserved slots.
     #[cfg(all(test, loom))]
     pub(crate) fn reserved(&self) -> u32 {
-        self.open_state.0.inside()
+        self.open_state.0.entered()
     }
 
-    /// Fills a promised slot. On a closed port the completion is dropped.
+    /// Puts a completion into its reserved slot. If the port is closed, the completion is dropped.
     pub(crate) fn complete(&self, completion: Completion) {
         self.put(completion);
         self.announce();
     }
 
-    /// The first half of [`complete`](Self::complete), which locks nothing.
+    /// The first half of [`complete`](Self::complete). It takes no lock.
     #[inline]
     pub(crate) fn put(&self, completion: Completion) {
         self.unreaped.add(&completion.data);
-        // Rule 1: there is room.
+        // Rule 1: there is a free slot.
         let refused = self.ring.push(completion);
         debug_assert!(refused.is_ok(), "more completions than reservations");
     }
 
-    /// The other half.
+    /// The second half of [`complete`](Self::complete).
     pub(crate) fn announce(&self) {
-        // Its fence and that of `close`: who closes finds the completion, or the closing is seen here.
+        // The fences here and in `close` ensure that either the closing thread finds the
+        // completion, or this thread sees that the port is closed.
         self.gate.signal();
         if self.is_closed.load(Ordering::Relaxed) {
             self.clear();
         }
     }
 
-    /// A call completes here from now on. Where it is in the list.
+    /// Registers a call that completes here. Returns its key.
     ///
     /// # Errors
-    /// `overloaded`: there is no memory for the list.
+    /// `overloaded`: there is not enough memory for the list.
     pub(crate) fn add_call(&self, call: &Arc<CallCore>) -> Result<usize, Failure> {
         lock(&self.calls).insert(Arc::downgrade(call))
     }
 
-    /// It does so no longer.
+    /// Removes a call that was registered with [`add_call`](Self::add_call).
     pub(crate) fn remove_call(&self, place: usize) {
         lock(&self.calls).remove(place);
     }
 
-    /// Of a closed one: drops what was not reaped.
+    /// Drops the unreaped completions of a closed port.
     fn clear(&self) {
         while let Some(completion) = self.ring.pop() {
             if self.on_reaped(&completion) {
@@ -233,7 +239,7 @@ impl Port {
         }
     }
 
-    /// It was taken out. Whether its place is free now.
+    /// Called when a completion was taken out of the ring. Returns whether its slot is free.
     fn on_reaped(&self, completion: &Completion) -> bool {
         self.unreaped.remove(&completion.data);
         completion.kind != Kind::StillRunning || notice_was_reaped(completion.handle)
@@ -247,13 +253,13 @@ impl Port {
         }
     }
 
-    /// Takes out what has completed, in one thread at a time.
+    /// Reaps available completions. One thread at a time may reap.
     ///
     /// # Errors
-    /// `argument`: somebody else is at it.
+    /// `argument`: another thread is reaping.
     pub fn reap(&self) -> Result<Reap<'_>, Failure> {
         if self.reaping.swap(true, Ordering::Acquire) {
-            return Err(Code::Argument.because("another thread reaps this port"));
+            return Err(Code::Argument.because("another thread is reaping this port"));
         }
         Ok(Reap {
             port: self,
@@ -261,23 +267,24 @@ impl Port {
         })
     }
 
-    /// Bytes of the results that were not reaped, without those of up to 512 bytes.
+    /// Size in bytes of the unreaped results. Results of up to 512 bytes are not counted.
     pub fn unreaped_bytes(&self) -> u64 {
         self.unreaped.bytes()
     }
 
-    /// Whether there is nothing to reap.
+    /// Whether there is no completion to reap.
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
-    /// The file descriptor that becomes readable after [`arm`](Self::arm) said `false`.
+    /// A file descriptor that becomes readable with the next completion after [`arm`](Self::arm)
+    /// returned `false`.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
 
-    /// Asks for the eventfd to become readable with the next completion. `true`: there is one to reap now, and
-    /// nothing was armed.
+    /// Arms the eventfd, which then becomes readable with the next completion. Returns `true`, and
+    /// arms nothing, if there is already a completion to reap.
     ///
     /// # Errors
     /// `closed`.
@@ -295,18 +302,19 @@ impl Port {
         Ok(true)
     }
 
-    /// Waits until there is something to reap.
+    /// Waits until there is a completion to reap.
     ///
     /// # Errors
-    /// `timed_out` at the deadline ([`thalweg_queue::clock`]; 0: at once), `interrupted` by a signal, `closed`; `would_park` where
-    /// an actor must not wait, as in [`native`](thalweg_runtime::native).
+    /// `timed_out` at the deadline ([`thalweg_queue::clock`]; 0: do not wait), `interrupted` by a
+    /// signal, `closed`. `would_park` where an actor must not wait, as in
+    /// [`native`](thalweg_runtime::native).
     pub fn wait(&self, deadline: u64) -> Result<(), Failure> {
         let found = || !self.ring.is_empty() || self.open_state.0.is_closed();
         let mut spin = match self.spin.try_lock() {
             Ok(spin) => spin,
             Err(TryLockError::Poisoned(spin)) => spin.into_inner(),
             Err(TryLockError::WouldBlock) => {
-                return Err(Code::Argument.because("another thread waits on this port"));
+                return Err(Code::Argument.because("another thread is waiting on this port"));
             }
         };
         loop {
@@ -335,7 +343,7 @@ impl Port {
                 _ if found() => break,
                 WakeReason::Woken => {}
                 WakeReason::TimedOut => {
-                    return Err(Code::TimedOut.because("nothing completed until the deadline"));
+                    return Err(Code::TimedOut.because("nothing completed before the deadline"));
                 }
                 WakeReason::Interrupted => {
                     return Err(Code::Interrupted.because("a signal arrived"));
@@ -346,7 +354,8 @@ impl Port {
         self.check_open()
     }
 
-    /// Ends the calls under way as cancelled, and wakes who waits. What was not reaped is dropped.
+    /// Ends the running calls as `cancelled` and wakes a waiting thread. Unreaped completions are
+    /// dropped.
     pub fn close(&self) {
         if !self.open_state.0.close() {
             return;
@@ -362,7 +371,7 @@ impl Port {
         self.clear();
     }
 
-    /// A host is asked here, by the call with this handle.
+    /// Registers a host call that is sent to this port.
     pub(crate) fn add_host_call(&self, call: u64) {
         let prune = {
             let mut host_calls = lock(&self.host_calls);
@@ -371,7 +380,7 @@ impl Port {
             is_due.then(|| std::mem::take(&mut *host_calls))
         };
         if let Some(mut prune) = prune {
-            // Without the lock, under which nothing else may be locked.
+            // Not under the lock, under which no other lock may be taken.
             prune.retain(|call| handles::find(*call).is_ok());
             lock(&self.host_calls).append(&mut prune);
         }

@@ -1,14 +1,15 @@
-//! Bytes that wait, so that what has no bound by its number has one.
+//! The total size of queued messages. It bounds messages whose size their number does not bound.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::completion::SPARE_BYTES;
 
-/// Bytes of the messages that wait somewhere. Small ones are not counted: there they are as many as there may be calls.
+/// Total size of queued messages in bytes. Small messages are not counted, because another limit
+/// bounds their number.
 #[derive(Debug, Default)]
 pub(crate) struct QueuedBytes(AtomicU64);
 
-/// What a message counts.
+/// The size that counts for a message.
 fn counted_bytes(message: &[u8]) -> u64 {
     match message.len() {
         small if small <= SPARE_BYTES => 0,
@@ -17,7 +18,7 @@ fn counted_bytes(message: &[u8]) -> u64 {
 }
 
 impl QueuedBytes {
-    /// One more, if with it there are no more than `most`. A message that waits alone may have any size.
+    /// Adds a message if the sum stays at or below `most`. A single message may have any size.
     pub(crate) fn try_add(&self, message: &[u8], most: u64) -> bool {
         let queued = counted_bytes(message);
         if queued == 0 {
@@ -27,13 +28,13 @@ impl QueuedBytes {
             sum if now == 0 || sum <= most => Some(sum),
             _ => None,
         };
-        // Nothing else is published by it.
+        // Relaxed suffices: this counter publishes no other data.
         self.0
             .try_update(Ordering::Relaxed, Ordering::Relaxed, fits)
             .is_ok()
     }
 
-    /// One more, which was promised its place.
+    /// Adds a message whose slot was reserved.
     pub(crate) fn add(&self, message: &[u8]) {
         let queued = counted_bytes(message);
         if queued != 0 {
@@ -41,7 +42,7 @@ impl QueuedBytes {
         }
     }
 
-    /// One that was counted waits no more.
+    /// Removes a message that was added.
     pub(crate) fn remove(&self, message: &[u8]) {
         let queued = counted_bytes(message);
         if queued != 0 {

@@ -1,7 +1,9 @@
-//! A resource as the table of handles has it: an object of the service, with whose it is.
+//! A resource in the handle table: an object of the service, with the instance that it belongs to.
 //!
-//! Its destructor is the service's code. So it runs on the instance's actor, in a turn, whichever thread lets go of the handle last. Where it has an async
-//! one, a method that takes the resource, letting go of the handle calls that, once: what is left when that is refused, or over, is dropped.
+//! The destructor is service code. It therefore runs on the instance's actor, in a turn, whichever
+//! thread drops the last handle. If the resource has an async destructor, which is a method that
+//! takes the resource, dropping the last handle calls that method once. If the call is refused, or
+//! after it has ended, the object is dropped.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -17,35 +19,35 @@ use crate::instance::Instance;
 /// An object of the service.
 pub(crate) type Value = Arc<dyn Any + Send + Sync>;
 
-/// An object that nobody names any more.
+/// A resource without any handle.
 pub(crate) struct DroppedResource {
     pub(crate) value: Value,
-    /// Of the instance that made it.
+    /// The incarnation of the service that created it.
     pub(crate) incarnation: u64,
-    /// Its async destructor was called.
+    /// The async destructor was called.
     pub(crate) destructor_called: bool,
 }
 
-/// An object of the service, with whose it is.
+/// An object of the service, with the instance that it belongs to.
 #[derive(Clone)]
 pub struct Resource(Arc<Inner>);
 
 struct Inner {
     instance: Arc<Instance>,
     incarnation: u64,
-    /// Gone once it is the service's again.
+    /// `None` once the service has taken it back.
     value: Option<Value>,
-    /// The service has it again, or its async destructor was called.
+    /// The service has taken the object back, or its async destructor was called.
     destructor_called: AtomicBool,
 }
 
 impl Resource {
-    /// What a call made.
+    /// A resource that a call created.
     pub(crate) fn new(call: &CallCore, value: Value) -> Self {
         Self::build(&call.instance, call.incarnation(), value, false)
     }
 
-    /// For the call of its async destructor.
+    /// A resource that is passed to its async destructor.
     pub(crate) fn for_destructor(instance: &Arc<Instance>, value: Value) -> Self {
         Self::build(instance, instance.incarnation(), value, true)
     }
@@ -68,7 +70,7 @@ impl Resource {
         &self.0.instance
     }
 
-    /// Of the instance that made it.
+    /// The incarnation of the service that created it.
     pub(crate) fn incarnation(&self) -> u64 {
         self.0.incarnation
     }
@@ -77,7 +79,8 @@ impl Resource {
         self.0.value.clone()
     }
 
-    /// For the service, which has it only once if nobody else names it just now; it is not ended by who lets go of it then.
+    /// Returns the object to the service. If other references exist at the moment, the object is
+    /// shared, and dropping the last of them does not call the destructor.
     pub(crate) fn into_value(self) -> Option<Value> {
         match Arc::try_unwrap(self.0) {
             Ok(mut owned) => owned.value.take(),
@@ -112,10 +115,10 @@ fn expect_resource(object: Object, handle: Handle) -> Result<Resource, Failure> 
     }
 }
 
-/// Whether it is this instance's, as it is now.
+/// Checks that the resource belongs to the current incarnation of this instance.
 fn check(resource: &Resource, instance: &Arc<Instance>) -> Result<(), Failure> {
     if !Arc::ptr_eq(resource.instance(), instance) {
-        return Err(Code::Argument.because("the resource is another client's"));
+        return Err(Code::Argument.because("the resource belongs to another client"));
     }
     if resource.incarnation() != instance.incarnation() {
         return Err(Code::Stale.because("the service was restarted since the resource was made"));
@@ -126,10 +129,10 @@ fn check(resource: &Resource, instance: &Arc<Instance>) -> Result<(), Failure> {
 fn downcast<R: Any + Send + Sync>(value: Option<Value>) -> Result<Arc<R>, Failure> {
     value
         .and_then(|value| value.downcast().ok())
-        .ok_or_else(|| Code::Argument.because("the resource is of another type"))
+        .ok_or_else(|| Code::Argument.because("the resource has another type"))
 }
 
-/// The object that a handle names.
+/// The object of a handle.
 ///
 /// # Errors
 /// `stale`, `argument`.
@@ -142,10 +145,10 @@ pub(crate) fn borrow<R: Any + Send + Sync>(
     downcast(resource.value())
 }
 
-/// The same, out of the table: the handle is stale from now on.
+/// Removes the object of a handle from the table. The handle is stale afterwards.
 ///
 /// # Errors
-/// As [`borrow`]; the handle is as it was then.
+/// The errors of [`borrow`]. The handle stays valid in that case.
 pub(crate) fn own<R: Any + Send + Sync>(
     instance: &Arc<Instance>,
     handle: Handle,

@@ -1,4 +1,4 @@
-//! What a service says of itself, and the seam to generated code.
+//! The description of a service, and the interface to generated code.
 
 use std::any::Any;
 use std::time::Duration;
@@ -9,50 +9,51 @@ use thalweg_wire::{Bytes, Shape};
 use crate::incoming::Incoming;
 use crate::inline::Inline;
 
-/// A package: what one library offers. Generated code has one constant of it.
+/// A package: the functions of one library. Generated code defines one constant of this type.
 #[derive(Clone, Copy, Debug)]
 pub struct Package {
-    /// `thalweg:search`.
+    /// The WIT name: `thalweg:search`.
     pub name: &'static str,
-    /// `0.1.0`.
+    /// The version: `0.1.0`.
     pub version: &'static str,
     /// Hash over all methods.
     pub layout: u64,
-    /// In the order of their numbers.
+    /// The methods, in the order of their numbers.
     pub methods: &'static [Method],
-    /// What its service asks of its host, in the order of their numbers.
+    /// The host imports, in the order of their numbers.
     pub imports: &'static [Method],
-    /// How much may wait for an instance.
+    /// Limits for the calls and bytes that wait for an instance.
     pub bounds: Bounds,
 }
 
-/// A method: its name as WIT writes it, and the hashes of its layouts; 0 where there is none.
+/// A method: its WIT name, and the hashes of its layouts. A hash is 0 if there is no such layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Method {
-    /// `search.[method]query.progress`.
+    /// The WIT name: `search.[method]query.progress`.
     pub name: &'static str,
-    /// Of the parameters.
+    /// Layout of the parameters.
     pub params: u64,
-    /// Of the result.
+    /// Layout of the result.
     pub ok: u64,
-    /// Of the error's payload.
+    /// Layout of the error's payload.
     pub error: u64,
-    /// Of the stream's element.
+    /// Layout of the stream's element.
     pub element: u64,
-    /// `async func`: the client's next call does not wait for it.
+    /// `async func`: the client's next call does not wait for this one.
     pub is_async: bool,
-    /// What the policy file says of it besides.
+    /// Options from the policy file.
     pub options: MethodOptions,
-    /// Of the stream that it returns.
+    /// Options of the stream that the method returns.
     pub stream: Option<StreamOptions>,
-    /// The texts that the four hashes are of, a line each, empty where there is none: what
-    /// [`Type::parse`](thalweg_wire::describe::Type::parse) reads.
+    /// The texts of the four hashes, one per line. A
+    /// line is empty if there is no such layout.
+    /// [`Type::parse`](thalweg_wire::describe::Type::parse) reads them.
     pub description: &'static str,
 }
 
 impl Method {
-    /// Of a parameter that is a stream or a future: the hash of its element's layout, and whether it is a future. By its number, `self`
-    /// among them.
+    /// For a parameter that is a stream or a future: the hash of its element's layout, and whether
+    /// it is a future. `parameter` is its number; `self` counts.
     pub fn upstream_parameter(&self, parameter: u32) -> Option<(u64, bool)> {
         let params = self.description.lines().next()?;
         let params = params.strip_prefix("record{")?.strip_suffix('}')?;
@@ -79,22 +80,23 @@ impl Method {
     }
 }
 
-/// What a policy file says of a method.
+/// Options of a method from the policy file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MethodOptions {
-    /// It runs on the caller's thread: [`Inline`] serves it.
+    /// The method runs on the caller's thread: [`Inline`] serves it.
     pub is_inline: bool,
-    /// A second run does no harm, so that a call that was lost on its way may be made again.
+    /// It is safe to run the method twice, so a call whose outcome is unknown may be repeated.
     pub is_idempotent: bool,
-    /// Nanoseconds after which a call that runs tells it to who asked to be told, again and again; 0: never.
+    /// Interval of progress notices in nanoseconds, for callers that request them. 0: no notices.
     pub notice_ns: u64,
-    /// Nanoseconds that a call has at most, and what it gives of streams and futures with it: then it ends as `timed_out`. The deadline that its caller
-    /// gave holds where that is before. 0: the caller's alone.
+    /// Maximum duration in nanoseconds of a call, including the streams and futures that it
+    /// returns. Beyond it, the call ends as `timed_out`. An earlier deadline of the caller has
+    /// priority. 0: only the caller's deadline applies.
     pub deadline_ns: u64,
 }
 
 impl MethodOptions {
-    /// Nothing is said.
+    /// The defaults.
     pub const NONE: Self = Self {
         is_inline: false,
         is_idempotent: false,
@@ -102,7 +104,7 @@ impl MethodOptions {
         deadline_ns: 0,
     };
 
-    /// When a call that is made now ends at the latest, whose caller says `deadline`.
+    /// The deadline of a call that begins now with the caller's deadline `deadline`.
     pub(crate) fn limit_deadline(&self, deadline: u64) -> u64 {
         match self.deadline_ns {
             0 => deadline,
@@ -111,29 +113,32 @@ impl MethodOptions {
     }
 }
 
-/// How much may wait.
+/// Limits for what may wait in an instance and in a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Calls that may wait for one instance; more are `overloaded`.
+    /// Maximum number of calls that wait for one instance. Further calls are `overloaded`.
     pub calls: u32,
     /// Maximum total size in bytes of the arguments that wait for one instance, and of the results in one
     /// port. Beyond it, the next call is `overloaded`. Beyond four times as much in a port, accepted calls
     /// that have not begun also end as `overloaded`. Messages of up to 512 bytes are not counted, because
     /// `calls` bounds them.
     pub bytes: u64,
-    /// A submission for which there is no room in the instance waits for it, until its call's deadline, where it may ([`SubmitOptions::waits`](crate::Wishes::waits); the calls of
-    /// a [`Client`](crate::Client) do). It parks the thread or the actor that submits, so an executor's thread, too. What a port has no place for is refused all the same.
+    /// A submission to a full instance waits for capacity until its call's deadline, if the
+    /// submission allows it ([`SubmitOptions::waits`](crate::SubmitOptions::waits); always for
+    /// calls of a [`Client`](crate::Client)). The wait parks the submitting thread or actor, and so
+    /// also blocks an executor's thread. A submission to a full port is always refused.
     pub waits: bool,
 }
 
 impl Bounds {
-    /// Bytes of results on a port beyond which no further call begins: four times what may be there when a call is submitted, so that calls that are
-    /// accepted together and reaped as they end are not refused for being fast.
+    /// Size of unreaped results in a port beyond which no further call begins. It is four times the
+    /// limit for submissions, so that calls that are accepted together and reaped as they end are
+    /// not refused for being fast.
     pub(crate) fn max_unreaped_bytes(&self) -> u64 {
         self.bytes.saturating_mul(4)
     }
 
-    /// Where the policy file says nothing: 4,096 calls, 64 MiB.
+    /// The defaults: 4,096 calls, 64 MiB.
     pub const DEFAULT: Self = Self {
         calls: 4096,
         bytes: 64 << 20,
@@ -141,25 +146,27 @@ impl Bounds {
     };
 }
 
-/// How a stream is kept.
+/// Options of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamOptions {
-    /// What happens when the reader is slow.
+    /// The overflow policy: what happens when the reader is slow.
     pub policy: Policy,
-    /// Records in flight.
+    /// Maximum number of records in the stream.
     pub capacity: u32,
-    /// How long a reader that was given something just now waits for more, before the next record wakes it: nanoseconds, at most. A wait of less than 64
-    /// us saves no wake-up, so with less each record that is waited for wakes its reader at once.
+    /// Maximum linger time in nanoseconds: how long a reader that has just received records waits
+    /// for more before the next record wakes it. A wait shorter than 64 us saves no wake-up, so
+    /// with a smaller value each record wakes a waiting reader at once.
     pub linger_ns: u64,
-    /// Bytes that one record may have, with its texts and lists. A writer refuses a larger one as `argument`. From 64 KiB to 512 MiB.
+    /// Maximum size of one record in bytes, including its strings and lists, from 64 KiB to 512
+    /// MiB. A writer refuses a larger record as `argument`.
     pub largest_record: u32,
 }
 
-/// Bytes that a record may have where the policy file does not say otherwise, and that an element may have that a caller sends.
+/// Default maximum size of a record, and the maximum size of an element that a caller sends.
 pub(crate) const LARGEST_RECORD: u32 = 64 << 20;
 
 impl StreamOptions {
-    /// The defaults: 8,192 records, whose writers wait, 512 us, and 64 MiB for one record.
+    /// The defaults: 8,192 records, `block`, 512 us, and 64 MiB per record.
     pub const DEFAULT: Self = Self {
         policy: Policy::Block,
         capacity: 8192,
@@ -179,20 +186,23 @@ impl Default for StreamOptions {
 pub enum Policy {
     /// The writer waits.
     Block,
-    /// A newer record replaces the one that waits; counted.
+    /// A newer record replaces the waiting one. The replaced record is counted.
     Latest,
-    /// The new record is dropped; counted.
+    /// The new record is dropped and counted.
     DropNewest,
-    /// The oldest records are dropped, up to a 32nd of the capacity at a time; counted.
+    /// The oldest records are dropped and counted, up to a 32nd of the capacity at a time.
     DropOldest,
-    /// `send` is refused as `overloaded`.
+    /// `send` fails with `overloaded`.
     Fail,
-    /// A newer record replaces the one of the same key that waits; counted. They come in the order in which their keys came to wait, each in
-    /// a batch alone. The capacity is how many keys may wait: a further one's writer waits.
+    /// A newer record replaces the waiting record with the same key. The replaced record is
+    /// counted. Records are delivered in the order in which their keys were queued, each in a batch
+    /// of its own. The capacity is the maximum number of waiting keys. A writer with a further key
+    /// waits.
     Conflate(Key),
 }
 
-/// Says which key a record has: writes the key's bytes, of the record that stands there.
+/// Computes the conflation key of a record. The function receives the message, the offset of the
+/// record, and a buffer for the bytes of the key.
 ///
 /// ```
 /// use thalweg_port::{Key, Policy, StreamOptions};
@@ -211,7 +221,8 @@ pub enum Policy {
 pub struct Key(pub fn(Bytes<'_>, u32, &mut Vec<u8>));
 
 impl PartialEq for Key {
-    /// The same function. That one is another's address is no proof that it does something else.
+    /// Whether both are the same function. Two functions with different addresses may still behave
+    /// alike.
     fn eq(&self, other: &Self) -> bool {
         std::ptr::fn_addr_eq(self.0, other.0)
     }
@@ -219,27 +230,29 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
-/// A service, as the core sees it: generated code implements it over the trait that an author implements.
+/// A service, as the core sees it. Generated code implements it on top of the trait that the author
+/// implements.
 pub trait Service: Send + 'static {
-    /// What it offers.
+    /// The package that it implements.
     const PACKAGE: &'static Package;
 
     /// Serves one call, on the instance's actor.
     fn dispatch(&mut self, incoming: Incoming);
 
-    /// Which method ends a resource of this value's type, where it has an async destructor.
+    /// The number of the async destructor of this value's resource type, if it has one.
     fn destructor(value: &(dyn Any + Send + Sync)) -> Option<u32> {
         let _ = value;
         None
     }
 
-    /// Makes what serves the inline methods: once for each instance, on the thread that calls the first of them. `None`: there are none.
+    /// Creates the object that serves the inline methods. Called once per instance, on the thread
+    /// of the first inline call. `None` if there are no inline methods.
     fn inline() -> Option<Box<dyn Inline>> {
         None
     }
 }
 
-/// A service whose type is forgotten.
+/// A type-erased service.
 pub(crate) trait Dispatch: Send {
     fn dispatch(&mut self, incoming: Incoming);
     fn destructor(&self, value: &(dyn Any + Send + Sync)) -> Option<u32>;

@@ -2,7 +2,7 @@
 
 use crate::code::{Failure, no_memory};
 
-/// A list in which each entry knows its place.
+/// A list that returns a key for each entry, for its removal.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     entries: Vec<Option<T>>,
@@ -19,24 +19,24 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Where the entry is from now on.
+    /// Inserts an entry and returns its key.
     ///
     /// # Errors
-    /// `overloaded`: there is no memory for it.
+    /// `overloaded`: there is not enough memory.
     pub(crate) fn insert(&mut self, entry: T) -> Result<usize, Failure> {
         if let Some(key) = self.free.pop() {
             self.entries[key] = Some(entry);
             return Ok(key);
         }
         let reserved = self.entries.try_reserve(1);
-        // So that giving a place back needs no memory.
+        // Reserved now so that removing an entry needs no memory.
         let reserved = reserved.and_then(|()| self.free.try_reserve(self.entries.capacity()));
         reserved.map_err(|_| no_memory(self.entries.len() * size_of::<Option<T>>()))?;
         self.entries.push(Some(entry));
         Ok(self.entries.len() - 1)
     }
 
-    /// A list that was emptied meanwhile has no such place any more.
+    /// Removes the entry with this key. A key from before the list was emptied is ignored.
     pub(crate) fn remove(&mut self, key: usize) {
         if let Some(entry) = self.entries.get_mut(key)
             && entry.take().is_some()
@@ -45,7 +45,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Nothing ever was in it.
+    /// Whether the list never had an entry.
     pub(crate) fn is_unused(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The atomics and the locks of this crate's own protocols, so that loom can take their place.
+//! The atomics and locks of this crate's protocols. Loom replaces them in its models.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{
@@ -13,13 +13,13 @@ pub(crate) use std::sync::{
 #[cfg(not(loom))]
 pub(crate) use thalweg_queue::quiet::lock;
 
-/// As `thalweg_queue::quiet::lock`, for loom's lock.
+/// `thalweg_queue::quiet::lock` for loom's mutex.
 #[cfg(loom)]
 pub(crate) fn lock<T>(of: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
     of.lock().expect("no model panics with a lock held")
 }
 
-/// A value on cache lines of its own.
+/// A value that shares no cache line with other data.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct CachePadded<T>(pub(crate) T);

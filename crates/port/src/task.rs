@@ -1,11 +1,12 @@
-//! What an `async func` returns: the rest of its work.
+//! The return type of an `async func`: the rest of its work.
 
 use crate::call::Call;
 
 type Work<T> = Box<dyn FnOnce(&Call) -> T + Send>;
 
-/// The rest of the work of an `async func`. The method itself runs on the instance's actor, with the service's state at hand, and should
-/// return soon; what is in the task runs in an actor of its own while the service serves the next call.
+/// The rest of the work of an `async func`. The method itself runs on the instance's actor with
+/// access to the service's state, and should return soon. The task runs in another actor while the
+/// service serves the next call.
 pub struct Task<T>(pub(crate) Kind<T>);
 
 pub(crate) enum Kind<T> {
@@ -14,12 +15,12 @@ pub(crate) enum Kind<T> {
 }
 
 impl<T> Task<T> {
-    /// Work still to do.
+    /// A task with work to do.
     pub fn new(work: impl FnOnce(&Call) -> T + Send + 'static) -> Self {
         Self(Kind::Work(Box::new(work)))
     }
 
-    /// Nothing left to do.
+    /// A task that is already finished.
     pub fn ready(value: T) -> Self {
         Self(Kind::Ready(value))
     }

@@ -1,15 +1,15 @@
-//! How long a turn lasts.
+//! The time slice of a turn.
 
 use thalweg_queue::clock;
 use thalweg_runtime::wait;
 
-/// Nanoseconds of a turn where others wait: a time slice of the runtime.
+/// Nanoseconds of a turn before it yields to waiting actors: a time slice of the runtime.
 const SLICE_NS: u64 = 100_000;
 
-/// When a turn has lasted so long that others are to run. A look at the clock costs as much as an eighth of a call: where the calls are fast there is one for each
-/// eight.
+/// Measures a turn and yields when its time slice has passed. Reading the clock costs an eighth of
+/// a short call, so the clock is read at most every eight calls while calls are short.
 pub(crate) struct TimeSlice {
-    /// 0: there was no look yet.
+    /// 0: the clock was not read yet.
     started_at: u64,
     check_interval: u32,
     calls_until_check: u32,
@@ -17,7 +17,7 @@ pub(crate) struct TimeSlice {
 
 impl TimeSlice {
     pub(crate) fn new() -> Self {
-        // The most turns have one call, and look at no clock.
+        // Most turns have one call and do not read the clock.
         Self {
             started_at: 0,
             check_interval: 1,

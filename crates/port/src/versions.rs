@@ -1,17 +1,20 @@
-//! A caller of another version: what it writes is converted to what the library reads, and back.
+//! Conversion for a caller with another version of the package.
 //!
 //! ```text
-//!   caller  -- convert_arguments --> | converted at the submission |            --> mailbox
-//!           <-- the result - | converted when the service has convert_outcome | <-- service
-//!           <-- convert_arguments -- | converted when the host is convert_host_call |       <-- service
-//!           --- answer ----> | converted when the host answers |        --> service
+//!   caller  -- arguments --> | converted at the submission |               --> mailbox
+//!           <-- result ----- | converted when the service has answered |   <-- service
+//!           <-- arguments -- | converted when the service calls its host | <-- service
+//!           --- answer ----> | converted when the host answers |           --> service
 //! ```
 //!
-//! Of a stream the elements are converted where they are read: [`StreamCore::set_conversion`](crate::stream::StreamCore::read_as); of one that is sent up,
-//! where they are sent.
+//! The elements of a stream are converted when they are read:
+//! [`StreamCore::set_conversion`](crate::stream::StreamCore::set_conversion). The elements of a
+//! stream parameter are converted when they are sent.
 //!
-//! A description's fields say at least what a chain of hashes, one for each of its prefixes, would; so the older side need not be known in advance, and each
-//! side may be the older one. An instance whose caller knows all types as the library does has nothing of this.
+//! The description of a record lists all fields, so it contains more information than a hash for
+//! each prefix of the fields would. The older version therefore need not be known in advance, and
+//! either side may be the older one. An instance whose caller has the same types has no
+//! conversions.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -27,34 +30,37 @@ use crate::handles::{self, Object};
 use crate::instance::Instance;
 use crate::service::{Method, Package};
 
-/// A method, or what is asked of the host, as a caller knows it. As [`Method`] has it.
+/// A method or a host import in the caller's version. See [`Method`] for the fields.
 #[derive(Clone, Copy, Debug)]
 pub struct FunctionSchema<'a> {
-    /// As WIT writes it.
+    /// The WIT name.
     pub name: &'a str,
-    /// Of the parameters, the result, the error's payload and the stream's element; 0 where there is none.
+    /// Hashes of the layouts of the parameters, the result, the error's payload and the stream's
+    /// element. A hash is 0 if there is no such layout.
     pub hashes: [u64; 4],
-    /// The four texts that they are of, a line each; empty: who calls does not say, so only what is the same fits.
+    /// The four texts of these hashes, one per line. If it is empty, only equal hashes are
+    /// compatible.
     pub description: &'a str,
 }
 
-/// What is not the same on both sides.
+/// The differences between the two versions.
 #[derive(Debug)]
 pub(crate) struct VersionMap {
     methods: FunctionMap,
     imports: FunctionMap,
 }
 
-/// Functions are known by their names: each side numbers its own.
+/// Functions are matched by name, because each side has its own numbers.
 #[derive(Debug)]
 struct FunctionMap {
-    /// By the caller's numbers: the library's.
+    /// The library's number for each of the caller's numbers.
     library_numbers: Vec<u32>,
-    /// By the library's numbers: what the two sides need, with the caller's number. `None`: the caller does not know it.
+    /// For each of the library's numbers: the caller's number and the conversion. `None` if the
+    /// caller does not have the function.
     by_library_number: Vec<Option<(u32, FunctionConversion)>>,
 }
 
-/// `None`: the same on both sides.
+/// A field is `None` if both versions are equal.
 #[derive(Debug, Default)]
 struct FunctionConversion {
     params: Option<Conversion<'static>>,
@@ -64,7 +70,8 @@ struct FunctionConversion {
 
 const PARTS: [&str; 4] = ["parameters", "result", "error", "element"];
 
-/// Descriptions of callers, each once and for good: there are as many as there are functions in generated code.
+/// Descriptions of callers. Each distinct text is kept for ever, and generated code has a fixed
+/// number of them.
 static INTERNED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 fn intern(text: &str) -> &'static str {
@@ -83,7 +90,7 @@ fn incompatible(what: String) -> Failure {
     Code::Version.because(what)
 }
 
-/// Whether who knows these `methods`, and answers these `imports`, can call a library of this package.
+/// Checks whether a caller with these `methods` and `imports` can use a library with this package.
 ///
 /// # Errors
 /// `version`, with the first difference.
@@ -109,7 +116,7 @@ impl VersionMap {
         Ok(incompatible.then_some(versions))
     }
 
-    /// Puts the message of an ending into the caller's version.
+    /// Converts the message of an outcome to the caller's version.
     fn convert_outcome(&self, method: u32, outcome: &mut Outcome) {
         let Some((_, method)) = self.methods.get(method) else {
             return;
@@ -139,12 +146,10 @@ impl FunctionMap {
         let mut by_library_number = Vec::new();
         by_library_number.resize_with(theirs.len(), || None);
         if is_import && theirs.is_empty() && !ours.is_empty() {
-            return Err(incompatible(
-                "it does not ask its host for anything".to_owned(),
-            ));
+            return Err(incompatible("the service has no imports".to_owned()));
         }
         for (number, ours) in (0u32..).zip(ours) {
-            // Most often at the same place, or near it.
+            // Usually the function is at the same position or near it.
             let from = library_numbers
                 .last()
                 .map_or(0, |last| *last as usize + 1)
@@ -159,7 +164,7 @@ impl FunctionMap {
                     by_library_number[place] =
                         Some((number, function(ours, &theirs[place], is_import)?));
                 }
-                // It is never asked for.
+                // The library never calls it.
                 None if is_import => {}
                 None => return Err(incompatible(format!("the library has no {}", ours.name))),
             }
@@ -172,7 +177,7 @@ impl FunctionMap {
         };
         match unanswered() {
             Some((theirs, _)) if is_import => Err(incompatible(format!(
-                "it asks its host for {}, which the host does not have",
+                "the service imports {}, which the host does not provide",
                 theirs.name
             ))),
             _ => Ok(Self {
@@ -199,7 +204,7 @@ impl FunctionMap {
     }
 }
 
-/// What the two sides of a function need.
+/// The conversions between the two versions of a function.
 fn function(
     ours: &FunctionSchema<'_>,
     theirs: &'static Method,
@@ -226,7 +231,7 @@ fn function(
         let (Some(known), Some(library_numbers)) = types else {
             return Err(has_differences(String::new()));
         };
-        // Whose message it is: the caller writes the parameters of a method, and what it answers.
+        // The caller writes the parameters of a method and the answer to a host call.
         let is_theirs = (part == 0) == is_import;
         let conversion = match is_theirs {
             true => Conversion::new(library_numbers, known),
@@ -234,25 +239,26 @@ fn function(
         };
         *made = Some(conversion.map_err(|difference| has_differences(format!(": {difference}")))?);
     }
-    // A stream's elements are in what it is a part of, too.
+    // The conversion of the value that contains a stream includes the stream's elements.
     let [params, ok, error, _] = made;
     Ok(FunctionConversion { params, ok, error })
 }
 
-/// Converts a message in its place, closes what was left out, and has streams give what their reader knows.
+/// Converts a message in place, closes the handles that the other version does not have, and sets
+/// the conversions of streams.
 fn convert_in_place(
     conversion: &Conversion<'static>,
     data: &mut Vec<u8>,
 ) -> Result<(), Unconverted> {
     let converted = conversion.convert(data)?;
-    // Into the memory that is there: a message's is used again.
+    // Reuses the message's memory.
     data.clear();
     let bytes = converted.message.len();
     data.try_reserve(bytes)
         .map_err(|_| Unconverted::Memory(bytes))?;
     data.extend_from_slice(&converted.message);
     for handle in converted.dropped {
-        // What is closed already needs no closing.
+        // A handle that is already closed needs no further action.
         let _ = handles::close_handle(handle.0);
     }
     for (handle, conversion) in converted.streams {
@@ -264,11 +270,13 @@ fn convert_in_place(
 }
 
 impl Instance {
-    /// From now on arguments come as these `methods` have them, and results go so; what is asked of the host is asked as `imports` have it. To be said once,
-    /// before the first call.
+    /// Sets the caller's version of the package: arguments arrive in the layouts of `methods`, and
+    /// results are sent in them. Host calls use the layouts of `imports`. Call it once, before the
+    /// first call.
     ///
     /// # Errors
-    /// `version`: they are no versions of what the library has, with the first difference; `argument`: it was said before; `closed`; `forked`.
+    /// `version`: the versions are not compatible; the message has the first difference.
+    /// `argument`: the version was already set. `closed`, `forked`.
     pub fn set_caller_schema(
         &self,
         methods: &[FunctionSchema<'_>],
@@ -280,11 +288,11 @@ impl Instance {
             Some(versions) => self
                 .versions
                 .set(versions)
-                .map_err(|_| Code::Argument.because("the client's layouts were said before")),
+                .map_err(|_| Code::Argument.because("the client's version is already set")),
         }
     }
 
-    /// The library's number of what is the caller's method `method`.
+    /// The library's number of the caller's method `method`.
     ///
     /// # Errors
     /// `argument`: there is no such method.
@@ -296,10 +304,11 @@ impl Instance {
         }
     }
 
-    /// Arguments as the library reads them. What is no message of the caller's version is left as it is: the service refuses it.
+    /// Converts arguments to the library's version. Malformed arguments are not changed, so that
+    /// the service refuses them.
     ///
     /// # Errors
-    /// `overloaded`: there is no memory for them.
+    /// `overloaded`: there is not enough memory.
     #[inline]
     pub(crate) fn convert_arguments<'a>(
         &self,
@@ -312,7 +321,7 @@ impl Instance {
         }
     }
 
-    /// Of a parameter that is a stream: its elements as the library reads them; `None`: the caller has the same.
+    /// The conversion of the elements of a stream parameter. `None` if both versions are equal.
     pub(crate) fn upstream_conversion(
         &self,
         method: u32,
@@ -322,7 +331,7 @@ impl Instance {
         method.params.as_ref()?.of_parameter(parameter)
     }
 
-    /// A call's result as its caller reads it.
+    /// Converts a call's outcome to the caller's version.
     #[inline]
     pub(crate) fn convert_outcome(&self, method: u32, outcome: &mut Outcome) {
         if let Some(versions) = self.versions.get() {
@@ -330,7 +339,8 @@ impl Instance {
         }
     }
 
-    /// The error at the end of a stream of this method, a message, as the stream's caller reads it. `None`: as it is.
+    /// Converts the error at the end of a stream of this method to the caller's version. `None` if
+    /// both versions are equal.
     ///
     /// # Errors
     /// `guest_lost`: the error has no counterpart in the caller's version.
@@ -349,10 +359,11 @@ impl Instance {
         Ok(Some(converted.message))
     }
 
-    /// What a host is asked, as it reads it, and which import that is to it.
+    /// Converts the arguments of a host call to the host's version. Returns the host's number of
+    /// the import.
     ///
     /// # Errors
-    /// `argument`: it would be too large.
+    /// `argument`: the result would be too large.
     pub(crate) fn convert_host_call(
         &self,
         import: u32,
@@ -371,7 +382,7 @@ impl Instance {
         Ok(*number)
     }
 
-    /// What a host answered, as the service reads it. What is no message of the host's version is left as it is.
+    /// Converts a host's answer to the service's version. A malformed answer is not changed.
     pub(crate) fn convert_host_answer(&self, import: u32, outcome: &mut Outcome) {
         let versions = self.versions.get();
         let Some((_, import)) = versions.and_then(|it| it.imports.get(import)) else {
@@ -407,7 +418,7 @@ impl VersionMap {
             .and_then(|(_, it)| it.params.as_ref());
         match conversion.map(|conversion| conversion.convert(args)) {
             Some(Ok(converted)) => {
-                // As with arguments that nobody reads.
+                // Closed like the streams of arguments that the service does not read.
                 converted.dropped.into_iter().for_each(close_unread_stream);
                 Ok(Cow::Owned(converted.message))
             }

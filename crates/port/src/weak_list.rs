@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Weak};
 
-/// A list of what may be gone, which is forgotten as often as the list has doubled: an entry costs the same however many there are.
+/// A list of objects that may be dropped at any time. Dropped entries are removed each time the
+/// list has doubled, so the amortized cost of an entry is constant.
 #[derive(Debug)]
 pub(crate) struct WeakList<T: ?Sized> {
     entries: Vec<Weak<T>>,
-    /// As long it is looked through.
+    /// Length at which dropped entries are removed.
     prune_at: usize,
 }
 
@@ -28,7 +29,7 @@ impl<T: ?Sized> WeakList<T> {
         self.entries.push(Arc::downgrade(entry));
     }
 
-    /// Those that are still there.
+    /// The entries that still exist.
     pub(crate) fn live(&self) -> Vec<Arc<T>> {
         self.entries.iter().filter_map(Weak::upgrade).collect()
     }

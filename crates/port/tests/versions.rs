@@ -344,7 +344,7 @@ fn what_does_not_fit_is_named() {
         ),
         (
             |_, imports| imports.clear(),
-            "it asks its host for host.look-up, which the host does not have",
+            "the service imports host.look-up, which the host does not provide",
         ),
     ];
     for (change, why) in cases {

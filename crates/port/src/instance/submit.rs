@@ -1,7 +1,9 @@
-//! The way into an instance's mailbox.
+//! Submission of calls to an instance's mailbox.
 //!
-//! A [`MailboxWriter`] is who puts calls into it one after the other: it schedules the instance once for up to [`CALLS_PER_TURN`] of them. Until it does, nobody
-//! else would; so nothing that may wait comes between two of them, but the wait for room, before which it schedules.
+//! A [`MailboxWriter`] pushes calls one after the other, and schedules the instance once for up to
+//! [`CALLS_PER_TURN`] of them. No other thread schedules the instance for these calls. A writer
+//! must therefore not wait between two calls, except for capacity in the mailbox, and it schedules
+//! the instance before that wait.
 
 use std::sync::Arc;
 
@@ -13,19 +15,23 @@ use crate::notice::notice_interval;
 use crate::port::Port;
 use crate::service::Bounds;
 
-/// What a submission asks for besides its call.
+/// Options of a submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SubmitOptions {
-    /// The call says each interval of its method that it still runs ([`Kind::StillRunning`](crate::Kind::StillRunning)). It takes two places of the port,
-    /// until it has ended and the last notice was reaped. `argument` where the method's policy file has no `notice_interval`.
+    /// Requests progress notices ([`Kind::StillRunning`](crate::Kind::StillRunning)) at the
+    /// interval of the method. The call uses two slots of the port until it has ended and the last
+    /// notice was reaped. The submission fails with `argument` if the method's policy file has no
+    /// `notice`.
     pub notices: bool,
-    /// Where the service's bounds say so ([`Bounds::waits`]) the submission waits for room, until the call's deadline, and parks its thread or actor.
-    /// Otherwise, and where they do not, it is `overloaded`.
+    /// Waits for capacity in the mailbox until the call's deadline, and parks the thread or actor,
+    /// if the service's bounds allow it ([`Bounds::waits`]). Otherwise a submission to a full
+    /// mailbox fails with `overloaded`.
     pub waits: bool,
 }
 
-/// Submissions of calls of one instance to one port, one after the other: the instance is scheduled once for up to 64 of them, and at the latest when this is
-/// dropped. So do nothing between two of them that waits.
+/// Submits calls of one instance to one port, one after the other. The instance is scheduled once
+/// for up to 64 of them, and at the latest when this is dropped. Do not wait for anything between
+/// two submissions.
 #[derive(Debug)]
 pub struct Submitter<'a> {
     writer: MailboxWriter<'a>,
@@ -33,7 +39,7 @@ pub struct Submitter<'a> {
 }
 
 impl<'a> Submitter<'a> {
-    /// Of calls of `instance` whose completions go to `port`.
+    /// A submitter for calls of `instance` whose completions go to `port`.
     pub fn new(instance: &'a Arc<Instance>, port: &'a Arc<Port>) -> Self {
         let writer = MailboxWriter::new(instance);
         Self { writer, port }
@@ -42,8 +48,9 @@ impl<'a> Submitter<'a> {
     /// Submits a call whose completion has `token`. Returns the call's handle.
     ///
     /// # Errors
-    /// `argument`: no such method, or it has no notices; `overloaded`; `closed`; `forked`; of one that waited for room also `interrupted`, `would_park` and
-    /// `shut_down`. Nothing completes then.
+    /// `argument`: there is no such method, or it has no notices. `overloaded`, `closed`, `forked`.
+    /// A submission that waits for capacity may also fail with `interrupted`, `would_park` or
+    /// `shut_down`. A submission that fails produces no completion.
     pub fn submit(
         &mut self,
         token: u64,
@@ -87,14 +94,14 @@ impl<'a> Submitter<'a> {
     }
 }
 
-/// See the module.
+/// Pushes calls into a mailbox; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct MailboxWriter<'a> {
     instance: &'a Arc<Instance>,
-    /// A turn that nobody else will ask for.
+    /// A turn must be scheduled, and no other thread will do it.
     needs_schedule: bool,
-    /// Put since the last turn was asked for.
-    push: usize,
+    /// Number of calls that were pushed since the last turn was scheduled.
+    unscheduled: usize,
 }
 
 impl<'a> MailboxWriter<'a> {
@@ -102,12 +109,12 @@ impl<'a> MailboxWriter<'a> {
         Self {
             instance,
             needs_schedule: false,
-            push: 0,
+            unscheduled: 0,
         }
     }
 
     fn schedule(&mut self) {
-        self.push = 0;
+        self.unscheduled = 0;
         if std::mem::take(&mut self.needs_schedule) {
             #[cfg(test)]
             self.instance
@@ -117,7 +124,8 @@ impl<'a> MailboxWriter<'a> {
         }
     }
 
-    /// Makes a call whose arguments `write` puts into a buffer; `extract` is what the caller keeps of it. On an error nothing is completed.
+    /// Makes a call whose arguments `write` puts into a buffer. `extract` returns what the caller
+    /// keeps of the call. A call that fails here has no completion.
     pub(crate) fn start<R>(
         &mut self,
         method: u32,
@@ -137,11 +145,11 @@ impl<'a> MailboxWriter<'a> {
         Ok(extracted)
     }
 
-    /// Puts a call into the mailbox, or waits for room, where it `waits` and so do the bounds. A call that has ended meanwhile is as good as posted: its end
-    /// was heard of.
+    /// Pushes a call into the mailbox, or waits for capacity if both `waits` and the bounds allow
+    /// it. A call that has already ended counts as pushed, because its outcome was delivered.
     ///
     /// # Errors
-    /// Why it could not, with the parcel.
+    /// The reason, with the buffer.
     pub(crate) fn push_or_wait(
         &mut self,
         buffer: CallBuffer,
@@ -167,7 +175,7 @@ impl<'a> MailboxWriter<'a> {
         }
     }
 
-    /// Or it comes back, with why.
+    /// Returns the buffer and the reason if the mailbox is full.
     #[inline]
     fn push(&mut self, buffer: CallBuffer) -> Result<(), (CallBuffer, MailboxFull)> {
         let instance = self.instance;
@@ -177,8 +185,8 @@ impl<'a> MailboxWriter<'a> {
                 true => instance.push(buffer),
                 false => Err((buffer, failure)),
             })?;
-        self.push += 1;
-        if self.push >= CALLS_PER_TURN {
+        self.unscheduled += 1;
+        if self.unscheduled >= CALLS_PER_TURN {
             self.schedule();
         }
         Ok(())
@@ -191,7 +199,7 @@ impl Drop for MailboxWriter<'_> {
     }
 }
 
-/// Why an instance's mailbox takes no more.
+/// Why an instance's mailbox is full.
 #[derive(Clone, Copy)]
 enum MailboxFull {
     Calls,
@@ -215,10 +223,12 @@ impl MailboxFull {
 }
 
 impl Instance {
-    /// Submits a call whose completion goes to `port` with `token`, and never waits. Returns the call's handle. [`Submitter`] submits several, and in other ways.
+    /// Submits a call whose completion goes to `port` with `token`. Never waits. Returns the call's
+    /// handle. Use [`Submitter`] for several calls or for options.
     ///
     /// # Errors
-    /// `argument`: no such method; `overloaded`; `closed`; `forked`. Nothing completes then.
+    /// `argument`: there is no such method. `overloaded`, `closed`, `forked`. A submission that
+    /// fails produces no completion.
     pub fn submit(
         self: &Arc<Self>,
         port: &Arc<Port>,
@@ -230,7 +240,8 @@ impl Instance {
         Submitter::new(self, port).submit(token, method, args, deadline, SubmitOptions::default())
     }
 
-    /// Makes a call whose arguments `write` puts into a buffer, and which its caller waits for. On an error nothing is completed.
+    /// Makes a call whose caller waits for it. `write` puts the arguments into a buffer. A call
+    /// that fails here has no completion.
     pub(crate) fn send(
         self: &Arc<Self>,
         method: u32,
@@ -247,7 +258,8 @@ impl Instance {
         )
     }
 
-    /// A call and what is to be put into the mailbox of it; nothing where it is too late for that. `extract` is what the caller keeps of the call.
+    /// Begins a call. Returns the value of `extract` and the buffer to push into the mailbox. There
+    /// is no buffer if the deadline has already passed.
     #[inline]
     pub(crate) fn begin<R>(
         self: &Arc<Self>,
@@ -286,7 +298,8 @@ impl Instance {
         Ok((extracted, None))
     }
 
-    /// Whether a turn is to be scheduled now. Or it comes back, with why.
+    /// Returns whether the caller must schedule a turn, or the buffer and the reason if the mailbox
+    /// is full.
     fn push(&self, buffer: CallBuffer) -> Result<bool, (CallBuffer, MailboxFull)> {
         let Bounds { calls, bytes, .. } = self.package.bounds;
         let mut mailbox = thalweg_queue::quiet::lock(&self.mailbox.0);

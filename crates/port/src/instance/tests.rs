@@ -1,4 +1,4 @@
-//! Of what is not seen from outside.
+//! Tests of internal behaviour.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use crate::handles::{self, LOOKUPS, Object};
 use crate::service::{Bounds, Method, MethodOptions, Package, Service};
 use crate::{CallError, Client, Code, Incoming, NoError, Pending, Port, SubmitOptions, Submitter};
 
-/// Answers nothing.
+/// Keeps its calls and never answers them.
 #[derive(Default)]
 struct HoldsCalls(Vec<Incoming>);
 
@@ -41,7 +41,8 @@ impl Service for HoldsCalls {
     }
 }
 
-/// Of the test's own: Miri wants all threads to have ended when the tests have.
+/// A runtime of the test's own, because Miri requires that all threads have ended when the tests
+/// end.
 fn runtime() -> Runtime {
     Runtime::start(Config::exact(1)).unwrap()
 }
@@ -50,7 +51,7 @@ fn open(runtime: &Runtime) -> Arc<Instance> {
     Instance::open(HoldsCalls::default, runtime.handle().clone())
 }
 
-/// Slots of the table that this thread looks at in `f`.
+/// Number of slots of the handle table that this thread looks up in `f`.
 fn slot_lookups(f: impl FnOnce()) -> usize {
     let before = LOOKUPS.get();
     f();
@@ -140,7 +141,7 @@ fn a_batch_of_a_client_schedules_once_and_keeps_the_order() {
     }
 }
 
-/// Answers nothing, and keeps no call.
+/// Drops its calls without an answer.
 struct Dropper;
 
 impl Service for Dropper {
@@ -157,12 +158,12 @@ fn call_after_the_last_generation_has_another_place() {
     let call = || {
         let call = instance.submit(&port, 0, 0, &[], u64::MAX).unwrap();
         port.wait(u64::MAX).unwrap();
-        // Its memory is free once the completion is dropped.
+        // The memory is free once the completion is dropped.
         assert_eq!(port.reap().unwrap().count(), 1);
         call
     };
     let first = call();
-    // As if it had been used 2^32 - 2 times since.
+    // As if the memory had been used 2^32 - 2 times.
     let used = lock(&instance.spare.0).pop().unwrap();
     used.0.open_state.set_generation(u32::MAX - 1);
     lock(&instance.spare.0).push(used);

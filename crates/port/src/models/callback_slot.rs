@@ -1,4 +1,5 @@
-//! A callback's turn beside writers and closes (`stream/callback.rs`): what the stream does there, with numbers instead of records.
+//! Loom model: a stream's callback with concurrent writers and closes (`stream/callback.rs`). The
+//! model uses numbers instead of records.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,21 +12,22 @@ use thalweg_queue::explore::model;
 
 use crate::stream::callback_slot::{AfterCallback, CallbackSlot};
 
-/// What a callback uses: loom finds two that use it at a time, and a use that is not over when it is given up.
+/// Data that a callback uses. Loom detects two concurrent uses, and a use that is not ordered
+/// before the drop.
 #[derive(Default)]
 struct Calls {
     calls: UnsafeCell<Vec<u32>>,
-    /// None of loom's business.
+    /// Not a loom type, so that it adds no states to the model.
     dropped: AtomicUsize,
 }
 
-// SAFETY: the cell is what the models are about: loom finds a use that is not ordered.
+// SAFETY: the models test the accesses to the cell: loom reports an access that is not ordered.
 unsafe impl Sync for Calls {}
 // SAFETY: as above.
 unsafe impl Send for Calls {}
 
 impl Calls {
-    /// By who knows that it is over.
+    /// The recorded calls. The callback must have been dropped.
     fn calls(&self) -> Vec<u32> {
         assert_eq!(self.dropped.load(Relaxed), 1);
         self.calls.with_mut(|calls| {
@@ -35,10 +37,10 @@ impl Calls {
     }
 }
 
-/// Its callback.
+/// The callback of a stream.
 struct Callback {
     used: Arc<Calls>,
-    /// Closes the stream when it is called with this.
+    /// Closes the stream when it is called with this record.
     closes_at: u32,
 }
 
@@ -90,7 +92,7 @@ impl Stream {
         used
     }
 
-    /// Thread `me` writes, and calls where nobody does.
+    /// Thread `me` writes a record and runs the callback if no other thread does.
     fn write(&self, me: u32, record: u32) {
         self.lock().records.push_back(record);
         self.deliver(me);
@@ -108,7 +110,7 @@ impl Stream {
             } else if let Some(record) = queue.records.pop_front() {
                 drop(queue);
                 callback.used.calls.with_mut(|calls| {
-                    // SAFETY: one has the turn; loom says where that is not so.
+                    // SAFETY: one thread runs the callback; loom reports a violation.
                     unsafe { (*calls).push(record) }
                 });
                 if record == callback.closes_at {
@@ -152,7 +154,8 @@ impl Stream {
         }
     }
 
-    /// Waits until it is over; `false`: on the callback's own thread, where nothing waits.
+    /// Waits until the callback is dropped. Returns `false` on the callback's own thread, without
+    /// waiting.
     fn join(&self, me: u32) -> bool {
         let mut queue = self.lock();
         while queue.callback_slot.is_set() {
@@ -172,7 +175,7 @@ fn writes(stream: &Arc<Stream>, me: u32, record: u32) -> JoinHandle<()> {
 
 const NEVER: u32 = 0;
 
-/// Rule 1: two write, one calls at a time, and nothing stays behind.
+/// Rule 1: with two writers, one thread at a time runs the callback, and no record is left over.
 #[test]
 fn who_finds_the_callback_gone_leaves_what_it_wrote_to_who_has_it() {
     model(|| {
@@ -188,7 +191,7 @@ fn who_finds_the_callback_gone_leaves_what_it_wrote_to_who_has_it() {
     });
 }
 
-/// R5, elsewhere: who has closed and joined gives up what the callback used.
+/// R5, on another thread: after a close and a join, the data of the callback is no longer used.
 #[test]
 fn a_close_from_elsewhere_waits_for_the_running_call() {
     model(|| {
@@ -202,7 +205,8 @@ fn a_close_from_elsewhere_waits_for_the_running_call() {
     });
 }
 
-/// R5, on its own thread: the close comes back while it is called, no further call begins, and who joins elsewhere waits.
+/// R5, on the callback's own thread: a close inside the callback returns during the call, no
+/// further call begins, and a join on another thread waits.
 #[test]
 fn a_callback_that_closes_its_stream_is_the_last_call() {
     model(|| {
@@ -218,7 +222,8 @@ fn a_callback_that_closes_its_stream_is_the_last_call() {
     });
 }
 
-/// The one before is dropped once, after its call; so is the one that comes beside a close, whoever finds it.
+/// A replaced callback is dropped once, after its call. A callback that is set during a close is
+/// dropped once, by whichever thread finds it.
 #[test]
 fn a_callback_that_takes_the_place_of_another_is_dropped_once_too() {
     model(|| {

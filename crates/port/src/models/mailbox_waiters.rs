@@ -1,4 +1,4 @@
-//! Who waits for room against who makes it.
+//! Loom model: a submission that waits for capacity in the mailbox.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Wake, Waker};
@@ -11,7 +11,7 @@ use thalweg_queue::explore::model;
 
 use crate::mailbox_waiters::MailboxWaiters;
 
-/// None of loom's business: it is read when all threads have ended.
+/// Not a loom type: it is read when all threads have ended.
 #[derive(Default)]
 struct Woken(AtomicBool);
 
@@ -21,7 +21,8 @@ impl Wake for Woken {
     }
 }
 
-/// The place is seen by the last try, or the waiter is woken: it never sleeps beside a free place.
+/// Either the last try sees the free slot or the waiter is woken: it never sleeps while a slot is
+/// free.
 #[test]
 fn who_waits_sees_the_room_or_is_woken() {
     model(|| {

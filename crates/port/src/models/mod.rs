@@ -1,5 +1,5 @@
-//! Small models of what must hold between threads, explored by loom:
-//! `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo test --profile loom -p thalweg-port --lib models`.
+//! Loom models of the crate's synchronisation: `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo
+//! test --profile loom -p thalweg-port --lib models`.
 
 mod callback_slot;
 mod mailbox_waiters;

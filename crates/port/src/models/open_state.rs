@@ -1,4 +1,4 @@
-//! Entering, closing and the last one out.
+//! Loom models: entering, closing, and the last user.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -9,23 +9,23 @@ use thalweg_queue::explore::{large_model, model};
 
 use crate::open_state::{EnterError, OpenState};
 
-/// What is used inside, read by all, and given up by the last.
+/// Data that all users read and the last user releases.
 struct Shared {
     open_state: OpenState,
     used: UnsafeCell<()>,
     why: UnsafeCell<u32>,
-    /// None of loom's business: how often each happened.
+    /// Not a loom type: counts how often each event happened.
     first: AtomicUsize,
     last: AtomicUsize,
 }
 
-// SAFETY: the cells are what the models are about: loom finds a use that is not ordered.
+// SAFETY: the models test the accesses to the cells: loom reports an access that is not ordered.
 unsafe impl Sync for Shared {}
 // SAFETY: as above.
 unsafe impl Send for Shared {}
 
 impl Shared {
-    /// With this one inside.
+    /// One user has entered.
     fn new() -> Arc<Self> {
         let open_state = OpenState::closed(0);
         assert_eq!(open_state.reopen(), 1);
@@ -57,7 +57,7 @@ impl Shared {
     }
 }
 
-/// Rule 3: one is the last, once, after everybody's use.
+/// Rule 3: exactly one user is the last, after all uses.
 #[test]
 fn the_last_one_out_comes_after_all_uses() {
     large_model(|| {
@@ -81,7 +81,7 @@ fn the_last_one_out_comes_after_all_uses() {
     });
 }
 
-/// Rule 2: of an answer, a cancel and a deadline one ends it.
+/// Rule 2: of an answer, a cancel and a deadline, one ends the call.
 #[test]
 fn one_of_three_closes_it() {
     large_model(|| {
@@ -105,7 +105,7 @@ fn one_of_three_closes_it() {
     });
 }
 
-/// Rule 2: who finds it closed reads what its closer wrote.
+/// Rule 2: a thread that finds the object closed sees what the closing thread wrote.
 #[test]
 fn what_the_closer_wrote_is_seen_by_who_is_refused() {
     model(|| {
@@ -114,7 +114,7 @@ fn what_the_closer_wrote_is_seen_by_who_is_refused() {
             let shared = shared.clone();
             move || {
                 shared.why.with_mut(|why| {
-                    // SAFETY: nobody reads it before it is closed.
+                    // SAFETY: no thread reads it before the object is closed.
                     unsafe { *why = 7 };
                 });
                 shared.open_state.close();
@@ -124,7 +124,7 @@ fn what_the_closer_wrote_is_seen_by_who_is_refused() {
             Ok(()) => {}
             Err(why) => {
                 assert_eq!(why, EnterError::Closed);
-                // SAFETY: rule 2, which this model is about.
+                // SAFETY: rule 2, which this model tests.
                 assert_eq!(shared.why.with(|why| unsafe { *why }), 7);
             }
         }
@@ -132,7 +132,8 @@ fn what_the_closer_wrote_is_seen_by_who_is_refused() {
     });
 }
 
-/// Rule 4: who knows an old number never gets at the next use, and the next use begins after the old one's end.
+/// Rule 4: an old generation number never gives access to the next generation, and the next
+/// generation begins after the end of the old one.
 #[test]
 fn an_old_number_does_not_enter_the_next_generation() {
     model(|| {

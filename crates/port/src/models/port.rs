@@ -1,4 +1,4 @@
-//! A completion against the close of its port.
+//! Loom model: a completion while its port closes.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -13,12 +13,12 @@ fn ready(token: u64) -> Completion {
     Completion::ready(token, 0)
 }
 
-/// Shares what is made of the system's `Arc`.
+/// A loom `Arc` that shares the port, which uses the system's `Arc`.
 fn open() -> Arc<std::sync::Arc<Port>> {
     Arc::new(Port::open(2).unwrap())
 }
 
-/// It is delivered or dropped, its slot comes back, and nothing stays in the ring.
+/// The completion is delivered or dropped, its slot is released, and nothing stays in the ring.
 #[test]
 fn a_completion_beside_the_close_leaves_nothing_behind() {
     model(|| {
@@ -31,12 +31,12 @@ fn a_completion_beside_the_close_leaves_nothing_behind() {
         port.close();
         service.join().unwrap();
         assert!(port.is_empty());
-        assert_eq!(port.promised(), 0);
+        assert_eq!(port.reserved(), 0);
         assert_eq!(port.reserve().unwrap_err().code, Code::Closed);
     });
 }
 
-/// Two submit where one place is left, and one reaps: nobody gets a place that is taken, and no place is lost.
+/// Two threads submit while one slot is free, and one thread reaps: no slot is used twice or lost.
 #[test]
 fn places_are_neither_doubled_nor_lost() {
     large_model(|| {
@@ -62,7 +62,7 @@ fn places_are_neither_doubled_nor_lost() {
         service.join().unwrap();
         reaped += port.reap().unwrap().count();
         assert_eq!(reaped, 1 + usize::from(submitted));
-        assert_eq!(port.promised(), u32::from(also));
+        assert_eq!(port.reserved(), u32::from(also));
         assert!(submitted || also, "there was a place for one of them");
     });
 }

@@ -140,7 +140,7 @@ impl StreamCore {
     /// `argument`: a batch is open, another thread reads; `stale`: the stream is closed.
     pub fn subscribe(self: &Arc<Self>, callback: impl FnOnce() -> Callback) -> Result<(), Failure> {
         if self.busy.swap(true, Ordering::Acquire) {
-            return Err(Code::Argument.because("another thread reads this stream"));
+            return Err(Code::Argument.because("another thread is reading this stream"));
         }
         let result = self.subscribe_alone(callback);
         self.busy.store(false, Ordering::Release);
@@ -162,7 +162,7 @@ impl StreamCore {
             return Err(Code::Stale.because("the stream is closed"));
         }
         if !queue.callback.is_set() && queue.open.is_some() {
-            let why = "the batch before is still open: release it first";
+            let why = "the previous batch is still open: release it first";
             return Err(Code::Argument.because(why));
         }
         queue.callback.stream = Arc::downgrade(self);
@@ -299,10 +299,12 @@ impl StreamCore {
                     return Ok(());
                 }
                 if callback.slot.is_running_on(Runner::current()) {
-                    return Err(Code::WouldPark.because("a callback cannot wait for its own end"));
+                    return Err(
+                        Code::WouldPark.because("a callback cannot wait for itself to finish")
+                    );
                 }
                 if deadline == 0 || woke == WakeReason::TimedOut {
-                    return Err(Code::TimedOut.because("the callback is not over yet"));
+                    return Err(Code::TimedOut.because("the callback has not finished yet"));
                 }
                 if woke == WakeReason::Interrupted {
                     return Err(Code::Interrupted.because("a signal arrived"));

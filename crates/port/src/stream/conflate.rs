@@ -98,7 +98,10 @@ impl StreamCore {
         key: Key,
         deadline: u64,
     ) -> Result<Sent, Failure> {
-        let open = writer.open.take().expect("it was written into");
+        let open = writer
+            .open
+            .take()
+            .expect("the record is in the open segment");
         let segment = open.segment();
         open.seal();
         let mut bytes = Vec::new();

@@ -60,7 +60,7 @@ fn hold<T: Decode, R>(reader: StreamReader<T>) -> Result<Held<R>, Failure> {
 /// What reads a stream, on the caller's side.
 fn reader<T: Decode, R>(held: Held<R>) -> Result<StreamReader<T>, Failure> {
     let Some((handle, guard)) = held.into_parts() else {
-        return Err(Code::Argument.because("only who called reads it"));
+        return Err(Code::Argument.because("only the caller can read it"));
     };
     match handles::remove(handle)? {
         Object::Stream(core) => Ok(StreamReader::with_guard(core, guard)),

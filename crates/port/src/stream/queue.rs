@@ -233,7 +233,7 @@ impl Queue {
     /// `argument`: there is none, or it is not yet its reader's.
     pub(super) fn open_batch(&mut self) -> Result<&mut OpenBatch, Failure> {
         if self.converting {
-            return Err(Code::Argument.because("another thread reads this stream"));
+            return Err(Code::Argument.because("another thread is reading this stream"));
         }
         let none = || Code::Argument.because("no batch is open");
         self.open.as_mut().ok_or_else(none)

@@ -60,7 +60,7 @@ pub struct Batch<'a, T, E = Untyped> {
 impl<T, E> Batch<'_, T, E> {
     fn window(&self) -> &OpenBatch {
         let window = self.reader.window.as_ref();
-        window.expect("a batch is a part of the window, which stays as long as it does")
+        window.expect("a batch borrows the window")
     }
 
     /// How many records; never 0.

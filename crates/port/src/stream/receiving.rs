@@ -79,7 +79,7 @@ impl StreamCore {
             return Err((has_callback(), false));
         }
         if queue.open.is_some() {
-            let why = "the batch before is still open: release it first";
+            let why = "the previous batch is still open: release it first";
             return Err((Code::Argument.because(why), false));
         }
         if max == 0 {
@@ -94,7 +94,7 @@ impl StreamCore {
             Some(batch) => self.convert_batch(batch, queue).map_err(|why| (why, true)),
             None => match outcome {
                 Some(outcome) => Err((self.outcome_as_read(outcome).why.clone(), true)),
-                None => Err((Code::WouldPark.because("nothing there yet"), false)),
+                None => Err((Code::WouldPark.because("nothing is available yet"), false)),
             },
         }
     }
@@ -105,7 +105,7 @@ impl StreamCore {
     /// As there, and `timed_out`, `interrupted`. `would_park` also where an actor must not wait, as in [`native`](thalweg_runtime::native).
     pub fn acquire(&self, max: u32, deadline: u64) -> Result<OpenBatch, (Failure, bool)> {
         if self.busy.swap(true, Ordering::Acquire) {
-            let why = "another thread reads this stream";
+            let why = "another thread is reading this stream";
             return Err((Code::Argument.because(why), false));
         }
         let result = self.acquire_exclusive(max, deadline);
@@ -152,7 +152,7 @@ impl StreamCore {
                 self.gate.disarm();
                 let failure = match woke {
                     WakeReason::TimedOut => {
-                        Code::TimedOut.because("nothing came until the deadline")
+                        Code::TimedOut.because("nothing arrived before the deadline")
                     }
                     WakeReason::Interrupted => Code::Interrupted.because("a signal arrived"),
                     WakeReason::Woken | WakeReason::Stopping => {

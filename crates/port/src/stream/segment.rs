@@ -175,7 +175,7 @@ impl Segment {
 impl Drop for Segment {
     fn drop(&mut self) {
         let layout = Layout::from_size_align(self.size as usize, ALIGN)
-            .expect("it was a layout when it was allocated");
+            .expect("the allocation used the same layout");
         // SAFETY: allocated in `new` with this layout.
         unsafe { dealloc(self.memory.as_ptr(), layout) };
     }
@@ -193,7 +193,8 @@ pub(crate) struct SegmentWriter {
 impl SegmentWriter {
     /// The writer's side of an empty segment, and what goes to the reader. A segment is opened once until it is reset.
     pub(crate) fn new(segment: Segment) -> (Self, Arc<Segment>) {
-        Self::reuse(Arc::new(segment)).unwrap_or_else(|_| unreachable!("nobody else has it"))
+        Self::reuse(Arc::new(segment))
+            .unwrap_or_else(|_| unreachable!("the new segment is not shared"))
     }
 
     /// The same of a segment that was used before.

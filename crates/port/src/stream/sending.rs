@@ -176,7 +176,7 @@ impl StreamCore {
             return Ok(Sent::Dropped);
         }
         let Some(open) = &mut writer.open else {
-            unreachable!("room was made");
+            unreachable!("a segment was acquired");
         };
         open.write(value).map_err(misreported_size)?;
         if !fits {
@@ -465,7 +465,7 @@ impl StreamCore {
 }
 
 fn no_memory() -> Failure {
-    Code::Overloaded.because("no memory for the stream")
+    Code::Overloaded.because("there is no memory for the stream")
 }
 
 /// Refuses a record, or what a caller sends, for its size.

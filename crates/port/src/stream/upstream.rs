@@ -179,7 +179,7 @@ impl<T: Decode> Upstream<T> {
     }
 
     fn core(&self) -> Result<&Arc<UpstreamCore>, Failure> {
-        let unread = || Code::Argument.because("the stream was not looked up");
+        let unread = || Code::Argument.because("the stream was not taken from its call");
         self.core.as_ref().ok_or_else(unread)
     }
 

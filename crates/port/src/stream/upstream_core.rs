@@ -166,7 +166,7 @@ impl UpstreamCore {
                 } else if deadline == 0 || !wait::can_park() {
                     state.refused_bytes = element.len();
                     return Err(match deadline {
-                        0 => Code::WouldPark.because("there is no room"),
+                        0 => Code::WouldPark.because("the stream is full"),
                         _ => would_park(),
                     });
                 } else {
@@ -180,7 +180,7 @@ impl UpstreamCore {
                 reader.into_iter().for_each(Waker::wake);
                 return Ok(());
             }
-            let late = || Code::TimedOut.because("there was no room until the deadline");
+            let late = || Code::TimedOut.because("the stream was full until the deadline");
             if let (Err(why), Some(waker)) = (check_wake(wait::park(Some(deadline)), late), &waker)
             {
                 lock(&self.state).remove_writer(waker);
@@ -261,7 +261,7 @@ impl UpstreamCore {
                     Some(why) => return Err(why.clone()),
                     None => {
                         state.reader = waker;
-                        return Err(Code::WouldPark.because("nothing there yet"));
+                        return Err(Code::WouldPark.because("nothing is available yet"));
                     }
                 },
             }
@@ -295,7 +295,7 @@ impl UpstreamCore {
             match self.try_read(may_park.then(wait::waker)) {
                 Err(why) if why.code == Code::WouldPark && may_park => {
                     check_wake(wait::park(Some(deadline)), || {
-                        Code::TimedOut.because("nothing came until the deadline")
+                        Code::TimedOut.because("nothing arrived before the deadline")
                     })?;
                 }
                 result => return result,
@@ -348,7 +348,7 @@ impl Instance {
         let described = &self.package.methods[method as usize];
         let (layout, is_future) = described.upstream_parameter(parameter).ok_or_else(|| {
             let name = described.name;
-            Code::Argument.because(format!("parameter {parameter} of {name} is no stream"))
+            Code::Argument.because(format!("parameter {parameter} of {name} is not a stream"))
         })?;
         let stream = UpstreamCore::with_conversion(
             layout,
@@ -384,7 +384,7 @@ fn regular_end() -> Failure {
 }
 
 fn unfinished() -> Failure {
-    Code::Cancelled.because("the caller dropped it without ending it")
+    Code::Cancelled.because("the caller dropped the stream without ending it")
 }
 
 fn check_wake(woke: WakeReason, late: impl FnOnce() -> Failure) -> Result<(), Failure> {
