@@ -21,7 +21,7 @@ pub struct SubmitOptions {
     /// Requests progress notices ([`Kind::StillRunning`](crate::Kind::StillRunning)) at the
     /// interval of the method. The call uses two slots of the port until it has ended and the last
     /// notice was reaped. The submission fails with `argument` if the method's policy file has no
-    /// `notice`.
+    /// `notice_interval`.
     pub notices: bool,
     /// Waits for capacity in the mailbox until the call's deadline, and parks the thread or actor,
     /// if the service's bounds allow it ([`Bounds::waits`]). Otherwise a submission to a full
