@@ -139,7 +139,7 @@ pub const PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
-    bounds: port::Bounds::UNSAID,
+    bounds: port::Bounds::DEFAULT,
 };
 
 /// How far a job is.
