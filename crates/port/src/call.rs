@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 
 use thalweg_queue::clock;
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::{TimerKey, wait};
 
 use crate::code::{Code, Failure};

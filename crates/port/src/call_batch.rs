@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 
 use crate::call::{CallRef, Destination};
 use crate::client::InstanceGuard;

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use thalweg_queue::ahead;
+use thalweg_queue::prefetch;
 use thalweg_wire::{Decode, Encode, Handle, message};
 
 use crate::call::Call;
@@ -197,16 +197,16 @@ impl CallBuffer {
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
         if let Some(outcome) = &self.0 {
-            ahead::fetch_value(&raw const **outcome);
+            prefetch::value(&raw const **outcome);
         }
     }
 
     /// Prefetches the memory that the outcome points to.
     #[inline(always)]
     pub(crate) fn prefetch_contents(&self) {
-        ahead::fetch(self.data.as_ptr());
+        prefetch::line(self.data.as_ptr());
         if let Some(call) = &self.call {
-            ahead::fetch_value(&raw const *call.core.core());
+            prefetch::value(&raw const *call.core.core());
         }
     }
 }

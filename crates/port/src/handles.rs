@@ -15,7 +15,7 @@
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 
 use crate::call::{CallCore, CallRef};
 use crate::code::{Code, Failure, no_memory};

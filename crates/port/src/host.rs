@@ -12,7 +12,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 use thalweg_wire::{Encode, Malformed, message};
 
 use crate::call::{Call, CallRef, Destination, is_past};

@@ -9,7 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::CachePadded;
+use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::{Handle, Run};
 
 use crate::call::{Call, CallCore, CallRef, Destination};
@@ -28,7 +29,6 @@ use crate::resource::{DroppedResource, Resource, Value};
 use crate::service::{Dispatch, Package, Service};
 use crate::slab::Slab;
 use crate::stream::{EndStream, StatsByMethod};
-use crate::sync::CachePadded;
 use crate::time_slice::TimeSlice;
 use crate::versions::VersionMap;
 use crate::weak_list::WeakList;
@@ -143,7 +143,7 @@ impl Instance {
             mailbox_waiters: MailboxWaiters::default(),
             queued_bytes: QueuedBytes::default(),
             spare: CachePadded::default(),
-            actor: CachePadded(Mutex::new(ActorState {
+            actor: CachePadded::new(Mutex::new(ActorState {
                 make: Box::new(move || Box::new(make())),
                 service: None,
                 batch: VecDeque::new(),
@@ -237,7 +237,7 @@ impl Instance {
             return false;
         }
         let ended: Vec<CallBuffer> = {
-            let mut mailbox = lock(&self.mailbox.0);
+            let mut mailbox = lock(&self.mailbox);
             let has_ended = |buffer: &CallBuffer| buffer.call().core.has_ended();
             let mut ended = Vec::new();
             // One pass over all calls. If there is no memory for the list, the rest stays for a
@@ -271,7 +271,7 @@ impl Instance {
             return;
         }
         let idle = {
-            let mut mailbox = lock(&self.mailbox.0);
+            let mut mailbox = lock(&self.mailbox);
             mailbox.dropped.push(dropped);
             mailbox.claim_schedule()
         };
@@ -283,7 +283,7 @@ impl Instance {
     /// Schedules a turn unless one is scheduled or running. A running turn checks again before it
     /// ends.
     fn schedule_if_idle(self: &Arc<Self>) {
-        if lock(&self.mailbox.0).claim_schedule() {
+        if lock(&self.mailbox).claim_schedule() {
             self.schedule();
         }
     }
@@ -299,7 +299,7 @@ impl Instance {
 
     /// Memory for a call and for its buffer.
     pub(crate) fn take_spare(self: &Arc<Self>) -> Result<SpareCall, Failure> {
-        let spare = lock(&self.spare.0).pop();
+        let spare = lock(&self.spare).pop();
         match spare {
             Some(spare) => Ok(spare),
             None => Ok((CallCore::make(self)?, Outcome::new())),
@@ -310,7 +310,7 @@ impl Instance {
     pub(crate) fn recycle(&self, calls: Arc<CallCore>, mut outcome: Box<Outcome>) {
         outcome.clear();
         let refused = {
-            let mut spare = lock(&self.spare.0);
+            let mut spare = lock(&self.spare);
             // `close` first sets the state and then empties the list. If there is no memory for the
             // list, there is none for the next call either.
             if self.open_state.is_closed()
@@ -443,7 +443,7 @@ impl Instance {
         // Before the calls are stopped: otherwise the last writer of a stream could finish first,
         // and the stream would end regularly.
         self.end_streams();
-        let spare = std::mem::take(&mut *lock(&self.spare.0));
+        let spare = std::mem::take(&mut *lock(&self.spare));
         for (calls, _) in spare {
             calls.retire();
         }
@@ -521,11 +521,11 @@ fn drop_catching_panic<T>(value: T) {
 
 impl Run for Instance {
     fn run(self: Arc<Self>) {
-        let mut actor = self.actor.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut actor = self.actor.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut calls_left, mut time_slice) = (CALLS_PER_TURN, TimeSlice::new());
         while calls_left > 0 {
             let dropped = {
-                let mut mailbox = lock(&self.mailbox.0);
+                let mut mailbox = lock(&self.mailbox);
                 if mailbox.calls.len() <= calls_left {
                     std::mem::swap(&mut actor.batch, &mut mailbox.calls);
                 } else {
@@ -575,7 +575,7 @@ impl Run for Instance {
     /// as `overloaded`. All other work waits for the next turn.
     fn refuse(self: Arc<Self>) {
         let (calls, has_more) = {
-            let mut mailbox = lock(&self.mailbox.0);
+            let mut mailbox = lock(&self.mailbox);
             let has_more = !mailbox.dropped.is_empty()
                 || self.open_state.is_closed()
                 || self.is_replaced.load(Ordering::Acquire);

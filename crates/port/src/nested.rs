@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::{ActorId, wait};
 
 use crate::call::{CallCore, CallRef};

@@ -13,7 +13,7 @@ use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use thalweg_queue::clock;
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::TimerKey;
 
 use crate::call::{CallCore, CallRef, CallState, Sink};

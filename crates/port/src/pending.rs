@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use thalweg_queue::quiet::lock;
-use thalweg_queue::{Gate, Spin, clock};
+use thalweg_queue::no_preempt::lock;
+use thalweg_queue::{AdaptiveSpin, AtomicWaker, clock};
 use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::{
     Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Rule, Shape, message,
@@ -30,7 +30,7 @@ use crate::stream::{StreamError, StreamReader};
 #[derive(Debug, Default)]
 pub(crate) struct ResultCell {
     state: Mutex<CellState>,
-    gate: Gate,
+    gate: AtomicWaker,
 }
 
 #[derive(Debug, Default)]
@@ -292,7 +292,7 @@ impl<T, E> fmt::Debug for Pending<T, E> {
 }
 
 thread_local! {
-    static SPIN: std::cell::RefCell<Spin> = std::cell::RefCell::default();
+    static SPIN: std::cell::RefCell<AdaptiveSpin> = std::cell::RefCell::default();
 }
 
 impl<T, E: Decode> Pending<T, E> {

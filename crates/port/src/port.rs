@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, TryLockError, Weak};
 use std::task::Waker;
 
-use thalweg_queue::quiet::lock;
-use thalweg_queue::{EventFd, Gate, Ring, Spin};
+use thalweg_queue::no_preempt::lock;
+use thalweg_queue::{AdaptiveSpin, AtomicWaker, CachePadded, EventFd, Ring};
 use thalweg_runtime::{WakeReason, wait};
 
 use crate::call::CallCore;
@@ -17,7 +17,6 @@ use crate::notice::notice_was_reaped;
 use crate::open_state::{EnterError, OpenState};
 use crate::queued_bytes::QueuedBytes;
 use crate::slab::Slab;
-use crate::sync::CachePadded;
 use crate::sync::{AtomicBool, Ordering};
 
 /// Maximum number of slots of one port.
@@ -35,7 +34,7 @@ pub struct Port {
     open_state: CachePadded<OpenState>,
     /// A copy of the closed state of `open_state` for threads that complete calls.
     is_closed: AtomicBool,
-    gate: Gate,
+    gate: AtomicWaker,
     event: Arc<EventFd>,
     event_waker: Waker,
     /// The calls whose completions come to this port.
@@ -47,7 +46,7 @@ pub struct Port {
     /// A [`Reap`] exists.
     reaping: AtomicBool,
     /// Adaptive spinning of the reaping thread.
-    spin: Mutex<Spin>,
+    spin: Mutex<AdaptiveSpin>,
 }
 
 fn closed() -> Failure {
@@ -67,10 +66,7 @@ pub struct Reap<'a> {
 
 impl Reap<'_> {
     fn give_back(&mut self) {
-        self.port
-            .open_state
-            .0
-            .leave(std::mem::take(&mut self.reaped));
+        self.port.open_state.leave(std::mem::take(&mut self.reaped));
     }
 
     fn note_reaped(&mut self, completion: &Completion) {
@@ -137,9 +133,9 @@ impl Port {
         Ok(Arc::new(Self {
             ring,
             capacity,
-            open_state: CachePadded(OpenState::new()),
+            open_state: CachePadded::new(OpenState::new()),
             is_closed: AtomicBool::new(false),
-            gate: Gate::new(),
+            gate: AtomicWaker::new(),
             event_waker: Waker::from(Arc::clone(&event)),
             event,
             calls: Mutex::default(),
@@ -170,7 +166,6 @@ impl Port {
     /// `overloaded` or `closed`.
     pub(crate) fn reserve(&self) -> Result<(), Failure> {
         self.open_state
-            .0
             .enter_below(self.capacity)
             .map_err(|why| match why {
                 EnterError::Full => Code::Overloaded.because(format!(
@@ -183,13 +178,13 @@ impl Port {
 
     /// Releases a reserved slot that was not used.
     pub(crate) fn unreserve(&self) {
-        self.open_state.0.leave(1);
+        self.open_state.leave(1);
     }
 
     /// Number of reserved slots.
     #[cfg(all(test, loom))]
     pub(crate) fn reserved(&self) -> u32 {
-        self.open_state.0.entered()
+        self.open_state.entered()
     }
 
     /// Puts a completion into its reserved slot. If the port is closed, the completion is dropped.
@@ -246,7 +241,7 @@ impl Port {
     }
 
     pub(crate) fn check_open(&self) -> Result<(), Failure> {
-        if self.open_state.0.is_closed() {
+        if self.open_state.is_closed() {
             Err(closed())
         } else {
             Ok(())
@@ -295,7 +290,7 @@ impl Port {
             return Ok(true);
         }
         self.gate.arm(self.event_waker.clone());
-        if self.ring.is_empty() && !self.open_state.0.is_closed() {
+        if self.ring.is_empty() && !self.open_state.is_closed() {
             return Ok(false);
         }
         self.gate.disarm();
@@ -309,7 +304,7 @@ impl Port {
     /// signal, `closed`. `would_park` where an actor must not wait, as in
     /// [`native`](thalweg_runtime::native).
     pub fn wait(&self, deadline: u64) -> Result<(), Failure> {
-        let found = || !self.ring.is_empty() || self.open_state.0.is_closed();
+        let found = || !self.ring.is_empty() || self.open_state.is_closed();
         let mut spin = match self.spin.try_lock() {
             Ok(spin) => spin,
             Err(TryLockError::Poisoned(spin)) => spin.into_inner(),
@@ -357,7 +352,7 @@ impl Port {
     /// Ends the running calls as `cancelled` and wakes a waiting thread. Unreaped completions are
     /// dropped.
     pub fn close(&self) {
-        if !self.open_state.0.close() {
+        if !self.open_state.close() {
             return;
         }
         self.is_closed.store(true, Ordering::Relaxed);

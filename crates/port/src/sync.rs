@@ -11,15 +11,10 @@ pub(crate) use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering, fence},
 };
 #[cfg(not(loom))]
-pub(crate) use thalweg_queue::quiet::lock;
+pub(crate) use thalweg_queue::no_preempt::lock;
 
-/// `thalweg_queue::quiet::lock` for loom's mutex.
+/// `thalweg_queue::no_preempt::lock` for loom's mutex.
 #[cfg(loom)]
 pub(crate) fn lock<T>(of: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
     of.lock().expect("no model panics with a lock held")
 }
-
-/// A value that shares no cache line with other data.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct CachePadded<T>(pub(crate) T);

@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 use thalweg_wire::describe::Type;
 use thalweg_wire::evolve::{Conversion, Unconverted};
 

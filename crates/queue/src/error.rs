@@ -5,9 +5,9 @@ use std::fmt;
 
 /// A capacity that no queue can have: 0, beyond 2^30, or more than there is memory for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BadCapacity(pub usize);
+pub struct CapacityError(pub usize);
 
-impl BadCapacity {
+impl CapacityError {
     const MOST: usize = 1 << 30;
 
     pub(crate) fn check(capacity: usize) -> Result<(), Self> {
@@ -18,7 +18,7 @@ impl BadCapacity {
     }
 }
 
-impl fmt::Display for BadCapacity {
+impl fmt::Display for CapacityError {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(capacity) = self;
         if *capacity == 0 || *capacity > Self::MOST {
@@ -29,7 +29,7 @@ impl fmt::Display for BadCapacity {
     }
 }
 
-impl Error for BadCapacity {}
+impl Error for CapacityError {}
 
 /// Why [`Sender::try_send`](crate::Sender::try_send) gave the value back.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -67,7 +67,7 @@ impl EventFd {
             return;
         }
         // After the read: a signal between the two finds the flag set and does not write, which is why the owner must
-        // look for data after a reset. `Gate::arm` comes after it and demands just that.
+        // look for data after a reset. `AtomicWaker::arm` comes after it and demands just that.
         self.signalled.store(false, Ordering::Release);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::park::Wake;
+use crate::park::ParkResult;
 
 const EMPTY: u32 = 0;
 const PARKED: u32 = 1;
@@ -25,7 +25,7 @@ impl Word {
         }
     }
 
-    pub(crate) fn park(&self, deadline: Option<u64>) -> Wake {
+    pub(crate) fn park(&self, deadline: Option<u64>) -> ParkResult {
         let word = &self.0;
         loop {
             match word.compare_exchange(EMPTY, PARKED, Ordering::Acquire, Ordering::Acquire) {
@@ -33,17 +33,17 @@ impl Word {
                 Err(NOTIFIED) => {
                     word.store(EMPTY, Ordering::Relaxed);
                     // Pairs with the waker's Release: the load is the CAS above.
-                    return Wake::Woken;
+                    return ParkResult::Woken;
                 }
                 Err(_) => {}
             }
             let failed = futex(word, libc::FUTEX_WAIT_BITSET, PARKED, deadline);
             if word.swap(EMPTY, Ordering::Acquire) == NOTIFIED {
-                return Wake::Woken;
+                return ParkResult::Woken;
             }
             match failed {
-                Some(libc::ETIMEDOUT) => return Wake::TimedOut,
-                Some(libc::EINTR) => return Wake::Interrupted,
+                Some(libc::ETIMEDOUT) => return ParkResult::TimedOut,
+                Some(libc::EINTR) => return ParkResult::Interrupted,
                 _ => {}
             }
         }

@@ -12,18 +12,17 @@
 //!
 //! Below them, for whoever builds a channel of another kind:
 //! * [`ring`]: a bounded ring whose slots carry full and empty; any number of writers and readers.
-//! * [`inbox`]: an unbounded stack that its reader takes whole.
-//! * [`gate`]: how a reader goes to sleep without missing what was published meanwhile.
+//! * [`atomic_waker`]: how a reader goes to sleep without missing what was published meanwhile.
 //! * [`park`]: a thread that sleeps until it is woken, a deadline passes, or a signal arrives.
 //! * [`spin`]: how long it is worth to look again before sleeping.
 //! * [`event_fd`]: a wake-up that an event loop can watch.
-//! * [`quiet`]: where an actor must not be preempted.
+//! * [`no_preempt`]: where an actor must not be preempted.
 //! * [`random`]: a choice among equals.
 //! * [`clock`]: the one clock.
 
-#[doc(hidden)]
-pub mod ahead;
+pub mod atomic_waker;
 pub mod barrier;
+mod cache_padded;
 mod channel;
 pub mod clock;
 mod error;
@@ -33,37 +32,37 @@ pub mod event_fd;
 pub mod explore;
 #[cfg(not(loom))]
 mod futex;
-pub mod gate;
-pub mod inbox;
 mod lane;
 #[cfg(all(test, loom))]
 mod models;
 pub mod mpmc;
 pub mod mpsc;
+pub mod no_preempt;
 pub mod oneshot;
 pub mod park;
-pub mod quiet;
+mod park_hooks;
+#[doc(hidden)]
+pub mod prefetch;
 pub mod random;
 pub mod ring;
-mod sleeper;
 pub mod spin;
 pub mod spsc;
 mod sync;
 mod waiters;
 
+pub use atomic_waker::AtomicWaker;
+pub use cache_padded::CachePadded;
 pub use channel::{
-    Iter, Operation, Options, Overflow, Readiness, Receiver, RecvFuture, RecvStream, Select,
-    SendFuture, Sender, Stats, TryIter, Unsupported, Waiting,
+    CreateError, Iter, Operation, Options, Overflow, Readiness, Receiver, RecvFuture, RecvStream,
+    Select, SendFuture, Sender, Stats, TryIter, WaitStrategy,
 };
 pub use error::{
-    BadCapacity, Closed, RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError,
+    CapacityError, Closed, RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError,
     TrySendError,
 };
 pub use event_fd::EventFd;
-pub use gate::Gate;
-pub use inbox::Inbox;
-pub use park::{Parker, Wake};
-pub use quiet::Quiet;
+pub use no_preempt::NoPreemptGuard;
+pub use park::{ParkResult, Parker};
+pub use park_hooks::{ParkHooks, set_park_hooks};
 pub use ring::Ring;
-pub use sleeper::{Host, host};
-pub use spin::Spin;
+pub use spin::AdaptiveSpin;

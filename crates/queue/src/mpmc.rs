@@ -18,8 +18,8 @@
 
 use std::fmt;
 
-use crate::channel::{self, Core, Options, Pop, Push, Unsupported};
-use crate::error::BadCapacity;
+use crate::channel::{self, Core, CreateError, Options, Pop, Push};
+use crate::error::CapacityError;
 use crate::ring::Ring;
 use crate::sync::Arc;
 
@@ -42,7 +42,7 @@ pub struct End<T> {
 ///
 /// # Errors
 /// A capacity of 0, beyond 2^30, or beyond memory.
-pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapacity> {
+pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
     Ok(make(Ring::new(capacity)?, Options::new()))
 }
 
@@ -50,7 +50,7 @@ pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapaci
 ///
 /// # Errors
 /// As [`channel`].
-pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
+pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), CreateError> {
     Ok(make(Ring::new(capacity)?, options))
 }
 
@@ -82,14 +82,14 @@ impl<T> Push for End<T> {
     #[inline(always)]
     fn try_push(&self, value: T) -> Result<(), T> {
         self.shared.ring.push(value)?;
-        self.shared.core.items.0.signal(1);
+        self.shared.core.items.signal(1);
         Ok(())
     }
 
     fn push_some(&self, values: &mut Vec<T>) -> usize {
         let count = self.shared.ring.push_some(values);
         if count > 0 {
-            self.shared.core.items.0.signal(count);
+            self.shared.core.items.signal(count);
         }
         count
     }
@@ -136,14 +136,14 @@ impl<T> Pop for End<T> {
     #[inline(always)]
     fn try_pop(&self) -> Option<T> {
         let value = self.shared.ring.pop()?;
-        self.shared.core.room.0.signal(1);
+        self.shared.core.room.signal(1);
         Some(value)
     }
 
     fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {
         let count = self.shared.ring.pop_some(most, take);
         if count > 0 {
-            self.shared.core.room.0.signal(count);
+            self.shared.core.room.signal(count);
         }
         count
     }

@@ -32,8 +32,8 @@ use std::time::{Duration, Instant};
 
 use crate::clock;
 use crate::error::{RecvError, RecvTimeoutError, TryRecvError};
-use crate::sleeper::{Sleeper, gave_up};
-use crate::spin::Spin;
+use crate::park_hooks::{CallerParker, timed_out};
+use crate::spin::AdaptiveSpin;
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
 
 const ARMED: usize = 1;
@@ -254,21 +254,21 @@ impl<T> Receiver<T> {
     }
 
     fn block(&mut self, deadline: Option<u64>) -> Result<T, RecvTimeoutError> {
-        let mut spin = Spin::new();
+        let mut spin = AdaptiveSpin::new();
         let mut in_time = true;
         loop {
             match self.try_recv() {
                 Ok(value) => return Ok(value),
                 Err(TryRecvError::Closed) => return Err(RecvTimeoutError::Closed),
                 Err(TryRecvError::Empty) if !in_time => {
-                    gave_up();
+                    timed_out();
                     return Err(RecvTimeoutError::TimedOut);
                 }
                 Err(TryRecvError::Empty) => {}
             }
-            let sleeper = Sleeper::current();
+            let sleeper = CallerParker::current();
             let is_there = || self.shared().state.load(Ordering::Acquire) & ENDED != 0;
-            if !sleeper.is_hosted() && in_time && spin.until(is_there) {
+            if !sleeper.is_actor() && in_time && spin.until(is_there) {
                 continue;
             }
             if self.arm(sleeper.waker()) {

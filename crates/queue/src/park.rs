@@ -5,13 +5,13 @@ use std::task::Waker;
 
 #[cfg(not(loom))]
 use crate::futex;
-use crate::quiet::Quiet;
+use crate::no_preempt::NoPreemptGuard;
 #[cfg(loom)]
 use crate::sync::{futex, thread_local};
 
 /// Why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wake {
+pub enum ParkResult {
     /// Somebody woke the thread, perhaps before it slept.
     Woken,
     /// The deadline passed.
@@ -49,7 +49,7 @@ impl Default for Parker {
 thread_local! {
     static CURRENT: Parker = {
         // Another actor of this thread would make a second one.
-        let _quiet = Quiet::begin();
+        let _no_preempt = NoPreemptGuard::enter();
         Parker::new()
     };
 }
@@ -80,14 +80,14 @@ impl Parker {
 
     /// Sleeps until woken, until `deadline` ([`crate::clock`]; `None` and `u64::MAX`: for ever), or until a signal was
     /// handled. Spurious wake-ups do not occur, stale ones do.
-    pub fn park(&self, deadline: Option<u64>) -> Wake {
+    pub fn park(&self, deadline: Option<u64>) -> ParkResult {
         self.word.0.park(deadline)
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Parker, Wake};
+    use super::{ParkResult, Parker};
     use crate::clock;
     use std::time::Duration;
 
@@ -96,15 +96,15 @@ mod tests {
         let parker = Parker::new();
         parker.unpark();
         parker.unpark();
-        assert_eq!(parker.park(None), Wake::Woken);
+        assert_eq!(parker.park(None), ParkResult::Woken);
         let soon = clock::deadline(Duration::from_millis(5));
-        assert_eq!(parker.park(Some(soon)), Wake::TimedOut);
+        assert_eq!(parker.park(Some(soon)), ParkResult::TimedOut);
         assert!(clock::now() >= soon);
     }
 
     #[test]
     fn a_deadline_in_the_past_does_not_sleep() {
-        assert_eq!(Parker::new().park(Some(0)), Wake::TimedOut);
+        assert_eq!(Parker::new().park(Some(0)), ParkResult::TimedOut);
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
             waker.wake();
         });
-        assert_eq!(parker.park(None), Wake::Woken);
+        assert_eq!(parker.park(None), ParkResult::Woken);
         thread.join().unwrap();
     }
 }

@@ -20,8 +20,9 @@
 
 use std::mem::MaybeUninit;
 
-use crate::error::BadCapacity;
-use crate::sync::{AtomicUsize, Ordering, Padded, UnsafeCell, spin_loop};
+use crate::cache_padded::CachePadded;
+use crate::error::CapacityError;
+use crate::sync::{AtomicUsize, Ordering, UnsafeCell, spin_loop};
 
 /// In the tail: no claims any more. Positions never get that far.
 const CLOSED: usize = 1 << (usize::BITS - 1);
@@ -43,8 +44,8 @@ struct Slot<T> {
 /// assert_eq!(ring.len(), 1);
 /// ```
 pub struct Ring<T> {
-    tail: Padded<AtomicUsize>,
-    head: Padded<AtomicUsize>,
+    tail: CachePadded<AtomicUsize>,
+    head: CachePadded<AtomicUsize>,
     slots: Box<[Slot<T>]>,
     /// What a position grows by in a lap: a power of two, more than the capacity.
     lap: usize,
@@ -61,19 +62,19 @@ impl<T> Ring<T> {
     ///
     /// # Errors
     /// 0, more than 2^30, and what there is no memory for.
-    pub fn new(capacity: usize) -> Result<Self, BadCapacity> {
-        BadCapacity::check(capacity)?;
+    pub fn new(capacity: usize) -> Result<Self, CapacityError> {
+        CapacityError::check(capacity)?;
         let mut places = Vec::new();
         if places.try_reserve_exact(capacity).is_err() {
-            return Err(BadCapacity(capacity));
+            return Err(CapacityError(capacity));
         }
         places.extend((0..capacity).map(|i| Slot {
             stamp: AtomicUsize::new(i),
             value: UnsafeCell::new(MaybeUninit::uninit()),
         }));
         Ok(Self {
-            tail: Padded(AtomicUsize::new(0)),
-            head: Padded(AtomicUsize::new(0)),
+            tail: CachePadded::new(AtomicUsize::new(0)),
+            head: CachePadded::new(AtomicUsize::new(0)),
             slots: places.into_boxed_slice(),
             // More than the capacity: else, with one slot, "full" and "empty for the next lap" would be the same stamp.
             lap: (capacity + 1).next_power_of_two(),
@@ -87,8 +88,8 @@ impl<T> Ring<T> {
 
     /// How many values are in it, or were a moment ago.
     pub fn len(&self) -> usize {
-        let head = self.head.0.load(Ordering::Relaxed);
-        let tail = self.tail.0.load(Ordering::Relaxed) & !CLOSED;
+        let head = self.head.load(Ordering::Relaxed);
+        let tail = self.tail.load(Ordering::Relaxed) & !CLOSED;
         self.count(tail)
             .saturating_sub(self.count(head))
             .min(self.capacity())
@@ -96,43 +97,43 @@ impl<T> Ring<T> {
 
     /// Refuses every later push.
     pub fn close(&self) {
-        self.tail.0.fetch_or(CLOSED, Ordering::AcqRel);
+        self.tail.fetch_or(CLOSED, Ordering::AcqRel);
     }
 
     /// Whether pushes are refused.
     pub fn is_closed(&self) -> bool {
-        self.tail.0.load(Ordering::Acquire) & CLOSED != 0
+        self.tail.load(Ordering::Acquire) & CLOSED != 0
     }
 
     /// Whether every push that was accepted was popped, those that are still under way included.
     pub fn is_drained(&self) -> bool {
-        let tail = self.tail.0.load(Ordering::Acquire) & !CLOSED;
-        self.head.0.load(Ordering::Acquire) == tail
+        let tail = self.tail.load(Ordering::Acquire) & !CLOSED;
+        self.head.load(Ordering::Acquire) == tail
     }
 
     /// How many values were popped since the beginning.
     pub(crate) fn popped(&self) -> usize {
-        self.count(self.head.0.load(Ordering::Relaxed))
+        self.count(self.head.load(Ordering::Relaxed))
     }
 
     /// How many pushes were accepted since the beginning.
     pub(crate) fn pushed(&self) -> usize {
-        self.count(self.tail.0.load(Ordering::Relaxed) & !CLOSED)
+        self.count(self.tail.load(Ordering::Relaxed) & !CLOSED)
     }
 
     /// Whether a push would find room.
     pub(crate) fn has_room(&self) -> bool {
-        let tail = self.tail.0.load(Ordering::Relaxed);
+        let tail = self.tail.load(Ordering::Relaxed);
         let stamp = self.slot(tail & !CLOSED).stamp.load(Ordering::Acquire);
-        stamp == tail || self.tail.0.load(Ordering::Relaxed) != tail
+        stamp == tail || self.tail.load(Ordering::Relaxed) != tail
     }
 
     /// Whether a pop would find nothing. A push that is under way may not be seen yet, one that returned
     /// before (happens-before) is.
     pub fn is_empty(&self) -> bool {
-        let head = self.head.0.load(Ordering::Relaxed);
+        let head = self.head.load(Ordering::Relaxed);
         let stamp = self.slot(head).stamp.load(Ordering::Acquire);
-        stamp != head.wrapping_add(1) && self.head.0.load(Ordering::Relaxed) == head
+        stamp != head.wrapping_add(1) && self.head.load(Ordering::Relaxed) == head
     }
 
     /// How many positions lie before this one.
@@ -162,7 +163,7 @@ impl<T> Ring<T> {
     /// # Errors
     /// The value, if the ring is full or closed.
     pub fn push(&self, value: T) -> Result<(), T> {
-        let mut position = self.tail.0.load(Ordering::Relaxed);
+        let mut position = self.tail.load(Ordering::Relaxed);
         loop {
             if position & CLOSED != 0 {
                 return Err(value);
@@ -171,7 +172,7 @@ impl<T> Ring<T> {
             let stamp = slot.stamp.load(Ordering::Acquire);
             let ahead = stamp.wrapping_sub(position) as isize;
             if ahead == 0 {
-                match self.tail.0.compare_exchange_weak(
+                match self.tail.compare_exchange_weak(
                     position,
                     self.after(position),
                     Ordering::Relaxed,
@@ -193,20 +194,20 @@ impl<T> Ring<T> {
                 return Err(value);
             } else {
                 spin_loop();
-                position = self.tail.0.load(Ordering::Relaxed);
+                position = self.tail.load(Ordering::Relaxed);
             }
         }
     }
 
     /// Takes the oldest value out; `None` if there is none.
     pub fn pop(&self) -> Option<T> {
-        let mut position = self.head.0.load(Ordering::Relaxed);
+        let mut position = self.head.load(Ordering::Relaxed);
         loop {
             let slot = self.slot(position);
             let stamp = slot.stamp.load(Ordering::Acquire);
             let ahead = stamp.wrapping_sub(position.wrapping_add(1)) as isize;
             if ahead == 0 {
-                match self.head.0.compare_exchange_weak(
+                match self.head.compare_exchange_weak(
                     position,
                     self.after(position),
                     Ordering::Relaxed,
@@ -228,7 +229,7 @@ impl<T> Ring<T> {
                 return None;
             } else {
                 spin_loop();
-                position = self.head.0.load(Ordering::Relaxed);
+                position = self.head.load(Ordering::Relaxed);
             }
         }
     }
@@ -238,14 +239,14 @@ impl<T> Ring<T> {
 impl<T> Ring<T> {
     /// Puts in as many values, from the front, as there is room for; how many. They follow each other in the ring.
     pub(crate) fn push_some(&self, values: &mut Vec<T>) -> usize {
-        let mut position = self.tail.0.load(Ordering::Relaxed);
+        let mut position = self.tail.load(Ordering::Relaxed);
         let (count, next) = loop {
             let (count, next) = self.run(position, 0, values.len());
             if position & CLOSED != 0 || count == 0 {
                 // Not even one: `push` knows whether that is for now.
                 return self.push_each(values);
             }
-            match self.tail.0.compare_exchange_weak(
+            match self.tail.compare_exchange_weak(
                 position,
                 next,
                 Ordering::Relaxed,
@@ -284,7 +285,7 @@ impl<T> Ring<T> {
 
     /// Takes out what is there, `most` at most; how many. They followed each other in the ring.
     pub(crate) fn pop_some(&self, most: usize, mut take: impl FnMut(T)) -> usize {
-        let mut position = self.head.0.load(Ordering::Relaxed);
+        let mut position = self.head.load(Ordering::Relaxed);
         let count = loop {
             let (count, next) = self.run(position, 1, most);
             if count == 0 {
@@ -296,7 +297,7 @@ impl<T> Ring<T> {
                     None => 0,
                 };
             }
-            match self.head.0.compare_exchange_weak(
+            match self.head.compare_exchange_weak(
                 position,
                 next,
                 Ordering::Relaxed,

@@ -45,7 +45,7 @@ static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
 /// One waiter's memory of how its waits went.
 #[derive(Debug)]
-pub struct Spin {
+pub struct AdaptiveSpin {
     budget_ns: u64,
     /// Yields instead of sleeping.
     yielding: Rarely,
@@ -97,13 +97,13 @@ impl Rarely {
     }
 }
 
-impl Default for Spin {
+impl Default for AdaptiveSpin {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Spin {
+impl AdaptiveSpin {
     /// A waiter that has learnt nothing yet and begins hopefully.
     pub fn new() -> Self {
         Self {
@@ -252,7 +252,7 @@ impl Spin {
     }
 }
 
-/// A [`Spin`] that several waiters share: what one learns the others know. Two that wait at once may overwrite each other's
+/// A [`AdaptiveSpin`] that several waiters share: what one learns the others know. Two that wait at once may overwrite each other's
 /// lesson, which costs no more than learning it again.
 #[derive(Debug)]
 pub(crate) struct SharedSpin {
@@ -264,12 +264,12 @@ pub(crate) struct SharedSpin {
 impl SharedSpin {
     pub(crate) fn new() -> Self {
         Self {
-            packed: AtomicU64::new(Spin::new().pack()),
+            packed: AtomicU64::new(AdaptiveSpin::new().pack()),
             moved: AtomicU64::new(0),
         }
     }
 
-    /// As [`Spin::until`] where there are several processors, and then [`Spin::yield_some`].
+    /// As [`AdaptiveSpin::until`] where there are several processors, and then [`AdaptiveSpin::yield_some`].
     ///
     /// In a model it does not even look: whoever waits looks again when it has armed.
     pub(crate) fn until(&self, moved: u64, capacity: u64, found: impl Fn() -> bool) -> bool {
@@ -284,7 +284,7 @@ impl SharedSpin {
         })
     }
 
-    /// As [`Spin::sleep`], and lets the waker go on. Whether it was woken.
+    /// As [`AdaptiveSpin::sleep`], and lets the waker go on. Whether it was woken.
     pub(crate) fn sleep(&self, park: impl FnOnce() -> bool) -> bool {
         self.with(|spin| {
             let woken = spin.sleep(park);
@@ -295,8 +295,8 @@ impl SharedSpin {
         })
     }
 
-    fn with<R>(&self, with: impl FnOnce(&mut Spin) -> R) -> R {
-        let mut spin = Spin::unpack(self.packed.load(Ordering::Relaxed));
+    fn with<R>(&self, with: impl FnOnce(&mut AdaptiveSpin) -> R) -> R {
+        let mut spin = AdaptiveSpin::unpack(self.packed.load(Ordering::Relaxed));
         let result = with(&mut spin);
         self.packed.store(spin.pack(), Ordering::Relaxed);
         result
@@ -377,11 +377,11 @@ fn quota() -> usize {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{MOST_NS, Rarely, Spin};
+    use super::{AdaptiveSpin, MOST_NS, Rarely};
 
     #[test]
     fn misses_end_the_spinning_and_short_sleeps_bring_it_back() {
-        let mut spin = Spin::new();
+        let mut spin = AdaptiveSpin::new();
         if super::processors() < 2 {
             return;
         }
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn what_was_learnt_is_the_same_in_one_word() {
-        let spin = Spin {
+        let spin = AdaptiveSpin {
             budget_ns: 12_345,
             yielding: Rarely {
                 left: super::MOST_WAITS,
@@ -410,20 +410,20 @@ mod tests {
             },
             linger: super::MOST_LINGER,
         };
-        let back = Spin::unpack(spin.pack());
+        let back = AdaptiveSpin::unpack(spin.pack());
         assert_eq!(format!("{spin:?}"), format!("{back:?}"));
     }
 
     #[test]
     fn what_is_there_already_is_found_without_spinning() {
-        let mut spin = Spin::new();
+        let mut spin = AdaptiveSpin::new();
         spin.budget_ns = 0;
         assert!(spin.until(|| true));
     }
 
     #[test]
     fn yields_that_fail_become_rare_and_one_that_helps_brings_them_back() {
-        let mut spin = Spin::new();
+        let mut spin = AdaptiveSpin::new();
         let waits = (0..1_000).filter(|_| {
             let before = spin.yielding.left;
             spin.yield_once(|| false);

@@ -9,8 +9,8 @@
 
 use std::fmt;
 
-use crate::channel::{self, Core, Options, Pop, Push, Unsupported};
-use crate::error::{BadCapacity, Closed};
+use crate::channel::{self, Core, CreateError, Options, Pop, Push};
+use crate::error::{CapacityError, Closed};
 use crate::lane::{Lane, OwnedLane, Reader, Writer};
 use crate::sync::Arc;
 use crate::waiters::Waiters;
@@ -41,7 +41,7 @@ pub struct Rx<T> {
 ///
 /// # Errors
 /// A capacity of 0, beyond 2^30, or beyond memory.
-pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapacity> {
+pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
     Ok(make(Lane::bounded(capacity)?, Options::new()))
 }
 
@@ -49,7 +49,7 @@ pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapaci
 ///
 /// # Errors
 /// As [`channel`], and a policy that only `mpmc` can have.
-pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
+pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), CreateError> {
     let options = options.without_eviction()?;
     Ok(make(Lane::bounded(capacity)?, options))
 }
@@ -84,7 +84,7 @@ impl<T> Push for Tx<T> {
         }
         // SAFETY: the writer is the lane's, this handle is its one user and not Sync, and there is room.
         unsafe { shared.lane.push(&self.writer, value) };
-        shared.core.items.0.signal(1);
+        shared.core.items.signal(1);
         Ok(())
     }
 
@@ -94,7 +94,7 @@ impl<T> Push for Tx<T> {
         }
         // SAFETY: as in `push_quickly`.
         unsafe { self.shared.lane.push(&self.writer, value) };
-        self.shared.core.items.0.signal(1);
+        self.shared.core.items.signal(1);
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl<T> Tx<T> {
 
     #[inline]
     fn fill(&self, most: usize, next: impl FnMut() -> Option<T>) -> usize {
-        let mut signal = Signal::to(&self.shared.core.items.0);
+        let mut signal = Signal::to(&self.shared.core.items);
         // SAFETY: as in `push_quickly`.
         signal.count = unsafe { self.shared.lane.push_some(&self.writer, most, next) };
         signal.count
@@ -158,7 +158,7 @@ impl<T> Pop for Rx<T> {
         }
         // SAFETY: the reader is the lane's, this handle is its one user and not Sync, and there is a value.
         let value = unsafe { shared.lane.pop(&self.reader) };
-        Some(shared.core.room.0.signal_and(value))
+        Some(shared.core.room.signal_and(value))
     }
 
     fn try_pop(&self) -> Option<T> {
@@ -172,7 +172,7 @@ impl<T> Pop for Rx<T> {
         // SAFETY: as in `pop_quickly`.
         let count = unsafe { self.shared.lane.pop_some(&self.reader, most, take) };
         if count > 0 {
-            self.shared.core.room.0.signal(count);
+            self.shared.core.room.signal(count);
         }
         count
     }
@@ -232,7 +232,7 @@ impl<T> channel::Receiver<Rx<T>> {
     #[inline]
     pub fn try_drain(&mut self, most: usize, look: impl FnMut(&T)) -> usize {
         let flavour = self.flavour();
-        let mut signal = Signal::to(&flavour.shared.core.room.0);
+        let mut signal = Signal::to(&flavour.shared.core.room);
         // SAFETY: the reader is the lane's, and this handle is its one user. It is borrowed for itself, so that `look`
         // has no way to it.
         signal.count = unsafe { flavour.shared.lane.peek_some(&flavour.reader, most, look) };

@@ -40,7 +40,7 @@ mod real {
 
 /// What a lock guards. No code of a user runs under the locks of this crate, so what a panic left is whole.
 #[cfg(not(loom))]
-pub(crate) use crate::quiet::lock;
+pub(crate) use crate::no_preempt::lock;
 
 /// As above.
 #[cfg(loom)]
@@ -52,7 +52,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
 #[cfg(loom)]
 pub(crate) mod futex {
     use super::{Mutex, lock};
-    use crate::park::Wake;
+    use crate::park::ParkResult;
     use loom::sync::Condvar;
 
     #[derive(Debug)]
@@ -74,7 +74,7 @@ pub(crate) mod futex {
             self.changed.notify_one();
         }
 
-        pub(crate) fn park(&self, deadline: Option<u64>) -> Wake {
+        pub(crate) fn park(&self, deadline: Option<u64>) -> ParkResult {
             let waits = deadline.is_none_or(|ns| ns == u64::MAX);
             let mut notified = lock(&self.notified);
             while waits && !*notified {
@@ -82,8 +82,8 @@ pub(crate) mod futex {
                 notified = again.expect("loom's locks are not poisoned");
             }
             match std::mem::take(&mut *notified) {
-                true => Wake::Woken,
-                false => Wake::TimedOut,
+                true => ParkResult::Woken,
+                false => ParkResult::TimedOut,
             }
         }
     }
@@ -91,8 +91,3 @@ pub(crate) mod futex {
 
 /// A figure that users may ask for and on which nothing depends: none of loom's business.
 pub(crate) use std::sync::atomic::AtomicU64 as Figure;
-
-/// A value on cache lines of its own: 128 bytes, since x86 fetches lines in pairs.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(crate) struct Padded<T>(pub(crate) T);

@@ -1,4 +1,4 @@
-//! Those who wait at one side of a channel, and how the other side wakes them: [`gate`](crate::gate)'s protocol for any number of
+//! Those who wait at one side of a channel, and how the other side wakes them: [`atomic_waker`](crate::atomic_waker)'s protocol for any number of
 //! waiters, with barriers that cost a busy channel nothing.
 //!
 //! One word says everything that a publisher must know: how many are armed, whether the channel is closed, and which barrier counts.

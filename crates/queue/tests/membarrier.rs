@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use thalweg_queue::{Gate, Parker, barrier, mpmc, mpsc, spsc};
+use thalweg_queue::{AtomicWaker, Parker, barrier, mpmc, mpsc, spsc};
 
 /// The child's environment: which test it is to run.
 const CHILD: &str = "THALWEG_MEMBARRIER_TEST";
@@ -151,14 +151,14 @@ fn gate_signalled_lightly_over_the_refusal_wakes_its_reader() {
             if !has_membarrier() {
                 return;
             }
-            let (gate, data) = (Arc::new(Gate::new()), Arc::new(AtomicU64::new(0)));
+            let (gate, data) = (Arc::new(AtomicWaker::new()), Arc::new(AtomicU64::new(0)));
             let taken = Arc::new(AtomicU64::new(0));
             let writer = std::thread::spawn({
                 let (gate, data, taken) = (gate.clone(), data.clone(), taken.clone());
                 move || {
                     for number in 1..=ROUNDS {
                         data.store(number, Ordering::Release);
-                        gate.signal_lightly();
+                        gate.signal_light();
                         while taken.load(Ordering::Acquire) < number {
                             std::thread::yield_now();
                         }
@@ -171,7 +171,7 @@ fn gate_signalled_lightly_over_the_refusal_wakes_its_reader() {
                     refuse_membarrier();
                 }
                 while data.load(Ordering::Acquire) < number {
-                    gate.arm_heavily(parker.waker());
+                    gate.arm_heavy(parker.waker());
                     if data.load(Ordering::Acquire) >= number {
                         gate.disarm();
                         break;

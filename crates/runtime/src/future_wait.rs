@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use thalweg_queue::clock;
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 
 use crate::shim::{AtomicBool, AtomicU64, Ordering};
 use crate::wait::{self, WakeReason};

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use thalweg_queue::{Parker, Wake, clock};
+use thalweg_queue::{ParkResult, Parker, clock};
 
 use crate::cancel::Cancelling;
 use crate::exit::{self, ExitReason, Exiting, Pid};
@@ -211,7 +211,7 @@ impl<T> JoinHandle<T> {
         }
         while !state.is_complete() {
             // SAFETY: it joined above.
-            if parker.park(deadline) == Wake::TimedOut && unsafe { self.task.unjoin() } {
+            if parker.park(deadline) == ParkResult::TimedOut && unsafe { self.task.unjoin() } {
                 return false;
             }
         }

@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
-use thalweg_queue::Quiet;
+use thalweg_queue::NoPreemptGuard;
 
 use crate::worker;
 
@@ -72,7 +72,7 @@ impl Panic {
     /// Creates the report of the panic that was just caught on this thread.
     pub(crate) fn caught(payload: Box<dyn Any + Send>) -> Self {
         // Another actor of this thread could panic before the record is taken.
-        let _quiet = Quiet::begin();
+        let _no_preempt = NoPreemptGuard::enter();
         let text = payload
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned());

@@ -5,8 +5,8 @@
 //! sequence. A worker knows which task is next, so it requests all of these lines at once, one task
 //! ahead.
 
-use thalweg_queue::ahead::LINE;
-pub(crate) use thalweg_queue::ahead::fetch;
+use thalweg_queue::prefetch::LINE;
+pub(crate) use thalweg_queue::prefetch::line as fetch;
 
 use crate::task::Task;
 

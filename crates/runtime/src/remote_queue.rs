@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::task::Waker;
 
 use thalweg_queue::Parker;
-use thalweg_queue::quiet::{Locked, lock};
+use thalweg_queue::no_preempt::{LockGuard, lock};
 
 use crate::shim::{AtomicPtr, AtomicU32, Ordering, fence};
 use crate::task::{Header, Task};
@@ -38,7 +38,7 @@ pub(crate) struct RemoteQueue {
 
 static FREE: Mutex<Vec<&'static RemoteQueue>> = Mutex::new(Vec::new());
 
-fn free() -> Locked<'static, Vec<&'static RemoteQueue>> {
+fn free() -> LockGuard<'static, Vec<&'static RemoteQueue>> {
     lock(&FREE)
 }
 
@@ -120,7 +120,7 @@ impl RemoteQueue {
         }
     }
 
-    fn unparker(&self) -> Locked<'_, Option<Waker>> {
+    fn unparker(&self) -> LockGuard<'_, Option<Waker>> {
         lock(&self.unparker)
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread::{Builder as Thread, JoinHandle as ThreadHandle};
 use std::time::Duration;
 
-use thalweg_queue::Quiet;
+use thalweg_queue::NoPreemptGuard;
 
 use crate::behaviour::Mailbox;
 use crate::channel::Sender;
@@ -579,7 +579,7 @@ fn begin<R: Send + 'static>(
     body: impl FnOnce() -> R + Send + 'static,
 ) -> std::io::Result<ThreadHandle<R>> {
     // The signals are blocked here, and `std` holds locks.
-    let _quiet = Quiet::begin();
+    let _no_preempt = NoPreemptGuard::enter();
     // The new thread inherits the mask, so no signal arrives before it can block signals itself.
     let before = signals::block();
     let thread = thread.spawn(body);

@@ -23,10 +23,10 @@ pub(crate) use std::{
 /// The lock for sections that access an atomic. loom may switch threads at an atomic, and must not
 /// do so while a lock of the system is held.
 #[cfg(not(loom))]
-pub(crate) use thalweg_queue::quiet::{Locked, lock};
+pub(crate) use thalweg_queue::no_preempt::{LockGuard, lock};
 
 #[cfg(loom)]
-pub(crate) type Locked<'a, T> = loom::sync::MutexGuard<'a, T>;
+pub(crate) type LockGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
 
 #[cfg(loom)]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {

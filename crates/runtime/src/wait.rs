@@ -4,7 +4,7 @@
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use thalweg_queue::{Host, Parker, Wake, clock};
+use thalweg_queue::{ParkHooks, ParkResult, Parker, clock};
 
 use crate::exit;
 use crate::id::ActorId;
@@ -25,18 +25,18 @@ pub enum WakeReason {
 }
 
 /// How an actor waits in a blocking call of [`thalweg_queue`].
-pub(crate) static HOST: Host = Host {
+pub(crate) static PARK_HOOKS: ParkHooks = ParkHooks {
     waker: || {
         let (worker, task) = actor()?;
         worker.before_wait(task);
         Some(task.waker())
     },
     park: |deadline| match park(deadline) {
-        WakeReason::Woken => Wake::Woken,
-        WakeReason::TimedOut | WakeReason::Stopping => Wake::TimedOut,
-        WakeReason::Interrupted => Wake::Interrupted,
+        WakeReason::Woken => ParkResult::Woken,
+        WakeReason::TimedOut | WakeReason::Stopping => ParkResult::TimedOut,
+        WakeReason::Interrupted => ParkResult::Interrupted,
     },
-    gave_up: exit::raise_if_due,
+    timed_out: exit::raise_if_due,
 };
 
 /// Ends the actor that waits in vain, where it can be: a signal ends it, its scope is cancelled, or its runtime stops. Nothing of the wait is left in
@@ -82,9 +82,9 @@ pub fn park(deadline: Option<u64>) -> WakeReason {
         return worker.park(deadline);
     }
     match Parker::current().park(deadline) {
-        Wake::Woken => WakeReason::Woken,
-        Wake::TimedOut => WakeReason::TimedOut,
-        Wake::Interrupted => WakeReason::Interrupted,
+        ParkResult::Woken => WakeReason::Woken,
+        ParkResult::TimedOut => WakeReason::TimedOut,
+        ParkResult::Interrupted => WakeReason::Interrupted,
     }
 }
 

@@ -132,10 +132,10 @@ fn a_section_is_its_actors_own_and_survives_its_waits() {
             let _section = NoPreempt::new();
             // While it sleeps another one is preempted.
             sleep(Duration::from_millis(20));
-            thalweg_queue::quiet::depth()
+            thalweg_queue::no_preempt::depth()
         });
         yield_now();
-        assert_eq!(thalweg_queue::quiet::depth(), 0);
+        assert_eq!(thalweg_queue::no_preempt::depth(), 0);
         let ran = Arc::new(AtomicBool::new(false));
         let it = Arc::clone(&ran);
         spawn(move || it.store(true, Ordering::Relaxed));
@@ -145,7 +145,7 @@ fn a_section_is_its_actors_own_and_survives_its_waits() {
         }
         assert!(ran.load(Ordering::Relaxed));
         assert_eq!(held.join().unwrap(), 1);
-        assert_eq!(thalweg_queue::quiet::depth(), 0);
+        assert_eq!(thalweg_queue::no_preempt::depth(), 0);
     });
 }
 
@@ -159,7 +159,7 @@ fn a_forgotten_section_ends_with_its_actor() {
         .join()
         .unwrap();
         spawn(|| {
-            assert_eq!(thalweg_queue::quiet::depth(), 0);
+            assert_eq!(thalweg_queue::no_preempt::depth(), 0);
             sleep(Duration::from_micros(10));
         })
         .join()

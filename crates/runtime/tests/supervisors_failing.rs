@@ -212,10 +212,10 @@ fn a_child_changes_hands_when_its_mailbox_is_closed() {
 fn a_state_that_cannot_be_made_says_why() {
     let runtime = Runtime::start(Config::exact(1)).unwrap();
     let (spec, _) = ChildSpec::actor_on(runtime.handle(), "file", Mailbox::default(), || {
-        Err::<Quiet, _>(ExitReason::from("no such file"))
+        Err::<NoPreemptGuard, _>(ExitReason::from("no such file"))
     });
-    struct Quiet;
-    impl Actor for Quiet {}
+    struct NoPreemptGuard;
+    impl Actor for NoPreemptGuard {}
     let failed = Supervisor::new(Strategy::OneForOne)
         .child(spec)
         .start_on(runtime.handle())

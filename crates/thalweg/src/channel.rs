@@ -69,10 +69,10 @@
 pub use thalweg_queue::{mpmc, mpsc, oneshot, spsc};
 
 pub use thalweg_queue::{
-    BadCapacity, Closed, RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError,
-    TrySendError, Unsupported,
+    CapacityError, Closed, CreateError, RecvError, RecvTimeoutError, SendError, SendTimeoutError,
+    TryRecvError, TrySendError,
 };
 pub use thalweg_queue::{
     Iter, Operation, Options, Overflow, Readiness, Receiver, RecvFuture, RecvStream, Select,
-    SendFuture, Sender, Stats, TryIter, Waiting,
+    SendFuture, Sender, Stats, TryIter, WaitStrategy,
 };

@@ -302,7 +302,7 @@ impl Instance {
     /// is full.
     fn push(&self, buffer: CallBuffer) -> Result<bool, (CallBuffer, MailboxFull)> {
         let Bounds { calls, bytes, .. } = self.package.bounds;
-        let mut mailbox = thalweg_queue::quiet::lock(&self.mailbox.0);
+        let mut mailbox = thalweg_queue::no_preempt::lock(&self.mailbox);
         if mailbox.calls.len() >= calls as usize {
             return Err((buffer, MailboxFull::Calls));
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Wake;
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::{Config, Runtime};
 
 use super::Instance;
@@ -164,9 +164,9 @@ fn call_after_the_last_generation_has_another_place() {
     };
     let first = call();
     // As if the memory had been used 2^32 - 2 times.
-    let used = lock(&instance.spare.0).pop().unwrap();
+    let used = lock(&instance.spare).pop().unwrap();
     used.0.open_state.set_generation(u32::MAX - 1);
-    lock(&instance.spare.0).push(used);
+    lock(&instance.spare).push(used);
     let last = call();
     assert_eq!(last, u64::from(u32::MAX) << 32 | u64::from(first as u32));
     for _ in 0..3 {

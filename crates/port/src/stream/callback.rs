@@ -174,7 +174,7 @@ impl StreamCore {
     /// A writer that told nobody, since it had not heard of the callback, is seen from here on.
     fn arm_for_missed_wake(self: &Arc<Self>) {
         let missed_wake = MissedWake(Arc::downgrade(self));
-        self.gate.arm_heavily(Waker::from(Arc::new(missed_wake)));
+        self.gate.arm_heavy(Waker::from(Arc::new(missed_wake)));
     }
 
     /// Rule 3.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 
-use thalweg_queue::{EventFd, Gate, barrier};
+use thalweg_queue::{AtomicWaker, EventFd, barrier};
 use thalweg_wire::evolve::Conversion;
 
 use crate::call::CallCore;
@@ -30,7 +30,7 @@ pub struct StreamCore {
     /// Records in a segment, and segments in the stream.
     pub(super) slots: u32,
     pub(super) max_segments: usize,
-    pub(super) gate: Gate,
+    pub(super) gate: AtomicWaker,
     /// How writers tell of what they wrote: see [`StreamCore::tell`].
     pub(super) wake_mode: AtomicU8,
     pub(super) writers: AtomicU32,
@@ -119,7 +119,7 @@ impl StreamCore {
             options,
             slots,
             max_segments: max_segments as usize,
-            gate: Gate::new(),
+            gate: AtomicWaker::new(),
             wake_mode: AtomicU8::new(if barrier::is_asymmetric() {
                 UNFENCED
             } else {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
-use thalweg_queue::{Parker, Wake as ParkerWake};
+use thalweg_queue::{ParkResult, Parker};
 use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::Decode;
 
@@ -134,8 +134,8 @@ impl StreamCore {
             };
             let woke = if let Some(until) = linger_until {
                 match Parker::current().park(Some(until.min(deadline))) {
-                    ParkerWake::Interrupted => WakeReason::Interrupted,
-                    ParkerWake::TimedOut if deadline <= until => WakeReason::TimedOut,
+                    ParkResult::Interrupted => WakeReason::Interrupted,
+                    ParkResult::TimedOut if deadline <= until => WakeReason::TimedOut,
                     _ => continue,
                 }
             } else {

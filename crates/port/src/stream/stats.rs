@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 
 use crate::code::{Code, Failure};
 use crate::instance::Instance;

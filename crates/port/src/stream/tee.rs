@@ -60,7 +60,7 @@ impl StreamCore {
             first.wake_mode.fetch_or(MANY_READERS, Ordering::Relaxed);
         }
         // From here on every writer sees the word.
-        tee.gate.arm_heavily(Waker::noop().clone());
+        tee.gate.arm_heavy(Waker::noop().clone());
         tee.gate.disarm();
         if first.has_ended.load(Ordering::Acquire)
             && let Some(outcome) = first.outcome.get()

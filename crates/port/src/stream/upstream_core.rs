@@ -13,7 +13,7 @@ use std::fmt::Display;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::evolve::{Conversion, Unconverted};
 use thalweg_wire::{Decode, message};

@@ -117,7 +117,7 @@ impl StreamCore {
     #[inline]
     pub(super) fn wake_reader(&self) {
         match self.wake_mode.load(Ordering::Relaxed) {
-            UNFENCED => self.count_wake(self.gate.signal_lightly()),
+            UNFENCED => self.count_wake(self.gate.signal_light()),
             FENCED => {
                 self.count_wake(self.gate.signal());
                 // Behind the fence: where the kernel passes no barrier for others, a word that changed is seen here, or what was committed there.
@@ -166,7 +166,7 @@ impl StreamCore {
         if before & MANY_READERS != 0 || (before & FENCED != 0 && sleeps_often) {
             self.gate.arm(waker);
         } else {
-            self.gate.arm_heavily(waker);
+            self.gate.arm_heavy(waker);
         }
     }
 

@@ -1,17 +1,18 @@
 //! What all handles of a channel share, whatever its flavour.
 
 use super::{Options, Stats};
+use crate::cache_padded::CachePadded;
 use crate::spin::SharedSpin;
-use crate::sync::{AtomicUsize, Figure, Ordering, Padded};
+use crate::sync::{AtomicUsize, Figure, Ordering};
 use crate::waiters::Waiters;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Core {
     /// Receivers wait here; senders read it after each value.
-    pub(crate) items: Padded<Waiters>,
+    pub(crate) items: CachePadded<Waiters>,
     /// Senders wait here; receivers read it after each value.
-    pub(crate) room: Padded<Waiters>,
+    pub(crate) room: CachePadded<Waiters>,
     pub(crate) options: Options,
     pub(crate) sending: SharedSpin,
     pub(crate) receiving: SharedSpin,
@@ -27,8 +28,8 @@ impl Core {
     /// With one sender and one receiver.
     pub(crate) fn new(options: Options) -> Self {
         Self {
-            items: Padded(Waiters::new()),
-            room: Padded(Waiters::new()),
+            items: CachePadded::new(Waiters::new()),
+            room: CachePadded::new(Waiters::new()),
             options,
             sending: SharedSpin::new(),
             receiving: SharedSpin::new(),
@@ -43,13 +44,13 @@ impl Core {
 
     #[inline(always)]
     pub(crate) fn is_closed(&self) -> bool {
-        self.items.0.is_closed()
+        self.items.is_closed()
     }
 
     /// Wakes everybody on both sides.
     pub(crate) fn close(&self) {
-        self.items.0.close();
-        self.room.0.close();
+        self.items.close();
+        self.room.close();
     }
 
     pub(crate) fn add_sender(&self) {
@@ -79,8 +80,8 @@ impl Core {
 
     pub(crate) fn stats(&self, depth: usize) -> Stats {
         self.saw(depth);
-        let receivers = self.items.0.slept();
-        let senders = self.room.0.slept();
+        let receivers = self.items.slept();
+        let senders = self.room.slept();
         Stats {
             depth,
             high_water: self.high_water.load(Ordering::Relaxed) as usize,

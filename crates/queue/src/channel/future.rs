@@ -49,7 +49,7 @@ fn poll_recv<P: Pop>(
     place: &mut Place,
     context: &Context<'_>,
 ) -> Poll<Result<P::Item, RecvError>> {
-    let waiters = &receiver.pop.core().items.0;
+    let waiters = &receiver.pop.core().items;
     for armed in [false, true] {
         if armed {
             place.take(waiters, context.waker(), receiver.pop.moved());
@@ -101,7 +101,7 @@ impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Future for RecvFuture<'_, P
 
 impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Drop for RecvFuture<'_, P, R> {
     fn drop(&mut self) {
-        self.place.leave(&self.receiver.pop.core().items.0);
+        self.place.leave(&self.receiver.pop.core().items);
     }
 }
 
@@ -139,7 +139,7 @@ impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> futures_core::Stream for Re
 
 impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Drop for RecvStream<'_, P, R> {
     fn drop(&mut self) {
-        self.place.leave(&self.receiver.pop.core().items.0);
+        self.place.leave(&self.receiver.pop.core().items);
     }
 }
 
@@ -181,7 +181,7 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Future for SendFuture<'_, P,
             place,
             ..
         } = &mut *self;
-        let waiters = &sender.push.core().room.0;
+        let waiters = &sender.push.core().room;
         for armed in [false, true] {
             if armed {
                 place.take(waiters, context.waker(), sender.push.moved());
@@ -208,7 +208,7 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Future for SendFuture<'_, P,
 
 impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Drop for SendFuture<'_, P, S> {
     fn drop(&mut self) {
-        self.place.leave(&self.sender.push.core().room.0);
+        self.place.leave(&self.sender.push.core().room);
     }
 }
 

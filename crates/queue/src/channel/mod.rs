@@ -17,7 +17,7 @@ mod wait;
 pub(crate) use self::core::Core;
 pub use self::flavour::{Pop, Push};
 pub use self::future::{RecvFuture, RecvStream, SendFuture};
-pub use self::options::{Options, Overflow, Unsupported, Waiting};
+pub use self::options::{CreateError, Options, Overflow, WaitStrategy};
 pub use self::readiness::Readiness;
 pub use self::receiver::{Iter, Receiver, TryIter};
 pub use self::select::{Operation, Select};

@@ -25,7 +25,7 @@ pub enum Overflow {
 /// What a blocked call does before it sleeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Waiting {
+pub enum WaitStrategy {
     /// Spins for no longer than a wake-up costs, learns whether that helps, and sleeps.
     #[default]
     Adaptive,
@@ -50,7 +50,7 @@ pub enum Waiting {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     pub(crate) overflow: Overflow,
-    pub(crate) waiting: Waiting,
+    pub(crate) wait_strategy: WaitStrategy,
 }
 
 impl Options {
@@ -68,15 +68,15 @@ impl Options {
 
     /// With this way to wait.
     #[must_use]
-    pub fn waiting(mut self, waiting: Waiting) -> Self {
-        self.waiting = waiting;
+    pub fn wait_strategy(mut self, wait_strategy: WaitStrategy) -> Self {
+        self.wait_strategy = wait_strategy;
         self
     }
 
     /// For flavours whose senders cannot take values out.
-    pub(crate) fn without_eviction(self) -> Result<Self, Unsupported> {
+    pub(crate) fn without_eviction(self) -> Result<Self, CreateError> {
         match self.overflow {
-            Overflow::DropOldest | Overflow::Latest => Err(Unsupported::Overflow(self.overflow)),
+            Overflow::DropOldest | Overflow::Latest => Err(CreateError::Overflow(self.overflow)),
             _ => Ok(self),
         }
     }
@@ -85,20 +85,20 @@ impl Options {
 /// Why a channel cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Unsupported {
+pub enum CreateError {
     /// The capacity.
-    Capacity(crate::BadCapacity),
+    Capacity(crate::CapacityError),
     /// This flavour's senders cannot take the oldest value out: use [`mpmc`](crate::mpmc).
     Overflow(Overflow),
 }
 
-impl From<crate::BadCapacity> for Unsupported {
-    fn from(bad: crate::BadCapacity) -> Self {
+impl From<crate::CapacityError> for CreateError {
+    fn from(bad: crate::CapacityError) -> Self {
         Self::Capacity(bad)
     }
 }
 
-impl fmt::Display for Unsupported {
+impl fmt::Display for CreateError {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Capacity(bad) => bad.fmt(to),
@@ -109,4 +109,4 @@ impl fmt::Display for Unsupported {
     }
 }
 
-impl std::error::Error for Unsupported {}
+impl std::error::Error for CreateError {}

@@ -48,7 +48,7 @@ impl<'a, P: Pop> Readiness<'a, P> {
     /// Makes the descriptor unreadable until something comes. `true`: there is something already, or the channel is closed; the descriptor is
     /// not armed, receive first.
     pub fn arm(&mut self) -> bool {
-        let waiters = &self.receiver.pop.core().items.0;
+        let waiters = &self.receiver.pop.core().items;
         if let Some(ticket) = self.armed.take() {
             waiters.disarm(Who::Watcher, ticket);
         }
@@ -72,7 +72,7 @@ impl<P: Pop> AsFd for Readiness<'_, P> {
 impl<P: Pop> Drop for Readiness<'_, P> {
     fn drop(&mut self) {
         if let Some(ticket) = self.armed.take() {
-            self.receiver.pop.core().items.0.leave(Who::Watcher, ticket);
+            self.receiver.pop.core().items.leave(Who::Watcher, ticket);
         }
     }
 }

@@ -8,8 +8,8 @@ use super::wait::Side;
 use super::{Pop, Readiness, RecvFuture, RecvStream, Stats};
 use crate::clock;
 use crate::error::{RecvError, RecvTimeoutError, TryRecvError};
-use crate::quiet::Quiet;
-use crate::sleeper::gave_up;
+use crate::no_preempt::NoPreemptGuard;
+use crate::park_hooks::timed_out;
 
 /// Receives values from a channel: [`spsc::Receiver`](crate::spsc::Receiver), [`mpsc::Receiver`](crate::mpsc::Receiver),
 /// [`mpmc::Receiver`](crate::mpmc::Receiver).
@@ -107,7 +107,7 @@ impl<P: Pop> Receiver<P> {
                 }
                 Err(TryRecvError::Closed) => return Err(RecvTimeoutError::Closed),
                 Err(TryRecvError::Empty) if !in_time => {
-                    gave_up();
+                    timed_out();
                     return Err(RecvTimeoutError::TimedOut);
                 }
                 Err(TryRecvError::Empty) => in_time = self.wait(deadline),
@@ -118,7 +118,7 @@ impl<P: Pop> Receiver<P> {
 
     /// Who waited and sees more than `mine` lets the others know: while it was on its way they were not signalled.
     pub(super) fn pass_on(&self, mine: usize) {
-        let items = &self.pop.core().items.0;
+        let items = &self.pop.core().items;
         if !items.has_any() {
             return;
         }
@@ -134,9 +134,9 @@ impl<P: Pop> Receiver<P> {
     fn wait(&self, deadline: Option<u64>) -> bool {
         let core = self.pop.core();
         let side = Side {
-            waiters: &core.items.0,
+            waiters: &core.items,
             spin: &core.receiving,
-            waiting: core.options.waiting,
+            wait_strategy: core.options.wait_strategy,
             moved: self.pop.moved(),
             capacity: self.pop.capacity(),
         };
@@ -204,7 +204,7 @@ impl<P: Pop> Receiver<P> {
         }
         let count = {
             // `values` may grow in the middle of a line.
-            let _quiet = Quiet::begin();
+            let _no_preempt = NoPreemptGuard::enter();
             self.pop.pop_some(most, |value| values.push(value))
         };
         if count > 0 {
@@ -231,7 +231,7 @@ impl<P: Pop> Receiver<P> {
                 }
                 Err(TryRecvError::Closed) => return Err(RecvError),
                 Err(TryRecvError::Empty) if !in_time => {
-                    gave_up();
+                    timed_out();
                     return Err(RecvError);
                 }
                 Err(TryRecvError::Empty) => in_time = self.wait(None),

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::{Pop, Push, Receiver, Sender};
 use crate::clock;
+use crate::park_hooks::{CallerParker, timed_out};
 use crate::random;
-use crate::sleeper::{Sleeper, gave_up};
-use crate::spin::Spin;
+use crate::spin::AdaptiveSpin;
 use crate::waiters::{Ticket, Waiters, Who};
 
 /// One thing to wait for.
@@ -68,7 +68,7 @@ impl<'a> Select<'a> {
     /// Also waits until `receiver` has something, or is closed.
     pub fn recv<P: Pop>(&mut self, receiver: &'a Receiver<P>) -> Operation {
         self.add(Arm {
-            waiters: &receiver.flavour().core().items.0,
+            waiters: &receiver.flavour().core().items,
             moved: Box::new(|| receiver.flavour().moved()),
             ready: Box::new(|| receiver.is_ready()),
             pass_on: Box::new(|mine| receiver.pass_on(mine)),
@@ -78,7 +78,7 @@ impl<'a> Select<'a> {
     /// Also waits until `sender` has room, or is closed.
     pub fn send<P: Push>(&mut self, sender: &'a Sender<P>) -> Operation {
         self.add(Arm {
-            waiters: &sender.flavour().core().room.0,
+            waiters: &sender.flavour().core().room,
             moved: Box::new(|| sender.flavour().moved()),
             ready: Box::new(|| sender.flavour().has_room() || sender.is_closed()),
             pass_on: Box::new(|mine| sender.pass_on(mine)),
@@ -135,11 +135,11 @@ impl<'a> Select<'a> {
     }
 
     fn wait(&mut self, deadline: Option<u64>) -> Option<Operation> {
-        let mut spin = Spin::new();
-        let sleeper = Sleeper::current();
+        let mut spin = AdaptiveSpin::new();
+        let sleeper = CallerParker::current();
         loop {
             let mut found = self.try_ready();
-            if found.is_none() && !sleeper.is_hosted() {
+            if found.is_none() && !sleeper.is_actor() {
                 spin.until(|| {
                     found = self.try_ready();
                     found.is_some()
@@ -170,7 +170,7 @@ impl<'a> Select<'a> {
                 return found;
             }
             if !in_time {
-                gave_up();
+                timed_out();
                 return None;
             }
         }

@@ -7,7 +7,7 @@ use super::wait::Side;
 use super::{Overflow, Push, SendFuture, Stats};
 use crate::clock;
 use crate::error::{Closed, SendError, SendTimeoutError, TrySendError};
-use crate::sleeper::gave_up;
+use crate::park_hooks::timed_out;
 use crate::sync::{Ordering, yield_now};
 
 /// How often a sender that drops what is oldest yields to whoever is at work on the last place.
@@ -130,7 +130,7 @@ impl<P: Push> Sender<P> {
                 yield_now();
             } else {
                 self.wait(Some(clock::deadline(LOOK_AGAIN)));
-                gave_up();
+                timed_out();
             }
         }
     }
@@ -176,7 +176,7 @@ impl<P: Push> Sender<P> {
                 }
                 Err(TrySendError::Closed(back)) => return Err(SendTimeoutError::Closed(back)),
                 Err(TrySendError::Full(back)) if !in_time => {
-                    gave_up();
+                    timed_out();
                     return Err(SendTimeoutError::TimedOut(back));
                 }
                 Err(TrySendError::Full(back)) => value = back,
@@ -188,7 +188,7 @@ impl<P: Push> Sender<P> {
 
     /// Who waited and sees more room than `mine` lets the others know: while it was on its way they were not signalled.
     pub(super) fn pass_on(&self, mine: usize) {
-        let room = &self.push.core().room.0;
+        let room = &self.push.core().room;
         if room.has_any() && self.push.has_room() {
             let free = self.push.capacity().saturating_sub(self.push.len());
             room.signal(free.saturating_sub(mine));
@@ -199,16 +199,16 @@ impl<P: Push> Sender<P> {
     fn wait(&self, deadline: Option<u64>) -> bool {
         let core = self.push.core();
         let side = Side {
-            waiters: &core.room.0,
+            waiters: &core.room,
             spin: &core.sending,
-            waiting: core.options.waiting,
+            wait_strategy: core.options.wait_strategy,
             moved: self.push.moved(),
             capacity: self.push.capacity(),
         };
         side.wait(
             deadline,
-            || self.push.shows_room() || core.room.0.is_closed(),
-            || self.push.has_room() || core.room.0.is_closed(),
+            || self.push.shows_room() || core.room.is_closed(),
+            || self.push.has_room() || core.room.is_closed(),
         )
     }
 
@@ -258,7 +258,7 @@ impl<P: Push> Sender<P> {
                 return Ok(());
             }
             if !self.wait(None) && self.is_full() {
-                gave_up();
+                timed_out();
                 return Err(Closed);
             }
             waited = true;

@@ -1,8 +1,8 @@
 //! How a blocking call waits: look again for a while, then sleep by the waiters' protocol.
 
-use super::Waiting;
+use super::WaitStrategy;
 use crate::clock;
-use crate::sleeper::Sleeper;
+use crate::park_hooks::CallerParker;
 use crate::spin::{SharedSpin, processors};
 use crate::waiters::Waiters;
 
@@ -10,7 +10,7 @@ use crate::waiters::Waiters;
 pub(crate) struct Side<'a> {
     pub(crate) waiters: &'a Waiters,
     pub(crate) spin: &'a SharedSpin,
-    pub(crate) waiting: Waiting,
+    pub(crate) wait_strategy: WaitStrategy,
     /// What went through the channel so far.
     pub(crate) moved: u64,
     pub(crate) capacity: usize,
@@ -25,11 +25,11 @@ impl Side<'_> {
         shows_ready: impl Fn() -> bool,
         ready: impl Fn() -> bool,
     ) -> bool {
-        let sleeper = Sleeper::current();
-        match self.waiting {
+        let sleeper = CallerParker::current();
+        match self.wait_strategy {
             // Others run meanwhile, perhaps the very one that it waits for; the thread spins when there are none.
-            _ if sleeper.is_hosted() => {}
-            Waiting::Adaptive => {
+            _ if sleeper.is_actor() => {}
+            WaitStrategy::Adaptive => {
                 if !self.waiters.is_waking_for_long()
                     && self
                         .spin
@@ -38,8 +38,8 @@ impl Side<'_> {
                     return true;
                 }
             }
-            Waiting::Park => {}
-            Waiting::Spin => return spin(deadline, ready),
+            WaitStrategy::Park => {}
+            WaitStrategy::Spin => return spin(deadline, ready),
         }
         let who = sleeper.who();
         let ticket = self.waiters.arm(who, sleeper.waker(), self.moved);
@@ -47,7 +47,7 @@ impl Side<'_> {
             self.waiters.disarm(who, ticket);
             return true;
         }
-        let woken = if sleeper.is_hosted() {
+        let woken = if sleeper.is_actor() {
             self.waiters.parked(0);
             sleeper.park(deadline)
         } else {

@@ -36,9 +36,10 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use crate::error::BadCapacity;
-use crate::quiet::Quiet;
-use crate::sync::{AtomicPtr, AtomicUsize, Ordering, Padded, UnsafeCell};
+use crate::cache_padded::CachePadded;
+use crate::error::CapacityError;
+use crate::no_preempt::NoPreemptGuard;
+use crate::sync::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
 
 /// A cache line, and what a line of small values is fitted into.
 const LINE: usize = 64;
@@ -54,8 +55,8 @@ struct Block {
 /// What the writer and the reader of a lane share.
 pub(crate) struct Lane<T> {
     /// Where the reader stands. Stored by the reader alone.
-    head: Padded<AtomicUsize>,
-    writing: Padded<Writing>,
+    head: CachePadded<AtomicUsize>,
+    writing: CachePadded<Writing>,
     values: PhantomData<T>,
 }
 
@@ -151,10 +152,10 @@ impl<T> Lane<T> {
     ///
     /// # Errors
     /// 0, more than 2^30, and what there is no memory for.
-    pub(crate) fn bounded(capacity: usize) -> Result<Self, BadCapacity> {
-        BadCapacity::check(capacity)?;
+    pub(crate) fn bounded(capacity: usize) -> Result<Self, CapacityError> {
+        CapacityError::check(capacity)?;
         let lines = capacity.div_ceil(Self::PER_LINE);
-        let first = Self::block(lines).ok_or(BadCapacity(capacity))?;
+        let first = Self::block(lines).ok_or(CapacityError(capacity))?;
         // SAFETY: the block was just made and is not shared yet.
         unsafe { &*first }.next.store(first, Ordering::Relaxed);
         Ok(Self::with(first, lines, capacity))
@@ -168,8 +169,8 @@ impl<T> Lane<T> {
 
     fn with(first: *mut Block, lines: usize, capacity: usize) -> Self {
         Self {
-            head: Padded(AtomicUsize::new(LINE + Self::FIRST)),
-            writing: Padded(Writing {
+            head: CachePadded::new(AtomicUsize::new(LINE + Self::FIRST)),
+            writing: CachePadded::new(Writing {
                 tail: AtomicUsize::new(LINE + Self::FIRST),
                 spare: AtomicPtr::new(ptr::null_mut()),
                 first,
@@ -195,7 +196,7 @@ impl<T> Lane<T> {
     fn block(lines: usize) -> Option<*mut Block> {
         let layout = Self::layout(lines)?;
         // The writer has left its line.
-        let _quiet = Quiet::begin();
+        let _no_preempt = NoPreemptGuard::enter();
         // SAFETY: the layout is not empty: it has the block's head.
         let block = unsafe { alloc_zeroed(layout) }.cast::<Block>();
         if block.is_null() {
@@ -299,7 +300,7 @@ impl<T> Lane<T> {
 
     fn enter(&self, cursor: &Cursor, block: *mut Block) {
         let first = Self::first_line(block);
-        let length = self.writing.0.lines * Self::STRIDE;
+        let length = self.writing.lines * Self::STRIDE;
         cursor.line.set(first);
         cursor.end.set(first.wrapping_add(length));
     }
@@ -311,7 +312,7 @@ impl<T> Lane<T> {
 
     /// The block whose lines end there.
     fn block_before(&self, end: *mut u8) -> *mut Block {
-        end.wrapping_sub(self.writing.0.lines * Self::STRIDE + Self::LINES)
+        end.wrapping_sub(self.writing.lines * Self::STRIDE + Self::LINES)
             .cast()
     }
 
@@ -321,7 +322,7 @@ impl<T> Lane<T> {
             end: Cell::new(ptr::null_mut()),
             until: Cell::new(LINE + Self::FIRST),
         };
-        self.enter(&cursor, self.writing.0.first);
+        self.enter(&cursor, self.writing.first);
         cursor
     }
 
@@ -339,17 +340,17 @@ impl<T> Lane<T> {
     }
 
     pub(crate) fn capacity(&self) -> usize {
-        self.writing.0.capacity
+        self.writing.capacity
     }
 
     /// How many values were put in since the beginning.
     pub(crate) fn put(&self) -> usize {
-        Self::position(self.writing.0.tail.load(Ordering::Relaxed))
+        Self::position(self.writing.tail.load(Ordering::Relaxed))
     }
 
     /// How many values were taken out since the beginning.
     pub(crate) fn taken(&self) -> usize {
-        Self::position(self.head.0.load(Ordering::Relaxed))
+        Self::position(self.head.load(Ordering::Relaxed))
     }
 
     /// Values inside, or a moment ago.
@@ -364,7 +365,7 @@ impl<T> Lane<T> {
     /// # Safety
     /// Nobody else uses the lane any more, and nobody does after this call.
     pub(crate) unsafe fn destroy(&self, reader: &Reader) {
-        let lines = self.writing.0.lines;
+        let lines = self.writing.lines;
         // SAFETY: the caller has the lane alone.
         unsafe {
             while let Some(value) = self.try_pop(reader) {
@@ -377,11 +378,7 @@ impl<T> Lane<T> {
                 Self::free(block, lines);
                 block = if next == first { ptr::null_mut() } else { next };
             }
-            let spare = self
-                .writing
-                .0
-                .spare
-                .swap(ptr::null_mut(), Ordering::Acquire);
+            let spare = self.writing.spare.swap(ptr::null_mut(), Ordering::Acquire);
             if !spare.is_null() {
                 Self::free(spare, lines);
             }

@@ -7,7 +7,7 @@ use std::ptr;
 impl<T> Lane<T> {
     #[inline(always)]
     fn head(&self) -> usize {
-        self.head.0.load(Ordering::Relaxed)
+        self.head.load(Ordering::Relaxed)
     }
 
     /// Whether there is a value in this line, or in the next one if this one is used up, as far as one look at a stamp tells (rule 2).
@@ -30,7 +30,7 @@ impl<T> Lane<T> {
         };
         if found != head {
             // Release like any other: a weaker store would hide the one before from the writer that reads it.
-            self.head.0.store(found, Ordering::Release);
+            self.head.store(found, Ordering::Release);
         }
         true
     }
@@ -86,7 +86,7 @@ impl<T> Lane<T> {
         }
         let next = self.next_line(cursor, head, |block| self.leave_block(block));
         let Some(first) = next else { return false };
-        self.head.0.store(first, Ordering::Release);
+        self.head.store(first, Ordering::Release);
         cursor.until.set(first);
         self.look(reader)
     }
@@ -101,7 +101,7 @@ impl<T> Lane<T> {
         let at = Self::at(reader.cursor.line.get(), head);
         // SAFETY: rule 2: the value of this place is there, and nobody else takes it.
         let value = unsafe { (*at).with_mut(|place| (*place).assume_init_read()) };
-        self.head.0.store(head + Self::STEP, Ordering::Release);
+        self.head.store(head + Self::STEP, Ordering::Release);
         value
     }
 
@@ -124,10 +124,10 @@ impl<T> Lane<T> {
         }
         // SAFETY: both sides have left the block: the link is the last thing of it that the writer touched.
         unsafe { (*block).next.store(ptr::null_mut(), Ordering::Relaxed) };
-        let old = self.writing.0.spare.swap(block, Ordering::AcqRel);
+        let old = self.writing.spare.swap(block, Ordering::AcqRel);
         if !old.is_null() {
             // SAFETY: a spare block is nobody's.
-            unsafe { Self::free(old, self.writing.0.lines) };
+            unsafe { Self::free(old, self.writing.lines) };
         }
         Some(next)
     }
@@ -237,7 +237,7 @@ impl<T> Leaving<'_, T> {
     }
 
     fn give_back(&self) {
-        self.lane.head.0.store(self.head, Ordering::Release);
+        self.lane.head.store(self.head, Ordering::Release);
     }
 }
 

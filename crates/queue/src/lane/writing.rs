@@ -20,7 +20,7 @@ impl Writer {
 impl<T> Lane<T> {
     #[inline(always)]
     fn tail(&self) -> usize {
-        self.writing.0.tail.load(Ordering::Relaxed)
+        self.writing.tail.load(Ordering::Relaxed)
     }
 
     /// Whether it is known that there is room for a value.
@@ -40,7 +40,7 @@ impl<T> Lane<T> {
         let line = writer.cursor.line.get();
         writer.cursor.line.set(line.wrapping_add(Self::STRIDE));
         let first = tail - Self::FULL + LINE;
-        self.writing.0.tail.store(first, Ordering::Relaxed);
+        self.writing.tail.store(first, Ordering::Relaxed);
         writer.cursor.until.set(first + Self::FULL);
         true
     }
@@ -52,7 +52,7 @@ impl<T> Lane<T> {
 
     /// The limit of a bounded lane's writer by rule 3.
     pub(crate) fn newest_limit(&self) -> usize {
-        let head = Self::position(self.head.0.load(Ordering::Acquire));
+        let head = Self::position(self.head.load(Ordering::Acquire));
         head.saturating_add(self.capacity())
     }
 
@@ -75,7 +75,7 @@ impl<T> Lane<T> {
         if tail == Self::end(tail) {
             let next = self.next_line(&writer.cursor, tail, |block| Some(self.next_block(block)));
             tail = next.expect("the writer makes the blocks that it needs");
-            self.writing.0.tail.store(tail, Ordering::Relaxed);
+            self.writing.tail.store(tail, Ordering::Relaxed);
         }
         self.grant(writer, tail);
         true
@@ -130,10 +130,10 @@ impl<T> Lane<T> {
     ) -> Result<(), T> {
         let (line, tail) = (writer.cursor.line.get(), self.tail());
         let next = tail + Self::STEP;
-        self.writing.0.tail.store(next, Ordering::Relaxed);
+        self.writing.tail.store(next, Ordering::Relaxed);
         barrier::light();
         if is_revoked() {
-            self.writing.0.tail.store(tail, Ordering::Relaxed);
+            self.writing.tail.store(tail, Ordering::Relaxed);
             return Err(value);
         }
         // SAFETY: as in `push`; the reader looks at the stamp, not at the writer's mark.
@@ -151,7 +151,7 @@ impl<T> Lane<T> {
     #[inline(always)]
     unsafe fn publish(&self, line: *mut u8, last: usize) {
         let next = last + Self::STEP;
-        self.writing.0.tail.store(next, Ordering::Relaxed);
+        self.writing.tail.store(next, Ordering::Relaxed);
         // SAFETY: the line is in the writer's block.
         unsafe { Self::stamp(line) }.store(last, Ordering::Release);
     }
@@ -163,9 +163,9 @@ impl<T> Lane<T> {
         if !next.is_null() {
             return next;
         }
-        let mut next = (self.writing.0.spare).swap(ptr::null_mut(), Ordering::Acquire);
+        let mut next = (self.writing.spare).swap(ptr::null_mut(), Ordering::Acquire);
         if next.is_null() {
-            next = Self::another_block(self.writing.0.lines);
+            next = Self::another_block(self.writing.lines);
         }
         link.store(next, Ordering::Release);
         next
@@ -242,7 +242,7 @@ impl<'a, T> Filling<'a, T> {
     #[inline(always)]
     fn store(&self) {
         self.writer.cursor.line.set(self.line);
-        self.lane.writing.0.tail.store(self.tail, Ordering::Relaxed);
+        self.lane.writing.tail.store(self.tail, Ordering::Relaxed);
         self.writer.cursor.until.set(self.until);
         self.writer.lines.set(self.lines);
     }

@@ -8,7 +8,7 @@ use loom::thread;
 
 use crate::barrier::model::use_both;
 use crate::explore::{large_model, model};
-use crate::park::{Parker, Wake};
+use crate::park::{ParkResult, Parker};
 use crate::waiters::{Waiters, Who};
 
 /// Places for values, and those who wait for one. A value is seen by a load and by nothing else, as in a lane.
@@ -71,7 +71,7 @@ impl Values {
             let moved = self.taken.load(Ordering::Relaxed) as u64;
             let ticket = self.waiters.arm(Who::Thread, parker.waker(), moved);
             if !self.any() && !self.waiters.is_closed() {
-                in_time = parker.park(deadline) == Wake::Woken;
+                in_time = parker.park(deadline) == ParkResult::Woken;
             }
             self.waiters.disarm(Who::Thread, ticket);
             waited = true;
@@ -147,7 +147,7 @@ fn a_value_that_comes_while_a_woken_thread_resumes_wakes_the_next() {
         assert!(values.take());
         values.pass_on();
         publisher.join().unwrap();
-        assert_eq!(next.park(Some(0)), Wake::Woken);
+        assert_eq!(next.park(Some(0)), ParkResult::Woken);
     });
 }
 
@@ -168,12 +168,12 @@ fn a_value_that_comes_without_a_fence_while_a_woken_thread_resumes_is_not_missed
                     values.publish(1);
                 }
             });
-            assert_eq!(first.park(None), Wake::Woken);
+            assert_eq!(first.park(None), ParkResult::Woken);
             assert!(!values.waiters.disarm(Who::Thread, ticket), "it was woken");
             assert!(values.take());
             values.pass_on();
             publisher.join().unwrap();
-            assert_eq!(next.park(Some(0)), Wake::Woken);
+            assert_eq!(next.park(Some(0)), ParkResult::Woken);
         });
     });
 }

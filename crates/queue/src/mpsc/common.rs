@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::error::BadCapacity;
+use crate::error::CapacityError;
 use crate::ring::Ring;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
@@ -24,7 +24,7 @@ pub(super) struct List<T> {
 }
 
 impl<T> Common<T> {
-    pub(super) fn bounded(capacity: usize) -> Result<Self, BadCapacity> {
+    pub(super) fn bounded(capacity: usize) -> Result<Self, CapacityError> {
         Ok(Self::Ring(Ring::new(capacity)?))
     }
 

@@ -44,20 +44,20 @@ impl Credits {
 impl<T> Shared<T> {
     /// Credits that nobody holds.
     pub(super) fn room(&self) -> usize {
-        let claimed = self.credits.0.claimed.load(Ordering::Relaxed);
+        let claimed = self.credits.claimed.load(Ordering::Relaxed);
         self.room_beside(claimed)
     }
 
     fn room_beside(&self, claimed: usize) -> usize {
-        let popped = self.popped.0.load(Ordering::Acquire);
+        let popped = self.popped.load(Ordering::Acquire);
         // The receiver may be ahead of `claimed`: then there is as much room as can be.
         self.capacity - claimed.saturating_sub(popped).min(self.capacity)
     }
 
     /// Whether it is known that each credit is used by a value inside.
     pub(super) fn is_known_full(&self) -> bool {
-        let popped = self.popped.0.load(Ordering::Acquire);
-        self.credits.0.full_at.load(Ordering::Relaxed) == popped
+        let popped = self.popped.load(Ordering::Acquire);
+        self.credits.full_at.load(Ordering::Relaxed) == popped
     }
 
     /// Rule 3: takes up to `needed` credits, and for a lane up to a block of them; how many.
@@ -68,18 +68,18 @@ impl<T> Shared<T> {
         } else {
             0
         };
-        let mut claimed = self.credits.0.claimed.load(Ordering::Relaxed);
+        let mut claimed = self.credits.claimed.load(Ordering::Relaxed);
         loop {
             let room = self.room_beside(claimed);
             let count = room.min(needed.max(block.min(room / (2 * lanes))));
             if count == 0 {
                 return 0;
             }
-            if count > needed && !self.credits.0.in_advance.load(Ordering::Relaxed) {
-                self.credits.0.in_advance.store(true, Ordering::Relaxed);
+            if count > needed && !self.credits.in_advance.load(Ordering::Relaxed) {
+                self.credits.in_advance.store(true, Ordering::Relaxed);
             }
             // Release: a reclaiming sender that sees the claim sees `in_advance`.
-            match self.credits.0.claimed.compare_exchange_weak(
+            match self.credits.claimed.compare_exchange_weak(
                 claimed,
                 claimed + count,
                 Ordering::Release,
@@ -94,19 +94,19 @@ impl<T> Shared<T> {
     /// Gives back credits that are not used, and wakes the senders that wait for them. Not under the lock: it runs wakers.
     pub(super) fn give_back(&self, credits: usize) {
         if credits > 0 {
-            let claimed = &self.credits.0.claimed;
+            let claimed = &self.credits.claimed;
             claimed.fetch_sub(credits, Ordering::Relaxed);
-            self.core.room.0.signal(credits);
+            self.core.room.signal(credits);
         }
     }
 
     /// Rule 6: for a sender that found no room, looks for credits that other senders hold and do not use, and takes them back.
     /// What `mine` has left is about to be used.
     fn reclaim(&self, registry: &Registry<T>, mine: Option<&Outlet<T>>) -> Reclaimed {
-        let claimed = &self.credits.0.claimed;
+        let claimed = &self.credits.claimed;
         let my_credits = mine.map_or(0, Outlet::granted);
         for _ in 0..LOOKS {
-            let popped = self.popped.0.load(Ordering::Acquire);
+            let popped = self.popped.load(Ordering::Acquire);
             let before = claimed.load(Ordering::Relaxed);
             if before.saturating_sub(popped) < self.capacity {
                 return Reclaimed::Changed;
@@ -115,7 +115,7 @@ impl<T> Shared<T> {
             // A read-modify-write sees the newest claim: each value in `put` belongs to a claim in `before`.
             let now = claimed.fetch_add(0, Ordering::AcqRel);
             if now == before && put >= before {
-                self.credits.0.full_at.store(popped, Ordering::Relaxed);
+                self.credits.full_at.store(popped, Ordering::Relaxed);
                 return Reclaimed::Nothing;
             }
             spin_loop();
@@ -124,7 +124,7 @@ impl<T> Shared<T> {
             // No sender claims in advance, so the credits are those of sends under way. The exception are
             // claims from before the process changed to fences: they are taken back once. The barrier
             // then takes 10 ms, because the system refuses it.
-            if !self.credits.0.in_advance.swap(false, Ordering::Relaxed) {
+            if !self.credits.in_advance.swap(false, Ordering::Relaxed) {
                 return Reclaimed::Nothing;
             }
         }
@@ -134,7 +134,7 @@ impl<T> Shared<T> {
             0 => Reclaimed::Nothing,
             count => {
                 // A batch that was announced and given up again may have looked like a value.
-                self.credits.0.full_at.store(usize::MAX, Ordering::Relaxed);
+                self.credits.full_at.store(usize::MAX, Ordering::Relaxed);
                 Reclaimed::Credits(count)
             }
         }

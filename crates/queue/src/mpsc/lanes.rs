@@ -3,8 +3,9 @@
 use std::ops::Deref;
 
 use crate::barrier;
+use crate::cache_padded::CachePadded;
 use crate::lane::{Lane, OwnedLane, Reader, Writer};
-use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, lock};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 
 /// Most lanes of a channel. Models are small.
 const MOST: usize = if cfg!(loom) { 128 } else { 256 };
@@ -59,7 +60,7 @@ pub(super) struct Registry<T> {
 
 pub(super) struct Lanes<T> {
     /// A bit for each lane that may hold something.
-    hint: Padded<[AtomicU64; WORDS]>,
+    hint: CachePadded<[AtomicU64; WORDS]>,
     count: AtomicUsize,
     /// Grows with each lane that is made.
     made: AtomicUsize,
@@ -71,7 +72,7 @@ pub(super) struct Lanes<T> {
 impl<T> Lanes<T> {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
-            hint: Padded(std::array::from_fn(|_| AtomicU64::new(0))),
+            hint: CachePadded::new(std::array::from_fn(|_| AtomicU64::new(0))),
             count: AtomicUsize::new(0),
             made: AtomicUsize::new(0),
             most: MOST.min(capacity / 4),
@@ -188,7 +189,7 @@ impl<T> Lanes<T> {
 
     #[inline(always)]
     fn hint_bit(&self, word: usize, bit: u64) {
-        let word = &self.hint.0[word % WORDS];
+        let word = &self.hint[word % WORDS];
         if word.load(Ordering::Relaxed) & bit == 0 {
             word.fetch_or(bit, Ordering::Release);
         }
@@ -199,7 +200,7 @@ impl<T> Lanes<T> {
         let from = from % MOST;
         for turn in 0..=WORDS {
             let place = (from / 64 + turn) % WORDS;
-            let word = &self.hint.0[place];
+            let word = &self.hint[place];
             let mut set = word.load(Ordering::Relaxed);
             if turn == 0 {
                 set &= u64::MAX << (from % 64);

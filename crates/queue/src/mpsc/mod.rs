@@ -47,9 +47,10 @@ pub use self::sending::Tx;
 use self::common::Common;
 use self::credits::Credits;
 use self::lanes::Lanes;
-use crate::channel::{self, Core, Options, Unsupported};
-use crate::error::BadCapacity;
-use crate::sync::{Arc, AtomicUsize, Padded};
+use crate::cache_padded::CachePadded;
+use crate::channel::{self, Core, CreateError, Options};
+use crate::error::CapacityError;
+use crate::sync::{Arc, AtomicUsize};
 
 /// A sending handle. `Send` and `Clone`, not `Sync`.
 pub type Sender<T> = channel::Sender<Tx<T>>;
@@ -62,16 +63,16 @@ struct Shared<T> {
     capacity: usize,
     common: Common<T>,
     lanes: Lanes<T>,
-    credits: Padded<Credits>,
+    credits: CachePadded<Credits>,
     /// Values ever taken out. Stored by the receiver alone.
-    popped: Padded<AtomicUsize>,
+    popped: CachePadded<AtomicUsize>,
 }
 
 /// A channel for at most `capacity` values, of all senders together.
 ///
 /// # Errors
 /// A capacity of 0, beyond 2^30, or beyond memory.
-pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapacity> {
+pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
     Ok(make(Common::bounded(capacity)?, capacity, Options::new()))
 }
 
@@ -79,7 +80,7 @@ pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapaci
 ///
 /// # Errors
 /// As [`channel`], and a policy that only `mpmc` can have.
-pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
+pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), CreateError> {
     let options = options.without_eviction()?;
     Ok(make(Common::bounded(capacity)?, capacity, options))
 }
@@ -95,8 +96,8 @@ fn make<T>(common: Common<T>, capacity: usize, options: Options) -> (Sender<T>, 
         capacity,
         common,
         lanes: Lanes::new(capacity),
-        credits: Padded(Credits::new()),
-        popped: Padded(AtomicUsize::new(0)),
+        credits: CachePadded::new(Credits::new()),
+        popped: CachePadded::new(AtomicUsize::new(0)),
     });
     let sender = Tx::new(Arc::clone(&shared));
     (Sender::new(sender), Receiver::new(Rx::new(shared)))

@@ -7,7 +7,7 @@ use std::ptr;
 use super::Shared;
 use super::lanes::Inlet;
 use crate::channel::{Core, Pop};
-use crate::quiet::Quiet;
+use crate::no_preempt::NoPreemptGuard;
 use crate::sync::{Arc, Ordering};
 
 /// Values from one lane before the next has its turn.
@@ -86,13 +86,13 @@ impl<T> Rx<T> {
     /// Rule 3, the receiver's part.
     #[inline(always)]
     fn count(&self, count: usize) {
-        let popped = &self.shared.popped.0;
+        let popped = &self.shared.popped;
         popped.store(popped.load(Ordering::Relaxed) + count, Ordering::Release);
     }
 
     fn popped(&self, count: usize) {
         self.count(count);
-        self.shared.core.room.0.signal(count);
+        self.shared.core.room.signal(count);
     }
 }
 
@@ -107,7 +107,7 @@ impl<T> State<T> {
     fn next_turn(&mut self, shared: &Shared<T>) -> bool {
         if self.made != shared.lanes.made() {
             // The lanes are borrowed.
-            let _quiet = Quiet::begin();
+            let _no_preempt = NoPreemptGuard::enter();
             self.made = shared.lanes.made();
             for inlet in shared.lanes.fresh() {
                 let number = inlet.number;
@@ -229,7 +229,7 @@ impl<T> Pop for Rx<T> {
         // SAFETY: there is a value.
         let value = unsafe { inlet.pop() };
         self.count(1);
-        Some(self.shared.core.room.0.signal_and(value))
+        Some(self.shared.core.room.signal_and(value))
     }
 
     fn try_pop(&self) -> Option<T> {
@@ -297,7 +297,7 @@ impl<T> Pop for Rx<T> {
     }
 
     fn moved(&self) -> u64 {
-        self.shared.popped.0.load(Ordering::Relaxed) as u64
+        self.shared.popped.load(Ordering::Relaxed) as u64
     }
 
     fn len(&self) -> usize {

@@ -6,7 +6,7 @@ use std::fmt;
 use super::Shared;
 use super::lanes::Outlet;
 use crate::channel::{Core, Push};
-use crate::quiet::Quiet;
+use crate::no_preempt::NoPreemptGuard;
 use crate::sync::Arc;
 
 /// Values that a sender sends before it has a lane.
@@ -48,7 +48,7 @@ impl<T> Tx<T> {
     #[cold]
     fn push_without_a_lane(&self, value: T) -> Result<(), T> {
         // The outlet is being made.
-        let _quiet = Quiet::begin();
+        let _no_preempt = NoPreemptGuard::enter();
         let shared = &*self.shared;
         if !shared.lanes.are_possible() {
             return shared.common.push(value);
@@ -193,7 +193,7 @@ impl<T> Push for Tx<T> {
         // SAFETY: there is room.
         unsafe { outlet.push(value)? };
         self.shared.lanes.hint_of(outlet);
-        self.shared.core.items.0.signal(1);
+        self.shared.core.items.signal(1);
         Ok(())
     }
 
@@ -202,7 +202,7 @@ impl<T> Push for Tx<T> {
             Some(outlet) => self.push_to(outlet, value)?,
             None => self.push_without_a_lane(value)?,
         }
-        self.shared.core.items.0.signal(1);
+        self.shared.core.items.signal(1);
         Ok(())
     }
 
@@ -222,7 +222,7 @@ impl<T> Push for Tx<T> {
             count += self.push_some_to(outlet, values);
         }
         if count > 0 {
-            self.shared.core.items.0.signal(count);
+            self.shared.core.items.signal(count);
         }
         count
     }
@@ -249,7 +249,7 @@ impl<T> Push for Tx<T> {
 
     fn moved(&self) -> u64 {
         use crate::sync::Ordering::Relaxed;
-        self.shared.popped.0.load(Relaxed) as u64
+        self.shared.popped.load(Relaxed) as u64
     }
 
     fn len(&self) -> usize {

@@ -5,13 +5,17 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{
     Closed, Options, RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError,
-    TrySendError, Waiting,
+    TrySendError, WaitStrategy,
 };
 
 use crate::threads::{Crew, scaled};
 
 const CAPACITIES: [usize; 5] = [1, 2, 3, 10, 100];
-const WAITS: [Waiting; 3] = [Waiting::Adaptive, Waiting::Park, Waiting::Spin];
+const WAITS: [WaitStrategy; 3] = [
+    WaitStrategy::Adaptive,
+    WaitStrategy::Park,
+    WaitStrategy::Spin,
+];
 
 flavours! { each: spsc, mpsc, lane, mpmc;
     fn from_an_empty_channel_nothing_comes(chan) {
@@ -49,17 +53,17 @@ flavours! { each: spsc, mpsc, lane, mpmc;
 
     fn a_receiver_waits_until_a_value_comes(chan) {
         let crew = Crew::new();
-        for waiting in WAITS {
-            let (sender, receiver) = chan::with::<u64>(2, Options::new().waiting(waiting)).unwrap();
+        for strategy in WAITS {
+            let (sender, receiver) = chan::with::<u64>(2, Options::new().wait_strategy(strategy)).unwrap();
             let thread = crew.spawn(move || {
                 (receiver.recv(), receiver.recv(), receiver.recv())
             });
-            if waiting != Waiting::Spin {
+            if strategy != WaitStrategy::Spin {
                 crew.asleep(1);
             }
             assert!(!thread.is_finished());
             sender.send(1).unwrap();
-            if waiting != Waiting::Spin {
+            if strategy != WaitStrategy::Spin {
                 crew.asleep(1);
             }
             sender.send(2).unwrap();
@@ -70,15 +74,15 @@ flavours! { each: spsc, mpsc, lane, mpmc;
 
     fn a_sender_waits_until_there_is_room(chan) {
         let crew = Crew::new();
-        for waiting in WAITS {
-            let options = Options::new().waiting(waiting);
+        for strategy in WAITS {
+            let options = Options::new().wait_strategy(strategy);
             let (sender, receiver) = chan::with::<u64>(1, options).unwrap();
             sender.send(1).unwrap();
             let thread = crew.spawn(move || {
                 sender.send(2).unwrap();
                 sender.send(3).unwrap();
             });
-            if waiting != Waiting::Spin {
+            if strategy != WaitStrategy::Spin {
                 crew.asleep(1);
             }
             assert!(!thread.is_finished());

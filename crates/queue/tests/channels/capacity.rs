@@ -1,6 +1,6 @@
 //! A channel holds exactly its capacity, for values of every size and alignment, lap after lap.
 
-use thalweg_queue::{BadCapacity, Unsupported, mpmc as many, mpsc as some, spsc as one};
+use thalweg_queue::{CapacityError, CreateError, mpmc as many, mpsc as some, spsc as one};
 
 use crate::threads::{scaled, watch};
 
@@ -260,7 +260,7 @@ fn what_there_is_no_memory_for_is_refused() {
     fn error<C, E>(made: Result<C, E>) -> Option<E> {
         made.map(std::mem::forget).err()
     }
-    let refused = Some(BadCapacity(MOST));
+    let refused = Some(CapacityError(MOST));
     assert_eq!(error(one::channel::<Large>(MOST)), refused);
     assert_eq!(error(some::channel::<Large>(MOST)), refused);
     assert_eq!(error(many::channel::<Large>(MOST)), refused);
@@ -268,21 +268,21 @@ fn what_there_is_no_memory_for_is_refused() {
     assert_eq!(error(some::channel::<Larger>(MOST)), refused);
     assert_eq!(error(many::channel::<Larger>(MOST)), refused);
     let with = error(many::with::<Large>(MOST, Default::default()));
-    assert_eq!(with, Some(Unsupported::Capacity(BadCapacity(MOST))));
+    assert_eq!(with, Some(CreateError::Capacity(CapacityError(MOST))));
 }
 
 #[test]
 fn the_errors_say_what_is_wrong() {
     assert_eq!(
-        BadCapacity(0).to_string(),
+        CapacityError(0).to_string(),
         "a queue of 0 is not possible: 1 to 2^30"
     );
     assert_eq!(
-        BadCapacity(8).to_string(),
+        CapacityError(8).to_string(),
         "there is no memory for a queue of 8"
     );
     let capacity = one::with::<u8>(0, Default::default()).err();
-    assert_eq!(capacity, Some(Unsupported::Capacity(BadCapacity(0))));
+    assert_eq!(capacity, Some(CreateError::Capacity(CapacityError(0))));
 }
 
 /// One thread sends as many values as the channel holds, and then receives: with idle senders that hold lanes and credits,

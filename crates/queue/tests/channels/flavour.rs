@@ -80,9 +80,9 @@ pub mod mpmc {
 pub mod unbounded {
     pub use super::mpsc::{more_receivers, more_senders};
     pub use thalweg_queue::mpsc::{Receiver, Sender};
-    use thalweg_queue::{BadCapacity, Options, mpsc};
+    use thalweg_queue::{CapacityError, Options, mpsc};
 
-    pub fn channel<T>(_capacity: usize) -> Result<(Sender<T>, Receiver<T>), BadCapacity> {
+    pub fn channel<T>(_capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
         Ok(mpsc::unbounded())
     }
 
@@ -90,7 +90,7 @@ pub mod unbounded {
     pub fn with<T>(
         capacity: usize,
         _options: Options,
-    ) -> Result<(Sender<T>, Receiver<T>), BadCapacity> {
+    ) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
         channel(capacity)
     }
 }
@@ -99,16 +99,16 @@ pub mod unbounded {
 pub mod lane {
     pub use super::mpsc::{more_receivers, more_senders};
     pub use thalweg_queue::mpsc::{Receiver, Sender};
-    use thalweg_queue::{Options, Unsupported, mpsc};
+    use thalweg_queue::{CreateError, Options, mpsc};
 
-    pub fn channel<T: Default>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
+    pub fn channel<T: Default>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CreateError> {
         with(capacity, Options::new())
     }
 
     pub fn with<T: Default>(
         capacity: usize,
         options: Options,
-    ) -> Result<(Sender<T>, Receiver<T>), Unsupported> {
+    ) -> Result<(Sender<T>, Receiver<T>), CreateError> {
         let (sender, receiver) = mpsc::with(capacity, options)?;
         for _ in 0..64 {
             assert!(sender.try_send(T::default()).is_ok());

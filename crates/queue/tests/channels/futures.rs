@@ -387,8 +387,8 @@ fn tasks_that_give_up_now_and_then_leave_no_value_behind() {
                 scope.spawn(move || {
                     let mut count = 0;
                     loop {
-                        let gave_up = poll_once(&mut receiver.recv_async());
-                        match gave_up {
+                        let timed_out = poll_once(&mut receiver.recv_async());
+                        match timed_out {
                             Poll::Ready(Ok(value)) => count += usize::from(value != usize::MAX),
                             Poll::Ready(Err(RecvError)) => return count,
                             Poll::Pending => match block_on(receiver.recv_async()) {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use thalweg_queue::{Options, Waiting, mpmc as many, mpsc as some};
+use thalweg_queue::{Options, WaitStrategy, mpmc as many, mpsc as some};
 
 use crate::chance::Random;
 use crate::threads::{scaled, watch};
@@ -157,7 +157,7 @@ fn many_producers_and_many_consumers_that_sleep_at_once() {
     let _watched = watch();
     let each = scaled(2_000, 10) as u64;
     for capacity in [1, 2, 10] {
-        let options = Options::new().waiting(Waiting::Park);
+        let options = Options::new().wait_strategy(WaitStrategy::Park);
         let (sender, receiver) = many::with::<(u64, u64)>(capacity, options).unwrap();
         order_holds!(sender, 4u64, each, vec![receiver; 4]);
         let (sender, receiver) = some::with::<(u64, u64)>(capacity, options).unwrap();

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use thalweg_queue::{
-    Options, Overflow, SendError, TrySendError, Unsupported, mpmc as many, mpsc as some,
+    CreateError, Options, Overflow, SendError, TrySendError, mpmc as many, mpsc as some,
     spsc as one,
 };
 
@@ -102,7 +102,7 @@ flavours! { without_eviction: spsc, mpsc;
     fn the_oldest_cannot_be_taken_out_by_a_sender(chan) {
         for overflow in [Overflow::DropOldest, Overflow::Latest] {
             let refused = chan::with::<u64>(4, options(overflow)).err();
-            assert_eq!(refused, Some(Unsupported::Overflow(overflow)));
+            assert_eq!(refused, Some(CreateError::Overflow(overflow)));
             assert_eq!(
                 refused.unwrap().to_string(),
                 format!("only an mpmc channel can have the policy {overflow:?}")

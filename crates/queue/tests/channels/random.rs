@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use thalweg_queue::{
-    Options, RecvTimeoutError, Select, SendTimeoutError, TryRecvError, TrySendError, Waiting,
+    Options, RecvTimeoutError, Select, SendTimeoutError, TryRecvError, TrySendError, WaitStrategy,
 };
 
 use crate::chance::{Random, seed};
@@ -182,9 +182,9 @@ flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
     fn everything_accepted_is_delivered_once_or_left(chan) {
         rounds(|mut random| {
             let capacity = [1, 2, 3, 5, 16, 64, 500][random.below(7) as usize];
-            let waiting = [Waiting::Adaptive, Waiting::Park][random.below(2) as usize];
+            let strategy = [WaitStrategy::Adaptive, WaitStrategy::Park][random.below(2) as usize];
             let (sender, receiver) =
-                chan::with::<Value>(capacity, Options::new().waiting(waiting)).unwrap();
+                chan::with::<Value>(capacity, Options::new().wait_strategy(strategy)).unwrap();
             let mut senders = chan::more_senders(&sender, random.below(4) as usize);
             let mut receivers = chan::more_receivers(&receiver, random.below(3) as usize);
             senders.push(sender);

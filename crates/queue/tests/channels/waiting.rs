@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use thalweg_queue::{
-    Options, Overflow, RecvError, RecvTimeoutError, SendTimeoutError, Waiting, mpmc, mpsc, spsc,
+    Options, Overflow, RecvError, RecvTimeoutError, SendTimeoutError, WaitStrategy, mpmc, mpsc,
+    spsc,
 };
 
 use crate::executor::Task;
@@ -17,8 +18,8 @@ const LATE: Duration = Duration::from_secs(30);
 
 flavours! { each: spsc, mpsc, lane, mpmc;
     fn a_timeout_is_neither_early_nor_absurdly_late(chan) {
-        for waiting in [Waiting::Adaptive, Waiting::Park, Waiting::Spin] {
-            let (sender, receiver) = chan::with(1, Options::new().waiting(waiting)).unwrap();
+        for strategy in [WaitStrategy::Adaptive, WaitStrategy::Park, WaitStrategy::Spin] {
+            let (sender, receiver) = chan::with(1, Options::new().wait_strategy(strategy)).unwrap();
             for ms in [0, 1, 20] {
                 let timeout = Duration::from_millis(ms);
                 let since = Instant::now();
@@ -63,7 +64,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
 
     fn a_sleeping_receiver_is_woken_once_for_one_value(chan) {
         let crew = Crew::new();
-        let (sender, receiver) = chan::with(8, Options::new().waiting(Waiting::Park)).unwrap();
+        let (sender, receiver) = chan::with(8, Options::new().wait_strategy(WaitStrategy::Park)).unwrap();
         let rounds = scaled(100, 5) as u64;
         let (done, next) = std::sync::mpsc::channel();
         let thread = crew.spawn(move || {
@@ -87,7 +88,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
 
     fn deadlines_and_values_at_the_same_moment_lose_nothing(chan) {
         let count = scaled(2_000, 20) as u64;
-        let (sender, receiver) = chan::with(1, Options::new().waiting(Waiting::Park)).unwrap();
+        let (sender, receiver) = chan::with(1, Options::new().wait_strategy(WaitStrategy::Park)).unwrap();
         thread::scope(|scope| {
             scope.spawn(move || {
                 for i in 0..count {
@@ -154,7 +155,8 @@ fn one_value_wakes_one_of_many_sleeping_receivers() {
     let _watched = watch();
     let crew = Crew::new();
     let count = scaled(32, 4);
-    let (sender, receiver) = mpmc::with::<u64>(64, Options::new().waiting(Waiting::Park)).unwrap();
+    let (sender, receiver) =
+        mpmc::with::<u64>(64, Options::new().wait_strategy(WaitStrategy::Park)).unwrap();
     thread::scope(|scope| {
         for _ in 0..count {
             scope.spawn(|| {
@@ -346,7 +348,8 @@ fn room_that_a_policy_made_is_known_to_those_who_wait_for_it() {
 fn wake_ups_that_meet_a_deadline_reach_another_receiver() {
     let _watched = watch();
     let count = scaled(2_000, 20);
-    let (sender, receiver) = mpmc::with::<u64>(4, Options::new().waiting(Waiting::Park)).unwrap();
+    let (sender, receiver) =
+        mpmc::with::<u64>(4, Options::new().wait_strategy(WaitStrategy::Park)).unwrap();
     let received = AtomicUsize::new(0);
     thread::scope(|scope| {
         for late in 0..2u64 {

@@ -8,10 +8,9 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Wake, Waker};
 
+mod atomic_waker;
 mod closing;
 mod futures;
-mod gate;
-mod inbox;
 mod mpmc;
 mod mpsc;
 mod oneshot;

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 
-use thalweg_queue::Quiet;
+use thalweg_queue::NoPreemptGuard;
 
 use super::envelope_queue::{BoxedEnvelope, Payload};
 use super::incarnation::{ExitListener, StartReport, StateFactory};
@@ -17,7 +17,7 @@ use crate::exit::{self, Control, Exit, ExitReason, KillFlag, Marked, Pid, Reach,
 use crate::id::ActorId;
 use crate::inspect::{ActorState, Books, Occupancy, Seen};
 use crate::join::JoinError;
-use crate::shim::{AtomicU64, AtomicUsize, Cell, Locked, Mutex, Ordering, lock, yield_now};
+use crate::shim::{AtomicU64, AtomicUsize, Cell, LockGuard, Mutex, Ordering, lock, yield_now};
 use crate::stack::overflow::Name;
 use crate::supervised::Signal;
 use crate::task::{RunningTurn, TurnOwner};
@@ -139,7 +139,7 @@ impl<A: Actor> Body<A> {
         envelope: impl FnOnce() -> BoxedEnvelope<A>,
     ) -> Result<(), PushError> {
         // Whoever sees that it is counted waits for it by looking again and again.
-        let _quiet = Quiet::begin();
+        let _no_preempt = NoPreemptGuard::enter();
         match self.mailbox_state.reserve(self.capacity(priority)) {
             ReserveResult::Reserved(idle) => {
                 self.queues.push(priority, envelope());
@@ -249,7 +249,7 @@ impl<A: Actor> Body<A> {
         }
     }
 
-    fn blocked_senders(&self) -> Locked<'_, Vec<Waker>> {
+    fn blocked_senders(&self) -> LockGuard<'_, Vec<Waker>> {
         lock(&self.blocked_senders)
     }
 

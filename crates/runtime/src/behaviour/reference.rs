@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 use thalweg_queue::{Overflow, RecvTimeoutError, SendError, clock, oneshot};
 
 use super::body::{Body, PushError};

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
-use thalweg_queue::quiet::{Locked, lock};
+use thalweg_queue::no_preempt::{LockGuard, lock};
 
 use super::token::Token;
 use super::{Cancelled, Cause, within};
@@ -89,7 +89,7 @@ struct State {
 }
 
 impl Shared {
-    fn state(&self) -> Locked<'_, State> {
+    fn state(&self) -> LockGuard<'_, State> {
         lock(&self.state)
     }
 }

@@ -14,7 +14,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use thalweg_queue::clock;
-use thalweg_queue::quiet::{Locked, lock};
+use thalweg_queue::no_preempt::{LockGuard, lock};
 
 use super::Cause;
 use super::below::Below;
@@ -202,7 +202,7 @@ impl Token {
 }
 
 impl Node {
-    fn state(&self) -> Locked<'_, State> {
+    fn state(&self) -> LockGuard<'_, State> {
         lock(&self.state)
     }
 

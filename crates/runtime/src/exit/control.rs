@@ -14,13 +14,13 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
-use thalweg_queue::{Quiet, mpsc, oneshot};
+use thalweg_queue::{NoPreemptGuard, mpsc, oneshot};
 
 use super::watches::Watches;
 use super::{Down, Exit, ExitReason};
 use crate::id::ActorId;
 use crate::inspect::Seen;
-use crate::shim::{Locked, Mutex, lock};
+use crate::shim::{LockGuard, Mutex, lock};
 use crate::task::Task;
 use crate::worker;
 
@@ -133,7 +133,7 @@ impl Control {
         })
     }
 
-    fn state(&self) -> Locked<'_, State> {
+    fn state(&self) -> LockGuard<'_, State> {
         lock(&self.state)
     }
 
@@ -225,7 +225,7 @@ impl Control {
 
     /// Rule 1.
     fn with_both<R>(&self, other: &Self, f: impl FnOnce(&mut State, &mut State) -> R) -> R {
-        let _quiet = Quiet::begin();
+        let _no_preempt = NoPreemptGuard::enter();
         if self.id < other.id {
             let mut mine = self.state();
             let mut theirs = other.state();
@@ -239,7 +239,7 @@ impl Control {
 
     /// An exit signal. `false`: it has ended already.
     pub(crate) fn signal(&self, from: Option<ActorId>, reason: ExitReason, kind: Kind) -> bool {
-        let _quiet = Quiet::begin();
+        let _no_preempt = NoPreemptGuard::enter();
         let then = {
             let mut state = self.state();
             if state.has_ended() {
@@ -268,7 +268,7 @@ impl Control {
 
     /// It has ended: rules 2 and 5. What comes later is an end of its own, and is not told.
     pub(crate) fn end(&self, reason: ExitReason) {
-        let _quiet = Quiet::begin();
+        let _no_preempt = NoPreemptGuard::enter();
         let (links, watches) = {
             let mut state = self.state();
             if state.has_ended() {

@@ -57,7 +57,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 
 pub use self::monitor::{GroupMonitor, GroupMonitored};
 use self::room::{AnyRoom, Room};

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use thalweg_queue::Quiet;
-use thalweg_queue::quiet::lock;
+use thalweg_queue::NoPreemptGuard;
+use thalweg_queue::no_preempt::lock;
 
 use super::room::Change;
 
@@ -38,7 +38,7 @@ impl<M> Outbox<M> {
     /// Rule 2: after it.
     pub(super) fn deliver(&self) {
         // Others rely on whoever is here.
-        let _quiet = Quiet::begin();
+        let _no_preempt = NoPreemptGuard::enter();
         let mut mine = None;
         loop {
             let mut state = lock(&self.0);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 
-use thalweg_queue::quiet::{Locked, lock};
+use thalweg_queue::no_preempt::{LockGuard, lock};
 
 use super::outbox::Outbox;
 use super::{Key, NotJoined, Rooms};
@@ -220,7 +220,7 @@ impl<M: Send + 'static> Room<M> {
         }
     }
 
-    fn state(&self) -> Locked<'_, State<M>> {
+    fn state(&self) -> LockGuard<'_, State<M>> {
         lock(&self.state)
     }
 

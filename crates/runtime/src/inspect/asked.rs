@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 
 use crate::id::ActorId;
 use crate::join::JoinError;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use thalweg_queue::clock;
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 
 use crate::exit::ExitReason;
 use crate::id::ActorId;

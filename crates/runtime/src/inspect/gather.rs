@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thalweg_queue::{Quiet, clock, oneshot};
+use thalweg_queue::{NoPreemptGuard, clock, oneshot};
 
 use super::info::{ActorInfo, ActorList, ActorState, Silent};
 use crate::scheduler::Scheduler;
@@ -56,7 +56,7 @@ fn ask_all<T: Send + 'static>(
     }
     let mut answers = Vec::new();
     if let Some(here) = here {
-        let _quiet = Quiet::begin();
+        let _no_preempt = NoPreemptGuard::enter();
         answers.push(request(here));
     }
     let mut silent = Vec::new();

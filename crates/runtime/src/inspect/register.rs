@@ -8,7 +8,7 @@ use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 
 use super::info::ActorInfo;
 use crate::exit::{Numbers, Reached};

@@ -9,7 +9,7 @@ use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use thalweg_queue::quiet::Quiet;
+use thalweg_queue::no_preempt::NoPreemptGuard;
 
 use crate::wait::{self, WakeReason};
 use crate::{runtime, worker};
@@ -52,7 +52,7 @@ impl BlockingPool {
     /// Has it run by one of the threads, or gives it back where there are none to be had.
     fn run(self: &Arc<Self>, job: Job) -> Option<Job> {
         // An actor's, which must not be preempted with the lock held.
-        let _quiet = Quiet::begin();
+        let _no_preempt = NoPreemptGuard::enter();
         let mut state = self.state();
         if state.stopped {
             return Some(job);

@@ -9,7 +9,7 @@ use std::task::Wake;
 use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 use thalweg_queue::clock;
-use thalweg_queue::quiet::{Locked, lock};
+use thalweg_queue::no_preempt::{LockGuard, lock};
 
 use super::source::Source;
 
@@ -89,7 +89,7 @@ impl Poller {
         })
     }
 
-    fn slab(&self) -> Locked<'_, SourceSlab> {
+    fn slab(&self) -> LockGuard<'_, SourceSlab> {
         lock(&self.slab)
     }
 

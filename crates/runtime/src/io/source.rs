@@ -8,7 +8,7 @@ use std::task::Waker;
 
 use rustix::event::{PollFd, PollFlags, epoll::EventFlags, poll};
 use thalweg_queue::clock;
-use thalweg_queue::quiet::{Locked, lock};
+use thalweg_queue::no_preempt::{LockGuard, lock};
 
 use super::Stopping;
 use super::poller::{Poller, timespec};
@@ -186,7 +186,7 @@ impl Source {
         }
     }
 
-    fn state(&self) -> Locked<'_, State> {
+    fn state(&self) -> LockGuard<'_, State> {
         lock(&self.state)
     }
 

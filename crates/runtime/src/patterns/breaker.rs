@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use thalweg_queue::clock;
-use thalweg_queue::quiet::{Locked, lock};
+use thalweg_queue::no_preempt::{LockGuard, lock};
 
 use super::Invalid;
 use super::circuit::{BreakerConfig, BreakerState, Circuit, Open, Verdict};
@@ -154,7 +154,7 @@ impl CircuitBreaker {
         self.circuit().state(self.nanos(now))
     }
 
-    fn circuit(&self) -> Locked<'_, Circuit> {
+    fn circuit(&self) -> LockGuard<'_, Circuit> {
         lock(&self.circuit)
     }
 

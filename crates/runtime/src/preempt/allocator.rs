@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 
-use thalweg_queue::quiet;
+use thalweg_queue::no_preempt;
 
 use super::guards::{WORKER_DEPTH, is_allowed_in_allocation};
 use crate::worker;
@@ -27,7 +27,7 @@ impl AllocationPoints {
     pub(crate) fn begin(interval: u32) -> Self {
         LEFT.set(interval);
         Self {
-            depth: quiet::set_depth(WORKER_DEPTH),
+            depth: no_preempt::set_depth(WORKER_DEPTH),
         }
     }
 }
@@ -35,7 +35,7 @@ impl AllocationPoints {
 impl Drop for AllocationPoints {
     fn drop(&mut self) {
         LEFT.set(NOT_A_WORKER);
-        quiet::set_depth(self.depth);
+        no_preempt::set_depth(self.depth);
     }
 }
 
@@ -52,7 +52,7 @@ impl PointsLeft {
     pub(crate) fn install(self) {
         let begins = LEFT.replace(self.0) == NOT_A_WORKER;
         if begins {
-            quiet::set_depth(WORKER_DEPTH);
+            no_preempt::set_depth(WORKER_DEPTH);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use thalweg_queue::{Quiet, quiet};
+use thalweg_queue::{NoPreemptGuard, no_preempt};
 
 /// The depth on a worker's own frames.
 pub(crate) const WORKER_DEPTH: u32 = 1;
@@ -22,23 +22,23 @@ thread_local! {
 /// Runs a task's closure at depth 0. `f` catches its panics.
 #[inline(always)]
 pub(crate) fn user_code<R>(f: impl FnOnce() -> R) -> R {
-    quiet::set_depth(0);
+    no_preempt::set_depth(0);
     let result = f();
     // The closure may have forgotten guards.
     NO_PARK.set(0);
-    quiet::set_depth(WORKER_DEPTH);
+    no_preempt::set_depth(WORKER_DEPTH);
     result
 }
 
 /// Whether a point may yield. For all points except those in allocations.
 #[inline]
 pub(crate) fn is_allowed() -> bool {
-    quiet::depth() & !NO_ALLOCATION_POINTS == 0
+    no_preempt::depth() & !NO_ALLOCATION_POINTS == 0
 }
 
 /// Whether a point in an allocation may yield. `None` if there are none in this task.
 pub(super) fn is_allowed_in_allocation() -> Option<bool> {
-    let depth = quiet::depth();
+    let depth = no_preempt::depth();
     (depth & NO_ALLOCATION_POINTS == 0).then_some(depth == 0)
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn is_native() -> bool {
 /// While this exists, the actor that created it runs on its worker's own stack. The runtime neither
 /// suspends nor preempts nor unwinds it.
 pub(crate) struct Native {
-    _quiet: Quiet,
+    _no_preempt: NoPreemptGuard,
 }
 
 impl Native {
@@ -92,7 +92,7 @@ impl Native {
         }
         NO_PARK.set(NO_PARK.get() | NATIVE);
         Some(Self {
-            _quiet: Quiet::begin(),
+            _no_preempt: NoPreemptGuard::enter(),
         })
     }
 }
@@ -139,7 +139,7 @@ impl Drop for Native {
 #[derive(Debug)]
 #[must_use = "the section ends when this is dropped"]
 pub struct NoPreempt {
-    _quiet: Quiet,
+    _no_preempt: NoPreemptGuard,
 }
 
 impl NoPreempt {
@@ -151,7 +151,7 @@ impl NoPreempt {
     )]
     pub fn new() -> Self {
         Self {
-            _quiet: Quiet::begin(),
+            _no_preempt: NoPreemptGuard::enter(),
         }
     }
 }
@@ -181,7 +181,7 @@ impl NoPreempt {
 pub struct NoPark {
     /// Whether an actor created the guard.
     counts: bool,
-    _quiet: Quiet,
+    _no_preempt: NoPreemptGuard,
     of_one_thread: PhantomData<*const ()>,
 }
 
@@ -198,7 +198,7 @@ impl NoPark {
         }
         Self {
             counts,
-            _quiet: Quiet::begin(),
+            _no_preempt: NoPreemptGuard::enter(),
             of_one_thread: PhantomData,
         }
     }
@@ -217,13 +217,13 @@ pub(crate) struct NoAllocationPoints(());
 
 impl NoAllocationPoints {
     pub(crate) fn begin() -> Self {
-        quiet::set_depth(quiet::depth() | NO_ALLOCATION_POINTS);
+        no_preempt::set_depth(no_preempt::depth() | NO_ALLOCATION_POINTS);
         Self(())
     }
 }
 
 impl Drop for NoAllocationPoints {
     fn drop(&mut self) {
-        quiet::set_depth(quiet::depth() & !NO_ALLOCATION_POINTS);
+        no_preempt::set_depth(no_preempt::depth() & !NO_ALLOCATION_POINTS);
     }
 }

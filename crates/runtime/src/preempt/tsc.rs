@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use thalweg_queue::Quiet;
+use thalweg_queue::NoPreemptGuard;
 #[cfg(any(miri, not(target_arch = "aarch64")))]
 use thalweg_queue::clock;
 
@@ -46,7 +46,7 @@ pub fn tsc_hz() -> u64 {
     static HZ: OnceLock<u64> = OnceLock::new();
     *HZ.get_or_init(|| {
         // Otherwise another actor of this thread could wait for this one.
-        let _quiet = Quiet::begin();
+        let _no_preempt = NoPreemptGuard::enter();
         measure()
     })
 }

@@ -55,7 +55,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use thalweg_queue::quiet::{Locked, lock};
+use thalweg_queue::no_preempt::{LockGuard, lock};
 
 pub use self::error::{RegisterError, WrongType};
 use crate::Handle;
@@ -118,7 +118,7 @@ impl Entry {
 }
 
 impl Names {
-    fn shard(&self, name: &str) -> Locked<'_, Shard> {
+    fn shard(&self, name: &str) -> LockGuard<'_, Shard> {
         // Shards are a power of two.
         let at = self.hash.hash_one(name) as usize & (self.shards.len() - 1);
         lock(&self.shards[at])

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 
 use crate::id::ActorId;
 

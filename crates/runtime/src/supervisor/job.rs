@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use thalweg_queue::no_preempt::lock;
 use thalweg_queue::oneshot;
-use thalweg_queue::quiet::lock;
 
 use crate::behaviour::{ExitListener, Restartable};
 use crate::exit::{ExitReason, Pid, Watch, exit};

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use thalweg_queue::{Parker, Wake, clock};
+use thalweg_queue::{ParkResult, Parker, clock};
 
 use super::error::WaitError;
 use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, Waiter, WakeList};
@@ -236,7 +236,7 @@ fn block_thread<P: Primitive>(mut future: Pin<&mut WaitFuture<'_, P>>) -> P::Out
         if let Poll::Ready(output) = future.as_mut().poll_waker(&waker) {
             return output;
         }
-        if parker.park(warn_at) == Wake::TimedOut && warn_at.take().is_some() {
+        if parker.park(warn_at) == ParkResult::TimedOut && warn_at.take().is_some() {
             let who = wait::current().map_or(0, |id| id.number());
             // Where nobody reads it nobody misses it.
             let _ = writeln!(

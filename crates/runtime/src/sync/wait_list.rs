@@ -82,7 +82,7 @@ unsafe impl<S: Send> Send for WaitQueue<S> {}
 pub(super) struct WaitList<S>(Mutex<WaitQueue<S>>);
 
 /// A line that is locked.
-pub(super) type WaitListGuard<'a, S> = crate::shim::Locked<'a, WaitQueue<S>>;
+pub(super) type WaitListGuard<'a, S> = crate::shim::LockGuard<'a, WaitQueue<S>>;
 
 impl<S> WaitList<S> {
     crate::shim::const_fn! {

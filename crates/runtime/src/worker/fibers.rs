@@ -12,7 +12,7 @@
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 
 use crate::fiber::Fiber;
 use crate::stack::{Depot, Magazine, StackError};

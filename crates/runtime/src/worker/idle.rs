@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use thalweg_queue::{Spin, clock};
+use thalweg_queue::{AdaptiveSpin, clock};
 
 use super::Worker;
 use crate::io::PollTimeout;
@@ -12,7 +12,7 @@ const POLL_INTERVAL: u32 = 8;
 
 impl Worker {
     /// `scheduler`'s rule 3.
-    pub(super) fn idle(&self, spin: &mut Spin) {
+    pub(super) fn idle(&self, spin: &mut AdaptiveSpin) {
         self.status.set_searching();
         self.fire_timers();
         self.serve_waiting();

@@ -21,7 +21,7 @@ use std::cell::{Cell, OnceCell, RefCell, UnsafeCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use thalweg_queue::{Spin, clock};
+use thalweg_queue::{AdaptiveSpin, clock};
 
 use self::fibers::Fibers;
 use crate::affinity::Pinned;
@@ -159,7 +159,7 @@ impl ThreadContext {
     pub(crate) fn install(self) {
         CURRENT.set(self.0);
         self.1.install();
-        thalweg_queue::host(Some(&wait::HOST));
+        thalweg_queue::set_park_hooks(Some(&wait::PARK_HOOKS));
     }
 }
 
@@ -222,12 +222,12 @@ impl Worker {
         };
         CURRENT.set(&worker);
         let points = preempt::AllocationPoints::begin(worker.scheduler.config.alloc_interval);
-        let before = thalweg_queue::host(Some(&wait::HOST));
+        let before = thalweg_queue::set_park_hooks(Some(&wait::PARK_HOOKS));
         let result = f(&worker);
         worker.end_actors();
         worker.end_io();
         worker.shared().asked.close();
-        thalweg_queue::host(before);
+        thalweg_queue::set_park_hooks(before);
         drop(points);
         CURRENT.set(std::ptr::null());
         result
@@ -255,7 +255,7 @@ impl Worker {
 
     /// Runs tasks until `until` returns `true` or the runtime stops.
     pub(crate) fn work(&self, until: impl Fn() -> bool) {
-        let mut spin = Spin::new();
+        let mut spin = AdaptiveSpin::new();
         while !until() && !self.scheduler.is_stopping() {
             let turn = self.status.begin_turn();
             if turn.is_multiple_of(CLOCK_INTERVAL) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use thalweg_queue::{clock, quiet};
+use thalweg_queue::{clock, no_preempt};
 
 use super::Worker;
 use crate::io::{PollTimeout, Poller};
@@ -40,7 +40,7 @@ impl Worker {
     pub(super) fn wait_in(&self, poller: &Poller, until: PollTimeout) -> bool {
         // An allocation in here must not be a preemption point: the next task could call this
         // function again.
-        let _quiet = quiet::Quiet::begin();
+        let _no_preempt = no_preempt::NoPreemptGuard::enter();
         poller.poll(&mut self.event_buffer.borrow_mut(), until)
     }
 

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use thalweg_queue::{clock, quiet};
+use thalweg_queue::{clock, no_preempt};
 
 use super::{CLOCK_INTERVAL, Worker, is_unwinding, unwind_if_possible};
 use crate::WakeReason;
@@ -130,11 +130,11 @@ impl Worker {
         header.phase.set(phase);
         if let Some(fiber) = header.fiber.get() {
             // The worker's own frames run next, then other tasks.
-            let depth = quiet::set_depth(preempt::WORKER_DEPTH);
+            let depth = no_preempt::set_depth(preempt::WORKER_DEPTH);
             header.frame.set((&raw const depth).cast());
             // SAFETY: the caller is the running task, on its own fiber.
             unsafe { fiber.as_ref().suspend(why) };
-            quiet::set_depth(depth);
+            no_preempt::set_depth(depth);
         }
     }
 

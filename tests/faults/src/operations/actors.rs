@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use thalweg::channel::{Options, Waiting, mpsc};
+use thalweg::channel::{Options, WaitStrategy, mpsc};
 use thalweg::runtime::supervisor::{ChildSpec, StartError as TreeError, Strategy, Supervisor};
 use thalweg::runtime::{
     Actor, Builder, CallError, Config, Context, ExitReason, Handle, Handler, JoinError, Mailbox,
@@ -328,7 +328,7 @@ pub(super) fn shutdown() -> Step {
 pub(super) fn channels() -> Step {
     Box::new(|| {
         during(|| {
-            let options = Options::new().waiting(Waiting::default());
+            let options = Options::new().wait_strategy(WaitStrategy::default());
             let (sender, receiver) = mpsc::with::<u64>(1 << 16, options)
                 .map_err(|why| Problem::new("channel.refused", why))?;
             sender

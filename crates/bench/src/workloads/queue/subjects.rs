@@ -74,7 +74,7 @@ macro_rules! ours {
 }
 
 fn parking() -> Options {
-    Options::new().waiting(queue::Waiting::Park)
+    Options::new().wait_strategy(queue::WaitStrategy::Park)
 }
 
 ours!(Spsc, spsc, |capacity| spsc::channel(capacity), batches: {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 use thalweg_queue::{SendError, clock};
 
 use self::outlet::{Fate, Flow, Outlet, Ticket};

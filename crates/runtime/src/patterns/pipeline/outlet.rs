@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use thalweg_queue::quiet::{Locked, lock};
+use thalweg_queue::no_preempt::{LockGuard, lock};
 
 use super::PipelineEnd;
 use crate::sync::Semaphore;
@@ -129,7 +129,7 @@ impl<T: Send + 'static> Outlet<T> {
         })
     }
 
-    fn state(&self) -> Locked<'_, State<T>> {
+    fn state(&self) -> LockGuard<'_, State<T>> {
         lock(&self.state)
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use thalweg_queue::SendError;
-use thalweg_queue::quiet::lock;
+use thalweg_queue::no_preempt::lock;
 
 use super::outlet::{Flow, Line, Outlet};
 use super::{Inner, Owner, Pipeline, PipelineEnd, StageFailure, StageStats, WhenFailed};

@@ -9,8 +9,8 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, Weak};
 
+use thalweg_queue::no_preempt::{LockGuard, lock};
 use thalweg_queue::oneshot;
-use thalweg_queue::quiet::{Locked, lock};
 
 use super::routing::{Routing, jump};
 use super::{PoolStats, WhenFull, WorkerStats};
@@ -174,7 +174,7 @@ impl<J: Send + 'static, R: Send + 'static> Core<J, R> {
         }
     }
 
-    fn state(&self) -> Locked<'_, State<J, R>> {
+    fn state(&self) -> LockGuard<'_, State<J, R>> {
         lock(&self.state)
     }
 

@@ -1,15 +1,15 @@
 //! How one reader goes to sleep without missing what is published meanwhile, and how writers
 //! wake it once, and only if it sleeps.
 //!
-//! 1. A writer publishes its data, then calls [`Gate::signal`]: a SeqCst fence, then one load. Null: the reader is awake
+//! 1. A writer publishes its data, then calls [`AtomicWaker::signal`]: a SeqCst fence, then one load. Null: the reader is awake
 //!    and will look; nothing more to do.
-//! 2. The reader [`Gate::arm`]s with a waker: a store, then a SeqCst fence. Then it **must look again** at everything
+//! 2. The reader [`AtomicWaker::arm`]s with a waker: a store, then a SeqCst fence. Then it **must look again** at everything
 //!    that it waits for, and only then sleep. The two fences make it impossible that the writer sees null *and* the
 //!    reader sees no data.
 //! 3. The pointer is the whole state. Who swaps it for null owns the waker: a writer to wake it, the reader
-//!    ([`Gate::disarm`]) to drop it. So a waker is woken at most once an arming, however many writers there are.
+//!    ([`AtomicWaker::disarm`]) to drop it. So a waker is woken at most once an arming, however many writers there are.
 //! 4. A wake-up may come when the reader found its data by itself: readers take spurious ones.
-//! 5. Writers that publish often use [`Gate::signal_lightly`], and the reader then [`Gate::arm_heavily`]: the two barriers of
+//! 5. Writers that publish often use [`AtomicWaker::signal_light`], and the reader then [`AtomicWaker::arm_heavy`]: the two barriers of
 //!    [`barrier`] in place of the two fences. Only both or none of them may be.
 
 use std::ptr;
@@ -22,9 +22,9 @@ use crate::sync::{AtomicPtr, Ordering, fence};
 ///
 /// ```
 /// use std::sync::{Arc, atomic::{AtomicBool, Ordering}};
-/// use thalweg_queue::{Gate, Parker};
+/// use thalweg_queue::{AtomicWaker, Parker};
 ///
-/// let (gate, data) = (Arc::new(Gate::new()), Arc::new(AtomicBool::new(false)));
+/// let (gate, data) = (Arc::new(AtomicWaker::new()), Arc::new(AtomicBool::new(false)));
 /// let writer = std::thread::spawn({
 ///     let (gate, data) = (gate.clone(), data.clone());
 ///     move || {
@@ -44,17 +44,17 @@ use crate::sync::{AtomicPtr, Ordering, fence};
 /// writer.join().unwrap();
 /// ```
 #[derive(Debug)]
-pub struct Gate {
+pub struct AtomicWaker {
     armed: AtomicPtr<Waker>,
 }
 
-impl Default for Gate {
+impl Default for AtomicWaker {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Gate {
+impl AtomicWaker {
     /// With the reader awake.
     pub fn new() -> Self {
         Self {
@@ -68,8 +68,8 @@ impl Gate {
         fence(Ordering::SeqCst);
     }
 
-    /// The same where writers use [`signal_lightly`](Self::signal_lightly) (rule 5).
-    pub fn arm_heavily(&self, waker: Waker) {
+    /// The same where writers use [`signal_light`](Self::signal_light) (rule 5).
+    pub fn arm_heavy(&self, waker: Waker) {
         self.set(waker);
         barrier::heavy_or_full();
     }
@@ -95,7 +95,7 @@ impl Gate {
 
     /// The same without a fence, where the kernel can pass it for the reader (rule 5).
     #[inline]
-    pub fn signal_lightly(&self) -> bool {
+    pub fn signal_light(&self) -> bool {
         barrier::light_or_full();
         self.wake_if_armed()
     }
@@ -125,7 +125,7 @@ impl Gate {
     }
 }
 
-impl Drop for Gate {
+impl Drop for AtomicWaker {
     fn drop(&mut self) {
         self.disarm();
     }

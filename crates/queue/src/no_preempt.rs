@@ -1,7 +1,7 @@
 //! Stretches of code within which what the thread is running must not be made to let others run.
 //!
 //! A runtime whose actors share threads may preempt one wherever it allocates. Whoever allocates while a lock is held, or while what
-//! others on the thread can reach is half changed, does it in a [`Quiet`] stretch; [`lock`] begins one with the lock.
+//! others on the thread can reach is half changed, does it in a [`NoPreemptGuard`] stretch; [`lock`] begins one with the lock.
 //!
 //! The depth is the thread's: 0 is "user code of an actor runs here, and may be preempted". It is 1 where no actor runs, and the
 //! runtime keeps each actor's own while the actor is put aside.
@@ -22,14 +22,14 @@ thread_local! {
 /// From here until it is dropped nothing preempts what runs on this thread. They nest.
 #[derive(Debug)]
 #[must_use = "the stretch ends when this is dropped"]
-pub struct Quiet {
+pub struct NoPreemptGuard {
     of_one_thread: PhantomData<*const ()>,
 }
 
-impl Quiet {
+impl NoPreemptGuard {
     /// Begins one.
     #[inline(always)]
-    pub fn begin() -> Self {
+    pub fn enter() -> Self {
         #[cfg(not(loom))]
         DEPTH.set(DEPTH.get().wrapping_add(1));
         Self {
@@ -38,7 +38,7 @@ impl Quiet {
     }
 }
 
-impl Drop for Quiet {
+impl Drop for NoPreemptGuard {
     #[inline(always)]
     fn drop(&mut self) {
         #[cfg(not(loom))]
@@ -66,24 +66,24 @@ pub fn set_depth(depth: u32) -> u32 {
 }
 
 /// What a lock guards, and the stretch that lasts as long.
-pub struct Locked<'a, T> {
+pub struct LockGuard<'a, T> {
     // In this order: the lock is open before the stretch ends.
     guard: MutexGuard<'a, T>,
-    _quiet: Quiet,
+    _no_preempt: NoPreemptGuard,
 }
 
 /// Locks, in a quiet stretch: an actor that was preempted with a lock held would keep the next one on its thread waiting for ever. Poison is
 /// ignored: it is for locks under which nothing panics.
 #[inline]
-pub fn lock<T>(mutex: &Mutex<T>) -> Locked<'_, T> {
-    let quiet = Quiet::begin();
-    Locked {
+pub fn lock<T>(mutex: &Mutex<T>) -> LockGuard<'_, T> {
+    let no_preempt = NoPreemptGuard::enter();
+    LockGuard {
         guard: mutex.lock().unwrap_or_else(PoisonError::into_inner),
-        _quiet: quiet,
+        _no_preempt: no_preempt,
     }
 }
 
-impl<T> Deref for Locked<'_, T> {
+impl<T> Deref for LockGuard<'_, T> {
     type Target = T;
 
     #[inline(always)]
@@ -92,14 +92,14 @@ impl<T> Deref for Locked<'_, T> {
     }
 }
 
-impl<T> DerefMut for Locked<'_, T> {
+impl<T> DerefMut for LockGuard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         &mut self.guard
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Locked<'_, T> {
+impl<T: fmt::Debug> fmt::Debug for LockGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.guard.fmt(f)
     }
@@ -107,12 +107,12 @@ impl<T: fmt::Debug> fmt::Debug for Locked<'_, T> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Quiet, depth, lock, set_depth};
+    use super::{NoPreemptGuard, depth, lock, set_depth};
 
     #[test]
     fn a_stretch_ends_with_its_guard_and_with_the_lock() {
         let before = set_depth(0);
-        let outer = Quiet::begin();
+        let outer = NoPreemptGuard::enter();
         let mutex = std::sync::Mutex::new(1);
         {
             let mut value = lock(&mutex);

@@ -7,7 +7,7 @@ pub const LINE: usize = 64;
 
 /// The line in which this byte is. Wherever it points: memory that is not there is not fetched.
 #[inline(always)]
-pub fn fetch(line: *const u8) {
+pub fn line(line: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
     // SAFETY: a prefetch reads nothing and never faults.
     unsafe {
@@ -22,11 +22,11 @@ pub fn fetch(line: *const u8) {
 ///
 /// ```
 /// let next = Box::new([0u64; 32]);
-/// thalweg_queue::ahead::fetch_value(&raw const *next);
+/// thalweg_queue::prefetch::value(&raw const *next);
 /// ```
 #[inline(always)]
-pub fn fetch_value<T>(value: *const T) {
+pub fn value<T>(value: *const T) {
     for at in (0..size_of::<T>()).step_by(LINE) {
-        fetch(value.cast::<u8>().wrapping_add(at));
+        line(value.cast::<u8>().wrapping_add(at));
     }
 }

@@ -1,63 +1,63 @@
 //! Who a blocking call puts to sleep: the thread, or what the thread is running just now.
 //!
-//! A runtime whose actors share threads says here how one of them waits ([`host`]). Then every blocking call of this crate that one
+//! A runtime whose actors share threads says here how one of them waits ([`set_park_hooks`]). Then every blocking call of this crate that one
 //! makes lets its thread go on with others.
 
 use std::cell::Cell;
 use std::task::Waker;
 
-use crate::park::{Parker, Wake};
+use crate::park::{ParkResult, Parker};
 use crate::waiters::Who;
 
 /// How what a thread is running waits.
 #[derive(Clone, Copy, Debug)]
-pub struct Host {
+pub struct ParkHooks {
     /// What wakes the one that runs now; `None`: just the thread runs.
     pub waker: fn() -> Option<Waker>,
     /// Puts the one that runs now aside until it is woken, perhaps before, or in vain; or until the deadline
-    /// ([`clock`](crate::clock)). Without a deadline, [`Wake::TimedOut`] says that it must give up.
-    pub park: fn(Option<u64>) -> Wake,
-    /// Asked before a call returns an error for [`Wake::TimedOut`], when nothing of it is left in any list: here the one that runs now may be
+    /// ([`clock`](crate::clock)). Without a deadline, [`ParkResult::TimedOut`] says that it must give up.
+    pub park: fn(Option<u64>) -> ParkResult,
+    /// Asked before a call returns an error for [`ParkResult::TimedOut`], when nothing of it is left in any list: here the one that runs now may be
     /// unwound.
-    pub gave_up: fn(),
+    pub timed_out: fn(),
 }
 
 thread_local! {
-    static HOST: Cell<Option<&'static Host>> = const { Cell::new(None) };
+    static HOOKS: Cell<Option<&'static ParkHooks>> = const { Cell::new(None) };
 }
 
 /// From now on blocking calls on this thread ask `host` how to wait; `None`: the thread sleeps. What was there before.
-pub fn host(host: Option<&'static Host>) -> Option<&'static Host> {
-    HOST.replace(host)
+pub fn set_park_hooks(hooks: Option<&'static ParkHooks>) -> Option<&'static ParkHooks> {
+    HOOKS.replace(hooks)
 }
 
-fn current_host() -> Option<&'static Host> {
-    HOST.try_with(Cell::get).ok().flatten()
+fn current_hooks() -> Option<&'static ParkHooks> {
+    HOOKS.try_with(Cell::get).ok().flatten()
 }
 
 /// A call whose wait came to nothing is about to say so.
 #[cold]
-pub(crate) fn gave_up() {
-    if let Some(host) = current_host() {
-        (host.gave_up)();
+pub(crate) fn timed_out() {
+    if let Some(hooks) = current_hooks() {
+        (hooks.timed_out)();
     }
 }
 
 #[derive(Debug)]
-pub(crate) enum Sleeper {
+pub(crate) enum CallerParker {
     Thread(Parker),
     #[cfg_attr(loom, expect(dead_code, reason = "a model's threads have no host"))]
-    Hosted(&'static Host, Waker),
+    Actor(&'static ParkHooks, Waker),
 }
 
-impl Sleeper {
+impl CallerParker {
     /// The caller.
     #[cfg(not(loom))]
     pub(crate) fn current() -> Self {
-        if let Some(host) = current_host()
-            && let Some(waker) = (host.waker)()
+        if let Some(hooks) = current_hooks()
+            && let Some(waker) = (hooks.waker)()
         {
-            return Self::Hosted(host, waker);
+            return Self::Actor(hooks, waker);
         }
         Self::Thread(Parker::current())
     }
@@ -70,7 +70,7 @@ impl Sleeper {
     pub(crate) fn waker(&self) -> Waker {
         match self {
             Self::Thread(parker) => parker.waker(),
-            Self::Hosted(_, waker) => waker.clone(),
+            Self::Actor(_, waker) => waker.clone(),
         }
     }
 
@@ -78,12 +78,12 @@ impl Sleeper {
         match self {
             Self::Thread(_) => Who::Thread,
             // Others run before it does.
-            Self::Hosted(..) => Who::Task,
+            Self::Actor(..) => Who::Task,
         }
     }
 
-    pub(crate) fn is_hosted(&self) -> bool {
-        matches!(self, Self::Hosted(..))
+    pub(crate) fn is_actor(&self) -> bool {
+        matches!(self, Self::Actor(..))
     }
 
     /// `false`: the deadline passed, or it must give up.
@@ -91,13 +91,13 @@ impl Sleeper {
         loop {
             let woke = match self {
                 Self::Thread(parker) => parker.park(deadline),
-                Self::Hosted(host, _) => (host.park)(deadline),
+                Self::Actor(hooks, _) => (hooks.park)(deadline),
             };
             match woke {
-                Wake::Woken => return true,
-                Wake::TimedOut => return false,
+                ParkResult::Woken => return true,
+                ParkResult::TimedOut => return false,
                 // A signal's handler has run, and Rust's callers have nothing to do for it.
-                Wake::Interrupted => {}
+                ParkResult::Interrupted => {}
             }
         }
     }

@@ -3,7 +3,7 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
-use thalweg_queue::Gate;
+use thalweg_queue::AtomicWaker;
 use thalweg_queue::explore::model;
 
 use crate::counter;
@@ -12,7 +12,7 @@ use crate::counter;
 #[test]
 fn gate_never_misses_what_is_published_while_arming() {
     model(|| {
-        let gate = Arc::new(Gate::new());
+        let gate = Arc::new(AtomicWaker::new());
         let data = Arc::new(AtomicBool::new(false));
         let writer = {
             let (gate, data) = (Arc::clone(&gate), Arc::clone(&data));
@@ -42,17 +42,17 @@ fn gate_never_misses_what_is_published_while_the_heavy_barrier_is_refused() {
 }
 
 fn light_writer_and_heavy_reader() {
-    let gate = Arc::new(Gate::new());
+    let gate = Arc::new(AtomicWaker::new());
     let data = Arc::new(AtomicBool::new(false));
     let writer = {
         let (gate, data) = (Arc::clone(&gate), Arc::clone(&data));
         thread::spawn(move || {
             data.store(true, Ordering::Release);
-            gate.signal_lightly();
+            gate.signal_light();
         })
     };
     let (count, waker) = counter();
-    gate.arm_heavily(waker);
+    gate.arm_heavy(waker);
     let seen = data.load(Ordering::Acquire);
     writer.join().unwrap();
     assert!(seen || count.woken() == 1, "asleep for ever");
@@ -62,7 +62,7 @@ fn light_writer_and_heavy_reader() {
 #[test]
 fn gate_wakes_once_an_arming() {
     model(|| {
-        let gate = Arc::new(Gate::new());
+        let gate = Arc::new(AtomicWaker::new());
         let (count, waker) = counter();
         gate.arm(waker);
         let woke = Arc::new(AtomicUsize::new(0));
@@ -88,7 +88,7 @@ fn gate_wakes_once_an_arming() {
 #[test]
 fn gate_disarms_or_fires_never_both() {
     model(|| {
-        let gate = Arc::new(Gate::new());
+        let gate = Arc::new(AtomicWaker::new());
         let (count, waker) = counter();
         gate.arm(waker);
         let writer = {
