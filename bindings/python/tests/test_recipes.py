@@ -1,14 +1,17 @@
 """The Python recipes of `docs/recipes.md`."""
 
+import asyncio
 import http.client
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from thalweg_recipes import AsyncRecipes, JobErrorFailedStep
 
 WEB = ROOT / "examples" / "recipes" / "hosts" / "python" / "web.py"
 
@@ -84,10 +87,35 @@ def test_web_server_answers_many_requests_at_once(web: Web) -> None:
     assert web.stop() == "stopped\n"
 
 
-def test_page_shows_the_code_of_the_example() -> None:
-    page = (ROOT / "docs" / "recipes.md").read_text()
-    shown = [block.split("\n", 1) for block in page.split("```")[1::2]]
-    blocks = [code for language, code in shown if language == "python"]
-    assert blocks
-    for block in blocks:
-        assert block in WEB.read_text(), block
+def test_stream_ends_with_the_exception_of_its_function(recipes_library: str) -> None:
+    seen: list[int | str] = []
+
+    async def read() -> None:
+        async with AsyncRecipes.open(recipes_library) as recipes:
+            try:
+                async for step in await recipes.steps(5, 3):
+                    seen.append(step)
+            except JobErrorFailedStep as error:
+                seen.append(f"step {error.payload} failed")
+
+    asyncio.run(read())
+    assert seen == [1, 2, "step 3 failed"]
+
+
+def python_blocks(page: str) -> list[str]:
+    """The Python code of a page."""
+    blocks = (ROOT / "docs" / page).read_text().split("```")[1::2]
+    return [block.removeprefix("python\n") for block in blocks if block[:6] == "python"]
+
+
+def trimmed(text: str) -> str:
+    """The lines without their indentation."""
+    return "".join(f"{line.strip()}\n" for line in text.splitlines())
+
+
+def test_pages_show_code_that_the_tests_run() -> None:
+    code = trimmed(WEB.read_text() + Path(__file__).read_text())
+    shown = python_blocks("recipes.md") + python_blocks("services.md")
+    assert len(shown) == 5
+    for block in shown:
+        assert trimmed(block) in code, block

@@ -58,6 +58,11 @@ struct SelectPage;
 #[doc = include_str!("../../../docs/observability.md")]
 struct ObservabilityPage;
 
+/// The guide to blocking code and other runtimes.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/blocking.md")]
+struct BlockingPage;
+
 /// Guarantees and limits.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/reliability.md")]

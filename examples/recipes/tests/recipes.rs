@@ -152,9 +152,12 @@ fn pages_show_the_code_of_this_crate() {
         include_str!("../wit/recipes.thalweg.toml"),
         include_str!("recipes.rs"),
     ));
-    let page = include_str!("../../../docs/recipes.md");
+    let pages = concat!(
+        include_str!("../../../docs/recipes.md"),
+        include_str!("../../../docs/services.md"),
+    );
     let mut shown = 0;
-    for block in page.split("```").skip(1).step_by(2) {
+    for block in pages.split("```").skip(1).step_by(2) {
         let (language, block) = block.split_once('\n').unwrap();
         // A test of the Python package compares the Python blocks.
         if language != "python" {
@@ -165,5 +168,5 @@ fn pages_show_the_code_of_this_crate() {
             shown += 1;
         }
     }
-    assert!(shown >= 8);
+    assert!(shown >= 11);
 }
