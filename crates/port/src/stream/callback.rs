@@ -1,13 +1,18 @@
-//! Direct: the records of a stream go to a callback, on the threads that write them.
+//! Callbacks: the writing threads pass the records of a stream to a callback.
 //!
-//! 1. The callback stands in the queue, under its lock. Who takes it out has the turn: it takes batch after batch and calls, without the
-//!    lock, and puts the callback back where it finds nothing more. Who finds it gone leaves what it wrote to the one who has it,
-//!    and who has it looks again under the lock before it puts it back. So one calls at a time, and nothing stays behind.
-//! 2. Writers learn of it by one word, [`StreamCore::tell`]. Who saw an older word finds the gate armed, and an actor takes what it wrote.
-//! 3. What no writer comes with is given by an actor of its own: what lay there before, and the ending. So the one who ends a
-//!    stream never runs a host's code.
-//! 4. It is over with the ending, with a close, or when the callback says so. The callback is then dropped, once and without the lock, by who has
-//!    the turn, and where nobody has by who closes. Only then [`StreamCore::join`] comes back.
+//! 1. The callback is stored in the queue, under its lock. The thread that takes it out is the
+//!    runner. It takes batch after batch, calls the callback without the lock, and puts the
+//!    callback back when no record is left. A writer that finds no callback leaves its records to
+//!    the runner, and the runner checks again under the lock before it puts the callback back. So
+//!    one thread at a time calls, and no record is left behind.
+//! 2. Writers learn of the callback from one word, [`StreamCore::wake_reader`]. A writer that read
+//!    an older value of the word finds the gate armed, and an actor delivers its records.
+//! 3. A separate actor delivers everything that does not come with a write: the records from before
+//!    the subscription, and the outcome. The thread that ends a stream therefore never runs code of
+//!    a host.
+//! 4. The callback is finished by the outcome, by a close, or when it returns `Break`. It is then
+//!    dropped once, without the lock, by the runner, or, without a runner, by the closing thread.
+//!    [`StreamCore::join`] returns after that.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,28 +30,31 @@ use crate::stream::counts::Reason;
 use crate::stream::receiving::OpenBatch;
 use crate::stream::waking::{CALLBACK, MANY_READERS};
 
-/// What a callback is given.
+/// The argument of a callback.
 #[derive(Debug)]
 pub enum CallbackEvent<'a> {
-    /// Records, in place until the callback returns.
+    /// Records, which are valid until the callback returns.
     Records(&'a OpenBatch),
-    /// The last call: how the stream ended, `closed` regularly, and what was lost behind its last record.
+    /// The last call: the outcome of the stream, which is `closed` for a regular end, and the gap
+    /// after the last record.
     Ended {
-        /// How.
+        /// The outcome.
         why: &'a Failure,
-        /// The service's own error, with the code `error`: a message with the layout of the function's error.
+        /// With the code `error`: the service's own error, as a message with the layout of the
+        /// function's error.
         error: Option<&'a [u8]>,
-        /// Records that were lost behind the last one.
+        /// Number of records that are missing after the last one.
         lost: u64,
-        /// Why they were; `None` where none were.
+        /// Why they are missing; `None` if none are.
         reason: Option<Reason>,
     },
 }
 
-/// Called for each batch, one call at a time. `Break` closes the stream. Dropped once, after its last call.
+/// Called for each batch, one call at a time. `Break` closes the stream. Dropped once, after its
+/// last call.
 pub type Callback = Box<dyn FnMut(CallbackEvent<'_>) -> ControlFlow<()> + Send>;
 
-/// Who runs.
+/// The thread or actor that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runner {
     Actor(ActorId),
@@ -59,7 +67,7 @@ impl Runner {
     }
 }
 
-/// A stream's callback: rule 1. A part of its queue.
+/// A stream's callback (rule 1). It is part of the queue.
 #[derive(Default)]
 pub(super) struct CallbackState {
     slot: CallbackSlot<Callback, Runner>,
@@ -76,7 +84,7 @@ impl std::fmt::Debug for CallbackState {
 }
 
 impl CallbackState {
-    /// Whether a callback takes what comes.
+    /// Whether a callback receives the records.
     pub(super) fn is_set(&self) -> bool {
         self.slot.is_set()
     }
@@ -86,7 +94,8 @@ impl CallbackState {
     }
 }
 
-/// A stream whose callback an actor calls: rule 3. Where the runtime takes no more, who would have spawned that actor does.
+/// Delivers in an actor (rule 3). If the runtime refuses the actor, the spawning thread delivers
+/// when it drops this.
 struct DeliverOnDrop(Arc<StreamCore>);
 
 impl Drop for DeliverOnDrop {
@@ -96,7 +105,7 @@ impl Drop for DeliverOnDrop {
     }
 }
 
-/// Woken by a writer that had not heard of the callback: rule 2.
+/// Woken by a writer that did not see the callback (rule 2).
 struct MissedWake(Weak<StreamCore>);
 
 impl Wake for MissedWake {
@@ -107,7 +116,7 @@ impl Wake for MissedWake {
     }
 }
 
-/// What a host's code throws ends nothing but its own stream.
+/// A panic in a host's callback closes only its own stream.
 fn call(callback: &mut Callback, event: CallbackEvent<'_>) -> ControlFlow<()> {
     catch_unwind(AssertUnwindSafe(|| callback(event))).unwrap_or_else(|payload| {
         drop_catching_panic(payload);
@@ -115,14 +124,14 @@ fn call(callback: &mut Callback, event: CallbackEvent<'_>) -> ControlFlow<()> {
     })
 }
 
-/// What is dropped is a host's, and may panic.
+/// Drops a value of the host, whose destructor may panic.
 fn drop_catching_panic<T>(value: T) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         std::mem::forget(payload);
     }
 }
 
-/// An ending behind which nothing was lost.
+/// An outcome without a gap after the last record.
 fn ended_with(why: &Failure) -> CallbackEvent<'_> {
     CallbackEvent::Ended {
         why,
@@ -133,17 +142,18 @@ fn ended_with(why: &Failure) -> CallbackEvent<'_> {
 }
 
 impl StreamCore {
-    /// From now on records go to a callback and to no reader, on the threads that write them. `callback` makes it where this is not
-    /// refused. The one before is dropped, after its running call.
+    /// Passes the records to a callback from now on, on the threads that write them, instead of to
+    /// a reader. `callback` creates it unless this is refused. The previous callback is dropped
+    /// after its running call.
     ///
     /// # Errors
-    /// `argument`: a batch is open, another thread reads; `stale`: the stream is closed.
+    /// `argument`: a batch is open, or another thread is reading. `stale`: the stream is closed.
     pub fn subscribe(self: &Arc<Self>, callback: impl FnOnce() -> Callback) -> Result<(), Failure> {
-        if self.busy.swap(true, Ordering::Acquire) {
+        if self.is_reading.swap(true, Ordering::Acquire) {
             return Err(Code::Argument.because("another thread is reading this stream"));
         }
         let result = self.subscribe_alone(callback);
-        self.busy.store(false, Ordering::Release);
+        self.is_reading.store(false, Ordering::Release);
         let former = result?;
         former.into_iter().for_each(drop_catching_panic);
         self.arm_for_missed_wake();
@@ -151,7 +161,7 @@ impl StreamCore {
         Ok(())
     }
 
-    /// The one before, where it is not away.
+    /// Returns the previous callback unless it is running.
     fn subscribe_alone(
         self: &Arc<Self>,
         callback: impl FnOnce() -> Callback,
@@ -171,7 +181,7 @@ impl StreamCore {
         Ok(queue.callback.slot.replace(callback()))
     }
 
-    /// A writer that told nobody, since it had not heard of the callback, is seen from here on.
+    /// From here on, a commit of a writer that did not see the callback is noticed.
     fn arm_for_missed_wake(self: &Arc<Self>) {
         let missed_wake = MissedWake(Arc::downgrade(self));
         self.gate.arm_heavy(Waker::from(Arc::new(missed_wake)));
@@ -187,7 +197,7 @@ impl StreamCore {
         }
     }
 
-    /// Gives what is there to the callback, unless somebody does already: rule 1.
+    /// Passes the available records to the callback, unless another thread is doing so (rule 1).
     #[cold]
     pub(super) fn deliver(&self) {
         let mut queue = lock(&self.queue);
@@ -204,13 +214,14 @@ impl StreamCore {
                 queue = lock(&self.queue);
                 continue;
             }
-            // Before the look: what was committed before the ending is seen after it.
+            // Loaded before `take`, so that all records that were committed before the outcome are
+            // found.
             let outcome = self.outcome.get();
             if let Some(batch) = queue.take(u32::MAX) {
                 let batch = self.convert_batch(batch, queue);
                 let flow = match &batch {
                     Ok(batch) => call(&mut callback, CallbackEvent::Records(batch)),
-                    // It was closed meanwhile.
+                    // The stream was closed in the meantime.
                     Err(why) if why.code == Code::Stale => ControlFlow::Break(()),
                     Err(why) => call(&mut callback, ended_with(why)),
                 };
@@ -250,7 +261,7 @@ impl StreamCore {
         self.finish(callback);
     }
 
-    /// Rule 4, by who has taken the callback out.
+    /// Rule 4, for the thread that took the callback out.
     fn finish(&self, callback: Callback) {
         let mut old_callback = callback;
         loop {
@@ -266,7 +277,7 @@ impl StreamCore {
                     drop(queue);
                     return join_waiters.into_iter().for_each(Waker::wake);
                 }
-                // It came after the ending was told to the one before.
+                // It was set after the previous callback had received the outcome.
                 AfterCallback::Replaced => {
                     drop(queue);
                     return self.deliver_in_actor();
@@ -276,7 +287,7 @@ impl StreamCore {
         }
     }
 
-    /// The stream is closed: nobody is called any more.
+    /// After a close there are no further calls.
     pub(super) fn close_callback(&self) {
         let callback = lock(&self.queue).callback.take();
         if let Some(callback) = callback {
@@ -284,11 +295,12 @@ impl StreamCore {
         }
     }
 
-    /// Waits until the callback is over: its last call has returned, and it was dropped. At once where there is none.
+    /// Waits until the callback is finished: its last call has returned, and it was dropped.
+    /// Returns at once if there is no callback.
     ///
     /// # Errors
-    /// `timed_out` at the deadline ([`clock`](thalweg_queue::clock); 0: at once); `interrupted` by a signal; `would_park`: in the callback itself, and where
-    /// an actor must not wait.
+    /// `timed_out` at the deadline ([`clock`](thalweg_queue::clock); 0: do not wait), `interrupted`
+    /// by a signal. `would_park` inside the callback, and where an actor must not wait.
     pub fn join(&self, deadline: u64) -> Result<(), Failure> {
         let mut woke = WakeReason::Woken;
         loop {
@@ -328,7 +340,8 @@ impl StreamCore {
         }
     }
 
-    /// As [`close`](Self::close), and waits for the callback's running call; not in the callback itself, nor where waiting is not allowed.
+    /// Like [`close`](Self::close), but waits for the callback's running call. It does not wait
+    /// inside the callback, nor where waiting is not allowed.
     pub fn close_and_wait(&self) {
         self.close();
         while let Err(failure) = self.join(u64::MAX) {

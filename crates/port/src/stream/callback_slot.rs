@@ -1,30 +1,30 @@
-//! Whose turn it is to call: the states of a stream's callback. Each step is made under one lock, which is the stream's queue's, and none of
-//! them runs or drops a callback.
+//! The states of a stream's callback. All transitions are made under one lock, that of the stream's
+//! queue. None of them calls or drops a callback.
 
-/// The callback and who has it.
+/// The callback, and the thread or actor that runs it.
 pub(crate) struct CallbackSlot<C, W> {
     location: Location<C>,
-    /// Takes the place of the one that is away.
+    /// Replaces the running callback.
     replacement: Option<C>,
-    /// Who has the turn.
+    /// The thread or actor that runs the callback.
     runner: Option<W>,
 }
 
 enum Location<C> {
-    /// There is none, or none any more.
+    /// There is no callback, or no longer one.
     Unset,
     Idle(C),
-    /// Who has the turn has it.
+    /// The runner has taken it.
     Running,
 }
 
-/// What is to be done by who has dropped the callback.
+/// What the runner must do after it has dropped the callback.
 pub(crate) enum AfterCallback<C> {
-    /// Nothing: there is none any more.
+    /// Nothing: there is no other callback.
     Dropped,
-    /// Another one came meanwhile, and nobody has the turn.
+    /// Another callback was set in the meantime, and has no runner.
     Replaced,
-    /// This one came too late: it is dropped, too.
+    /// This callback was set too late and must be dropped as well.
     Discard(C),
 }
 
@@ -39,17 +39,17 @@ impl<C, W> Default for CallbackSlot<C, W> {
 }
 
 impl<C, W: PartialEq> CallbackSlot<C, W> {
-    /// Whether there is a callback, here or away.
+    /// Whether there is a callback, idle or running.
     pub(crate) fn is_set(&self) -> bool {
         !matches!(self.location, Location::Unset)
     }
 
-    /// Whether `runner` has the turn.
+    /// Whether `runner` is running the callback.
     pub(crate) fn is_running_on(&self, runner: W) -> bool {
         self.runner == Some(runner)
     }
 
-    /// Takes the turn, if nobody has it.
+    /// Takes the callback if it is idle.
     pub(crate) fn take(&mut self, runner: impl FnOnce() -> W) -> Option<C> {
         match std::mem::replace(&mut self.location, Location::Running) {
             Location::Idle(callback) => {
@@ -63,13 +63,14 @@ impl<C, W: PartialEq> CallbackSlot<C, W> {
         }
     }
 
-    /// Puts the callback back: the turn is nobody's.
+    /// Puts the callback back. It has no runner afterwards.
     pub(crate) fn put_back(&mut self, callback: C) {
         self.location = Location::Idle(callback);
         self.runner = None;
     }
 
-    /// Another callback from now on. The one before it is to be dropped, where it is not away.
+    /// Sets another callback. Returns the previous one, for the caller to drop, unless it is
+    /// running.
     pub(crate) fn replace(&mut self, callback: C) -> Option<C> {
         match &mut self.location {
             Location::Running => self.replacement.replace(callback),
@@ -80,17 +81,17 @@ impl<C, W: PartialEq> CallbackSlot<C, W> {
         }
     }
 
-    /// By who has the turn: what takes the place of the callback that it has.
+    /// For the runner: the callback that replaces the one it has taken.
     pub(crate) fn take_replacement(&mut self) -> Option<C> {
         self.replacement.take()
     }
 
-    /// Whether there is one.
+    /// Whether there is a replacement.
     pub(crate) fn has_replacement(&self) -> bool {
         self.replacement.is_some()
     }
 
-    /// By who had the turn and has dropped the callback.
+    /// Called by the runner after it has dropped the callback.
     pub(crate) fn finish(&mut self, closed: bool) -> AfterCallback<C> {
         match self.replacement.take() {
             Some(discard) if closed => AfterCallback::Discard(discard),

@@ -1,7 +1,9 @@
-//! Conflating by key: of each key the newest record waits, in the order in which the keys came to wait.
+//! Conflation by key: the newest record of each key waits, in the order in which the keys were
+//! queued.
 //!
-//! Each record has a segment alone and is put into the queue under its lock; such streams are slow by intent. A record whose key waits
-//! takes the place of the one there, which is counted as overtaken right before it. A new key needs one of the stream's places.
+//! Each record has its own segment and is pushed into the queue under the lock, so such streams are
+//! slower than others. A record whose key is already queued replaces the waiting record, which is
+//! counted as conflated directly before it. A new key needs free capacity.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,17 +20,17 @@ use crate::stream::queue::Queue;
 use crate::stream::segment::Segment;
 use crate::stream::sending::{Sent, WriterState};
 
-/// A record that waits.
+/// A waiting record.
 #[derive(Debug)]
 pub(super) struct ConflatedRecord {
     pub(super) segment: Arc<Segment>,
-    /// What is missing right before it.
+    /// The gap directly before it.
     pub(super) gap: Gap,
-    /// When its key came to wait.
+    /// When its key was queued.
     pub(super) since: u64,
 }
 
-/// What waits, by key.
+/// The waiting records by key.
 #[derive(Debug, Default)]
 pub(super) struct ConflatedRecords {
     order: VecDeque<Arc<[u8]>>,
@@ -44,7 +46,7 @@ impl ConflatedRecords {
         self.len() < max_segments || self.by_key.contains_key(key)
     }
 
-    /// Whether another record was overtaken.
+    /// Returns whether another record was replaced.
     fn put(&mut self, key: &[u8], segment: Arc<Segment>, gap: Gap) -> bool {
         if let Some(record) = self.by_key.get_mut(key) {
             record.gap.add(Gap::new(1, Reason::Conflated));
@@ -64,7 +66,7 @@ impl ConflatedRecords {
         false
     }
 
-    /// The one whose key waits longest.
+    /// The record whose key has waited longest.
     pub(super) fn pop(&mut self) -> Option<ConflatedRecord> {
         let key = self.order.pop_front()?;
         self.by_key.remove(&key)
@@ -77,7 +79,7 @@ impl ConflatedRecords {
 }
 
 impl Queue {
-    /// A record comes to wait.
+    /// Queues a record.
     fn put(&mut self, key: &[u8], segment: Arc<Segment>, gap: Gap) {
         let mut before = std::mem::take(&mut self.last_gap);
         before.add(gap);
@@ -91,7 +93,7 @@ impl Queue {
 }
 
 impl StreamCore {
-    /// The writer has written one record of a stream that conflates, in a segment alone.
+    /// Queues a record that the writer has written into a segment of its own.
     pub(super) fn conflate(
         &self,
         writer: &mut WriterState,
@@ -106,7 +108,7 @@ impl StreamCore {
         open.seal();
         let mut bytes = Vec::new();
         {
-            // SAFETY: it was sealed with one record.
+            // SAFETY: the segment was sealed with one record.
             let (slot, tails, tails_at) = unsafe { segment.read(0, 1, segment.mark().1) };
             (key.0)(Bytes::batch(slot, 0, tails, tails_at), 0, &mut bytes);
         }

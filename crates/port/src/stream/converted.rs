@@ -1,7 +1,8 @@
-//! Batches for a reader of another version of the package: copies in its layout.
+//! Batches for a reader with another version of the package: copies in its layout.
 //!
-//! A copy is no larger than one record may be, and as long as that allows. It has a segment of its own, which is the open batch from then on; what it is of may be written anew as if it were given back. So everything else
-//! about batches is as ever: several readers, callbacks, kept memory, what is released in parts.
+//! A copy contains as many records as fit into the size limit of one record. It has its own
+//! segment, which becomes the open batch; the original is treated as released. Everything else
+//! about batches is unchanged: several readers, callbacks, kept memory, partial release.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -14,20 +15,22 @@ use crate::stream::queue::Queue;
 use crate::stream::receiving::OpenBatch;
 use crate::stream::segment::Segment;
 
-/// Bytes of tails that a record is thought to have, at first.
+/// First estimate of the tail bytes per record.
 const TAIL_BYTES: u32 = 64;
 
 impl StreamCore {
-    /// Who reads it knows its records otherwise. To be said before it is read.
+    /// Sets the conversion to the reader's version. It must be called before the stream is read.
     pub(crate) fn set_conversion(&self, conversion: Conversion<'static>) {
-        // A stream stands in one result.
+        // A stream is part of one result only.
         let _ = self.conversion.set(Arc::new(conversion));
     }
 
-    /// The open batch, which was just taken, as its reader knows it. It is copied without the lock.
+    /// Converts the open batch, which was just taken, to the reader's version. The lock is released
+    /// during the copy.
     ///
     /// # Errors
-    /// `guest_lost`: its first record would become too large; the stream is over. `stale`: it was closed meanwhile.
+    /// `guest_lost`: the first record would be too large; the stream ends. `stale`: the stream was
+    /// closed in the meantime.
     #[inline]
     pub(super) fn convert_batch(
         &self,
@@ -61,7 +64,7 @@ impl StreamCore {
             if count == 1 {
                 break;
             }
-            // Each may have room where all together have not.
+            // A part of the records may fit if all of them do not.
             count /= 2;
         }
         let why = "a record is too large in the version of the package that its reader knows";
@@ -73,7 +76,7 @@ impl StreamCore {
     }
 }
 
-/// The first `count` records of a batch.
+/// Copies the first `count` records of a batch.
 fn copy_records(
     conversion: &Conversion<'static>,
     batch: &OpenBatch,

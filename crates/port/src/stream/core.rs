@@ -1,4 +1,4 @@
-//! What a stream's writers and its reader share, and how it ends.
+//! The state that a stream's writers and reader share, and the end of a stream.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -18,45 +18,46 @@ use crate::stream::stats::MethodStats;
 use crate::stream::upstream_core::EndStream;
 use crate::stream::waking::{CALLBACK, FENCED, UNFENCED};
 
-/// Most records in a segment, and bytes of tails for each: a path and a line of text.
+/// Maximum number of records in a segment, and tail bytes for each: a path and a line of text.
 const SLOTS: u32 = 256;
 const TAIL_BYTES: u32 = 192;
 
-/// A stream, whatever its records are. See the module for the rules.
+/// A stream of any record type. See the module documentation for the rules.
 pub struct StreamCore {
     pub(super) call: Arc<CallCore>,
     pub(super) stride: u32,
     pub(super) options: StreamOptions,
-    /// Records in a segment, and segments in the stream.
+    /// Records per segment, and segments in the stream.
     pub(super) slots: u32,
     pub(super) max_segments: usize,
     pub(super) gate: AtomicWaker,
-    /// How writers tell of what they wrote: see [`StreamCore::tell`].
+    /// How writers notify readers: see [`StreamCore::wake_reader`].
     pub(super) wake_mode: AtomicU8,
     pub(super) writers: AtomicU32,
-    /// Readers that a writer woke.
+    /// Number of times a writer woke the reader.
     pub(super) wakes: AtomicU64,
-    /// Of its client's method, and where it stands in them; a further reader does not, and the inner `None` found no memory there.
+    /// Statistics of the method, and the stream's key in them. `None` for an additional reader; the
+    /// inner `None` if there was no memory to register the stream.
     pub(super) method_stats: Arc<MethodStats>,
     stats_key: Option<Option<usize>>,
-    /// Of a further reader: the stream whose writers write for it.
+    /// For an additional reader: the stream that the writers write to.
     pub(super) source: Option<Weak<StreamCore>>,
-    /// Its further readers. Changed under the queue's lock.
+    /// Additional readers. Changed under the queue's lock.
     tees: Mutex<Arc<[Arc<StreamCore>]>>,
-    /// Numbers of writers that were given.
+    /// The number of the next writer.
     pub(super) next_writer: AtomicU64,
-    /// There is an ending, or the reader is gone: what a writer looks at for each record.
+    /// The stream has an outcome, or the reader is gone. Writers check it for each record.
     pub(super) has_ended: AtomicBool,
     pub(super) outcome: OnceLock<StreamOutcome>,
-    /// The ending with its error in the version that the reader knows. Unset where that is the service's version.
+    /// The outcome with its error in the reader's version. Unset if both versions are equal.
     pub(super) outcome_for_reader: OnceLock<StreamOutcome>,
     pub(super) closed: AtomicBool,
-    /// Somebody is reading.
-    pub(super) busy: AtomicBool,
+    /// A thread is reading.
+    pub(super) is_reading: AtomicBool,
     pub(super) queue: Mutex<Queue>,
-    /// The stream's own, where somebody asked for it.
+    /// The stream's own eventfd, created on demand.
     pub(super) event: OnceLock<Arc<EventFd>>,
-    /// Of records for a reader of another version.
+    /// Conversion of the records for a reader with another version.
     pub(super) conversion: OnceLock<Arc<Conversion<'static>>>,
 }
 
@@ -69,14 +70,14 @@ impl std::fmt::Debug for StreamCore {
     }
 }
 
-/// Bytes of tails in a segment. What fits there is never above the record limit, so that a writer checks the limit only where it
-/// needs another segment.
+/// Tail bytes in a segment. A record that fits is never above the record limit, so a writer checks
+/// the limit only if it needs another segment.
 fn tail_capacity(slots: u32, stride: u32, options: &StreamOptions) -> u32 {
     (slots * TAIL_BYTES).min(options.largest_record.saturating_sub(stride) & !7)
 }
 
 pub(super) fn lock(mutex: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
-    // Nothing of a service's runs under it.
+    // No service code runs under this lock.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -91,14 +92,15 @@ impl StreamCore {
         Self::build(call, stride, options, None)
     }
 
-    /// `source` is the stream of a further reader.
+    /// `source` is the stream that an additional reader reads.
     pub(super) fn build(
         call: &Arc<CallCore>,
         stride: u32,
         options: StreamOptions,
         source: Option<Weak<Self>>,
     ) -> Arc<Self> {
-        // What is dropped is dropped by the segment, and a batch holds one: so they are small against the whole.
+        // Records are dropped by whole segments, and an open batch keeps one, so segments are small
+        // compared to the capacity.
         let (slots, max_segments) = match options.policy {
             Policy::Latest => (1, 1),
             Policy::Conflate(_) => (1, options.capacity),
@@ -132,7 +134,7 @@ impl StreamCore {
             outcome: OnceLock::new(),
             outcome_for_reader: OnceLock::new(),
             closed: AtomicBool::new(false),
-            busy: AtomicBool::new(false),
+            is_reading: AtomicBool::new(false),
             queue: Mutex::new(Queue::new(
                 slots,
                 tail_capacity(slots, stride, &options),
@@ -145,7 +147,7 @@ impl StreamCore {
         })
     }
 
-    /// Bytes of tails in a segment.
+    /// Tail bytes in a segment.
     pub(super) fn tails(&self) -> u32 {
         tail_capacity(self.slots, self.stride, &self.options)
     }
@@ -169,12 +171,13 @@ impl StreamCore {
         }
     }
 
-    /// What became of the records so far; those of the control lane are none of them.
+    /// Counts of the records so far, without control records.
     pub fn counts(&self) -> Counts {
         lock(&self.queue).counts()
     }
 
-    /// Records that were lost behind the last one, and why; none before that one was delivered.
+    /// Number of records that are missing after the last one, and why. Known once the last record
+    /// was delivered.
     pub fn lost_at_end(&self) -> (u64, Option<Reason>) {
         let gap = lock(&self.queue).gap_at_end();
         (gap.lost, gap.reason)
@@ -185,11 +188,11 @@ impl StreamCore {
         self.end_with(StreamOutcome::from(why));
     }
 
-    /// The same, also with the service's own error.
+    /// Like [`end`](Self::end), also with the service's own error.
     pub(super) fn end_with(&self, outcome: StreamOutcome) {
         let tees = self.tees();
         if self.outcome.set(outcome.clone()).is_ok() || !tees.is_empty() {
-            self.has_ended();
+            self.wake_all_at_end();
         }
         tees.iter().for_each(|tee| tee.end_with(outcome.clone()));
     }
@@ -206,7 +209,7 @@ impl StreamCore {
         drop(before);
     }
 
-    pub(super) fn has_ended(&self) {
+    pub(super) fn wake_all_at_end(&self) {
         self.has_ended.store(true, Ordering::SeqCst);
         let (waiters, lingering_reader) = {
             let mut queue = lock(&self.queue);
@@ -226,20 +229,21 @@ impl StreamCore {
         self.call.cancel_timer_if_done();
     }
 
-    /// Closes it for a reader that never looked at the last records of its open batch.
+    /// Closes the stream of a reader that never read the last `unseen` records of its open batch.
     pub(super) fn close_unread(&self, unseen: u64) {
         lock(&self.queue).unseen = unseen;
         self.close();
     }
 
-    /// The reader has had enough. Writers see it and stop; an open batch is invalid. A callback is not called any more.
+    /// Closes the reading end. Writers notice it and stop. An open batch becomes invalid. A
+    /// callback gets no further call.
     pub fn close(&self) {
         if self.closed.swap(true, Ordering::SeqCst) {
             return;
         }
         let open = lock(&self.queue).open.take();
         drop(open);
-        // Whatever the ending was, or is now: what writers and the reader are told from here on is that it is closed.
+        // Whatever the outcome was, writers and the reader now see that the stream is closed.
         let _ = self.outcome.set(
             Code::Cancelled
                 .because("the reader has closed the stream")

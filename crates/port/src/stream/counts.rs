@@ -1,23 +1,24 @@
-//! What was written, what became of it, and why something is missing.
+//! Counters of published, delivered and missing records, and the reasons why records are missing.
 
 /// Why records are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Reason {
-    /// A newer one took the place.
+    /// A newer record replaced it.
     Conflated = 1,
-    /// The stream was full, and the new one was dropped.
+    /// The stream was full, and the new record was dropped.
     DroppedNewest = 2,
-    /// The stream was full, and the oldest ones were dropped.
+    /// The stream was full, and the oldest records were dropped.
     DroppedOldest = 3,
-    /// The stream was full, and the reader held what would have been dropped: so the new one was.
+    /// The stream was full, and the oldest records were in the reader's open batch, so the new
+    /// record was dropped.
     Held = 4,
-    /// The writer had them not: [`StreamWriter::lost`](crate::StreamWriter::lost).
+    /// The writer never had them: [`StreamWriter::lost`](crate::StreamWriter::lost).
     Writer = 5,
 }
 
 impl Reason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 5] = [
         Self::Conflated,
         Self::DroppedNewest,
@@ -30,11 +31,11 @@ impl Reason {
 /// One more than the largest [`Reason`].
 const REASONS: usize = 6;
 
-/// Records that are missing at one place.
+/// Missing records at one position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gap {
     pub(crate) lost: u64,
-    /// Of the first of them; set where `lost` is not 0.
+    /// The reason for the first of them; set if `lost` is not 0.
     pub(crate) reason: Option<Reason>,
 }
 
@@ -46,49 +47,49 @@ impl Gap {
         }
     }
 
-    /// Behind it, these.
-    pub(crate) fn add(&mut self, further: Self) {
-        self.lost += further.lost;
-        self.reason = self.reason.or(further.reason);
+    /// Adds a gap that directly follows this one.
+    pub(crate) fn add(&mut self, following: Self) {
+        self.lost += following.lost;
+        self.reason = self.reason.or(following.reason);
     }
 }
 
-/// A stream's books. Once its writers are gone, `published` is the sum of the others.
+/// The counters of a stream. After its writers are gone, `published` is the sum of the others.
 ///
 /// ```
 /// let counts = thalweg_port::Counts::default();
-/// let sum = counts.event + counts.dropped() + counts.conflated() + counts.undelivered;
+/// let sum = counts.delivered + counts.dropped() + counts.conflated() + counts.undelivered;
 /// assert_eq!(sum, counts.published);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Records that writers gave, also those that were dropped on the spot. A writer adds its own when it begins a segment, and when
-    /// it is dropped.
+    /// Records that writers sent, including those that were dropped at once. A writer updates the
+    /// count when it begins a segment and when it is dropped.
     pub published: u64,
-    /// Records that were in a batch.
+    /// Records that were delivered in batches.
     pub delivered: u64,
-    /// Records that lie in the stream.
+    /// Records that are in the stream.
     pub undelivered: u64,
     pub(super) lost: [u64; REASONS],
 }
 
 impl Counts {
-    /// Records that are missing for this reason.
+    /// Number of records that are missing for this reason.
     pub fn lost(&self, reason: Reason) -> u64 {
         self.lost[reason as usize]
     }
 
-    /// Records that were replaced by newer ones.
+    /// Number of records that newer ones replaced.
     pub fn conflated(&self) -> u64 {
         self.lost(Reason::Conflated)
     }
 
-    /// Records that are missing for any other reason.
+    /// Number of records that are missing for other reasons.
     pub fn dropped(&self) -> u64 {
         self.lost.iter().sum::<u64>() - self.conflated()
     }
 
-    /// And those of another stream.
+    /// Adds the counters of another stream.
     pub(super) fn add(&mut self, other: &Self) {
         self.published += other.published;
         self.delivered += other.delivered;

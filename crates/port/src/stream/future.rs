@@ -1,4 +1,4 @@
-//! A value that comes later: a stream that ends after one record.
+//! Futures: streams that end after one record.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,59 +12,60 @@ use crate::code::{Code, Failure};
 use crate::service::{Policy, StreamOptions};
 use crate::stream::{StreamError, StreamReader, StreamWriter, Untyped};
 
-/// There is one record.
+/// Options for a single record.
 const ONE: StreamOptions = StreamOptions {
     policy: Policy::Block,
     capacity: 1,
     ..StreamOptions::DEFAULT
 };
 
-/// What the reader of a future gets that was dropped without a value.
+/// The error message of a future that was dropped without a value.
 const NO_VALUE: &str = "the service dropped the future without a value";
 
-/// The service's end: says what the value is, once. Dropped without a value, its reader has `guest_lost`.
+/// The service's end of a future. It sets the value once. If it is dropped without a value, the
+/// reader gets `guest_lost`.
 #[derive(Debug)]
 pub struct FutureWriter<T, E = Untyped>(StreamWriter<T, E>);
 
 impl<T: Decode, E: Decode> FutureWriter<T, E> {
-    /// Ends the future with the service's own error, of the type that the function `-> result<future<T>, E>` has:
-    /// [`StreamWriter::fail`].
+    /// Ends the future with the service's own error, which has the error type of the function `->
+    /// result<future<T>, E>`. See [`StreamWriter::fail`].
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`StreamWriter::fail`].
     pub fn fail<V: Encode<As = E> + ?Sized>(self, error: &V) -> Result<(), Failure> {
         self.0.fail(error)
     }
 }
 
 impl<T: Decode, E> FutureWriter<T, E> {
-    /// Says what the value is. Never waits.
+    /// Sets the value. Never waits.
     ///
     /// # Errors
-    /// `closed`: nobody waits for it any more; how else it ended, if it has; `argument`: the value is larger than 64 MiB, and the reader
-    /// has `guest_lost`.
+    /// `closed`: the reader is gone. Another outcome, if the future has already ended. `argument`:
+    /// the value is larger than 64 MiB; the reader gets `guest_lost`.
     pub fn set<V: Encode<As = T> + ?Sized>(self, value: &V) -> Result<(), Failure> {
         self.0.send(value)?;
-        // A reader that has the value may be gone already.
+        // The reader may be gone after it received the value.
         let _ = self.0.finish();
         Ok(())
     }
 
-    /// Whether anybody still waits for it.
+    /// Checks whether a reader still waits for the value.
     ///
     /// # Errors
-    /// `closed`: nobody; how it ended, if it has.
+    /// `closed`: the reader is gone. Another outcome, if the future has already ended.
     pub fn check(&self) -> Result<(), Failure> {
         self.0.check()
     }
 }
 
-/// The caller's end: wait for it, in an actor or on a thread, or await it on any executor. Dropping it tells the service that nobody
-/// waits.
+/// The caller's end of a future. Wait for it in an actor or on a thread, or await it on any
+/// executor. Dropping it notifies the service that no reader is left.
 #[derive(Debug)]
 pub struct FutureReader<T, E = Untyped>(StreamReader<T, E>);
 
-/// What a stream without a record says.
+/// The outcome of a future without a value.
 fn lost() -> Failure {
     Code::GuestLost.because(NO_VALUE)
 }
@@ -73,15 +74,18 @@ impl<T: Decode, E: StreamError> FutureReader<T, E> {
     /// Waits for the value.
     ///
     /// # Errors
-    /// `guest_lost`: there is none; `cancelled`, `timed_out`, `guest_panicked`: what became of the call that it belongs to; `would_park`.
+    /// `guest_lost`: there is no value. `cancelled`, `timed_out`, `guest_panicked`: the outcome of
+    /// the call that it belongs to. `would_park`.
     pub fn wait(mut self) -> Result<T, E::Ended> {
         self.0.next().unwrap_or_else(|| Err(lost().into()))
     }
 
-    /// The same, and waits no longer than until `deadline` ([`thalweg_queue::clock`]; 0: not at all).
+    /// Like [`wait`](Self::wait), but waits at most until `deadline` ([`thalweg_queue::clock`]; 0:
+    /// do not wait).
     ///
     /// # Errors
-    /// As [`wait`](Self::wait). After `timed_out`, `interrupted`, and `would_park` where it does not wait, it may be waited for again.
+    /// The errors of [`wait`](Self::wait), and `timed_out` and `interrupted`. After these two, and
+    /// after `would_park` with the deadline 0, you can wait again.
     pub fn wait_until(&mut self, deadline: u64) -> Result<T, E::Ended> {
         let batch = self.0.next_batch(1, deadline)?;
         let value = batch
@@ -90,7 +94,7 @@ impl<T: Decode, E: StreamError> FutureReader<T, E> {
         value.ok_or_else(|| lost().into())
     }
 
-    /// The stream that it is.
+    /// The underlying stream.
     pub fn into_stream(self) -> StreamReader<T, E> {
         self.0
     }
@@ -112,7 +116,8 @@ impl<T: Decode, E: StreamError> Future for FutureReader<T, E> {
 }
 
 impl Call {
-    /// A value that comes later: what says it, and what to return. It fails with the call's deadline, and when the call is stopped.
+    /// Creates a future: the writer, and the reader to return. It fails at the call's deadline and
+    /// when the call is stopped.
     pub fn future<T: Decode, E: StreamError>(&self) -> (FutureWriter<T, E>, FutureReader<T, E>) {
         let (writer, reader) = self.stream_with(ONE);
         (

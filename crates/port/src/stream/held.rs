@@ -1,4 +1,4 @@
-//! Streams and futures inside of results: [`Held`] with a reader for what it is of.
+//! Streams and futures inside results: a [`Held`] with a reader type.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::held::Held;
 use crate::stream::{FutureReader, StreamReader};
 
 impl Call {
-    /// Puts a stream's reading end into a value. Who gets the value reads it; where nobody does, the stream is closed.
+    /// Puts a stream's reading end into a value. The receiver of the value reads it. If it is not
+    /// read, the stream is closed.
     ///
     /// ```
     /// use thalweg_port::{Call, Failure, Held, StreamReader};
@@ -26,7 +27,7 @@ impl Call {
     /// ```
     ///
     /// # Errors
-    /// `overloaded`: there are too many handles. The stream is closed then.
+    /// `overloaded`: too many handles are open. The stream is then closed.
     pub fn hold_stream<T: Decode>(
         &self,
         reader: StreamReader<T>,
@@ -34,10 +35,10 @@ impl Call {
         hold(reader)
     }
 
-    /// The same of a future.
+    /// Puts a future's reading end into a value.
     ///
     /// # Errors
-    /// As [`hold_stream`](Self::hold_stream).
+    /// The errors of [`hold_stream`](Self::hold_stream).
     pub fn hold_future<T: Decode>(
         &self,
         reader: FutureReader<T>,
@@ -57,7 +58,7 @@ fn hold<T: Decode, R>(reader: StreamReader<T>) -> Result<Held<R>, Failure> {
     }
 }
 
-/// What reads a stream, on the caller's side.
+/// The reader of a stream, on the caller's side.
 fn reader<T: Decode, R>(held: Held<R>) -> Result<StreamReader<T>, Failure> {
     let Some((handle, guard)) = held.into_parts() else {
         return Err(Code::Argument.because("only the caller can read it"));
@@ -69,20 +70,21 @@ fn reader<T: Decode, R>(held: Held<R>) -> Result<StreamReader<T>, Failure> {
 }
 
 impl<T: Decode> Held<StreamReader<T>> {
-    /// On the caller's side: what reads it.
+    /// The reader of the stream, on the caller's side.
     ///
     /// # Errors
-    /// `stale`: it was closed. `argument`: it is the service's, which has given its reader away.
+    /// `stale`: the stream was closed. `argument`: this is the service's side, which has
+    /// transferred its reader.
     pub fn into_reader(self) -> Result<StreamReader<T>, Failure> {
         reader(self)
     }
 }
 
 impl<T: Decode> Held<FutureReader<T>> {
-    /// On the caller's side: what waits for it.
+    /// The reader of the future, on the caller's side.
     ///
     /// # Errors
-    /// As a stream's.
+    /// The errors of a stream's `into_reader`.
     pub fn into_reader(self) -> Result<FutureReader<T>, Failure> {
         reader(self).map(FutureReader::from)
     }

@@ -1,4 +1,5 @@
-//! The memory of a batch, kept beyond the batch: for arrays over it that outlive a loop's turn.
+//! The memory of a batch that a host keeps after the batch was released, for arrays that refer to
+//! it.
 
 use std::sync::{Arc, Weak};
 
@@ -6,8 +7,8 @@ use crate::code::Failure;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::segment::Segment;
 
-/// Keeps what the batch showed as it was, after the batch and the stream. What is kept takes no credit: it is the host's memory,
-/// and a host that keeps everything has everything.
+/// Keeps the contents of a batch unchanged after the batch and the stream are gone. Kept memory
+/// uses no credit: it belongs to the host, and its size is limited only by what the host keeps.
 #[derive(Debug)]
 pub struct KeptBatch {
     /// `None` only while it is dropped.
@@ -32,19 +33,20 @@ impl StreamCore {
 }
 
 impl Drop for KeptBatch {
-    /// The last one gives the memory back to the stream, which uses it again.
+    /// The last one returns the memory to the stream for reuse.
     fn drop(&mut self) {
         let (Some(segment), Some(stream)) = (self.segment.take(), self.stream.upgrade()) else {
             return;
         };
         let mut queue = lock(&stream.queue);
-        // Nobody else: it is neither in the queue nor among the spare ones, which had it while it was kept.
+        // No other owner: it is neither in the queue nor in the spare list.
         let alone = Arc::strong_count(&segment) == 1;
         let is_own = segment.stride() == stream.stride && queue.has_standard_size(&segment);
         if alone && is_own && queue.spare.len() < stream.max_segments {
             queue.spare.push(segment);
         } else {
-            // Under the lock: of two that end at the same time, the second one sees that it is alone.
+            // Under the lock: if two are dropped at the same time, the second one sees that it is
+            // the last owner.
             drop(segment);
         }
     }

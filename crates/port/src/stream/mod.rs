@@ -1,43 +1,53 @@
-//! Streams: records in segments, written by many, read as batches by one, or given to one callback.
+//! Streams: many writers write records into segments; one reader reads them as batches, or a
+//! callback receives them.
 //!
 //! ```text
 //!   writer 0 --> [segment full] .. [segment, 40 of 256 written] -.
-//!   writer 1 --> [segment, 3 written] ---------------------------+--> queue, in the order in which they were unsealed_entries --> reader:
+//!   writer 1 --> [segment, 3 written] ---------------------------+--> queue, in the order in which they were begun --> reader:
 //!                                                                      a batch is a run of one segment
 //!   segment:  | slot 0 | slot 1 | ..  free  .. | tails of slot 0, of slot 1, .. | free |
 //! ```
 //!
+//! A record has a fixed-size slot and a tail with its variable-size parts.
+//!
 //! The rules (rule 4 of the crate in detail):
 //!
-//! 1. A writer alone writes into its segment, without a lock, and then commits, by one Release store of {records, end of tails}; the
-//!    reader reads up to what it loaded from there with Acquire. Nothing before that mark is ever written again while the segment is
-//!    in use.
-//! 2. A full segment is sealed, under the queue's lock. It leaves the queue, with its credit, once it is sealed and every record of it
-//!    was released. Who has it alone then uses it again.
-//! 3. Credit is counted in segments: as many as hold the stream's capacity, and one more for each writer that has none, so that no
-//!    writer holds up another for ever. A record too large for a segment gets one of its own size.
-//! 4. The reader takes from the first segment that has something. So records of one writer stay in order, and no writer is
-//!    behind another by more than a segment's worth.
-//! 5. A stream ends once, with the first ending, and records that were committed before are still
+//! 1. Only its writer writes into a segment, without a lock. The writer commits with one Release
+//!    store of {records, end of tails}. The reader loads this mark with Acquire and reads up to it.
+//!    Memory before the mark is not written again while the segment is in use.
+//! 2. A full segment is sealed under the queue's lock. It leaves the queue, and returns its credit,
+//!    once it is sealed and all its records were released. Its last owner reuses it.
+//! 3. Credit is counted in segments: as many as hold the stream's capacity, and one more for each
+//!    writer that has none, so that no writer blocks another for ever. A record that is too large
+//!    for a segment gets a segment of its own size.
+//! 4. The reader takes from the first segment that has unread records. The records of one writer
+//!    therefore stay in order, and no writer falls behind another by more than one segment.
+//! 5. A stream ends once, with the first outcome, and records that were committed before are still
 //!    delivered. The stream ends regularly when every writer has finished. A writer that is dropped
-//!    before ends it as `guest_lost`; a writer that fails ends it with the error of the function that
-//!    returns the stream (`outcome`).
-//! 6. Where there is no credit the policy says what happens: the writer waits until a quarter of it is there, or nothing is left to be read; or is refused; or its record is dropped; or
-//!    the oldest complete segment that no batch is open of is. Under `latest` a segment has one record, there is credit for one, and what
-//!    is overtaken is dropped. Where records are conflated by key they are in no entry, but in `conflate`.
-//! 7. What is missing is written down at its place: in the writer until it begins a segment, then before that segment's next record,
-//!    and where that segment is dropped, before the next one's. A batch begins there, with how many are missing and why. So
-//!    delivered + dropped + conflated + undelivered = published, once the writers are gone.
-//! 8. A writer wakes its reader only where that is armed, and pays no fence to find out, but where the reader sleeps often:
-//!    `StreamCore::tell`.
-//! 9. A callback takes the reader's place, and is called by who writes: the rules of `callback`.
-//! 10. A control record has a segment alone, which is read before all that waits. It takes no credit and is never dropped: whoever writes one more
-//!     than `CONTROLS` waits. It has no part in rule 7.
-//! 11. A further reader is a stream without writers of its own, `tee`: who begins a segment enters it in each reader's queue. So overflow, gaps and numbers are
-//!     each reader's own.
-//! 12. Where the reader is of another version, it reads a copy of a batch, in a segment of its own: `converted`.
+//!    before ends it as `guest_lost`; a writer that fails ends it with the error of the function
+//!    that returns the stream (`outcome`).
+//! 6. Without credit, the overflow policy decides. The writer waits until a quarter of the credit
+//!    is free or no record is unread; or it is refused; or its record is dropped; or the oldest
+//!    complete segment without an open batch is dropped. Under `latest`, a segment has one record,
+//!    there is credit for one segment, and an overtaken record is dropped. Records that are
+//!    conflated by key are not in queue entries, but in `conflate`.
+//! 7. A gap is recorded at its position: in the writer until it begins a segment, then before the
+//!    next record of that segment, and if that segment is dropped, before the next segment. A batch
+//!    begins at a gap and has the number of missing records and the reason. After the writers are
+//!    gone, delivered + dropped + conflated + undelivered = published.
+//! 8. A writer wakes its reader only if the reader is armed. It finds out without a fence, unless
+//!    the reader sleeps often: `StreamCore::wake_reader`.
+//! 9. A callback replaces the reader. The writing threads call it: see the rules of `callback`.
+//! 10. A control record has a segment of its own and is read before all waiting records. It uses no
+//!     credit and is never dropped. A writer waits if `MAX_CONTROL_RECORDS` are unread. Control
+//!     records are not counted in rule 7.
+//! 11. An additional reader is a stream without writers of its own (`tee`). A writer that begins a
+//!     segment pushes it into the queue of each reader. Overflow, gaps and sequence numbers are
+//!     therefore separate for each reader.
+//! 12. A reader with another version of the package reads a copy of each batch, in a segment of its
+//!     own: `converted`.
 //!
-//! What a caller sends up is another thing: `upstream`.
+//! Stream parameters, which the caller writes, have another implementation: `upstream`.
 
 mod callback;
 pub(crate) mod callback_slot;

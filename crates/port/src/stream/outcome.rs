@@ -1,8 +1,9 @@
-//! How a stream ended, and the service's typed error at its end.
+//! The outcome of a stream, and the service's typed error at its end.
 //!
-//! A function `-> result<stream<T>, E>` may fail after its stream has begun: the stream then ends with the code `error` and a
-//! value of `E`, as a message with the layout of the function's error. It is kept in the service's version, and converted once
-//! for a reader of another version.
+//! A function `-> result<stream<T>, E>` may fail after its stream has begun. The stream then ends
+//! with the code `error` and a value of `E`, as a message with the layout of the function's error.
+//! The error is stored in the service's version, and converted once for a reader with another
+//! version.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::code::{Code, Failure};
 use crate::pending::CallError;
 use crate::stream::core::StreamCore;
 
-/// How a stream ended.
+/// The outcome of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamOutcome {
     pub(crate) why: Failure,
@@ -27,7 +28,7 @@ impl From<Failure> for StreamOutcome {
 }
 
 impl StreamOutcome {
-    /// Ends with the service's own error.
+    /// The outcome with the service's own error.
     ///
     /// # Errors
     /// `argument`: the error is too large for a message.
@@ -48,7 +49,7 @@ impl StreamOutcome {
 }
 
 impl StreamCore {
-    /// The ending with the error in the reader's version.
+    /// The outcome with the error in the reader's version.
     pub(super) fn outcome_as_read<'a>(&'a self, outcome: &'a StreamOutcome) -> &'a StreamOutcome {
         let Some(error) = &outcome.error else {
             return outcome;
@@ -63,21 +64,22 @@ impl StreamCore {
         })
     }
 
-    /// The service's own error, as a message with the layout of the function's error, where the stream ended with the code
-    /// `error`. The reader gets it after all records; here it is available once the stream has ended.
+    /// The service's own error if the stream ended with the code `error`, as a message with the
+    /// layout of the function's error. The reader receives it after all records. This function
+    /// returns it as soon as the stream has ended.
     pub fn error(&self) -> Option<Arc<[u8]>> {
         let outcome = self.outcome.get()?;
         self.outcome_as_read(outcome).error.clone()
     }
 }
 
-/// The error type of a stream that has none of its own: the stream of a function that returns no `result`, of a value, or of
-/// a parameter. Such a stream ends with a [`Failure`].
+/// The error type of a stream without its own errors: the stream of a function that returns no
+/// `result`, of a value, or of a parameter. Such a stream ends with a [`Failure`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untyped {}
 
-/// The error type of a stream besides [`Failure`]: [`Untyped`], or the error type of the function that
-/// returns the stream.
+/// The error type of a stream in addition to [`Failure`]: [`Untyped`], or the error type of the
+/// function that returns the stream.
 pub trait StreamError: sealed::Sealed + 'static {
     /// The reader's error: [`Failure`] for [`Untyped`], and [`CallError`] otherwise.
     type Ended: From<Failure>;
@@ -111,13 +113,13 @@ impl<E: Decode + 'static> StreamError for E {
     }
 }
 
-/// How a stream ended, or why it cannot be read now, as its reader's types have it.
+/// The outcome of a stream, or the reason why it cannot be read now, in the reader's error type.
 pub(super) fn typed_error<E: StreamError>(core: &StreamCore, why: Failure) -> E::Ended {
     let error = (why.code == Code::Error).then(|| core.error()).flatten();
     read_outcome::<E>(error.as_deref(), why)
 }
 
-/// The same with the error at hand.
+/// Like [`typed_error`], with the encoded error.
 pub(super) fn read_outcome<E: StreamError>(error: Option<&[u8]>, why: Failure) -> E::Ended {
     match error.map(E::read) {
         None => why.into(),

@@ -1,14 +1,15 @@
-//! Segments of streams that are gone, for those to come: the first touch of memory that the system has just given costs as much as
-//! some thousand records of a stream's first round.
+//! A process-wide pool of segments of dropped streams. Touching memory that the system has just
+//! provided for the first time costs as much as some thousand records.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::stream::segment::{Segment, SegmentWriter};
 
-/// Bytes that are kept, in the whole process: a stream of 8,192 records of 488 bytes takes 5.6 million.
+/// Maximum size of the pool in bytes. A stream of 8,192 records of 488 bytes needs 5.6 million.
 const MAX_BYTES: usize = 8 << 20;
 
-/// Smaller ones are not: the allocator keeps them at hand itself. So there are 256 at most to look through.
+/// Smaller segments are not kept, because the allocator keeps them itself. The pool therefore has
+/// at most 256 segments to search.
 const MIN_SEGMENT_BYTES: usize = 32 << 10;
 
 #[derive(Debug)]
@@ -23,11 +24,11 @@ static POOL: Mutex<Pool> = Mutex::new(Pool {
 });
 
 fn lock() -> MutexGuard<'static, Pool> {
-    // Nothing that panics runs under it.
+    // No code that may panic runs under this lock.
     POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps what nobody else has; where that is too much, the oldest no longer.
+/// Keeps segments that have no other owner. Above the maximum size, the oldest ones are freed.
 pub(super) fn put(segments: impl Iterator<Item = Arc<Segment>>) {
     let unshared = segments.filter_map(|mut segment| {
         let sole = Arc::get_mut(&mut segment)?;
@@ -57,7 +58,7 @@ pub(super) fn put(segments: impl Iterator<Item = Arc<Segment>>) {
     drop(oldest);
 }
 
-/// One of this form, the youngest first: that lies nearest.
+/// A segment with this layout. The newest is taken first, because it is most likely in the cache.
 pub(super) fn take(stride: u32, slots: u32, tails: u32) -> Option<(SegmentWriter, Arc<Segment>)> {
     if (stride as usize * slots as usize) + (tails as usize) < MIN_SEGMENT_BYTES {
         return None;
@@ -80,12 +81,12 @@ mod tests {
     use super::{MAX_BYTES, lock, put, take};
     use crate::stream::segment::Segment;
 
-    /// Nothing else has slots of this size.
+    /// No other test uses slots of this size.
     const STRIDE: u32 = 1 << 20;
 
     #[test]
     fn what_is_kept_comes_again_in_its_own_form_and_is_bounded() {
-        // The tests of streams in this process keep some, too: they are not of this form.
+        // Other tests in this process also fill the pool, but with another layout.
         let made = |slots| Arc::new(Segment::new(STRIDE, slots, 8).unwrap());
         let used = made(2);
         let held = Arc::clone(&used);

@@ -1,4 +1,5 @@
-//! What waits for the reader: segments in the order in which their writers began them, and the gaps between them.
+//! The queue of unread segments, in the order in which their writers began them, and the gaps
+//! between them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,17 +16,17 @@ use crate::stream::receiving::OpenBatch;
 use crate::stream::segment::{Segment, SegmentWriter};
 use crate::stream::stats::{Stats, age_class};
 
-/// One segment, and how far it was read.
+/// A segment, and how far it was read.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) segment: Arc<Segment>,
-    /// Who writes or wrote it.
+    /// The number of its writer.
     pub(super) writer: u64,
-    /// Records that were delivered.
+    /// Number of delivered records.
     pub(super) read: u32,
-    /// What was lost right before the next record of it.
+    /// The gap directly before its next record.
     pub(super) gap: Gap,
-    /// When it was begun.
+    /// When the segment was begun.
     since: u64,
 }
 
@@ -35,62 +36,64 @@ impl Entry {
     }
 }
 
-/// The reader's side of a stream, under one lock. A writer takes it once a segment.
+/// The reader's side of a stream, under one lock. A writer takes the lock once per segment.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// Size of a usual segment.
+    /// Size of a standard segment.
     slots: u32,
     tails: u32,
-    /// Credit: segments.
+    /// Credit in segments.
     max_segments: usize,
-    /// Of a further reader, who gives no segment back to a writer.
+    /// The queue of an additional reader, which does not return segments to writers.
     is_tee: bool,
-    /// Others read the segments, too.
+    /// Other readers read the segments too.
     pub(super) shared: bool,
-    /// The reader is gone, and others are not: nothing comes any more.
+    /// This reader is gone and other readers remain. The queue receives no further records.
     is_detached: bool,
     pub(super) entries: VecDeque<Entry>,
     pub(super) spare: Vec<Arc<Segment>>,
     /// Writers that wait for credit.
     pub(super) waiters: Vec<Waker>,
-    /// Losses behind the last segment.
+    /// The gap after the last segment.
     pub(super) last_gap: Gap,
     pub(super) counts: Counts,
-    /// Number of the next record.
+    /// Sequence number of the next record.
     pub(super) sequence: u64,
     pub(super) open: Option<OpenBatch>,
-    /// It is being copied for a reader of another version.
+    /// The open batch is being converted to the reader's version.
     pub(super) converting: bool,
-    /// Records of the last batch that the reader, who is gone, never looked at.
+    /// Records of the last batch that the reader had not read when it was dropped.
     pub(super) unseen: u64,
-    /// Something was given since the reader last found nothing.
+    /// Records were delivered since the reader last found the queue empty.
     pub(super) delivered_since_empty: bool,
     /// How long the reader lingers: see [`waking`](super::waking).
     pub(super) linger: u64,
-    /// Woken before its lingering is over, where the stream fills or ends.
+    /// The lingering reader. It is woken early if the stream becomes full or ends.
     pub(super) lingering_reader: Option<Waker>,
-    /// Writers have waited for credit: a reader that finds nothing looks again before it sleeps.
+    /// Writers have waited for credit, so a reader that finds the queue empty spins before it
+    /// sleeps.
     pub(super) should_spin: bool,
-    /// Records delivered when the reader was last armed.
+    /// Number of delivered records when the reader was last armed.
     pub(super) armed_at: u64,
-    /// Counts requests to be woken; an older one's timer finds another number here.
+    /// Number of the latest wake request. The timer of an older request finds a different number
+    /// and does nothing.
     pub(super) wake_request: u64,
     pub(super) linger_timer: Option<TimerKey>,
     pub(super) callback: CallbackState,
-    /// What `counts` has not.
+    /// Statistics that `counts` does not contain.
     pub(super) stats: Stats,
-    /// Control records, each alone in a segment: read before all others.
+    /// Control records, each in its own segment. They are read before all others.
     pub(super) control: VecDeque<Arc<Segment>>,
-    /// Where records are conflated by key: all that wait.
+    /// The waiting records of a stream with conflation.
     pub(super) conflated: ConflatedRecords,
-    /// What was in no entry was taken: there is room for another.
+    /// A control record or a conflated record was taken, so there is capacity for another one.
     single_taken: bool,
-    /// Credit came back since the writers that wait for it were woken.
+    /// Credit was returned since waiting writers were last woken.
     credit_returned: bool,
 }
 
 impl Queue {
-    /// One whose segments usually have this size.
+    /// A queue whose standard segments have this size.
     pub(super) fn new(slots: u32, tails: u32, max_segments: usize, is_tee: bool) -> Self {
         Self {
             slots,
@@ -102,7 +105,7 @@ impl Queue {
         }
     }
 
-    /// Whether the writer has a segment here that was not given back.
+    /// Whether the writer has a segment in the queue.
     pub(super) fn has_segment_of(&self, writer: u64) -> bool {
         self.entries.iter().any(|entry| entry.writer == writer)
     }
@@ -114,12 +117,12 @@ impl Queue {
             .is_some_and(|open| Arc::ptr_eq(&open.segment, segment))
     }
 
-    /// Credit that is in use: segments.
+    /// Used credit in segments.
     pub(super) fn segments_in_use(&self) -> usize {
         self.entries.len()
     }
 
-    /// A writer's new segment, with what was lost before it.
+    /// Pushes a writer's new segment, with the gap before it.
     pub(super) fn push(&mut self, segment: Arc<Segment>, writer: u64, gap: Gap) {
         let mut before = std::mem::take(&mut self.last_gap);
         before.add(gap);
@@ -134,12 +137,12 @@ impl Queue {
         self.stats.high_water = self.stats.high_water.max(places);
     }
 
-    /// Takes the segment away; what was lost before its next record is lost before what follows.
-    fn remove(&mut self, index: usize, is_tee: Gap) {
+    /// Removes a segment. The gap before its next record moves to the next segment.
+    fn remove(&mut self, index: usize, extra: Gap) {
         let Some(mut entry) = self.entries.remove(index) else {
             return;
         };
-        entry.gap.add(is_tee);
+        entry.gap.add(extra);
         let next = self.entries.get_mut(index);
         let place = next.map_or(&mut self.last_gap, |next| &mut next.gap);
         let behind = std::mem::replace(place, entry.gap);
@@ -153,19 +156,21 @@ impl Queue {
         }
     }
 
-    /// Whether it is to be used again here: it has the usual size, and is no other queue's.
+    /// Whether this queue can reuse the segment: it has the standard size, and the queue is not
+    /// that of an additional reader.
     pub(super) fn has_standard_size(&self, segment: &Segment) -> bool {
         !self.is_tee && segment.has_standard_size(self.slots, self.tails)
     }
 
-    /// Rule 2: segments that are through. Whoever waits for credit is to be woken once a quarter of it is there, or nothing is left to be read: woken for
-    /// each segment, a writer that is faster than its reader would sleep again after each.
+    /// Rule 2: removes segments that were read completely. Returns the writers to wake, once a
+    /// quarter of the credit is free or no record is unread. A writer that is faster than its
+    /// reader would otherwise be woken for each segment and sleep again.
     #[must_use]
     pub(super) fn free_read_segments(&mut self) -> Vec<Waker> {
         let before = self.entries.len();
         let mut index = 0;
         while let Some(entry) = self.entries.get(index) {
-            // Sealed is looked at first: nothing is committed after it.
+            // `sealed` is read first: no record is committed after it.
             let through = entry.segment.is_sealed() && entry.unread() == 0;
             if through && !self.is_open(&self.entries[index].segment) {
                 self.remove(index, Gap::default());
@@ -183,12 +188,12 @@ impl Queue {
         if !nobody && !self.single_taken && !enough() {
             return Vec::new();
         }
-        // Who comes to wait from now on has looked first.
+        // A writer that starts to wait from now on has already seen this credit.
         (self.credit_returned, self.single_taken) = (false, false);
         std::mem::take(&mut self.waiters)
     }
 
-    /// The reader is through with the first records of the open batch; whether it is with all.
+    /// Releases the first records of the open batch. Returns whether all are released.
     pub(super) fn release_records(&mut self, count: u32) -> bool {
         let Some(open) = &mut self.open else {
             return true;
@@ -196,8 +201,8 @@ impl Queue {
         let count = count.min(open.count);
         #[cfg(debug_assertions)]
         if !self.shared && !open.kept {
-            // SAFETY: `take` made the batch from the segment's mark; nobody else reads it, and who gives records back and has not kept them
-            // reads them no more.
+            // SAFETY: `take` made the batch from the segment's mark. There is no other reader. A
+            // reader that has released records without keeping the batch no longer reads them.
             unsafe { open.segment.poison(open.from, count) };
         }
         open.count -= count;
@@ -211,7 +216,8 @@ impl Queue {
         self.open.is_none()
     }
 
-    /// The open batch has been taken, and its reader gets the first records in `segment`, a copy of them; the others are to be read again.
+    /// Replaces the open batch, which was just taken, by a copy of its first records in `segment`.
+    /// The remaining records are read again later.
     pub(super) fn replace_open(&mut self, copy: Segment, count: u32) -> Option<OpenBatch> {
         self.converting = false;
         let open = self.open.as_mut()?;
@@ -227,10 +233,10 @@ impl Queue {
         Some(open.clone())
     }
 
-    /// The batch that is open, for whoever gives it back or keeps it.
+    /// The open batch, for its release or for keeping it.
     ///
     /// # Errors
-    /// `argument`: there is none, or it is not yet its reader's.
+    /// `argument`: no batch is open, or the batch is still being converted.
     pub(super) fn open_batch(&mut self) -> Result<&mut OpenBatch, Failure> {
         if self.converting {
             return Err(Code::Argument.because("another thread is reading this stream"));
@@ -239,14 +245,14 @@ impl Queue {
         self.open.as_mut().ok_or_else(none)
     }
 
-    /// Has a writer woken when there is credit.
+    /// Registers a writer that waits for credit.
     pub(super) fn add_waiter(&mut self, waker: Waker) {
         if !self.waiters.iter().any(|known| known.will_wake(&waker)) {
             self.waiters.push(waker);
         }
     }
 
-    /// Drops the oldest segment that is complete and that nobody reads. `false`: there is none.
+    /// Drops the oldest complete segment without an open batch. Returns `false` if there is none.
     pub(super) fn drop_oldest(&mut self, reason: Reason) -> bool {
         let oldest = self
             .entries
@@ -261,7 +267,7 @@ impl Queue {
         true
     }
 
-    /// The first record that is there and was not read.
+    /// The first segment with unread records.
     fn first(&self) -> Option<usize> {
         self.entries.iter().position(|entry| entry.unread() > 0)
     }
@@ -270,7 +276,7 @@ impl Queue {
         !self.control.is_empty() || self.conflated.len() > 0 || self.first().is_some()
     }
 
-    /// A control record, whose numbers are none of the others'.
+    /// A control record. Control records have their own sequence numbers.
     fn take_control(&mut self) -> Option<OpenBatch> {
         let segment = self.control.pop_front()?;
         self.single_taken = true;
@@ -291,8 +297,8 @@ impl Queue {
         Some(batch)
     }
 
-    /// The record whose key waits longest.
-    fn take_keyed(&mut self) -> Option<OpenBatch> {
+    /// The record whose key has waited longest.
+    fn take_conflated(&mut self) -> Option<OpenBatch> {
         let waiters = self.conflated.pop()?;
         self.single_taken = true;
         let age = clock::now().saturating_sub(waiters.since);
@@ -315,14 +321,14 @@ impl Queue {
         Some(batch)
     }
 
-    /// Rules 4 and 10: a control record, or a run of the first segment that has something.
+    /// Rules 4 and 10: a control record, or a run of the first segment with unread records.
     pub(super) fn take(&mut self, max: u32) -> Option<OpenBatch> {
-        if let Some(batch) = self.take_control().or_else(|| self.take_keyed()) {
+        if let Some(batch) = self.take_control().or_else(|| self.take_conflated()) {
             return Some(batch);
         }
         let index = self.first()?;
         let mut gap = Gap::default();
-        // An older segment that has nothing yet may have had a gap before it: what comes next comes after it.
+        // Older segments without unread records may have a gap. The next record follows that gap.
         for entry in self.entries.range_mut(..=index) {
             gap.add(std::mem::take(&mut entry.gap));
         }
@@ -352,27 +358,28 @@ impl Queue {
         Some(batch)
     }
 
-    /// A writer enters what it gave into the books.
+    /// Adds the records of a writer to the counts.
     pub(super) fn publish(&mut self, records: u64) {
         if !self.is_detached {
             self.counts.published += records;
         }
     }
 
-    /// Lost, and told of where the writer's next record comes.
+    /// Counts missing records. The gap is reported at the writer's next record.
     pub(super) fn lose(&mut self, gap: Gap) {
         if !self.is_detached {
             self.counts.lose(gap);
         }
     }
 
-    /// Lost right behind what came last.
+    /// Counts records that are missing directly after the last segment.
     pub(super) fn lose_at_end(&mut self, gap: Gap) {
         self.lose(gap);
         self.last_gap.add(gap);
     }
 
-    /// What a further reader that comes now begins with: segments that are still written, from what is committed now on.
+    /// The initial entries of an additional reader: the unsealed segments, from the current mark
+    /// on.
     pub(super) fn unsealed_entries(&self) -> impl Iterator<Item = Entry> {
         let open = self.entries.iter().filter(|e| !e.segment.is_sealed());
         open.map(|entry| Entry {
@@ -390,7 +397,8 @@ impl Queue {
             .any(|e| Arc::ptr_eq(&e.segment, segment))
     }
 
-    /// The reader is gone, and others are not: what waits for it is freed. The books stay as they are.
+    /// Frees the records of a reader that is gone while other readers remain. The counts stay as
+    /// they are.
     pub(super) fn detach(&mut self) -> Vec<Waker> {
         let counts = self.counts();
         (self.counts, self.unseen, self.is_detached) = (counts, 0, true);
@@ -402,7 +410,7 @@ impl Queue {
         std::mem::take(&mut self.waiters)
     }
 
-    /// A segment that was used before, if nobody has it still.
+    /// A spare segment without another owner.
     pub(super) fn take_spare(&mut self) -> Option<(SegmentWriter, Arc<Segment>)> {
         while let Some(segment) = self.spare.pop() {
             if let Ok(open) = SegmentWriter::reuse(segment) {
@@ -412,7 +420,7 @@ impl Queue {
         None
     }
 
-    /// The segments of the usual size, which another stream may use: what had them is gone.
+    /// The segments of the standard size, for another stream.
     pub(super) fn take_standard(&mut self) -> impl Iterator<Item = Arc<Segment>> {
         self.open = None;
         let read = self.entries.drain(..).map(|entry| entry.segment);
@@ -421,7 +429,7 @@ impl Queue {
         all.filter(move |segment| !is_tee && slots > 1 && segment.has_standard_size(slots, tails))
     }
 
-    /// What became of the records so far.
+    /// Counts of the records so far.
     pub(super) fn counts(&self) -> Counts {
         let unread: u64 = self.entries.iter().map(|e| u64::from(e.unread())).sum();
         let unread = unread + self.conflated.len() as u64;
@@ -434,14 +442,15 @@ impl Queue {
             ..self.counts
         };
         if self.is_tee {
-            // What it was to be given: it came in the middle of segments, which writers enter as a whole.
+            // An additional reader may start in the middle of a segment, but writers count whole
+            // segments, so the number is computed from its own counts.
             counts.published =
                 counts.delivered + counts.undelivered + counts.conflated() + counts.dropped();
         }
         counts
     }
 
-    /// What was lost behind the last record, once all others were delivered.
+    /// The gap after the last record. Known once all records were delivered.
     pub(super) fn gap_at_end(&self) -> Gap {
         if self.conflated.len() > 0 || self.first().is_some() {
             return Gap::default();
@@ -464,7 +473,7 @@ mod tests {
     use crate::stream::counts::Gap;
     use crate::stream::segment::{Segment, SegmentWriter};
 
-    /// Writes the numbers below `end` in segments of four, and seals the last.
+    /// Writes the numbers below `end` in segments of four, and seals the last one.
     fn write(queue: &Mutex<Queue>, end: u64) {
         let mut own: Option<SegmentWriter> = None;
         for number in 0..end {
@@ -517,7 +526,7 @@ mod tests {
         assert_eq!(queue.counts().delivered, END);
     }
 
-    /// A segment of a writer, with so many records.
+    /// Adds a segment of a writer with `records` records.
     fn push(queue: &mut Queue, writer: u64, records: u64) -> SegmentWriter {
         let (mut open, segment) = SegmentWriter::new(Segment::new(8, 4, 32).unwrap());
         queue.push(segment, writer, Gap::default());
@@ -525,7 +534,7 @@ mod tests {
         open
     }
 
-    /// The reader takes a batch and gives it back; how many writers are then woken.
+    /// Takes a batch and releases it. Returns how many writers are woken.
     fn read_one(queue: &mut Queue) -> usize {
         queue.take(u32::MAX).expect("there is one");
         queue.open = None;
@@ -541,7 +550,7 @@ mod tests {
         queue.add_waiter(Waker::noop().clone());
         let woken: Vec<usize> = (0..4).map(|_| read_one(&mut queue)).collect();
         assert_eq!(woken, [0, 1, 0, 0], "once, and nobody waits after that");
-        // Who comes to wait later has seen that there is credit, and waits for more of it.
+        // A writer that waits from now on has seen this credit, and waits for more.
         queue.add_waiter(Waker::noop().clone());
         assert_eq!(read_one(&mut queue), 1);
     }
@@ -549,7 +558,7 @@ mod tests {
     #[test]
     fn who_waits_for_credit_is_woken_when_nothing_is_left_to_be_read() {
         let mut queue = Queue::new(4, 32, 8, false);
-        // Each of the others has a segment and nothing in it.
+        // Each of the other writers has an empty segment.
         let _others: Vec<SegmentWriter> =
             (2..10).map(|writer| push(&mut queue, writer, 0)).collect();
         push(&mut queue, 1, 4).seal();

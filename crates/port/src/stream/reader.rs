@@ -15,11 +15,12 @@ use crate::stream::counts::{Counts, Reason};
 use crate::stream::outcome::{StreamError, Untyped, typed_error};
 use crate::stream::{Event, OpenBatch, Stats, StreamCore, Subscription, Views};
 
-/// Reads a stream: record by record as an `Iterator` or a `futures::Stream`, or in batches, in place. Dropping it
-/// closes the stream.
+/// Reads a stream: record by record as an `Iterator` or a `futures::Stream`, or in batches, in
+/// place. Dropping it closes the stream.
 ///
-/// The end of the iterator, or `None`, is the regular end: every writer has finished. Every other end is an error, after the records
-/// that were written: a [`Failure`], or for a function `-> result<stream<T>, E>` a [`CallError`](crate::CallError) with its error type.
+/// The end of the iterator, or `None`, is the regular end: every writer has finished. Any other
+/// outcome is an error after the written records: a [`Failure`], or, for a function `->
+/// result<stream<T>, E>`, a [`CallError`](crate::CallError) with its error type.
 ///
 /// ```
 /// use thalweg_port::{CallError, StreamReader};
@@ -28,7 +29,7 @@ use crate::stream::{Event, OpenBatch, Stats, StreamCore, Subscription, Views};
 ///     for name in names {
 ///         match name {
 ///             Ok(name) => println!("{name}"),
-///             Err(CallError::Service(code)) => println!("the service has_failed with {code}"),
+///             Err(CallError::Service(code)) => println!("the service failed with {code}"),
 ///             Err(CallError::Ended(why)) => println!("the stream is not complete: {why}"),
 ///         }
 ///     }
@@ -37,20 +38,21 @@ use crate::stream::{Event, OpenBatch, Stats, StreamCore, Subscription, Views};
 #[derive(Debug)]
 pub struct StreamReader<T, E = Untyped> {
     core: Arc<StreamCore>,
-    /// All that a segment had when it was looked at: what is handed out of it costs no lock.
+    /// All records that the segment had when it was acquired. Reading them takes no lock.
     window: Option<OpenBatch>,
-    /// Records of the window that were handed out.
+    /// Number of records of the window that were read.
     consumed: u32,
-    /// The iterator has given its error; nothing follows it, or who skips errors would go round for ever.
+    /// The iterator has returned its error. It returns nothing after it, so that a loop that skips
+    /// errors ends.
     has_failed: bool,
-    /// The core was passed on; it is not this reader's to close.
+    /// The core was moved out, so this reader does not close it.
     is_moved: bool,
     types: PhantomData<fn() -> (T, E)>,
-    /// On the caller's side: keeps the instance open.
+    /// Keeps the instance open, on the caller's side.
     guard: Option<Arc<InstanceGuard>>,
 }
 
-/// Some records of a stream, in place. Given back when dropped.
+/// A batch: some records of a stream, in place. Dropping it releases them.
 #[derive(Debug)]
 pub struct Batch<'a, T, E = Untyped> {
     reader: &'a mut StreamReader<T, E>,
@@ -63,18 +65,18 @@ impl<T, E> Batch<'_, T, E> {
         window.expect("a batch borrows the window")
     }
 
-    /// How many records; never 0.
+    /// Number of records; never 0.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u32 {
         self.count
     }
 
-    /// The number of the first record, from 0.
+    /// Sequence number of the first record, from 0.
     pub fn first_sequence(&self) -> u64 {
         self.window().first_sequence + u64::from(self.reader.consumed)
     }
 
-    /// Records that were lost right before the first.
+    /// Number of records that are missing directly before the first one.
     pub fn lost_before(&self) -> u64 {
         if self.reader.consumed == 0 {
             self.window().lost_before
@@ -83,12 +85,15 @@ impl<T, E> Batch<'_, T, E> {
         }
     }
 
-    /// Whether it is a record of the control lane: [`StreamWriter::control`](crate::StreamWriter::control). Its number counts those alone.
+    /// Whether it is a record of the control lane:
+    /// [`StreamWriter::control`](crate::StreamWriter::control). Control records have their own
+    /// sequence numbers.
     pub fn is_control(&self) -> bool {
         self.window().control
     }
 
-    /// Why they were; of losses of several kinds at one place the reason of the first. `None` where nothing was lost.
+    /// Why records are missing before the first one. If there are several reasons, the first one.
+    /// `None` if none are missing.
     pub fn lost_reason(&self) -> Option<Reason> {
         if self.reader.consumed == 0 {
             self.window().reason
@@ -129,22 +134,24 @@ impl<T, E> StreamReader<T, E> {
         {
             self.window = None;
             let consumed = std::mem::take(&mut self.consumed);
-            // Closed meanwhile: then there is nothing to give back.
+            // If the stream was closed in the meantime, there is nothing to release.
             let _ = self.core.release(consumed);
         }
     }
 
-    /// What became of the stream's records so far. What was handed to this reader, up to a segment of it, counts as delivered.
+    /// Counts of the stream's records so far. Records that this reader has acquired, up to a
+    /// segment, count as delivered.
     pub fn counts(&self) -> Counts {
         self.core.counts()
     }
 
-    /// What all streams of this client's method did since the client was opened.
+    /// Statistics of all streams of this client's method since the client was opened.
     pub fn stats(&self) -> Stats {
         self.core.stats()
     }
 
-    /// Records that were lost behind the last one, and why; none before that one was delivered.
+    /// Number of records that are missing after the last one, and why. Known once the last record
+    /// was delivered.
     pub fn lost_at_end(&self) -> (u64, Option<Reason>) {
         self.core.lost_at_end()
     }
@@ -174,12 +181,12 @@ impl<T: Decode, E: StreamError> StreamReader<T, E> {
         Arc::clone(&self.core)
     }
 
-    /// The next batch, of at most `max` records; waits until `deadline` ([`thalweg_queue::clock`]; 0: not at all, `u64::MAX`: for ever).
-    /// `None`: the stream has ended.
+    /// The next batch, of at most `max` records. Waits until `deadline` ([`thalweg_queue::clock`];
+    /// 0: do not wait, `u64::MAX`: no deadline). `None`: the stream has ended regularly.
     ///
     /// # Errors
-    /// How else the stream ended: for a function `-> result<stream<T>, E>` also the service's own error. `would_park`, `timed_out`,
-    /// `interrupted`; `argument`: `max` is 0.
+    /// Another outcome of the stream; for a function `-> result<stream<T>, E>` also the service's
+    /// own error. `would_park`, `timed_out`, `interrupted`. `argument`: `max` is 0.
     #[inline]
     pub fn next_batch(
         &mut self,
@@ -204,10 +211,12 @@ impl<T: Decode, E: StreamError> StreamReader<T, E> {
         }))
     }
 
-    /// Gives the records to a callback, on the threads that write them, one call at a time; the last call tells how the stream ended. `Break` closes the
-    /// stream, and so does a panic in the callback. What lies there already, and the ending, an actor of the service's runtime gives.
+    /// Passes the records to a callback, on the threads that write them, one call at a time. The
+    /// last call reports the outcome of the stream. `Break` closes the stream, and so does a panic
+    /// in the callback. Records that are already in the stream, and the outcome, are delivered by
+    /// an actor of the service's runtime.
     ///
-    /// While the callback runs a writer waits for it: what takes long belongs behind a queue.
+    /// A writer waits while its callback runs, so pass long work to a queue.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -225,7 +234,7 @@ impl<T: Decode, E: StreamError> StreamReader<T, E> {
     /// ```
     ///
     /// # Errors
-    /// `argument`: of the records that this reader was given some were not taken. The stream is closed then.
+    /// `argument`: this reader has acquired records that were not read. The stream is then closed.
     pub fn subscribe(
         mut self,
         callback: impl FnMut(Event<'_, T, E>) -> ControlFlow<()> + Send + 'static,
@@ -234,7 +243,8 @@ impl<T: Decode, E: StreamError> StreamReader<T, E> {
         Subscription::new(self.into_core(), guard, callback)
     }
 
-    /// The stream's own file descriptor, for an event loop: readable after [`arm`](Self::arm) said `false` and something came.
+    /// The stream's own file descriptor, for an event loop. It becomes readable with the next
+    /// record or the end, after [`arm`](Self::arm) returned `false`.
     ///
     /// # Errors
     /// `overloaded`: no file descriptor.
@@ -242,7 +252,8 @@ impl<T: Decode, E: StreamError> StreamReader<T, E> {
         self.core.fd()
     }
 
-    /// Has [`fd`](Self::fd) become readable as soon as there are records, or the end. `true`: there are now, and nothing was armed.
+    /// Arms [`fd`](Self::fd), which then becomes readable as soon as there are records, or at the
+    /// end of the stream. Returns `true`, and arms nothing, if the stream is already readable.
     ///
     /// # Errors
     /// `overloaded`: no file descriptor.
@@ -253,19 +264,21 @@ impl<T: Decode, E: StreamError> StreamReader<T, E> {
         }
     }
 
-    /// A further reader of the same stream, for another thread: with a place, an overflow and counts of its own. It begins with what is written from now
-    /// on, as number 0. Under the policies `block` and `fail` the slowest of the readers counts; under the others each loses for itself, up to a segment at a
-    /// time. The writers go on until all readers are gone.
+    /// Creates an additional reader of the same stream, for another thread. It has its own
+    /// position, overflow and counts. It begins with the records that are written from now on, with
+    /// sequence number 0. Under the policies `block` and `fail`, the slowest reader limits the
+    /// writers. Under the other policies, each reader loses records separately, up to a segment at
+    /// a time. The writers continue until all readers are gone.
     ///
     /// # Errors
-    /// `stale`: this one is closed.
+    /// `stale`: this reader is closed.
     pub fn tee(&self) -> Result<Self, Failure> {
         let mut reader = Self::new(self.core.tee()?);
         reader.guard.clone_from(&self.guard);
         Ok(reader)
     }
 
-    /// The iterator's last item.
+    /// The last item of the iterator.
     fn fail(&mut self, failure: Failure) -> Option<Result<T, E::Ended>> {
         let is_first = !std::mem::replace(&mut self.has_failed, true);
         is_first.then(|| Err(typed_error::<E>(&self.core, failure)))

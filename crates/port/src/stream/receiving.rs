@@ -1,4 +1,4 @@
-//! Reading a stream: batches, and giving them back.
+//! Reading a stream: acquiring and releasing batches.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,31 +13,31 @@ use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::Reason;
 use crate::stream::segment::Segment;
 use crate::stream::views::Views;
-use crate::stream::waking::has_callback;
+use crate::stream::waking::callback_attached;
 
 /// A batch that was acquired and not yet released.
 #[derive(Clone, Debug)]
 pub struct OpenBatch {
     pub(crate) segment: Arc<Segment>,
     pub(super) from: u32,
-    /// Records in it.
+    /// Number of records.
     pub count: u32,
-    /// Where the tails of the segment ended when it was acquired.
+    /// End of the segment's tails when the batch was acquired.
     pub(super) end: u32,
-    /// Number of its first record.
+    /// Sequence number of the first record.
     pub first_sequence: u64,
-    /// Records lost right before it.
+    /// Number of records that are missing directly before it.
     pub lost_before: u64,
-    /// Why; `None` where none were.
+    /// Why they are missing; `None` if none are.
     pub reason: Option<Reason>,
-    /// A record of the control lane, whose number counts these alone.
+    /// It is a record of the control lane, which has its own sequence numbers.
     pub control: bool,
-    /// Somebody has kept its memory: what is given back stays as it is.
+    /// The memory is kept, so released records stay unchanged.
     pub(super) kept: bool,
 }
 
 impl OpenBatch {
-    /// The first byte of the memory; offsets count from here. Valid until the batch is released.
+    /// The first byte of the memory. Offsets are relative to it. Valid until the batch is released.
     pub fn base(&self) -> *const u8 {
         self.segment.base()
     }
@@ -52,7 +52,7 @@ impl OpenBatch {
         self.segment.stride()
     }
 
-    /// Bytes from the base that may be read.
+    /// Number of readable bytes from the base.
     pub fn size(&self) -> u32 {
         self.end
     }
@@ -62,21 +62,24 @@ impl OpenBatch {
     pub(super) fn read<T: Decode>(&self, skip: u32, count: u32) -> Views<'_, T> {
         assert!(skip <= self.count && count <= self.count - skip);
         let first = self.from + skip;
-        // SAFETY: `Queue::take` made the batch, or a longer one of which it is the rest, from the segment's mark.
+        // SAFETY: `Queue::take` made the batch from the segment's mark, or made a longer batch of
+        // which this is the rest.
         let (slots, tails, tails_at) = unsafe { self.segment.read(first, count, self.end) };
         Views::new(slots, first * self.segment.stride(), tails, tails_at)
     }
 }
 
 impl StreamCore {
-    /// A batch of at most `max` records, if there is one.
+    /// Acquires a batch of at most `max` records. Never waits.
     ///
     /// # Errors
-    /// `would_park`; with `true`, how the stream ended: `closed` regularly. `argument`: a batch is open, another thread reads, a callback takes what comes.
+    /// `would_park`: no record is available. `argument`: a batch is open, another thread is
+    /// reading, or a callback receives the records. With `true`: the outcome of the stream, which
+    /// is `closed` for a regular end.
     pub fn try_acquire(&self, max: u32) -> Result<OpenBatch, (Failure, bool)> {
         let mut queue = lock(&self.queue);
         if queue.callback.is_set() {
-            return Err((has_callback(), false));
+            return Err((callback_attached(), false));
         }
         if queue.open.is_some() {
             let why = "the previous batch is still open: release it first";
@@ -88,7 +91,8 @@ impl StreamCore {
         if self.closed.load(Ordering::Acquire) {
             return Err((Code::Stale.because("the stream is closed"), false));
         }
-        // Before the look: what was committed before the ending is seen after it.
+        // Loaded before `take`, so that all records that were committed before the outcome are
+        // found.
         let outcome = self.outcome.get();
         match queue.take(max) {
             Some(batch) => self.convert_batch(batch, queue).map_err(|why| (why, true)),
@@ -99,21 +103,23 @@ impl StreamCore {
         }
     }
 
-    /// As [`try_acquire`](Self::try_acquire), and waits until `deadline` ([`clock`](thalweg_queue::clock); 0: not at all).
+    /// Like [`try_acquire`](Self::try_acquire), but waits until `deadline`
+    /// ([`clock`](thalweg_queue::clock); 0: do not wait).
     ///
     /// # Errors
-    /// As there, and `timed_out`, `interrupted`. `would_park` also where an actor must not wait, as in [`native`](thalweg_runtime::native).
+    /// The errors of [`try_acquire`](Self::try_acquire), and `timed_out` and `interrupted`.
+    /// `would_park` also where an actor must not wait, as in [`native`](thalweg_runtime::native).
     pub fn acquire(&self, max: u32, deadline: u64) -> Result<OpenBatch, (Failure, bool)> {
-        if self.busy.swap(true, Ordering::Acquire) {
+        if self.is_reading.swap(true, Ordering::Acquire) {
             let why = "another thread is reading this stream";
             return Err((Code::Argument.because(why), false));
         }
         let result = self.acquire_exclusive(max, deadline);
-        self.busy.store(false, Ordering::Release);
+        self.is_reading.store(false, Ordering::Release);
         result
     }
 
-    /// The same for who is known to be the only one.
+    /// [`acquire`](Self::acquire) for a caller that is the only reader.
     pub(super) fn acquire_exclusive(
         &self,
         max: u32,
@@ -169,10 +175,11 @@ impl StreamCore {
         }
     }
 
-    /// Gives back the first `count` records of the open batch; with the last of them it is closed.
+    /// Releases the first `count` records of the open batch. Releasing the last one closes the
+    /// batch.
     ///
     /// # Errors
-    /// `argument`: no batch is open, or it has fewer.
+    /// `argument`: no batch is open, or it has fewer records.
     pub fn release(&self, count: u32) -> Result<(), Failure> {
         let mut queue = lock(&self.queue);
         let open_count = queue.open_batch()?.count;

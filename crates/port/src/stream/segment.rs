@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use thalweg_wire::{Decode, Encode, Encoder, NoRoom};
 
-/// Alignment of a segment: a cache line, and more than any record needs.
+/// Alignment of a segment: a cache line, which is more than any record needs.
 const ALIGN: usize = 64;
 
-/// In debug builds, what was given back reads so: a view that is kept too long is seen.
+/// Value of released memory in debug builds, which makes the use of a released view visible.
 #[cfg(debug_assertions)]
 const POISON: u8 = 0xdb;
 
@@ -26,19 +26,21 @@ pub(crate) struct Segment {
     committed: Committed,
 }
 
-/// `records << 32 | end of tails`: rule 1 of the stream. The writer stores it for each record, so it has a cache line for itself: who
-/// reads the geometry does not wait for it.
+/// `records << 32 | end of tails`: rule 1 of the stream. The writer stores it for each record, so
+/// it has its own cache line, and threads that read the other fields do not wait for it.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Committed(AtomicU64);
 
-// SAFETY: rule 1: the one writer touches only what lies beyond `committed`, readers only what lies before it.
+// SAFETY: rule 1: the only writer accesses memory beyond `committed`, and readers access memory
+// before it.
 unsafe impl Send for Segment {}
-// SAFETY: as above; that there is one writer is `SegmentWriter`, which is made once for a segment and is not `Sync`.
+// SAFETY: as above. `SegmentWriter`, which is created once per segment and is not `Sync`,
+// guarantees that there is one writer.
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// `None`: no memory, or larger than offsets can say.
+    /// `None` if there is no memory, or if the size exceeds the range of offsets.
     pub(crate) fn new(stride: u32, slots: u32, tails: u32) -> Option<Self> {
         let tails_at = stride.checked_mul(slots)?.checked_next_multiple_of(8)?;
         let size = tails_at.checked_add(tails)?.max(1);
@@ -56,10 +58,11 @@ impl Segment {
         })
     }
 
-    /// One with `records` that are there already. They go through an encoder, which says how many bytes of tails they took.
+    /// A sealed segment with `records` records. `write` encodes them and returns the number of tail
+    /// bytes.
     ///
     /// # Errors
-    /// The encoder's; that nothing would help, where there is no memory.
+    /// The error of the encoder; one without a needed size if there is no memory.
     pub(crate) fn written(
         stride: u32,
         records: u32,
@@ -67,7 +70,8 @@ impl Segment {
         write: impl FnOnce(Encoder<'_>) -> Result<u32, NoRoom>,
     ) -> Result<Self, NoRoom> {
         let segment = Self::new(stride, records, tails).ok_or(NoRoom { needed: None })?;
-        // SAFETY: both ranges lie inside of the allocation, apart, and nobody else has it.
+        // SAFETY: both ranges are inside the allocation and do not overlap, and the segment is not
+        // shared yet.
         let (slots, area) = unsafe {
             (
                 std::slice::from_raw_parts_mut(
@@ -87,49 +91,50 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Empty again. Only the sole owner can.
+    /// Empties the segment. Requires exclusive ownership.
     pub(crate) fn reset(&mut self) {
         *self.committed.0.get_mut() = u64::from(self.tails_at);
         *self.sealed.get_mut() = false;
     }
 
-    /// The reader is through with these records: their slots are poisoned.
+    /// Poisons the slots of released records.
     ///
     /// # Safety
-    /// They are committed, and nobody reads them any more.
+    /// The records are committed, and no reader reads them any more.
     #[cfg(debug_assertions)]
     pub(crate) unsafe fn poison(&self, from: u32, count: u32) {
         let (at, size) = (from * self.stride, count * self.stride);
-        // SAFETY: rule 1: they lie before the mark, so no writer has them; the caller promises that no reader has.
+        // SAFETY: rule 1: they are before the mark, so no writer accesses them. The caller promises
+        // that no reader does.
         unsafe {
             let slots = self.memory.as_ptr().add(at as usize);
             slots.write_bytes(POISON, size as usize);
         }
     }
 
-    /// All of it is, tails too. Only the sole owner can.
+    /// Poisons the whole memory. Requires exclusive ownership.
     #[cfg(debug_assertions)]
     pub(crate) fn poison_all(&mut self) {
-        // SAFETY: the allocation is as large, and nobody else has it.
+        // SAFETY: the allocation has this size, and `&mut self` is the only access.
         unsafe { self.memory.write_bytes(POISON, self.size as usize) };
     }
 
-    /// Whether it has the size that the stream's segments usually have.
+    /// Whether it has the standard size of the stream's segments.
     pub(crate) fn has_standard_size(&self, slots: u32, tails: u32) -> bool {
         self.slots == slots && self.size - self.tails_at == tails
     }
 
-    /// Whether its slots have this size, too.
+    /// Whether it has the standard size and this stride.
     pub(crate) fn has_layout(&self, stride: u32, slots: u32, tails: u32) -> bool {
         self.stride == stride && self.has_standard_size(slots, tails)
     }
 
-    /// Bytes that it takes.
+    /// Size in bytes.
     pub(crate) fn size(&self) -> usize {
         self.size as usize
     }
 
-    /// Records that may be read, and where their tails end.
+    /// Number of readable records, and the end of their tails.
     pub(crate) fn mark(&self) -> (u32, u32) {
         let mark = self.committed.0.load(Ordering::Acquire);
         ((mark >> 32) as u32, mark as u32)
@@ -147,15 +152,17 @@ impl Segment {
         self.sealed.load(Ordering::Acquire)
     }
 
-    /// The reader: the slots of records `from .. from + count`, the tails up to `end`, and where these begin.
+    /// For the reader: the slots of records `from .. from + count`, the tails up to `end`, and the
+    /// offset of the tails.
     ///
     /// # Safety
-    /// They are committed: [`mark`](Self::mark) has said at least `from + count` records and `end` since the segment was last empty.
+    /// The records are committed: [`mark`](Self::mark) has returned at least `from + count` records
+    /// and `end` since the segment was last empty.
     #[inline]
     pub(crate) unsafe fn read(&self, from: u32, count: u32, end: u32) -> (&[u8], &[u8], u32) {
         let at = from * self.stride;
-        // SAFETY: rule 1: both ranges lie before the mark, so nobody writes them while the segment is in use; the caller's borrow
-        // keeps it in use.
+        // SAFETY: rule 1: both ranges are before the mark, so they are not written while the
+        // segment is in use. The caller's borrow keeps it in use.
         unsafe {
             (
                 std::slice::from_raw_parts(
@@ -181,7 +188,7 @@ impl Drop for Segment {
     }
 }
 
-/// The writer's side of a segment. What it has written is visible from [`commit`](Self::commit) on.
+/// The writer's side of a segment. [`commit`](Self::commit) makes the written records visible.
 #[derive(Debug)]
 pub(crate) struct SegmentWriter {
     segment: Arc<Segment>,
@@ -191,16 +198,17 @@ pub(crate) struct SegmentWriter {
 }
 
 impl SegmentWriter {
-    /// The writer's side of an empty segment, and what goes to the reader. A segment is opened once until it is reset.
+    /// The writer's side of an empty segment, and the segment for the reader. A segment has one
+    /// writer until it is reset.
     pub(crate) fn new(segment: Segment) -> (Self, Arc<Segment>) {
         Self::reuse(Arc::new(segment))
             .unwrap_or_else(|_| unreachable!("the new segment is not shared"))
     }
 
-    /// The same of a segment that was used before.
+    /// Reuses a segment.
     ///
     /// # Errors
-    /// Somebody else has it still.
+    /// The segment has another owner.
     pub(crate) fn reuse(mut segment: Arc<Segment>) -> Result<(Self, Arc<Segment>), Arc<Segment>> {
         match Arc::get_mut(&mut segment) {
             Some(sole) => sole.reset(),
@@ -215,25 +223,27 @@ impl SegmentWriter {
         Ok((open, segment))
     }
 
-    /// Bytes of tails that a record would take here.
+    /// Tail bytes that a record would need here.
     ///
     /// # Errors
-    /// It can never be written.
+    /// The record can never be written.
     #[inline(always)]
     pub(crate) fn measure<T: Encode + ?Sized>(&self, value: &T) -> Result<u32, NoRoom> {
         Encoder::measure(value, self.end)
     }
 
-    /// Whether there is a slot, and so many bytes of tails.
+    /// Whether there is a free slot and this number of tail bytes.
     #[inline(always)]
     pub(crate) fn fits(&self, tails: u32) -> bool {
         self.records < self.segment.slots && tails <= self.segment.size - self.end
     }
 
-    /// One more record, not yet visible. Room for it was [seen](Self::has_room).
+    /// Writes one more record, which is not visible yet. [`fits`](Self::fits) has checked the
+    /// capacity.
     ///
     /// # Errors
-    /// It takes more of tails than it [measured](Self::measure), or there is no slot.
+    /// The record needs more tail bytes than it [measured](Self::measure), or there is no free
+    /// slot.
     #[inline(always)]
     pub(crate) fn write<T: Encode + ?Sized>(&mut self, value: &T) -> Result<(), NoRoom> {
         let segment = &*self.segment;
@@ -242,8 +252,9 @@ impl SegmentWriter {
         }
         assert!(<T::As as Decode>::SIZE <= segment.stride);
         let slot_at = self.records * segment.stride;
-        // SAFETY: rule 1: both ranges lie beyond the mark and inside the allocation, they do not overlap (the slot ends at or
-        // before `tails_at`, the tails begin at or after it), and `SegmentWriter` is the only writer: it is borrowed exclusively.
+        // SAFETY: rule 1: both ranges are beyond the mark and inside the allocation. They do not
+        // overlap: the slot ends at or before `tails_at`, and the tails begin at or after it.
+        // `SegmentWriter` is the only writer, and it is borrowed exclusively.
         let (slot, tails) = unsafe {
             (
                 std::slice::from_raw_parts_mut(
@@ -267,13 +278,13 @@ impl SegmentWriter {
         Arc::clone(&self.segment)
     }
 
-    /// Records that were written and are not visible.
+    /// Number of written records that are not visible yet.
     #[inline]
     pub(crate) fn pending(&self) -> u32 {
         self.records - self.committed
     }
 
-    /// What was written may be read.
+    /// Makes the written records visible.
     #[inline]
     pub(crate) fn commit(&mut self) {
         let mark = u64::from(self.records) << 32 | u64::from(self.end);
@@ -281,8 +292,9 @@ impl SegmentWriter {
         self.committed = self.records;
     }
 
-    /// Commits; no record will follow. How many there are. The caller holds the queue's lock, so that the reader, who looks under it, is the only one
-    /// who has the segment when it sees this.
+    /// Commits the last records and seals the segment. Returns the number of records. The caller
+    /// holds the queue's lock, so that the reader, which checks the flag under the lock, is the
+    /// only owner when it sees the flag.
     pub(crate) fn seal(mut self) -> u64 {
         self.commit();
         self.segment.sealed.store(true, Ordering::Release);
@@ -301,7 +313,7 @@ mod tests {
         open.write("four").unwrap();
         open.write("sixsix").unwrap();
         assert_eq!(segment.mark().0, 0, "nothing is visible yet");
-        // A slot is left, but no tail.
+        // A slot is free, but no tail byte.
         assert_eq!((open.measure("x"), open.fits(1)), (Ok(1), false));
         assert_eq!(open.write("x").unwrap_err().needed, Some(1));
         assert_eq!((open.measure(""), open.fits(0)), (Ok(0), true));
@@ -311,7 +323,7 @@ mod tests {
         open.commit();
         let (records, end) = segment.mark();
         assert_eq!(records, 3);
-        // SAFETY: the mark says so.
+        // SAFETY: the mark has three records.
         let (slots, tails, tails_at) = unsafe { segment.read(1, 2, end) };
         let bytes = Bytes::batch(slots, 8, tails, tails_at);
         assert_eq!(String::view(bytes, 8), "sixsix");
@@ -338,9 +350,9 @@ mod tests {
         open.write(&7u64).unwrap();
         open.write(&8u64).unwrap();
         open.seal();
-        // SAFETY: two are committed, and nobody reads.
+        // SAFETY: two records are committed, and no reader exists.
         unsafe { segment.poison(0, 1) };
-        // SAFETY: two are committed.
+        // SAFETY: two records are committed.
         let (slots, ..) = unsafe { segment.read(0, 2, segment.mark().1) };
         assert_eq!(slots[..8], [0xdb; 8]);
         assert_eq!(slots[8..], 8u64.to_le_bytes());

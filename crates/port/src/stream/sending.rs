@@ -1,4 +1,4 @@
-//! Writing into a stream: segments, credit, and what happens where it is full.
+//! Writing into a stream: segments, credit, and overflow.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,49 +19,50 @@ use crate::stream::segment::{Segment, SegmentWriter};
 use crate::stream::tee::{Admission, SkippedReader};
 use crate::stream::waking::{CALLBACK, MANY_READERS};
 
-/// Control records that may wait for the reader.
+/// Maximum number of unread control records.
 const MAX_CONTROL_RECORDS: usize = 64;
 
-/// Where the tails of an empty segment begin, as far as their alignment goes.
+/// Alignment of the tails in an empty segment.
 const ALIGNED: u32 = 8;
 
-/// What became of a record.
+/// The result of sending a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// It is in the stream.
+    /// The record is in the stream.
     Written,
-    /// The stream is full and it was dropped; the reader is told how many were.
+    /// The stream was full and the record was dropped. The reader learns how many records are
+    /// missing.
     Dropped,
 }
 
-/// What a writer has for itself.
+/// The state of one writer.
 #[derive(Debug)]
 pub(super) struct WriterState {
     pub(super) number: u64,
     pub(super) open: Option<SegmentWriter>,
-    /// Readers that do not get what is written there.
+    /// Readers that do not receive the records of the open segment.
     pub(super) skipped: Vec<SkippedReader>,
-    /// Records that it gave and that are not in the stream's books yet.
+    /// Records that were sent and are not in the stream's counts yet.
     pub(super) published: u64,
-    /// What is missing before its next record.
+    /// The gap before the writer's next record.
     pub(super) gap: Gap,
-    /// The writer has said that nothing more comes.
+    /// The writer called `finish`.
     pub(super) is_finished: bool,
-    /// Why a send of it failed, the last time that one did.
+    /// The failure of the writer's last failed send.
     refused: Option<Box<Failure>>,
-    /// Why the stream ends where the writer is dropped without having finished.
+    /// Why the stream ends if the writer is dropped without `finish`.
     pub(super) drop_reason: &'static str,
 }
 
 impl WriterState {
-    /// Notes why a send failed, for the reader: the writer may be dropped for it.
+    /// Records why a send failed, for the reader, because the writer may be dropped after it.
     #[cold]
     pub(super) fn refuse(&mut self, why: Failure) -> Failure {
         self.refused = Some(Box::new(why.clone()));
         why
     }
 
-    /// Why the stream ends: the writer was dropped without having finished.
+    /// The outcome of a stream whose writer was dropped without `finish`.
     fn why_dropped(&self) -> Failure {
         Code::GuestLost.because(match &self.refused {
             Some(why) => format!("a writer was dropped after a send failed: {why}"),
@@ -70,10 +71,10 @@ impl WriterState {
     }
 }
 
-/// What a writer that needs a segment is told.
+/// The result of requesting a segment.
 enum NextSegment {
     Ready(SegmentWriter),
-    /// It will be woken.
+    /// The writer must wait until it is woken.
     Wait,
     Dropped(Reason),
 }
@@ -96,9 +97,11 @@ impl StreamCore {
         self.writers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The stream ends regularly when the last writer leaves, if every one has finished; a writer that leaves without that ends it here.
-    /// A writer that a panic takes along has never finished: the stream ends where the panic is caught, with its message, and no other
-    /// writer's leaving may come before it. Where it was another call's code that panicked no guard knows of this stream, so it ends here.
+    /// Removes a writer. The stream ends regularly when the last writer is removed and all of them
+    /// have finished. A writer that is dropped without `finish` ends the stream here. A writer that
+    /// a panic drops has never finished: the stream ends where the panic is caught, with its
+    /// message, and no other writer may end it before. If the panic was in another call's code, the
+    /// code that catches it does not know this stream, so the stream ends here.
     pub(super) fn remove_writer(self: &Arc<Self>, writer: &mut WriterState) {
         self.flush_and_wake(writer, |queue, writer| {
             let gap = std::mem::take(&mut writer.gap);
@@ -121,7 +124,7 @@ impl StreamCore {
         }
     }
 
-    /// Settles where no segment follows.
+    /// Flushes the writer if it does not begin another segment.
     fn flush_and_wake(
         &self,
         writer: &mut WriterState,
@@ -141,7 +144,7 @@ impl StreamCore {
         self.wake_readers();
     }
 
-    /// Seals what the writer has open, and enters what it gave into the books.
+    /// Seals the writer's open segment and adds its records to the counts.
     fn flush_segment(&self, queue: &mut Queue, writer: &mut WriterState) {
         if let Some(open) = writer.open.take() {
             let records = open.seal();
@@ -152,10 +155,12 @@ impl StreamCore {
         queue.publish(std::mem::take(&mut writer.published));
     }
 
-    /// Writes one record. The reader sees it once there are `batch` that it has not seen.
+    /// Writes one record. It becomes visible once `batch` written records are invisible.
     ///
-    /// What it takes of tails is counted first, room is made for it, and then it is written, at this one place; nothing that is not inlined
-    /// is given it. So the compiler makes it where it is written, not in memory or registers of its own to be copied from there.
+    /// The record is measured first, then a segment is acquired if needed, and then the record is
+    /// written, at this one place. The record is passed only to inlined functions. The compiler
+    /// therefore constructs it directly in the segment, instead of copying it from memory or
+    /// registers.
     #[inline(always)]
     pub(super) fn send<T: Encode + ?Sized>(
         &self,
@@ -190,7 +195,7 @@ impl StreamCore {
         Ok(Sent::Written)
     }
 
-    /// What was written is seen.
+    /// Makes the written records visible.
     pub(super) fn commit(&self, writer: &mut WriterState) {
         if let Some(open) = &mut writer.open
             && open.pending() > 0
@@ -200,7 +205,7 @@ impl StreamCore {
         }
     }
 
-    /// A record that has a segment alone, sealed.
+    /// Encodes a record into a sealed segment of its own.
     fn encode_single<T: Encode + ?Sized>(&self, value: &T) -> Result<Arc<Segment>, Failure> {
         self.check_open()?;
         let tails = self.within_limit(Encoder::measure(value, ALIGNED))?;
@@ -248,8 +253,8 @@ impl StreamCore {
         });
     }
 
-    /// The open segment has no room for a record that takes so much of tails, or there is none; the one that is open then has. False: the
-    /// record is dropped.
+    /// Acquires a segment for a record with these tail bytes, because the open segment has no
+    /// capacity for it or does not exist. Returns `false` if the record is dropped.
     #[cold]
     #[inline(never)]
     fn acquire_segment(
@@ -268,20 +273,20 @@ impl StreamCore {
         tails: Result<u32, NoRoom>,
         deadline: u64,
     ) -> Result<bool, Failure> {
-        // With what may be between the tails so that each is aligned.
-        let admission = self
+        // Includes the bytes that align the next tail.
+        let tail_bytes = self
             .tails()
             .max(self.within_limit(tails)?.saturating_add(8));
         if let Policy::Conflate(_) = self.options.policy {
-            writer.open = Some(self.single_record_segment(admission)?.0);
+            writer.open = Some(self.single_record_segment(tail_bytes)?.0);
             return Ok(true);
         }
         if self.wake_mode.load(Ordering::Relaxed) & (CALLBACK | MANY_READERS) != 0 {
-            // What is full is so of what nobody was told of.
+            // Readers of a full stream must have been notified of all its records.
             self.commit(writer);
         }
         loop {
-            match self.next_segment(writer, admission, deadline)? {
+            match self.next_segment(writer, tail_bytes, deadline)? {
                 NextSegment::Ready(open) => {
                     writer.open = Some(open);
                     return Ok(true);
@@ -292,7 +297,7 @@ impl StreamCore {
                     return Ok(false);
                 }
                 NextSegment::Wait => {
-                    // What was sealed may be what the reader waits for.
+                    // The reader may be waiting for the records that were just sealed.
                     self.wake_readers();
                     self.wait_for_credit(deadline)?;
                 }
@@ -300,7 +305,7 @@ impl StreamCore {
         }
     }
 
-    /// A record was written for which there was made room.
+    /// Finishes a send that has acquired a segment.
     #[cold]
     #[inline(never)]
     fn finish_in_new_segment(
@@ -315,7 +320,7 @@ impl StreamCore {
                 return sent.map_err(|why| writer.refuse(why));
             }
             Policy::Latest => {
-                // One record is all that such a segment has.
+                // Such a segment has exactly one record.
                 writer.published += 1;
                 self.flush_segment(&mut lock(&self.queue), writer);
             }
@@ -328,12 +333,12 @@ impl StreamCore {
                 }
             }
         }
-        // Also of what is in the segment before.
+        // Also for the records of the previous segment.
         self.wake_readers();
         Ok(Sent::Written)
     }
 
-    /// What a record takes of tails, if it may be as large.
+    /// The tail bytes of a record, if its size is within the limit.
     fn within_limit(&self, tails: Result<u32, NoRoom>) -> Result<u32, Failure> {
         let limit = self.options.largest_record;
         let tails = tails.map_err(|why| Code::Argument.because(format!("the record: {why}")))?;
@@ -344,14 +349,15 @@ impl StreamCore {
         }
     }
 
-    /// A segment for one record, that is in no queue.
+    /// A segment for one record that is in no queue.
     fn single_record_segment(&self, tails: u32) -> Result<(SegmentWriter, Arc<Segment>), Failure> {
         Segment::new(self.stride, 1, tails)
             .map(SegmentWriter::new)
             .ok_or_else(no_memory)
     }
 
-    /// Who comes back looks once more, also where nobody woke it: credit may be there for which it was not.
+    /// The caller tries again after each return, also without a wake-up: there may be credit for
+    /// which it was not woken.
     pub(super) fn wait_for_credit(&self, deadline: u64) -> Result<(), Failure> {
         let deadline = (deadline != u64::MAX).then_some(deadline);
         if deadline.is_some_and(|deadline| deadline <= clock::now()) {
@@ -438,7 +444,7 @@ impl StreamCore {
         Ok(NextSegment::Ready(open))
     }
 
-    /// Whether a reader has room for a segment of this writer.
+    /// Whether a reader has capacity for a segment of this writer.
     pub(super) fn admit(&self, queue: &mut Queue, number: u64) -> Admission {
         let policy = self.options.policy;
         let full = queue.segments_in_use() >= self.max_segments;
@@ -455,7 +461,7 @@ impl StreamCore {
             Policy::DropNewest => Admission::Dropped(Reason::DroppedNewest),
             Policy::DropOldest if queue.drop_oldest(Reason::DroppedOldest) => Admission::Ready,
             Policy::DropOldest => Admission::Dropped(Reason::Held),
-            // What the reader holds is beside the one place.
+            // The reader's open batch does not use the single unit of credit.
             Policy::Latest => {
                 queue.drop_oldest(Reason::Conflated);
                 Admission::Ready
@@ -468,14 +474,14 @@ fn no_memory() -> Failure {
     Code::Overloaded.because("there is no memory for the stream")
 }
 
-/// Refuses a record, or what a caller sends, for its size.
+/// Refuses a record or an element because of its size.
 #[cold]
 pub(super) fn too_large(what: &str, size: u64, limit: u32) -> Failure {
     let (size, limit) = (grouped(size), grouped(limit.into()));
     Code::Argument.because(format!("the {what} has {size} bytes, the limit is {limit}"))
 }
 
-/// A number with its digits in groups of three: `67,108,864`.
+/// Formats a number with groups of three digits: `67,108,864`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
@@ -488,7 +494,7 @@ fn grouped(number: u64) -> String {
     grouped
 }
 
-/// A record took more than it said: its `Encode` is at fault.
+/// A record was larger than measured: its `Encode` implementation is incorrect.
 #[cold]
 fn misreported_size(_: NoRoom) -> Failure {
     Code::Argument.because("a record is larger than it was when it was measured")

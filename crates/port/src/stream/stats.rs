@@ -1,7 +1,8 @@
-//! What the streams of a client's method did, those that are gone among them.
+//! Statistics of the streams of a client's method, including closed streams.
 //!
-//! A stream has its own books and writes nothing anywhere else; who asks for the sum goes round. A stream that goes enters its books into
-//! the sum of those before, in its destructor, under the lock of the list in which it stands: so it is counted once, here or there.
+//! A stream updates only its own counters. A thread that requests the sum reads all open streams.
+//! The destructor of a stream adds its counters to the sum of closed streams, under the lock of the
+//! list that contains the open ones, so each stream is counted exactly once.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
@@ -15,10 +16,10 @@ use crate::slab::Slab;
 use crate::stream::core::{self, StreamCore};
 use crate::stream::counts::Counts;
 
-/// Classes of ages.
+/// Number of age classes.
 pub(super) const AGES: usize = 32;
 
-/// What a method's streams did since its client was opened: those that are open, and those that are gone.
+/// Statistics of a method's streams since its client was opened, for open and closed streams.
 ///
 /// ```
 /// use thalweg_port::{Failure, StreamReader};
@@ -30,32 +31,34 @@ pub(super) const AGES: usize = 32;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Streams.
+    /// Number of streams.
     pub streams: u64,
-    /// Records. `undelivered` are those of streams that were closed, or ended and are gone: once writers are gone, `published` is the sum of the others
-    /// and of `occupancy`.
+    /// Counts of records. `undelivered` counts the records of streams that were closed, or that
+    /// ended and were dropped. After the writers are gone, `published` is the sum of the others and
+    /// of `occupancy`.
     pub counts: Counts,
-    /// Records that lie in open streams now.
+    /// Records that are in open streams now.
     pub occupancy: u64,
-    /// The most places that one stream had taken, in records: a segment that was begun counts as a whole.
+    /// Maximum used capacity of one stream in records. A segment that was begun counts completely.
     pub high_water: u64,
-    /// Records of the control lane.
+    /// Number of control records.
     pub control: u64,
-    /// How often a writer woke a reader.
+    /// Number of times a writer woke a reader.
     pub wakes: u64,
-    /// How often a reader asked to be woken.
+    /// Number of times a reader asked to be woken.
     pub parks: u64,
-    /// How often a writer found no room and waited.
+    /// Number of times a writer waited because the stream was full.
     pub waits: u64,
-    /// Streams that ended neither regularly nor by who reads them: by a panic, a deadline, a service that was lost.
+    /// Streams that ended because of a panic, a deadline or a lost service, and not regularly or by
+    /// their reader.
     pub faults: u64,
-    /// How long segments lay from their beginning until their first record was taken: `age[i]` of them from 2^i nanoseconds on, the last with all
-    /// that is longer.
+    /// Time from the beginning of a segment until its first record was taken: `age[i]` counts
+    /// segments from 2^i nanoseconds on, and the last class includes all longer times.
     pub age: [u64; AGES],
 }
 
 impl Stats {
-    /// And those of another stream.
+    /// Adds the statistics of another stream.
     fn add(&mut self, other: &Self) {
         self.streams += other.streams;
         self.counts.add(&other.counts);
@@ -77,7 +80,7 @@ pub(super) fn age_class(age: u64) -> usize {
     ((age | 1).ilog2() as usize).min(AGES - 1)
 }
 
-/// Of one method of a client.
+/// Statistics of one method of a client.
 #[derive(Debug, Default)]
 pub(crate) struct MethodStats(Mutex<Streams>);
 
@@ -88,12 +91,13 @@ struct Streams {
 }
 
 impl MethodStats {
-    /// A stream stands in them from now on. Where; `None`: there is no memory for it, and they have it only once it is gone.
+    /// Registers a stream and returns its key. `None` if there is no memory; the stream is then
+    /// counted only after it is closed.
     pub(super) fn register(&self, stream: Weak<StreamCore>) -> Option<usize> {
         lock(&self.0).open.insert(stream).ok()
     }
 
-    /// The stream at this place goes, and leaves this.
+    /// Removes the stream with this key and adds its final statistics.
     pub(super) fn unregister(&self, key: Option<usize>, last: &Stats) {
         let mut entries = lock(&self.0);
         if let Some(key) = key {
@@ -102,7 +106,7 @@ impl MethodStats {
         entries.closed.add(last);
     }
 
-    /// The sum.
+    /// The sum over all streams.
     pub(crate) fn sum(&self) -> Stats {
         loop {
             let (mut sum, open) = {
@@ -110,7 +114,8 @@ impl MethodStats {
                 let open: Vec<_> = entries.open.iter().map(Weak::upgrade).collect();
                 (entries.closed, open)
             };
-            // One of them goes just now, or is about to be there: its destructor, or its maker, is on its way here.
+            // A stream is being dropped or created at this moment: its destructor or its
+            // constructor is about to take this lock.
             if open.iter().any(Option::is_none) {
                 drop(open);
                 thread::yield_now();
@@ -125,12 +130,12 @@ impl MethodStats {
     }
 }
 
-/// Of all methods of a client that ever had a stream.
+/// Statistics of all methods of a client that have had a stream.
 #[derive(Debug, Default)]
 pub(crate) struct StatsByMethod(Mutex<Vec<Option<Arc<MethodStats>>>>);
 
 impl StatsByMethod {
-    /// Of this method.
+    /// Statistics of one method.
     pub(crate) fn of_method(&self, method: u32) -> Arc<MethodStats> {
         let mut all = lock(&self.0);
         let key = method as usize;
@@ -142,12 +147,13 @@ impl StatsByMethod {
 }
 
 impl StreamCore {
-    /// What all streams of this client's method did.
+    /// Statistics of all streams of this client's method.
     pub fn stats(&self) -> Stats {
         self.method_stats.sum()
     }
 
-    /// Of this one alone. What lies in it will be read by nobody, unless it `is_open`.
+    /// Statistics of this stream alone. Records in it count as `occupancy` if it `is_open`, and
+    /// otherwise as `undelivered`.
     pub(super) fn own_stats(&self, is_open: bool) -> Stats {
         let queue = core::lock(&self.queue);
         let mut stats = Stats {
@@ -169,7 +175,7 @@ impl StreamCore {
 }
 
 impl Instance {
-    /// What the streams of a method did.
+    /// Statistics of the streams of a method.
     ///
     /// # Errors
     /// `argument`: there is no such method.

@@ -1,4 +1,4 @@
-//! A stream's records by callback, in Rust.
+//! Passing a stream's records to a callback, in Rust.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,17 +13,18 @@ use crate::stream::counts::{Counts, Reason};
 use crate::stream::outcome::{StreamError, Untyped, read_outcome};
 use crate::stream::{Callback, CallbackEvent, OpenBatch, Stats, StreamCore, Views};
 
-/// What a callback is given.
+/// The argument of a callback.
 pub enum Event<'a, T, E: StreamError = Untyped> {
-    /// Records, in place until the callback returns.
+    /// Records, which are valid until the callback returns.
     Records(Records<'a, T>),
     /// The last call.
     Ended {
-        /// How; `Ok` is the regular end. For a function `-> result<stream<T>, E>` the error may be the service's own.
+        /// The outcome; `Ok` is the regular end. For a function `-> result<stream<T>, E>` the error
+        /// may be the service's own.
         result: Result<(), E::Ended>,
-        /// Records that were lost behind the last one.
+        /// Number of records that are missing after the last one.
         lost: u64,
-        /// Why they were; `None` where none were.
+        /// Why they are missing; `None` if none are.
         reason: Option<Reason>,
     },
 }
@@ -49,7 +50,7 @@ where
     }
 }
 
-/// Some records of a stream, in place, for the callback that is given them.
+/// Some records of a stream, in place, for a callback.
 #[derive(Debug)]
 pub struct Records<'a, T> {
     batch: &'a OpenBatch,
@@ -64,28 +65,31 @@ impl<'a, T> Records<'a, T> {
         }
     }
 
-    /// How many; never 0.
+    /// Number of records; never 0.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u32 {
         self.batch.count
     }
 
-    /// The number of the first record, from 0.
+    /// Sequence number of the first record, from 0.
     pub fn first_sequence(&self) -> u64 {
         self.batch.first_sequence
     }
 
-    /// Records that were lost right before the first.
+    /// Number of records that are missing directly before the first one.
     pub fn lost_before(&self) -> u64 {
         self.batch.lost_before
     }
 
-    /// Whether it is a record of the control lane: [`StreamWriter::control`](crate::StreamWriter::control). Its number counts those alone.
+    /// Whether it is a record of the control lane:
+    /// [`StreamWriter::control`](crate::StreamWriter::control). Control records have their own
+    /// sequence numbers.
     pub fn is_control(&self) -> bool {
         self.batch.control
     }
 
-    /// Why they were; of losses of several kinds at one place the reason of the first. `None` where nothing was lost.
+    /// Why records are missing before the first one. If there are several reasons, the first one.
+    /// `None` if none are missing.
     pub fn lost_reason(&self) -> Option<Reason> {
         self.batch.reason
     }
@@ -99,17 +103,18 @@ impl<'a, T: Decode> Records<'a, T> {
     }
 }
 
-/// A callback that takes a stream's records: [`StreamReader::subscribe`](crate::StreamReader::subscribe). Dropping this closes the stream and
-/// waits for nothing.
+/// A callback that receives a stream's records:
+/// [`StreamReader::subscribe`](crate::StreamReader::subscribe). Dropping this closes the stream and
+/// does not wait.
 #[derive(Debug)]
 pub struct Subscription<T, E = Untyped> {
     core: Arc<StreamCore>,
-    /// On the caller's side: keeps the instance open.
+    /// Keeps the instance open, on the caller's side.
     _guard: Option<Arc<InstanceGuard>>,
     types: PhantomData<fn() -> (T, E)>,
 }
 
-/// A typed callback as the core calls it.
+/// Wraps a typed callback for the core.
 fn erase_types<T: Decode, E: StreamError>(
     mut callback: impl FnMut(Event<'_, T, E>) -> ControlFlow<()> + Send + 'static,
 ) -> Callback {
@@ -139,7 +144,7 @@ impl<T: Decode, E: StreamError> Subscription<T, E> {
         guard: Option<Arc<InstanceGuard>>,
         callback: impl FnMut(Event<'_, T, E>) -> ControlFlow<()> + Send + 'static,
     ) -> Result<Self, Failure> {
-        // From here on a refusal closes the stream.
+        // From here on, an error drops `new` and so closes the stream.
         let new = Self {
             core,
             _guard: guard,
@@ -149,7 +154,8 @@ impl<T: Decode, E: StreamError> Subscription<T, E> {
         Ok(new)
     }
 
-    /// Another callback takes the place of the one there is, which is dropped: at once, or after its running call. No call of it begins after this returned.
+    /// Replaces the callback. The previous one is dropped at once, or after its running call. No
+    /// call of it begins after this has returned.
     ///
     /// # Errors
     /// `stale`: the stream is closed.
@@ -162,26 +168,28 @@ impl<T: Decode, E: StreamError> Subscription<T, E> {
 }
 
 impl<T, E> Subscription<T, E> {
-    /// What became of the stream's records so far.
+    /// Counts of the stream's records so far.
     pub fn counts(&self) -> Counts {
         self.core.counts()
     }
 
-    /// What all streams of this client's method did since the client was opened.
+    /// Statistics of all streams of this client's method since the client was opened.
     pub fn stats(&self) -> Stats {
         self.core.stats()
     }
 
-    /// Waits until it is over: the callback's last call has returned, and it was dropped.
+    /// Waits until the callback is finished: its last call has returned, and it was dropped.
     ///
     /// # Errors
-    /// `timed_out` at `deadline` ([`thalweg_queue::clock`]; 0: at once, `u64::MAX`: never); `interrupted` by a signal; `would_park`: in the callback itself, and
-    /// where an actor must not wait.
+    /// `timed_out` at `deadline` ([`thalweg_queue::clock`]; 0: do not wait, `u64::MAX`: no
+    /// deadline), `interrupted` by a signal. `would_park` inside the callback, and where an actor
+    /// must not wait.
     pub fn join(&self, deadline: u64) -> Result<(), Failure> {
         self.core.join(deadline)
     }
 
-    /// Closes the stream. In the callback itself it returns at once, elsewhere it waits for the running call; no further one begins.
+    /// Closes the stream. Inside the callback it returns at once. Elsewhere it waits for the
+    /// running call, and no further call begins.
     pub fn close(self) {
         self.core.close_and_wait();
     }

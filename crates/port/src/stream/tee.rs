@@ -1,10 +1,14 @@
 //! Several readers of one stream.
 //!
-//! 1. A further reader is a [`StreamCore`] of its own, in the list of the stream that the writers know. That list, and what is pushed into
-//!    the readers' queues, changes under the first queue's lock alone; a further reader's lock is taken inside of it, and never the other way.
-//! 2. Writers enter a segment in the queue of each reader that has room. Where one has none, `block` waits and `fail` refuses, and nothing is entered anywhere; the
-//!    other policies drop for that reader alone: the whole segment, where its own oldest are not dropped in its place.
-//! 3. A reader that goes frees its queue. The last one's going is what the writers see as closed.
+//! 1. An additional reader is a [`StreamCore`] of its own. It is in the list of the first stream,
+//!    which is the one that the writers use. The list, and pushes into the readers' queues, are
+//!    changed only under the lock of the first queue. The lock of an additional reader is taken
+//!    while that lock is held, never in the other order.
+//! 2. A writer pushes a segment into the queue of each reader with capacity. If one has none,
+//!    `block` waits and `fail` refuses, and no queue receives the segment. The other policies drop
+//!    records for that reader alone: its own oldest segment, or else the whole new segment.
+//! 3. A reader that is dropped frees its queue. The writers see the stream as closed when the last
+//!    reader is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,14 +22,14 @@ use crate::stream::segment::Segment;
 use crate::stream::sending::WriterState;
 use crate::stream::waking::MANY_READERS;
 
-/// A reader for whom the writer's open segment is dropped; `None`: the first one.
+/// A reader that does not receive the writer's open segment, and why. `None` is the first reader.
 pub(super) type SkippedReader = (Option<Arc<StreamCore>>, Reason);
 
 impl StreamCore {
-    /// A further reader. It begins with what is written from now on.
+    /// Creates an additional reader. It begins with the records that are written from now on.
     ///
     /// # Errors
-    /// `stale`: this one is closed.
+    /// `stale`: this reader is closed.
     pub fn tee(self: &Arc<Self>) -> Result<Arc<Self>, Failure> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Code::Stale.because("the stream is closed"));
@@ -34,7 +38,7 @@ impl StreamCore {
             None => Some(Arc::clone(self)),
             Some(source) => source.upgrade(),
         };
-        // Writers are gone, and the first reader with them: this one has the ending.
+        // The first reader and all writers are gone, so this reader provides the outcome.
         let first = source.unwrap_or_else(|| Arc::clone(self));
         let weak = Some(Arc::downgrade(&first));
         let tee = Self::build(&first.call, first.stride, first.options, weak);
@@ -59,7 +63,7 @@ impl StreamCore {
             first.set_tees(all.collect());
             first.wake_mode.fetch_or(MANY_READERS, Ordering::Relaxed);
         }
-        // From here on every writer sees the word.
+        // From here on every writer sees the changed word.
         tee.gate.arm_heavy(Waker::noop().clone());
         tee.gate.disarm();
         if first.has_ended.load(Ordering::Acquire)
@@ -70,7 +74,7 @@ impl StreamCore {
         Ok(tee)
     }
 
-    /// Rule 3, of a reader that is closed.
+    /// Rule 3, for a closed reader.
     pub(super) fn leave_tee(&self) {
         let Some(source) = &self.source else {
             let waiters = {
@@ -83,7 +87,7 @@ impl StreamCore {
             };
             match waiters {
                 Some(waiters) => waiters.into_iter().for_each(Waker::wake),
-                None => self.has_ended(),
+                None => self.wake_all_at_end(),
             }
             return;
         };
@@ -99,16 +103,17 @@ impl StreamCore {
             is_last = left.is_empty() && first.closed.load(Ordering::Acquire);
             first.set_tees(left);
         }
-        // Who waits for this one looks again, and must not find it there.
-        self.has_ended();
+        // A writer that waits for this reader checks again, and must no longer find it in the list.
+        self.wake_all_at_end();
         if let Some(first) = first
             && is_last
         {
-            first.has_ended();
+            first.wake_all_at_end();
         }
     }
 
-    /// Rule 2, of the readers together: `Ready` where one of them has room, and those that have none are noted.
+    /// Rule 2, for all readers together: `Ready` if at least one has capacity. The readers without
+    /// capacity are recorded as skipped.
     pub(super) fn admit_for_all(
         &self,
         queue: &mut Queue,
@@ -155,7 +160,7 @@ impl StreamCore {
         }
     }
 
-    /// The writer's new segment, for all readers but those that are absent.
+    /// Pushes the writer's new segment into the queues of all readers that are not skipped.
     pub(super) fn push_for_all(
         &self,
         queue: &mut Queue,
@@ -180,7 +185,7 @@ impl StreamCore {
         }
     }
 
-    /// Whether all readers have room; those that have none will wake `waker`.
+    /// Whether all readers have capacity. Those without will wake `waker`.
     pub(super) fn all_ready(
         &self,
         queue: &mut Queue,
@@ -200,7 +205,8 @@ impl StreamCore {
         have
     }
 
-    /// Does something with the queues of all readers that are there; the caller holds the lock of the first one's.
+    /// Calls `f` with the queue of each remaining reader. The caller holds the lock of the first
+    /// queue.
     pub(super) fn for_all(&self, queue: &mut Queue, mut f: impl FnMut(&mut Queue)) {
         if !self.closed.load(Ordering::Acquire) {
             f(queue);
@@ -210,7 +216,7 @@ impl StreamCore {
         }
     }
 
-    /// These readers lose the records of a segment that was sealed.
+    /// Counts the records of a sealed segment as missing for these readers.
     pub(super) fn lose_for(&self, queue: &mut Queue, skipped: Vec<SkippedReader>, records: u64) {
         for (reader, reason) in skipped {
             with_queue(queue, reader.as_ref(), |queue| {
@@ -220,7 +226,8 @@ impl StreamCore {
     }
 }
 
-/// Does something with the queue of a reader; `None`: the first one's, whose lock the caller holds.
+/// Calls `what` with the queue of a reader. `None` is the first reader, whose lock the caller
+/// holds.
 fn with_queue(first: &mut Queue, reader: Option<&Arc<StreamCore>>, f: impl FnOnce(&mut Queue)) {
     match reader {
         None => f(first),
@@ -228,11 +235,11 @@ fn with_queue(first: &mut Queue, reader: Option<&Arc<StreamCore>>, f: impl FnOnc
     }
 }
 
-/// What a reader has for a writer that begins a segment.
+/// Whether a reader accepts a new segment of a writer.
 pub(super) enum Admission {
     Ready,
-    /// Not now.
+    /// Not now; the writer may wait.
     Full,
-    /// Not for this one.
+    /// The records are dropped for this reader.
     Dropped(Reason),
 }

@@ -1,4 +1,4 @@
-//! Streams and futures that are parameters: the caller's end, which writes, and the service's, which reads.
+//! Stream and future parameters: the caller's writing end and the service's reading end.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -16,29 +16,32 @@ use crate::handles::{self, Object};
 use crate::nested::DropCause;
 use crate::stream::upstream_core::{EndStream, UpstreamCore};
 
-/// The caller's end of a stream that is a parameter. Dropped without [`end`](Self::end), the service has `cancelled` after what was sent.
+/// The caller's end of a stream parameter. If it is dropped without [`end`](Self::end), the service
+/// gets `cancelled` after the sent elements.
 #[derive(Debug)]
 pub struct UpstreamWriter<T> {
     core: Arc<UpstreamCore>,
-    /// For the next element's message.
+    /// Memory for the next element's message.
     buffer: RefCell<Vec<u8>>,
     element: PhantomData<fn(T)>,
 }
 
 impl<T: Decode> UpstreamWriter<T> {
-    /// Sends one element. Waits where 256, or 1 MiB of them, were not read.
+    /// Sends one element. Waits while 256 elements, or 1 MiB of them, are unread.
     ///
     /// # Errors
-    /// How the stream ended, if it has: `closed` where the service reads no more, `cancelled`, `timed_out`, `guest_panicked` as the call that it was
-    /// given to. `argument`: an element is larger than 64 MiB. `interrupted`; `would_park` where an actor must not wait.
+    /// The outcome of the stream, if it has ended: `closed` if the service has closed it;
+    /// `cancelled`, `timed_out` or `guest_panicked` like the call that it belongs to. `argument`:
+    /// the element is larger than 64 MiB. `interrupted`. `would_park` where an actor must not wait.
     pub fn send<V: Encode<As = T> + ?Sized>(&self, element: &V) -> Result<(), Failure> {
         self.send_until(element, u64::MAX)
     }
 
-    /// The same, and waits no longer than until `deadline` ([`thalweg_queue::clock`]; 0: not at all).
+    /// Like [`send`](Self::send), but waits at most until `deadline` ([`thalweg_queue::clock`]; 0:
+    /// do not wait).
     ///
     /// # Errors
-    /// As [`send`](Self::send), and `timed_out`; `would_park` where it does not wait.
+    /// The errors of [`send`](Self::send), and `timed_out`; `would_park` if it does not wait.
     pub fn send_until<V: Encode<As = T> + ?Sized>(
         &self,
         element: &V,
@@ -53,18 +56,19 @@ impl<T: Decode> UpstreamWriter<T> {
         sent
     }
 
-    /// For an executor: ready when there is room for one more, or as much as was refused last.
+    /// For an executor: ready when there is capacity for one more element, or for the element that
+    /// was refused last.
     ///
     /// # Errors
-    /// How the stream ended.
+    /// The outcome of the stream, if it has ended.
     pub fn poll_room(&self, context: &Context<'_>) -> Poll<Result<(), Failure>> {
         self.core.poll_room(context)
     }
 
-    /// Nothing more comes.
+    /// Ends the stream regularly.
     ///
     /// # Errors
-    /// How it has ended before: `closed` where the service reads no more.
+    /// The earlier outcome if the stream has already ended: `closed` if the service has closed it.
     pub fn end(self) -> Result<(), Failure> {
         self.core.finish()
     }
@@ -76,8 +80,9 @@ impl<T> Drop for UpstreamWriter<T> {
     }
 }
 
-/// A stream that is a parameter: the caller makes one, with its writer, and gives it to a function; the service reads it, as an `Iterator` in an actor or on a
-/// thread, or as a `futures::Stream`. Dropped, the writer has `closed`.
+/// A stream parameter. The caller creates it together with its writer and passes it to a function.
+/// The service reads it as an `Iterator` in an actor or on a thread, or as a `futures::Stream`. If
+/// it is dropped, the writer gets `closed`.
 ///
 /// ```
 /// use thalweg_port::Upstream;
@@ -90,12 +95,12 @@ impl<T> Drop for UpstreamWriter<T> {
 /// # Ok::<(), thalweg_port::Failure>(())
 /// ```
 pub struct Upstream<T> {
-    /// In the table, until a call has it.
+    /// The handle in the table, until a call takes the stream.
     handle: u64,
     given: AtomicBool,
-    /// `None`: it came with a message and was not looked up.
+    /// `None`: it came with a message and was not looked up yet.
     core: Option<Arc<UpstreamCore>>,
-    /// The iterator has given its error.
+    /// The iterator has returned its error.
     failed: bool,
     element: PhantomData<fn() -> T>,
 }
@@ -127,10 +132,10 @@ impl<T> Upstream<T> {
 }
 
 impl<T: Decode> Upstream<T> {
-    /// A stream, and what writes it.
+    /// Creates a stream and its writer.
     ///
     /// # Errors
-    /// `overloaded`: as many handles are open as there may be.
+    /// `overloaded`: the maximum number of handles is open.
     pub fn pair() -> Result<(UpstreamWriter<T>, Self), Failure> {
         Self::open(false)
     }
@@ -146,10 +151,10 @@ impl<T: Decode> Upstream<T> {
         Ok((writer, Self::new(handle, Some(core))))
     }
 
-    /// For who has a message's: what its handle names, out of the table.
+    /// Takes the stream of a message's handle out of the table.
     ///
     /// # Errors
-    /// `stale`; `argument`: it is something else, or has other elements.
+    /// `stale`. `argument`: the handle is not a stream, or the stream has elements of another type.
     pub(crate) fn look_up(mut self) -> Result<(Self, Arc<UpstreamCore>), Failure> {
         let core = match handles::find(self.handle)? {
             Object::Upstream(core) if core.layout() & LOW == T::HASH & LOW => core,
@@ -157,7 +162,8 @@ impl<T: Decode> Upstream<T> {
                 return Err(Code::Argument.because("the stream has elements of another type"));
             }
             other => {
-                // Not this value's to close.
+                // The handle does not belong to this value, so dropping it must not close the
+                // handle.
                 *self.given.get_mut() = true;
                 let why = format!("a handle is {}, not a stream to read", other.kind());
                 return Err(Code::Argument.because(why));
@@ -169,11 +175,12 @@ impl<T: Decode> Upstream<T> {
         Ok((self, core))
     }
 
-    /// The next element; waits until `deadline` ([`thalweg_queue::clock`]; 0: not at all, `u64::MAX`: for ever). `None`: the stream has ended.
+    /// The next element. Waits until `deadline` ([`thalweg_queue::clock`]; 0: do not wait,
+    /// `u64::MAX`: no deadline). `None`: the stream has ended regularly.
     ///
     /// # Errors
-    /// How else it ended: `cancelled` where the caller dropped it, `argument` for an element that is malformed, what became of the call. `would_park`, `timed_out`,
-    /// `interrupted`.
+    /// Another outcome of the stream: `cancelled` if the caller dropped it, `argument` for a
+    /// malformed element, or the outcome of the call. `would_park`, `timed_out`, `interrupted`.
     pub fn next_until(&mut self, deadline: u64) -> Result<Option<T>, Failure> {
         self.core()?.read(deadline)
     }
@@ -183,7 +190,7 @@ impl<T: Decode> Upstream<T> {
         self.core.as_ref().ok_or_else(unread)
     }
 
-    /// What the iterator gives: an error is the last.
+    /// The item of the iterator. An error is the last item.
     fn item(&mut self, next: Result<Option<T>, Failure>) -> Option<Result<T, Failure>> {
         match next {
             Ok(element) => element.map(Ok),
@@ -192,7 +199,7 @@ impl<T: Decode> Upstream<T> {
     }
 }
 
-/// A message carries the low half of its layout's hash.
+/// A message contains the low half of its layout's hash.
 const LOW: u64 = u32::MAX as u64;
 
 impl<T: Decode> Iterator for Upstream<T> {
@@ -230,7 +237,7 @@ impl<T> Drop for Upstream<T> {
             return;
         }
         if self.handle != 0 {
-            // Stale where it was given up already: nothing to do then.
+            // If it was already closed, the handle is stale and nothing is left to close.
             let _ = handles::close_handle(self.handle);
         } else if let Some(core) = &self.core {
             match DropCause::now(core.call_handle()) {
@@ -245,7 +252,7 @@ impl<T> Drop for Upstream<T> {
     }
 }
 
-/// An [`Upstream`] in place.
+/// A view of an [`Upstream`] in a message.
 pub struct UpstreamView<'a, T> {
     handle: Handle,
     stream: Option<&'a Upstream<T>>,
@@ -327,34 +334,37 @@ impl<T: 'static> Decode for Upstream<T> {
     }
 }
 
-/// The caller's end of a future that is a parameter: says what the value is, once. Dropped without a word, the service has `cancelled`.
+/// The caller's end of a future parameter. It sets the value once. If it is dropped without a
+/// value, the service gets `cancelled`.
 #[derive(Debug)]
 pub struct UpstreamFutureWriter<T>(UpstreamWriter<T>);
 
 impl<T: Decode> UpstreamFutureWriter<T> {
-    /// Says what the value is. Never waits.
+    /// Sets the value. Never waits.
     ///
     /// # Errors
-    /// `closed`: the service waits for it no more; how else it ended, if it has; `argument`: the value is larger than 64 MiB.
+    /// `closed`: the service no longer waits for it. Another outcome, if the future has already
+    /// ended. `argument`: the value is larger than 64 MiB.
     pub fn set<V: Encode<As = T> + ?Sized>(self, value: &V) -> Result<(), Failure> {
         self.0.send_until(value, 0)
     }
 }
 
-/// A future that is a parameter: the service waits for it, in an actor or on a thread, or awaits it.
+/// A future parameter. The service waits for it in an actor or on a thread, or awaits it.
 #[derive(Debug)]
 pub struct UpstreamFuture<T>(Upstream<T>);
 
-/// A stream that ended without its one element: only a host that breaks the rules can.
+/// The outcome of a stream that ended without its single element. Only a host that violates the
+/// protocol can cause it.
 fn no_value() -> Failure {
     Code::Cancelled.because("the caller ended the future without a value")
 }
 
 impl<T: Decode> UpstreamFuture<T> {
-    /// A future, and what says its value.
+    /// Creates a future and its writer.
     ///
     /// # Errors
-    /// As [`Upstream::pair`].
+    /// The errors of [`Upstream::pair`].
     pub fn pair() -> Result<(UpstreamFutureWriter<T>, Self), Failure> {
         let (writer, stream) = Upstream::open(true)?;
         Ok((UpstreamFutureWriter(writer), Self(stream)))
@@ -363,12 +373,12 @@ impl<T: Decode> UpstreamFuture<T> {
     /// Waits for the value.
     ///
     /// # Errors
-    /// `cancelled`: the caller has none; what became of the call; `would_park`.
+    /// `cancelled`: the caller set no value. The outcome of the call. `would_park`.
     pub fn wait(mut self) -> Result<T, Failure> {
         self.0.next().unwrap_or_else(|| Err(no_value()))
     }
 
-    /// The stream that it is, for a message.
+    /// The underlying stream, for a message.
     pub fn as_stream(&self) -> &Upstream<T> {
         &self.0
     }

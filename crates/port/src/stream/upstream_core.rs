@@ -1,12 +1,17 @@
-//! What a caller sends up: a stream, or a future, that is a parameter. A queue of messages, one for each element.
+//! The core of stream and future parameters: a queue of messages, one per element.
 //!
-//! 1. It is bounded: 256 elements, and 1 MiB of their messages. A larger one waits until it can be there alone.
-//! 2. It ends once, with the first ending. What was sent before is still read, unless the reader is gone.
-//! 3. The writer ends it. Dropped without that, it is `cancelled`: half a stream is not taken for a whole one.
-//! 4. It ends with the call that it is a parameter of: at its deadline, when it is stopped, with a panic. A call that has
-//!    a result does not end it: an actor of the service may read on.
-//! 5. An element that is no value of its type ends it as `argument`, for both.
-//! 6. The reader wakes writers when half of the room is there, so that they do not go to sleep for each element.
+//! 1. It is bounded: 256 elements, and 1 MiB of their messages. A larger element waits until the
+//!    queue is empty.
+//! 2. It ends once, with the first outcome. Elements that were sent before are still read, unless
+//!    the reader is gone.
+//! 3. The writer ends it. If the writer is dropped without that, it ends as `cancelled`, so that a
+//!    partial stream is not mistaken for a complete one.
+//! 4. It ends with the call that it is a parameter of: at the call's deadline, when the call is
+//!    stopped, and with a panic. A call that returns its result does not end it, because an actor
+//!    of the service may continue to read.
+//! 5. A malformed element ends it as `argument`, for both sides.
+//! 6. The reader wakes writers when half of the capacity is free, so that they do not sleep for
+//!    each element.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -27,25 +32,25 @@ use crate::service::LARGEST_RECORD;
 use crate::stream::sending::too_large;
 use crate::stream::waking::port_waker;
 
-/// Rule 1. As many as a segment has, and as many bytes as a batch of large ones.
+/// Rule 1. As many elements as a segment has records, and as many bytes as a batch of large ones.
 const ELEMENTS: usize = 256;
 const BYTES: usize = 1 << 20;
 
-/// What is ended with a call, or with its client.
+/// An object that ends with a call or with its client.
 pub(crate) trait EndStream: Send + Sync {
     fn end(&self, why: Failure);
 }
 
-/// What is sent up, whatever its elements are.
+/// A stream parameter of any element type.
 #[derive(Debug)]
 pub struct UpstreamCore {
     layout: u64,
-    /// Of elements of a caller of another version.
+    /// Conversion of the elements of a caller with another version.
     conversion: Option<Conversion<'static>>,
     /// It has one element and ends with it.
     is_future: bool,
     state: Mutex<State>,
-    /// Whose parameter it is, once that was read.
+    /// The call that it is a parameter of, once the service has read the parameter.
     call: OnceLock<Arc<CallCore>>,
 }
 
@@ -56,9 +61,9 @@ struct State {
     outcome: Option<Failure>,
     reader: Option<Waker>,
     writers: Vec<Waker>,
-    /// Who asked to be told of room, one at a time.
+    /// One writer that asked to be notified of free capacity.
     room_waker: Option<Waker>,
-    /// Bytes of the element for which there was no room.
+    /// Size of the element that was refused last.
     refused_bytes: usize,
 }
 
@@ -68,12 +73,12 @@ impl State {
         self.elements.is_empty() || (self.elements.len() < ELEMENTS && self.bytes + size <= BYTES)
     }
 
-    /// A writer waits no more, or is about to do so again.
+    /// Removes a writer that stops waiting, or that is about to wait again.
     fn remove_writer(&mut self, waker: &Waker) {
         self.writers.retain(|writer| !writer.will_wake(waker));
     }
 
-    /// Who waits for room.
+    /// All writers that wait for capacity.
     fn take_waiters(&mut self) -> Vec<Waker> {
         let mut waiters = std::mem::take(&mut self.writers);
         waiters.extend(self.room_waker.take());
@@ -82,7 +87,7 @@ impl State {
 }
 
 impl UpstreamCore {
-    /// For elements of this layout. `is_future`: for one.
+    /// A stream of elements with this layout. `is_future`: of a single element.
     pub fn new(layout: u64, is_future: bool) -> Arc<Self> {
         Self::with_conversion(layout, is_future, None)
     }
@@ -107,21 +112,23 @@ impl UpstreamCore {
 
     /// Rule 4.
     pub(crate) fn set_call(&self, call: &Arc<CallCore>) {
-        // It is taken out of the table once.
+        // It is taken out of the table only once.
         let _ = self.call.set(Arc::clone(call));
     }
 
-    /// Of the call that it belongs to; 0: none yet.
+    /// The handle of the call that it belongs to; 0 if there is none yet.
     pub(super) fn call_handle(&self) -> u64 {
         self.call.get().map_or(0, |call| call.handle())
     }
 
-    /// Sends one element, a message, and waits for room until `deadline` ([`clock`](thalweg_queue::clock); 0: not at all).
+    /// Sends one element, which is a message. Waits for capacity until `deadline`
+    /// ([`clock`](thalweg_queue::clock); 0: do not wait).
     ///
     /// # Errors
-    /// `argument`: it is of another layout, or larger than 64 MiB. `would_park` and `timed_out`: there is no room. `overloaded`: there is no memory, and
-    /// the stream goes on. `interrupted`. How it ended, if
-    /// it has: `closed` where the service reads no more.
+    /// `argument`: the element has another layout or is larger than 64 MiB. `would_park` and
+    /// `timed_out`: the stream is full. `overloaded`: there is not enough memory; the stream
+    /// continues. `interrupted`. The outcome of the stream, if it has ended: `closed` if the
+    /// service has closed it.
     pub fn send(&self, element: &[u8], deadline: u64) -> Result<(), Failure> {
         let invalid = |error: &dyn Display| Code::Argument.because(format!("the element: {error}"));
         match &self.conversion {
@@ -134,7 +141,7 @@ impl UpstreamCore {
                     Unconverted::Memory(bytes) => no_memory(bytes),
                     error => invalid(&error),
                 })?;
-                // As with arguments that nobody reads.
+                // Closed like the streams of arguments that the service does not read.
                 converted.dropped.into_iter().for_each(close_unread_stream);
                 self.send_message(&converted.message, deadline)
             }
@@ -189,15 +196,15 @@ impl UpstreamCore {
         }
     }
 
-    /// Nothing more comes.
+    /// Ends the stream regularly.
     ///
     /// # Errors
-    /// How it ended, if it has: `closed` where the service reads no more.
+    /// The earlier outcome if the stream has already ended: `closed` if the service has closed it.
     pub fn finish(&self) -> Result<(), Failure> {
         let reader = {
             let mut state = lock(&self.state);
             match &state.outcome {
-                // With its value.
+                // The value was set, which ended the future.
                 Some(why) if self.is_future && *why == regular_end() => return Ok(()),
                 Some(why) => return Err(why.clone()),
                 None if self.is_future => state.outcome = Some(unfinished()),
@@ -209,12 +216,12 @@ impl UpstreamCore {
         Ok(())
     }
 
-    /// The writer is gone: rule 3.
+    /// Called when the writer is dropped (rule 3).
     pub fn abandon(&self) {
         self.end(unfinished());
     }
 
-    /// The reader is gone.
+    /// Called when the reader is dropped.
     pub fn close(&self) {
         self.end_now(
             Code::Closed.because("the service has closed the stream"),
@@ -237,10 +244,10 @@ impl UpstreamCore {
         reader.into_iter().chain(waiters).for_each(Waker::wake);
     }
 
-    /// The next element, if there is one; `None`: nothing more comes.
+    /// The next element. `None`: the stream has ended regularly.
     ///
     /// # Errors
-    /// How else it ended. `would_park`: there is none yet.
+    /// Another outcome of the stream. `would_park`: no element is available yet.
     fn try_take(&self, waker: Option<Waker>) -> Result<Option<Vec<u8>>, Failure> {
         let (element, waiters) = {
             let mut state = lock(&self.state);
@@ -270,7 +277,7 @@ impl UpstreamCore {
         Ok(Some(element))
     }
 
-    /// The same, read.
+    /// Like [`try_take`](Self::try_take), and decodes the element.
     pub(super) fn try_read<T: Decode>(&self, waker: Option<Waker>) -> Result<Option<T>, Failure> {
         let Some(element) = self.try_take(waker)? else {
             return Ok(None);
@@ -283,7 +290,7 @@ impl UpstreamCore {
         })
     }
 
-    /// Rule 5. Also where the writer has ended it.
+    /// Rule 5. Replaces the outcome even if the writer has already ended the stream.
     fn end_malformed(&self, why: Failure) {
         lock(&self.state).outcome = Some(why.clone());
         self.end_now(why, true);
@@ -303,7 +310,8 @@ impl UpstreamCore {
         }
     }
 
-    /// Has `waker` woken when there is room. `true`: there is now, or it has ended, and nothing was asked.
+    /// Wakes `waker` when there is capacity. Returns `true`, and arms nothing, if there is capacity
+    /// now or the stream has ended.
     fn arm_room(&self, waker: Waker) -> bool {
         let before = {
             let mut state = lock(&self.state);
@@ -312,7 +320,7 @@ impl UpstreamCore {
             }
             state.room_waker.replace(waker)
         };
-        // Without the lock: it may give back a place of a port.
+        // Not under the lock: dropping it may release a slot of a port.
         drop(before);
         false
     }
@@ -327,21 +335,23 @@ impl UpstreamCore {
         })
     }
 
-    /// Has a [`StreamReady`](crate::Kind::StreamReady) come to `port` when there is room for what was refused last, or it has ended. `true`: so it is now, and nothing
-    /// was armed.
+    /// Sends a [`StreamReady`](crate::Kind::StreamReady) completion to `port` when there is
+    /// capacity for the element that was refused last, or when the stream ends. Returns `true`, and
+    /// arms nothing, if this is already the case.
     ///
     /// # Errors
-    /// `overloaded`, `closed`: the port takes no more.
+    /// `overloaded`, `closed`: the port accepts no further completion.
     pub fn arm_port(&self, port: &Arc<Port>, token: u64, handle: u64) -> Result<bool, Failure> {
         Ok(self.arm_room(port_waker(port, token, handle)?))
     }
 }
 
 impl Instance {
-    /// A stream or a future for a parameter of a method, by their numbers. It ends with the client.
+    /// Creates a stream or a future for a parameter of a method. Both are given by their numbers.
+    /// It ends with the client.
     ///
     /// # Errors
-    /// `argument`: there is no such method, or its parameter is no stream. `closed`, `forked`.
+    /// `argument`: there is no such method, or its parameter is not a stream. `closed`, `forked`.
     pub fn upstream(&self, method: u32, parameter: u32) -> Result<Arc<UpstreamCore>, Failure> {
         let method = self.library_method(method)?;
         self.admit(method)?;
@@ -357,7 +367,7 @@ impl Instance {
         );
         let ends: Arc<dyn EndStream> = Arc::clone(&stream) as _;
         self.track_stream(&ends);
-        // One that closed before has not seen it.
+        // A concurrent close did not see the new stream.
         self.check_open()
             .inspect_err(|why| stream.end(why.clone()))?;
         Ok(stream)
@@ -378,7 +388,7 @@ impl Drop for UpstreamCore {
     }
 }
 
-/// Regularly.
+/// The regular outcome.
 fn regular_end() -> Failure {
     Code::Closed.because("the stream has ended")
 }

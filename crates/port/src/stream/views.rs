@@ -1,4 +1,4 @@
-//! The records of a batch, one after the other, in place.
+//! An iterator over the records of a batch, in place.
 
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
@@ -8,8 +8,9 @@ use thalweg_wire::{Bytes, Decode};
 
 /// Views of a batch's records, in order.
 ///
-/// A step is inlined wherever it stands: a view has all of a record, and what its reader does not look at is then not read. As a call it would be
-/// copied, twice.
+/// `next` is always inlined: a view contains all fields of a record, and the compiler then omits
+/// the loads of fields that the caller does not use. Without inlining, a view would be copied
+/// twice.
 #[derive(Debug)]
 pub struct Views<'a, T> {
     slots: ChunksExact<'a, u8>,
@@ -21,10 +22,10 @@ pub struct Views<'a, T> {
 }
 
 impl<'a, T: Decode> Views<'a, T> {
-    /// The slots of the records and all tails, and where both begin.
+    /// The slots of the records, all tails, and the offsets of both.
     pub(super) fn new(slots: &'a [u8], at: u32, tails: &'a [u8], tails_at: u32) -> Self {
         Self {
-            // A record has its own slot alone, whose length the compiler knows.
+            // Each record reads only its own slot, whose length is a compile-time constant.
             slots: slots.chunks_exact(T::SIZE.max(1) as usize),
             at,
             tails,

@@ -1,15 +1,20 @@
-//! When a stream's reader is woken, and how where it does not wait inside of `acquire`: as a task, or as an event loop
-//! through its port.
+//! When and how a stream's reader is woken if it does not wait inside `acquire`: as a task, or in
+//! an event loop through its port.
 //!
-//! A lively stream's reader lingers. Woken for every record, it would take one at a time and cost its writers a context switch
-//! each. So a reader that was given something just now, and finds nothing more, first waits a while without being armed: 64 us,
-//! and twice as long each time that something came meanwhile, up to 512 us: a lively stream wakes its reader 2,000 times a second, 1 % of a processor at 5 us a
-//! wake-up. A stream's options may say less, for who wants each record soon. If nothing came it is armed, and the next
-//! record wakes it at once. This is a wait with an end, not a poll: a stream without records wakes nobody.
+//! The reader of a busy stream lingers. If it were woken for every record, it would take one record
+//! at a time and cost its writers a context switch for each. A reader that has just received
+//! records and finds no more therefore first waits without being armed: 64 us, and twice as long
+//! each time that records arrived in the meantime, up to 512 us. A busy stream thus wakes its
+//! reader 2,000 times a second, which is 1 % of a processor at 5 us per wake-up. A stream's options
+//! may set a shorter time, for readers that need each record soon. If no record arrived, the reader
+//! is armed, and the next record wakes it at once. This is a wait with a limit, not a poll: a
+//! stream without records wakes no reader.
 //!
-//! A stream that was full while its reader slept is small for its writers: they fill it in the time that a wake-up takes. There a reader in a thread of
-//! its own looks again for 40 us before it lingers, as long as that succeeds, and yields its processor each time, which a writer may need. In a stream
-//! with room enough it would only take records away from under a writer's hands, one by one, whose lines the processors then hand to and fro.
+//! If a stream was full while its reader slept, it is small for its writers: they fill it in the
+//! time of one wake-up. A reader on its own thread then spins for 40 us before it lingers, as long
+//! as spinning succeeds, and yields its processor on each iteration because a writer may need it.
+//! In a stream with enough capacity, spinning would only take records one by one while the writer
+//! is still writing, and the processors would exchange their cache lines for each.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,23 +30,25 @@ use crate::port::Port;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::queue::Queue;
 
-/// What a wake across processors costs, doubled: a shorter wait would not save one.
+/// Twice the cost of a wake-up across processors: a shorter wait would save none.
 const MIN_LINGER_NS: u64 = 64_000;
 
-/// How long a reader looks again before it sleeps where the stream was full.
+/// How long the reader of a full stream spins before it sleeps.
 const SPIN_NS: u64 = 40_000;
 
-/// Records between two sleeps up to which a fence for each costs less than one `membarrier`.
+/// Number of records between two sleeps up to which a fence per record costs less than one
+/// `membarrier`.
 const FENCE_LIMIT: u64 = 512;
 
-/// How writers tell of what they wrote, by bits: without a fence; with one; by calling the reader's callback; and other readers too.
+/// How writers notify the reader, as bits: without a fence, with a fence, by calling the reader's
+/// callback, and whether there are additional readers.
 pub(super) const UNFENCED: u8 = 0;
 pub(super) const FENCED: u8 = 1;
 pub(super) const CALLBACK: u8 = 2;
 pub(super) const MANY_READERS: u8 = 4;
 
-/// Wakes a reader that waits through a port. It has a reserved slot there, and gives it back if it is replaced by another
-/// before it was woken.
+/// Wakes a reader that waits through a port. It has a reserved slot there, and releases it if it is
+/// dropped before it was woken.
 struct PortWaker {
     port: Arc<Port>,
     token: u64,
@@ -57,10 +64,10 @@ impl Drop for PortWaker {
     }
 }
 
-/// What tells `port` once. It takes a place there.
+/// A waker that sends one completion to `port`. It reserves a slot there.
 ///
 /// # Errors
-/// `overloaded`, `closed`: the port takes no more.
+/// `overloaded`, `closed`: the port accepts no further completion.
 pub(super) fn port_waker(port: &Arc<Port>, token: u64, handle: u64) -> Result<Waker, Failure> {
     port.reserve()?;
     Ok(Waker::from(Arc::new(PortWaker {
@@ -73,7 +80,7 @@ pub(super) fn port_waker(port: &Arc<Port>, token: u64, handle: u64) -> Result<Wa
 
 impl Wake for PortWaker {
     fn wake(self: Arc<Self>) {
-        // The slot holds one completion.
+        // The slot is for one completion.
         if self.is_announced.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -82,7 +89,7 @@ impl Wake for PortWaker {
     }
 }
 
-/// Arms a stream when its lingering is over: the timer's side of [`StreamCore::arm_port`].
+/// Arms a stream when the linger time is over: the timer of [`StreamCore::arm_port`].
 struct LingerTimer {
     stream: Weak<StreamCore>,
     wake_request: u64,
@@ -98,7 +105,8 @@ impl Wake for LingerTimer {
         if queue.wake_request != self.wake_request {
             return;
         }
-        // Under the lock: a reader that asks to be woken in another way meanwhile comes after this.
+        // Under the lock, so that a reader that concurrently asks to be woken in another way comes
+        // after this.
         let ready = stream.is_readable(&queue) || {
             queue.linger = 0;
             stream.arm_gate(&mut queue, self.arm_port.clone());
@@ -112,15 +120,17 @@ impl Wake for LingerTimer {
 }
 
 impl StreamCore {
-    /// A writer, after it committed: wakes the reader if that is armed. Without a fence, for which a reader that sleeps seldom pays by
-    /// `membarrier`; one that sleeps often has writers pass it.
+    /// Called by a writer after a commit: wakes the reader if it is armed. It uses no fence if the
+    /// reader sleeps rarely, because the reader then pays for the ordering with `membarrier`. If
+    /// the reader sleeps often, the writer uses a fence.
     #[inline]
     pub(super) fn wake_reader(&self) {
         match self.wake_mode.load(Ordering::Relaxed) {
             UNFENCED => self.count_wake(self.gate.signal_light()),
             FENCED => {
                 self.count_wake(self.gate.signal());
-                // Behind the fence: where the kernel passes no barrier for others, a word that changed is seen here, or what was committed there.
+                // After the fence: if the kernel does not support barriers on behalf of other
+                // threads, either the changed word is seen here, or the other side sees the commit.
                 if self.wake_mode.load(Ordering::Relaxed) & (CALLBACK | MANY_READERS) != 0 {
                     self.wake_readers();
                 }
@@ -136,7 +146,8 @@ impl StreamCore {
         }
     }
 
-    /// The same where the reader may wait for more than what was just committed.
+    /// Like [`wake_reader`](Self::wake_reader), if the reader may be waiting for more than the last
+    /// commit.
     pub(super) fn wake_readers(&self) {
         let wake_mode = self.wake_mode.load(Ordering::Relaxed);
         if wake_mode & CALLBACK != 0 {
@@ -149,16 +160,19 @@ impl StreamCore {
         }
     }
 
-    /// The reader: from now on a writer wakes `waker`. It looks again before it sleeps.
+    /// Arms the gate: from now on a writer wakes `waker`. The reader checks once more before it
+    /// sleeps.
     ///
-    /// Only where both the arming before and this one were fenced is a fence enough here: a writer that saw another word than is there now
-    /// loaded it before the heavy barrier that came with the change, and what it had committed is seen after that.
+    /// A fence is sufficient here only if both the previous arming and this one use a fence. A
+    /// writer that read an older value of the word loaded it before the heavy barrier of the
+    /// change, so its commit is visible after that barrier.
     pub(super) fn arm_gate(&self, queue: &mut Queue, waker: Waker) {
         queue.stats.parks += 1;
         let delivered = queue.counts.delivered;
         let sleeps_often = delivered - queue.armed_at < FENCE_LIMIT || !barrier::is_asymmetric();
         queue.armed_at = delivered;
-        // Under the lock, as every change of the word. Where there are other readers writers always pass the fence.
+        // Under the lock, like every change of the word. With additional readers, writers always
+        // use the fence.
         let before = self.wake_mode.load(Ordering::Relaxed);
         let wake_mode = if sleeps_often { FENCED } else { UNFENCED };
         self.wake_mode
@@ -170,13 +184,13 @@ impl StreamCore {
         }
     }
 
-    /// Whether `acquire` would not wait.
+    /// Whether `acquire` would return without waiting.
     fn is_readable(&self, queue: &Queue) -> bool {
         self.has_ended.load(Ordering::Acquire) || queue.has_records()
     }
 
-    /// The reader found nothing. Whether there is something now, where the stream was full before and the reader has looked for a while, at most until
-    /// `deadline`.
+    /// Called if the reader found no record. If the stream was full before, spins at most until
+    /// `deadline`. Returns whether the stream is readable now.
     pub(super) fn spin_for_records(&self, deadline: u64) -> bool {
         if !lock(&self.queue).should_spin {
             return false;
@@ -192,8 +206,9 @@ impl StreamCore {
         false
     }
 
-    /// The reader found nothing. Until when it lingers, unless `waker` is woken before, since the stream fills; `None`: it
-    /// does not linger, and is to be armed.
+    /// Called if the reader found no record. Returns the end of the linger time. Before that,
+    /// `waker` is woken only if the stream becomes full or ends. `None`: the reader does not
+    /// linger, and must be armed.
     pub(super) fn start_linger(&self, waker: Waker) -> Option<u64> {
         let mut queue = lock(&self.queue);
         let limit = self.options.linger_ns;
@@ -208,7 +223,7 @@ impl StreamCore {
         Some(clock::now() + linger)
     }
 
-    /// The reader asks to be woken in another way than before.
+    /// Cancels the previous wake request, because the reader asks to be woken in another way.
     pub(super) fn cancel_wake_request(&self) {
         let (linger_timer, lingering_reader) = {
             let mut queue = lock(&self.queue);
@@ -221,7 +236,8 @@ impl StreamCore {
         }
     }
 
-    /// Has `waker` woken as soon as `acquire` would not wait. `true`: it would not now, and nothing was armed.
+    /// Wakes `waker` as soon as `acquire` would not wait. Returns `true`, and arms nothing, if it
+    /// would not wait now.
     pub(crate) fn arm(&self, waker: Waker) -> bool {
         self.cancel_wake_request();
         let mut queue = lock(&self.queue);
@@ -229,15 +245,17 @@ impl StreamCore {
             return true;
         }
         self.arm_gate(&mut queue, waker);
-        // If a writer had the waker already, it is woken, and that is the answer.
+        // If a writer has already taken the waker, that wake-up is the notification.
         self.is_readable(&queue) && self.gate.disarm()
     }
 
-    /// Has a [`StreamReady`](crate::Kind::StreamReady) come to `port` as soon as `acquire` would not wait, or a little later where the stream is
-    /// lively. `true`: it would not now, and nothing was armed.
+    /// Sends a [`StreamReady`](crate::Kind::StreamReady) completion to `port` as soon as `acquire`
+    /// would not wait, or after the linger time of a busy stream. Returns `true`, and arms nothing,
+    /// if it would not wait now.
     ///
     /// # Errors
-    /// `overloaded`, `closed`: the port takes no more. `argument`: a callback takes what comes.
+    /// `overloaded`, `closed`: the port accepts no further completion. `argument`: a callback
+    /// receives the records.
     pub fn arm_port(
         self: &Arc<Self>,
         port: &Arc<Port>,
@@ -251,7 +269,8 @@ impl StreamCore {
         Ok(self.linger_or_arm(arm_port))
     }
 
-    /// The stream's own file descriptor, an eventfd, readable after [`arm_fd`](Self::arm_fd) said `false` and something came.
+    /// The stream's own file descriptor, an eventfd. It becomes readable with the next record or
+    /// the end, after [`arm_fd`](Self::arm_fd) returned `false`.
     ///
     /// # Errors
     /// `overloaded`: no file descriptor.
@@ -265,14 +284,14 @@ impl StreamCore {
         }
         let event = EventFd::new()
             .map_err(|error| Code::Overloaded.because(format!("no eventfd: {error}")))?;
-        // Another thread may have made one meanwhile.
+        // Another thread may have created one in the meantime.
         Ok(self.event.get_or_init(|| Arc::new(event)))
     }
 
-    /// As [`arm_port`](Self::announce), and the stream's own file descriptor becomes readable.
+    /// Like [`arm_port`](Self::arm_port), but makes the stream's own file descriptor readable.
     ///
     /// # Errors
-    /// `overloaded`: no file descriptor. `argument`: a callback takes what comes.
+    /// `overloaded`: no file descriptor. `argument`: a callback receives the records.
     pub fn arm_fd(self: &Arc<Self>) -> Result<bool, Failure> {
         let event = self.event()?;
         event.reset();
@@ -285,12 +304,12 @@ impl StreamCore {
     fn check_readable(&self) -> Result<bool, Failure> {
         let queue = lock(&self.queue);
         if queue.callback.is_set() {
-            return Err(has_callback());
+            return Err(callback_attached());
         }
         Ok(self.is_readable(&queue))
     }
 
-    /// Whether there is something now, and nothing was armed.
+    /// Returns `true`, and arms nothing, if the stream is readable now.
     fn linger_or_arm(self: &Arc<Self>, waker: Waker) -> bool {
         self.cancel_wake_request();
         let Some(until) = self.start_linger(waker.clone()) else {
@@ -301,7 +320,7 @@ impl StreamCore {
             wake_request: lock(&self.queue).wake_request,
             arm_port: waker,
         };
-        // What was armed before is replaced now, not when the timer fires.
+        // Replaces the previous arming now, and not only when the timer fires.
         self.gate.disarm();
         let timers = self.call.instance.runtime.timers();
         let timer = timers.at(until, Waker::from(Arc::new(linger_timer)));
@@ -310,7 +329,7 @@ impl StreamCore {
     }
 }
 
-/// Why a stream with a callback has no reader.
-pub(super) fn has_callback() -> Failure {
+/// The failure of reading a stream whose records a callback receives.
+pub(super) fn callback_attached() -> Failure {
     Code::Argument.because("the stream's records go to a callback")
 }

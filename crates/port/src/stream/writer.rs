@@ -265,24 +265,24 @@ impl<T: Decode, E> StreamWriter<T, E> {
         self.core.lost(&mut self.state.borrow_mut(), records);
     }
 
-    /// Whether anybody still reads. For a service that looks for its next record longer than a reader who has closed the
-    /// stream should be kept waiting for.
+    /// Checks whether there is still a reader. Use it in a service that searches long for its next
+    /// record, so that it notices a closed stream.
     ///
     /// # Errors
-    /// `closed`: the reader is gone; how the stream ended, if it has.
+    /// `closed`: the reader is gone. Another outcome, if the stream has already ended.
     pub fn check(&self) -> Result<(), Failure> {
         self.core.check_open()
     }
 }
 
 impl<T: Decode, E> WriteBatch<'_, T, E> {
-    /// As [`StreamWriter::send`].
+    /// Like [`StreamWriter::send`].
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`StreamWriter::send`].
     ///
     /// # Panics
-    /// As there.
+    /// Like [`StreamWriter::send`].
     #[inline(always)]
     pub fn send<V: Encode<As = T> + ?Sized>(&mut self, record: &V) -> Result<Sent, Failure> {
         let state = &mut *self.writer.state.borrow_mut();
@@ -317,8 +317,9 @@ impl<T, E> Drop for StreamWriter<T, E> {
 }
 
 impl Call {
-    /// A stream with the options of this method, to write to and to return. It is complete when all writers have
-    /// [finished](StreamWriter::finish). It ends with the call's deadline, and when the call is stopped.
+    /// Creates a stream with the options of this method: the writer, and the reader to return. It
+    /// is complete when all writers have [finished](StreamWriter::finish). It ends at the call's
+    /// deadline and when the call is stopped.
     pub fn stream<T: Decode, E: StreamError>(&self) -> (StreamWriter<T, E>, StreamReader<T, E>) {
         let core = self.core.core();
         let method = core.instance.package.methods.get(core.method() as usize);
