@@ -91,7 +91,7 @@ impl<'a> Select<'a> {
         Operation(self.arms.len() - 1)
     }
 
-    /// One that is ready now.
+    /// Returns an operation that is ready now. `None`: none is ready, or none has been added.
     pub fn try_ready(&mut self) -> Option<Operation> {
         let count = self.arms.len();
         let is_ready = |place: usize| (self.arms[place].ready)();
@@ -115,26 +115,43 @@ impl<'a> Select<'a> {
         Some(Operation(place))
     }
 
-    /// Waits for the first that is ready.
+    /// Waits until an operation is ready and returns it.
     ///
     /// # Panics
-    /// If there is nothing to wait for.
+    /// If no operation has been added: the call would never return.
     pub fn ready(&mut self) -> Operation {
-        assert!(!self.arms.is_empty(), "a select of nothing waits for ever");
         self.wait(None).expect("there is no deadline")
     }
 
-    /// Waits for the first that is ready, for at most `timeout`.
+    /// Waits until an operation is ready and returns it, or returns `None` after `timeout`.
+    ///
+    /// # Panics
+    /// If no operation has been added, at once, like [`ready`](Self::ready). Use
+    /// [`try_ready`](Self::try_ready) if the set may be empty.
+    ///
+    /// ```should_panic
+    /// use std::time::Duration;
+    /// use thalweg_queue::Select;
+    ///
+    /// Select::new().ready_timeout(Duration::from_secs(60));
+    /// ```
     pub fn ready_timeout(&mut self, timeout: Duration) -> Option<Operation> {
         self.wait(Some(clock::deadline(timeout)))
     }
 
-    /// Waits for the first that is ready, until `deadline`.
+    /// Waits until an operation is ready and returns it, or returns `None` at `deadline`.
+    ///
+    /// # Panics
+    /// Like [`ready_timeout`](Self::ready_timeout).
     pub fn ready_deadline(&mut self, deadline: Instant) -> Option<Operation> {
         self.wait(Some(clock::at(deadline)))
     }
 
     fn wait(&mut self, deadline: Option<u64>) -> Option<Operation> {
+        assert!(
+            !self.arms.is_empty(),
+            "a Select without operations cannot become ready"
+        );
         let mut spin = AdaptiveSpin::new();
         let sleeper = CallerParker::current();
         loop {

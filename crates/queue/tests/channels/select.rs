@@ -1,5 +1,6 @@
 //! Waiting for the first of several channels, in both directions.
 
+use std::panic::catch_unwind;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -246,14 +247,22 @@ fn channels_of_all_flavours_and_types_in_one_select() {
 }
 
 #[test]
-#[should_panic(expected = "a select of nothing")]
-fn a_select_of_nothing_does_not_wait_for_ever() {
+#[should_panic(expected = "a Select without operations cannot become ready")]
+fn ready_without_operations_panics() {
     Select::new().ready();
 }
 
 #[test]
-fn a_select_of_nothing_ends_in_time() {
-    assert_eq!(Select::new().ready_timeout(Duration::from_millis(5)), None);
+fn ready_timeout_without_operations_panics_at_once() {
+    let begun = Instant::now();
+    let timed = catch_unwind(|| Select::new().ready_timeout(LONG));
+    let until = catch_unwind(|| Select::new().ready_deadline(Instant::now() + LONG));
+    assert!(timed.is_err() && until.is_err());
+    assert!(begun.elapsed() < LONG, "it does not wait for the timeout");
+}
+
+#[test]
+fn try_ready_without_operations_returns_none() {
     assert_eq!(Select::new().try_ready(), None);
 }
 
