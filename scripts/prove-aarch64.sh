@@ -30,16 +30,16 @@ run -p thalweg-queue --lib --test channels --test memory
 # Left out: tests that start their own program again to observe how it ends, because the kernel
 # starts no program for another processor ..
 children=(
-  stack::tests::overflowing:: stack::tests::guarding::a_heavy_guard_faults
-  stack::tests::guarding::without_memory_there_is_an_error_and_what_was_made_still_serves
-  stack::tests::trimming::a_guard_still_faults_after_a_trim
+  stack::tests::overflowing:: stack::tests::guarding::heavy_guard_faults
+  stack::tests::guarding::out_of_memory_is_an_error_and_existing_stacks_still_work
+  stack::tests::trimming::guard_faults_after_a_trim
   an_actor_that_overflows_its_stack_is_named_and_ends_the_process
   an_actor_whose_handler_overflows_its_stack_is_named
   without_a_hook_it_goes_to_standard_error
   a_worker_that_waits_in_a_destructor_says_so
 )
 # .. and tests that look up a flag of a mapping, which the emulator's /proc does not have.
-books=(stack::tests::guarding::a_stack_never_gets_a_huge_page)
+books=(stack::tests::guarding::stack_never_gets_a_huge_page)
 
 skips=()
 for name in "${children[@]}" "${books[@]}"; do skips+=(--skip "$name"); done

@@ -117,7 +117,7 @@ mod tests {
     use super::{Pinned, allowed, move_away};
 
     #[test]
-    fn a_pinned_thread_has_one_processor_and_then_its_own_again() {
+    fn pinned_thread_has_one_processor_until_the_pin_is_dropped() {
         let before = allowed();
         for index in 0..3 {
             let pinned = Pinned::to(&before, index);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "asks the system on which processor it runs")]
-    fn a_thread_that_was_moved_away_may_use_the_same_processors_as_before() {
+    fn moved_thread_keeps_its_affinity_mask() {
         let (go, goes) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             goes.recv().unwrap();

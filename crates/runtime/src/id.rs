@@ -68,7 +68,7 @@ mod tests {
     use super::{ActorId, BLOCK, IdBlock};
 
     #[test]
-    fn no_number_comes_twice() {
+    fn ids_are_unique() {
         let (one, other) = (IdBlock::default(), IdBlock::default());
         let mut all: Vec<_> = (0..if cfg!(miri) { BLOCK + 8 } else { 3 * BLOCK })
             .flat_map(|_| [one.next(), other.next(), ActorId::next()])

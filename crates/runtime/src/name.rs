@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The maximum length of a name in bytes. OTP allows as many characters in an atom.
-pub(crate) const LONGEST: usize = 255;
+pub(crate) const MAX_LEN: usize = 255;
 
 /// Why a name is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum NameError {
 pub(crate) fn check(name: &str) -> Result<(), NameError> {
     match name.len() {
         0 => Err(NameError::Empty),
-        1..=LONGEST => Ok(()),
+        1..=MAX_LEN => Ok(()),
         longer => Err(NameError::TooLong(longer)),
     }
 }
@@ -28,7 +28,7 @@ impl fmt::Display for NameError {
         match self {
             Self::Empty => f.write_str("a name has one byte at least"),
             Self::TooLong(bytes) => {
-                write!(f, "a name has {LONGEST} bytes at most, not {bytes}")
+                write!(f, "a name has {MAX_LEN} bytes at most, not {bytes}")
             }
         }
     }

@@ -30,9 +30,9 @@ pub(crate) fn prefetch_task(next: Option<Task>) {
 
 /// Prefetches the header of a task.
 #[inline(always)]
-pub(crate) fn prefetch_header(job: *const u8) {
-    fetch(job);
-    fetch(job.wrapping_add(LINE));
+pub(crate) fn prefetch_header(task: *const u8) {
+    fetch(task);
+    fetch(task.wrapping_add(LINE));
 }
 
 /// Prefetches a stack from this address upwards.

@@ -48,13 +48,13 @@ impl<T> Ring<T> {
     }
 
     /// Appends a task. Called by the owner. Returns the task if the ring is full.
-    pub(crate) fn push(&self, job: *mut T) -> Result<(), *mut T> {
+    pub(crate) fn push(&self, task: *mut T) -> Result<(), *mut T> {
         let tail = self.tail.load(Ordering::Relaxed);
         let head = self.head.load(Ordering::Acquire);
         if tail.wrapping_sub(head) as usize >= SIZE {
-            return Err(job);
+            return Err(task);
         }
-        self.slot(tail).store(job, Ordering::Relaxed);
+        self.slot(tail).store(task, Ordering::Relaxed);
         self.tail.store(tail.wrapping_add(1), Ordering::Release);
         Ok(())
     }
@@ -64,14 +64,14 @@ impl<T> Ring<T> {
         let tail = self.tail.load(Ordering::Relaxed);
         let mut head = self.head.load(Ordering::Acquire);
         while head != tail {
-            let job = self.slot(head).load(Ordering::Relaxed);
+            let task = self.slot(head).load(Ordering::Relaxed);
             match self.head.compare_exchange_weak(
                 head,
                 head.wrapping_add(1),
                 Ordering::AcqRel,
                 Ordering::Acquire,
             ) {
-                Ok(_) => return Some(job),
+                Ok(_) => return Some(task),
                 Err(now) => head = now,
             }
         }
@@ -80,7 +80,7 @@ impl<T> Ring<T> {
 
     /// Takes half of the tasks, but no more than `max`. Returns one of them and puts the rest into
     /// `into`. Called by the owner of `into`, which is empty.
-    pub(crate) fn steal(&self, into: &Self, most: u32) -> Option<*mut T> {
+    pub(crate) fn steal(&self, into: &Self, max: u32) -> Option<*mut T> {
         let to = into.tail.load(Ordering::Relaxed);
         loop {
             let head = self.head.load(Ordering::Acquire);
@@ -93,12 +93,12 @@ impl<T> Ring<T> {
                 // `head` moved between the two loads.
                 continue;
             }
-            let count = (there - there / 2).min(most);
+            let count = (there - there / 2).min(max);
             let first = self.slot(head).load(Ordering::Relaxed);
             for nth in 1..count {
-                let job = self.slot(head.wrapping_add(nth)).load(Ordering::Relaxed);
+                let task = self.slot(head.wrapping_add(nth)).load(Ordering::Relaxed);
                 into.slot(to.wrapping_add(nth - 1))
-                    .store(job, Ordering::Relaxed);
+                    .store(task, Ordering::Relaxed);
             }
             let taken = self.head.compare_exchange(
                 head,

@@ -98,8 +98,8 @@ impl WorkerShared {
 
     /// Steals for another worker: half of the ring, but no more than `max` tasks. Returns one of
     /// them and puts the rest into `ring`. If the ring is empty, takes a placed task.
-    pub(crate) fn steal_into(&self, ring: &Ring<Header>, most: u32) -> Option<Task> {
-        match self.ring.steal(ring, most) {
+    pub(crate) fn steal_into(&self, ring: &Ring<Header>, max: u32) -> Option<Task> {
+        match self.ring.steal(ring, max) {
             // SAFETY: as above.
             Some(job) => unsafe { Task::from_raw(job) },
             None => self.placed.pop(),
@@ -119,9 +119,9 @@ impl WorkerShared {
 
     /// Rule 6: whether this worker is a better place than `other` for a new actor. Each of the two
     /// may have `max` stacks.
-    fn is_better_than(&self, other: &Self, most: usize) -> bool {
+    fn is_better_than(&self, other: &Self, max: usize) -> bool {
         let (mine, theirs) = (self.load(), other.load());
-        mine < most && (mine + mine / 8 + Self::SLACK <= theirs || theirs >= most)
+        mine < max && (mine + mine / 8 + Self::SLACK <= theirs || theirs >= max)
     }
 }
 
@@ -323,10 +323,10 @@ impl Scheduler {
         if others == 0 {
             return Some(task);
         }
-        let most = self.max_stacks_per_worker();
+        let max = self.max_stacks_per_worker();
         let other = (index + 1 + draw as usize % others) % self.workers.len();
         let (mine, other) = (&self.workers[index], &self.workers[other]);
-        if !other.is_better_than(mine, most) {
+        if !other.is_better_than(mine, max) {
             return Some(task);
         }
         match other.placed.push(task, || self.refuses(task)) {

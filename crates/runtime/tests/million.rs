@@ -154,7 +154,7 @@ fn more_actors_than_stacks_are_told_so_and_none_is_lost() {
         // One is the main actor's.
         assert_eq!(settle(&actors, &waiting), MOST - 1);
         let without = join_all(actors, &waiting, |error| {
-            matches!(error, StackError::TooMany { most: MOST }) && error.is_retryable()
+            matches!(error, StackError::TooMany { max: MOST }) && error.is_retryable()
         });
         assert_eq!(without, 10 * MOST - (MOST - 1));
         // What they held can be had again.

@@ -288,7 +288,7 @@ fn spawned_actor_while_no_stack_is_free_ends_with_a_failure_of_its_own() {
         assert_eq!(end.reason.kind(), "no_stack");
         match spawned.join() {
             Err(JoinError::NoStack(error)) => {
-                assert!(matches!(error, StackError::TooMany { most: 3 }), "{error}");
+                assert!(matches!(error, StackError::TooMany { max: 3 }), "{error}");
                 assert!(error.is_retryable());
             }
             other => panic!("{other:?}"),

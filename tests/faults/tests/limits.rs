@@ -132,7 +132,7 @@ fn limits_of_the_page_are_those_of_the_code() {
         "const SHUTDOWN: Duration = Duration::from_secs(5);",
     );
     holds("the orderly shutdown of a child", "5 s", "`Shutdown`");
-    source("crates/runtime/src/name.rs", "const LONGEST: usize = 255;");
+    source("crates/runtime/src/name.rs", "const MAX_LEN: usize = 255;");
     holds("bytes of a registered name", NONE, "1 to 255");
     source(
         "crates/runtime/src/inspect/crash.rs",

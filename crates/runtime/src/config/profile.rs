@@ -90,7 +90,7 @@ mod tests {
     use super::{Config, Profile};
 
     #[test]
-    fn every_profile_is_in_range_and_the_unknown_one_is_the_default() {
+    fn profiles_are_in_range_and_unknown_is_the_default() {
         for profile in Profile::ALL {
             assert!(Config::profile(profile).checked().is_ok(), "{profile:?}");
         }

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_out_of_range_are_named_with_their_value_and_range() {
+    fn setting_out_of_range_is_an_error_with_name_value_and_range() {
         let config = Config::default;
         for (bad, says) in [
             (config().workers(0), "workers is 0, it must be 1 to 64"),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_goes_before_what_the_program_says() {
+    fn environment_takes_precedence_over_the_program() {
         let config = Config::exact(3).timeslice(Duration::from_micros(7));
         let said = with(
             config,
@@ -319,14 +319,14 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_in_cycles_is_what_they_take_here() {
+    fn timeslice_in_cycles_is_converted_to_a_duration() {
         let cycles = (crate::preempt::tsc_hz() / 1_000).to_string();
         let config = with(Config::default(), &[("THALWEG_TIMESLICE_CYCLES", &cycles)]).unwrap();
         assert!((999..=1_000).contains(&config.timeslice.as_micros()));
     }
 
     #[test]
-    fn a_variable_that_is_no_good_is_named() {
+    fn invalid_variable_is_named_in_the_error() {
         for (variable, text, says) in [
             ("THALWEG_WORKERS", "", "unset, or have a value"),
             ("THALWEG_WORKERS", "two", "a number"),
@@ -362,7 +362,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_variable_that_is_not_text_is_named() {
+    fn non_utf8_variable_is_named_in_the_error() {
         use std::os::unix::ffi::OsStringExt;
         let environment =
             |name: &str| (name == "THALWEG_WORKERS").then(|| OsString::from_vec(vec![0xff]));
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_have_units() {
+    fn duration_requires_a_unit() {
         assert_eq!(duration("100us"), Ok(Duration::from_micros(100)));
         assert_eq!(duration("100µs"), Ok(Duration::from_micros(100)));
         assert_eq!(duration("5000ns"), Ok(Duration::from_micros(5)));

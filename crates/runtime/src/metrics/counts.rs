@@ -157,7 +157,7 @@ mod tests {
     use crate::exit::ExitReason;
 
     #[test]
-    fn each_end_is_counted_by_its_kind() {
+    fn ends_are_counted_by_the_kind_of_reason() {
         let ends = EndCounters::default();
         ends.of(None).add(1);
         for reason in [

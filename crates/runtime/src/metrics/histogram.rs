@@ -61,7 +61,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_is_as_long_as_a_bucket_is_in_it() {
+    fn duration_equal_to_a_bound_belongs_to_its_bucket() {
         let histogram = Histogram::new();
         for (nth, (bound, _)) in histogram.buckets.iter().enumerate() {
             let Some(bound) = bound else {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_counts_what_is_in_those_before() {
+    fn buckets_are_cumulative() {
         let mut histogram = Histogram::new();
         histogram.add([1, 2, 0, 4].into_iter().chain([0; BUCKETS - 4]), 10);
         histogram.add([0; BUCKETS - 1].into_iter().chain([5]), 20);

@@ -281,12 +281,12 @@ mod tests {
     use super::{Escaped, is_name};
 
     #[test]
-    fn three_characters_are_escaped() {
+    fn label_value_escapes_three_characters() {
         assert_eq!(Escaped("a\\b\"c\nd\te").to_string(), "a\\\\b\\\"c\\nd\te");
     }
 
     #[test]
-    fn names_of_labels() {
+    fn label_names_are_validated() {
         for good in ["a", "_a", "A9_", "service"] {
             assert!(is_name(good), "{good}");
         }

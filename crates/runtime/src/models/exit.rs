@@ -77,19 +77,19 @@ fn a_kill_reaches_an_actor_that_begins() {
 
 /// The actor has not started, runs, is about to wait, or waits. A lost signal is a deadlock.
 #[test]
-fn a_kill_reaches_an_actor_that_begins_and_waits() {
+fn kill_reaches_an_actor_that_starts_and_waits() {
     model(a_kill_reaches_an_actor_that_begins);
 }
 
 /// The heavy barrier of `set_kill_flag`, and the light barrier of `bind`.
 #[test]
-fn a_kill_reaches_an_actor_that_begins_with_a_light_barrier() {
+fn kill_reaches_an_actor_that_starts_with_a_light_barrier() {
     model(|| use_both(a_kill_reaches_an_actor_that_begins));
 }
 
 /// The masked actor may consume the wake-up of the kill: it checks again when the mask ends.
 #[test]
-fn a_kill_waits_for_the_end_of_a_mask() {
+fn kill_waits_for_the_end_of_a_mask() {
     for kill_first in [true, false] {
         model(move || {
             let queue = RemoteQueue::allocate();
@@ -127,7 +127,7 @@ fn a_kill_waits_for_the_end_of_a_mask() {
 }
 
 #[test]
-fn a_kill_beside_the_end_comes_before_or_is_refused() {
+fn kill_during_the_end_comes_first_or_is_refused() {
     model(|| {
         let queue = RemoteQueue::allocate();
         let (task, handle) = job(|| ());
@@ -150,7 +150,7 @@ fn a_kill_beside_the_end_comes_before_or_is_refused() {
 
 /// `task::state`'s `HAS_CONTROL`: the end sees the control, or the control is created as ended.
 #[test]
-fn who_names_an_actor_beside_its_end_hears_of_it_once() {
+fn control_created_during_the_end_is_notified_once() {
     model(|| {
         let (task, handle) = job(|| ());
         let namer = thread::spawn(move || {
@@ -171,7 +171,7 @@ fn who_names_an_actor_beside_its_end_hears_of_it_once() {
 }
 
 #[test]
-fn two_name_an_actor_beside_its_end() {
+fn two_threads_create_the_control_during_the_end() {
     large_model(|| {
         let (task, handle) = job(|| ());
         let namers = [task.waker(), task.waker()].map(|keeps| {
@@ -192,7 +192,7 @@ fn two_name_an_actor_beside_its_end() {
 
 /// `control`'s rule 3.
 #[test]
-fn an_end_is_not_told_after_the_link_was_taken_back() {
+fn end_is_not_reported_after_unlink() {
     model(|| {
         let queue = RemoteQueue::allocate();
         let ([one, other], handles): (_, Vec<_>) = {
@@ -217,7 +217,7 @@ fn an_end_is_not_told_after_the_link_was_taken_back() {
 
 /// A link takes both locks, and each end takes them one after the other.
 #[test]
-fn two_that_are_linked_end_at_once() {
+fn two_linked_actors_end_concurrently() {
     model(|| {
         let queue = RemoteQueue::allocate();
         let (one, one_handle) = job(|| ());
@@ -248,7 +248,7 @@ fn two_that_are_linked_end_at_once() {
 
 /// The turn of a behaviour actor is a task that other threads know only through this word.
 #[test]
-fn a_kill_reaches_a_handler_that_waits() {
+fn kill_reaches_a_waiting_handler() {
     model(|| {
         let queue = RemoteQueue::allocate();
         let (turn, handle) = job(|| ());
@@ -270,7 +270,7 @@ fn a_kill_reaches_a_handler_that_waits() {
 
 /// The handler continues for another reason, and may have ended before the kill wakes it.
 #[test]
-fn a_kill_comes_as_a_handler_goes_on_and_ends() {
+fn kill_arrives_while_a_handler_continues_and_ends() {
     large_model(|| {
         let queue = RemoteQueue::allocate();
         let (turn, handle) = job(|| ());
@@ -310,7 +310,7 @@ fn wake(waker: Option<std::task::Waker>) {
 /// The kill comes between two messages, before the first, or during the only one. The actor ends
 /// once, and the message is dropped once.
 #[test]
-fn a_kill_beside_a_letter_ends_a_behaviour_actor_once() {
+fn kill_during_a_message_ends_a_behaviour_actor_once() {
     model(|| {
         let (model, actor) = Model::new(8);
         let control = Arc::clone(actor.pid().control());
@@ -338,7 +338,7 @@ fn a_kill_beside_a_letter_ends_a_behaviour_actor_once() {
 
 /// Either may come first, and only the first one counts.
 #[test]
-fn a_kill_beside_a_stop_ends_a_behaviour_actor_once() {
+fn kill_during_a_stop_ends_a_behaviour_actor_once() {
     model(|| {
         let (model, actor) = Model::new(8);
         let control = Arc::clone(actor.pid().control());

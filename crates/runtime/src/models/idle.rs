@@ -127,7 +127,7 @@ impl Model {
 }
 
 #[test]
-fn a_worker_that_lies_down_hears_of_a_job() {
+fn worker_that_goes_to_sleep_sees_a_new_task() {
     for index in [0, 1] {
         model(move || {
             let model = Model::new();
@@ -145,7 +145,7 @@ fn a_worker_that_lies_down_hears_of_a_job() {
 /// sleeps. The wake-up must not be lost even if the task has been taken meanwhile, because no later
 /// task would find the worker idle.
 #[test]
-fn who_is_chosen_while_it_lies_down_is_woken_where_it_sleeps() {
+fn worker_selected_while_going_to_sleep_is_woken_where_it_sleeps() {
     for index in [0, 1] {
         model(move || {
             let model = Model::new();
@@ -166,7 +166,7 @@ fn who_is_chosen_while_it_lies_down_is_woken_where_it_sleeps() {
 /// Another event wakes the worker. A thread that clears its bit meanwhile relies on the search that
 /// follows the wake-up.
 #[test]
-fn who_is_chosen_while_it_gets_up_sees_the_job() {
+fn worker_selected_while_waking_up_sees_the_task() {
     for index in [0, 1] {
         model(move || {
             let model = Model::new();
@@ -185,7 +185,7 @@ fn who_is_chosen_while_it_gets_up_sees_the_job() {
 /// The fence of `end_search`: either the searcher sees the task, or the thread that added it sees
 /// that no worker is searching.
 #[test]
-fn what_comes_as_the_last_search_ends_is_heard_of() {
+fn task_added_at_the_end_of_the_last_search_is_seen() {
     model(|| {
         let model = Model::new();
         model.put(0);
@@ -200,7 +200,7 @@ fn what_comes_as_the_last_search_ends_is_heard_of() {
 }
 
 #[test]
-fn two_workers_hear_of_two_jobs() {
+fn two_workers_see_two_tasks() {
     large_model(|| {
         let model = Model::new();
         let workers = [0, 1].map(|index| {
@@ -217,7 +217,7 @@ fn two_workers_hear_of_two_jobs() {
 
 /// Rule 4: the first worker that finds a task is busy until the other task has been run.
 #[test]
-fn who_finds_one_job_while_two_relied_on_its_search_wakes_another() {
+fn searcher_that_finds_one_of_two_tasks_wakes_another_worker() {
     // With a lower bound the model does not find this error; with a higher one it takes too long.
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);

@@ -21,7 +21,7 @@ impl Wake for Woken {
 }
 
 #[test]
-fn two_end_beside_who_waits() {
+fn two_tasks_end_while_the_owner_waits() {
     large_model(|| {
         let mut set = JoinSet::new();
         let workers = [1, 2].map(|n| {
@@ -41,7 +41,7 @@ fn two_end_beside_who_waits() {
 
 /// Rule 4: the waiting actor is freed as soon as it was notified.
 #[test]
-fn an_actor_of_another_worker_hears_and_goes() {
+fn actor_of_another_worker_is_notified_and_ends() {
     model(|| {
         let queue = RemoteQueue::allocate();
         let mut set = JoinSet::new();
@@ -63,7 +63,7 @@ fn an_actor_of_another_worker_hears_and_goes() {
 
 /// Likewise, but the wait is over at once, and the owner ends together with its set.
 #[test]
-fn an_actor_of_another_worker_gives_up_and_goes() {
+fn actor_of_another_worker_gives_up_and_ends() {
     model(|| {
         let queue = RemoteQueue::allocate();
         let mut set = JoinSet::new();
@@ -84,7 +84,7 @@ fn an_actor_of_another_worker_gives_up_and_goes() {
 }
 
 #[test]
-fn the_set_goes_while_two_end() {
+fn set_is_dropped_while_two_tasks_end() {
     large_model(|| {
         let mut set = JoinSet::new();
         let (outputs, workers): (Vec<_>, Vec<_>) = (0..2)
@@ -105,7 +105,7 @@ fn the_set_goes_while_two_end() {
 
 /// The last poller is woken, or sees the end itself.
 #[test]
-fn it_is_polled_twice_while_one_ends() {
+fn set_is_polled_twice_while_a_task_ends() {
     model(|| {
         let mut set = JoinSet::new();
         let (task, handle) = job(|| 1);
@@ -131,7 +131,7 @@ fn it_is_polled_twice_while_one_ends() {
 }
 
 #[test]
-fn what_ends_beside_its_insertion_is_heard_of() {
+fn task_that_ends_during_its_insertion_is_reported() {
     model(|| {
         let (task, handle) = job(|| 1);
         let worker = thread::spawn(move || run(task));

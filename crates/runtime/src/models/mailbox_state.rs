@@ -133,7 +133,7 @@ impl Model {
 /// Checks the state word alone. A turn that is scheduled on the sender's own worker does not go
 /// through a queue: only the word orders the two turns.
 #[test]
-fn who_makes_a_turn_sees_what_the_last_one_wrote() {
+fn turn_sees_the_writes_of_the_previous_turn() {
     fn turn((state, sum): &(MailboxState, UnsafeCell<u32>)) {
         // SAFETY: only one turn runs at a time, which loom checks.
         sum.with_mut(|sum| unsafe { *sum += 1 });
@@ -169,12 +169,12 @@ fn who_makes_a_turn_sees_what_the_last_one_wrote() {
 }
 
 #[test]
-fn a_letter_cast_while_a_turn_ends_is_read() {
+fn message_cast_while_a_turn_ends_is_read() {
     the_second_of_two_letters_is_read(8);
 }
 
 #[test]
-fn two_senders_make_one_turn() {
+fn two_senders_schedule_one_turn() {
     large_model(|| {
         let (model, actor) = Model::new(8);
         let senders = [1, 2].map(|bit| {
@@ -197,7 +197,7 @@ fn two_senders_make_one_turn() {
 /// The message may be read before the stop. Otherwise it is dropped by its sender, or by the end,
 /// which may have to wait for its insertion.
 #[test]
-fn a_letter_cast_beside_a_stop_goes_once() {
+fn message_cast_during_a_stop_is_dropped_once() {
     model(|| {
         let (model, actor) = Model::new(8);
         let (letter, dropped) = counted();
@@ -222,7 +222,7 @@ fn a_letter_cast_beside_a_stop_goes_once() {
 }
 
 #[test]
-fn two_stops_and_no_reference_left_make_one_turn() {
+fn two_stops_and_the_last_reference_schedule_one_turn() {
     model(|| {
         let (model, actor) = Model::new(8);
         let stopper = thread::spawn({
@@ -244,7 +244,7 @@ fn two_stops_and_no_reference_left_make_one_turn() {
 /// Nothing announced the end: messages are counted up to it, and it waits for those that are not
 /// inserted yet.
 #[test]
-fn a_letter_cast_beside_the_end_of_the_runtime_goes_once() {
+fn message_cast_during_runtime_shutdown_is_dropped_once() {
     model(|| {
         let (model, actor) = Model::new(8);
         let (letter, dropped) = counted();
@@ -262,7 +262,7 @@ fn a_letter_cast_beside_the_end_of_the_runtime_goes_once() {
 }
 
 #[test]
-fn the_last_reference_goes_while_a_turn_ends() {
+fn last_reference_is_dropped_while_a_turn_ends() {
     model(|| {
         let (model, actor) = Model::new(8);
         actor.cast(Bit(1, None)).unwrap();
@@ -280,7 +280,7 @@ fn the_last_reference_goes_while_a_turn_ends() {
 
 /// In some order, each of them is the last. The message of the other is read before the end.
 #[test]
-fn two_references_go_at_once() {
+fn two_references_are_dropped_concurrently() {
     model(|| {
         let (model, actor) = Model::new(8);
         let other = thread::spawn({
@@ -302,7 +302,7 @@ fn two_references_go_at_once() {
 /// Rule 5: the reference that the handler creates may be the first one again, before or after the
 /// last one outside reports that it is dropped.
 #[test]
-fn handler_takes_a_reference_while_the_last_one_goes() {
+fn handler_creates_a_reference_while_the_last_one_is_dropped() {
     model(|| {
         let (model, actor) = Model::new(8);
         actor.cast(SelfCast).unwrap();
@@ -320,7 +320,7 @@ fn handler_takes_a_reference_while_the_last_one_goes() {
 
 /// Rule 5: another thread drops the handler's reference while the turn checks whether there is one.
 #[test]
-fn reference_of_a_handler_goes_while_its_turn_ends() {
+fn handler_reference_is_dropped_while_its_turn_ends() {
     model(|| {
         let (model, actor) = Model::new(8);
         let place = Arc::default();
@@ -351,7 +351,7 @@ fn reference_of_a_handler_goes_while_its_turn_ends() {
 
 /// No message follows: a lost wake-up is a deadlock.
 #[test]
-fn a_sender_that_waits_for_room_hears_of_it() {
+fn sender_that_waits_for_capacity_is_woken() {
     the_second_of_two_letters_is_read(1);
 }
 

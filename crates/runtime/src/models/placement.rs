@@ -85,11 +85,11 @@ impl Model {
 
     /// `Worker::work`, until this many tasks have started here or the runtime stops; then like
     /// `Worker::end_actors`.
-    fn work(&self, index: usize, mut most: usize) {
-        while most > 0 && !self.scheduler.is_stopping() {
+    fn work(&self, index: usize, mut max: usize) {
+        while max > 0 && !self.scheduler.is_stopping() {
             if let Some(task) = self.take(index).or_else(|| self.idle(index)) {
                 self.run(task);
-                most -= 1;
+                max -= 1;
             }
         }
         while self.scheduler.is_stopping()
@@ -102,7 +102,7 @@ impl Model {
 
 /// The worker sleeps or is about to. A lost wake-up is a deadlock.
 #[test]
-fn what_is_placed_with_a_worker_that_lies_down_begins() {
+fn task_placed_with_a_worker_that_goes_to_sleep_starts() {
     model(|| {
         let model = Model::new(2, 100);
         let worker = thread::spawn({
@@ -119,7 +119,7 @@ fn what_is_placed_with_a_worker_that_lies_down_begins() {
 /// The selected worker is busy and never looks for work: another one, which goes to sleep, takes
 /// the task.
 #[test]
-fn what_is_placed_with_a_busy_worker_begins_elsewhere() {
+fn task_placed_with_a_busy_worker_starts_elsewhere() {
     model(|| {
         let model = Model::new(3, 100);
         let worker = thread::spawn({
@@ -135,7 +135,7 @@ fn what_is_placed_with_a_busy_worker_begins_elsewhere() {
 
 /// `scheduler`'s rule 4: the worker that takes one of them is busy until the other has been run.
 #[test]
-fn two_that_are_placed_begin() {
+fn two_placed_tasks_start() {
     large_model(|| {
         let model = Model::new(3, 100);
         let workers = [1, 2].map(|index| {
@@ -155,7 +155,7 @@ fn two_that_are_placed_begin() {
 
 /// The task is placed, or returned to the placing worker. It starts or is cancelled, exactly once.
 #[test]
-fn what_is_placed_beside_a_stop_begins_or_is_cancelled() {
+fn task_placed_during_a_stop_starts_or_is_cancelled() {
     large_model(|| {
         let model = Model::new(2, 100);
         let (captured, dropped) = counted();
@@ -182,7 +182,7 @@ fn what_is_placed_beside_a_stop_begins_or_is_cancelled() {
 
 /// A task stays if its own worker is no busier.
 #[test]
-fn what_is_no_better_off_elsewhere_stays() {
+fn task_stays_if_the_other_worker_is_no_better() {
     for (mine, theirs) in [(0, 0), (16, 1), (100, 100), (99, 75)] {
         model(move || {
             let model = Model::new(2, mine);

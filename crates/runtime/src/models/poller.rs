@@ -70,7 +70,7 @@ impl Model {
 }
 
 #[test]
-fn a_worker_that_goes_to_its_poller_is_rung_for() {
+fn worker_that_sleeps_in_its_poller_is_woken() {
     model(|| {
         let model = Model::new();
         let waker = thread::spawn({
@@ -86,7 +86,7 @@ fn a_worker_that_goes_to_its_poller_is_rung_for() {
 
 /// The second thread finds that another one is waking the worker, or that the worker is awake.
 #[test]
-fn two_wake_a_worker_in_its_poller() {
+fn two_threads_wake_a_worker_in_its_poller() {
     large_model(|| {
         let model = Model::new();
         let wakers = [0, 1].map(|nth| {
@@ -107,7 +107,7 @@ fn two_wake_a_worker_in_its_poller() {
 /// The worker's descriptors change: it alternates between its poller and its parker, and polls in
 /// between, which consumes a late event of the unparker.
 #[test]
-fn two_wake_a_worker_that_sleeps_here_and_there() {
+fn two_threads_wake_a_worker_that_alternates_between_poller_and_parker() {
     large_model(|| {
         let model = Model::new();
         let wakers = [0, 1].map(|nth| {
@@ -131,7 +131,7 @@ fn two_wake_a_worker_that_sleeps_here_and_there() {
 /// The event ends the wait that the other thread interrupts. The event of the unparker is then
 /// late, and the next wait gets its own.
 #[test]
-fn an_event_comes_beside_a_wake() {
+fn event_arrives_during_a_wake_up() {
     large_model(|| {
         let model = Model::new();
         let waker = thread::spawn({

@@ -9,7 +9,7 @@ use super::{job, settle, take_some};
 use crate::remote_queue::RemoteQueue;
 
 #[test]
-fn two_wake_one_actor_each() {
+fn two_threads_wake_one_actor_each() {
     large_model(|| {
         let queue = RemoteQueue::allocate();
         let [(one, its_handle), (other, others_handle)] = [(); 2].map(|()| job(|| ()));
@@ -41,7 +41,7 @@ fn two_wake_one_actor_each() {
 /// `task`'s rule 6: a woken task may check its condition at once. A change after that check wakes
 /// it again.
 #[test]
-fn who_is_woken_may_look_at_once() {
+fn woken_task_may_check_its_condition_at_once() {
     large_model(|| {
         let queue = RemoteQueue::allocate();
         let (task, handle) = job(|| ());

@@ -229,7 +229,7 @@ const ENDS: [End; 3] = [
 ];
 
 #[test]
-fn a_letter_cast_over_a_restart_is_read_once() {
+fn message_cast_during_a_restart_is_read_once() {
     for end in ENDS {
         model(move || {
             let (model, actor) = Model::new(8, 2, 0);
@@ -249,7 +249,7 @@ fn a_letter_cast_over_a_restart_is_read_once() {
 /// One message is sent before, during or after the stop, the other one after it. The first or the
 /// second incarnation reads each of them.
 #[test]
-fn letters_of_two_senders_are_read_over_a_restart() {
+fn messages_of_two_senders_are_read_across_a_restart() {
     model(|| {
         let (model, actor) = Model::new(8, 2, 0);
         model.begin();
@@ -265,7 +265,7 @@ fn letters_of_two_senders_are_read_over_a_restart() {
 
 /// The thread that is notified of the failed start begins the next one.
 #[test]
-fn a_letter_cast_beside_a_start_that_fails_is_the_next_ones() {
+fn message_cast_during_a_failed_start_goes_to_the_next_incarnation() {
     model(|| {
         let (model, actor) = Model::new(8, 2, 1);
         model.begin();
@@ -279,7 +279,7 @@ fn a_letter_cast_beside_a_start_that_fails_is_the_next_ones() {
 
 /// A lost wake-up is a deadlock.
 #[test]
-fn who_waits_for_room_over_a_restart_gets_it() {
+fn sender_that_waits_for_capacity_across_a_restart_is_woken() {
     model(|| {
         let (model, actor) = Model::new(1, 2, 0);
         actor.cast(Bit(1, None)).unwrap();
@@ -298,7 +298,7 @@ fn who_waits_for_room_over_a_restart_gets_it() {
 /// The close happens between two incarnations or during one. Each accepted message is returned
 /// once, and none is accepted afterwards.
 #[test]
-fn a_letter_cast_beside_a_close_goes_once() {
+fn message_cast_during_a_close_is_returned_once() {
     for begins in [false, true] {
         model(move || {
             let (model, actor) = Model::new(8, 1, 0);
@@ -332,7 +332,7 @@ fn a_letter_cast_beside_a_close_goes_once() {
 /// `incarnation`'s rule 4: the thread that notices last closes the actor, and waiting messages are
 /// returned.
 #[test]
-fn who_is_abandoned_beside_its_end_is_closed_down() {
+fn actor_released_during_its_end_is_closed() {
     model(|| {
         let (model, actor) = Model::new(8, 1, 0);
         let pid = model.begin();
@@ -358,7 +358,7 @@ fn who_is_abandoned_beside_its_end_is_closed_down() {
 /// Two signals to one incarnation, one of which ends it. The other one arrives before the end or is
 /// refused, and does not affect the next incarnation.
 #[test]
-fn a_signal_to_one_incarnation_is_not_the_next_ones() {
+fn signal_to_one_incarnation_does_not_reach_the_next() {
     let signals: [fn(&Pid) -> bool; 2] = [
         |pid| pid.kill().is_ok(),
         |pid| {
@@ -433,7 +433,7 @@ fn turn(actor: &(MailboxState, UnsafeCell<Counts>)) {
 /// Messages are counted while one incarnation ends and the next one begins, or the actor ends for
 /// good. Each is read or returned.
 #[test]
-fn the_word_passes_letters_on_and_lets_one_turn_run() {
+fn state_word_passes_messages_on_and_admits_one_turn() {
     let others: [fn(&MailboxState) -> bool; 3] = [
         MailboxState::stop,
         MailboxState::close,

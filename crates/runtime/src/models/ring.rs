@@ -37,7 +37,7 @@ fn steal(from: &Ring<Job>) -> u32 {
 
 /// The ring is full, so the owner's entries replace the stolen ones.
 #[test]
-fn the_owner_and_a_thief() {
+fn owner_and_one_thief() {
     model(|| {
         let ring = Arc::new(Ring::new());
         for nth in 0..SIZE {
@@ -58,7 +58,7 @@ fn the_owner_and_a_thief() {
 }
 
 #[test]
-fn the_owner_and_two_thieves() {
+fn owner_and_two_thieves() {
     large_model(|| {
         let ring = Arc::new(Ring::new());
         for nth in 0..SIZE - 1 {

@@ -69,7 +69,7 @@ fn watched_job() -> (Task, JoinHandle<()>, Arc<Figure>) {
 
 /// A lost wake-up is a deadlock.
 #[test]
-fn job_that_waits_for_a_stack_begins_with_a_worker_that_lies_down() {
+fn task_that_waits_for_a_stack_starts_with_a_worker_that_goes_to_sleep() {
     model(|| {
         let model = Model::new();
         let worker = thread::spawn({
@@ -84,7 +84,7 @@ fn job_that_waits_for_a_stack_begins_with_a_worker_that_lies_down() {
 }
 
 #[test]
-fn job_that_waits_for_a_stack_beside_a_stop_begins_or_is_cancelled() {
+fn task_that_waits_for_a_stack_during_a_stop_starts_or_is_cancelled() {
     model(|| {
         let model = Model::new();
         let (task, handle, dropped) = watched_job();
@@ -108,7 +108,7 @@ fn job_that_waits_for_a_stack_beside_a_stop_begins_or_is_cancelled() {
 
 /// No worker has a stack: a killed task ends nevertheless.
 #[test]
-fn job_that_waits_for_a_stack_beside_a_kill_ends() {
+fn task_that_waits_for_a_stack_during_a_kill_ends() {
     model(|| {
         let model = Model::new();
         let (task, handle, dropped) = watched_job();
@@ -129,7 +129,7 @@ fn job_that_waits_for_a_stack_beside_a_kill_ends() {
 
 /// A turn that can be refused is either run or refused, once.
 #[test]
-fn turn_that_is_refused_beside_a_worker_with_a_stack_is_taken_once() {
+fn turn_refused_while_a_worker_has_a_stack_is_taken_once() {
     model(|| {
         let model = Model::new();
         let (captured, dropped) = counted();

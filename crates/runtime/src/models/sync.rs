@@ -70,7 +70,7 @@ fn locked(times: [u32; 2]) -> (Arc<Mutex<Guarded>>, thread::JoinHandle<()>) {
 }
 
 #[test]
-fn two_lock() {
+fn two_threads_lock_a_mutex() {
     model(|| {
         let (mutex, other) = locked([1, 1]);
         other.join().unwrap();
@@ -80,7 +80,7 @@ fn two_lock() {
 
 /// So that a waiter is woken and finds the lock locked again.
 #[test]
-fn two_lock_again_and_again() {
+fn two_threads_lock_a_mutex_repeatedly() {
     model(|| {
         let (mutex, other) = locked([2, 3]);
         other.join().unwrap();
@@ -89,7 +89,7 @@ fn two_lock_again_and_again() {
 }
 
 #[test]
-fn three_lock() {
+fn three_threads_lock_a_mutex() {
     large_model(|| {
         let mutex = Arc::new(Mutex::new(Guarded::new()));
         let guard = mutex.lock();
@@ -107,7 +107,7 @@ fn three_lock() {
 }
 
 #[test]
-fn one_who_waits_for_a_lock_gives_up_beside_another() {
+fn waiter_for_a_mutex_gives_up_while_another_waits() {
     large_model(|| {
         let mutex = Arc::new(Mutex::new(Guarded::new()));
         let guard = mutex.lock();
@@ -131,7 +131,7 @@ fn one_who_waits_for_a_lock_gives_up_beside_another() {
 
 /// The future is ahead of the waiter that must get the lock, or has been granted the lock.
 #[test]
-fn a_future_of_a_lock_is_dropped_beside_an_unlock() {
+fn lock_future_is_dropped_during_an_unlock() {
     large_model(|| {
         let mutex = Arc::new(Mutex::new(Guarded::new()));
         let guard = mutex.lock();
@@ -154,7 +154,7 @@ fn a_future_of_a_lock_is_dropped_beside_an_unlock() {
 
 /// The future was woken and found the lock locked again. It has been granted the lock, or not yet.
 #[test]
-fn a_future_that_was_passed_over_is_dropped_beside_an_unlock() {
+fn overtaken_lock_future_is_dropped_during_an_unlock() {
     model(|| {
         let mutex = Arc::new(Mutex::new(Guarded::new()));
         let other = thread::spawn({
@@ -175,7 +175,7 @@ fn a_future_that_was_passed_over_is_dropped_beside_an_unlock() {
 }
 
 #[test]
-fn one_reads_while_another_writes() {
+fn reader_and_writer_exclude_each_other() {
     model(|| {
         let lock = Arc::new(RwLock::new(Guarded::new()));
         let writer = thread::spawn({
@@ -195,7 +195,7 @@ fn one_reads_while_another_writes() {
 /// A writer waits behind a reader, and a reader behind the writer. One reader is queued before the
 /// writer, the other after it and sees what both have read.
 #[test]
-fn two_read_and_one_writes_when_they_have() {
+fn writer_waits_for_two_readers() {
     model(|| {
         let lock = Arc::new(RwLock::new(Guarded::new()));
         let readers = [(); 2].map(|()| {
@@ -210,7 +210,7 @@ fn two_read_and_one_writes_when_they_have() {
 }
 
 #[test]
-fn a_writer_that_gives_up_lets_the_readers_behind_it_in() {
+fn writer_that_gives_up_admits_the_readers_behind_it() {
     large_model(|| {
         let lock = Arc::new(RwLock::new(Guarded::new()));
         let reading = lock.read();
@@ -236,7 +236,7 @@ fn a_writer_that_gives_up_lets_the_readers_behind_it_in() {
 }
 
 #[test]
-fn each_gets_its_permits_however_many() {
+fn waiters_get_different_numbers_of_permits() {
     large_model(|| {
         let semaphore = Arc::new(Semaphore::new(2));
         let (inside, guarded) = (Arc::new(AtomicUsize::new(0)), Arc::new(Guarded::new()));
@@ -266,7 +266,7 @@ fn each_gets_its_permits_however_many() {
 /// The waiter that gives up was the only obstacle for the next one, or had been granted its
 /// permits.
 #[test]
-fn one_who_wants_many_permits_gives_up_beside_one_who_wants_one() {
+fn waiter_for_many_permits_gives_up_before_a_waiter_for_one() {
     large_model(|| {
         let semaphore = Arc::new(Semaphore::new(0));
         let gives_up = thread::spawn({
@@ -287,7 +287,7 @@ fn one_who_wants_many_permits_gives_up_beside_one_who_wants_one() {
 }
 
 #[test]
-fn a_semaphore_is_closed_beside_a_wait_and_a_permit() {
+fn semaphore_is_closed_during_a_wait_and_a_release() {
     large_model(|| {
         let semaphore = Arc::new(Semaphore::new(0));
         let waits = thread::spawn({
@@ -309,7 +309,7 @@ fn a_semaphore_is_closed_beside_a_wait_and_a_permit() {
 }
 
 #[test]
-fn a_notification_is_not_lost_and_orders() {
+fn notification_is_not_lost_and_orders_memory() {
     model(|| {
         let shared = Arc::new((Notify::new(), Guarded::new()));
         let notifies = thread::spawn({
@@ -328,7 +328,7 @@ fn a_notification_is_not_lost_and_orders() {
 /// There is one notification and one waiter that needs it. The waiters that give up had received
 /// it, or not.
 #[test]
-fn one_who_was_notified_and_goes_passes_it_on() {
+fn notified_waiter_that_gives_up_passes_the_notification_on() {
     large_model(|| {
         let notify = Arc::new(Notify::new());
         let drops = thread::spawn({
@@ -357,7 +357,7 @@ fn one_who_was_notified_and_goes_passes_it_on() {
 }
 
 #[test]
-fn all_who_have_begun_to_wait_are_woken() {
+fn notify_all_wakes_all_waiters() {
     model(|| {
         let shared = Arc::new((Notify::new(), AtomicBool::new(false)));
         let notifies = thread::spawn({
@@ -379,7 +379,7 @@ fn all_who_have_begun_to_wait_are_woken() {
 }
 
 #[test]
-fn a_change_is_told_of() {
+fn condvar_waiter_sees_the_change() {
     model(|| {
         let shared = Arc::new((Mutex::new(Guarded::new()), Condvar::new()));
         let changes = thread::spawn({
@@ -400,7 +400,7 @@ fn a_change_is_told_of() {
 
 /// There is one notification for two waiters. The one that gives up had received it, or not.
 #[test]
-fn who_gives_up_waiting_for_a_change_passes_it_on() {
+fn condvar_waiter_that_gives_up_passes_the_notification_on() {
     large_model(|| {
         let shared = Arc::new((Mutex::new(Guarded::new()), Condvar::new()));
         let gives_up = thread::spawn({
@@ -432,7 +432,7 @@ fn who_gives_up_waiting_for_a_change_passes_it_on() {
 }
 
 #[test]
-fn two_meet_twice_and_one_of_them_leads() {
+fn barrier_is_reusable_and_has_one_leader() {
     model(|| {
         let barrier = Arc::new(Barrier::new(2));
         let other = thread::spawn({
@@ -446,7 +446,7 @@ fn two_meet_twice_and_one_of_them_leads() {
 }
 
 #[test]
-fn who_gives_up_at_a_barrier_has_not_been_there() {
+fn barrier_does_not_count_a_waiter_that_gives_up() {
     large_model(|| {
         let barrier = Arc::new(Barrier::new(2));
         let gives_up = thread::spawn({
@@ -465,7 +465,7 @@ fn who_gives_up_at_a_barrier_has_not_been_there() {
 }
 
 #[test]
-fn a_newer_value_is_told_of() {
+fn watch_receiver_sees_a_newer_value() {
     model(|| {
         let (sender, mut receiver) = watch::channel(0);
         let sends = thread::spawn(move || {
@@ -479,7 +479,7 @@ fn a_newer_value_is_told_of() {
 }
 
 #[test]
-fn the_last_receiver_goes_beside_a_sender_that_waits_for_it() {
+fn last_watch_receiver_is_dropped_while_the_sender_waits_for_it() {
     model(|| {
         let (sender, receiver) = watch::channel(());
         let goes = thread::spawn(move || drop(receiver));

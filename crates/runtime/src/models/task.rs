@@ -15,7 +15,7 @@ use crate::task::state::TaskState;
 use crate::wait::WakeReason;
 
 #[test]
-fn a_thread_joins_while_the_job_ends() {
+fn thread_joins_while_the_task_ends() {
     model(|| {
         let (output, dropped) = counted();
         let (task, handle) = job(move || output);
@@ -29,7 +29,7 @@ fn a_thread_joins_while_the_job_ends() {
 }
 
 #[test]
-fn the_handle_goes_while_the_job_ends() {
+fn handle_is_dropped_while_the_task_ends() {
     model(|| {
         let (output, dropped) = counted();
         let (task, handle) = job(move || output);
@@ -41,7 +41,7 @@ fn the_handle_goes_while_the_job_ends() {
 }
 
 #[test]
-fn a_waker_goes_beside_the_handle_and_the_end() {
+fn waker_and_handle_are_dropped_while_the_task_ends() {
     large_model(|| {
         let (output, dropped) = counted();
         let (task, handle) = job(move || output);
@@ -58,7 +58,7 @@ fn a_waker_goes_beside_the_handle_and_the_end() {
 /// A join with an expired deadline, then one without a deadline: the joiner is taken back in
 /// between.
 #[test]
-fn a_join_is_given_up_and_begun_again() {
+fn join_is_given_up_and_repeated() {
     model(|| {
         let (output, dropped) = counted();
         let (task, handle) = job(move || output);
@@ -75,7 +75,7 @@ fn a_join_is_given_up_and_begun_again() {
 
 /// The poller is woken, and may drop the future without another poll.
 #[test]
-fn a_future_is_polled_and_dropped_while_the_job_ends() {
+fn join_future_is_polled_and_dropped_while_the_task_ends() {
     struct Woken(std::sync::atomic::AtomicUsize);
     impl Wake for Woken {
         fn wake(self: Arc<Self>) {
@@ -108,7 +108,7 @@ fn a_future_is_polled_and_dropped_while_the_job_ends() {
 
 /// `task::state`'s rule 3: the joining actor is freed as soon as the join is over.
 #[test]
-fn an_actor_of_another_worker_joins_and_goes() {
+fn actor_of_another_worker_joins_and_ends() {
     model(|| {
         let queue = RemoteQueue::allocate();
         let (output, dropped) = counted();
@@ -130,7 +130,7 @@ fn an_actor_of_another_worker_joins_and_goes() {
 
 /// Likewise, but the wait may end at its deadline, and the joiner ends then.
 #[test]
-fn an_actor_of_another_worker_gives_its_join_up_and_goes() {
+fn actor_of_another_worker_gives_up_its_join_and_ends() {
     model(|| {
         let queue = RemoteQueue::allocate();
         let (task, handle) = job(|| ());
@@ -147,7 +147,7 @@ fn an_actor_of_another_worker_gives_its_join_up_and_goes() {
 /// The end of a task whose joiner is on the same worker: one thread has the task and its joiner,
 /// another has a waker.
 #[test]
-fn a_waker_goes_beside_an_end_that_was_joined_here() {
+fn waker_is_dropped_during_an_end_with_a_local_joiner() {
     model(|| {
         let state = loom::sync::Arc::new((TaskState::new(), AtomicUsize::new(0)));
         state.0.add_reference();
@@ -172,7 +172,7 @@ fn a_waker_goes_beside_an_end_that_was_joined_here() {
 /// `task`'s rule 6: each thread publishes a change and wakes. The actor sees all changes, even if
 /// it receives fewer wake-ups.
 #[test]
-fn two_wake_an_actor_from_afar() {
+fn two_threads_wake_an_actor_remotely() {
     large_model(|| {
         let queue = RemoteQueue::allocate();
         let (task, handle) = job(|| ());
@@ -201,7 +201,7 @@ fn two_wake_an_actor_from_afar() {
 
 /// The wake-up arrives when its actor has ended, or during its end.
 #[test]
-fn a_waker_outlives_its_actor() {
+fn waker_outlives_its_actor() {
     model(|| {
         let queue = RemoteQueue::allocate();
         let (task, handle) = job(|| ());

@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "its clock runs by what it executes")]
-    fn the_counter_and_the_clock_agree_on_ten_milliseconds() {
+    fn counter_and_clock_agree_on_ten_milliseconds() {
         let hz = tsc_hz();
         let (clock, counter) = (Instant::now(), rdtsc());
         std::thread::sleep(Duration::from_millis(10));

@@ -88,10 +88,10 @@ impl Depot {
         }
     }
 
-    /// Creates a separate depot with guards of this kind, and a budget of `most` heavy guards.
+    /// Creates a separate depot with guards of this kind, and a budget of `max` heavy guards.
     #[cfg(test)]
-    pub(super) fn apart(stack_size: usize, guards: Guards, most: usize) -> &'static Self {
-        let budget = Box::leak(Box::new(Budget::new(most)));
+    pub(super) fn apart(stack_size: usize, guards: Guards, max: usize) -> &'static Self {
+        let budget = Box::leak(Box::new(Budget::new(max)));
         Box::leak(Box::new(Self::new(
             SlotLayout::new(stack_size),
             guards,
@@ -104,19 +104,19 @@ impl Depot {
         &self.layout
     }
 
-    /// Appends 1 to `most` slots to `into`, which has capacity for them. Slots that need no trim
+    /// Appends 1 to `max` slots to `into`, which has capacity for them. Slots that need no trim
     /// come first. Returns the number of those.
     pub(super) fn withdraw(
         &self,
         into: &mut Vec<StackSlot>,
-        most: usize,
+        max: usize,
     ) -> Result<usize, StackError> {
         let mut state = self.state();
-        let used = state.used.len().min(most);
-        let clean = state.clean.len().min(most - used);
-        let bare = state.bare.len().min(most - used - clean);
+        let used = state.used.len().min(max);
+        let clean = state.clean.len().min(max - used);
+        let bare = state.bare.len().min(max - used - clean);
         if used + clean + bare == 0 {
-            let carving = state.carved.clamp(1, most);
+            let carving = state.carved.clamp(1, max);
             return self.carve(&mut state, into, carving);
         }
         let from = state.bare.len() - bare;
@@ -128,21 +128,21 @@ impl Depot {
         Ok(bare + clean)
     }
 
-    /// Carves 1 to `most` new slots.
+    /// Carves 1 to `max` new slots.
     fn carve(
         &self,
         state: &mut State,
         into: &mut Vec<StackSlot>,
-        most: usize,
+        max: usize,
     ) -> Result<usize, StackError> {
-        for done in 0..most {
+        for done in 0..max {
             match self.carve_one(state) {
                 Ok(slot) => into.push(slot),
                 Err(error) if done == 0 => return Err(error),
                 Err(_) => return Ok(done),
             }
         }
-        Ok(most)
+        Ok(max)
     }
 
     fn carve_one(&self, state: &mut State) -> Result<StackSlot, StackError> {

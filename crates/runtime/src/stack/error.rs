@@ -10,7 +10,7 @@ pub enum StackError {
     /// The worker's share of [`Config::max_stacks`](crate::Config::max_stacks) is in use.
     TooMany {
         /// The worker's share.
-        most: usize,
+        max: usize,
     },
     /// The system refused memory: it has none left, or a limit of the process is reached
     /// (`RLIMIT_AS`, the control group's limit, strict overcommit).
@@ -24,7 +24,7 @@ pub enum StackError {
     /// allows a process.
     Mappings {
         /// The maximum number of stacks in the process, of all sizes together.
-        most: usize,
+        max: usize,
     },
     /// The system refused a guard for a reason other than memory.
     Guard {
@@ -41,12 +41,12 @@ impl Clone for StackError {
             number.map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
         };
         match self {
-            Self::TooMany { most } => Self::TooMany { most: *most },
+            Self::TooMany { max } => Self::TooMany { max: *max },
             Self::Memory { bytes, error } => Self::Memory {
                 bytes: *bytes,
                 error: again(error),
             },
-            Self::Mappings { most } => Self::Mappings { most: *most },
+            Self::Mappings { max } => Self::Mappings { max: *max },
             Self::Guard { error } => Self::Guard {
                 error: again(error),
             },
@@ -89,13 +89,12 @@ impl fmt::Display for StackError {
             Self::Memory { bytes, error } => {
                 write!(f, "no memory for stacks ({bytes} bytes): {error}")
             }
-            Self::TooMany { most } => write!(
+            Self::TooMany { max } => {
+                write!(f, "{max} actors of one worker hold a stack, as many as may")
+            }
+            Self::Mappings { max } => write!(
                 f,
-                "{most} actors of one worker hold a stack, as many as may"
-            ),
-            Self::Mappings { most } => write!(
-                f,
-                "{most} stacks are made, which takes half of vm.max_map_count on a kernel before 6.13"
+                "{max} stacks are made, which takes half of vm.max_map_count on a kernel before 6.13"
             ),
             Self::Guard { error } => write!(f, "no guard for a stack: {error}"),
         }

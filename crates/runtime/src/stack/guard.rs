@@ -27,7 +27,7 @@ pub(super) enum Guards {
 /// only shrinks.
 #[derive(Debug)]
 pub(super) struct Budget {
-    most: usize,
+    max: usize,
     left: AtomicUsize,
 }
 
@@ -96,7 +96,7 @@ fn heavy(start: usize, len: usize, budget: &Budget) -> Result<(), StackError> {
         .left
         .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
     if taken.is_err() {
-        return Err(StackError::Mappings { most: budget.most });
+        return Err(StackError::Mappings { max: budget.max });
     }
     // SAFETY: rule 6. By rule 2 the slot is being carved, so nothing is in it yet.
     let result = unsafe { libc::mprotect(start as *mut libc::c_void, len, libc::PROT_NONE) };
@@ -128,16 +128,16 @@ pub(super) fn advise(start: usize, len: usize, advice: libc::c_int) -> io::Resul
 }
 
 impl Budget {
-    pub(super) const fn new(most: usize) -> Self {
+    pub(super) const fn new(max: usize) -> Self {
         Self {
-            most,
-            left: AtomicUsize::new(most),
+            max,
+            left: AtomicUsize::new(max),
         }
     }
 
     /// Returns the total number of heavy guards that may be installed.
-    pub(super) fn most(&self) -> usize {
-        self.most
+    pub(super) fn max(&self) -> usize {
+        self.max
     }
 
     /// Returns the budget that all depots of the process share: half of the mappings that the

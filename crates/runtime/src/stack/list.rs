@@ -79,7 +79,7 @@ mod tests {
     use super::AppendOnlyList;
 
     #[test]
-    fn of_many_who_ask_for_the_same_one_makes_it() {
+    fn concurrent_find_or_add_adds_once() {
         static LIST: AppendOnlyList<usize> = AppendOnlyList::new();
         std::thread::scope(|scope| {
             for _ in 0..4 {

@@ -164,7 +164,7 @@ unsafe impl corosensei::stack::Stack for Stack {
 pub(crate) fn max_guarded() -> Option<usize> {
     match guard::Guards::probed() {
         guard::Guards::Light => None,
-        guard::Guards::Heavy => Some(guard::Budget::of_process().most()),
+        guard::Guards::Heavy => Some(guard::Budget::of_process().max()),
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) const SEARCHING: u64 = u64::MAX - 1;
 #[repr(align(128))]
 pub(crate) struct WorkerStatus {
     /// The number of the current tick.
-    turn: AtomicU32,
+    tick: AtomicU32,
     /// Incremented when the running actor would have yielded if another task had waited.
     pub(super) offer: AtomicU32,
     /// The number of the running actor, or `ASLEEP`, `WORKER` or `SEARCHING`. It is written shortly
@@ -53,16 +53,16 @@ pub(crate) struct WorkerStatus {
 impl WorkerStatus {
     /// Begins the next tick and returns its number.
     #[inline(always)]
-    pub(crate) fn begin_turn(&self) -> u32 {
+    pub(crate) fn begin_tick(&self) -> u32 {
         // Only one thread writes it.
-        let turn = self.turn().wrapping_add(1);
-        self.turn.store(turn, Ordering::Relaxed);
-        turn
+        let tick = self.tick().wrapping_add(1);
+        self.tick.store(tick, Ordering::Relaxed);
+        tick
     }
 
     #[inline(always)]
-    pub(crate) fn turn(&self) -> u32 {
-        self.turn.load(Ordering::Relaxed)
+    pub(crate) fn tick(&self) -> u32 {
+        self.tick.load(Ordering::Relaxed)
     }
 
     /// Records that the running actor would yield to others.
@@ -98,7 +98,7 @@ impl WorkerStatus {
     /// Records that the worker is awake. This begins a tick, so that the watcher does not mistake
     /// it for the tick before the sleep.
     pub(crate) fn set_awake(&self) {
-        self.begin_turn();
+        self.begin_tick();
         self.actor.store(WORKER, Ordering::Relaxed);
     }
 

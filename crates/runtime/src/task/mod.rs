@@ -167,12 +167,12 @@ enum Stage<F, T> {
 }
 
 #[repr(C)]
-struct Job<F, T> {
+struct TaskCell<F, T> {
     header: Header,
     stage: UnsafeCell<Stage<F, T>>,
 }
 
-impl<F: FnOnce() -> T, T> Job<F, T> {
+impl<F: FnOnce() -> T, T> TaskCell<F, T> {
     const VTABLE: VTable = VTable {
         run: Self::run,
         cancel: Self::cancel,
@@ -247,26 +247,26 @@ impl<F: FnOnce() -> T, T> Job<F, T> {
     /// The caller dropped the last reference.
     unsafe fn free(header: NonNull<Header>) {
         // SAFETY: the caller's contract; the task was boxed.
-        let job = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
+        let cell = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
         #[cfg(loom)]
         {
-            job.header.memory.free();
+            cell.header.memory.free();
             // Dropping the stage reads it.
-            job.stage.with_mut(|_| ());
+            cell.stage.with_mut(|_| ());
             // Leaked, so that loom detects a later use.
-            std::mem::forget(job);
+            std::mem::forget(cell);
         }
         #[cfg(not(loom))]
         {
-            let control = job.header.control.load(Ordering::Relaxed);
+            let control = cell.header.control.load(Ordering::Relaxed);
             if !control.is_null() {
                 // SAFETY: rule 4. The pointer came from `into_raw`, and this field owned it.
                 drop(unsafe { Arc::from_raw(control) });
             }
-            if !job.header.trace.get().is_null() {
+            if !cell.header.trace.get().is_null() {
                 drop(Task(header).replace_trace(None));
             }
-            drop(job);
+            drop(cell);
         }
     }
 }
@@ -322,9 +322,9 @@ impl Task {
         name: Option<Name>,
         f: F,
     ) -> Self {
-        let job = Box::new(Job {
+        let cell = Box::new(TaskCell {
             header: Header {
-                vtable: &Job::<F, T>::VTABLE,
+                vtable: &TaskCell::<F, T>::VTABLE,
                 state,
                 joiner: UnsafeCell::new(MaybeUninit::uninit()),
                 joiner_queue: AtomicPtr::new(std::ptr::null_mut()),
@@ -361,7 +361,7 @@ impl Task {
             },
             stage: UnsafeCell::new(Stage::<F, T>::Unstarted(f)),
         });
-        Self(NonNull::from(Box::leak(job)).cast())
+        Self(NonNull::from(Box::leak(cell)).cast())
     }
 
     #[inline(always)]

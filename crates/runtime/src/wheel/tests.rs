@@ -70,7 +70,7 @@ impl Drop for Bench {
 }
 
 #[test]
-fn a_timer_fires_from_its_deadline_on_and_a_tick_late_at_most() {
+fn timer_fires_at_most_one_tick_after_its_deadline() {
     for deadline in [
         START + 1,
         START + TICK_NS / 2,
@@ -88,7 +88,7 @@ fn a_timer_fires_from_its_deadline_on_and_a_tick_late_at_most() {
 }
 
 #[test]
-fn a_deadline_on_a_tick_is_met_exactly() {
+fn deadline_on_a_tick_fires_exactly() {
     let bench = Bench::new(START, 1);
     let deadline = START.next_multiple_of(TICK_NS) + 1_000 * TICK_NS;
     bench.set(0, deadline);
@@ -98,7 +98,7 @@ fn a_deadline_on_a_tick_is_met_exactly() {
 }
 
 #[test]
-fn a_past_deadline_fires_at_the_next_advance() {
+fn past_deadline_fires_at_the_next_advance() {
     let bench = Bench::new(START, 3);
     bench.set(0, 0);
     bench.set(1, START - HOUR);
@@ -109,7 +109,7 @@ fn a_past_deadline_fires_at_the_next_advance() {
 }
 
 #[test]
-fn the_end_of_the_clock_is_a_deadline_like_others() {
+fn deadline_at_the_end_of_the_clock_fires() {
     let bench = Bench::new(START, 4);
     bench.set(0, u64::MAX);
     bench.set(1, u64::MAX - 1);
@@ -127,7 +127,7 @@ fn the_end_of_the_clock_is_a_deadline_like_others() {
 }
 
 #[test]
-fn many_with_one_deadline_fire_in_the_order_of_insertion() {
+fn equal_deadlines_fire_in_insertion_order() {
     let bench = Bench::new(START, 100);
     let deadline = START + HOUR;
     for name in 0..50 {
@@ -144,7 +144,7 @@ fn many_with_one_deadline_fire_in_the_order_of_insertion() {
 }
 
 #[test]
-fn cancelling_says_whether_it_was_pending() {
+fn cancel_returns_whether_the_timer_was_pending() {
     let bench = Bench::new(START, 2);
     assert!(!bench.cancel(0));
     bench.set(0, START + 1);
@@ -158,7 +158,7 @@ fn cancelling_says_whether_it_was_pending() {
 }
 
 #[test]
-fn firing_may_cancel_what_would_fire_next() {
+fn fire_may_cancel_the_next_timer() {
     let bench = Bench::new(START, 6);
     for name in 0..4 {
         bench.set(name, START + 10 * TICK_NS);
@@ -175,7 +175,7 @@ fn firing_may_cancel_what_would_fire_next() {
 }
 
 #[test]
-fn what_firing_sets_for_the_past_fires_at_the_next_advance() {
+fn late_timer_set_by_fire_fires_at_the_next_advance() {
     let bench = Bench::new(START, 3);
     let now = (START + HOUR).next_multiple_of(TICK_NS);
     bench.set(0, START);
@@ -191,7 +191,7 @@ fn what_firing_sets_for_the_past_fires_at_the_next_advance() {
 }
 
 #[test]
-fn what_has_fired_may_be_freed_by_firing() {
+fn fire_may_free_its_entry() {
     let wheel = Wheel::new(START);
     for after in [0, 1, 100, HOUR] {
         let entry = Box::new(TimerEntry::new(std::ptr::null()));
@@ -207,7 +207,7 @@ fn what_has_fired_may_be_freed_by_firing() {
 }
 
 #[test]
-fn a_panic_while_firing_leaves_the_others_pending() {
+fn panic_in_fire_leaves_the_other_timers_pending() {
     let now = START.next_multiple_of(TICK_NS) + HOUR;
     let bench = Bench::new(START, 5);
     // Two are late, two are due now.
@@ -228,7 +228,7 @@ fn a_panic_while_firing_leaves_the_others_pending() {
 }
 
 #[test]
-fn a_clock_that_goes_back_changes_nothing() {
+fn clock_that_goes_back_fires_nothing() {
     let bench = Bench::new(START, 2);
     assert_eq!(bench.advance(START + HOUR), []);
     bench.set(0, START + HOUR + 10 * TICK_NS);
@@ -253,7 +253,7 @@ fn wake_ups(bench: &Bench) -> usize {
 }
 
 #[test]
-fn one_timer_far_ahead_wakes_its_owner_once() {
+fn single_distant_timer_wakes_its_owner_once() {
     for after in [TICK_NS, 5_000_000, HOUR, 24 * HOUR, 100_000 * HOUR] {
         let bench = Bench::new(START, 1);
         bench.set(0, START + after);
@@ -262,7 +262,7 @@ fn one_timer_far_ahead_wakes_its_owner_once() {
 }
 
 #[test]
-fn several_timers_far_ahead_wake_their_owner_once_a_level() {
+fn distant_timers_wake_their_owner_once_per_level() {
     for after in [TICK_NS, 5_000_000, HOUR, 24 * HOUR, 100_000 * HOUR] {
         let bench = Bench::new(START, 10);
         for name in 0..10 {
@@ -273,7 +273,7 @@ fn several_timers_far_ahead_wake_their_owner_once_a_level() {
 }
 
 #[test]
-fn a_cancelled_timer_wakes_nobody() {
+fn cancelled_timer_does_not_wake_its_owner() {
     let bench = Bench::new(START, 2);
     bench.set(0, START + HOUR);
     let alone = bench.wheel.next_deadline();
@@ -417,7 +417,7 @@ fn against_the_model(seed: u64, entries: usize, steps: usize) {
 }
 
 #[test]
-fn it_does_what_a_sorted_map_does() {
+fn wheel_matches_a_sorted_map() {
     let (seeds, steps) = if cfg!(miri) { (4, 40) } else { (200, 1_000) };
     for seed in 0..seeds {
         against_the_model(seed, 1 + 10 * (seed as usize % 5), steps);

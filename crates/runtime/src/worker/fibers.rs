@@ -83,12 +83,12 @@ impl Fibers {
     ///
     /// # Errors
     /// There are `max` fibers, or there is no memory.
-    pub(super) fn obtain(&mut self, most: usize) -> Result<NonNull<Fiber>, StackError> {
+    pub(super) fn obtain(&mut self, max: usize) -> Result<NonNull<Fiber>, StackError> {
         if let Some(fiber) = self.take() {
             return Ok(fiber);
         }
-        if self.len() >= most {
-            return Err(StackError::TooMany { most });
+        if self.len() >= max {
+            return Err(StackError::TooMany { max });
         }
         if self.reserve.is_none() {
             self.reserve = Some(self.make()?);
@@ -100,17 +100,17 @@ impl Fibers {
     ///
     /// # Errors
     /// There are `max` fibers and the reserve for turns is used up, or there is no memory.
-    pub(super) fn obtain_for_turn(&mut self, most: usize) -> Result<NonNull<Fiber>, StackError> {
+    pub(super) fn obtain_for_turn(&mut self, max: usize) -> Result<NonNull<Fiber>, StackError> {
         if let Some(fiber) = self.take() {
             return Ok(fiber);
         }
-        if self.len() < most
+        if self.len() < max
             && let Ok(fiber) = self.make()
         {
             return Ok(fiber);
         }
-        if self.len() >= most + TURN_RESERVE {
-            return Err(StackError::TooMany { most });
+        if self.len() >= max + TURN_RESERVE {
+            return Err(StackError::TooMany { max });
         }
         self.kept = 0;
         match self.reserve.take() {
@@ -140,21 +140,21 @@ impl Fibers {
     }
 
     /// Keeps or destroys a fiber that no task uses. `watched`: a task waits for a stack.
-    pub(super) fn put_back(&mut self, fiber: NonNull<Fiber>, most: usize, watched: bool) {
+    pub(super) fn put_back(&mut self, fiber: NonNull<Fiber>, max: usize, watched: bool) {
         if self.reserve.is_none() {
             self.reserve = Some(fiber);
-        } else if self.len() <= most && self.free.len() < FIBERS_KEPT {
+        } else if self.len() <= max && self.free.len() < FIBERS_KEPT {
             self.free.push(fiber);
         } else {
             // SAFETY: the fiber belongs to this worker and is in `all` until here.
             self.end(unsafe { fiber.as_ref() }.index.get());
         }
-        self.watch(most, watched);
+        self.watch(max, watched);
     }
 
     /// Applies rule 3 after one of its conditions may have changed.
-    pub(super) fn watch(&mut self, most: usize, watched: bool) {
-        let keeps = !watched && self.reserve.is_some() && self.len() <= most;
+    pub(super) fn watch(&mut self, max: usize, watched: bool) {
+        let keeps = !watched && self.reserve.is_some() && self.len() <= max;
         self.kept = if keeps { FIBERS_KEPT } else { 0 };
     }
 

@@ -93,7 +93,7 @@ impl Worker {
         let workers = &self.scheduler.workers;
         let mine = &self.shared().ring;
         // Begins with another victim each time, so that thieves do not all go to the same worker.
-        let first = self.status.turn() as usize;
+        let first = self.status.tick() as usize;
         for nth in 0..workers.len() {
             let victim = (first + nth) % workers.len();
             if victim == self.index {
@@ -101,8 +101,8 @@ impl Worker {
             }
             // `inspect::moved`'s rule 2.
             let watched = self.scheduler.moved.is_watched();
-            let most = if watched { 1 } else { u32::MAX };
-            if let Some(task) = workers[victim].steal_into(mine, most) {
+            let max = if watched { 1 } else { u32::MAX };
+            if let Some(task) = workers[victim].steal_into(mine, max) {
                 self.status.counts.steals.add(1);
                 if watched {
                     self.scheduler.moved.note(task);

@@ -257,8 +257,8 @@ impl Worker {
     pub(crate) fn work(&self, until: impl Fn() -> bool) {
         let mut spin = AdaptiveSpin::new();
         while !until() && !self.scheduler.is_stopping() {
-            let turn = self.status.begin_turn();
-            if turn.is_multiple_of(CLOCK_INTERVAL) {
+            let tick = self.status.begin_tick();
+            if tick.is_multiple_of(CLOCK_INTERVAL) {
                 self.fire_timers();
                 self.poll();
                 self.serve_waiting();
@@ -266,7 +266,7 @@ impl Worker {
             if !self.remote_queue.is_empty() {
                 self.drain_remote_queue();
             }
-            match self.pick(turn) {
+            match self.pick(tick) {
                 Some(task) => self.run(task),
                 None => self.idle(&mut spin),
             }
@@ -275,9 +275,9 @@ impl Worker {
 
     /// Rule 2.
     #[inline(always)]
-    fn pick(&self, turn: u32) -> Option<Task> {
+    fn pick(&self, tick: u32) -> Option<Task> {
         let left = self.unstarted_left.get();
-        if left > 0 || turn.is_multiple_of(UNSTARTED_INTERVAL) || self.must_run_unstarted() {
+        if left > 0 || tick.is_multiple_of(UNSTARTED_INTERVAL) || self.must_run_unstarted() {
             if let Some(task) = self.take_unstarted() {
                 self.unstarted_left
                     .set(left.checked_sub(1).unwrap_or(UNSTARTED_IN_A_ROW - 1));
@@ -325,7 +325,7 @@ impl Worker {
         if self.is_alone() {
             return self.scheduler.take_injected();
         }
-        if self.status.turn().is_multiple_of(2 * UNSTARTED_INTERVAL) {
+        if self.status.tick().is_multiple_of(2 * UNSTARTED_INTERVAL) {
             self.take_unstarted_of_others()
                 .or_else(|| self.shared().take_own())
         } else {
@@ -588,7 +588,7 @@ impl Worker {
             if let Some(task) = self.fibers(|fibers| fibers.task(index))
                 && !self.cancel_if_unstarted(fiber, task)
             {
-                self.status.begin_turn();
+                self.status.begin_tick();
                 self.run(task);
                 // The loop reaches the tasks that this one woke, or they have already ended.
                 self.cancel_unstarted();

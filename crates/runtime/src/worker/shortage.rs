@@ -22,7 +22,7 @@ impl Worker {
     /// worker, waits, or ends.
     #[cold]
     pub(super) fn obtain_fiber(&self, task: Task) -> Option<NonNull<Fiber>> {
-        let task = self.scheduler.place(self.index, self.status.turn(), task)?;
+        let task = self.scheduler.place(self.index, self.status.tick(), task)?;
         // Waiting jobs are older.
         self.serve_waiting();
         match self.obtain(task.header().is_turn) {
@@ -44,10 +44,10 @@ impl Worker {
     }
 
     fn obtain(&self, is_turn: bool) -> Result<NonNull<Fiber>, StackError> {
-        let most = self.scheduler.max_stacks_per_worker();
+        let max = self.scheduler.max_stacks_per_worker();
         let obtained = self.fibers(|fibers| match is_turn {
-            true => fibers.obtain_for_turn(most),
-            false => fibers.obtain(most),
+            true => fibers.obtain_for_turn(max),
+            false => fibers.obtain(max),
         });
         if let Err(error) = &obtained {
             let is_system = !matches!(error, StackError::TooMany { .. });
@@ -59,9 +59,9 @@ impl Worker {
     /// Takes back a fiber that cannot simply be kept.
     #[cold]
     pub(super) fn put_back(&self, fiber: NonNull<Fiber>) {
-        let most = self.scheduler.max_stacks_per_worker();
+        let max = self.scheduler.max_stacks_per_worker();
         let watched = self.scheduler.has_waiting_for_stack();
-        self.fibers(|fibers| fibers.put_back(fiber, most, watched));
+        self.fibers(|fibers| fibers.put_back(fiber, max, watched));
         // A waiting job gets this fiber or the next one.
         self.retry_at.set(None);
         self.serve_waiting();
@@ -93,8 +93,8 @@ impl Worker {
                     Some(task) => self.enqueue_on_fiber(fiber, task),
                     None => {
                         // Another worker has taken the job.
-                        let most = self.scheduler.max_stacks_per_worker();
-                        self.fibers(|fibers| fibers.put_back(fiber, most, true));
+                        let max = self.scheduler.max_stacks_per_worker();
+                        self.fibers(|fibers| fibers.put_back(fiber, max, true));
                     }
                 }
             }
@@ -104,9 +104,9 @@ impl Worker {
     }
 
     fn watch_fibers(&self) {
-        let most = self.scheduler.max_stacks_per_worker();
+        let max = self.scheduler.max_stacks_per_worker();
         let watched = self.scheduler.has_waiting_for_stack();
-        self.fibers(|fibers| fibers.watch(most, watched));
+        self.fibers(|fibers| fibers.watch(max, watched));
     }
 
     /// Queues the job, which begins on this fiber.

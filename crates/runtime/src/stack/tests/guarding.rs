@@ -29,28 +29,25 @@ fn one_byte_too_far(name: &str, guards: Guards) {
 }
 
 #[test]
-fn a_light_guard_faults() {
+fn light_guard_faults() {
     if Guards::probed() == Guards::Light {
-        one_byte_too_far("guarding::a_light_guard_faults", Guards::Light);
+        one_byte_too_far("guarding::light_guard_faults", Guards::Light);
     }
 }
 
 #[test]
-fn a_heavy_guard_faults() {
-    one_byte_too_far("guarding::a_heavy_guard_faults", Guards::Heavy);
+fn heavy_guard_faults() {
+    one_byte_too_far("guarding::heavy_guard_faults", Guards::Heavy);
 }
 
 #[test]
-fn heavy_guards_stop_at_their_limit_with_an_error_that_names_it() {
+fn heavy_guards_beyond_the_limit_are_an_error_with_the_limit() {
     let mut magazine = Magazine::new(Depot::apart(SIZE, Guards::Heavy, 10));
     let mut stacks: Vec<_> = (0..10)
         .map(|_| magazine.take().expect("within the limit"))
         .collect();
     let error = magazine.take().expect_err("beyond the limit");
-    assert!(
-        matches!(error, StackError::Mappings { most: 10 }),
-        "{error}"
-    );
+    assert!(matches!(error, StackError::Mappings { max: 10 }), "{error}");
     assert!(error.is_retryable());
     assert!(error.to_string().contains("vm.max_map_count"), "{error}");
     // A stack that was returned is handed out again.
@@ -59,7 +56,7 @@ fn heavy_guards_stop_at_their_limit_with_an_error_that_names_it() {
 }
 
 #[test]
-fn what_no_address_space_holds_is_an_error() {
+fn stack_larger_than_the_address_space_is_an_error() {
     for guards in [Guards::Light, Guards::Heavy] {
         let mut magazine = Magazine::new(Depot::apart(usize::MAX, guards, 10));
         let error = magazine
@@ -71,8 +68,8 @@ fn what_no_address_space_holds_is_an_error() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn without_memory_there_is_an_error_and_what_was_made_still_serves() {
-    let name = "guarding::without_memory_there_is_an_error_and_what_was_made_still_serves";
+fn out_of_memory_is_an_error_and_existing_stacks_still_work() {
+    let name = "guarding::out_of_memory_is_an_error_and_existing_stacks_still_work";
     let ended = in_child(name, || {
         let mut magazine = Magazine::new(Depot::apart(1 << 20, Guards::probed(), 100));
         let mut stacks = vec![magazine.take().expect("a stack")];
@@ -111,7 +108,7 @@ fn limit_address_space(more: u64) {
 }
 
 #[test]
-fn a_guard_that_the_system_refuses_is_an_error_for_good() {
+fn guard_refused_by_the_system_is_not_retryable() {
     // No guard of either kind may begin within a page.
     let layout = crate::stack::SlotLayout::new(SIZE);
     let budget = crate::stack::guard::Budget::new(1);
@@ -122,7 +119,7 @@ fn a_guard_that_the_system_refuses_is_an_error_for_good() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_stack_never_gets_a_huge_page() {
+fn stack_never_gets_a_huge_page() {
     if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
         return;
     }
@@ -179,13 +176,13 @@ fn many_with_light_guards(count: usize) {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_hundred_thousand_stacks_are_a_few_mappings() {
+fn hundred_thousand_stacks_are_a_few_mappings() {
     many_with_light_guards(100_000);
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 #[ignore = "a second, and 64 GB of address space"]
-fn a_million_stacks_are_a_few_mappings() {
+fn million_stacks_are_a_few_mappings() {
     many_with_light_guards(1_000_000);
 }

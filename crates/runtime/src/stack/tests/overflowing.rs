@@ -50,10 +50,10 @@ fn overflow(name: &str, guards: Guards, actor: Option<&str>) -> Ended {
 }
 
 #[test]
-fn an_actor_that_overflows_is_named() {
+fn overflow_of_a_named_actor_is_reported() {
     let guards = Guards::probed();
     let ended = overflow(
-        "overflowing::an_actor_that_overflows_is_named",
+        "overflowing::overflow_of_a_named_actor_is_reported",
         guards,
         Some("greedy-1"),
     );
@@ -64,8 +64,8 @@ fn an_actor_that_overflows_is_named() {
 }
 
 #[test]
-fn an_actor_that_overflows_into_a_heavy_guard_is_named() {
-    let name = "overflowing::an_actor_that_overflows_into_a_heavy_guard_is_named";
+fn overflow_into_a_heavy_guard_is_reported() {
+    let name = "overflowing::overflow_into_a_heavy_guard_is_reported";
     let ended = overflow(name, Guards::Heavy, Some("greedy-2"));
     assert_eq!(ended.signal, Some(libc::SIGABRT), "{ended:?}");
     let line = "thalweg: actor greedy-2 overflowed its stack of 256 KiB\n";
@@ -73,8 +73,8 @@ fn an_actor_that_overflows_into_a_heavy_guard_is_named() {
 }
 
 #[test]
-fn an_actor_without_a_name_that_overflows_is_reported() {
-    let name = "overflowing::an_actor_without_a_name_that_overflows_is_reported";
+fn overflow_of_an_unnamed_actor_is_reported() {
+    let name = "overflowing::overflow_of_an_unnamed_actor_is_reported";
     let ended = overflow(name, Guards::probed(), None);
     assert_eq!(ended.signal, Some(libc::SIGABRT), "{ended:?}");
     let line = "thalweg: an actor overflowed its stack of 256 KiB\n";
@@ -82,8 +82,8 @@ fn an_actor_without_a_name_that_overflows_is_reported() {
 }
 
 #[test]
-fn a_name_that_is_too_long_is_cut_and_the_rest_is_there() {
-    let name = "overflowing::a_name_that_is_too_long_is_cut_and_the_rest_is_there";
+fn overflow_report_truncates_a_long_name() {
+    let name = "overflowing::overflow_report_truncates_a_long_name";
     let ended = overflow(name, Guards::probed(), Some(&"x".repeat(10_000)));
     assert!(
         ended
@@ -94,9 +94,9 @@ fn a_name_that_is_too_long_is_cut_and_the_rest_is_there() {
 }
 
 #[test]
-fn a_thread_that_overflows_is_reported_by_std() {
+fn overflow_of_a_thread_is_reported_by_std() {
     let ended = in_child(
-        "overflowing::a_thread_that_overflows_is_reported_by_std",
+        "overflowing::overflow_of_a_thread_is_reported_by_std",
         || {
             install().expect("the reporter");
             let thread = std::thread::Builder::new()
@@ -118,8 +118,8 @@ extern "C" fn overflow_here(_: libc::c_int) {
 /// The main thread of a test binary waits for its tests; a signal interrupts it.
 #[test]
 #[cfg(target_os = "linux")]
-fn the_main_thread_that_overflows_is_reported_by_std() {
-    let name = "overflowing::the_main_thread_that_overflows_is_reported_by_std";
+fn overflow_of_the_main_thread_is_reported_by_std() {
+    let name = "overflowing::overflow_of_the_main_thread_is_reported_by_std";
     let ended = in_child(name, || {
         install().expect("the reporter");
         let handler = overflow_here as *const () as usize;
@@ -159,8 +159,8 @@ fn ended_by_plain_segv(ended: &Ended) {
 }
 
 #[test]
-fn a_null_dereference_on_a_thread_ends_as_it_would() {
-    let name = "overflowing::a_null_dereference_on_a_thread_ends_as_it_would";
+fn null_dereference_on_a_thread_ends_the_process_as_usual() {
+    let name = "overflowing::null_dereference_on_a_thread_ends_the_process_as_usual";
     ended_by_plain_segv(&in_child(name, || {
         install().expect("the reporter");
         null_dereference();
@@ -168,8 +168,8 @@ fn a_null_dereference_on_a_thread_ends_as_it_would() {
 }
 
 #[test]
-fn a_null_dereference_in_an_actor_ends_as_it_would() {
-    let name = "overflowing::a_null_dereference_in_an_actor_ends_as_it_would";
+fn null_dereference_in_an_actor_ends_the_process_as_usual() {
+    let name = "overflowing::null_dereference_in_an_actor_ends_the_process_as_usual";
     ended_by_plain_segv(&in_child(name, || {
         install().expect("the reporter");
         run_actor(Guards::probed(), None, null_dereference);
@@ -177,8 +177,8 @@ fn a_null_dereference_in_an_actor_ends_as_it_would() {
 }
 
 #[test]
-fn a_wild_pointer_into_a_guard_is_no_overflow() {
-    let name = "overflowing::a_wild_pointer_into_a_guard_is_no_overflow";
+fn wild_pointer_into_a_guard_is_not_reported_as_an_overflow() {
+    let name = "overflowing::wild_pointer_into_a_guard_is_not_reported_as_an_overflow";
     ended_by_plain_segv(&in_child(name, || {
         install().expect("the reporter");
         run_actor(Guards::probed(), Some(&Name::new("innocent")), || {
@@ -228,8 +228,8 @@ extern "C" fn three_arguments(
 }
 
 #[test]
-fn the_applications_handler_of_three_arguments_gets_its_faults() {
-    let name = "overflowing::the_applications_handler_of_three_arguments_gets_its_faults";
+fn application_handler_with_three_arguments_gets_its_faults() {
+    let name = "overflowing::application_handler_with_three_arguments_gets_its_faults";
     let ended = in_child(name, || {
         application(three_arguments as *const () as usize, libc::SA_SIGINFO);
         install().expect("the reporter");
@@ -239,8 +239,8 @@ fn the_applications_handler_of_three_arguments_gets_its_faults() {
 }
 
 #[test]
-fn the_applications_handler_of_one_argument_gets_its_faults() {
-    let name = "overflowing::the_applications_handler_of_one_argument_gets_its_faults";
+fn application_handler_with_one_argument_gets_its_faults() {
+    let name = "overflowing::application_handler_with_one_argument_gets_its_faults";
     let ended = in_child(name, || {
         application(one_argument as *const () as usize, 0);
         install().expect("the reporter");
@@ -255,8 +255,8 @@ fn raise() {
 }
 
 #[test]
-fn a_signal_that_is_ignored_stays_ignored_when_sent() {
-    let name = "overflowing::a_signal_that_is_ignored_stays_ignored_when_sent";
+fn ignored_signal_stays_ignored_when_sent() {
+    let name = "overflowing::ignored_signal_stays_ignored_when_sent";
     let ended = in_child(name, || {
         application(libc::SIG_IGN, 0);
         install().expect("the reporter");
@@ -267,8 +267,8 @@ fn a_signal_that_is_ignored_stays_ignored_when_sent() {
 }
 
 #[test]
-fn a_fault_cannot_be_ignored() {
-    let name = "overflowing::a_fault_cannot_be_ignored";
+fn fault_cannot_be_ignored() {
+    let name = "overflowing::fault_cannot_be_ignored";
     ended_by_plain_segv(&in_child(name, || {
         application(libc::SIG_IGN, 0);
         install().expect("the reporter");
@@ -277,8 +277,8 @@ fn a_fault_cannot_be_ignored() {
 }
 
 #[test]
-fn the_default_action_ends_the_process_also_when_sent() {
-    let name = "overflowing::the_default_action_ends_the_process_also_when_sent";
+fn sent_signal_with_default_action_ends_the_process() {
+    let name = "overflowing::sent_signal_with_default_action_ends_the_process";
     ended_by_plain_segv(&in_child(name, || {
         application(libc::SIG_DFL, 0);
         install().expect("the reporter");
@@ -287,7 +287,7 @@ fn the_default_action_ends_the_process_also_when_sent() {
 }
 
 #[test]
-fn a_thread_has_its_alternate_stack_from_before_back() {
+fn previous_alternate_stack_is_restored() {
     let now = || {
         let mut now = MaybeUninit::zeroed();
         // SAFETY: it writes the thread's setting to the given address.

@@ -22,7 +22,7 @@ fn taken(magazine: &mut Magazine, count: usize) -> Vec<Stack> {
 }
 
 #[test]
-fn a_closure_runs_on_one_and_it_comes_back_to_be_taken_again() {
+fn returned_stack_is_taken_again() {
     let mut magazine = Magazine::new(apart());
     let stack = magazine.take().expect("a stack");
     let base = stack.base();
@@ -38,7 +38,7 @@ fn a_closure_runs_on_one_and_it_comes_back_to_be_taken_again() {
 }
 
 #[test]
-fn the_last_that_came_back_is_the_next_that_goes_out() {
+fn last_returned_stack_is_taken_next() {
     let mut magazine = Magazine::new(apart());
     let [a, b] = [magazine.take(), magazine.take()].map(|stack| stack.expect("a stack"));
     let bases = [a.base(), b.base()];
@@ -49,7 +49,7 @@ fn the_last_that_came_back_is_the_next_that_goes_out() {
 }
 
 #[test]
-fn no_two_overlap_and_each_has_its_size() {
+fn stacks_do_not_overlap_and_have_the_requested_size() {
     let mut magazine = Magazine::new(apart());
     let mut stacks = taken(&mut magazine, 200);
     stacks.sort_by_key(Stack::base);
@@ -66,7 +66,7 @@ fn no_two_overlap_and_each_has_its_size() {
 }
 
 #[test]
-fn successive_tops_differ_in_their_cache_sets() {
+fn successive_stack_tops_differ_in_their_cache_sets() {
     let mut magazine = Magazine::new(apart());
     let stacks = taken(&mut magazine, 16);
     let offsets: HashSet<usize> = stacks
@@ -90,7 +90,7 @@ fn successive_stacks_are_an_odd_number_of_pages_apart() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_stack_has_no_memory_until_it_is_touched() {
+fn stack_has_no_memory_until_it_is_touched() {
     let mut magazine = Magazine::new(apart());
     let stack = magazine.take().expect("a stack");
     assert_eq!(super::resident(&stack), 0);
@@ -99,7 +99,7 @@ fn a_stack_has_no_memory_until_it_is_touched() {
 }
 
 #[test]
-fn a_magazine_that_overflows_gives_its_colder_half_to_the_depot() {
+fn full_magazine_moves_its_colder_half_to_the_depot() {
     let depot = apart();
     let mut magazine = Magazine::new(depot);
     let stacks = taken(&mut magazine, 65);
@@ -118,7 +118,7 @@ fn a_magazine_that_overflows_gives_its_colder_half_to_the_depot() {
 }
 
 #[test]
-fn a_worker_starts_with_what_another_left() {
+fn magazine_takes_stacks_that_another_returned_to_the_depot() {
     let depot = apart();
     let bases = std::thread::spawn(move || {
         let mut magazine = Magazine::new(depot);
@@ -141,7 +141,7 @@ fn a_worker_starts_with_what_another_left() {
 }
 
 #[test]
-fn a_stack_dropped_anywhere_is_in_its_depot() {
+fn dropped_stack_returns_to_its_depot() {
     let depot = apart();
     let mut magazine = Magazine::new(depot);
     let stack = magazine.take().expect("a stack");
@@ -153,7 +153,7 @@ fn a_stack_dropped_anywhere_is_in_its_depot() {
 }
 
 #[test]
-fn a_stack_of_another_size_goes_to_its_own_depot() {
+fn stack_of_another_size_returns_to_its_own_depot() {
     let (one, other) = (apart(), apart());
     let stack = Magazine::new(other).take().expect("a stack");
     let base = stack.base();
@@ -163,7 +163,7 @@ fn a_stack_of_another_size_goes_to_its_own_depot() {
 }
 
 #[test]
-fn threads_that_take_and_give_never_share_one() {
+fn concurrent_threads_never_share_a_stack() {
     let depot = apart();
     std::thread::scope(|scope| {
         for id in 1..=4u8 {
@@ -186,14 +186,14 @@ fn threads_that_take_and_give_never_share_one() {
 }
 
 #[test]
-fn the_depot_of_a_size_is_one_for_the_process() {
+fn depot_is_shared_by_stacks_of_one_size() {
     assert!(std::ptr::eq(Depot::of(SIZE), Depot::of(SIZE)));
     assert!(std::ptr::eq(Depot::of(SIZE), Depot::of(SIZE - 1)));
     assert!(!std::ptr::eq(Depot::of(SIZE), Depot::of(2 * SIZE)));
 }
 
 #[test]
-fn a_forked_child_has_a_depot_of_its_own_and_leaves_its_parents_alone() {
+fn forked_child_uses_its_own_depot() {
     let depot = Depot::of(SIZE);
     let stack = Magazine::new(depot).take().expect("a stack");
     // The lock that another thread may hold during a fork.

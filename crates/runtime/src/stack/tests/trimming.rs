@@ -26,7 +26,7 @@ fn apart(guards: Guards) -> &'static Depot {
 }
 
 #[test]
-fn stacks_that_were_used_deep_keep_their_top_when_a_worker_sleeps() {
+fn trim_keeps_the_top_of_deeply_used_stacks() {
     for guards in [Guards::probed(), Guards::Heavy] {
         let mut magazine = Magazine::new(apart(guards));
         let stacks = deep(&mut magazine, 32);
@@ -44,7 +44,7 @@ fn stacks_that_were_used_deep_keep_their_top_when_a_worker_sleeps() {
 }
 
 #[test]
-fn a_call_of_trim_is_bounded() {
+fn trim_call_is_bounded() {
     let mut magazine = Magazine::new(apart(Guards::probed()));
     for stack in deep(&mut magazine, 32) {
         magazine.give(stack);
@@ -56,7 +56,7 @@ fn a_call_of_trim_is_bounded() {
 }
 
 #[test]
-fn what_lies_in_the_depot_is_trimmed_too() {
+fn stacks_in_the_depot_are_trimmed() {
     let depot = apart(Guards::probed());
     let mut magazine = Magazine::new(depot);
     drop(deep(&mut magazine, 100));
@@ -70,8 +70,8 @@ fn what_lies_in_the_depot_is_trimmed_too() {
 }
 
 #[test]
-fn a_guard_still_faults_after_a_trim() {
-    let name = "trimming::a_guard_still_faults_after_a_trim";
+fn guard_faults_after_a_trim() {
+    let name = "trimming::guard_faults_after_a_trim";
     let ended = super::child::in_child(name, || {
         let depot = apart(Guards::probed());
         let mut magazine = Magazine::new(depot);
@@ -88,7 +88,7 @@ fn a_guard_still_faults_after_a_trim() {
 }
 
 #[test]
-fn stacks_in_the_depot_hold_no_memory_after_a_release() {
+fn stacks_in_the_depot_have_no_memory_after_a_release() {
     for guards in [Guards::probed(), Guards::Heavy] {
         let depot = apart(guards);
         let mut magazine = Magazine::new(depot);
@@ -127,8 +127,8 @@ fn deep_or_bare(magazine: &mut Magazine, count: usize) -> Found {
 }
 
 #[test]
-fn guards_still_fault_after_a_release() {
-    let name = "trimming::guards_still_fault_after_a_release";
+fn guard_faults_after_a_release() {
+    let name = "trimming::guard_faults_after_a_release";
     let ended = super::child::in_child(name, || {
         let depot = apart(Guards::probed());
         drop(deep(&mut Magazine::new(depot), 200));
@@ -139,7 +139,7 @@ fn guards_still_fault_after_a_release() {
             .collect();
         let usable = SIZE - depot.layout().guard;
         let bare = stacks.iter().find(|stack| resident(stack) == 0);
-        let bare = bare.expect("most were released");
+        let bare = bare.expect("max were released");
         touch(bare, [usable - 2048]);
         println!("used again");
         touch(bare, [usable + 1]);
@@ -149,7 +149,7 @@ fn guards_still_fault_after_a_release() {
 }
 
 #[test]
-fn what_a_burst_left_in_the_depot_keeps_no_tops() {
+fn surplus_stacks_of_a_burst_keep_no_tops() {
     let depot = Depot::apart(SIZE, Guards::probed(), 10_000);
     let mut magazine = Magazine::new(depot);
     drop(deep(&mut magazine, 1_500));

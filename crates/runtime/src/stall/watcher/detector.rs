@@ -18,28 +18,28 @@ const MAX_DELAY: Duration = Duration::from_secs(1);
 /// A sample of a worker's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StatusSample {
-    pub(super) part: TurnPart,
+    pub(super) interval: RunInterval,
     actor: u64,
 }
 
 /// A run of an actor, or the part of a run since the actor last offered to yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TurnPart {
-    turn: u32,
+pub(super) struct RunInterval {
+    tick: u32,
     offer: u32,
 }
 
 impl WorkerStatus {
-    pub(super) fn part(&self) -> TurnPart {
-        TurnPart {
-            turn: self.turn(),
+    pub(super) fn interval(&self) -> RunInterval {
+        RunInterval {
+            tick: self.tick(),
             offer: self.offer.load(Ordering::Relaxed),
         }
     }
 
     pub(super) fn read(&self) -> StatusSample {
         StatusSample {
-            part: self.part(),
+            interval: self.interval(),
             actor: self.actor.load(Ordering::Relaxed),
         }
     }
@@ -140,7 +140,7 @@ impl StallDetector {
             // In the tick in which it found an actor, the worker itself may have been slow, which
             // is not the actor's fault.
             if seen.sample != sample || !sample.is_busy() || late {
-                let reported = late && seen.reported && seen.sample.part == sample.part;
+                let reported = late && seen.reported && seen.sample.interval == sample.interval;
                 *seen = Observation { reported, ..fresh };
                 continue;
             }
@@ -230,9 +230,9 @@ fn nanoseconds(time: Duration) -> u64 {
 
 #[cfg(test)]
 impl StatusSample {
-    pub(super) fn of(turn: u32, actor: u64) -> Self {
-        let part = TurnPart { turn, offer: 0 };
-        Self { part, actor }
+    pub(super) fn of(tick: u32, actor: u64) -> Self {
+        let interval = RunInterval { tick, offer: 0 };
+        Self { interval, actor }
     }
 }
 
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_lasts_is_reported_once_and_the_next_one_again() {
+    fn long_run_is_reported_once_and_the_next_one_again() {
         let mut detector = detector();
         let (idle, busy) = (StatusSample::of(0, 0), StatusSample::of(7, 3));
         for ms in [25, 50, 75, 100] {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_asked_is_found_again_however_often() {
+    fn stall_that_could_not_be_sampled_is_found_again() {
         let mut detector = detector();
         let busy = [StatusSample::of(7, 3), StatusSample::of(0, 0)];
         look(&mut detector, 25, &busy);
@@ -312,16 +312,16 @@ mod tests {
     }
 
     #[test]
-    fn turns_that_change_and_workers_that_sleep_are_not() {
+    fn new_ticks_and_sleeping_workers_are_not_stalls() {
         let mut detector = detector();
-        for turn in 1..100 {
-            let samples = [StatusSample::of(turn, 3), StatusSample::of(5, 0)];
-            assert_eq!(look(&mut detector, 25 * u64::from(turn), &samples).0, []);
+        for tick in 1..100 {
+            let samples = [StatusSample::of(tick, 3), StatusSample::of(5, 0)];
+            assert_eq!(look(&mut detector, 25 * u64::from(tick), &samples).0, []);
         }
     }
 
     #[test]
-    fn who_looks_for_work_is_watched_and_keeps_nobody() {
+    fn searching_worker_is_not_a_stall() {
         let mut detector = detector();
         let idle = StatusSample::of(7, super::SEARCHING);
         for ms in (25..1_000).step_by(25) {
@@ -330,9 +330,9 @@ mod tests {
     }
 
     #[test]
-    fn there_is_nothing_to_see_when_all_have_slept_from_one_look_to_the_next() {
+    fn no_activity_if_all_workers_slept_between_two_checks() {
         let mut detector = detector();
-        let asleep = |turn| [StatusSample::of(turn, 0), StatusSample::of(0, 0)];
+        let asleep = |tick| [StatusSample::of(tick, 0), StatusSample::of(0, 0)];
         assert!(!look(&mut detector, 25, &asleep(0)).1);
         // The worker ran and went to sleep again in between.
         assert!(look(&mut detector, 50, &asleep(1)).1);
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stopped_everybody_is_nobodys_stall() {
+    fn pause_of_the_whole_process_is_not_a_stall() {
         let mut detector = detector();
         let busy = [StatusSample::of(7, 3), StatusSample::of(0, 0)];
         let gap = MAX_DELAY.as_millis() as u64;
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_processor_does_not_stall() {
+    fn waiting_for_a_processor_is_not_a_stall() {
         let mut detector = StallDetector::new(Duration::from_millis(100));
         let busy = StatusSample::of(7, 3);
         let mut found = Vec::new();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_are_so_many_in_a_while_and_the_next_says_how_many_are_missing() {
+    fn reports_are_limited_and_the_next_one_counts_the_omitted() {
         let mut rate = Rate::default();
         for _ in 0..MAX_REPORTS {
             assert_eq!(rate.allows(MS), Some(0));

@@ -165,7 +165,7 @@ impl Watch {
 
     fn report(&self, stalled: Stalled, detector: &mut StallDetector, rate: &mut Rate) {
         let status = &self.statuses[stalled.worker];
-        let asked = sample::ask(status, stalled.sample.part, |answer| {
+        let asked = sample::ask(status, stalled.sample.interval, |answer| {
             (answer.name(), frames::walk(answer))
         });
         let asked = match asked {

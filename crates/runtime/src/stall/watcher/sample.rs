@@ -20,7 +20,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::detector::TurnPart;
+use super::detector::RunInterval;
 use super::signal::{self, SIGNAL};
 use crate::stack::{self, overflow};
 use crate::stall::report::NoFrames;
@@ -74,7 +74,7 @@ const DONE: u64 = 3;
 /// The data that the handler recorded.
 pub(super) struct StackSample {
     /// `None` if the worker has ended.
-    part: Option<TurnPart>,
+    interval: Option<RunInterval>,
     pub(super) registers: [u64; REGISTERS],
     /// The address of the next instruction.
     pub(super) next: u64,
@@ -86,7 +86,7 @@ pub(super) struct StackSample {
 
 impl StackSample {
     const EMPTY: Self = Self {
-        part: None,
+        interval: None,
         registers: [0; REGISTERS],
         next: 0,
         ranges: [(0, 0); 2],
@@ -149,7 +149,7 @@ impl From<NoFrames> for SampleError {
 /// Interrupts the worker and passes the sample to `read`, if the worker was still in that interval.
 pub(super) fn ask<R>(
     status: &WorkerStatus,
-    part: TurnPart,
+    interval: RunInterval,
     read: impl FnOnce(&StackCopy<'_>) -> R,
 ) -> Result<R, SampleError> {
     let thread = status.thread.load(Ordering::Acquire);
@@ -183,7 +183,7 @@ pub(super) fn ask<R>(
             std::slice::from_raw_parts(memory, RUNNING_STACK + ACTOR_STACK),
         )
     };
-    if answer.part != Some(part) {
+    if answer.interval != Some(interval) {
         return Err(NoFrames::Over.into());
     }
     Ok(read(&StackCopy { answer, memory }))
@@ -286,7 +286,7 @@ unsafe fn answer(context: *mut libc::c_void) -> bool {
 /// Call it in the handler, with the argument that the kernel passed, on the thread of the status's
 /// worker. The sample's memory belongs to the caller.
 unsafe fn fill(answer: &mut StackSample, status: &WorkerStatus, context: &libc::ucontext_t) {
-    answer.part = (status.thread.load(Ordering::Relaxed) != 0).then(|| status.part());
+    answer.interval = (status.thread.load(Ordering::Relaxed) != 0).then(|| status.interval());
     let stack_pointer = read_registers(answer, context);
     let memory = SAMPLE.memory.get().cast::<u8>();
     answer.ranges = [(0, 0); 2];
