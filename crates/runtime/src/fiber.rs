@@ -73,7 +73,7 @@ impl Fiber {
         let coroutine = unsafe { &mut *this.as_ref().coroutine.get() };
         match coroutine.resume(Some(task)) {
             CoroutineResult::Yield(why) => why,
-            CoroutineResult::Return(()) => unreachable!("it leaves its loop without a job only"),
+            CoroutineResult::Return(()) => unreachable!("it leaves its loop only without a task"),
         }
     }
 

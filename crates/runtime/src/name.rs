@@ -26,7 +26,7 @@ pub(crate) fn check(name: &str) -> Result<(), NameError> {
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("a name has one byte at least"),
+            Self::Empty => f.write_str("a name has at least one byte"),
             Self::TooLong(bytes) => {
                 write!(f, "a name has {MAX_LEN} bytes at most, not {bytes}")
             }

@@ -122,7 +122,7 @@ impl Ready {
     pub fn run<T: 'static>(self, main: impl FnOnce() -> T + 'static) -> T {
         assert!(
             worker::current().is_none(),
-            "an actor cannot run a runtime: it spawns"
+            "an actor cannot run a runtime; use spawn"
         );
         let runtime = Runtime::new(self.config);
         let scheduler = &runtime.handle.scheduler;
@@ -131,7 +131,7 @@ impl Ready {
         }
         let index = scheduler
             .next_worker()
-            .expect("none runs yet, and there is one at least");
+            .expect("no worker runs yet, and there is at least one");
         let main = Worker::enter(index, Arc::clone(scheduler), |worker| {
             let main = worker.spawn_here(main);
             worker.work(|| main.is_finished());
@@ -157,7 +157,7 @@ impl Ready {
 /// # Panics
 /// If the caller is not an actor. On a thread, use [`Handle::spawn`].
 pub fn spawn<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    let worker = worker::current().expect("spawn is for actors; a thread has Handle::spawn");
+    let worker = worker::current().expect("spawn is for actors; use Handle::spawn on a thread");
     worker.spawn(None, OnShortage::End, job)
 }
 
@@ -199,7 +199,7 @@ impl Builder {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
         let worker =
-            worker::current().expect("spawn is for actors; a thread has Builder::spawn_on");
+            worker::current().expect("spawn is for actors; use Builder::spawn_on on a thread");
         worker.spawn(self.name, OnShortage::End, job)
     }
 
@@ -470,7 +470,7 @@ impl Handle {
             trace::give_child(task);
         }
         let watched = task.control().watch(watch);
-        debug_assert!(watched.is_ok(), "it is in no queue yet");
+        debug_assert!(watched.is_ok(), "the task is in no queue yet");
         let handle = JoinHandle::new(task);
         self.submit(task);
         handle

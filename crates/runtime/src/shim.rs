@@ -91,6 +91,6 @@ impl Memory {
     #[track_caller]
     pub(crate) fn free(&self) {
         self.used.with_mut(|_| ());
-        drop(self.kept.take().expect("it is freed once"));
+        drop(self.kept.take().expect("memory is freed once"));
     }
 }

@@ -99,7 +99,7 @@ impl fmt::Display for Unfinished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.actor {
             Some(actor) => write!(f, "actor {actor}")?,
-            None => f.write_str("no actor but the thread itself")?,
+            None => f.write_str("no actor, but the thread itself")?,
         }
         if let Some(name) = &self.name {
             write!(f, " ({name})")?;

@@ -152,7 +152,7 @@ impl std::fmt::Display for StartError {
             Self::Setting(name, value, range) => write!(f, "{name} is {value}, it must be {range}"),
             Self::Thread(error) => write!(f, "the system has no thread for the runtime: {error}"),
             Self::Abort => f.write_str(
-                "the program is built with panic = \"abort\", and actors are ended by unwinding: build it with panic = \"unwind\"",
+                "the program is built with panic = \"abort\", but actors are ended by unwinding: build it with panic = \"unwind\"",
             ),
         }
     }

@@ -49,7 +49,7 @@ pub(super) static SETTINGS: [SettingSpec; 12] = [
             config.max_stacks = text.parse().map_err(|_| A_NUMBER)?;
             Ok(())
         })],
-        range: "one a worker to 1,048,576",
+        range: "one per worker to 1,048,576",
         value: |config| Value::Count(config.max_stacks as u64),
         is_in_range: |config| (config.workers..=1 << 20).contains(&config.max_stacks),
     },
@@ -91,7 +91,7 @@ pub(super) static SETTINGS: [SettingSpec; 12] = [
         range: if cfg!(target_os = "linux") {
             "on or off"
         } else {
-            "off: this system pins no threads"
+            "off: this system cannot pin threads"
         },
         value: |config| Value::Switch(config.affinity),
         is_in_range: |config| cfg!(target_os = "linux") || !config.affinity,
@@ -111,14 +111,14 @@ pub(super) static SETTINGS: [SettingSpec; 12] = [
         variables: &[("THALWEG_STALL", |config, text| {
             config.stall = match text {
                 "off" => None,
-                text => Some(duration(text).map_err(|_| "off, or such as 100ms")?),
+                text => Some(duration(text).map_err(|_| "off, or a duration such as 100ms")?),
             };
             Ok(())
         })],
         range: if stall::IS_SUPPORTED {
             "1 ms to 1 h, or off"
         } else {
-            "off: here nobody can look"
+            "off: stall reports are not supported on this system"
         },
         value: |config| match config.stall {
             Some(stall) => Value::Time(stall),
@@ -269,7 +269,7 @@ mod tests {
             ),
             (
                 config().workers(2).max_stacks(1),
-                "max_stacks is 1, it must be one a worker to 1,048,576",
+                "max_stacks is 1, it must be one per worker to 1,048,576",
             ),
             (
                 config().timeslice(Duration::ZERO),

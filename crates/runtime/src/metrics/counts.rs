@@ -58,7 +58,7 @@ impl EndCounters {
 fn place(reason: &ExitReason) -> usize {
     let kind = reason.kind();
     let place = REASONS.iter().position(|known| *known == kind);
-    place.expect("all kinds are here")
+    place.expect("all kinds are listed")
 }
 
 macro_rules! counts {

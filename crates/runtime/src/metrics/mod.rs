@@ -76,7 +76,8 @@ impl Metrics {
 /// # Panics
 /// If the caller is not an actor. On a thread, use [`Handle::metrics`].
 pub fn metrics() -> Metrics {
-    let handle = Handle::current().expect("this is for actors: a thread has Handle::metrics");
+    let handle =
+        Handle::current().expect("metrics() is for actors; use Handle::metrics on a thread");
     handle.metrics()
 }
 

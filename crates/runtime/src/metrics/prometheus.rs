@@ -22,8 +22,8 @@ pub enum LabelError {
 impl fmt::Display for LabelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Name(name) => write!(f, "{name:?} is no name for a label"),
-            Self::Taken(name) => write!(f, "the label {name} is there already"),
+            Self::Name(name) => write!(f, "{name:?} is not a valid label name"),
+            Self::Taken(name) => write!(f, "the label {name} is already used"),
         }
     }
 }
@@ -39,47 +39,47 @@ type Of<T> = fn(&T) -> u64;
 const BY_WORKER: [(&str, &str, Of<Counters>); 9] = [
     (
         "thalweg_messages_handled_total",
-        "Messages that behaviour actors have handled, or ended in.",
+        "Messages that behaviour actors handled, including those during which they ended.",
         |counters| counters.messages,
     ),
     (
         "thalweg_messages_dropped_total",
-        "Messages that found a mailbox full and were dropped.",
+        "Messages that were dropped because a mailbox was full.",
         |counters| counters.dropped_messages,
     ),
     (
         "thalweg_restarts_total",
-        "Children that supervisors started again.",
+        "Children that supervisors restarted.",
         |counters| counters.restarts,
     ),
     (
         "thalweg_slices_total",
-        "How often an actor, or a turn of one, was given its worker.",
+        "How often an actor, or a turn of one, got the worker.",
         |counters| counters.slices,
     ),
     (
         "thalweg_waits_total",
-        "How often an actor was put aside until it is woken.",
+        "How often an actor was suspended to wait.",
         |counters| counters.waits,
     ),
     (
         "thalweg_remote_wakes_total",
-        "Actors that others than their worker woke.",
+        "Actors that were woken by a thread other than their worker.",
         |counters| counters.remote_wakes,
     ),
     (
         "thalweg_deadlines_total",
-        "Actors whose deadline was what woke them.",
+        "Actors that were woken by a deadline.",
         |counters| counters.deadlines,
     ),
     (
         "thalweg_steals_total",
-        "How often a worker without work took some of another one's.",
+        "How often a worker without work stole from another worker.",
         |counters| counters.steals,
     ),
     (
         "thalweg_worker_sleeps_total",
-        "How often a worker found nothing to do, and went to sleep.",
+        "How often a worker found no work and went to sleep.",
         |counters| counters.sleeps,
     ),
 ];
@@ -88,12 +88,12 @@ const BY_WORKER: [(&str, &str, Of<Counters>); 9] = [
 const GAUGES: [(&str, &str, Of<WorkerMetrics>); 2] = [
     (
         "thalweg_stacks",
-        "Stacks that a worker has, in use or not.",
+        "Stacks of a worker, used or free.",
         |worker| worker.stacks as u64,
     ),
     (
         "thalweg_queued",
-        "Actors and turns that have not begun, by the worker that has them; none: no worker has taken them yet.",
+        "Unstarted actors and turns, by worker; none: no worker has taken them yet.",
         |worker| worker.queued as u64,
     ),
 ];
@@ -180,14 +180,14 @@ impl Page<'_> {
         let name = "thalweg_timers_fired_total";
         self.begin(
             name,
-            "Deadlines of calls, and messages to be sent later, that came.",
+            "Fired timers of the timer thread: deadlines of calls, and delayed messages.",
             "counter",
         );
         self.line(name, &[], metrics.timers_fired);
         if let Some(slices) = &metrics.slices {
             self.histogram(
                 "thalweg_slice_seconds",
-                "How long actors had their worker at a time.",
+                "How long actors had their worker without interruption.",
                 slices,
             );
         }
@@ -205,21 +205,25 @@ impl Page<'_> {
         let name = "thalweg_actors_started_total";
         self.begin(
             name,
-            "Actors that were spawned, and incarnations of behaviour actors.",
+            "Actors that were spawned, and incarnations of behaviour actors that were started.",
             "counter",
         );
         for (kind, started, _) in kinds {
             self.line(name, &[("kind", kind)], started);
         }
         let name = "thalweg_actors_ended_total";
-        self.begin(name, "The same that ended, by the reason.", "counter");
+        self.begin(
+            name,
+            "Actors and incarnations that ended, by reason.",
+            "counter",
+        );
         for (kind, _, ended) in kinds {
             for (reason, count) in ended {
                 self.line(name, &[("kind", kind), ("reason", reason)], *count);
             }
         }
         let name = "thalweg_actors";
-        self.begin(name, "The same that live.", "gauge");
+        self.begin(name, "Live actors and incarnations.", "gauge");
         for (kind, started, ended) in kinds {
             let ended: u64 = ended.values().sum();
             self.line(name, &[("kind", kind)], started.saturating_sub(ended));
@@ -255,7 +259,7 @@ impl Page<'_> {
 
     fn put(&mut self, what: fmt::Arguments<'_>) {
         let written = self.text.write_fmt(what);
-        debug_assert!(written.is_ok(), "a string takes everything");
+        debug_assert!(written.is_ok(), "writing to a string cannot fail");
     }
 }
 

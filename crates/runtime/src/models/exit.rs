@@ -54,7 +54,7 @@ fn wait_for_the_end(task: Task, queue: &RemoteQueue) {
 
 fn let_go(queue: &RemoteQueue) {
     for left in queue.drain() {
-        left.wake_from_remote_queue(|_| unreachable!("it has ended"));
+        left.wake_from_remote_queue(|_| unreachable!("the task has ended"));
     }
 }
 

@@ -55,7 +55,7 @@ fn actor_of_another_worker_is_notified_and_ends() {
             take_some(queue, |woken| assert!(woken == me));
             WakeReason::Woken
         }));
-        let ended = set.try_join_next().expect("it was waited for");
+        let ended = set.try_join_next().expect("the set waited for it");
         assert_eq!(ended.result.unwrap(), 1);
         go(queue, (me, my_handle), worker);
     });

@@ -44,7 +44,7 @@ impl Actor for Sum {
 /// A bit, and an object that is dropped with the message.
 pub(super) struct Bit(
     pub(super) u32,
-    #[expect(dead_code, reason = "its drop counts")] pub(super) Option<Counted>,
+    #[expect(dead_code, reason = "only its drop is observed")] pub(super) Option<Counted>,
 );
 
 impl Handler<Bit> for Sum {

@@ -71,7 +71,7 @@ impl Drop for Incarnation {
 
 struct Bit(
     u32,
-    #[expect(dead_code, reason = "its drop counts")] Option<Counted>,
+    #[expect(dead_code, reason = "only its drop is observed")] Option<Counted>,
 );
 
 impl Handler<Bit> for Incarnation {

@@ -21,7 +21,7 @@ fn take(job: *mut Job) -> u32 {
     let job = unsafe { &*job };
     // SAFETY: as above.
     let bit = job.0.with_mut(|bit| unsafe { std::mem::take(&mut *bit) });
-    assert!(bit != 0, "it was taken twice");
+    assert!(bit != 0, "the entry was taken twice");
     bit
 }
 

@@ -193,7 +193,7 @@ fn two_threads_wake_an_actor_remotely() {
             waker.join().unwrap();
         }
         for left in queue.drain() {
-            left.wake_from_remote_queue(|_| unreachable!("it has ended"));
+            left.wake_from_remote_queue(|_| unreachable!("the task has ended"));
         }
         drop(handle);
     });
@@ -214,11 +214,11 @@ fn waker_outlives_its_actor() {
         run(task);
         drop(handle);
         for left in queue.drain() {
-            left.wake_from_remote_queue(|_| unreachable!("it has ended"));
+            left.wake_from_remote_queue(|_| unreachable!("the task has ended"));
         }
         waker.join().unwrap();
         for left in queue.drain() {
-            left.wake_from_remote_queue(|_| unreachable!("it has ended"));
+            left.wake_from_remote_queue(|_| unreachable!("the task has ended"));
         }
     });
 }

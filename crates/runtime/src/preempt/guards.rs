@@ -147,7 +147,7 @@ impl NoPreempt {
     #[inline]
     #[expect(
         clippy::new_without_default,
-        reason = "a guard that appears by default is one that nobody sees"
+        reason = "a guard must be created explicitly"
     )]
     pub fn new() -> Self {
         Self {
@@ -189,7 +189,7 @@ impl NoPark {
     /// Begins a section.
     #[expect(
         clippy::new_without_default,
-        reason = "a guard that appears by default is one that nobody sees"
+        reason = "a guard must be created explicitly"
     )]
     pub fn new() -> Self {
         let counts = crate::wait::is_actor();

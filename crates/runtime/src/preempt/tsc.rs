@@ -76,7 +76,7 @@ fn read_both() -> (u64, u64) {
         let took = clock::now() - before;
         (took, before + took / 2, count)
     });
-    let (_, time, count) = reads.min().expect("there is one at least");
+    let (_, time, count) = reads.min().expect("there is at least one");
     (time, count)
 }
 
@@ -107,7 +107,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    #[cfg_attr(miri, ignore = "its clock runs by what it executes")]
+    #[cfg_attr(miri, ignore = "the clock of Miri counts executed code")]
     fn counter_and_clock_agree_on_ten_milliseconds() {
         let hz = tsc_hz();
         let (clock, counter) = (Instant::now(), rdtsc());

@@ -90,11 +90,11 @@ impl fmt::Display for StackError {
                 write!(f, "no memory for stacks ({bytes} bytes): {error}")
             }
             Self::TooMany { max } => {
-                write!(f, "{max} actors of one worker hold a stack, as many as may")
+                write!(f, "all {max} stacks of the worker are in use")
             }
             Self::Mappings { max } => write!(
                 f,
-                "{max} stacks are made, which takes half of vm.max_map_count on a kernel before 6.13"
+                "the process has {max} stacks, which is the maximum for vm.max_map_count on a kernel before 6.13"
             ),
             Self::Guard { error } => write!(f, "no guard for a stack: {error}"),
         }

@@ -41,7 +41,7 @@ impl Magazine {
         if self.slots.is_empty() {
             self.refill()?;
         }
-        let slot = self.slots.pop().expect("refilled if it was empty");
+        let slot = self.slots.pop().expect("the magazine was refilled");
         self.clean = self.clean.min(self.slots.len());
         if let Some(next) = self.slots.last() {
             let first_frames = next.base.get() - prefetch::FRAME_BYTES;

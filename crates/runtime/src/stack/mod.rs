@@ -115,7 +115,7 @@ impl SlotLayout {
         StackSlot {
             base: start
                 .checked_add(below_top)
-                .expect("a mapping ends below the address space's end"),
+                .expect("a mapping ends below the end of the address space"),
         }
     }
 

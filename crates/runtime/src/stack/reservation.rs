@@ -45,7 +45,7 @@ impl Reservation {
     pub(super) fn slot_start(&self, nth: usize) -> NonZeroUsize {
         self.start
             .checked_add(nth * self.layout.stride)
-            .expect("the mapping ends below the address space's end")
+            .expect("a mapping ends below the end of the address space")
     }
 }
 

@@ -65,7 +65,7 @@ impl fmt::Display for Stall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.actor {
             Some(actor) => write!(f, "actor {actor}")?,
-            None => f.write_str("no actor but the worker itself")?,
+            None => f.write_str("no actor, but the worker itself,")?,
         }
         if let Some(name) = &self.name {
             write!(f, " ({name})")?;
@@ -83,8 +83,8 @@ impl fmt::Display for Stall {
         }
         match self.left_out {
             0 => Ok(()),
-            1 => f.write_str("\n      one stall before it was not reported"),
-            more => write!(f, "\n      {more} stalls before it were not reported"),
+            1 => f.write_str("\n      one earlier stall was not reported"),
+            more => write!(f, "\n      {more} earlier stalls were not reported"),
         }
     }
 }
@@ -109,13 +109,13 @@ impl fmt::Display for NoFrames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SignalTaken => f.write_str(
-                "where it is, is not known: the application handles SIGURG itself, by which it would be asked",
+                "no call stack: the application has a handler for SIGURG, which this report needs",
             ),
-            Self::NoAnswer => f.write_str("where it is, is not known: its thread did not answer"),
-            Self::Over => f.write_str("it was over before it was asked where it is"),
+            Self::NoAnswer => f.write_str("no call stack: the thread did not respond"),
+            Self::Over => f.write_str("no call stack: the run ended before it was sampled"),
             Self::System(error) => write!(
                 f,
-                "where it is, is not known: {}",
+                "no call stack: {}",
                 std::io::Error::from_raw_os_error(*error)
             ),
         }
@@ -160,7 +160,7 @@ pub fn take_hook() -> bool {
         any(target_arch = "x86_64", target_arch = "aarch64"),
         not(any(miri, loom, thalweg_threads))
     )),
-    expect(dead_code, reason = "nobody watches here")
+    expect(dead_code, reason = "there is no watcher here")
 )]
 pub(super) fn report(stall: &Stall) {
     let hook = lock(&HOOK).clone();

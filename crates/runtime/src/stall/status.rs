@@ -30,7 +30,7 @@ pub(crate) struct WorkerStatus {
             any(target_arch = "x86_64", target_arch = "aarch64"),
             not(any(miri, loom, thalweg_threads))
         )),
-        expect(dead_code, reason = "nobody is asked here")
+        expect(dead_code, reason = "there is no watcher here")
     )]
     pub(super) thread: AtomicI32,
     /// The thread's own stack: its lowest address, and one past its highest.
@@ -40,7 +40,7 @@ pub(crate) struct WorkerStatus {
             any(target_arch = "x86_64", target_arch = "aarch64"),
             not(any(miri, loom, thalweg_threads))
         )),
-        expect(dead_code, reason = "nobody is asked here")
+        expect(dead_code, reason = "there is no watcher here")
     )]
     pub(super) stack: [AtomicUsize; 2],
     /// If the running actor is on the worker's stack ([`native`](crate::native)), its stack pointer

@@ -1,6 +1,6 @@
 //! Replaces [`crate::stack`](self) if each fiber is a thread, which has a stack of its own.
 
-#[expect(dead_code, reason = "nothing is asked of the system here")]
+#[expect(dead_code, reason = "no system call here allocates stacks")]
 #[path = "../stack/error.rs"]
 mod error;
 

@@ -147,7 +147,7 @@ impl<I: 'static, Y: 'static, R: 'static, S> Coroutine<I, Y, R, S> {
 
     fn start(&mut self) {
         let Thread::Unstarted(body) = std::mem::replace(&mut self.thread, Thread::Ended) else {
-            unreachable!("it is started once");
+            unreachable!("a coroutine is started once");
         };
         let sent = AssertSend((body, Arc::clone(&self.baton)));
         let thread = crate::runtime::worker_thread("tw-fiber".into(), move || {
@@ -171,7 +171,7 @@ impl<I: 'static, Y: 'static, R: 'static, S> Coroutine<I, Y, R, S> {
 
     fn join(&mut self) -> R {
         let Thread::Started(thread) = std::mem::replace(&mut self.thread, Thread::Ended) else {
-            unreachable!("it has been started, and ends once");
+            unreachable!("a started coroutine ends once");
         };
         match thread.join() {
             Ok(result) => result.into_inner(),

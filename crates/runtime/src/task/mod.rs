@@ -199,7 +199,7 @@ impl<F: FnOnce() -> T, T> TaskCell<F, T> {
     unsafe fn run(header: NonNull<Header>) -> Option<ExitReason> {
         // SAFETY: rule 3.
         let Stage::Unstarted(f) = (unsafe { Self::replace_stage(header, Stage::Taken) }) else {
-            unreachable!("a job is started once");
+            unreachable!("a task is started once");
         };
         let output = preempt::user_code(|| catch_unwind(AssertUnwindSafe(f)));
         let output = output.map_err(JoinError::from_payload);

@@ -400,7 +400,7 @@ impl Drop for Wheel {
     fn drop(&mut self) {
         debug_assert!(
             self.is_empty() || std::thread::panicking(),
-            "{} timers are pending where their wheel ends",
+            "{} timers are pending when their wheel is dropped",
             self.len()
         );
     }

@@ -242,8 +242,8 @@ fn clock_that_goes_back_fires_nothing() {
 fn wake_ups(bench: &Bench) -> usize {
     let mut before = 0;
     for slept in 1.. {
-        let next = bench.wheel.next_deadline().expect("something is pending");
-        assert!(next > before, "a wake-up that brings nothing nearer");
+        let next = bench.wheel.next_deadline().expect("a timer is pending");
+        assert!(next > before, "a wake-up without progress");
         before = next;
         if !bench.advance(next).is_empty() {
             return slept;

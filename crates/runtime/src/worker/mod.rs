@@ -61,7 +61,7 @@ const CLOCK_INTERVAL: u32 = 64;
 /// At shutdown, the number of rounds in which the worker resumes its remaining actors before it
 /// begins to sleep between two rounds.
 const ROUNDS_BEFORE_SLEEP: u32 = 64;
-/// The length of that sleep. An actor that is left after so many rounds waits for something outside
+/// The length of that sleep. An actor that is left after these rounds waits for something outside
 /// of the runtime.
 const ROUND_INTERVAL_NS: u64 = 1_000_000;
 /// The value of tokio. Two actors that wake each other must not starve the others.

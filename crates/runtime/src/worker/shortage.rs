@@ -1,4 +1,4 @@
-//! Starting a job when no stack is free (rule 7 of `scheduler`).
+//! Starting a task when no stack is free (rule 7 of `scheduler`).
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use crate::scheduler::cancel;
 use crate::stack::StackError;
 use crate::task::{OnShortage, Phase, Task};
 
-/// The interval at which an idle worker checks again for a stack while a job waits for one. Memory
+/// The interval at which an idle worker checks again for a stack while a task waits for one. Memory
 /// that is freed elsewhere in the process is not announced. The interval costs a failing system
 /// call a hundred times a second, and is short enough for a waiting caller.
 const RETRY: Duration = Duration::from_millis(10);
 
 impl Worker {
-    /// Obtains a fiber for a job that is about to begin. If there is none, the job goes to another
+    /// Obtains a fiber for a task that is about to begin. If there is none, the task goes to another
     /// worker, waits, or ends.
     #[cold]
     pub(super) fn obtain_fiber(&self, task: Task) -> Option<NonNull<Fiber>> {
         let task = self.scheduler.place(self.index, self.status.tick(), task)?;
-        // Waiting jobs are older.
+        // Waiting tasks are older.
         self.serve_waiting();
         match self.obtain(task.header().is_turn) {
             Ok(fiber) => {
@@ -62,25 +62,25 @@ impl Worker {
         let max = self.scheduler.max_stacks_per_worker();
         let watched = self.scheduler.has_waiting_for_stack();
         self.fibers(|fibers| fibers.put_back(fiber, max, watched));
-        // A waiting job gets this fiber or the next one.
+        // A waiting task gets this fiber or the next one.
         self.retry_at.set(None);
         self.serve_waiting();
         self.count_fibers();
     }
 
-    /// Gives stacks to waiting jobs, while there are both. The jobs run after those in the worker's
+    /// Gives stacks to waiting tasks, while there are both. The tasks run after those in the worker's
     /// own queue.
     #[inline(always)]
     pub(super) fn serve_waiting(&self) {
         // Most runtimes never have a shortage.
         if self.scheduler.shortages() > 0 {
-            self.serve_waiting_jobs();
+            self.serve_waiting_tasks();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn serve_waiting_jobs(&self) {
+    fn serve_waiting_tasks(&self) {
         self.seen_shortages.set(self.scheduler.shortages());
         if !self.scheduler.has_waiting_for_stack() {
             return;
@@ -92,7 +92,7 @@ impl Worker {
                 match self.scheduler.take_waiting_for_stack(is_turn) {
                     Some(task) => self.enqueue_on_fiber(fiber, task),
                     None => {
-                        // Another worker has taken the job.
+                        // Another worker has taken the task.
                         let max = self.scheduler.max_stacks_per_worker();
                         self.fibers(|fibers| fibers.put_back(fiber, max, true));
                     }
@@ -109,18 +109,18 @@ impl Worker {
         self.fibers(|fibers| fibers.watch(max, watched));
     }
 
-    /// Queues the job, which begins on this fiber.
+    /// Queues the task, which begins on this fiber.
     fn enqueue_on_fiber(&self, fiber: NonNull<Fiber>, task: Task) {
         self.bind(fiber, task);
         task.header().phase.set(Phase::Ready);
         self.ready.push(task);
     }
 
-    /// Ends a job that has a fiber but has not begun. Returns `false` if it has begun.
+    /// Ends a task that has a fiber but has not begun. Returns `false` if it has begun.
     pub(super) fn cancel_if_unstarted(&self, fiber: NonNull<Fiber>, task: Task) -> bool {
         let unbegun = task.header().slices.get() == 0;
         if unbegun {
-            // SAFETY: one of ours, all of which live as long as the worker.
+            // SAFETY: the fiber belongs to this worker, and all of its fibers live as long as it does.
             unsafe { fiber.as_ref() }.task.set(None);
             cancel(task);
         }
@@ -134,18 +134,18 @@ impl Worker {
         self.scheduler.shortages() != self.seen_shortages.get()
     }
 
-    /// The time at which an idle worker checks again for a stack. `None` if no job waits.
+    /// The time at which an idle worker checks again for a stack. `None` if no task waits.
     #[inline(always)]
     pub(super) fn next_retry(&self) -> Option<u64> {
         if self.scheduler.shortages() == 0 {
             return None;
         }
-        self.next_retry_of_waiting_jobs()
+        self.next_retry_of_waiting_tasks()
     }
 
     #[cold]
     #[inline(never)]
-    fn next_retry_of_waiting_jobs(&self) -> Option<u64> {
+    fn next_retry_of_waiting_tasks(&self) -> Option<u64> {
         let turns = self.scheduler.waits_for_stack(true);
         let actors = self.short_of_memory.get() && self.scheduler.waits_for_stack(false);
         if !turns && !actors {
@@ -165,7 +165,7 @@ impl Worker {
         }
     }
 
-    /// Refuses the jobs that can be refused. No stack was returned for a whole interval, and no
+    /// Refuses the tasks that can be refused. No stack was returned for a whole interval, and no
     /// running actor could return one.
     #[cold]
     fn refuse_waiting(&self) {

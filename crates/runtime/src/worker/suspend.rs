@@ -34,7 +34,7 @@ impl Worker {
 
     fn park_until(&self, deadline: Option<u64>) -> WakeReason {
         let Some(task) = self.running.get() else {
-            unreachable!("what parks runs");
+            unreachable!("only a running task parks");
         };
         if !preempt::may_park()
             || self.scheduler.is_stopping()
@@ -58,7 +58,7 @@ impl Worker {
                     return WakeReason::TimedOut;
                 }
                 let Some(fiber) = task.header().fiber.get() else {
-                    unreachable!("what parks has begun");
+                    unreachable!("a running task has a fiber");
                 };
                 // SAFETY: the task that runs on a fiber keeps it alive.
                 let timer = &unsafe { fiber.as_ref() }.timer;

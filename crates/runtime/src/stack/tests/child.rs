@@ -19,7 +19,7 @@ pub(super) fn in_child(name: &str, body: impl FnOnce()) -> Ended {
     if std::env::var(SITUATION).as_deref() == Ok(name) {
         dump_no_core();
         body();
-        panic!("{name} went on");
+        panic!("{name} did not end the process");
     }
     let this = std::env::current_exe().expect("the test binary");
     let output = Command::new(this)
@@ -27,7 +27,7 @@ pub(super) fn in_child(name: &str, body: impl FnOnce()) -> Ended {
         .arg(format!("stack::tests::{name}"))
         .env(SITUATION, name)
         .output()
-        .expect("the test binary runs again");
+        .expect("the test binary can be run again");
     Ended {
         signal: output.status.signal(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

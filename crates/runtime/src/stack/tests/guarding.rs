@@ -52,16 +52,14 @@ fn heavy_guards_beyond_the_limit_are_an_error_with_the_limit() {
     assert!(error.to_string().contains("vm.max_map_count"), "{error}");
     // A stack that was returned is handed out again.
     magazine.give(stacks.pop().expect("ten of them"));
-    magazine.take().expect("the one that came back");
+    magazine.take().expect("the returned stack");
 }
 
 #[test]
 fn stack_larger_than_the_address_space_is_an_error() {
     for guards in [Guards::Light, Guards::Heavy] {
         let mut magazine = Magazine::new(Depot::apart(usize::MAX, guards, 10));
-        let error = magazine
-            .take()
-            .expect_err("more than there is address space");
+        let error = magazine.take().expect_err("larger than the address space");
         assert!(matches!(error, StackError::Memory { .. }), "{error}");
     }
 }
@@ -86,11 +84,11 @@ fn out_of_memory_is_an_error_and_existing_stacks_still_work() {
         assert!((60..80).contains(&stacks.len()), "{}", stacks.len());
         let base = stacks[0].base();
         magazine.give(stacks.swap_remove(0));
-        assert_eq!(magazine.take().expect("the one given back").base(), base);
-        println!("as it should be");
+        assert_eq!(magazine.take().expect("the returned stack").base(), base);
+        println!("behaves as expected");
         std::process::exit(0);
     });
-    assert!(ended.stdout.contains("as it should be"), "{ended:?}");
+    assert!(ended.stdout.contains("behaves as expected"), "{ended:?}");
 }
 
 /// Limits the address space of this process to its current size plus `more` bytes.

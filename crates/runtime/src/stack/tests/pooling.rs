@@ -148,7 +148,7 @@ fn dropped_stack_returns_to_its_depot() {
     let base = stack.base();
     std::thread::spawn(move || drop(stack))
         .join()
-        .expect("it only drops");
+        .expect("the thread only drops a stack");
     assert!(depot.has_spare(base));
 }
 

@@ -139,7 +139,7 @@ fn guard_faults_after_a_release() {
             .collect();
         let usable = SIZE - depot.layout().guard;
         let bare = stacks.iter().find(|stack| resident(stack) == 0);
-        let bare = bare.expect("max were released");
+        let bare = bare.expect("most were released");
         touch(bare, [usable - 2048]);
         println!("used again");
         touch(bare, [usable + 1]);
