@@ -1,4 +1,4 @@
-//! Which workers are idle and how many are searching, for `scheduler`'s rules 1, 3 and 4.
+//! The idle workers and the number of searching workers, for `scheduler`'s rules 1, 3 and 4.
 //!
 //! A thread that publishes a task and a worker that looks for one each execute a full fence, so
 //! that one of them sees the other. The two words therefore need no ordering of their own. The

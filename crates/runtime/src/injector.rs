@@ -7,15 +7,14 @@
 use std::collections::VecDeque;
 
 use crate::shim::{AtomicUsize, Mutex, Ordering, lock};
-use crate::task::Task;
 
-pub(crate) struct Injector {
-    queue: Mutex<VecDeque<Task>>,
+pub(crate) struct Injector<T> {
+    queue: Mutex<VecDeque<T>>,
     /// For readers that only need to know whether taking the lock is worthwhile.
     len: AtomicUsize,
 }
 
-impl Injector {
+impl<T: Copy> Injector<T> {
     pub(crate) fn new() -> Self {
         Self {
             queue: Mutex::default(),
@@ -24,7 +23,7 @@ impl Injector {
     }
 
     /// Appends a task. Returns it if the runtime stops.
-    pub(crate) fn push(&self, task: Task, is_stopping: impl Fn() -> bool) -> Result<(), Task> {
+    pub(crate) fn push(&self, task: T, is_stopping: impl Fn() -> bool) -> Result<(), T> {
         let mut queue = lock(&self.queue);
         if is_stopping() {
             return Err(task);
@@ -35,14 +34,14 @@ impl Injector {
     }
 
     #[inline(always)]
-    pub(crate) fn pop(&self) -> Option<Task> {
+    pub(crate) fn pop(&self) -> Option<T> {
         if self.is_empty() {
             return None;
         }
         self.pop_locked()
     }
 
-    fn pop_locked(&self) -> Option<Task> {
+    fn pop_locked(&self) -> Option<T> {
         let mut queue = lock(&self.queue);
         let task = queue.pop_front();
         self.len.store(queue.len(), Ordering::Release);
@@ -50,14 +49,14 @@ impl Injector {
     }
 
     /// Takes all remaining tasks.
-    pub(crate) fn drain(&self) -> impl Iterator<Item = Task> + use<> {
+    pub(crate) fn drain(&self) -> impl Iterator<Item = T> + use<T> {
         let mut queue = lock(&self.queue);
         self.len.store(0, Ordering::Release);
         std::mem::take(&mut *queue).into_iter()
     }
 
     /// Takes the tasks for which `is_one` returns `true`, in order. The others stay.
-    pub(crate) fn extract(&self, is_one: impl Fn(Task) -> bool) -> VecDeque<Task> {
+    pub(crate) fn extract(&self, is_one: impl Fn(T) -> bool) -> VecDeque<T> {
         let mut queue = lock(&self.queue);
         let (taken, left) = queue.drain(..).partition(|task| is_one(*task));
         *queue = left;
@@ -66,7 +65,7 @@ impl Injector {
     }
 
     /// Calls `look` for each queued task, under the lock.
-    pub(crate) fn for_each(&self, look: impl FnMut(Task)) {
+    pub(crate) fn for_each(&self, look: impl FnMut(T)) {
         lock(&self.queue).iter().copied().for_each(look);
     }
 

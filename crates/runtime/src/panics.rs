@@ -14,8 +14,6 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use thalweg_queue::NoPreemptGuard;
 
-use crate::worker;
-
 /// A panic of an actor. Clones share one report.
 #[derive(Clone)]
 pub struct Panic {
@@ -38,13 +36,14 @@ thread_local! {
     static LAST_PANIC: RefCell<Option<PanicRecord>> = const { RefCell::new(None) };
 }
 
-/// Installs the hook, once per process.
-pub(crate) fn set_hook() {
+/// Installs the hook, once per process. `runs_actor` returns whether the current thread runs an
+/// actor.
+pub(crate) fn set_hook(runs_actor: fn() -> bool) {
     static SET: Once = Once::new();
     SET.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if worker::current().is_some_and(|worker| worker.running().is_some()) {
+            if runs_actor() {
                 let location = info
                     .location()
                     .map_or_else(String::new, ToString::to_string);

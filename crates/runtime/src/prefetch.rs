@@ -8,25 +8,9 @@
 use thalweg_queue::prefetch::LINE;
 pub(crate) use thalweg_queue::prefetch::line as fetch;
 
-use crate::task::Task;
-
 /// The part of its stack that a resumed actor reads at once, up to the call that suspended it, and
 /// that a new actor writes.
 pub(crate) const FRAME_BYTES: usize = 512;
-
-/// Prefetches the stack of `next`, which runs next, and the header of the task behind it.
-#[inline(always)]
-pub(crate) fn prefetch_task(next: Option<Task>) {
-    let Some(next) = next else { return };
-    let header = next.header();
-    if let Some(behind) = header.next.get() {
-        prefetch_header(behind.into_raw().cast());
-    }
-    if let Some(fiber) = header.fiber.get() {
-        fetch(fiber.as_ptr().cast());
-        prefetch_frames(header.frame.get());
-    }
-}
 
 /// Prefetches the header of a task.
 #[inline(always)]

@@ -40,22 +40,22 @@ use std::time::Duration;
 
 use crate::affinity;
 use crate::config::Config;
+use crate::counters::CounterSet;
 use crate::groups::Groups;
 use crate::idle::{Announcement, Idle};
 use crate::injector::Injector;
 use crate::inspect::{Asked, Crashes, Moved, Register};
 use crate::io::BlockingPool;
 use crate::join::JoinError;
-use crate::metrics::CounterSet;
 use crate::registry::Registry;
 use crate::remote_queue::RemoteQueue;
 use crate::ring::Ring;
-use crate::runtime;
 use crate::shim::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
 use crate::shutdown::{Left, Shutdown, ShutdownError, Unfinished};
 use crate::stack::Depot;
 use crate::stall::{Watcher, WorkerStatus};
 use crate::task::{Header, OnShortage, Task};
+use crate::threads;
 use crate::timers::Timers;
 use crate::worker::Worker;
 
@@ -77,7 +77,7 @@ pub(crate) struct WorkerShared {
     pub(crate) remote_queue: &'static RemoteQueue,
     pub(crate) ring: Ring<Header>,
     /// Tasks that other workers placed here (rule 6).
-    pub(crate) placed: Injector,
+    pub(crate) placed: Injector<Task>,
     /// The number of stacks that the worker has.
     pub(crate) stacks: AtomicUsize,
     pub(crate) status: Arc<WorkerStatus>,
@@ -141,11 +141,11 @@ pub(crate) struct Scheduler {
     pub(crate) moved: Moved,
     /// The counters of threads that are not workers of this runtime.
     pub(crate) outside: CounterSet,
-    injector: Injector,
+    injector: Injector<Task>,
     /// Rule 7: turns that wait for a stack. Turns have a reserve of stacks.
-    turns_without_stack: Injector,
+    turns_without_stack: Injector<Task>,
     /// Rule 7: spawned actors that wait for a stack. They have no reserve.
-    actors_without_stack: Injector,
+    actors_without_stack: Injector<Task>,
     /// The number of tasks that were ever appended to the two lists.
     shortages: AtomicUsize,
     idle: Idle,
@@ -232,7 +232,7 @@ impl Scheduler {
             return Ok(false);
         };
         let shared = Arc::clone(self);
-        let thread = runtime::worker_thread(format!("tw-worker-{index}"), move || {
+        let thread = threads::spawn_worker(format!("tw-worker-{index}"), move || {
             let shared = shared;
             let _guard = shared.shutdown.worker_guard(index);
             Worker::enter(index, Arc::clone(&shared), |worker| worker.work(|| false));
@@ -338,7 +338,7 @@ impl Scheduler {
         }
     }
 
-    fn without_stack(&self, is_turn: bool) -> &Injector {
+    fn without_stack(&self, is_turn: bool) -> &Injector<Task> {
         if is_turn {
             &self.turns_without_stack
         } else {

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use thalweg_queue::no_preempt::lock;
 use thalweg_queue::{Parker, clock};
 
-use crate::metrics::Counter;
+use crate::counters::Counter;
 
 /// Identifies a timer, so that it can be cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,7 +73,7 @@ impl Timers {
         let parker = self.parker.clone();
         let state = Arc::clone(&self.state);
         let fired = Arc::clone(&self.fired);
-        let thread = crate::runtime::thread("tw-timer".into(), move || {
+        let thread = crate::threads::spawn("tw-timer".into(), move || {
             serve(&state, &parker, &fired);
         })?;
         *lock(&self.thread) = Some(thread);

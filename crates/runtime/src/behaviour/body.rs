@@ -460,7 +460,7 @@ impl<A: Actor> Body<A> {
             Err(why) => ExitReason::from(why),
         };
         self.runtime
-            .count(|counts| counts.ended_behaviours.of(Some(&reason)));
+            .count(|counts| counts.ended_behaviours.of(Some(reason.kind())));
         if !reason.is_orderly() {
             let name = self.name.as_ref().map(Name::text);
             self.runtime.scheduler.crashes.note(id, name, &reason);

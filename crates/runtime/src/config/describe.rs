@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::settings::{self, SETTINGS};
 use super::{Config, StartError};
-use crate::{affinity, preempt, stack};
+use crate::{affinity, stack, tsc};
 
 /// The result of [`Config::describe`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub struct Machine {
     /// The number of processors, limited by the affinity mask and the control group's quota. It is
     /// the default number of workers, up to 64.
     pub processors: usize,
-    /// The rate of [`preempt::rdtsc`] in counts per second.
+    /// The rate of [`preempt::rdtsc`](crate::preempt::rdtsc) in counts per second.
     pub tsc_hz: u64,
     /// Whether the kernel supports guards that need no mappings of their own (Linux 6.13). Only
     /// `max_stacks` and memory then limit the number of stacks.
@@ -101,7 +101,8 @@ pub struct Machine {
 
 impl Config {
     /// Returns the settings that a runtime with this configuration would have, including the
-    /// environment, and the source of each. The first call measures [`preempt::tsc_hz`].
+    /// environment, and the source of each. The first call measures
+    /// [`preempt::tsc_hz`](crate::preempt::tsc_hz).
     ///
     /// ```
     /// use thalweg_runtime::{Config, Source};
@@ -148,7 +149,7 @@ impl Machine {
         Self {
             processors_in_mask: (in_mask > 0).then_some(in_mask),
             processors: thalweg_queue::spin::processors(),
-            tsc_hz: preempt::tsc_hz(),
+            tsc_hz: tsc::tsc_hz(),
             light_guards: most.is_none(),
             max_guarded_stacks: most,
         }

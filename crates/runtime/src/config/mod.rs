@@ -9,7 +9,7 @@ use std::time::Duration;
 pub use describe::{Description, Machine, Setting, Source, Value};
 pub use profile::Profile;
 
-use crate::{preempt, stall};
+use crate::{stall, tsc};
 
 /// The settings of a runtime. Environment variables take precedence over the values that are set
 /// here, and these over the defaults.
@@ -212,8 +212,8 @@ impl Config {
     }
 
     /// Sets [`timeslice`](Self#structfield.timeslice) to the duration of this many counts of
-    /// [`preempt::rdtsc`]. The rate of the counter is measured at the first call
-    /// ([`preempt::tsc_hz`]).
+    /// [`preempt::rdtsc`](crate::preempt::rdtsc). The rate of the counter is measured at the first
+    /// call ([`preempt::tsc_hz`](crate::preempt::tsc_hz)).
     ///
     /// ```
     /// use thalweg_runtime::{Config, preempt};
@@ -223,7 +223,7 @@ impl Config {
     /// ```
     #[must_use]
     pub fn timeslice_cycles(self, cycles: u64) -> Self {
-        self.timeslice(preempt::duration_of(cycles))
+        self.timeslice(tsc::duration_of(cycles))
     }
 
     /// Sets [`alloc_interval`](Self#structfield.alloc_interval).

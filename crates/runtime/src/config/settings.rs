@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::{Config, MAX_WORKERS, StartError, Value};
-use crate::{preempt, stall};
+use crate::{stall, tsc};
 
 /// The specification of a setting.
 pub(super) struct SettingSpec {
@@ -62,7 +62,7 @@ pub(super) static SETTINGS: [SettingSpec; 12] = [
             }),
             ("THALWEG_TIMESLICE_CYCLES", |config, text| {
                 let cycles = text.parse().map_err(|_| "a number of cycles")?;
-                config.timeslice = preempt::duration_of(cycles);
+                config.timeslice = tsc::duration_of(cycles);
                 Ok(())
             }),
         ],
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn timeslice_in_cycles_is_converted_to_a_duration() {
-        let cycles = (crate::preempt::tsc_hz() / 1_000).to_string();
+        let cycles = (crate::tsc::tsc_hz() / 1_000).to_string();
         let config = with(Config::default(), &[("THALWEG_TIMESLICE_CYCLES", &cycles)]).unwrap();
         assert!((999..=1_000).contains(&config.timeslice.as_micros()));
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use thalweg_queue::no_preempt::NoPreemptGuard;
 
 use crate::wait::{self, WakeReason};
-use crate::{runtime, worker};
+use crate::{threads, worker};
 
 /// As tokio: long enough for what comes in bursts.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -62,7 +62,7 @@ impl BlockingPool {
         if !has_idle_thread && state.threads < self.max_threads {
             let next_number = state.next_number;
             let pool = Arc::clone(self);
-            let started = runtime::thread(format!("tw-blocking-{next_number}"), move || {
+            let started = threads::spawn(format!("tw-blocking-{next_number}"), move || {
                 pool.run_thread()
             });
             if started.is_ok() {

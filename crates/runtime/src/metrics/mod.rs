@@ -19,14 +19,11 @@
 //! });
 //! ```
 
-mod counts;
-mod histogram;
 mod prometheus;
 
-pub use self::counts::Counters;
-pub(crate) use self::counts::{Counter, CounterSet};
-pub use self::histogram::Histogram;
 pub use self::prometheus::LabelError;
+use crate::counters::{Counter, CounterSet};
+pub use crate::counters::{Counters, Histogram};
 use crate::runtime::Handle;
 use crate::worker;
 

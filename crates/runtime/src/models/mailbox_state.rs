@@ -1,7 +1,7 @@
 //! Models of `behaviour`: each message is read or dropped once, one turn runs at a time, and the
 //! actor ends once.
 //!
-//! The senders are the workers: they run the waiting turns, whoever scheduled them, until there are
+//! The senders are the workers: they run the waiting turns until there are
 //! none. A message for which no turn was scheduled is therefore left at the end, and a superfluous
 //! turn overlaps with another.
 

@@ -39,7 +39,7 @@ struct Known {
     read: AtomicU32,
     /// The ends that the exit listener has not handled yet.
     ended: shim::Mutex<VecDeque<&'static str>>,
-    /// All ends of which the exit listener was notified.
+    /// The number of ends that the exit listener received.
     ends: AtomicUsize,
 }
 

@@ -1,4 +1,4 @@
-//! Models of `sync`: each wait gets what it waits for, even if other waiters give up or are
+//! Models of `sync`: each wait succeeds, even if other waiters give up or are
 //! dropped. A lock admits one owner at a time.
 //!
 //! The threads park with the real code. A wait with an expired deadline checks once, and may be

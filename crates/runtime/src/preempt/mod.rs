@@ -20,12 +20,10 @@
 
 mod allocator;
 mod guards;
-mod tsc;
 
+pub use crate::tsc::{rdtsc, tsc_hz};
 pub use allocator::Preempting;
 pub use guards::{NoPark, NoPreempt};
-pub(crate) use tsc::duration_of;
-pub use tsc::{rdtsc, tsc_hz};
 
 pub(crate) use allocator::AllocationPoints;
 #[cfg(any(miri, loom, thalweg_threads))]

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::counters::CounterSet;
 use crate::id::ActorId;
-use crate::metrics::CounterSet;
 
 /// The worker sleeps.
 pub(super) const ASLEEP: u64 = 0;

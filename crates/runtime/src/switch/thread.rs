@@ -150,7 +150,7 @@ impl<I: 'static, Y: 'static, R: 'static, S> Coroutine<I, Y, R, S> {
             unreachable!("a coroutine is started once");
         };
         let sent = AssertSend((body, Arc::clone(&self.baton)));
-        let thread = crate::runtime::worker_thread("tw-fiber".into(), move || {
+        let thread = crate::threads::spawn_worker("tw-fiber".into(), move || {
             let (body, baton) = sent.into_inner();
             // The resuming thread must not wait forever, even if the closure panics.
             struct EndOnDrop<I, Y>(Arc<Baton<I, Y>>);

@@ -32,7 +32,11 @@ impl Worker {
     /// Counts an actor with a stack that has ended, before any thread can have joined it.
     #[inline(always)]
     pub(crate) fn count_end(&self, task: Task, how: Option<&ExitReason>) {
-        self.status.counts.ended_stacks.of(how).add(1);
+        self.status
+            .counts
+            .ended_stacks
+            .of(how.map(ExitReason::kind))
+            .add(1);
         if let Some(reason) = how
             && !reason.is_orderly()
         {

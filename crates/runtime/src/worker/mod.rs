@@ -174,6 +174,20 @@ pub(crate) fn running() -> Option<Task> {
     current()?.running()
 }
 
+/// Prefetches the stack of `next`, which runs next, and the header of the task behind it.
+#[inline(always)]
+fn prefetch_task(next: Option<Task>) {
+    let Some(next) = next else { return };
+    let header = next.header();
+    if let Some(behind) = header.next.get() {
+        prefetch::prefetch_header(behind.into_raw().cast());
+    }
+    if let Some(fiber) = header.fiber.get() {
+        prefetch::fetch(fiber.as_ptr().cast());
+        prefetch::prefetch_frames(header.frame.get());
+    }
+}
+
 impl Worker {
     /// Makes the current thread worker `index` while `f` runs. Then ends all tasks that are left on
     /// this worker.
@@ -183,7 +197,7 @@ impl Worker {
         f: impl FnOnce(&Self) -> R,
     ) -> R {
         if scheduler.config.note_panics {
-            panics::set_hook();
+            panics::set_hook(|| running().is_some());
         }
         // Kept to the end: a thread that is lent to the runtime gets its own affinity mask back.
         let _pinned = Pinned::to(&scheduler.processors, index);
@@ -298,7 +312,7 @@ impl Worker {
         let Some(task) = self.ready.pop() else {
             return self.take_unstarted();
         };
-        prefetch::prefetch_task(self.ready.first());
+        prefetch_task(self.ready.first());
         Some(task)
     }
 

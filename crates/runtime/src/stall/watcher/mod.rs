@@ -95,7 +95,7 @@ impl Watcher {
         if matches!(*thread, Thread::Unborn) {
             crate::watch_forks();
             let watch = Arc::clone(watch);
-            if let Ok(runs) = crate::runtime::thread("tw-watcher".into(), move || watch.run()) {
+            if let Ok(runs) = crate::threads::spawn("tw-watcher".into(), move || watch.run()) {
                 *thread = Thread::Runs(runs);
             }
         }

@@ -5,11 +5,13 @@
 //! 2. Threads that are not workers of the runtime share separate counters, which they increment
 //!    atomically. None of these increments is on a hot path.
 
+mod histogram;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::histogram::{BUCKETS, Histogram, bucket};
-use crate::exit::ExitReason;
+pub use self::histogram::Histogram;
+use self::histogram::{BUCKETS, bucket};
 
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
@@ -32,7 +34,7 @@ impl Counter {
     }
 }
 
-/// The kinds of exit reasons, as in [`ExitReason::kind`].
+/// The kinds of exit reasons, as in [`ExitReason::kind`](crate::ExitReason::kind).
 const REASONS: [&str; 8] = [
     "normal", "shutdown", "killed", "panic", "error", "no_actor", "no_stack", "stopped",
 ];
@@ -41,11 +43,11 @@ const REASONS: [&str; 8] = [
 pub(crate) struct EndCounters([Counter; REASONS.len()]);
 
 impl EndCounters {
-    /// Returns the counter of a reason. `None` is a normal end.
+    /// Returns the counter of a kind of reason. `None` is a normal end.
     #[inline(always)]
-    pub(crate) fn of(&self, how: Option<&ExitReason>) -> &Counter {
-        let place = how.map_or(0, place);
-        &self.0[place]
+    pub(crate) fn of(&self, kind: Option<&'static str>) -> &Counter {
+        let index = kind.map_or(0, index_of);
+        &self.0[index]
     }
 
     fn read(&self) -> BTreeMap<&'static str, u64> {
@@ -55,10 +57,9 @@ impl EndCounters {
 }
 
 #[cold]
-fn place(reason: &ExitReason) -> usize {
-    let kind = reason.kind();
-    let place = REASONS.iter().position(|known| *known == kind);
-    place.expect("all kinds are listed")
+fn index_of(kind: &'static str) -> usize {
+    let index = REASONS.iter().position(|known| *known == kind);
+    index.expect("all kinds are listed")
 }
 
 macro_rules! counts {
@@ -79,7 +80,7 @@ macro_rules! counts {
         #[non_exhaustive]
         pub struct Counters {
             $($(#[$doc])* pub $field: u64,)*
-            /// Actors with a stack that ended, by the [kind](ExitReason::kind) of reason. Includes
+            /// Actors with a stack that ended, by the [kind](crate::ExitReason::kind) of reason. Includes
             /// actors that never started.
             pub ended_stacks: BTreeMap<&'static str, u64>,
             /// Incarnations of behaviour actors that ended.
@@ -168,7 +169,7 @@ mod tests {
             ExitReason::NoActor,
             ExitReason::Stopped,
         ] {
-            ends.of(Some(&reason)).add(1);
+            ends.of(Some(reason.kind())).add(1);
         }
         let counts = ends.read();
         assert_eq!(counts.len(), REASONS.len());

@@ -30,7 +30,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let bounds =
             (0..BUCKETS as u32 - 1).map(|nth| Some(Duration::from_nanos(FIRST << (2 * nth))));
         Self {
