@@ -98,7 +98,7 @@ pub use native::native;
 pub use panics::Panic;
 pub use runtime::{Builder, Handle, Ready, Runtime, init, run, spawn};
 pub use scheduler::Run;
-pub use shutdown::{Left, ShutdownError, Unfinished};
+pub use shutdown::{Leaked, ShutdownError, Unfinished};
 pub use sleep_future::{Sleep, sleep_async, sleep_until_async};
 pub use stack::StackError;
 pub use supervised::{Signal, spawn_under};

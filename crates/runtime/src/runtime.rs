@@ -325,7 +325,7 @@ impl Runtime {
     /// ```
     /// use std::panic::{AssertUnwindSafe, catch_unwind};
     /// use std::time::Duration;
-    /// use thalweg_runtime::{Builder, Config, Left, Runtime, sleep};
+    /// use thalweg_runtime::{Builder, Config, Leaked, Runtime, sleep};
     ///
     /// let runtime = Runtime::start(Config::exact(1))?;
     /// let (begun, has_begun) = std::sync::mpsc::channel();
@@ -339,7 +339,7 @@ impl Runtime {
     ///
     /// let error = runtime.shutdown_within(Duration::from_millis(50)).unwrap_err();
     /// assert_eq!(error.actors[0].name.as_deref(), Some("stubborn"));
-    /// assert_eq!(error.actors[0].left, Left::Stack);
+    /// assert_eq!(error.actors[0].leaked, Leaked::Stack);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

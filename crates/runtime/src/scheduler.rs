@@ -51,7 +51,7 @@ use crate::registry::Registry;
 use crate::remote_queue::RemoteQueue;
 use crate::ring::Ring;
 use crate::shim::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
-use crate::shutdown::{Left, Shutdown, ShutdownError, Unfinished};
+use crate::shutdown::{Leaked, Shutdown, ShutdownError, Unfinished};
 use crate::stack::Depot;
 use crate::stall::{Watcher, WorkerStatus};
 use crate::task::{Header, OnShortage, Task};
@@ -501,7 +501,7 @@ impl Scheduler {
             name,
             parent,
             worker,
-            left: Left::Thread,
+            leaked: Leaked::Thread,
         }
     }
 }

@@ -40,27 +40,27 @@ pub struct Unfinished {
     /// program, such as the destructor of a thread-local variable.
     pub actor: Option<ActorId>,
     /// The actor's name. `None` if it has no name, or if the name is unknown because the actor
-    /// [keeps its thread](Left::Thread) and [`Config::inspect`](crate::Config::inspect) is off.
+    /// [keeps its thread](Leaked::Thread) and [`Config::inspect`](crate::Config::inspect) is off.
     pub name: Option<String>,
     /// The actor that spawned it, if known.
     pub parent: Option<ActorId>,
     /// The number of its worker, as in the name of the worker's thread: `tw-worker-0`.
     pub worker: usize,
-    /// What remains of the actor.
-    pub left: Left,
+    /// The resource that was leaked.
+    pub leaked: Leaked,
 }
 
-/// What remains of an actor that did not end when its runtime was shut down.
+/// The resource that was leaked because an actor did not end when its runtime was shut down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Left {
+pub enum Leaked {
     /// Its stack. The actor waited or yielded and is never resumed. Its memory is leaked, its
     /// destructors do not run, and its locks stay locked. Its thread has ended. Joiners and
     /// monitors were notified that the actor ended.
     Stack,
     /// Its thread, detached. The actor neither waits nor yields: it computes, or it is in a
     /// blocking call. It continues, and the memory of the runtime is freed after it. Do not unload
-    /// a library that contains its code. The actor ends, or becomes [`Left::Stack`], at its next
+    /// a library that contains its code. The actor ends, or becomes [`Leaked::Stack`], at its next
     /// wait.
     Thread,
 }
@@ -108,12 +108,12 @@ impl fmt::Display for Unfinished {
             write!(f, ", spawned by actor {parent}")?;
         }
         let worker = self.worker;
-        match self.left {
-            Left::Stack => write!(
+        match self.leaked {
+            Leaked::Stack => write!(
                 f,
                 ": its stack is leaked, its thread tw-worker-{worker} has ended"
             ),
-            Left::Thread => write!(f, ": its thread tw-worker-{worker} is detached"),
+            Leaked::Thread => write!(f, ": its thread tw-worker-{worker} is detached"),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use kit::LONG;
 use thalweg_runtime::{
-    Actor, Builder, Config, Context, Handler, JoinError, Left, Pid, Runtime, Unfinished, channel,
+    Actor, Builder, Config, Context, Handler, JoinError, Leaked, Pid, Runtime, Unfinished, channel,
     check, sleep, wait, yield_now,
 };
 
@@ -75,7 +75,7 @@ fn shutdown_of_an_actor_that_catches_its_end_is_reported_with_its_name() {
         let left = report_on(step);
         assert_eq!(left.len(), 1, "step {nth}");
         assert_eq!(left[0].name.as_deref(), Some("stubborn"), "step {nth}");
-        assert_eq!(left[0].left, Left::Stack, "step {nth}");
+        assert_eq!(left[0].leaked, Leaked::Stack, "step {nth}");
         assert_eq!(left[0].worker, 0, "step {nth}");
     }
 }
@@ -166,7 +166,7 @@ fn shutdown_of_an_actor_that_never_waits_detaches_its_thread() {
         let left = runtime.shutdown_within(TIMEOUT).unwrap_err().actors;
         assert_eq!(left.len(), 1);
         assert_eq!(left[0].actor, Some(busy.id()));
-        assert_eq!(left[0].left, Left::Thread);
+        assert_eq!(left[0].leaked, Leaked::Thread);
         // The thread has all that it needs, although the runtime is gone.
         drop(release);
         has_ended.recv_timeout(LONG).expect("the actor goes on");

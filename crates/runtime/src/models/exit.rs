@@ -9,7 +9,7 @@ use thalweg_queue::barrier::model::use_both;
 use thalweg_queue::explore::{large_model, model};
 
 use super::mailbox_state::{Bit, Model};
-use super::{counted, job, run, settle, take_some};
+use super::{bind, drain_or_park, drop_counter, new_task, run};
 use crate::exit::{Control, ExitReason, KillFlag, Kind, Watch};
 use crate::join::JoinError;
 use crate::remote_queue::RemoteQueue;
@@ -17,26 +17,26 @@ use crate::task::Task;
 
 /// The ends that were reported. Not a loom type.
 #[derive(Clone, Default)]
-pub(super) struct Told(Arc<Mutex<Vec<&'static str>>>);
+pub(super) struct ReportedEnds(Arc<Mutex<Vec<&'static str>>>);
 
-impl Told {
+impl ReportedEnds {
     pub(super) fn of(control: &Control) -> Self {
-        let told = Self::default();
-        told.also_of(control);
-        told
+        let ends = Self::default();
+        ends.watch(control);
+        ends
     }
 
-    fn also_of(&self, control: &Control) {
+    fn watch(&self, control: &Control) {
         let list = Arc::clone(&self.0);
         control.watch_or_tell(Watch::Tell(Box::new(move |down| {
             list.lock().unwrap().push(down.reason.kind());
         })));
     }
 
-    pub(super) fn once(&self) -> &'static str {
-        let told = self.0.lock().unwrap();
-        assert_eq!(told.len(), 1, "{told:?}");
-        told[0]
+    pub(super) fn only(&self) -> &'static str {
+        let ends = self.0.lock().unwrap();
+        assert_eq!(ends.len(), 1, "{ends:?}");
+        ends[0]
     }
 }
 
@@ -45,46 +45,46 @@ fn kill(control: &Control) -> bool {
 }
 
 /// Runs an actor that waits for a signal to end it, as its worker does.
-fn wait_for_the_end(task: Task, queue: &RemoteQueue) {
+fn run_until_killed(task: Task, queue: &RemoteQueue) {
     while !task.must_unwind() {
-        take_some(queue, |woken| assert!(woken == task));
+        drain_or_park(queue, |woken| assert!(woken == task));
     }
     run(task);
 }
 
-fn let_go(queue: &RemoteQueue) {
+fn drop_references(queue: &RemoteQueue) {
     for left in queue.drain() {
         left.wake_from_remote_queue(|_| unreachable!("the task has ended"));
     }
 }
 
-fn a_kill_reaches_an_actor_that_begins() {
+fn kill_starting_actor() {
     let queue = RemoteQueue::allocate();
-    let (task, handle) = job(|| ());
+    let (task, handle) = new_task(|| ());
     let control = task.control();
-    let told = Told::of(&control);
+    let ends = ReportedEnds::of(&control);
     let killer = thread::spawn(move || assert!(kill(&control)));
-    settle(task, queue);
-    wait_for_the_end(task, queue);
+    bind(task, queue);
+    run_until_killed(task, queue);
     assert!(matches!(
         handle.join(),
         Err(JoinError::Exit(ExitReason::Killed))
     ));
     killer.join().unwrap();
-    assert_eq!(told.once(), "killed");
-    let_go(queue);
+    assert_eq!(ends.only(), "killed");
+    drop_references(queue);
 }
 
 /// The actor has not started, runs, is about to wait, or waits. A lost signal is a deadlock.
 #[test]
 fn kill_reaches_an_actor_that_starts_and_waits() {
-    model(a_kill_reaches_an_actor_that_begins);
+    model(kill_starting_actor);
 }
 
 /// The heavy barrier of `set_kill_flag`, and the light barrier of `bind`.
 #[test]
 fn kill_reaches_an_actor_that_starts_with_a_light_barrier() {
-    model(|| use_both(a_kill_reaches_an_actor_that_begins));
+    model(|| use_both(kill_starting_actor));
 }
 
 /// The masked actor may consume the wake-up of the kill: it checks again when the mask ends.
@@ -93,8 +93,8 @@ fn kill_waits_for_the_end_of_a_mask() {
     for kill_first in [true, false] {
         model(move || {
             let queue = RemoteQueue::allocate();
-            let (task, handle) = job(|| ());
-            settle(task, queue);
+            let (task, handle) = new_task(|| ());
+            bind(task, queue);
             let (control, waker) = (task.control(), task.waker());
             let said = loom::sync::Arc::new(AtomicBool::new(false));
             let killer = thread::spawn({
@@ -113,15 +113,15 @@ fn kill_waits_for_the_end_of_a_mask() {
             task.header().masks.set(1);
             while !said.load(Ordering::Acquire) {
                 assert!(!task.must_unwind());
-                take_some(queue, |woken| assert!(woken == task));
+                drain_or_park(queue, |woken| assert!(woken == task));
             }
             assert!(!task.must_unwind());
             task.header().masks.set(0);
             assert!(task.must_unwind() || !kill_first);
-            wait_for_the_end(task, queue);
+            run_until_killed(task, queue);
             killer.join().unwrap();
             assert!(handle.join().is_err());
-            let_go(queue);
+            drop_references(queue);
         });
     }
 }
@@ -130,21 +130,21 @@ fn kill_waits_for_the_end_of_a_mask() {
 fn kill_during_the_end_comes_first_or_is_refused() {
     model(|| {
         let queue = RemoteQueue::allocate();
-        let (task, handle) = job(|| ());
+        let (task, handle) = new_task(|| ());
         let control = task.control();
-        let told = Told::of(&control);
+        let ends = ReportedEnds::of(&control);
         let killer = thread::spawn({
             let control = Arc::clone(&control);
             move || kill(&control)
         });
-        settle(task, queue);
+        bind(task, queue);
         run(task);
         let how = handle.join();
         let reached = killer.join().unwrap();
-        assert_eq!(told.once(), if how.is_ok() { "normal" } else { "killed" });
+        assert_eq!(ends.only(), if how.is_ok() { "normal" } else { "killed" });
         assert!(reached || how.is_ok());
         assert!(!kill(&control));
-        let_go(queue);
+        drop_references(queue);
     });
 }
 
@@ -152,18 +152,18 @@ fn kill_during_the_end_comes_first_or_is_refused() {
 #[test]
 fn control_created_during_the_end_is_notified_once() {
     model(|| {
-        let (task, handle) = job(|| ());
+        let (task, handle) = new_task(|| ());
         let namer = thread::spawn(move || {
             let control = task.control();
-            let told = Told::of(&control);
+            let ends = ReportedEnds::of(&control);
             let reached = kill(&control);
             // The namer's reference keeps the task alive.
             drop(handle);
-            (control, told, reached)
+            (control, ends, reached)
         });
         run(task);
-        let (control, told, reached) = namer.join().unwrap();
-        let how = told.once();
+        let (control, ends, reached) = namer.join().unwrap();
+        let how = ends.only();
         assert!(["normal", "killed", "no_actor"].contains(&how));
         assert!(reached || how != "killed");
         assert!(!kill(&control));
@@ -173,18 +173,18 @@ fn control_created_during_the_end_is_notified_once() {
 #[test]
 fn two_threads_create_the_control_during_the_end() {
     large_model(|| {
-        let (task, handle) = job(|| ());
+        let (task, handle) = new_task(|| ());
         let namers = [task.waker(), task.waker()].map(|keeps| {
             thread::spawn(move || {
-                let told = Told::of(&task.control());
+                let ends = ReportedEnds::of(&task.control());
                 drop(keeps);
-                told
+                ends
             })
         });
         run(task);
         // The second thread may get the control a moment before the first one marks it as ended.
-        for told in namers.map(|namer| namer.join().unwrap()) {
-            assert!(["normal", "no_actor"].contains(&told.once()));
+        for ends in namers.map(|namer| namer.join().unwrap()) {
+            assert!(["normal", "no_actor"].contains(&ends.only()));
         }
         drop(handle);
     });
@@ -196,11 +196,11 @@ fn end_is_not_reported_after_unlink() {
     model(|| {
         let queue = RemoteQueue::allocate();
         let ([one, other], handles): (_, Vec<_>) = {
-            let (one, other) = (job(|| ()), job(|| ()));
+            let (one, other) = (new_task(|| ()), new_task(|| ()));
             ([one.0, other.0], vec![one.1, other.1])
         };
-        settle(one, queue);
-        settle(other, queue);
+        bind(one, queue);
+        bind(other, queue);
         let controls = [one.control(), other.control()];
         assert!(controls[0].link(&controls[1]));
         assert!(kill(&controls[0]));
@@ -211,7 +211,7 @@ fn end_is_not_reported_after_unlink() {
         assert_eq!(other.must_unwind(), reached);
         run(other);
         drop(handles);
-        let_go(queue);
+        drop_references(queue);
     });
 }
 
@@ -220,10 +220,10 @@ fn end_is_not_reported_after_unlink() {
 fn two_linked_actors_end_concurrently() {
     model(|| {
         let queue = RemoteQueue::allocate();
-        let (one, one_handle) = job(|| ());
-        let (other, other_handle) = job(|| ());
+        let (one, one_handle) = new_task(|| ());
+        let (other, other_handle) = new_task(|| ());
         let controls = [one.control(), other.control()];
-        let told = controls.each_ref().map(|control| Told::of(control));
+        let ends = controls.each_ref().map(|control| ReportedEnds::of(control));
         let linker = thread::spawn({
             let controls = controls.clone();
             move || {
@@ -231,18 +231,18 @@ fn two_linked_actors_end_concurrently() {
                 if !controls[1].link(&controls[0]) {
                     assert!(kill(&controls[1]));
                 }
-                settle(other, queue);
+                bind(other, queue);
                 run(other);
             }
         });
         assert!(kill(&controls[0]));
-        settle(one, queue);
+        bind(one, queue);
         run(one);
         linker.join().unwrap();
-        assert_eq!(told[0].once(), "killed");
-        assert!(["normal", "killed"].contains(&told[1].once()));
+        assert_eq!(ends[0].only(), "killed");
+        assert!(["normal", "killed"].contains(&ends[1].only()));
         drop((one_handle, other_handle));
-        let_go(queue);
+        drop_references(queue);
     });
 }
 
@@ -251,20 +251,22 @@ fn two_linked_actors_end_concurrently() {
 fn kill_reaches_a_waiting_handler() {
     model(|| {
         let queue = RemoteQueue::allocate();
-        let (turn, handle) = job(|| ());
-        settle(turn, queue);
+        let (turn, handle) = new_task(|| ());
+        bind(turn, queue);
         let kill_flag = loom::sync::Arc::new(KillFlag::new());
         let killer = thread::spawn({
             let kill_flag = kill_flag.clone();
             move || wake(kill_flag.set())
         });
         while !kill_flag.is_set() {
-            kill_flag.suspend(turn, || take_some(queue, |woken| assert!(woken == turn)));
+            kill_flag.suspend(turn, || {
+                drain_or_park(queue, |woken| assert!(woken == turn))
+            });
         }
         run(turn);
         drop(handle);
         killer.join().unwrap();
-        let_go(queue);
+        drop_references(queue);
     });
 }
 
@@ -273,8 +275,8 @@ fn kill_reaches_a_waiting_handler() {
 fn kill_arrives_while_a_handler_continues_and_ends() {
     large_model(|| {
         let queue = RemoteQueue::allocate();
-        let (turn, handle) = job(|| ());
-        settle(turn, queue);
+        let (turn, handle) = new_task(|| ());
+        bind(turn, queue);
         let waker = turn.waker();
         let said = loom::sync::Arc::new((AtomicBool::new(false), KillFlag::new()));
         let other = thread::spawn({
@@ -290,13 +292,15 @@ fn kill_arrives_while_a_handler_continues_and_ends() {
         });
         let kill_flag = &said.1;
         while !said.0.load(Ordering::Acquire) && !kill_flag.is_set() {
-            kill_flag.suspend(turn, || take_some(queue, |woken| assert!(woken == turn)));
+            kill_flag.suspend(turn, || {
+                drain_or_park(queue, |woken| assert!(woken == turn))
+            });
         }
         run(turn);
         drop(handle);
         killer.join().unwrap();
         other.join().unwrap();
-        let_go(queue);
+        drop_references(queue);
         assert!(kill_flag.is_set());
     });
 }
@@ -314,8 +318,8 @@ fn kill_during_a_message_ends_a_behaviour_actor_once() {
     model(|| {
         let (model, actor) = Model::new(8);
         let control = Arc::clone(actor.pid().control());
-        let told = Told::of(&control);
-        let (letter, dropped) = counted();
+        let ends = ReportedEnds::of(&control);
+        let (message, dropped) = drop_counter();
         let killer = thread::spawn({
             let (model, control) = (model.clone(), Arc::clone(&control));
             move || {
@@ -323,11 +327,11 @@ fn kill_during_a_message_ends_a_behaviour_actor_once() {
                 model.work();
             }
         });
-        drop(actor.cast(Bit(1, Some(letter))));
+        drop(actor.cast(Bit(1, Some(message))));
         model.work();
         killer.join().unwrap();
         model.work();
-        assert_eq!(told.once(), "killed");
+        assert_eq!(ends.only(), "killed");
         assert_eq!(dropped.load(std::sync::atomic::Ordering::Relaxed), 1);
         assert!(!kill(&control));
         actor.cast(Bit(2, None)).unwrap_err();
@@ -342,7 +346,7 @@ fn kill_during_a_stop_ends_a_behaviour_actor_once() {
     model(|| {
         let (model, actor) = Model::new(8);
         let control = Arc::clone(actor.pid().control());
-        let told = Told::of(&control);
+        let ends = ReportedEnds::of(&control);
         let killer = thread::spawn({
             let (model, control) = (model.clone(), Arc::clone(&control));
             move || {
@@ -355,8 +359,8 @@ fn kill_during_a_stop_ends_a_behaviour_actor_once() {
         model.work();
         let reached = killer.join().unwrap();
         model.work();
-        assert!(reached || told.once() == "normal");
-        assert!(["normal", "killed"].contains(&told.once()));
+        assert!(reached || ends.only() == "normal");
+        assert!(["normal", "killed"].contains(&ends.only()));
         assert!(!kill(&control));
         drop(actor);
         model.has_no_turn();

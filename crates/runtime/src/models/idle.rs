@@ -1,7 +1,7 @@
 //! Models of `idle` and `remote_queue`: no task waits while a worker sleeps, in its poller or in
 //! its parker.
 
-use std::sync::atomic::{AtomicUsize as Figure, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize as StdAtomicUsize, Ordering::Relaxed};
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
@@ -21,13 +21,13 @@ struct Model {
     poller: Parker,
     /// Two places for tasks, like a ring and the injector. A thread that takes from one has not
     /// seen the other.
-    jobs: [AtomicUsize; 2],
+    tasks: [AtomicUsize; 2],
     /// The announcements that found no searcher: they woke a worker, or all workers are busy and
     /// look for work when they are done.
-    heard: Figure,
+    without_searcher: StdAtomicUsize,
     done: AtomicUsize,
     /// Unparked when a task is done.
-    waits: Parker,
+    waiter: Parker,
 }
 
 impl Model {
@@ -38,15 +38,15 @@ impl Model {
             idle: Idle::new(),
             queues,
             poller,
-            jobs: [0, 0].map(AtomicUsize::new),
-            heard: Figure::new(0),
+            tasks: [0, 0].map(AtomicUsize::new),
+            without_searcher: StdAtomicUsize::new(0),
             done: AtomicUsize::new(0),
-            waits: Parker::new(),
+            waiter: Parker::new(),
         })
     }
 
     fn put(&self, place: usize) {
-        self.jobs[place].fetch_add(1, Ordering::Release);
+        self.tasks[place].fetch_add(1, Ordering::Release);
     }
 
     fn add(&self, place: usize) -> Announcement {
@@ -57,7 +57,7 @@ impl Model {
     fn announce(&self) -> Announcement {
         let announced = self.idle.announce();
         if announced != Announcement::Searching {
-            self.heard.fetch_add(1, Relaxed);
+            self.without_searcher.fetch_add(1, Relaxed);
         }
         if let Announcement::Wake(index) = announced {
             self.queues[index].unpark();
@@ -65,16 +65,17 @@ impl Model {
         announced
     }
 
-    fn has(&self) -> bool {
-        self.jobs
+    fn has_tasks(&self) -> bool {
+        self.tasks
             .iter()
-            .any(|jobs| jobs.load(Ordering::Relaxed) > 0)
+            .any(|tasks| tasks.load(Ordering::Relaxed) > 0)
     }
 
     fn take(&self) -> bool {
-        let less = |jobs: usize| jobs.checked_sub(1);
-        self.jobs.iter().any(|jobs| {
-            jobs.fetch_update(Ordering::AcqRel, Ordering::Relaxed, less)
+        let less = |tasks: usize| tasks.checked_sub(1);
+        self.tasks.iter().any(|tasks| {
+            tasks
+                .fetch_update(Ordering::AcqRel, Ordering::Relaxed, less)
                 .is_ok()
         })
     }
@@ -83,13 +84,13 @@ impl Model {
     /// taken a task.
     fn idle(&self, index: usize) -> bool {
         self.idle.begin_search();
-        if self.has() {
-            return self.idle.end_search() && self.pass_on();
+        if self.has_tasks() {
+            return self.idle.end_search() && self.take_and_wake_another();
         }
         let (queue, in_poller) = (self.queues[index], index == 0);
         queue.prepare_park(in_poller);
         self.idle.set_idle(index);
-        if !self.has() {
+        if !self.has_tasks() {
             if in_poller {
                 self.poller.park(None);
             } else {
@@ -98,7 +99,7 @@ impl Model {
         }
         queue.finish_park();
         self.idle.clear_idle(index);
-        self.pass_on()
+        self.take_and_wake_another()
     }
 
     fn find(&self, index: usize) {
@@ -106,9 +107,9 @@ impl Model {
     }
 
     /// Returns whether it has taken a task itself.
-    fn pass_on(&self) -> bool {
+    fn take_and_wake_another(&self) -> bool {
         let taken = self.take();
-        if self.has() {
+        if self.has_tasks() {
             self.announce();
         }
         taken
@@ -116,12 +117,12 @@ impl Model {
 
     fn end(&self) {
         self.done.fetch_add(1, Ordering::AcqRel);
-        self.waits.unpark();
+        self.waiter.unpark();
     }
 
     fn wait_for(&self, done: usize) {
         while self.done.load(Ordering::Acquire) < done {
-            self.waits.park(None);
+            self.waiter.park(None);
         }
     }
 }
@@ -195,7 +196,7 @@ fn task_added_at_the_end_of_the_last_search_is_seen() {
         });
         model.add(1);
         assert!(worker.join().unwrap());
-        assert!(model.heard.load(Relaxed) > 0 || !model.has());
+        assert!(model.without_searcher.load(Relaxed) > 0 || !model.has_tasks());
     });
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
-use super::{counted, go, job, run, settle, take_some};
+use super::{bind, drain_or_park, drop_counter, finish, new_task, run};
 use crate::join_set::JoinSet;
 use crate::remote_queue::RemoteQueue;
 use crate::wait::WakeReason;
@@ -25,7 +25,7 @@ fn two_tasks_end_while_the_owner_waits() {
     large_model(|| {
         let mut set = JoinSet::new();
         let workers = [1, 2].map(|n| {
-            let (task, handle) = job(move || n);
+            let (task, handle) = new_task(move || n);
             set.insert(handle);
             thread::spawn(move || run(task))
         });
@@ -45,19 +45,19 @@ fn actor_of_another_worker_is_notified_and_ends() {
     model(|| {
         let queue = RemoteQueue::allocate();
         let mut set = JoinSet::new();
-        let (task, handle) = job(|| 1);
+        let (task, handle) = new_task(|| 1);
         set.insert(handle);
         let worker = thread::spawn(move || run(task));
 
-        let (me, my_handle) = job(|| ());
-        settle(me, queue);
+        let (me, my_handle) = new_task(|| ());
+        bind(me, queue);
         assert!(set.wait_as_actor(me, || {
-            take_some(queue, |woken| assert!(woken == me));
+            drain_or_park(queue, |woken| assert!(woken == me));
             WakeReason::Woken
         }));
         let ended = set.try_join_next().expect("the set waited for it");
         assert_eq!(ended.result.unwrap(), 1);
-        go(queue, (me, my_handle), worker);
+        finish(queue, (me, my_handle), worker);
     });
 }
 
@@ -67,18 +67,18 @@ fn actor_of_another_worker_gives_up_and_ends() {
     model(|| {
         let queue = RemoteQueue::allocate();
         let mut set = JoinSet::new();
-        let (output, dropped) = counted();
-        let (task, handle) = job(move || output);
+        let (output, dropped) = drop_counter();
+        let (task, handle) = new_task(move || output);
         set.insert(handle);
         let worker = thread::spawn(move || run(task));
 
-        let (me, my_handle) = job(|| ());
-        settle(me, queue);
+        let (me, my_handle) = new_task(|| ());
+        bind(me, queue);
         if set.wait_as_actor(me, || WakeReason::Stopping) {
             assert!(set.try_join_next().is_some());
         }
         set.detach_all();
-        go(queue, (me, my_handle), worker);
+        finish(queue, (me, my_handle), worker);
         assert_eq!(dropped.load(Relaxed), 1);
     });
 }
@@ -89,8 +89,8 @@ fn set_is_dropped_while_two_tasks_end() {
         let mut set = JoinSet::new();
         let (outputs, workers): (Vec<_>, Vec<_>) = (0..2)
             .map(|_| {
-                let (output, dropped) = counted();
-                let (task, handle) = job(move || output);
+                let (output, dropped) = drop_counter();
+                let (task, handle) = new_task(move || output);
                 set.insert(handle);
                 (dropped, thread::spawn(move || run(task)))
             })
@@ -108,7 +108,7 @@ fn set_is_dropped_while_two_tasks_end() {
 fn set_is_polled_twice_while_a_task_ends() {
     model(|| {
         let mut set = JoinSet::new();
-        let (task, handle) = job(|| 1);
+        let (task, handle) = new_task(|| 1);
         set.insert(handle);
         let worker = thread::spawn(move || run(task));
         let woken = Arc::new(Woken(0.into()));
@@ -133,7 +133,7 @@ fn set_is_polled_twice_while_a_task_ends() {
 #[test]
 fn task_that_ends_during_its_insertion_is_reported() {
     model(|| {
-        let (task, handle) = job(|| 1);
+        let (task, handle) = new_task(|| 1);
         let worker = thread::spawn(move || run(task));
         let mut set = JoinSet::new();
         set.insert(handle);

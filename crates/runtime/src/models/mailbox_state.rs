@@ -12,7 +12,7 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
-use super::{Counted, counted};
+use super::{DropCounter, drop_counter};
 use crate::behaviour::mailbox_state::{MailboxState, NextAction, ReserveResult};
 use crate::behaviour::{Actor, ActorRef, Context, Handler, Mailbox};
 use crate::config::Config;
@@ -21,14 +21,14 @@ use crate::scheduler::{Scheduler, cancel};
 
 /// The results that the models check at the end. Not loom types.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct Results {
     read: AtomicU32,
     stopped: AtomicUsize,
 }
 
 /// Adds up its messages. loom detects two concurrent turns, and a turn that does not see the
 /// effects of the previous one.
-pub(super) struct Sum(UnsafeCell<u32>, Arc<Known>);
+pub(super) struct Sum(UnsafeCell<u32>, Arc<Results>);
 
 impl Actor for Sum {
     fn stopped(&mut self) {
@@ -44,7 +44,7 @@ impl Actor for Sum {
 /// A bit, and an object that is dropped with the message.
 pub(super) struct Bit(
     pub(super) u32,
-    #[expect(dead_code, reason = "only its drop is observed")] pub(super) Option<Counted>,
+    #[expect(dead_code, reason = "only its drop is observed")] pub(super) Option<DropCounter>,
 );
 
 impl Handler<Bit> for Sum {
@@ -58,30 +58,30 @@ impl Handler<Bit> for Sum {
 }
 
 /// Makes the actor cast a bit to itself.
-struct SelfCast;
+struct CastToSelf;
 
-impl Handler<SelfCast> for Sum {
+impl Handler<CastToSelf> for Sum {
     type Reply = ();
 
-    fn handle(&mut self, _: SelfCast, context: &Context<'_, Self>) {
+    fn handle(&mut self, _: CastToSelf, context: &Context<'_, Self>) {
         context.actor().cast(Bit(1, None)).unwrap();
     }
 }
 
 /// Makes the actor store a reference to itself.
-struct SelfKeep(Arc<std::sync::Mutex<Option<ActorRef<Sum>>>>);
+struct KeepSelf(Arc<std::sync::Mutex<Option<ActorRef<Sum>>>>);
 
-impl Handler<SelfKeep> for Sum {
+impl Handler<KeepSelf> for Sum {
     type Reply = ();
 
-    fn handle(&mut self, keep: SelfKeep, context: &Context<'_, Self>) {
+    fn handle(&mut self, keep: KeepSelf, context: &Context<'_, Self>) {
         *keep.0.lock().unwrap() = Some(context.actor());
     }
 }
 
 pub(super) struct Model {
     scheduler: Arc<Scheduler>,
-    known: Arc<Known>,
+    results: Arc<Results>,
 }
 
 impl Model {
@@ -89,16 +89,16 @@ impl Model {
         let scheduler = Arc::new(Scheduler::new(Config::exact(1)));
         // Prevents the start of the worker.
         scheduler.next_worker();
-        let known = Arc::<Known>::default();
+        let results = Arc::<Results>::default();
         let mailbox = Mailbox {
             capacity,
             ..Mailbox::default()
         };
         let actor = Builder::new().mailbox(mailbox).start_on(
             &Handle::new(&scheduler),
-            Sum(UnsafeCell::new(0), known.clone()),
+            Sum(UnsafeCell::new(0), results.clone()),
         );
-        (Arc::new(Self { scheduler, known }), actor)
+        (Arc::new(Self { scheduler, results }), actor)
     }
 
     /// Runs the waiting turns.
@@ -119,14 +119,14 @@ impl Model {
     /// The actor was not asked to stop.
     pub(super) fn was_killed(&self) {
         self.has_no_turn();
-        assert_eq!(self.known.stopped.load(Relaxed), 0);
+        assert_eq!(self.results.stopped.load(Relaxed), 0);
     }
 
     /// All of these messages were read, the actor ended once, and no turn is left.
     fn has_ended(&self, read: u32) {
         self.has_no_turn();
-        assert_eq!(self.known.read.load(Relaxed), read);
-        assert_eq!(self.known.stopped.load(Relaxed), 1);
+        assert_eq!(self.results.read.load(Relaxed), read);
+        assert_eq!(self.results.stopped.load(Relaxed), 1);
     }
 }
 
@@ -187,7 +187,7 @@ fn two_senders_schedule_one_turn() {
         for sender in senders {
             sender.join().unwrap();
         }
-        assert_eq!(model.known.read.load(Relaxed), 3);
+        assert_eq!(model.results.read.load(Relaxed), 3);
         drop(actor);
         model.work();
         model.has_ended(3);
@@ -200,7 +200,7 @@ fn two_senders_schedule_one_turn() {
 fn message_cast_during_a_stop_is_dropped_once() {
     model(|| {
         let (model, actor) = Model::new(8);
-        let (letter, dropped) = counted();
+        let (message, dropped) = drop_counter();
         let stopper = thread::spawn({
             let (model, actor) = (model.clone(), actor.clone());
             move || {
@@ -208,16 +208,16 @@ fn message_cast_during_a_stop_is_dropped_once() {
                 model.work();
             }
         });
-        drop(actor.cast(Bit(1, Some(letter))));
+        drop(actor.cast(Bit(1, Some(message))));
         model.work();
         stopper.join().unwrap();
         model.work();
         assert_eq!(dropped.load(Relaxed), 1);
         actor.cast(Bit(2, None)).unwrap_err();
         actor.stop();
-        model.has_ended(model.known.read.load(Relaxed));
+        model.has_ended(model.results.read.load(Relaxed));
         drop(actor);
-        model.has_ended(model.known.read.load(Relaxed));
+        model.has_ended(model.results.read.load(Relaxed));
     });
 }
 
@@ -247,13 +247,13 @@ fn two_stops_and_the_last_reference_schedule_one_turn() {
 fn message_cast_during_runtime_shutdown_is_dropped_once() {
     model(|| {
         let (model, actor) = Model::new(8);
-        let (letter, dropped) = counted();
+        let (message, dropped) = drop_counter();
         actor.cast(Bit(1, None)).unwrap();
         let stopper = thread::spawn({
             let model = model.clone();
             move || cancel(model.scheduler.take_injected().unwrap())
         });
-        drop(actor.cast(Bit(2, Some(letter))));
+        drop(actor.cast(Bit(2, Some(message))));
         stopper.join().unwrap();
         assert_eq!(dropped.load(Relaxed), 1);
         drop(actor);
@@ -305,7 +305,7 @@ fn two_references_are_dropped_concurrently() {
 fn handler_creates_a_reference_while_the_last_one_is_dropped() {
     model(|| {
         let (model, actor) = Model::new(8);
-        actor.cast(SelfCast).unwrap();
+        actor.cast(CastToSelf).unwrap();
         let worker = thread::spawn({
             let model = model.clone();
             move || model.work()
@@ -324,7 +324,7 @@ fn handler_reference_is_dropped_while_its_turn_ends() {
     model(|| {
         let (model, actor) = Model::new(8);
         let place = Arc::default();
-        actor.cast(SelfKeep(Arc::clone(&place))).unwrap();
+        actor.cast(KeepSelf(Arc::clone(&place))).unwrap();
         drop(actor);
         let other = thread::spawn({
             let model = model.clone();
@@ -367,7 +367,7 @@ fn the_second_of_two_letters_is_read(capacity: u32) {
         model.work();
         worker.join().unwrap();
         model.work();
-        assert_eq!(model.known.read.load(Relaxed), 3);
+        assert_eq!(model.results.read.load(Relaxed), 3);
         drop(actor);
         model.work();
         model.has_ended(3);

@@ -26,14 +26,14 @@ use crate::remote_queue::RemoteQueue;
 use crate::task::Task;
 
 /// Creates a task that has no worker.
-fn job<T: 'static>(f: impl FnOnce() -> T + 'static) -> (Task, JoinHandle<T>) {
+fn new_task<T: 'static>(f: impl FnOnce() -> T + 'static) -> (Task, JoinHandle<T>) {
     let task = Task::new(ActorId::next(), None, f);
     (task, JoinHandle::new(task))
 }
 
 /// Binds the task to this queue, as its worker does. A model has no workers, so every wake-up is
 /// remote.
-fn settle(task: Task, queue: &'static RemoteQueue) {
+fn bind(task: Task, queue: &'static RemoteQueue) {
     task.bind(queue, std::ptr::NonNull::dangling());
 }
 
@@ -44,7 +44,7 @@ fn run(task: Task) {
 }
 
 /// Ends the actor of `queue`, and then joins `other`, which may have woken it.
-fn go(
+fn finish(
     queue: &RemoteQueue,
     (me, handle): (Task, JoinHandle<()>),
     other: loom::thread::JoinHandle<()>,
@@ -58,7 +58,7 @@ fn go(
 }
 
 /// The worker of `queue`: takes the tasks in the queue, and sleeps while it is empty.
-fn take_some(queue: &RemoteQueue, mut wake: impl FnMut(Task)) {
+fn drain_or_park(queue: &RemoteQueue, mut wake: impl FnMut(Task)) {
     loop {
         let mut some = false;
         for task in queue.drain() {
@@ -77,15 +77,15 @@ fn take_some(queue: &RemoteQueue, mut wake: impl FnMut(Task)) {
 }
 
 /// Counts its drops. Not a loom type.
-struct Counted(std::sync::Arc<AtomicUsize>);
+struct DropCounter(std::sync::Arc<AtomicUsize>);
 
-impl Drop for Counted {
+impl Drop for DropCounter {
     fn drop(&mut self) {
         self.0.fetch_add(1, Relaxed);
     }
 }
 
-fn counted() -> (Counted, std::sync::Arc<AtomicUsize>) {
+fn drop_counter() -> (DropCounter, std::sync::Arc<AtomicUsize>) {
     let count = std::sync::Arc::new(AtomicUsize::new(0));
-    (Counted(count.clone()), count)
+    (DropCounter(count.clone()), count)
 }

@@ -3,12 +3,12 @@
 //! cancelled.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize as Figure, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize as StdAtomicUsize, Ordering::Relaxed};
 
 use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
-use super::{counted, job};
+use super::{drop_counter, new_task};
 use crate::config::Config;
 use crate::join::JoinError;
 use crate::scheduler::{Scheduler, cancel};
@@ -18,7 +18,7 @@ use crate::task::Task;
 /// Workers of one scheduler, which only look for tasks to start.
 struct Model {
     scheduler: Arc<Scheduler>,
-    begun: Figure,
+    begun: StdAtomicUsize,
 }
 
 impl Model {
@@ -30,7 +30,7 @@ impl Model {
         scheduler.workers[0].stacks.store(stacks, Ordering::Relaxed);
         Arc::new(Self {
             scheduler,
-            begun: Figure::new(0),
+            begun: StdAtomicUsize::new(0),
         })
     }
 
@@ -58,9 +58,9 @@ impl Model {
     /// `Worker::idle`: returns the task that it found, or that was placed while it slept.
     fn idle(&self, index: usize) -> Option<Task> {
         let scheduler = &self.scheduler;
-        let finds = || scheduler.is_stopping() || scheduler.has_unstarted();
+        let has_work = || scheduler.is_stopping() || scheduler.has_unstarted();
         scheduler.begin_search();
-        if finds() {
+        if has_work() {
             return if scheduler.end_search() {
                 self.pass_on(index)
             } else {
@@ -68,7 +68,7 @@ impl Model {
             };
         }
         scheduler.prepare_park(index, false);
-        if !finds() {
+        if !has_work() {
             scheduler.workers[index].remote_queue.parker.park(None);
         }
         scheduler.finish_park(index);
@@ -109,7 +109,7 @@ fn task_placed_with_a_worker_that_goes_to_sleep_starts() {
             let model = model.clone();
             move || model.work(1, 1)
         });
-        let (task, handle) = job(|| ());
+        let (task, handle) = new_task(|| ());
         assert!(model.scheduler.place(0, 0, task).is_none());
         handle.join().unwrap();
         worker.join().unwrap();
@@ -126,7 +126,7 @@ fn task_placed_with_a_busy_worker_starts_elsewhere() {
             let model = model.clone();
             move || model.work(2, 1)
         });
-        let (task, handle) = job(|| ());
+        let (task, handle) = new_task(|| ());
         assert!(model.scheduler.place(0, 0, task).is_none());
         handle.join().unwrap();
         worker.join().unwrap();
@@ -143,7 +143,7 @@ fn two_placed_tasks_start() {
             thread::spawn(move || model.work(index, 1))
         });
         for draw in [0, 1] {
-            let (task, handle) = job(|| ());
+            let (task, handle) = new_task(|| ());
             drop(handle);
             assert!(model.scheduler.place(0, draw, task).is_none());
         }
@@ -158,8 +158,8 @@ fn two_placed_tasks_start() {
 fn task_placed_during_a_stop_starts_or_is_cancelled() {
     large_model(|| {
         let model = Model::new(2, 100);
-        let (captured, dropped) = counted();
-        let (task, handle) = job(move || drop(captured));
+        let (captured, dropped) = drop_counter();
+        let (task, handle) = new_task(move || drop(captured));
         let worker = thread::spawn({
             let model = model.clone();
             move || model.work(1, usize::MAX)
@@ -189,7 +189,7 @@ fn task_stays_if_the_other_worker_is_no_better() {
             model.scheduler.workers[1]
                 .stacks
                 .store(theirs, Ordering::Relaxed);
-            let (task, handle) = job(|| ());
+            let (task, handle) = new_task(|| ());
             let stays = model.scheduler.place(0, 0, task).expect("it stays");
             model.run(stays);
             handle.join().unwrap();

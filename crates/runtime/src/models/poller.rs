@@ -17,7 +17,7 @@ struct Model {
     remote_queue: &'static RemoteQueue,
     poller: Parker,
     /// The requests of other threads. They establish no ordering.
-    said: [AtomicBool; 2],
+    requests: [AtomicBool; 2],
     /// The event of a descriptor. The worker sees it only when it polls.
     event: AtomicBool,
 }
@@ -29,25 +29,25 @@ impl Model {
         Arc::new(Self {
             remote_queue: queue,
             poller,
-            said: [false, false].map(AtomicBool::new),
+            requests: [false, false].map(AtomicBool::new),
             event: AtomicBool::new(false),
         })
     }
 
     /// Another thread pushes into the remote queue.
-    fn say(&self, nth: usize) {
-        self.said[nth].store(true, Ordering::Relaxed);
+    fn request(&self, nth: usize) {
+        self.requests[nth].store(true, Ordering::Relaxed);
         self.remote_queue.fence_and_unpark();
     }
 
     /// A descriptor becomes ready.
-    fn happen(&self) {
+    fn trigger_event(&self) {
         self.event.store(true, Ordering::Release);
         self.poller.unpark();
     }
 
-    fn hears(&self, nth: usize) -> bool {
-        self.said[nth].load(Ordering::Relaxed)
+    fn is_requested(&self, nth: usize) -> bool {
+        self.requests[nth].load(Ordering::Relaxed)
     }
 
     /// One iteration of `Worker::idle`: sleeps unless `found` returns `true`.
@@ -75,10 +75,10 @@ fn worker_that_sleeps_in_its_poller_is_woken() {
         let model = Model::new();
         let waker = thread::spawn({
             let model = model.clone();
-            move || model.say(0)
+            move || model.request(0)
         });
-        while !model.hears(0) {
-            model.idle(true, || model.hears(0));
+        while !model.is_requested(0) {
+            model.idle(true, || model.is_requested(0));
         }
         waker.join().unwrap();
     });
@@ -91,11 +91,11 @@ fn two_threads_wake_a_worker_in_its_poller() {
         let model = Model::new();
         let wakers = [0, 1].map(|nth| {
             let model = model.clone();
-            thread::spawn(move || model.say(nth))
+            thread::spawn(move || model.request(nth))
         });
         for nth in [0, 1] {
-            while !model.hears(nth) {
-                model.idle(true, || model.hears(nth));
+            while !model.is_requested(nth) {
+                model.idle(true, || model.is_requested(nth));
             }
         }
         for waker in wakers {
@@ -112,12 +112,12 @@ fn two_threads_wake_a_worker_that_alternates_between_poller_and_parker() {
         let model = Model::new();
         let wakers = [0, 1].map(|nth| {
             let model = model.clone();
-            thread::spawn(move || model.say(nth))
+            thread::spawn(move || model.request(nth))
         });
         let mut in_poller = true;
         for nth in [0, 1] {
-            while !model.hears(nth) {
-                model.idle(in_poller, || model.hears(nth));
+            while !model.is_requested(nth) {
+                model.idle(in_poller, || model.is_requested(nth));
                 in_poller = !in_poller;
                 model.poll();
             }
@@ -136,17 +136,17 @@ fn event_arrives_during_a_wake_up() {
         let model = Model::new();
         let waker = thread::spawn({
             let model = model.clone();
-            move || model.say(0)
+            move || model.request(0)
         });
         let kernel = thread::spawn({
             let model = model.clone();
-            move || model.happen()
+            move || model.trigger_event()
         });
         while !model.event.load(Ordering::Acquire) {
             model.idle(true, || false);
         }
-        while !model.hears(0) {
-            model.idle(true, || model.hears(0));
+        while !model.is_requested(0) {
+            model.idle(true, || model.is_requested(0));
         }
         waker.join().unwrap();
         kernel.join().unwrap();

@@ -5,23 +5,23 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 use thalweg_queue::explore::large_model;
 
-use super::{job, settle, take_some};
+use super::{bind, drain_or_park, new_task};
 use crate::remote_queue::RemoteQueue;
 
 #[test]
 fn two_threads_wake_one_actor_each() {
     large_model(|| {
         let queue = RemoteQueue::allocate();
-        let [(one, its_handle), (other, others_handle)] = [(); 2].map(|()| job(|| ()));
+        let [(one, its_handle), (other, others_handle)] = [(); 2].map(|()| new_task(|| ()));
         let tasks = [one, other];
         let threads = tasks.map(|task| {
-            settle(task, queue);
+            bind(task, queue);
             let waker = task.waker();
             thread::spawn(move || waker.wake())
         });
         let mut woken = 0;
         while woken < 2 {
-            take_some(queue, |task| {
+            drain_or_park(queue, |task| {
                 assert!(tasks.contains(&task));
                 woken += 1;
             });
@@ -44,20 +44,20 @@ fn two_threads_wake_one_actor_each() {
 fn woken_task_may_check_its_condition_at_once() {
     large_model(|| {
         let queue = RemoteQueue::allocate();
-        let (task, handle) = job(|| ());
-        settle(task, queue);
-        let said = Arc::new([false, false].map(AtomicBool::new));
+        let (task, handle) = new_task(|| ());
+        bind(task, queue);
+        let flags = Arc::new([false, false].map(AtomicBool::new));
         let threads = [0, 1].map(|nth| {
-            let (said, waker) = (said.clone(), task.waker());
+            let (flags, waker) = (flags.clone(), task.waker());
             thread::spawn(move || {
-                said[nth].store(true, Ordering::Relaxed);
+                flags[nth].store(true, Ordering::Relaxed);
                 waker.wake();
             })
         });
         let mut has_seen = false;
         while !has_seen {
-            take_some(queue, |_| {
-                has_seen = said.iter().all(|one| one.load(Ordering::Relaxed));
+            drain_or_park(queue, |_| {
+                has_seen = flags.iter().all(|one| one.load(Ordering::Relaxed));
             });
         }
         for thread in threads {

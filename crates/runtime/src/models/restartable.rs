@@ -14,7 +14,7 @@ use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 use thalweg_queue::oneshot;
 
-use super::{Counted, counted};
+use super::{DropCounter, drop_counter};
 use crate::behaviour::mailbox_state::{MailboxState, NextAction, ReserveResult};
 use crate::behaviour::{Actor, ActorRef, Context, Handler, Mailbox, Restartable, restartable};
 use crate::config::Config;
@@ -24,17 +24,17 @@ use crate::scheduler::Scheduler;
 use crate::shim;
 
 /// Accessed by all incarnations, one after the other, which loom checks.
-struct Place(UnsafeCell<usize>);
+struct ExclusiveCell(UnsafeCell<usize>);
 
 // SAFETY: the models check that incarnations do not overlap.
-unsafe impl Send for Place {}
+unsafe impl Send for ExclusiveCell {}
 // SAFETY: as above.
-unsafe impl Sync for Place {}
+unsafe impl Sync for ExclusiveCell {}
 
-/// The results that the models check at the end. Except for `place` and the list of ends, not loom
+/// The results that the models check at the end. Except for `exclusive` and the list of ends, not loom
 /// types.
-struct Known {
-    place: Place,
+struct Results {
+    exclusive: ExclusiveCell,
     living: AtomicUsize,
     read: AtomicU32,
     /// The ends that the exit listener has not handled yet.
@@ -43,20 +43,20 @@ struct Known {
     ends: AtomicUsize,
 }
 
-impl Known {
+impl Results {
     fn touch(&self) {
         // SAFETY: as above.
-        self.place.0.with_mut(|times| unsafe { *times += 1 });
+        self.exclusive.0.with_mut(|times| unsafe { *times += 1 });
     }
 }
 
-struct Incarnation(Arc<Known>);
+struct Incarnation(Arc<Results>);
 
 impl Incarnation {
-    fn make(known: &Arc<Known>) -> Self {
-        known.touch();
-        assert_eq!(known.living.fetch_add(1, Relaxed), 0);
-        Self(Arc::clone(known))
+    fn make(results: &Arc<Results>) -> Self {
+        results.touch();
+        assert_eq!(results.living.fetch_add(1, Relaxed), 0);
+        Self(Arc::clone(results))
     }
 }
 
@@ -71,7 +71,7 @@ impl Drop for Incarnation {
 
 struct Bit(
     u32,
-    #[expect(dead_code, reason = "only its drop is observed")] Option<Counted>,
+    #[expect(dead_code, reason = "only its drop is observed")] Option<DropCounter>,
 );
 
 impl Handler<Bit> for Incarnation {
@@ -86,24 +86,24 @@ impl Handler<Bit> for Incarnation {
 struct Model {
     scheduler: Arc<Scheduler>,
     restartable: Arc<dyn Restartable>,
-    known: Arc<Known>,
+    results: Arc<Results>,
     /// The exit listener starts this many incarnations, then gives up.
-    most: usize,
+    max: usize,
     begun: AtomicUsize,
     /// The results of starts that were not checked yet.
-    reports: shim::Mutex<Vec<Reported>>,
+    reports: shim::Mutex<Vec<StartResult>>,
 }
 
-type Reported = oneshot::Receiver<Result<(), ExitReason>>;
+type StartResult = oneshot::Receiver<Result<(), ExitReason>>;
 
 impl Model {
     /// The first `failing` starts fail.
-    fn new(capacity: u32, most: usize, failing: usize) -> (Arc<Self>, ActorRef<Incarnation>) {
+    fn new(capacity: u32, max: usize, failing: usize) -> (Arc<Self>, ActorRef<Incarnation>) {
         let scheduler = Arc::new(Scheduler::new(Config::exact(1)));
         // Prevents the start of the worker.
         scheduler.next_worker();
-        let known = Arc::new(Known {
-            place: Place(UnsafeCell::new(0)),
+        let results = Arc::new(Results {
+            exclusive: ExclusiveCell(UnsafeCell::new(0)),
             living: AtomicUsize::new(0),
             read: AtomicU32::new(0),
             ended: shim::Mutex::new(VecDeque::new()),
@@ -114,28 +114,28 @@ impl Model {
             ..Mailbox::default()
         };
         let maker = {
-            let (known, mut left) = (Arc::clone(&known), failing);
+            let (results, mut left) = (Arc::clone(&results), failing);
             Box::new(move || {
                 if left > 0 {
                     left -= 1;
                     return Err(ExitReason::from("not yet"));
                 }
-                Ok(Incarnation::make(&known))
+                Ok(Incarnation::make(&results))
             })
         };
         let (restartable, actor) = restartable(&Handle::new(&scheduler), None, mailbox, maker);
-        let heard = Arc::clone(&known);
+        let listener = Arc::clone(&results);
         assert!(
             restartable.set_exit_listener(Arc::new(move |_, reason: ExitReason| {
-                shim::lock(&heard.ended).push_back(reason.kind());
+                shim::lock(&listener.ended).push_back(reason.kind());
             }))
         );
         let begun = AtomicUsize::new(0);
         let model = Self {
             scheduler,
             restartable,
-            known,
-            most,
+            results,
+            max,
             begun,
             reports: shim::Mutex::new(Vec::new()),
         };
@@ -150,8 +150,8 @@ impl Model {
     }
 
     /// Waits for an end, or for a start that failed.
-    fn hears(&self) -> bool {
-        if shim::lock(&self.known.ended).pop_front().is_some() {
+    fn take_end(&self) -> bool {
+        if shim::lock(&self.results.ended).pop_front().is_some() {
             return true;
         }
         let reports = std::mem::take(&mut *shim::lock(&self.reports));
@@ -176,11 +176,11 @@ impl Model {
                 thread::yield_now();
                 continue;
             }
-            if !self.hears() {
+            if !self.take_end() {
                 return;
             }
-            self.known.ends.fetch_add(1, Relaxed);
-            if self.begun.load(Relaxed) < self.most {
+            self.results.ends.fetch_add(1, Relaxed);
+            if self.begun.load(Relaxed) < self.max {
                 self.begin();
             } else {
                 self.restartable.release();
@@ -190,31 +190,31 @@ impl Model {
 
     /// All of these messages were read. One incarnation lives; it ends when there is no reference
     /// left.
-    fn lives(&self, actor: ActorRef<Incarnation>, read: u32) {
+    fn assert_alive(&self, actor: ActorRef<Incarnation>, read: u32) {
         assert!(self.scheduler.take_injected().is_none());
-        assert_eq!(self.known.read.load(Relaxed), read);
-        assert_eq!(self.known.living.load(Relaxed), 1);
-        self.begun.store(self.most, Relaxed);
+        assert_eq!(self.results.read.load(Relaxed), read);
+        assert_eq!(self.results.living.load(Relaxed), 1);
+        self.begun.store(self.max, Relaxed);
         drop(actor);
         self.work();
-        self.is_over();
+        self.assert_ended();
     }
 
-    fn is_over(&self) {
+    fn assert_ended(&self) {
         assert!(self.scheduler.take_injected().is_none());
-        assert_eq!(self.known.living.load(Relaxed), 0);
+        assert_eq!(self.results.living.load(Relaxed), 0);
     }
 }
 
 /// Runs `f` in another thread, and then the remaining work.
-fn beside(
+fn spawn_other(
     model: &Arc<Model>,
     actor: &ActorRef<Incarnation>,
-    does: impl FnOnce(&Arc<Model>, &ActorRef<Incarnation>) + Send + 'static,
+    f: impl FnOnce(&Arc<Model>, &ActorRef<Incarnation>) + Send + 'static,
 ) -> thread::JoinHandle<()> {
     let (model, actor) = (Arc::clone(model), actor.clone());
     thread::spawn(move || {
-        does(&model, &actor);
+        f(&model, &actor);
         model.work();
     })
 }
@@ -234,13 +234,13 @@ fn message_cast_during_a_restart_is_read_once() {
         model(move || {
             let (model, actor) = Model::new(8, 2, 0);
             let pid = model.begin();
-            let (letter, dropped) = counted();
-            let other = beside(&model, &actor, move |_, actor| end(actor, &pid));
-            actor.cast(Bit(1, Some(letter))).unwrap();
+            let (message, dropped) = drop_counter();
+            let other = spawn_other(&model, &actor, move |_, actor| end(actor, &pid));
+            actor.cast(Bit(1, Some(message))).unwrap();
             model.work();
             other.join().unwrap();
             model.work();
-            model.lives(actor, 1);
+            model.assert_alive(actor, 1);
             assert_eq!(dropped.load(Relaxed), 1);
         });
     }
@@ -253,13 +253,13 @@ fn messages_of_two_senders_are_read_across_a_restart() {
     model(|| {
         let (model, actor) = Model::new(8, 2, 0);
         model.begin();
-        let sender = beside(&model, &actor, |_, actor| actor.cast(Bit(1, None)).unwrap());
+        let sender = spawn_other(&model, &actor, |_, actor| actor.cast(Bit(1, None)).unwrap());
         actor.stop();
         actor.cast(Bit(2, None)).unwrap();
         model.work();
         sender.join().unwrap();
         model.work();
-        model.lives(actor, 3);
+        model.assert_alive(actor, 3);
     });
 }
 
@@ -269,11 +269,11 @@ fn message_cast_during_a_failed_start_goes_to_the_next_incarnation() {
     model(|| {
         let (model, actor) = Model::new(8, 2, 1);
         model.begin();
-        let sender = beside(&model, &actor, |_, actor| actor.cast(Bit(1, None)).unwrap());
+        let sender = spawn_other(&model, &actor, |_, actor| actor.cast(Bit(1, None)).unwrap());
         model.work();
         sender.join().unwrap();
         model.work();
-        model.lives(actor, 1);
+        model.assert_alive(actor, 1);
     });
 }
 
@@ -283,7 +283,7 @@ fn sender_that_waits_for_capacity_across_a_restart_is_woken() {
     model(|| {
         let (model, actor) = Model::new(1, 2, 0);
         actor.cast(Bit(1, None)).unwrap();
-        let other = beside(&model, &actor, |model, actor| {
+        let other = spawn_other(&model, &actor, |model, actor| {
             model.begin();
             actor.stop();
         });
@@ -291,7 +291,7 @@ fn sender_that_waits_for_capacity_across_a_restart_is_woken() {
         model.work();
         other.join().unwrap();
         model.work();
-        model.lives(actor, 3);
+        model.assert_alive(actor, 3);
     });
 }
 
@@ -305,8 +305,8 @@ fn message_cast_during_a_close_is_returned_once() {
             if begins {
                 model.begin();
             }
-            let (letter, dropped) = counted();
-            let keeper = thread::spawn({
+            let (message, dropped) = drop_counter();
+            let exit_listener = thread::spawn({
                 let (model, actor) = (model.clone(), actor.clone());
                 move || {
                     if begins {
@@ -317,14 +317,14 @@ fn message_cast_during_a_close_is_returned_once() {
                     }
                 }
             });
-            drop(actor.cast(Bit(1, Some(letter))));
+            drop(actor.cast(Bit(1, Some(message))));
             model.work();
-            keeper.join().unwrap();
+            exit_listener.join().unwrap();
             model.work();
             assert_eq!(dropped.load(Relaxed), 1);
             actor.cast(Bit(2, None)).unwrap_err();
             drop(actor);
-            model.is_over();
+            model.assert_ended();
         });
     }
 }
@@ -336,7 +336,7 @@ fn actor_released_during_its_end_is_closed() {
     model(|| {
         let (model, actor) = Model::new(8, 1, 0);
         let pid = model.begin();
-        let (letter, dropped) = counted();
+        let (message, dropped) = drop_counter();
         let worker = thread::spawn({
             let model = model.clone();
             move || {
@@ -345,13 +345,13 @@ fn actor_released_during_its_end_is_closed() {
             }
         });
         model.restartable.release();
-        drop(actor.cast(Bit(1, Some(letter))));
+        drop(actor.cast(Bit(1, Some(message))));
         worker.join().unwrap();
         model.work();
         assert_eq!(dropped.load(Relaxed), 1);
         actor.cast(Bit(2, None)).unwrap_err();
         drop(actor);
-        model.is_over();
+        model.assert_ended();
     });
 }
 
@@ -381,10 +381,10 @@ fn signal_to_one_incarnation_does_not_reach_the_next() {
             model.work();
             other.join().unwrap();
             model.work();
-            assert_eq!(model.known.ends.load(Relaxed), 1);
+            assert_eq!(model.results.ends.load(Relaxed), 1);
             assert!(!signal(&pid));
             model.work();
-            model.lives(actor, 0);
+            model.assert_alive(actor, 0);
         });
     }
 }

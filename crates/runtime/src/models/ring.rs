@@ -10,7 +10,7 @@ use crate::ring::{Ring, SIZE};
 /// An entry of a ring: written before it is pushed, read after it was taken.
 struct Job(UnsafeCell<u32>);
 
-fn job(bit: u32) -> *mut Job {
+fn new_task(bit: u32) -> *mut Job {
     Box::into_raw(Box::new(Job(UnsafeCell::new(bit))))
 }
 
@@ -41,13 +41,13 @@ fn owner_and_one_thief() {
     model(|| {
         let ring = Arc::new(Ring::new());
         for nth in 0..SIZE {
-            ring.push(job(1 << nth)).unwrap();
+            ring.push(new_task(1 << nth)).unwrap();
         }
         let from = ring.clone();
         let thief = thread::spawn(move || steal(&from) + steal(&from));
         let mut mine = 0;
         for nth in SIZE..SIZE + 2 {
-            if let Err(full) = ring.push(job(1 << nth)) {
+            if let Err(full) = ring.push(new_task(1 << nth)) {
                 mine += take(full);
             }
         }
@@ -62,7 +62,7 @@ fn owner_and_two_thieves() {
     large_model(|| {
         let ring = Arc::new(Ring::new());
         for nth in 0..SIZE - 1 {
-            ring.push(job(1 << nth)).unwrap();
+            ring.push(new_task(1 << nth)).unwrap();
         }
         let thieves = [(); 2].map(|()| {
             let from = ring.clone();
@@ -70,7 +70,7 @@ fn owner_and_two_thieves() {
         });
         let mut mine = ring.pop().map_or(0, take);
         for nth in SIZE - 1..SIZE + 1 {
-            if let Err(full) = ring.push(job(1 << nth)) {
+            if let Err(full) = ring.push(new_task(1 << nth)) {
                 mine += take(full);
             }
         }

@@ -3,12 +3,12 @@
 //! cancelled.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize as Figure, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize as StdAtomicUsize, Ordering::Relaxed};
 
 use loom::thread;
 use thalweg_queue::explore::model;
 
-use super::{Counted, counted, job};
+use super::{DropCounter, drop_counter, new_task};
 use crate::config::Config;
 use crate::join::{JoinError, JoinHandle};
 use crate::scheduler::{Scheduler, cancel};
@@ -17,7 +17,7 @@ use crate::task::Task;
 /// Two workers: the first has no stack, the second has one.
 struct Model {
     scheduler: Arc<Scheduler>,
-    begun: Figure,
+    begun: StdAtomicUsize,
 }
 
 impl Model {
@@ -27,7 +27,7 @@ impl Model {
         while scheduler.next_worker().is_some() {}
         Arc::new(Self {
             scheduler,
-            begun: Figure::new(0),
+            begun: StdAtomicUsize::new(0),
         })
     }
 
@@ -50,10 +50,10 @@ impl Model {
     fn work(&self) {
         let (scheduler, mut seen) = (&self.scheduler, 0);
         while !self.serve(&mut seen) && !scheduler.is_stopping() {
-            let finds = || scheduler.is_stopping() || scheduler.shortages() != seen;
+            let has_work = || scheduler.is_stopping() || scheduler.shortages() != seen;
             scheduler.begin_search();
             scheduler.prepare_park(1, false);
-            if !finds() {
+            if !has_work() {
                 scheduler.workers[1].remote_queue.parker.park(None);
             }
             scheduler.finish_park(1);
@@ -61,9 +61,9 @@ impl Model {
     }
 }
 
-fn watched_job() -> (Task, JoinHandle<()>, Arc<Figure>) {
-    let (captured, dropped): (Counted, _) = counted();
-    let (task, handle) = job(move || drop(captured));
+fn new_counted_task() -> (Task, JoinHandle<()>, Arc<StdAtomicUsize>) {
+    let (captured, dropped): (DropCounter, _) = drop_counter();
+    let (task, handle) = new_task(move || drop(captured));
     (task, handle, dropped)
 }
 
@@ -76,7 +76,7 @@ fn task_that_waits_for_a_stack_starts_with_a_worker_that_goes_to_sleep() {
             let model = model.clone();
             move || model.work()
         });
-        let (task, handle) = job(|| ());
+        let (task, handle) = new_task(|| ());
         model.scheduler.wait_for_stack(task);
         handle.join().unwrap();
         worker.join().unwrap();
@@ -87,7 +87,7 @@ fn task_that_waits_for_a_stack_starts_with_a_worker_that_goes_to_sleep() {
 fn task_that_waits_for_a_stack_during_a_stop_starts_or_is_cancelled() {
     model(|| {
         let model = Model::new();
-        let (task, handle, dropped) = watched_job();
+        let (task, handle, dropped) = new_counted_task();
         let worker = thread::spawn({
             let model = model.clone();
             move || model.work()
@@ -111,7 +111,7 @@ fn task_that_waits_for_a_stack_during_a_stop_starts_or_is_cancelled() {
 fn task_that_waits_for_a_stack_during_a_kill_ends() {
     model(|| {
         let model = Model::new();
-        let (task, handle, dropped) = watched_job();
+        let (task, handle, dropped) = new_counted_task();
         let pid = handle.pid();
         let killer = thread::spawn({
             let model = model.clone();
@@ -132,7 +132,7 @@ fn task_that_waits_for_a_stack_during_a_kill_ends() {
 fn turn_refused_while_a_worker_has_a_stack_is_taken_once() {
     model(|| {
         let model = Model::new();
-        let (captured, dropped) = counted();
+        let (captured, dropped) = drop_counter();
         let task = Task::detached(
             crate::id::ActorId::next(),
             crate::task::OnShortage::Refuse,

@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
-use super::{Counted, counted, go, job, run, settle, take_some};
+use super::{DropCounter, bind, drain_or_park, drop_counter, finish, new_task, run};
 use crate::remote_queue::RemoteQueue;
 use crate::task::state::TaskState;
 use crate::wait::WakeReason;
@@ -17,10 +17,10 @@ use crate::wait::WakeReason;
 #[test]
 fn thread_joins_while_the_task_ends() {
     model(|| {
-        let (output, dropped) = counted();
-        let (task, handle) = job(move || output);
+        let (output, dropped) = drop_counter();
+        let (task, handle) = new_task(move || output);
         let worker = thread::spawn(move || run(task));
-        let output: Counted = handle.join().unwrap();
+        let output: DropCounter = handle.join().unwrap();
         assert_eq!(dropped.load(Relaxed), 0);
         drop(output);
         worker.join().unwrap();
@@ -31,8 +31,8 @@ fn thread_joins_while_the_task_ends() {
 #[test]
 fn handle_is_dropped_while_the_task_ends() {
     model(|| {
-        let (output, dropped) = counted();
-        let (task, handle) = job(move || output);
+        let (output, dropped) = drop_counter();
+        let (task, handle) = new_task(move || output);
         let worker = thread::spawn(move || run(task));
         drop(handle);
         worker.join().unwrap();
@@ -43,8 +43,8 @@ fn handle_is_dropped_while_the_task_ends() {
 #[test]
 fn waker_and_handle_are_dropped_while_the_task_ends() {
     large_model(|| {
-        let (output, dropped) = counted();
-        let (task, handle) = job(move || output);
+        let (output, dropped) = drop_counter();
+        let (task, handle) = new_task(move || output);
         let waker = task.waker();
         let worker = thread::spawn(move || run(task));
         let other = thread::spawn(move || drop(waker));
@@ -60,10 +60,10 @@ fn waker_and_handle_are_dropped_while_the_task_ends() {
 #[test]
 fn join_is_given_up_and_repeated() {
     model(|| {
-        let (output, dropped) = counted();
-        let (task, handle) = job(move || output);
+        let (output, dropped) = drop_counter();
+        let (task, handle) = new_task(move || output);
         let worker = thread::spawn(move || run(task));
-        let output: Counted = match handle.join_timeout(std::time::Duration::ZERO) {
+        let output: DropCounter = match handle.join_timeout(std::time::Duration::ZERO) {
             Ok(output) => output.unwrap(),
             Err(late) => late.0.join().unwrap(),
         };
@@ -83,8 +83,8 @@ fn join_future_is_polled_and_dropped_while_the_task_ends() {
         }
     }
     model(|| {
-        let (output, dropped) = counted();
-        let (task, handle) = job(move || output);
+        let (output, dropped) = drop_counter();
+        let (task, handle) = new_task(move || output);
         let mut handle = Box::pin(handle);
         let worker = thread::spawn(move || run(task));
         let woken = Arc::new(Woken(0.into()));
@@ -111,19 +111,19 @@ fn join_future_is_polled_and_dropped_while_the_task_ends() {
 fn actor_of_another_worker_joins_and_ends() {
     model(|| {
         let queue = RemoteQueue::allocate();
-        let (output, dropped) = counted();
-        let (task, handle) = job(move || output);
+        let (output, dropped) = drop_counter();
+        let (task, handle) = new_task(move || output);
         let worker = thread::spawn(move || run(task));
 
-        let (me, my_handle) = job(|| ());
-        settle(me, queue);
+        let (me, my_handle) = new_task(|| ());
+        bind(me, queue);
         assert!(handle.wait_as_actor(me, || {
-            take_some(queue, |woken| assert!(woken == me));
+            drain_or_park(queue, |woken| assert!(woken == me));
             WakeReason::Woken
         }));
-        let output: Counted = handle.join().unwrap();
+        let output: DropCounter = handle.join().unwrap();
         drop(output);
-        go(queue, (me, my_handle), worker);
+        finish(queue, (me, my_handle), worker);
         assert_eq!(dropped.load(Relaxed), 1);
     });
 }
@@ -133,14 +133,14 @@ fn actor_of_another_worker_joins_and_ends() {
 fn actor_of_another_worker_gives_up_its_join_and_ends() {
     model(|| {
         let queue = RemoteQueue::allocate();
-        let (task, handle) = job(|| ());
+        let (task, handle) = new_task(|| ());
         let worker = thread::spawn(move || run(task));
 
-        let (me, my_handle) = job(|| ());
-        settle(me, queue);
+        let (me, my_handle) = new_task(|| ());
+        bind(me, queue);
         let _ = handle.wait_as_actor(me, || WakeReason::TimedOut);
         drop(handle);
-        go(queue, (me, my_handle), worker);
+        finish(queue, (me, my_handle), worker);
     });
 }
 
@@ -175,8 +175,8 @@ fn waker_is_dropped_during_an_end_with_a_local_joiner() {
 fn two_threads_wake_an_actor_remotely() {
     large_model(|| {
         let queue = RemoteQueue::allocate();
-        let (task, handle) = job(|| ());
-        settle(task, queue);
+        let (task, handle) = new_task(|| ());
+        bind(task, queue);
         let said = loom::sync::Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
         let wakers = [0, 1].map(|nth| {
             let (said, waker) = (said.clone(), task.waker());
@@ -186,7 +186,7 @@ fn two_threads_wake_an_actor_remotely() {
             })
         });
         while !said.iter().all(|one| one.load(Ordering::Relaxed)) {
-            take_some(queue, |woken| assert!(woken == task));
+            drain_or_park(queue, |woken| assert!(woken == task));
         }
         run(task);
         for waker in wakers {
@@ -204,8 +204,8 @@ fn two_threads_wake_an_actor_remotely() {
 fn waker_outlives_its_actor() {
     model(|| {
         let queue = RemoteQueue::allocate();
-        let (task, handle) = job(|| ());
-        settle(task, queue);
+        let (task, handle) = new_task(|| ());
+        bind(task, queue);
         let waker = task.waker();
         let waker = thread::spawn(move || {
             waker.wake_by_ref();

@@ -37,7 +37,7 @@ use crate::remote_queue::RemoteQueue;
 use crate::runtime::Handle;
 use crate::scheduler::{Scheduler, WorkerShared, cancel};
 use crate::shim::Ordering;
-use crate::shutdown::{Left, Unfinished};
+use crate::shutdown::{Leaked, Unfinished};
 use crate::stack::Depot;
 use crate::stack::overflow::{self, AlternateStack, Name};
 use crate::stall::{WatchedWorker, WorkerStatus};
@@ -625,7 +625,7 @@ impl Worker {
                 name: header.name.as_ref().map(|name| name.text().to_owned()),
                 parent: header.parent.get(),
                 worker: self.index,
-                left: Left::Stack,
+                leaked: Leaked::Stack,
             });
             // SAFETY: the task belongs to this worker, which resumes only tasks in its fibers, and
             // this task has just been removed from them.

@@ -80,7 +80,7 @@ struct Observation {
     waited: u64,
     reported: bool,
     /// How often the thread did not respond.
-    unanswered: u8,
+    failed_attempts: u8,
 }
 
 /// The number of attempts to sample a thread that does not respond. On a machine under load it may
@@ -122,21 +122,21 @@ impl StallDetector {
     ) -> bool {
         let late = now > self.next().saturating_add(nanoseconds(MAX_DELAY));
         self.last = now;
-        let mut lively = false;
+        let mut active = false;
         for (worker, (sample, waited)) in samples.enumerate() {
             let fresh = Observation {
                 sample,
                 since: now,
                 waited,
                 reported: false,
-                unanswered: 0,
+                failed_attempts: 0,
             };
             let Some(seen) = self.seen.get_mut(worker) else {
-                lively |= sample.is_awake();
+                active |= sample.is_awake();
                 self.seen.push(fresh);
                 continue;
             };
-            lively |= sample.is_awake() || seen.sample != sample;
+            active |= sample.is_awake() || seen.sample != sample;
             // In the tick in which it found an actor, the worker itself may have been slow, which
             // is not the actor's fault.
             if seen.sample != sample || !sample.is_busy() || late {
@@ -154,7 +154,7 @@ impl StallDetector {
                 });
             }
         }
-        lively
+        active
     }
 
     /// Measures a stall again at `now`, with the updated waiting time of its thread: the kernel
@@ -169,15 +169,15 @@ impl StallDetector {
 
 impl StallDetector {
     /// The thread was not sampled. The stall is found again at one of the next checks.
-    pub(super) fn ask_again(&mut self, stalled: &Stalled) {
+    pub(super) fn retry(&mut self, stalled: &Stalled) {
         self.seen[stalled.worker].reported = false;
     }
 
     /// The thread did not respond. Returns `true` if it is sampled again at one of the next checks.
-    pub(super) fn is_to_ask_again(&mut self, stalled: &Stalled) -> bool {
+    pub(super) fn retry_after_no_response(&mut self, stalled: &Stalled) -> bool {
         let seen = &mut self.seen[stalled.worker];
-        seen.unanswered += 1;
-        seen.reported = seen.unanswered >= MAX_TRIES;
+        seen.failed_attempts += 1;
+        seen.reported = seen.failed_attempts >= MAX_TRIES;
         !seen.reported
     }
 }
@@ -252,8 +252,8 @@ mod tests {
     ) -> (Vec<Stalled>, bool) {
         let mut stalled = Vec::new();
         let samples = samples.iter().map(|&sample| (sample, 0));
-        let lively = detector.check(ms * MS, samples, |one| stalled.push(one));
-        (stalled, lively)
+        let active = detector.check(ms * MS, samples, |one| stalled.push(one));
+        (stalled, active)
     }
 
     fn detector() -> StallDetector {
@@ -298,13 +298,13 @@ mod tests {
         for ms in (125..1_000).step_by(25) {
             let found = look(&mut detector, ms, &busy).0;
             assert_eq!(found.len(), 1);
-            detector.ask_again(&found[0]);
+            detector.retry(&found[0]);
         }
         // Afterwards the thread does not respond.
         for tries in 1..=super::MAX_TRIES {
             let found = look(&mut detector, 1_000 + 25 * u64::from(tries), &busy).0;
             assert_eq!(
-                detector.is_to_ask_again(&found[0]),
+                detector.retry_after_no_response(&found[0]),
                 tries < super::MAX_TRIES
             );
         }

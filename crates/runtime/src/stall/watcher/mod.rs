@@ -141,11 +141,11 @@ impl Watch {
                 let waited = sample.is_awake().then(|| sample::waited(status));
                 (sample, waited.unwrap_or(0))
             });
-            let lively = detector.check(clock::now(), samples, |stalled| stalls.push(stalled));
+            let active = detector.check(clock::now(), samples, |stalled| stalls.push(stalled));
             for stalled in stalls {
                 self.report(stalled, &mut detector, &mut rate);
             }
-            if lively {
+            if active {
                 self.parker.park(Some(detector.next()));
             } else {
                 self.sleep();
@@ -165,14 +165,14 @@ impl Watch {
 
     fn report(&self, stalled: Stalled, detector: &mut StallDetector, rate: &mut Rate) {
         let status = &self.statuses[stalled.worker];
-        let asked = sample::ask(status, stalled.sample.interval, |answer| {
+        let sampled = sample::sample_thread(status, stalled.sample.interval, |answer| {
             (answer.name(), frames::walk(answer))
         });
-        let asked = match asked {
+        let sampled = match sampled {
             Ok(answer) => Ok(answer),
-            Err(SampleError::Busy) => return detector.ask_again(&stalled),
+            Err(SampleError::Busy) => return detector.retry(&stalled),
             Err(SampleError::NoFrames(NoFrames::NoAnswer))
-                if detector.is_to_ask_again(&stalled) =>
+                if detector.retry_after_no_response(&stalled) =>
             {
                 return;
             }
@@ -187,7 +187,7 @@ impl Watch {
         let Some(left_out) = rate.allows(clock::now()) else {
             return;
         };
-        let (name, frames) = match asked {
+        let (name, frames) = match sampled {
             Ok((name, addresses)) => (name, Ok(frames::resolve(&addresses))),
             Err(why) => (None, Err(why)),
         };

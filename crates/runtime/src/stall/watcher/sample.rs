@@ -147,7 +147,7 @@ impl From<NoFrames> for SampleError {
 }
 
 /// Interrupts the worker and passes the sample to `read`, if the worker was still in that interval.
-pub(super) fn ask<R>(
+pub(super) fn sample_thread<R>(
     status: &WorkerStatus,
     interval: RunInterval,
     read: impl FnOnce(&StackCopy<'_>) -> R,
@@ -165,7 +165,7 @@ pub(super) fn ask<R>(
     // SAFETY: the call takes no address. If the thread has ended, or another thread got its number,
     // the signal has no effect.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, SIGNAL) };
-    if sent != 0 || !was_answered(asked) {
+    if sent != 0 || !wait_for_response(asked) {
         SAMPLE.word.store(UNUSED, Ordering::Relaxed);
         let why = if sent == 0 {
             NoFrames::NoAnswer
@@ -190,7 +190,7 @@ pub(super) fn ask<R>(
 }
 
 /// Rule 2. Returns `false` if the thread did not respond; then it never will.
-fn was_answered(asked: u64) -> bool {
+fn wait_for_response(asked: u64) -> bool {
     let mut left = PATIENCE.as_micros() / POLL_INTERVAL.as_micros();
     loop {
         std::thread::sleep(POLL_INTERVAL);
@@ -409,9 +409,9 @@ unsafe fn copy(from: usize, to: *mut u8, len: usize) {
 /// in the kernel's `schedstat`.
 pub(super) fn waited(status: &WorkerStatus) -> u64 {
     let thread = status.thread.load(Ordering::Relaxed);
-    let book = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"));
-    let waited = book.ok().and_then(|book| {
-        let waited = book.split_ascii_whitespace().nth(1);
+    let schedstat = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"));
+    let waited = schedstat.ok().and_then(|schedstat| {
+        let waited = schedstat.split_ascii_whitespace().nth(1);
         waited.and_then(|waited| waited.parse().ok())
     });
     // If the kernel does not record it, all of the time counts as the actor's.
