@@ -24,8 +24,9 @@ use crate::worker::{self, Worker};
 
 /// Runs `main` as an actor on the calling thread, together with all actors that it spawns, and
 /// returns its value. **The runtime has one worker: the calling thread.** When `main` returns, the
-/// remaining actors are ended: their waits return [`WakeReason::Stopping`](crate::WakeReason::Stopping), and
-/// actors that have not started are cancelled.
+/// remaining actors are ended: their waits return
+/// [`WakeReason::Stopping`](crate::WakeReason::Stopping), and actors that have not started are
+/// cancelled.
 ///
 /// ```
 /// assert_eq!(thalweg_runtime::run(|| 6 * 7), 42);
@@ -187,7 +188,7 @@ impl Builder {
         self
     }
 
-    /// Like [`spawn`](crate::spawn).
+    /// Like [`spawn`].
     ///
     /// # Panics
     /// If the caller is not an actor. On a thread, use [`Builder::spawn_on`].
@@ -299,8 +300,8 @@ impl Runtime {
     }
 
     /// Ends all actors and waits for them, for at most [`Config::shutdown_timeout`]. Their waits
-    /// return [`WakeReason::Stopping`](crate::WakeReason::Stopping), which unwinds most actors. Actors that
-    /// have not started are cancelled.
+    /// return [`WakeReason::Stopping`](crate::WakeReason::Stopping), which unwinds most actors.
+    /// Actors that have not started are cancelled.
     ///
     /// ```
     /// use thalweg_runtime::{Config, Runtime};

@@ -441,8 +441,9 @@ impl Scheduler {
     }
 
     /// Makes the workers stop. Each worker finishes its current turn, lets waiting actors end with
-    /// [`crate::WakeReason::Stopping`], cancels unstarted tasks, and leaves. Actors that still run after
-    /// `timeout` are abandoned ([`shutdown`](crate::shutdown)). The first call sets the timeout.
+    /// [`crate::WakeReason::Stopping`], cancels unstarted tasks, and leaves. Actors that still run
+    /// after `timeout` are abandoned ([`shutdown`](crate::shutdown)). The first call sets the
+    /// timeout.
     pub(crate) fn halt(&self, timeout: Duration) {
         self.shutdown.begin(timeout);
         self.stopping.store(true, Ordering::SeqCst);

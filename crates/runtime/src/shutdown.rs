@@ -1,10 +1,10 @@
 //! The shutdown of a runtime, with a deadline that actors cannot exceed.
 //!
 //! 1. When the runtime stops, each wait of an actor returns
-//!    [`WakeReason::Stopping`](crate::WakeReason::Stopping), and most waits unwind the actor. An actor that
-//!    continues after [`MAX_STOP_NOTICES`] such notices is suspended at its next wait, so that the
-//!    other actors of its worker can end. Until the deadline, its worker resumes it from time to
-//!    time, so that it can still end by itself.
+//!    [`WakeReason::Stopping`](crate::WakeReason::Stopping), and most waits unwind the actor. An
+//!    actor that continues after [`MAX_STOP_NOTICES`] such notices is suspended at its next wait,
+//!    so that the other actors of its worker can end. Until the deadline, its worker resumes it
+//!    from time to time, so that it can still end by itself.
 //! 2. After the deadline, the worker **abandons** an actor that is still suspended: it never
 //!    resumes the actor. The stack, its contents and the task's header stay in memory unchanged,
 //!    like those of a thread that sleeps forever. All pointers into them (a wait list, a scope, a

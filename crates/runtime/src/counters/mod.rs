@@ -80,8 +80,8 @@ macro_rules! counts {
         #[non_exhaustive]
         pub struct Counters {
             $($(#[$doc])* pub $field: u64,)*
-            /// Actors with a stack that ended, by the [kind](crate::ExitReason::kind) of reason. Includes
-            /// actors that never started.
+            /// Actors with a stack that ended, by the [kind](crate::ExitReason::kind) of reason.
+            /// Includes actors that never started.
             pub ended_stacks: BTreeMap<&'static str, u64>,
             /// Incarnations of behaviour actors that ended.
             pub ended_behaviours: BTreeMap<&'static str, u64>,

@@ -31,8 +31,8 @@ unsafe impl Send for ExclusiveCell {}
 // SAFETY: as above.
 unsafe impl Sync for ExclusiveCell {}
 
-/// The results that the models check at the end. Except for `exclusive` and the list of ends, not loom
-/// types.
+/// The results that the models check at the end. Except for `exclusive` and the list of ends, not
+/// loom types.
 struct Results {
     exclusive: ExclusiveCell,
     living: AtomicUsize,

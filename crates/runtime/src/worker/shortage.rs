@@ -18,8 +18,8 @@ use crate::task::{OnShortage, Phase, Task};
 const RETRY: Duration = Duration::from_millis(10);
 
 impl Worker {
-    /// Obtains a fiber for a task that is about to begin. If there is none, the task goes to another
-    /// worker, waits, or ends.
+    /// Obtains a fiber for a task that is about to begin. If there is none, the task goes to
+    /// another worker, waits, or ends.
     #[cold]
     pub(super) fn obtain_fiber(&self, task: Task) -> Option<NonNull<Fiber>> {
         let task = self.scheduler.place(self.index, self.status.tick(), task)?;
@@ -68,8 +68,8 @@ impl Worker {
         self.count_fibers();
     }
 
-    /// Gives stacks to waiting tasks, while there are both. The tasks run after those in the worker's
-    /// own queue.
+    /// Gives stacks to waiting tasks, while there are both. The tasks run after those in the
+    /// worker's own queue.
     #[inline(always)]
     pub(super) fn serve_waiting(&self) {
         // Most runtimes never have a shortage.
@@ -120,7 +120,8 @@ impl Worker {
     pub(super) fn cancel_if_unstarted(&self, fiber: NonNull<Fiber>, task: Task) -> bool {
         let unbegun = task.header().slices.get() == 0;
         if unbegun {
-            // SAFETY: the fiber belongs to this worker, and all of its fibers live as long as it does.
+            // SAFETY: the fiber belongs to this worker, and all of its fibers live as long as it
+            // does.
             unsafe { fiber.as_ref() }.task.set(None);
             cancel(task);
         }
