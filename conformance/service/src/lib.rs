@@ -1,7 +1,6 @@
-//! The service that every language's bindings are tested with: see `conformance/README.md`.
+//! The service that the bindings of every language are tested with: see `conformance/README.md`.
 
-#[path = "../../generated/rust/conformance.rs"]
-pub mod conformance;
+include!(concat!(env!("OUT_DIR"), "/conformance.rs"));
 
 mod elements;
 mod feeds;

@@ -9,7 +9,7 @@ mod types;
 mod write;
 
 use crate::model::{Package, Position};
-use crate::{Output, SourceError, parse};
+use crate::{Output, SourceError, parse, rust};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -28,11 +28,23 @@ pub struct FromCode {
     pub glue: Output,
 }
 
-/// Reads `file`. The WIT file goes into the folder `wit` beside the folder `src` in which it lies.
+/// Reads the service in the Rust file `file`. The WIT file belongs into the folder `wit` next to the `src` folder that
+/// contains `file`.
 ///
 /// # Errors
-/// The first construct that has no form in WIT; the WIT file is there and was written by hand.
+/// The first construct that has no equivalent in WIT; the WIT file exists and was written by hand; `rustfmt` is missing.
 pub fn from_code(file: &Path) -> Result<FromCode, SourceError> {
+    let mut read = from_code_unformatted(file)?;
+    read.glue.contents = rust::format::rustfmt(&read.glue.contents).map_err(|reason| SourceError {
+        position: read.package.functions[0].position.clone(),
+        construct: format!("package `{}:{}`", read.package.namespace, read.package.name),
+        reason,
+    })?;
+    Ok(read)
+}
+
+/// [`from_code`] without the formatter: the glue is valid Rust, but not laid out for readers.
+pub(crate) fn from_code_unformatted(file: &Path) -> Result<FromCode, SourceError> {
     let unreadable = |path: &Path, reason: String| SourceError {
         position: Position {
             file: path.to_owned(),
@@ -74,8 +86,11 @@ pub fn from_code(file: &Path) -> Result<FromCode, SourceError> {
     })?;
     // Of the WIT file it would be the line about where it is from, too.
     package.docs = api.service.docs.join("\n");
-    let glue = glue::glue(&api, &package, &module(&inside))?;
     let source = |path, contents| Output { path, contents };
+    let glue = source(
+        format!("{}_from_code.rs", rust::names::snake(&package.name)).into(),
+        glue::glue(&api, &package, &module(&inside)),
+    );
     Ok(FromCode {
         package,
         sources: vec![source(wit_path, wit.text), source(policy_path, policy.text)],

@@ -1,5 +1,6 @@
 //! From WIT to typed code and schemas: `parse` fills [`model::Package`], one module per language writes it out.
 
+pub mod build;
 pub mod c;
 pub mod cddl;
 mod compatible;

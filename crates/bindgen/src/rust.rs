@@ -22,11 +22,27 @@ use crate::model::{
 use crate::{Output, SourceError};
 use std::fmt::Write;
 
-/// Writes the package's one file, `<name>.rs`.
+/// Writes the package's file, `<name>.rs`.
 ///
 /// # Errors
-/// Two names of WIT are one in Rust; `rustfmt` is missing.
+/// Two WIT names become the same name in Rust; `rustfmt` is missing.
 pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
+    let contents = format::rustfmt(&source(package)?).map_err(|reason| SourceError {
+        position: package.functions[0].position.clone(),
+        construct: format!("package `{}:{}`", package.namespace, package.name),
+        reason,
+    })?;
+    Ok(vec![Output {
+        path: format!("{}.rs", names::snake(&package.name)).into(),
+        contents,
+    }])
+}
+
+/// The text of the package's file, before `rustfmt`.
+///
+/// # Errors
+/// Two WIT names become the same name in Rust.
+pub(crate) fn source(package: &Package) -> Result<String, SourceError> {
     let package = &params::with_records(package);
     names::check(package)?;
     let mut out = String::new();
@@ -39,16 +55,7 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
     inline::emit(&mut out, package);
     client::clients(&mut out, package);
     host::emit(&mut out, package);
-    let contents =
-        format::rustfmt(&(header(package, &out) + &out)).map_err(|reason| SourceError {
-            position: package.functions[0].position.clone(),
-            construct: format!("package `{}:{}`", package.namespace, package.name),
-            reason,
-        })?;
-    Ok(vec![Output {
-        path: format!("{}.rs", names::snake(&package.name)).into(),
-        contents,
-    }])
+    Ok(header(package, &out) + &out)
 }
 
 /// What stands above `body`: where it comes from, and the imports that it has use for.

@@ -1,10 +1,10 @@
-//! Code first: what Rust becomes in WIT, and what is refused.
+//! Code first: the WIT that is generated from Rust, and the errors.
 //!
-//! `BLESS=1 cargo test -p thalweg-bindgen --test from_code` writes the files below `generated` anew.
+//! `BLESS=1 cargo test -p thalweg-bindgen --test from_code` rewrites the golden files in `generated`.
 
 use std::fs;
 use std::path::Path;
-use thalweg_bindgen::{FromCode, LANGUAGES, SourceError, from_code, parse, source_of};
+use thalweg_bindgen::{FromCode, Output, SourceError, from_code, parse, source_of};
 
 fn read(code: &str) -> Result<FromCode, SourceError> {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -89,8 +89,9 @@ fn the_policy_file_has_what_the_marks_say() {
     );
 }
 
-/// What is read from `code` is what is read from the WIT that a person wrote. `examples/hello` builds and calls what is made of it.
-fn same_as_by_hand(code: &str, hand: [(&str, &str); 2]) {
+/// Checks that `code` has the same model as WIT that was written by hand. The tests of `conformance/codegen` compile and
+/// call the generated code.
+fn equals_hand_written(code: &str, hand: [(&str, &str); 2]) -> Output {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in hand {
         fs::write(folder.path().join(name), text).expect("a file can be written");
@@ -108,59 +109,64 @@ fn same_as_by_hand(code: &str, hand: [(&str, &str); 2]) {
         );
     }
 
-    let rust = LANGUAGES.iter().find(|language| language.name == "rust");
-    let emitted = (rust.unwrap().emit)(&by_code.package).unwrap();
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/from_code/generated");
-    for output in emitted.into_iter().chain([by_code.glue]) {
-        let path = kept.join(&output.path);
-        if std::env::var_os("BLESS").is_some() {
-            fs::write(&path, &output.contents).expect("a file can be written");
-        }
-        let kept = fs::read_to_string(&path).unwrap_or_default();
-        assert!(kept == output.contents, "{} differs", path.display());
+    by_code.glue
+}
+
+/// Compares glue with its golden file. `BLESS=1` writes the file.
+fn check_golden(glue: &Output) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/from_code/generated")
+        .join(&glue.path);
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &glue.contents).expect("a file can be written");
     }
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    assert!(golden == glue.contents, "{} differs", path.display());
 }
 
 #[test]
-fn flags_futures_streams_and_inline_functions_are_those_of_wit() {
-    same_as_by_hand(
-        include_str!("from_code/more.rs"),
+fn flags_futures_streams_and_inline_functions_equal_hand_written_wit() {
+    let glue = equals_hand_written(
+        include_str!("../../../conformance/codegen/src/api/press.rs"),
         [
-            ("more.wit", include_str!("from_code/more.wit")),
+            ("press.wit", include_str!("from_code/press.wit")),
             (
-                "more.thalweg.toml",
-                include_str!("from_code/more.thalweg.toml"),
+                "press.thalweg.toml",
+                include_str!("from_code/press.thalweg.toml"),
             ),
         ],
     );
+    assert_eq!(glue.path, Path::new("press_from_code.rs"));
 }
 
 #[test]
-fn resources_inside_of_values_and_their_lives_are_those_of_wit() {
-    same_as_by_hand(
-        include_str!("from_code/kept.rs"),
+fn resources_inside_values_and_async_destructors_equal_hand_written_wit() {
+    let glue = equals_hand_written(
+        include_str!("../../../conformance/codegen/src/api/hall.rs"),
         [
-            ("kept.wit", include_str!("from_code/kept.wit")),
+            ("hall.wit", include_str!("from_code/hall.wit")),
             (
-                "kept.thalweg.toml",
-                include_str!("from_code/kept.thalweg.toml"),
+                "hall.thalweg.toml",
+                include_str!("from_code/hall.thalweg.toml"),
             ),
         ],
     );
+    check_golden(&glue);
 }
 
 #[test]
-fn a_host_is_that_of_wit() {
-    same_as_by_hand(
-        include_str!("from_code/asks.rs"),
+fn host_imports_equal_hand_written_wit() {
+    let glue = equals_hand_written(
+        include_str!("../../../conformance/codegen/src/api/greeter.rs"),
         [
-            ("asks.wit", include_str!("from_code/asks.wit")),
+            ("greeter.wit", include_str!("from_code/greeter.wit")),
             (
-                "asks.thalweg.toml",
-                include_str!("from_code/asks.thalweg.toml"),
+                "greeter.thalweg.toml",
+                include_str!("from_code/greeter.thalweg.toml"),
             ),
         ],
     );
+    check_golden(&glue);
 }
 
 #[test]

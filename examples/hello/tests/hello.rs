@@ -86,9 +86,9 @@ fn the_page_shows_this_code() {
         include_str!("../hosts/python/hello.py"),
         include_str!("../hosts/c/hello.c"),
         include_str!("../wit/hello.wit"),
-        include_str!("../../../crates/bindgen/tests/from_code/more.rs"),
-        include_str!("../../../crates/bindgen/tests/from_code/asks.rs"),
-        include_str!("../../../crates/bindgen/tests/from_code/kept.rs"),
+        include_str!("../../../conformance/codegen/src/api/press.rs"),
+        include_str!("../../../conformance/codegen/src/api/greeter.rs"),
+        include_str!("../../../conformance/codegen/src/api/hall.rs"),
     );
     let shown: Vec<_> = page.split("```").skip(1).step_by(2).collect();
     assert!(shown.len() >= 12);

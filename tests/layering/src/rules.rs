@@ -82,9 +82,16 @@ const FOLDERS: &[(&str, &[&str])] = &[
     // Like a user's own code: the facade, and the C function table for crates that become a
     // library.
     ("examples/", &["thalweg", "thalweg-capi", "examples/"]),
-    ("conformance/", &["thalweg", "thalweg-capi", "conformance/"]),
+    // Their build scripts generate code.
+    (
+        "conformance/",
+        &["thalweg", "thalweg-capi", "thalweg-bindgen", "conformance/"],
+    ),
     // The lab's own service. The lab itself has a row above.
-    ("crates/bench/", &["thalweg", "thalweg-capi"]),
+    (
+        "crates/bench/",
+        &["thalweg", "thalweg-capi", "thalweg-bindgen"],
+    ),
     // Opens a library at run time and uses only its function table.
     ("bindings/", &["thalweg-capi"]),
     ("tests/", &["thalweg"]),

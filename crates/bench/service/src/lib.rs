@@ -1,7 +1,6 @@
 //! The service that the lab measures calls and streams with. Its interface is `crates/bench/wit/lab.wit`.
 
-#[path = "../../generated/rust/lab.rs"]
-pub mod lab;
+include!(concat!(env!("OUT_DIR"), "/lab.rs"));
 
 pub mod events;
 pub mod predicates;

@@ -4,8 +4,7 @@ use super::model::{Api, Form, Function, Kind, Out, Param, Type, ValueKind};
 use super::names::kebab;
 use crate::model::{self, Package, ResourceId};
 use crate::rust::names::{camel, in_service, param, shouted, snake};
-use crate::rust::{format, inline, service};
-use crate::{Output, SourceError};
+use crate::rust::{inline, service};
 use std::fmt::Write;
 
 /// A name as the generated code has it.
@@ -13,8 +12,9 @@ fn generated(ident: &str) -> String {
     camel(&kebab(ident).expect("it was checked where it was read"))
 }
 
-/// The file, for the module beside the package's own; `module` is the path to the author's.
-pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, SourceError> {
+/// The glue as unformatted Rust, for a module next to the generated module of the package. `module` is the path of the
+/// author's module.
+pub fn glue(api: &Api, package: &Package, module: &str) -> String {
     let own = snake(&package.name);
     let name = generated(&api.service.ident);
     let mut out = format!(
@@ -217,15 +217,7 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> Result<Output, Source
             ",
         );
     }
-    let contents = format::rustfmt(&out).map_err(|reason| SourceError {
-        position: api.service.position.clone(),
-        construct: format!("package `{}`", api.package),
-        reason,
-    })?;
-    Ok(Output {
-        path: format!("{}_from_code.rs", package.name.replace('-', "_")).into(),
-        contents,
-    })
+    out
 }
 
 /// `From` both ways.
