@@ -66,6 +66,7 @@ SEARCH := -p thalweg-search -p thalweg-search-rust -p thalweg-search-run
 .PHONY: build
 build: build-python build-c ## Build the libraries, the command, the Python package, the example and the lab
 	cargo build --locked --release $(SEARCH) -p thalweg-cli -p thalweg-bench -p thalweg-lab
+	@"$(RELEASE)/thalweg" gen crates/bench/wit >/dev/null
 
 # Builds the programs that `make run` runs.
 .PHONY: build-search
@@ -100,7 +101,7 @@ run: build-search ## Search a directory from Rust, C and Python and compare (DIR
 .PHONY: clean
 clean: ## Remove everything that was built or installed here
 	cargo clean --quiet
-	rm -rf build .venv .mypy_cache .ruff_cache .pytest_cache
+	rm -rf build conformance/generated crates/bench/generated .venv .mypy_cache .ruff_cache .pytest_cache
 
 # Values reach the shell as one word each.
 export NAMES HOURS SAN
@@ -190,18 +191,21 @@ lint-c: setup
 
 .PHONY: lint-python
 lint-python: setup
-	ruff format --check
-	ruff check
+	scripts/generate.sh
+	ruff format --check . conformance/generated crates/bench/generated
+	ruff check . conformance/generated crates/bench/generated
 	mypy
 
 .PHONY: lint-shell
 lint-shell: setup
 	git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
 
-# Uses the same features as `test-rust`, so that neither has to rebuild for the other.
+# Generates everything twice and compares: the committed code with what the generators write now, and the rest with the
+# first run. Uses the same features as `test-rust`, so that neither has to rebuild for the other.
 .PHONY: lint-generated
 lint-generated: setup
 	cargo build --locked --workspace --bin thalweg --test this_workspace
+	scripts/generate.sh
 	"$(CARGO_TARGET_DIR)/debug/thalweg" gen --check
 
 .PHONY: lint-text

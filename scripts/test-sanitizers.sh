@@ -42,8 +42,8 @@ trap 'rm -rf "$made"' EXIT
 "$c_tests/files" "$libraries/libthalweg_search.so" "$made"
 "$c_conformance" "$libraries/libthalweg_conformance.so" conformance/scenarios.json "$made/c.json"
 
-# The tests create packages of other versions, with a program in its usual build.
-cargo build --locked --quiet --workspace --bin thalweg
+# The tests also use the program, in its usual build, to create packages of other versions.
+scripts/generate.sh
 export THALWEG_TEST_PROGRAM=$target/debug/thalweg
 
 # Python: the package from the tree, with the new extension; it takes precedence over the installed

@@ -10,6 +10,7 @@ cc=${CC:-cc}
 include=(-Ibindings/c/include -Iexamples/search/generated/c -Iexamples/echo/generated/c -Iexamples/feed/generated/c -Iexamples/hello/generated/c -Iexamples/recipes/generated/c -Iconformance/generated/c)
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Werror)
 mkdir -p "$build"
+scripts/generate.sh
 
 # 1. Every header by itself, in each language it promises to be.
 headers() {
@@ -64,7 +65,6 @@ version() {
   "$folder/versions" "$target/debug/libthalweg_conformance.so"
 }
 versions() {
-  cargo build --locked --quiet --workspace --bin thalweg
   version older '/^    echo-bool: func/d; /^        errno: s32,$/d; /^        blob: option<list<u8>>,$/d; s/, %bool: option<point>\) -> tuple<u8/) -> tuple<u8/; /^    flags rights/,/\}/{/%record/d}' OLDER
   version newer '/^    echo-bool: func/{h;d}; /^    echo-u8: func/G; s/^        errno: s32,$/&more: u32,/; s/^        blob: option<list<u8>>,$/&size: u64, more: string,/; s/%bool: option<point>\) -> tuple<u8/%bool: option<point>, more: string) -> tuple<u8/; /^    flags rights/,/\}/s/%record,/&mine,/; /^    variant failure/,/\}/s/^    \}/later(u8), }/' NEWER
   version other 's/^        errno: s32,$//; s/^        await: s32,$/errno: s32,&/' OTHER

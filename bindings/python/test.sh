@@ -7,8 +7,8 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 export CARGO_TARGET_DIR=$target
 bindings/python/build.sh
 scripts/build-services.sh
-# Packages of other versions are made in the tests.
-cargo build --locked --quiet --workspace --bin thalweg
+# The tests also use the program, to create packages of other versions.
+scripts/generate.sh
 
 # A panic that a test asks for says so in one line.
 export RUST_BACKTRACE=0 PYTHONDONTWRITEBYTECODE=1

@@ -8,6 +8,7 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 build=$target/conformance-c
 mkdir -p "$build" "$target/conformance"
 scripts/build-services.sh
+scripts/generate.sh
 "$target/debug/examples/conformance_tables" conformance/wit "$build"
 
 export RUST_BACKTRACE=0

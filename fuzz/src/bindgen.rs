@@ -1,7 +1,9 @@
 //! Any text as WIT, and any text as a policy file: it is refused at a place that is in it, or every language's code is written.
 
 use std::path::Path;
-use thalweg_bindgen::{LANGUAGES, SourceError, compatible, parse_text, types_without_unknown};
+use thalweg_bindgen::{
+    LANGUAGES, SourceError, check_compatibility, parse_text, types_without_unknown,
+};
 
 /// What a policy file can be about: streams, a resource, an error, an enum.
 const WIT: &str = "package a:b@0.1.0;
@@ -36,7 +38,7 @@ fn check(name: &str, text: &str, wit: &str, policy: &str) {
         Ok(package) => package,
         Err(refused) => return check_place(&refused, name, text),
     };
-    let found = compatible(&package, &package);
+    let found = check_compatibility(&package, &package);
     assert!(found.differences.is_empty() && found.additions.is_empty());
     assert!(types_without_unknown(&package).len() <= package.types.len());
     for language in LANGUAGES {

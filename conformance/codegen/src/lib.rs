@@ -16,7 +16,7 @@ pub mod services {
     include!(concat!(env!("OUT_DIR"), "/press.rs"));
 }
 
-/// The generated code of the packages in `wit`.
+/// The generated code of the packages in `versions`.
 pub mod versions {
     include!(concat!(env!("OUT_DIR"), "/older.rs"));
     include!(concat!(env!("OUT_DIR"), "/newer.rs"));

@@ -34,7 +34,11 @@ pub fn from_wit(wit: impl AsRef<Path>) {
             wit.with_file_name(format!("{}.thalweg.toml", package.name)),
         ],
     };
-    write(&inputs, &snake(&package.name), &[module(&package, &snake(&package.name))]);
+    write(
+        &inputs,
+        &snake(&package.name),
+        &[module(&package, &snake(&package.name))],
+    );
 }
 
 /// Writes the code of the service in the Rust file `file` to `OUT_DIR/<package>.rs`: the package's module, and the module
@@ -47,7 +51,11 @@ pub fn from_rust(file: impl AsRef<Path>) {
     let read = or_panic(from_code::from_code_unformatted(file));
     let name = snake(&read.package.name);
     let glue = in_module(&format!("{name}_from_code"), &read.glue.contents);
-    write(&[file.to_owned()], &name, &[module(&read.package, &name), glue]);
+    write(
+        &[file.to_owned()],
+        &name,
+        &[module(&read.package, &name), glue],
+    );
 }
 
 /// The package's code as a public module called `name`.

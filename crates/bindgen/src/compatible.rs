@@ -1,5 +1,5 @@
-//! Whether a program that was generated from one package opens a library of a later one, as `tw_table_check` and the other languages' checks
-//! decide when they open it.
+//! Checks whether a program that was generated from one version of a package can open a library of another version. The
+//! result is the same as that of `tw_table_check`, and of the other languages' checks when they open a library.
 
 use thalweg_wire::describe::Type;
 use thalweg_wire::evolve::{Comparison, compare};
@@ -7,12 +7,12 @@ use thalweg_wire::evolve::{Comparison, compare};
 use crate::hash::Describer;
 use crate::model::{Function, Package, Position};
 
-/// A place where two packages differ.
+/// A difference between two packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// In which file it is seen.
+    /// The position of the difference in one of the two packages.
     pub position: Position,
-    /// What differs.
+    /// A description of the difference.
     pub what: String,
 }
 
@@ -23,20 +23,20 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// What separates two packages: see [`compatible`].
+/// The result of [`check_compatibility`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompatibilityReport {
-    /// All for which a program of the one refuses a library of the other. Empty: it opens it.
+    /// The differences for which a program refuses to open the library. If there are none, it opens the library.
     pub differences: Vec<Difference>,
     /// The parts that only one side has. They do not prevent a program from opening the library.
     pub additions: Vec<Difference>,
 }
 
-/// Compares the package that programs were generated from with the one that a library is built from.
+/// Compares the package that a program was generated from with the package that a library is built from.
 ///
 /// # Panics
-/// Either package has no function; a parsed one has.
-pub fn compatible(program: &Package, library: &Package) -> CompatibilityReport {
+/// One of the packages has no functions. A parsed package always has one.
+pub fn check_compatibility(program: &Package, library: &Package) -> CompatibilityReport {
     let mut found = CompatibilityReport::default();
     let first = &library.functions[0].position;
     let id = |package: &Package| {
@@ -54,9 +54,10 @@ pub fn compatible(program: &Package, library: &Package) -> CompatibilityReport {
         return found;
     }
     if our_version != their_version
-        && line(&our_version).is_none_or(|ours| line(&their_version) != Some(ours))
+        && compatible_range(&our_version)
+            .is_none_or(|ours| compatible_range(&their_version) != Some(ours))
     {
-        let what = format!("versions {our_version} and {their_version} are not of one line");
+        let what = format!("versions {our_version} and {their_version} are not compatible");
         found.differ(first, what);
     }
     let ours = described(program, &program.functions);
@@ -65,7 +66,7 @@ pub fn compatible(program: &Package, library: &Package) -> CompatibilityReport {
         match named(&theirs, our) {
             Some(theirs) => found.check((our, known), theirs, false),
             None => {
-                let what = format!("`{}` is not there any more", our.full_name);
+                let what = format!("`{}` is missing in the library", our.full_name);
                 found.differ(&our.position, what);
             }
         }
@@ -76,15 +77,15 @@ pub fn compatible(program: &Package, library: &Package) -> CompatibilityReport {
             found.add(&their.position, what);
         }
     }
-    let asks = |package: &Package| {
+    let imports = |package: &Package| {
         package
             .host
             .as_ref()
             .map_or(Vec::new(), |host| host.functions.clone())
     };
-    let (ours, theirs) = (asks(program), asks(library));
+    let (ours, theirs) = (imports(program), imports(library));
     if let (Some(first), true) = (ours.first(), theirs.is_empty()) {
-        let what = "it does not ask its host for anything any more";
+        let what = "it has no host imports any more";
         found.differ(&first.position, what.to_owned());
     }
     let ours = described(program, &ours);
@@ -93,7 +94,9 @@ pub fn compatible(program: &Package, library: &Package) -> CompatibilityReport {
             Some(ours) => found.check(ours, (theirs, &there), true),
             None => {
                 let name = &theirs.full_name;
-                let what = format!("it asks its host for `{name}`, which hosts do not have");
+                let what = format!(
+                    "it has the host import `{name}`, which hosts of the program do not provide"
+                );
                 found.differ(&theirs.position, what);
             }
         }
@@ -112,7 +115,8 @@ impl CompatibilityReport {
         self.additions.push(Difference { position, what });
     }
 
-    /// A function of each side with the texts of its types: what a program knows, and what the library has. `is_import`: the library calls it.
+    /// Compares a function of the program with that of the library, each with the description of its types. `is_import`: the
+    /// library calls the function.
     fn check(
         &mut self,
         (ours, known): (&Function, &str),
@@ -141,7 +145,7 @@ impl CompatibilityReport {
             if known == there {
                 continue;
             }
-            // Whose value it is: the program writes the parameters, but of what it is asked the results.
+            // The program writes the parameters of functions, and the results of host imports.
             let is_written_there = (part == "parameters") == is_import;
             let (reader, writer) = match is_written_there {
                 true => (known, there),
@@ -162,7 +166,7 @@ impl CompatibilityReport {
                 self.differ(&theirs.position, what);
             }
             for addition in additions {
-                // The reader of what is written there is the program.
+                // If the library is the writer, the reader is the program.
                 let side = match addition.is_reader == is_written_there {
                     true => "program",
                     false => "library",
@@ -177,7 +181,7 @@ impl CompatibilityReport {
     }
 }
 
-/// The function that has the same name among these.
+/// The function with the same name in `among`.
 fn named<'a>(
     among: &'a [(&'a Function, String)],
     function: &Function,
@@ -187,10 +191,10 @@ fn named<'a>(
     found.map(|(function, text)| (*function, text.as_str()))
 }
 
-/// The first texts of a description. The last one, the element's, is in the result's.
+/// The first three lines of a description. The fourth, the stream element, is a part of the result.
 const PARTS: [&str; 3] = ["parameters", "result", "error"];
 
-/// Functions of a package with the texts of their types.
+/// The functions of a package, with the descriptions of their types.
 fn described<'a>(package: &Package, functions: &'a [Function]) -> Vec<(&'a Function, String)> {
     let texts = Describer {
         types: &package.types,
@@ -202,9 +206,9 @@ fn described<'a>(package: &Package, functions: &'a [Function]) -> Vec<(&'a Funct
         .collect()
 }
 
-/// What the versions have in common in which functions are only added: the major number, and of 0.x the minor one. `None`: only the same
-/// version fits.
-fn line(version: &str) -> Option<(u32, u32)> {
+/// The part that compatible versions have in common: the major number, or the minor number of 0.x. `None`: only an equal
+/// version is compatible.
+fn compatible_range(version: &str) -> Option<(u32, u32)> {
     let numbers = version.split('.').map(str::parse::<u32>);
     let numbers: Vec<_> = numbers.collect::<Result<_, _>>().ok()?;
     match numbers[..] {

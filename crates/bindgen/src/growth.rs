@@ -1,9 +1,9 @@
-//! Types that cannot get another case without harm: see docs/evolution.md.
+//! Types that cannot get another case without breaking older programs: see docs/evolution.md.
 
 use crate::model::{Package, TypeDef, TypeDefKind, TypeId};
 
-/// The enums and variants that have no case `unknown` for a case that a later version adds, and that the policy file does not
-/// name as `closed`.
+/// The enums and variants without a case `unknown`, except those that the policy file lists as `closed`. An older program
+/// cannot read a case that a later version adds to such a type.
 pub fn types_without_unknown(package: &Package) -> Vec<&TypeDef> {
     let types = package.types.iter().enumerate();
     types

@@ -1,18 +1,18 @@
-//! JSON Schema (2020-12) of a package: its values in JSON, as `docs/schemas.md` has them.
+//! The JSON Schema (2020-12) of a package, for its values in JSON: see `docs/schemas.md`.
 //!
-//! The schema is a library of definitions: `#/$defs/match`, `#/$defs/search.count.params`.
+//! The schema contains only definitions: `#/$defs/match`, `#/$defs/search.count.params`.
 
 mod json;
 
 use self::json::Json;
 use crate::model::{Case, Field, Label, Package, Type, TypeDefKind, TypeKind};
-use crate::schema::{self, Definition, What};
+use crate::schema::{self, Body, Definition};
 use crate::{Output, SourceError};
 
-/// Writes the package's `.schema.json`.
+/// Emits the package's `.schema.json` file.
 ///
 /// # Errors
-/// None: every type that has a definition has a form in JSON Schema.
+/// None: every type with a definition has an equivalent in JSON Schema.
 pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
     let definitions = schema::definitions(package)
         .iter()
@@ -40,15 +40,15 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
 }
 
 fn of_definition(package: &Package, definition: &Definition<'_>) -> Json {
-    let schema = match definition.what {
-        What::Params(fields) | What::Named(TypeDefKind::Record(fields)) => record(package, fields),
-        What::Value(ty) => of_value(package, ty),
-        What::Named(TypeDefKind::Alias(ty)) => of_type(package, ty),
-        What::Named(TypeDefKind::Variant { cases, .. }) => {
+    let schema = match definition.body {
+        Body::Params(fields) | Body::Named(TypeDefKind::Record(fields)) => record(package, fields),
+        Body::Value(ty) => of_value(package, ty),
+        Body::Named(TypeDefKind::Alias(ty)) => of_type(package, ty),
+        Body::Named(TypeDefKind::Variant { cases, .. }) => {
             one_of(cases.iter().map(|case| of_case(package, case)))
         }
-        What::Named(TypeDefKind::Enum(labels)) => names(labels),
-        What::Named(TypeDefKind::Flags(labels)) => Json::object([
+        Body::Named(TypeDefKind::Enum(labels)) => names(labels),
+        Body::Named(TypeDefKind::Flags(labels)) => Json::object([
             ("type", "array".into()),
             ("items", names(labels)),
             ("uniqueItems", Json::Bool(true)),
@@ -57,7 +57,7 @@ fn of_definition(package: &Package, definition: &Definition<'_>) -> Json {
     schema.with_docs(definition.docs)
 }
 
-/// One of them, each with what is said of it.
+/// A choice between values, each with its documentation.
 fn names(labels: &[Label]) -> Json {
     if labels.iter().all(|label| label.docs.is_empty()) {
         let names = labels.iter().map(|label| label.name.as_str().into());
@@ -93,7 +93,7 @@ fn record(package: &Package, fields: &[Field]) -> Json {
     closed(fields.iter().map(member).collect())
 }
 
-/// An object that has all of these members and no other.
+/// An object with exactly these members.
 fn closed(members: Vec<(String, Json)>) -> Json {
     let required = members.iter().map(|(name, _)| name.as_str().into());
     Json::object([
@@ -164,7 +164,7 @@ fn of_type(package: &Package, ty: &Type) -> Json {
         TypeKind::S8 => integer(i8::MIN.into(), i8::MAX.into()),
         TypeKind::S16 => integer(i16::MIN.into(), i16::MAX.into()),
         TypeKind::S32 => integer(i32::MIN.into(), i32::MAX.into()),
-        // As many digits as the largest has: the last of their range is the reader's to check.
+        // The pattern limits the number of digits; readers check the exact range.
         TypeKind::U64 => text("^(0|[1-9][0-9]{0,19})$"),
         TypeKind::S64 => text("^(0|-?[1-9][0-9]{0,18})$"),
         TypeKind::F32 => text("^0x[0-9a-f]{8}$"),
@@ -187,7 +187,7 @@ fn of_type(package: &Package, ty: &Type) -> Json {
             Json::object([("$ref", Json::Text(name))])
         }
         TypeKind::Own(_) | TypeKind::Borrow(_) | TypeKind::Stream(_) | TypeKind::Future(_) => {
-            unreachable!("what has a handle in it has no definition")
+            unreachable!("values with handles have no definition")
         }
     }
 }

@@ -1,4 +1,7 @@
-//! From WIT to typed code and schemas: `parse` fills [`model::Package`], one module per language writes it out.
+//! Generates typed code and schemas from WIT.
+//!
+//! `parse` builds a [`model::Package`], and one module per language emits it. [`LANGUAGES`] lists the emitters, and [`build`]
+//! generates Rust code from a build script.
 
 pub mod build;
 pub mod c;
@@ -14,7 +17,7 @@ pub mod python;
 pub mod rust;
 mod schema;
 
-pub use compatible::{CompatibilityReport, Difference, compatible};
+pub use compatible::{CompatibilityReport, Difference, check_compatibility};
 pub use from_code::{FromCode, from_code, source_of};
 pub use growth::types_without_unknown;
 pub use parse::{parse, parse_text};
@@ -22,16 +25,16 @@ pub use parse::{parse, parse_text};
 use std::fmt;
 use std::path::PathBuf;
 
-/// A language that code is written in.
+/// A target language.
 #[derive(Clone, Copy, Debug)]
 pub struct Language {
-    /// What `--lang` calls it, and its output's folder.
+    /// The name for `--lang`, which is also the name of the output folder.
     pub name: &'static str,
-    /// Writes a package's files, or says what has no form in the language, by name and place.
+    /// Emits the files of a package. The error names the first construct that has no equivalent in the language.
     pub emit: fn(&model::Package) -> Result<Vec<Output>, SourceError>,
 }
 
-/// All of them.
+/// All target languages.
 pub const LANGUAGES: &[Language] = &[
     Language {
         name: "rust",
@@ -58,24 +61,24 @@ pub const LANGUAGES: &[Language] = &[
 /// One generated file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Below the language's output folder.
+    /// The path, relative to the output folder of the language.
     pub path: PathBuf,
-    /// The whole text, ending in a newline.
+    /// The contents, which end in a newline.
     pub contents: String,
 }
 
-/// A construct that a generator cannot write, or that is wrong: file, line, construct, reason.
+/// An error in a source file: a construct that is wrong, or that a generator does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceError {
-    /// Where it stands.
+    /// The position of the construct.
     pub position: model::Position,
-    /// What it is, as WIT writes it: "type `future<u32>`".
+    /// The construct as in WIT: "type `future<u32>`".
     pub construct: String,
-    /// Why, and what to do instead.
+    /// The reason, and what to write instead.
     pub reason: String,
 }
 
-/// ``search.wit:12:5: type `future<u32>`: why, and what to do instead``
+/// ``search.wit:12:5: type `future<u32>`: the reason, and what to write instead``
 impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let model::Position { file, line, column } = &self.position;
@@ -89,7 +92,7 @@ impl fmt::Display for SourceError {
     }
 }
 
-/// Text of a source file as an error shows it: a character that would act on the terminal is written as `\u{1b}`.
+/// Displays text from a source file. Characters that would control the terminal are escaped, as in `\u{1b}`.
 struct Printable<'a>(&'a str);
 
 impl fmt::Display for Printable<'_> {

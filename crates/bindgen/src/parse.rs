@@ -1,8 +1,8 @@
-//! From WIT and its `.thalweg.toml` to [`Package`].
+//! Parses WIT and its `.thalweg.toml` into a [`Package`].
 //!
-//! `wit-parser` reads the grammar and works the sizes out. What is added here is what Thalweg asks of a package, each with
-//! the place where it is missing: a version, one world that exports one interface and imports one at most, and none of the constructs
-//! that no generator can write.
+//! `wit-parser` parses the grammar and computes the sizes. This module checks Thalweg's own requirements and reports the
+//! position of each violation: a package has a version and one world, which exports one interface and imports at most one,
+//! and it uses only constructs that the generators support.
 
 mod functions;
 pub(crate) use functions::DESTROY;
@@ -23,18 +23,19 @@ use std::path::Path;
 use types::Types;
 use wit_parser::{InterfaceId, PackageId, Resolve, WorldItem, WorldKey};
 
-/// Reads a package: one `.wit` file, or a directory of them with its `deps`, and the `<package>.thalweg.toml` beside it.
+/// Parses a package: a `.wit` file, or a directory of `.wit` files with its `deps`, and the `<package>.thalweg.toml` next to
+/// it.
 ///
 /// # Errors
-/// The first construct that is wrong, or that no generator can write. A file that cannot be read is named as such, at its first line.
+/// The first construct that is wrong or not supported, or a file that cannot be read.
 pub fn parse(path: &Path) -> Result<Package, SourceError> {
     package_of(Sources::read(path)?)
 }
 
-/// Reads a package of one file that need not be there yet, with its policy file.
+/// Parses a package from text: one WIT file and its policy file, neither of which has to exist on disk.
 ///
 /// # Errors
-/// As [`parse`] has them.
+/// As for [`parse`].
 pub fn parse_text(path: &Path, wit: &str, policy: &str) -> Result<Package, SourceError> {
     package_of(Sources::of_text(path, wit, policy))
 }
@@ -108,18 +109,18 @@ fn package_of(mut sources: Sources) -> Result<Package, SourceError> {
     })
 }
 
-/// What stands above the package, its world and its interface, in this order.
+/// The documentation of the package, its world and its interface, in this order.
 fn package_docs(resolve: &Resolve, id: PackageId, interface: &wit_parser::Interface) -> String {
     let package = &resolve.packages[id];
     let worlds = package.worlds.values().map(|id| &resolve.worlds[*id].docs);
     let all = [&package.docs].into_iter().chain(worlds);
-    let said = all
+    let docs = all
         .chain([&interface.docs])
         .filter_map(|docs| docs.contents.as_deref());
-    said.collect::<Vec<_>>().join("\n\n")
+    docs.collect::<Vec<_>>().join("\n\n")
 }
 
-/// The one interface that the one world exports, with its name.
+/// The name and id of the interface that the world exports.
 fn exported_interface(
     sources: &Sources,
     resolve: &Resolve,
@@ -141,7 +142,7 @@ fn exported_interface(
         return Err(sources.refused(
             other.span,
             construct,
-            "a package has one world; this is a second one",
+            "a package has one world, and this is another",
         ));
     }
 
@@ -149,16 +150,17 @@ fn exported_interface(
     for (key, item) in &world.exports {
         let name = resolve.name_world_key(key);
         let WorldItem::Interface { id, span, .. } = item else {
-            let reason = "a world exports one interface; put functions and types into it";
+            let reason = "a world exports one interface: move functions and types into it";
             return Err(sources.refused(item.span(), format!("export of `{name}`"), reason));
         };
         if exported.is_some() {
-            let reason = "a world exports one interface; this is a second one";
+            let reason = "a world exports one interface, and this is another";
             return Err(sources.refused(*span, format!("export of `{name}`"), reason));
         }
         let interface = &resolve.interfaces[*id];
         if interface.package != Some(package) {
-            let reason = "it belongs to another package; a service exports an interface of its own";
+            let reason =
+                "it belongs to another package: a service exports an interface of its own package";
             return Err(sources.refused(*span, format!("export of `{name}`"), reason));
         }
         if interface.functions.is_empty() {

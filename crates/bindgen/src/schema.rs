@@ -1,29 +1,30 @@
-//! What CDDL and JSON Schema have in common: which definitions a package has, and under which names.
+//! The definitions of a package in CDDL and JSON Schema, and their names.
 //!
-//! A named type has its own name. What a function takes and gives is named after it, `search.count.params`, `.result`, `.error` and
-//! `.element` (of its stream or future); a resource's functions are `search.query.progress` and `search.query.@constructor`. What has
-//! a resource in it has no definition, and no parameters with a stream have one: a handle means nothing outside of its process.
+//! A named type keeps its name. The values of a function are named after it: `search.count.params`, `.result`, `.error` and
+//! `.element` (of its stream or future). Functions of a resource are `search.query.progress` and
+//! `search.query.@constructor`. Values that contain resources, and parameters that contain streams, have no definition,
+//! because a handle has no meaning outside its process.
 
 use crate::model::{self, Field, Function, FunctionKind, Package, Type, TypeDefKind, TypeKind};
 
 /// One definition.
 pub(crate) struct Definition<'a> {
     pub(crate) name: String,
-    /// Lines without comment marks; may be empty.
+    /// The documentation, without comment marks; may be empty.
     pub(crate) docs: &'a str,
-    pub(crate) what: What<'a>,
+    pub(crate) body: Body<'a>,
 }
 
-/// What is defined.
-pub(crate) enum What<'a> {
+/// The defined value.
+pub(crate) enum Body<'a> {
     Named(&'a TypeDefKind),
-    /// A function's parameters, as a record.
+    /// The parameters of a function, as a record.
     Params(&'a Vec<Field>),
-    /// A result, an error's payload or an element; `None`: nothing.
+    /// A result, an error payload or an element. `None`: no value.
     Value(Option<&'a Type>),
 }
 
-/// All of a package's definitions, its host's functions behind its own.
+/// All definitions of a package; those of the host imports come last.
 pub(crate) fn definitions(package: &Package) -> Vec<Definition<'_>> {
     let mut out = Vec::new();
     for definition in &package.types {
@@ -31,7 +32,7 @@ pub(crate) fn definitions(package: &Package) -> Vec<Definition<'_>> {
             out.push(Definition {
                 name: definition.name.clone(),
                 docs: &definition.docs,
-                what: What::Named(&definition.kind),
+                body: Body::Named(&definition.kind),
             });
         }
     }
@@ -42,22 +43,22 @@ pub(crate) fn definitions(package: &Package) -> Vec<Definition<'_>> {
     out
 }
 
-/// The documentation stands at the first definition of the function.
+/// The first definition of the function gets its documentation.
 fn of_function<'a>(package: &'a Package, function: &'a Function, out: &mut Vec<Definition<'a>>) {
     let contains_handle = |ty: &Type| model::contains_handle(&package.types, ty);
     let name = name_of(package, function);
     let mut docs = function.docs.as_str();
-    let mut add = |part: &str, what: What<'a>| {
+    let mut add = |part: &str, body: Body<'a>| {
         out.push(Definition {
             name: format!("{name}.{part}"),
             docs: std::mem::take(&mut docs),
-            what,
+            body,
         });
     };
     let sent_up = |ty: &Type| matches!(ty.kind, TypeKind::Stream(_) | TypeKind::Future(_));
     let params = &mut function.params.iter();
     if !params.any(|field| contains_handle(&field.ty) || sent_up(&field.ty)) {
-        add("params", What::Params(&function.params));
+        add("params", Body::Params(&function.params));
     }
     let (part, value) = match function.ok.as_ref().map(|ty| (&ty.kind, ty)) {
         Some((TypeKind::Stream(item) | TypeKind::Future(item), _)) => ("element", item.as_deref()),
@@ -65,12 +66,12 @@ fn of_function<'a>(package: &'a Package, function: &'a Function, out: &mut Vec<D
         None => ("result", None),
     };
     if !value.is_some_and(contains_handle) {
-        add(part, What::Value(value));
+        add(part, Body::Value(value));
     }
     if let Some(payload) = &function.error
         && !payload.as_ref().is_some_and(contains_handle)
     {
-        add("error", What::Value(payload.as_ref()));
+        add("error", Body::Value(payload.as_ref()));
     }
 }
 
@@ -99,7 +100,7 @@ fn definition_holds(package: &Package, kind: &TypeDefKind) -> bool {
     }
 }
 
-/// What a type is, aliases seen through.
+/// The kind of a type, with aliases resolved.
 pub(crate) fn resolve<'a>(package: &'a Package, ty: &'a Type) -> &'a TypeKind {
     match &ty.kind {
         TypeKind::Named(id) => match &package.types[id.0].kind {

@@ -72,13 +72,17 @@ fn each_line_of_documentation_is_in_each_output() {
     fs::write(folder.path().join("b.thalweg.toml"), SAID).expect("a file can be written");
     let package = parse(&path).unwrap_or_else(|refused| panic!("{refused}"));
     let mut lines: Vec<_> = (1..=23).map(|number| format!("Doc-{number}.")).collect();
-    lines.push("the writer waits; it holds 8192 records.".to_owned());
-    lines.push("1.5s at most, whatever deadline its caller gives.".to_owned());
     lines.push(
-        "120s at most, whatever deadline its caller gives, and what it gives ends with it."
+        "The stream holds 8192 unread records; when it is full, the writer waits.".to_owned(),
+    );
+    lines.push(
+        "A call ends after 1.5s at the latest, even if the caller's deadline is later.".to_owned(),
+    );
+    lines.push(
+        "A call and its streams end after 120s at the latest, even if the caller's deadline is later."
             .to_owned(),
     );
-    lines.push("the oldest records are dropped and counted; it holds 64.".to_owned());
+    lines.push("The stream holds 64 unread records; when it is full, the oldest records are dropped and counted.".to_owned());
     for language in LANGUAGES {
         let outputs = (language.emit)(&package).unwrap_or_else(|refused| panic!("{refused}"));
         let text: String = outputs.into_iter().map(|output| output.contents).collect();

@@ -171,8 +171,8 @@ fn host_imports_equal_hand_written_wit() {
 
 #[test]
 fn a_host_takes_and_gives_values_alone() {
-    const VALUES: &str = "a host's functions take and give values alone";
-    const OPTIONS: &str = "a host's functions have no options: it says what it does";
+    const VALUES: &str = "host imports take and return only values";
+    const OPTIONS: &str = "host imports have no options";
     for (line, place, reason) in [
         ("fn f(&self, call: &Call);", "3:4: host `H`", VALUES),
         ("fn f(&self, q: &Q);", "3:4: host `H`", VALUES),
@@ -203,7 +203,11 @@ fn a_host_takes_and_gives_values_alone() {
             "3:31: host `H`",
             OPTIONS,
         ),
-        ("type T;", "3:1: host `H`", "a host has functions alone"),
+        (
+            "type T;",
+            "3:1: host `H`",
+            "a trait of host imports contains only functions",
+        ),
     ] {
         let lines = format!(
             "struct Q; #[thalweg::resource] impl Q {{}}\n#[thalweg::host] trait H {{\n{line}\n}}"
@@ -217,15 +221,15 @@ fn a_host_takes_and_gives_values_alone() {
         ),
         (
             "#[thalweg::host] trait H<T> {}",
-            "1:26: host `H`: WIT has no generics: write one for each type it is used with",
+            "1:26: host `H`: WIT has no generics: write one item per type",
         ),
         (
             "#[thalweg::host] trait G { fn f(&self); }\n#[thalweg::host] trait H { fn f(&self); }",
-            "2:24: host `H`: a service has one host; this is a second one",
+            "2:24: host `H`: a service has one trait of host imports, and this is another",
         ),
         (
             "#[thalweg::host] struct H;",
-            "1:1: `#[thalweg::host]`: it stands on a trait",
+            "1:1: `#[thalweg::host]`: the attribute belongs on a trait",
         ),
     ] {
         assert_eq!(refusal(lines), format!("src/api.rs:{refused}"));
@@ -254,25 +258,26 @@ fn a_wit_file_knows_its_code_and_one_by_hand_is_not_written_over() {
 
 #[test]
 fn types_without_a_form_are_refused_with_what_to_write() {
-    const GENERIC: &str = "a type with parameters has no form in WIT: write one type for each use";
-    const INSIDE: &str = "a value is copied when it crosses: write the type inside of it";
-    const OWNED: &str = "a reference does not cross the boundary: write the owned type, `String`, `Vec<T>` or the type itself";
+    const GENERIC: &str = "WIT has no generic types: write one type per use";
+    const INSIDE: &str = "a value is copied across the boundary: write the inner type";
+    const OWNED: &str =
+        "a reference cannot cross the boundary: write the owned type, such as `String` or `Vec<T>`";
     for (ty, reason) in [
         ("usize", "its size differs between machines: write `u64`"),
         ("isize", "its size differs between machines: write `i64`"),
         (
             "i128",
-            "WIT has no number of 128 bits: write `[u64; 2]`, or a `String`",
+            "WIT has no 128-bit integers: write `[u64; 2]`, or a `String`",
         ),
         (
             "u128",
-            "WIT has no number of 128 bits: write `[u64; 2]`, or a `String`",
+            "WIT has no 128-bit integers: write `[u64; 2]`, or a `String`",
         ),
         (
             "std::collections::HashMap<String, u8>",
-            "WIT has no map: write `Vec<(K, V)>`",
+            "WIT has no maps: write `Vec<(K, V)>`",
         ),
-        ("BTreeSet<u8>", "WIT knows one kind of list: write `Vec<T>`"),
+        ("BTreeSet<u8>", "WIT has only lists: write `Vec<T>`"),
         ("Arc<String>", INSIDE),
         ("Box<u8>", INSIDE),
         ("&'static str", OWNED),
@@ -281,46 +286,46 @@ fn types_without_a_form_are_refused_with_what_to_write() {
         ("Foo<u8>", GENERIC),
         (
             "PathBuf",
-            "it is text of one system: write `String`, or `Vec<u8>` where it may be no UTF-8",
+            "it is platform-specific text: write `String`, or `Vec<u8>` if it may not be UTF-8",
         ),
         (
             "Duration",
-            "WIT has no time: write `u64` and say the unit in the name, as in `delay_ms`",
+            "WIT has no time types: write `u64`, with the unit in the name, as in `delay_ms`",
         ),
-        ("()", "it carries nothing: leave it out, or write `bool`"),
+        ("()", "it has no value: remove it, or write `bool`"),
         (
             "[u8; N]",
-            "its length has to stand there as a number from 1: write `[T; 4]`",
+            "the length must be a literal of at least 1: write `[T; 4]`",
         ),
         (
             "fn(u8)",
-            "an address means nothing on the other side: write a `#[thalweg::resource]`",
+            "an address has no meaning in another language: use a `#[thalweg::resource]`",
         ),
         (
             "*const u8",
-            "an address means nothing on the other side: write a `#[thalweg::resource]`",
+            "an address has no meaning in another language: use a `#[thalweg::resource]`",
         ),
         (
             "Other",
-            "it is no `#[thalweg::value]` of this file: write it here, and mark it",
+            "it is not a `#[thalweg::value]` of this file: declare it here with the attribute",
         ),
         (
             "Result<u8>",
-            "its error has to stand there: write `Result<T, E>`",
+            "the error type must be explicit: write `Result<T, E>`",
         ),
         (
             "StreamReader<u8>",
-            "a stream is an `impl Iterator<Item = T>`: a whole parameter, the whole result of a function, or its ok side; inside of a result's value it is a `thalweg::Held<StreamReader<T>>`",
+            "write a stream as `impl Iterator<Item = T>`, which must be a whole parameter, a whole result or its ok side; inside a result it is `thalweg::Held<StreamReader<T>>`",
         ),
         (
             "UpstreamFuture<u8>",
-            "a future is an `impl Future<Output = T>`: a whole parameter, the whole result of a function, or its ok side; inside of a result's value it is a `thalweg::Held<FutureReader<T>>`",
+            "write a future as `impl Future<Output = T>`, which must be a whole parameter, a whole result or its ok side; inside a result it is `thalweg::Held<FutureReader<T>>`",
         ),
-        ("<u8 as Tr>::T", "WIT has no such type"),
+        ("<u8 as Tr>::T", "WIT has no equivalent"),
         ("Box<dyn Fn()>", INSIDE),
         (
             "dyn Fn()",
-            "a trait is no value: write the type; an iterator or a future may only be a whole parameter, the whole result of a function, or its ok side",
+            "a trait is not a value: write the type; an iterator or a future must be a whole parameter, a whole result or its ok side",
         ),
     ] {
         assert_eq!(field(ty), format!("src/api.rs:2:23: type `{ty}`: {reason}"));
@@ -337,59 +342,59 @@ fn shapes_without_a_form_are_refused_with_what_to_write() {
     for (lines, refused) in [
         (
             "#[thalweg::value] struct R<'a> { a: u8 }",
-            "1:28: struct `R`: nothing that is borrowed crosses the boundary: write owned types, `String`, `Vec<T>`",
+            "1:28: struct `R`: borrowed data cannot cross the boundary: write owned types such as `String` and `Vec<T>`",
         ),
         (
             "#[thalweg::value] struct R<T> { a: T }",
-            "1:28: struct `R`: WIT has no generics: write one for each type it is used with",
+            "1:28: struct `R`: WIT has no generics: write one item per type",
         ),
         (
             "#[thalweg::value] enum E<T> { A(T) }",
-            "1:26: enum `E`: WIT has no generics: write one for each type it is used with",
+            "1:26: enum `E`: WIT has no generics: write one item per type",
         ),
         (
             "#[thalweg::value] struct R(u8);",
-            "1:26: struct `R`: a record has names: write `struct NAME { field: T }`",
+            "1:26: struct `R`: a record needs named fields: write `struct NAME { field: T }`",
         ),
         (
             "#[thalweg::value] struct R;",
-            "1:26: struct `R`: a record has names: write `struct NAME { field: T }`",
+            "1:26: struct `R`: a record needs named fields: write `struct NAME { field: T }`",
         ),
         (
             "#[thalweg::value] enum E { A { b: u8 } }",
-            "1:28: case `A`: a case of WIT carries one value: put the fields into a struct of their own",
+            "1:28: case `A`: a case in WIT has one payload: move the fields into a struct",
         ),
         (
             "#[thalweg::value] struct R { a_1: u8 }",
-            "1:30: name `a_1`: each word of a name begins with a letter, and all are of ASCII: rename it",
+            "1:30: name `a_1`: a name in WIT is ASCII, and each of its words begins with a letter: rename it",
         ),
         (
             "#[thalweg::value] struct R { #[cfg(unix)] a: u8 }",
-            "1:30: name `a`: the interface is the same in every build: take the `#[cfg]` away",
+            "1:30: name `a`: the interface is the same in every build: remove the `#[cfg]`",
         ),
         (
             "#[thalweg::value(flags)] struct R { a: u8 }",
-            "1:40: type `u8`: a flag is set or is not: write `bool`",
+            "1:40: type `u8`: a flag is a `bool`: write `bool`",
         ),
         (
             "#[thalweg::value(flags)] enum E { A }",
-            "1:31: enum `E`: of these one is chosen: flags are a struct with a `bool` for each",
+            "1:31: enum `E`: an enum cannot be flags: write a struct with one `bool` per flag",
         ),
         (
             "#[thalweg::value(open)] enum E { A }",
-            "1:1: `#[thalweg::value(open)]`: `open = true` is no option; there is `flags`, of a struct",
+            "1:1: `#[thalweg::value(open)]`: `open = true` is not an option; the only option is `flags`, on a struct",
         ),
         (
             "#[thalweg::value] fn f() {}",
-            "1:1: `#[thalweg::value]`: it stands on a struct or an enum",
+            "1:1: `#[thalweg::value]`: the attribute belongs on a struct or an enum",
         ),
         (
             "#[thalweg::resource] struct R;",
-            "1:1: `#[thalweg::resource]`: it stands on an `impl`",
+            "1:1: `#[thalweg::resource]`: the attribute belongs on an `impl`",
         ),
         (
             "#[thalweg::resource] impl T for R {}",
-            "1:1: `#[thalweg::resource]`: it stands on an `impl` of a type of its own: write `impl NAME {`",
+            "1:1: `#[thalweg::resource]`: the attribute belongs on an inherent `impl`: write `impl NAME {`",
         ),
     ] {
         assert_eq!(refusal(lines), format!("src/api.rs:{refused}"));
@@ -406,95 +411,95 @@ fn functions_without_a_form_are_refused_with_what_to_write() {
     for (line, refused) in [
         (
             "fn f<T>(&self, a: T);",
-            "4:6: function `f`: WIT has no generics: write one for each type it is used with",
+            "4:6: function `f`: WIT has no generics: write one item per type",
         ),
         (
             "fn f<'a>(&'a self);",
-            "4:6: function `f`: nothing that is borrowed crosses the boundary: write owned types, `String`, `Vec<T>`",
+            "4:6: function `f`: borrowed data cannot cross the boundary: write owned types such as `String` and `Vec<T>`",
         ),
         (
             "fn f(&mut self);",
-            "4:6: function `f`: calls share what they are made on: write `&self`, and what changes into a lock or an atomic",
+            "4:6: function `f`: calls run concurrently on one object: write `&self`, and put mutable state into a lock or an atomic",
         ),
         (
             "fn f(self);",
-            "4:6: function `f`: calls share what they are made on: write `&self`, and what changes into a lock or an atomic",
+            "4:6: function `f`: calls run concurrently on one object: write `&self`, and put mutable state into a lock or an atomic",
         ),
         (
             "fn f(a: u8);",
-            "4:4: function `f`: a service is called on itself: write `&self`",
+            "4:4: function `f`: a function of a service needs a receiver: write `&self`",
         ),
         (
             "fn f(&self) -> &str;",
-            "4:16: type `&str`: a reference does not cross the boundary: write the owned type, `String`, `Vec<T>` or the type itself",
+            "4:16: type `&str`: a reference cannot cross the boundary: write the owned type, such as `String` or `Vec<T>`",
         ),
         (
             "fn f(&self) -> Option<Q>;",
-            "4:23: type `Q`: a resource is a whole parameter, the whole result, or its ok side; inside of a value it is a `thalweg::Held<R>`",
+            "4:23: type `Q`: a resource must be a whole parameter, a whole result or its ok side; inside a value it is `thalweg::Held<R>`",
         ),
         (
             "fn f(&self) -> Vec<Held<u8>>;",
-            "4:20: type `Held<u8>`: it holds a resource: write the name of a `#[thalweg::resource]` of this file, a `StreamReader<T>` or a `FutureReader<T>`",
+            "4:20: type `Held<u8>`: `Held` is for a `#[thalweg::resource]` of this file, a `StreamReader<T>` or a `FutureReader<T>`",
         ),
         (
             "fn f(&self) -> Vec<Held<StreamReader<Held<Q>>>>;",
-            "4:38: type `Held<Q>`: what a stream or a future inside of a value carries goes as it is: write numbers, `bool`, `char`, `String`, and lists, options, results and tuples of these",
+            "4:38: type `Held<Q>`: a stream or a future inside a value carries only numbers, `bool`, `char`, `String`, and lists, options, results and tuples of these",
         ),
         (
             "fn f(&self) -> Held<StreamReader<u8>>;",
-            "4:16: type `Held<StreamReader<u8>>`: it is for what stands inside of a value: write `impl Iterator<Item = T>` or `impl Future<Output = T>`",
+            "4:16: type `Held<StreamReader<u8>>`: `Held` is for fields of a value: write `impl Iterator<Item = T>` or `impl Future<Output = T>`",
         ),
         (
             "fn f(&self) -> Result<Box<dyn Iterator<Item = Result<u8, CallError<u8>>> + Send>, u16>;",
-            "4:68: type `u8`: a stream fails with the error of its function: write `Result<impl Iterator<Item = Result<T, CallError<E>>>, E>`",
+            "4:68: type `u8`: a stream has the error type of its function: write `Result<impl Iterator<Item = Result<T, CallError<E>>>, E>`",
         ),
         (
             "fn f(&self, q: Held<FutureReader<u8>>);",
-            "4:16: type `Held<FutureReader<u8>>`: it is for what stands inside of a result: write `impl Iterator<Item = Result<T, thalweg::Failure>>` or `impl Future`",
+            "4:16: type `Held<FutureReader<u8>>`: `Held` is for fields of a result: write `impl Iterator<Item = Result<T, thalweg::Failure>>` or `impl Future`",
         ),
         (
             "fn f(&self, q: Vec<Held<StreamReader<u8>>>);",
-            "4:4: type `list<stream<u8>>`: a stream or a future that is sent is a parameter of its own, not inside of another",
+            "4:4: type `list<stream<u8>>`: a stream or a future is a parameter of its own, and cannot be inside another one",
         ),
         (
             "fn f(&self) -> Held<Q>;",
-            "4:16: type `Held<Q>`: it is for what stands inside of a value: write `Q`",
+            "4:16: type `Held<Q>`: `Held` is for fields of a value: write `Q`",
         ),
         (
             "fn f(&self, q: Held<Q>);",
-            "4:16: type `Held<Q>`: it is for what stands inside of a value: write `&Q` to borrow it, or `Arc<Q>` to take it",
+            "4:16: type `Held<Q>`: `Held` is for fields of a value: write `&Q` to borrow it, or `Arc<Q>` to take it",
         ),
         (
             "fn f(&self, q: Q);",
-            "4:16: type `Q`: others may use it meanwhile: write `&R` to borrow it, or `Arc<R>` to take it",
+            "4:16: type `Q`: a resource is shared: write `&R` to borrow it, or `Arc<R>` to take it",
         ),
         (
             "fn f(&self, a: &mut u8);",
-            "4:16: type `&mut u8`: nothing comes back through a parameter: return it",
+            "4:16: type `&mut u8`: a parameter cannot return data: return the value",
         ),
         (
             "fn f(&self, a: &String);",
-            "4:16: type `&String`: of references a parameter has `&str`, `&[T]`, `&Call` and that of a resource: write the owned type",
+            "4:16: type `&String`: the allowed references are `&str`, `&[T]`, `&Call` and `&R` of a resource: write the owned type",
         ),
         (
             "fn f(&self, a: &'static str);",
-            "4:16: type `&'static str`: what is borrowed is borrowed for the call alone: leave the lifetime out",
+            "4:16: type `&'static str`: a parameter is borrowed for the call only: remove the lifetime",
         ),
         (
             "fn f(&self, (a, b): (u8, u8));",
-            "4:13: function `f`: a parameter is a name: take it apart inside",
+            "4:13: function `f`: a parameter must be a plain name: destructure it in the body",
         ),
         (
             "fn f(&self) -> Option<impl Future<Output = u8>>;",
-            "4:23: type `impl Future<Output = u8>`: a trait is no value: write the type; an iterator or a future may only be a whole parameter, the whole result of a function, or its ok side",
+            "4:23: type `impl Future<Output = u8>`: a trait is not a value: write the type; an iterator or a future must be a whole parameter, a whole result or its ok side",
         ),
         (
             "fn f(&self, a: impl Iterator<Item = u8>);",
-            "4:37: type `u8`: what the caller sends may break off: write `Result<T, thalweg::Failure>` here",
+            "4:37: type `u8`: the caller may stop sending: write `Result<T, thalweg::Failure>` here",
         ),
         (
             "fn f(&self, a: Pin<Box<dyn Future<Output = Result<u8, String>>>>);",
-            "4:44: type `Result<u8, String>`: what the caller sends may break off: write `Result<T, thalweg::Failure>` here",
+            "4:44: type `Result<u8, String>`: the caller may stop sending: write `Result<T, thalweg::Failure>` here",
         ),
         (
             "fn f(&self, a: impl Future<Output = Result<usize, Failure>>);",
@@ -502,17 +507,20 @@ fn functions_without_a_form_are_refused_with_what_to_write() {
         ),
         (
             "#[thalweg::method(inline)] fn f(&self);",
-            "4:33: function `f`: it runs on the caller's thread and sees neither the instance nor a call: leave `&self` and `&Call` out",
+            "4:33: function `f`: an inline function runs on the caller's thread, without the instance and the call: remove `&self` and `&Call`",
         ),
         (
             "#[thalweg::method(inline)] fn f(call: &Call);",
-            "4:39: function `f`: it runs on the caller's thread and sees neither the instance nor a call: leave `&self` and `&Call` out",
+            "4:39: function `f`: an inline function runs on the caller's thread, without the instance and the call: remove `&self` and `&Call`",
         ),
         (
             "#[thalweg::method(other)] fn f(&self);",
-            "4:1: function `f`: `other` is no option; there are capacity, conflation_key, idempotent, inline, linger, max_record_size, notice_interval, overflow, timeout",
+            "4:1: function `f`: `other` is not an option; the options are capacity, conflation_key, idempotent, inline, linger, max_record_size, notice_interval, overflow, timeout",
         ),
-        ("type T;", "4:1: service `I`: a service has functions alone"),
+        (
+            "type T;",
+            "4:1: service `I`: a service trait contains only functions",
+        ),
     ] {
         assert_eq!(function(line), format!("src/api.rs:{refused}"));
     }
@@ -534,15 +542,15 @@ fn an_inline_function_takes_and_gives_values_alone() {
     for (line, refused) in [
         (
             "fn f() -> Q;",
-            "an inline function gives values alone, no resource and no stream",
+            "an inline function returns only values, no resource and no stream",
         ),
         (
             "fn f(a: impl Iterator<Item = Result<u8, Failure>>);",
-            "an inline function takes values alone, and `a` is sent up",
+            "an inline function takes only values, and `a` is a stream or a future",
         ),
         (
             "fn f(a: &Q);",
-            "an inline function takes values alone, and `a` is a resource of the service's",
+            "an inline function takes only values, and `a` is a resource of the service",
         ),
     ] {
         let said = function(&format!("#[thalweg::method(inline)]\n{line}"));
@@ -560,9 +568,9 @@ fn a_constructor_makes_its_resource_and_a_destructor_takes_it() {
     };
     assert_eq!(
         resource("pub fn new() -> u8 { 0 }"),
-        "src/api.rs:3:8: function `new`: `new` makes the resource: write `-> Self` or `-> Result<Self, E>`"
+        "src/api.rs:3:8: function `new`: `new` is the constructor: write `-> Self` or `-> Result<Self, E>`"
     );
-    let takes = "what takes its resource is its async destructor: write `pub async fn destroy(self: Arc<Self>)`, or `&self`";
+    let takes = "only the async destructor takes its resource by value: write `pub async fn destroy(self: Arc<Self>)`, or `&self`";
     for (line, place, name) in [
         ("pub fn destroy(self: Arc<Self>) {}", 8, "destroy"),
         ("pub async fn close(self: Arc<Self>) {}", 14, "close"),
@@ -587,18 +595,18 @@ fn a_constructor_makes_its_resource_and_a_destructor_takes_it() {
 #[test]
 fn a_file_has_one_service_with_a_package() {
     let refused = |code: &str| read(code).unwrap_err().to_string();
-    assert!(refused("struct A;").starts_with("src/api.rs:1:1: file: no trait is marked: "));
+    assert!(refused("struct A;").starts_with("src/api.rs:1:1: file: no trait has the attribute "));
     assert_eq!(
         refused("#[thalweg::service]\ntrait I { fn f(&self); }"),
         "src/api.rs:1:1: service `I`: it has no package: write `#[thalweg::service(package = \"me:name@0.1.0\")]`"
     );
     assert_eq!(
         refused("#[thalweg::service(package = \"b\")]\ntrait I { fn f(&self); }"),
-        "src/api.rs:1:1: service `I`: its package is no name with a version: write `me:name@0.1.0`"
+        "src/api.rs:1:1: service `I`: the package must be a name with a version: write `me:name@0.1.0`"
     );
     let one = "#[thalweg::service(package = \"a:b@0.1.0\")] trait I { fn f(&self); }\n";
     assert_eq!(
         refused(&format!("{one}{one}")),
-        "src/api.rs:2:50: file: a package has one service; this is a second one"
+        "src/api.rs:2:50: file: a package has one service, and this is another"
     );
 }

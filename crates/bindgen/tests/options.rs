@@ -48,22 +48,22 @@ world w { export i; }
         let toml = format!("[{table}]\ninline = true\n");
         Folder::with(&[("b.wit", wit), ("b.thalweg.toml", &toml)]).refusal("b.wit")
     };
-    let gives = "an inline function gives values alone, no resource and no stream";
+    let gives = "an inline function returns only values, no resource and no stream";
     for (table, reason) in [
         (
             "i.r.m",
-            "an inline function takes values alone, and `self` is a resource of the service's",
+            "an inline function takes only values, and `self` is a resource of the service",
         ),
         (
             "i.t",
-            "an inline function takes values alone, and `taken` is a resource of the service's",
+            "an inline function takes only values, and `taken` is a resource of the service",
         ),
         ("i.g", gives),
         ("i.s", gives),
         ("i.h", gives),
         (
             "i.n",
-            "an inline function takes values alone, and `several` is a resource of the service's",
+            "an inline function takes only values, and `several` is a resource of the service",
         ),
         ("i.e", gives),
     ] {
@@ -126,15 +126,15 @@ world w { export i; }
         ),
         (
             format!("[i.t]\n{conflate}conflation_key = \"path\"\n"),
-            "3:18: key `i.t.conflation_key`: the stream's elements are no records",
+            "3:18: key `i.t.conflation_key`: the elements of the stream are not records",
         ),
         (
             format!("[i.s]\nconflation_key = \"m\"\n{conflate}"),
-            "2:18: key `i.s.conflation_key`: the stream's record has no field `m`",
+            "2:18: key `i.s.conflation_key`: the records of the stream have no field `m`",
         ),
         (
             format!("[i.s]\nconflation_key = \"f\"\n{conflate}"),
-            "2:18: key `i.s.conflation_key`: `f` is no scalar, enum, string or `list<u8>`",
+            "2:18: key `i.s.conflation_key`: `f` is not a scalar, an enum, a string or a `list<u8>`",
         ),
         (
             "[i.s]\nconflation_key = \"n\"\n".to_owned(),
@@ -211,7 +211,7 @@ world w { export i; }
         ),
         (
             "[i.taken]\ndestructor = \"async\"\n",
-            "b.thalweg.toml:2:1: key `i.taken.destructor`: it has a method `destroy`, as the destructor is called",
+            "b.thalweg.toml:2:1: key `i.taken.destructor`: it has a method `destroy`, which is the name of the destructor",
         ),
     ] {
         assert_eq!(folder(toml).refusal("b.wit"), refused);
@@ -254,7 +254,7 @@ world w { export i; }
         ),
         (
             "[i.feeds]\noverflow = \"conflate\"\nconflation_key = \"name\"\n",
-            "b.thalweg.toml:3:18: key `i.feeds.conflation_key`: the stream's elements are no records",
+            "b.thalweg.toml:3:18: key `i.feeds.conflation_key`: the elements of the stream are not records",
         ),
     ] {
         let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
@@ -282,7 +282,7 @@ world w { export i; }
     let said = "[i.s]\nlinger = \"1s\"\ncapacity = 64\n";
     assert_eq!(parsed(said), Ok(vec![1_000_000_000, 512_000]));
     let too_long = parsed("[i.s]\nlinger = \"2s\"\n").unwrap_err();
-    assert!(too_long.ends_with("it must be 1s at most"), "{too_long}");
+    assert!(too_long.ends_with("it must be at most 1s"), "{too_long}");
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn map() {
 fn error_context() {
     assert_eq!(
         refusal("  record r {\n    why: error-context,\n  }\n  f: func(r: r);"),
-        "b.wit:4:5: type `error-context`: error contexts are not supported: use a string, or a variant of your own"
+        "b.wit:4:5: type `error-context`: error contexts are not supported: use a string or a variant"
     );
 }
 
@@ -81,18 +81,17 @@ fn error_context() {
 fn fixed_length_list_that_is_too_large_or_nothing() {
     assert_eq!(
         refusal("  type key = list<u64, 8193>;\n  f: func(k: key);"),
-        "b.wit:3:8: type `list<u64, 8193>`: it would be 65544 bytes in place, and 1 to 65536 can be: use a list"
+        "b.wit:3:8: type `list<u64, 8193>`: it has 65544 bytes, and 1 to 65536 are allowed: use a list"
     );
     assert_eq!(
         refusal("  f: func(k: list<u8, 0>);"),
-        "b.wit:3:14: type `list<u8, 0>`: it would be 0 bytes in place, and 1 to 65536 can be: use a list"
+        "b.wit:3:14: type `list<u8, 0>`: it has 0 bytes, and 1 to 65536 are allowed: use a list"
     );
 }
 
 #[test]
 fn stream_or_future_inside_of_a_parameter() {
-    let reason =
-        "a stream or a future that is sent is a parameter of its own, not inside of another";
+    let reason = "a stream or a future is a parameter of its own, and cannot be inside another one";
     assert_eq!(
         refusal("  f: func(a: u8, x: list<future<u32>>);"),
         format!("b.wit:3:18: type `list<future<u32>>`: {reason}")
@@ -105,7 +104,7 @@ fn stream_or_future_inside_of_a_parameter() {
 
 #[test]
 fn borrowed_resource_inside_a_type() {
-    let reason = "a resource is borrowed as a parameter, and not inside of a value";
+    let reason = "only a parameter can be a borrow, not a part of a value";
     assert_eq!(
         refusal("  resource r;\n  record s { r: borrow<r> }\n  f: func(s: s);"),
         format!("b.wit:4:24: type `borrow<r>`: {reason}")
@@ -119,7 +118,7 @@ fn borrowed_resource_inside_a_type() {
 #[test]
 fn stream_or_future_inside_of_another() {
     let reason =
-        "a record of a stream, and a future's value, cannot have resources or streams in them";
+        "the elements of a stream and the value of a future cannot contain resources or streams";
     assert_eq!(
         refusal("  f: func() -> list<stream<stream<u8>>>;"),
         format!("b.wit:3:21: type `stream<u8>`: {reason}")
@@ -135,7 +134,7 @@ fn stream_among_many_parameters() {
     let many: String = (0..12).map(|i| format!("p{i}: u8, ")).collect();
     assert_eq!(
         refusal(&format!("  f: func({many}s: stream<u8>);")),
-        "b.wit:3:109: type `stream<u8>`: a function with more than 12 parameters has no stream among them"
+        "b.wit:3:109: type `stream<u8>`: a function with more than 12 parameters cannot have a stream or a future among them"
     );
 }
 
@@ -143,7 +142,7 @@ fn stream_among_many_parameters() {
 fn stream_of_resources_as_a_parameter() {
     assert_eq!(
         refusal("  resource r;\n  f: func(s: stream<r>);"),
-        "b.wit:4:14: type `r`: a record of a stream, and a future's value, cannot have resources or streams in them"
+        "b.wit:4:14: type `r`: the elements of a stream and the value of a future cannot contain resources or streams"
     );
 }
 
@@ -151,15 +150,15 @@ fn stream_of_resources_as_a_parameter() {
 fn stream_of_resources_and_future_of_one() {
     assert_eq!(
         refusal("  resource r;\n  f: func() -> stream<r>;"),
-        "b.wit:4:16: type `r`: a record of a stream, and a future's value, cannot have resources or streams in them"
+        "b.wit:4:16: type `r`: the elements of a stream and the value of a future cannot contain resources or streams"
     );
     assert_eq!(
         refusal("  resource r;\n  record s { r: r }\n  f: func() -> stream<option<s>>;"),
-        "b.wit:5:16: type `option<s>`: a record of a stream, and a future's value, cannot have resources or streams in them"
+        "b.wit:5:16: type `option<s>`: the elements of a stream and the value of a future cannot contain resources or streams"
     );
     assert_eq!(
         refusal("  resource r;\n  f: func() -> future<r>;"),
-        "b.wit:4:16: type `r`: a record of a stream, and a future's value, cannot have resources or streams in them"
+        "b.wit:4:16: type `r`: the elements of a stream and the value of a future cannot contain resources or streams"
     );
 }
 
@@ -175,7 +174,7 @@ fn alias_of_a_resource_or_a_stream() {
     );
     assert_eq!(
         refusal("  type s = stream<u8>;\n  f: func() -> s;"),
-        "b.wit:3:8: type `stream<u8>`: an alias of a stream or a future is not supported: write it where it is used"
+        "b.wit:3:8: type `stream<u8>`: an alias of a stream or a future is not supported: write the type where it is used"
     );
 }
 
@@ -222,7 +221,7 @@ fn type_that_is_nested_too_deeply() {
         "{refused}"
     );
     assert!(
-        refused.ends_with(": it is nested 65 deep; 64 is the most that a message holds"),
+        refused.ends_with(": it is nested 65 levels deep; the limit of a message is 64"),
         "{refused}"
     );
     let text = format!(
@@ -243,7 +242,7 @@ fn type_that_doubles_with_each_line() {
         doubling.join("\n")
     ));
     assert!(
-        refused.ends_with("with everything that it uses it has too many parts"),
+        refused.ends_with("it has too many parts, including all types that it uses"),
         "{refused}"
     );
 }
@@ -270,7 +269,7 @@ fn no_world_and_two_worlds() {
     let two = "package a:b@1.0.0;\ninterface i { f: func(); }\nworld w { export i; }\nworld v { export i; }";
     assert_eq!(
         Folder::with(&[("b.wit", two)]).refusal("b.wit"),
-        "b.wit:4:7: world `v`: a package has one world; this is a second one"
+        "b.wit:4:7: world `v`: a package has one world, and this is another"
     );
 }
 
@@ -288,11 +287,11 @@ fn world_that_exports_nothing_two_interfaces_a_function_or_an_empty_interface() 
     );
     assert_eq!(
         world("export i;\nexport j;"),
-        "b.wit:7:8: export of `a:b/j@1.0.0`: a world exports one interface; this is a second one"
+        "b.wit:7:8: export of `a:b/j@1.0.0`: a world exports one interface, and this is another"
     );
     assert_eq!(
         world("export f: func();"),
-        "b.wit:6:8: export of `f`: a world exports one interface; put functions and types into it"
+        "b.wit:6:8: export of `f`: a world exports one interface: move functions and types into it"
     );
     assert_eq!(
         world("export e;"),
@@ -311,19 +310,19 @@ interface r {{ resource r; }}\ninterface s {{ s: func() -> stream<u8>; }}\nworld
     };
     assert_eq!(
         world("import j;\nimport k;"),
-        "b.wit:7:7: import of `a:b/k@1.0.0`: a world imports one interface with functions; this is a second one"
+        "b.wit:7:7: import of `a:b/k@1.0.0`: a world imports one interface with functions, and this is another"
     );
     assert_eq!(
         world("import g: func();"),
-        "b.wit:9:8: import of `g`: put it into an interface, and import that"
+        "b.wit:9:8: import of `g`: move it into an interface, and import the interface"
     );
     assert_eq!(
         world("import r;"),
-        "b.wit:7:7: import of `a:b/r@1.0.0`: a host has functions and no resources"
+        "b.wit:7:7: import of `a:b/r@1.0.0`: an imported interface has functions and types, but no resources"
     );
     assert_eq!(
         world("import s;"),
-        "b.wit:6:15: function `s`: a function of the host gives values alone, no resource and no stream"
+        "b.wit:6:15: function `s`: a host import returns only values, no resource and no stream"
     );
 }
 
@@ -336,7 +335,8 @@ world w { export i; }";
     let refused = Folder::with(&[("b.wit", text)]).refusal("b.wit");
     assert!(refused.starts_with("b.wit:"), "{refused}");
     assert!(
-        refused.contains("a host has functions") || refused.contains("another interface"),
+        refused.contains("an imported interface has functions")
+            || refused.contains("another interface"),
         "{refused}"
     );
 }
@@ -349,7 +349,7 @@ interface i { use j.{s}; record r { y: u8 } f: func(r: r, s: s); }
 world w { export i; }";
     assert_eq!(
         Folder::with(&[("b.wit", text)]).refusal("b.wit"),
-        "b.wit:3:33: type `r`: another type of this name, from another interface, is in use already"
+        "b.wit:3:33: type `r`: the package already uses another type of this name, from another interface"
     );
 }
 
@@ -392,7 +392,7 @@ fn text_that_is_not_wit() {
 fn column_is_counted_in_characters() {
     assert_eq!(
         refusal("  /* äöü */ f: func() -> list<future<future>>;"),
-        "b.wit:3:31: type `future`: a record of a stream, and a future's value, cannot have resources or streams in them"
+        "b.wit:3:31: type `future`: the elements of a stream and the value of a future cannot contain resources or streams"
     );
 }
 
@@ -419,7 +419,7 @@ fn file_that_is_not_there() {
     fs::create_dir(folder.path("wit")).expect("a folder can be made");
     assert_eq!(
         folder.refusal("wit"),
-        "wit:1:1: directory: it has no .wit file"
+        "wit:1:1: directory: it contains no .wit file"
     );
 }
 
@@ -427,15 +427,15 @@ fn file_that_is_not_there() {
 fn policy_for_a_function_that_does_not_exist() {
     assert_eq!(
         policy_refusal("# first\n[i.matchs]\noverflow = \"block\"\n"),
-        "b.thalweg.toml:2:4: key `i.matchs`: there is no such function; known: `i.s`, `i.f`, `i.r.t`, `i.a`"
+        "b.thalweg.toml:2:4: key `i.matchs`: there is no such function; there are: `i.s`, `i.f`, `i.r.t`, `i.a`"
     );
     assert_eq!(
         policy_refusal("[j.s]\n"),
-        "b.thalweg.toml:1:2: key `j`: there is no such function; known: `i.s`, `i.f`, `i.r.t`, `i.a`"
+        "b.thalweg.toml:1:2: key `j`: there is no such function; there are: `i.s`, `i.f`, `i.r.t`, `i.a`"
     );
     assert_eq!(
         policy_refusal("[i.r.u]\n"),
-        "b.thalweg.toml:1:6: key `i.r.u`: there is no such function; known: `i.s`, `i.f`, `i.r.t`, `i.a`"
+        "b.thalweg.toml:1:6: key `i.r.u`: there is no such function; there are: `i.s`, `i.f`, `i.r.t`, `i.a`"
     );
 }
 
@@ -451,12 +451,12 @@ fn policy_for_a_function_without_a_stream() {
 fn unknown_option() {
     assert_eq!(
         policy_refusal("[i.s]\noverflow = \"block\"\nretries = 3\n"),
-        "b.thalweg.toml:3:1: key `i.s.retries`: unknown; known: `timeout`, `notice_interval`, `idempotent`, `format`, \
+        "b.thalweg.toml:3:1: key `i.s.retries`: there is no such option; there are: `timeout`, `notice_interval`, `idempotent`, `format`, \
          `inline`, `overflow`, `capacity`, `conflation_key`, `linger`, `max_record_size`"
     );
     assert_eq!(
         policy_refusal("i.s = 3\n"),
-        "b.thalweg.toml:1:3: key `i.s`: it must be a table, with `overflow` and `capacity` in it"
+        "b.thalweg.toml:1:3: key `i.s`: it must be a table with options like `capacity`"
     );
 }
 
@@ -473,13 +473,14 @@ fn option_refusal(table: &str, line: &str) -> String {
 
 #[test]
 fn a_message_is_not_cbor() {
-    let reason = "a call's message is flat; who wants its CBOR has it made, see docs/cbor.md";
+    let reason =
+        "the messages of a call are flat; docs/cbor.md describes how to convert them to CBOR";
     assert_eq!(option_refusal("i.f", "format = \"cbor\""), reason);
 }
 
 #[test]
 fn what_runs_on_its_caller_s_thread_is_not_looked_at() {
-    let reason = "an inline function runs to its end: it has no notices and no timeout";
+    let reason = "an inline function always runs to completion: it has no notices and no timeout";
     for option in ["timeout", "notice_interval"] {
         let (one, other) = ("inline = true", format!("{option} = \"5s\""));
         for (lines, key) in [
@@ -528,7 +529,7 @@ fn option_at_the_wrong_place() {
 fn option_with_a_value_it_cannot_have() {
     for (table, line, reason) in [
         ("i", "max_queued_calls = 0", "a number of at least 1"),
-        ("i", "max_queued_calls = 1048577", "1048576 at most"),
+        ("i", "max_queued_calls = 1048577", "at most 1048576"),
         ("i", "max_queued_bytes = 64", "a size like \"64MiB\""),
         ("i", "max_queued_bytes = \"0KiB\"", "a size like \"64MiB\""),
         ("i", "overflow = true", "\"fail\" or \"block\""),
@@ -539,7 +540,7 @@ fn option_with_a_value_it_cannot_have() {
             "notice_interval = \"5 s\"",
             "a duration like \"250ms\"",
         ),
-        ("i.f", "notice_interval = \"999us\"", "1ms at least"),
+        ("i.f", "notice_interval = \"999us\"", "at least 1ms"),
         ("i.f", "idempotent = 1", "true or false"),
         ("i.f", "inline = \"yes\"", "true or false"),
         ("i.f", "format = \"json\"", "\"flat\" or \"cbor\""),
@@ -557,7 +558,7 @@ fn of_many_functions_some_are_named() {
         format!("package a:b@0.1.0;\ninterface i {{ {functions}}}\nworld w {{ export i; }}\n");
     let folder = Folder::with(&[("b.wit", &wit), ("b.thalweg.toml", "[i.g]\n")]);
     let refusal = folder.refusal("b.wit");
-    assert!(refusal.contains("known: `i.f0`, `i.f1`, "), "{refusal}");
+    assert!(refusal.contains("there are: `i.f0`, `i.f1`, "), "{refusal}");
     assert!(refusal.ends_with("`i.f19` and 2 more"), "{refusal}");
 }
 
@@ -597,7 +598,7 @@ fn policy_file_that_is_not_toml() {
 fn policy_file_that_belongs_to_no_package() {
     let wit = "package a:b@0.1.0;\ninterface i { f: func(); }\nworld w { export i; }";
     let folder = Folder::with(&[("wit/b.wit", wit), ("wit/c.thalweg.toml", "")]);
-    let refused = "wit/c.thalweg.toml:1:1: file: it belongs to no package here; the one for this is b.thalweg.toml";
+    let refused = "wit/c.thalweg.toml:1:1: file: no package here has this policy file; the policy file of this package is b.thalweg.toml";
     assert_eq!(folder.refusal("wit"), refused);
     assert_eq!(folder.refusal("wit/b.wit"), refused);
     // Beside a single file, that of another package may stand.

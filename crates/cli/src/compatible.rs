@@ -3,7 +3,7 @@
 use crate::output::Output;
 use clap::Args;
 use std::path::PathBuf;
-use thalweg_bindgen::{CompatibilityReport, Difference, SourceError, compatible, parse};
+use thalweg_bindgen::{CompatibilityReport, Difference, SourceError, check_compatibility, parse};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -23,7 +23,7 @@ pub fn run(arguments: &Arguments) -> Result<Output, SourceError> {
     let CompatibilityReport {
         differences,
         additions,
-    } = compatible(&program, &library);
+    } = check_compatibility(&program, &library);
     let lines = |found: &[Difference]| -> String {
         found.iter().map(|found| format!("{found}\n")).collect()
     };

@@ -139,7 +139,7 @@ fn every_difference_is_reported_and_what_was_added_beside_them() {
                   new/b.wit:5:5: the parameters of `i.f` differ: `a.a` is `u64` on one side, `u32` on the other\n\
                   new/b.wit:5:5: the result of `i.f` differ: it is `u32` on one side, `u8` on the other\n\
                   new/b.wit:6:5: the result of `i.g` differ: it is `u8` on one side, `u16` on the other\n\
-                  old/b.wit:8:5: `i.s` is not there any more\n\
+                  old/b.wit:8:5: `i.s` is missing in the library\n\
                   new/b.wit:2:18: the result of `host.ask` differ: it is `u8` on one side, `string` on the other";
     assert_eq!(
         run(&[
@@ -169,7 +169,7 @@ fn what_programs_know_otherwise_is_a_difference_with_its_place() {
         (vec![("a:b@", "a:c@")], "new/b.wit:5:5: it is a:c, not a:b"),
         (
             vec![("@0.1.0", "@0.2.0")],
-            "new/b.wit:5:5: versions 0.1.0 and 0.2.0 are not of one line",
+            "new/b.wit:5:5: versions 0.1.0 and 0.2.0 are not compatible",
         ),
         (
             vec![("record r { a: u32 }", "record r { b: u32, a: u32 }")],
@@ -185,7 +185,7 @@ fn what_programs_know_otherwise_is_a_difference_with_its_place() {
         ),
         (
             vec![("    s: func(up: stream<each>) -> stream<each>;\n", "")],
-            "old/b.wit:8:5: `i.s` is not there any more",
+            "old/b.wit:8:5: `i.s` is missing in the library",
         ),
         (
             vec![("key: u32", "key: u64")],
@@ -193,14 +193,14 @@ fn what_programs_know_otherwise_is_a_difference_with_its_place() {
         ),
         (
             vec![("-> string; }", "-> string; tell: func(); }")],
-            "new/b.wit:2:49: it asks its host for `host.tell`, which hosts do not have",
+            "new/b.wit:2:49: it has the host import `host.tell`, which hosts of the program do not provide",
         ),
         (
             vec![
                 ("interface host { ask: func(key: u32) -> string; }\n", ""),
                 ("import host; ", ""),
             ],
-            "old/b.wit:2:18: it does not ask its host for anything any more",
+            "old/b.wit:2:18: it has no host imports any more",
         ),
     ] {
         assert_eq!(run(&changes), (Some(1), wanted.to_owned()), "{changes:?}");

@@ -173,7 +173,7 @@ fn refusal_names_the_place_and_nothing_is_written() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
         stderr(&output),
-        "wit/b.wit:4:5: type `error-context`: error contexts are not supported: use a string, or a variant of your own\n"
+        "wit/b.wit:4:5: type `error-context`: error contexts are not supported: use a string or a variant\n"
     );
     assert!(!folder.path().join("generated").exists());
 }

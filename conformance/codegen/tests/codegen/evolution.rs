@@ -51,7 +51,7 @@ fn second_generation_equals_the_compiled_code() {
         ("newer", include_str!(concat!(env!("OUT_DIR"), "/newer.rs"))),
     ];
     for (version, compiled) in compiled {
-        let wit = Path::new("wit").join(version).with_extension("wit");
+        let wit = Path::new("versions").join(version).with_extension("wit");
         assert!(build::module(&parse(&wit).unwrap(), version) == compiled);
     }
 }

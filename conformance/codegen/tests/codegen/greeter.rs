@@ -50,7 +50,10 @@ fn service_calls_its_host_from_a_call_and_from_a_task() {
     let unknown = NoClock {
         city: "Atlantis".into(),
     };
-    assert_eq!(greet_error(&client, "Atlantis"), GreetError::Unknown(unknown));
+    assert_eq!(
+        greet_error(&client, "Atlantis"),
+        GreetError::Unknown(unknown)
+    );
     let cities = ["Lima", "Oslo"].map(str::to_owned).to_vec();
     assert_eq!(
         client.greet_all(&cities).wait().unwrap(),

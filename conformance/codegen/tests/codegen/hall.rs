@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use thalweg::port::FutureReader;
 use thalweg::{Call, CallError, Failure};
-use thalweg_codegen_tests::api::hall::{self, Evening, Hall, Order, Outcome, Price, RETURNED, Seat};
+use thalweg_codegen_tests::api::hall::{
+    self, Evening, Hall, Order, Outcome, Price, RETURNED, Seat,
+};
 use thalweg_codegen_tests::services::hall::{self as generated, HallClient, SeatClient};
 use thalweg_codegen_tests::services::hall_from_code::HallFromCode;
 
@@ -123,7 +125,10 @@ fn streams_and_future_inside_a_value_are_readable() {
     assert_eq!(sound.unwrap(), [0, 1, 2]);
     assert_eq!(evening.curtain.into_reader().unwrap().count(), 2);
     let notice = evening.notice.map(|notice| notice.into_reader().unwrap());
-    assert_eq!(notice.map(FutureReader::wait).unwrap().unwrap(), "3 minutes");
+    assert_eq!(
+        notice.map(FutureReader::wait).unwrap().unwrap(),
+        "3 minutes"
+    );
 
     let short = hall.listen(1).wait().unwrap();
     assert!(short.notice.is_none());

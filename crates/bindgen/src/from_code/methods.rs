@@ -1,6 +1,6 @@
-//! Functions of a service or a resource.
+//! Reads the functions of a service or a resource.
 
-use super::model::{Form, Function, Kind, Named, Out, Param, Type};
+use super::model::{Function, FunctionKind, Named, Param, Return, TraitForm, Type};
 use super::read::Source;
 use super::types::last;
 use crate::SourceError;
@@ -8,7 +8,7 @@ use crate::parse::DESTROY;
 use syn::spanned::Spanned;
 use syn::{FnArg, GenericArgument, Pat, ReturnType};
 
-/// The options of `#[thalweg::method]`, and of `#[thalweg::service]` besides its package.
+/// The options of `#[thalweg::method]`.
 const OPTIONS: &[&str] = &[
     "capacity",
     "conflation_key",
@@ -21,10 +21,10 @@ const OPTIONS: &[&str] = &[
     "timeout",
 ];
 
-const INLINE: &str = "it runs on the caller's thread and sees neither the instance nor a call: leave `&self` and `&Call` out";
+const INLINE: &str = "an inline function runs on the caller's thread, without the instance and the call: remove `&self` and `&Call`";
 
 impl Source<'_> {
-    /// A function of the trait, or with `resource` one of that resource.
+    /// Reads a function of the trait, or of `resource`.
     pub fn function(
         &self,
         attributes: &[syn::Attribute],
@@ -39,11 +39,14 @@ impl Source<'_> {
         let mut options = Vec::new();
         for attribute in attributes
             .iter()
-            .filter(|attribute| self.is_mark(attribute, "method"))
+            .filter(|attribute| self.is_attribute(attribute, "method"))
         {
             for (key, value) in self.options(attribute)? {
                 if !OPTIONS.contains(&key.as_str()) {
-                    let reason = format!("`{key}` is no option; there are {}", OPTIONS.join(", "));
+                    let reason = format!(
+                        "`{key}` is not an option; the options are {}",
+                        OPTIONS.join(", ")
+                    );
                     return refuse(attribute.span(), &reason);
                 }
                 options.push((key, value));
@@ -52,35 +55,35 @@ impl Source<'_> {
         let is_inline = options.contains(&("inline".to_owned(), "true".to_owned()));
         let mut params = Vec::new();
         let mut kind = if signature.ident == "new" {
-            Kind::Constructor
+            FunctionKind::Constructor
         } else {
-            Kind::Static
+            FunctionKind::Static
         };
         for input in &signature.inputs {
             match input {
                 FnArg::Receiver(receiver) => {
                     let text = self.text(receiver.span());
                     if resource.is_some() && text == "self: Arc<Self>" {
-                        self.is_destructor(signature)?;
-                        kind = Kind::Destructor;
+                        self.check_destructor(signature)?;
+                        kind = FunctionKind::Destructor;
                         continue;
                     }
                     if text != "&self" {
                         return refuse(
                             receiver.span(),
-                            "calls share what they are made on: write `&self`, and what changes into a lock or an atomic",
+                            "calls run concurrently on one object: write `&self`, and put mutable state into a lock or an atomic",
                         );
                     }
                     if is_inline {
                         return refuse(receiver.span(), INLINE);
                     }
-                    kind = Kind::Method;
+                    kind = FunctionKind::Method;
                 }
                 FnArg::Typed(typed) => {
                     let Pat::Ident(name) = &*typed.pat else {
                         return refuse(
                             typed.pat.span(),
-                            "a parameter is a name: take it apart inside",
+                            "a parameter must be a plain name: destructure it in the body",
                         );
                     };
                     let param = self.param(&typed.ty)?;
@@ -92,22 +95,22 @@ impl Source<'_> {
             }
         }
         if is_inline && resource.is_none() {
-            kind = Kind::Method;
+            kind = FunctionKind::Method;
         }
-        if kind != Kind::Method && resource.is_none() {
+        if kind != FunctionKind::Method && resource.is_none() {
             return refuse(
                 signature.ident.span(),
-                "a service is called on itself: write `&self`",
+                "a function of a service needs a receiver: write `&self`",
             );
         }
         let is_async = signature.asyncness.is_some();
         let (ok, error) = self.result(&signature.output, resource)?;
         let makes_itself =
-            matches!((&ok, resource), (Some(Out::Own(made)), Some(own)) if made == own);
-        if kind == Kind::Constructor && !makes_itself {
+            matches!((&ok, resource), (Some(Return::Own(made)), Some(own)) if made == own);
+        if kind == FunctionKind::Constructor && !makes_itself {
             return refuse(
                 signature.ident.span(),
-                "`new` makes the resource: write `-> Self` or `-> Result<Self, E>`",
+                "`new` is the constructor: write `-> Self` or `-> Result<Self, E>`",
             );
         }
         Ok(Function {
@@ -122,8 +125,8 @@ impl Source<'_> {
         })
     }
 
-    /// What takes its resource can only be this.
-    fn is_destructor(&self, signature: &syn::Signature) -> Result<(), SourceError> {
+    /// Checks that a function that takes its resource by value is the async destructor.
+    fn check_destructor(&self, signature: &syn::Signature) -> Result<(), SourceError> {
         let is_call = |input: &FnArg| match input {
             FnArg::Receiver(_) => true,
             FnArg::Typed(typed) => matches!(self.param(&typed.ty), Ok(Param::Call)),
@@ -138,7 +141,7 @@ impl Source<'_> {
         Err(self.refused(
             signature.ident.span(),
             format!("function `{}`", signature.ident),
-            "what takes its resource is its async destructor: write `pub async fn destroy(self: Arc<Self>)`, or `&self`",
+            "only the async destructor takes its resource by value: write `pub async fn destroy(self: Arc<Self>)`, or `&self`",
         ))
     }
 
@@ -149,12 +152,10 @@ impl Source<'_> {
                 Err(self.refused(ty.span(), format!("type `{text}`"), reason))
             };
             if reference.mutability.is_some() {
-                return refuse("nothing comes back through a parameter: return it");
+                return refuse("a parameter cannot return data: return the value");
             }
             if reference.lifetime.is_some() {
-                return refuse(
-                    "what is borrowed is borrowed for the call alone: leave the lifetime out",
-                );
+                return refuse("a parameter is borrowed for the call only: remove the lifetime");
             }
             match &*reference.elem {
                 syn::Type::Slice(slice) => return Ok(Param::Slice(self.value(&slice.elem)?)),
@@ -175,7 +176,7 @@ impl Source<'_> {
                 _ => {}
             }
             return refuse(
-                "of references a parameter has `&str`, `&[T]`, `&Call` and that of a resource: write the owned type",
+                "the allowed references are `&str`, `&[T]`, `&Call` and `&R` of a resource: write the owned type",
             );
         }
         if let syn::Type::Path(path) = ty
@@ -191,40 +192,40 @@ impl Source<'_> {
             if arguments.is_empty() && self.resources.contains(&name) {
                 let text = self.text(ty.span());
                 let reason =
-                    "others may use it meanwhile: write `&R` to borrow it, or `Arc<R>` to take it";
+                    "a resource is shared: write `&R` to borrow it, or `Arc<R>` to take it";
                 return Err(self.refused(ty.span(), format!("type `{text}`"), reason));
             }
         }
-        if let Some((sent, item, form)) = sent(ty) {
-            let Some(item) = self.or_failure(item) else {
+        if let Some((kind, item, form)) = stream_or_future(ty) {
+            let Some(item) = self.result_with_failure(item) else {
                 let text = self.text(item.span());
                 let reason =
-                    "what the caller sends may break off: write `Result<T, thalweg::Failure>` here";
+                    "the caller may stop sending: write `Result<T, thalweg::Failure>` here";
                 return Err(self.refused(item.span(), format!("type `{text}`"), reason));
             };
             let item = self.item(item)?;
-            return Ok(match sent {
-                Sent::Stream => Param::Stream(item, form),
-                Sent::Future => Param::Future(item, form),
+            return Ok(match kind {
+                StreamKind::Stream => Param::Stream(item, form),
+                StreamKind::Future => Param::Future(item, form),
             });
         }
         match self.value(ty)? {
             Type::Held(own) => Err(self.refused(
                 ty.span(),
                 format!("type `{}`", self.text(ty.span())),
-                &format!("it is for what stands inside of a value: write `&{own}` to borrow it, or `Arc<{own}>` to take it"),
+                &format!("`Held` is for fields of a value: write `&{own}` to borrow it, or `Arc<{own}>` to take it"),
             )),
-            Type::HeldFlow(..) => Err(self.refused(
+            Type::HeldStream(..) => Err(self.refused(
                 ty.span(),
                 format!("type `{}`", self.text(ty.span())),
-                "it is for what stands inside of a result: write `impl Iterator<Item = Result<T, thalweg::Failure>>` or `impl Future`",
+                "`Held` is for fields of a result: write `impl Iterator<Item = Result<T, thalweg::Failure>>` or `impl Future`",
             )),
             value => Ok(Param::Value(value)),
         }
     }
 
     /// `T` of `Result<T, thalweg::Failure>`.
-    fn or_failure<'a>(&self, ty: &'a syn::Type) -> Option<&'a syn::Type> {
+    fn result_with_failure<'a>(&self, ty: &'a syn::Type) -> Option<&'a syn::Type> {
         let syn::Type::Path(path) = ty else {
             return None;
         };
@@ -237,13 +238,16 @@ impl Source<'_> {
         let syn::Type::Path(error) = error else {
             return None;
         };
-        // The author may have a value of that name.
+        // The author may have a value with that name.
         let is_theirs = error.path.segments.len() == 1 && self.values.contains("Failure");
         (last(&error.path)?.0 == "Failure" && !is_theirs).then_some(item)
     }
 
     /// `T` and `E` of `Result<T, thalweg::CallError<E>>`.
-    fn or_call_error<'a>(&self, ty: &'a syn::Type) -> Option<(&'a syn::Type, &'a syn::Type)> {
+    fn result_with_call_error<'a>(
+        &self,
+        ty: &'a syn::Type,
+    ) -> Option<(&'a syn::Type, &'a syn::Type)> {
         let syn::Type::Path(path) = ty else {
             return None;
         };
@@ -264,7 +268,7 @@ impl Source<'_> {
         }
     }
 
-    /// What a stream or a future carries; `()` is nothing.
+    /// The element type of a stream or a future. `None`: `()`.
     fn item(&self, ty: &syn::Type) -> Result<Option<Type>, SourceError> {
         if is_unit(ty) {
             Ok(None)
@@ -278,7 +282,7 @@ impl Source<'_> {
         &self,
         output: &ReturnType,
         resource: Option<&str>,
-    ) -> Result<(Option<Out>, Option<Option<Type>>), SourceError> {
+    ) -> Result<(Option<Return>, Option<Option<Type>>), SourceError> {
         let ReturnType::Type(_, ty) = output else {
             return Ok((None, None));
         };
@@ -303,25 +307,25 @@ impl Source<'_> {
         ty: &syn::Type,
         resource: Option<&str>,
         error: Option<&syn::Type>,
-    ) -> Result<Option<Out>, SourceError> {
+    ) -> Result<Option<Return>, SourceError> {
         if is_unit(ty) {
             return Ok(None);
         }
-        if let Some((sent, item, _)) = sent(ty) {
-            if let Sent::Stream = sent
-                && let Some((item, failure)) = self.or_call_error(item)
+        if let Some((stream_kind, item, _)) = stream_or_future(ty) {
+            if let StreamKind::Stream = stream_kind
+                && let Some((item, failure)) = self.result_with_call_error(item)
             {
                 let text = self.text(failure.span());
                 if error.is_none_or(|error| self.text(error.span()) != text) {
-                    let reason = "a stream fails with the error of its function: write `Result<impl Iterator<Item = Result<T, CallError<E>>>, E>`";
+                    let reason = "a stream has the error type of its function: write `Result<impl Iterator<Item = Result<T, CallError<E>>>, E>`";
                     return Err(self.refused(failure.span(), format!("type `{text}`"), reason));
                 }
-                return Ok(Some(Out::Failing(self.item(item)?)));
+                return Ok(Some(Return::FallibleStream(self.item(item)?)));
             }
             let item = self.item(item)?;
-            return Ok(Some(match sent {
-                Sent::Stream => Out::Stream(item),
-                Sent::Future => Out::Future(item),
+            return Ok(Some(match stream_kind {
+                StreamKind::Stream => Return::Stream(item),
+                StreamKind::Future => Return::Future(item),
             }));
         }
         if let syn::Type::Path(path) = ty
@@ -331,28 +335,28 @@ impl Source<'_> {
             if name == "Self"
                 && let Some(own) = resource
             {
-                return Ok(Some(Out::Own(own.to_owned())));
+                return Ok(Some(Return::Own(own.to_owned())));
             }
             if self.resources.contains(&name) {
-                return Ok(Some(Out::Own(name)));
+                return Ok(Some(Return::Own(name)));
             }
         }
         match self.value(ty)? {
             Type::Held(own) => Err(self.refused(
                 ty.span(),
                 format!("type `{}`", self.text(ty.span())),
-                &format!("it is for what stands inside of a value: write `{own}`"),
+                &format!("`Held` is for fields of a value: write `{own}`"),
             )),
-            Type::HeldFlow(..) => Err(self.refused(
+            Type::HeldStream(..) => Err(self.refused(
                 ty.span(),
                 format!("type `{}`", self.text(ty.span())),
-                "it is for what stands inside of a value: write `impl Iterator<Item = T>` or `impl Future<Output = T>`",
+                "`Held` is for fields of a value: write `impl Iterator<Item = T>` or `impl Future<Output = T>`",
             )),
-            value => Ok(Some(Out::Value(value))),
+            value => Ok(Some(Return::Value(value))),
         }
     }
 
-    /// A name, which WIT has to be able to write.
+    /// Reads a name, which must be valid in WIT.
     pub fn named(
         &self,
         ident: &syn::Ident,
@@ -360,14 +364,14 @@ impl Source<'_> {
     ) -> Result<Named, SourceError> {
         if super::names::kebab(&ident.to_string()).is_none() {
             let reason =
-                "each word of a name begins with a letter, and all are of ASCII: rename it";
+                "a name in WIT is ASCII, and each of its words begins with a letter: rename it";
             return Err(self.refused(ident.span(), format!("name `{ident}`"), reason));
         }
         if let Some(cfg) = attributes
             .iter()
             .find(|attribute| attribute.path().is_ident("cfg"))
         {
-            let reason = "the interface is the same in every build: take the `#[cfg]` away";
+            let reason = "the interface is the same in every build: remove the `#[cfg]`";
             return Err(self.refused(cfg.span(), format!("name `{ident}`"), reason));
         }
         Ok(Named {
@@ -382,17 +386,17 @@ fn is_unit(ty: &syn::Type) -> bool {
     matches!(ty, syn::Type::Tuple(items) if items.elems.is_empty())
 }
 
-/// What is not one value.
-enum Sent {
+/// A type that is not a single value.
+enum StreamKind {
     Stream,
     Future,
 }
 
 /// `T` of `impl Iterator<Item = T>`, `impl Future<Output = T>`, `Box<dyn Iterator<Item = T>>` and `Pin<Box<dyn Future<Output = T>>>`.
-fn sent(ty: &syn::Type) -> Option<(Sent, &syn::Type, Form)> {
+fn stream_or_future(ty: &syn::Type) -> Option<(StreamKind, &syn::Type, TraitForm)> {
     let (bounds, form) = match ty {
-        syn::Type::ImplTrait(ty) => (&ty.bounds, Form::Impl),
-        syn::Type::Path(path) => (&boxed(path)?.bounds, Form::Boxed),
+        syn::Type::ImplTrait(ty) => (&ty.bounds, TraitForm::Impl),
+        syn::Type::Path(path) => (&boxed(path)?.bounds, TraitForm::Boxed),
         _ => return None,
     };
     bounds.iter().find_map(|bound| {
@@ -404,8 +408,8 @@ fn sent(ty: &syn::Type) -> Option<(Sent, &syn::Type, Form)> {
             return None;
         };
         match (name.as_str(), item.ident.to_string().as_str()) {
-            ("Iterator", "Item") => Some((Sent::Stream, &item.ty, form)),
-            ("Future", "Output") => Some((Sent::Future, &item.ty, form)),
+            ("Iterator", "Item") => Some((StreamKind::Stream, &item.ty, form)),
+            ("Future", "Output") => Some((StreamKind::Future, &item.ty, form)),
             _ => None,
         }
     })
@@ -421,9 +425,9 @@ fn boxed(path: &syn::TypePath) -> Option<&syn::TypeTraitObject> {
     }
 }
 
-/// The lines of `///`.
+/// The lines of the `///` comments.
 fn docs(attributes: &[syn::Attribute]) -> Vec<String> {
-    let said = attributes
+    let comments = attributes
         .iter()
         .filter_map(|attribute| match &attribute.meta {
             syn::Meta::NameValue(doc) if doc.path.is_ident("doc") => match &doc.value {
@@ -436,9 +440,10 @@ fn docs(attributes: &[syn::Attribute]) -> Vec<String> {
             _ => None,
         });
     let line = |line: &str| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned();
-    said.flat_map(|text| match text.as_str() {
-        "" => vec![String::new()],
-        text => text.lines().map(line).collect(),
-    })
-    .collect()
+    comments
+        .flat_map(|text| match text.as_str() {
+            "" => vec![String::new()],
+            text => text.lines().map(line).collect(),
+        })
+        .collect()
 }

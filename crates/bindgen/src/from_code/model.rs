@@ -1,34 +1,34 @@
-//! What was read from a Rust file: names as the author wrote them.
+//! The contents of a Rust file, with names as the author wrote them.
 
 use crate::model::Position;
 use std::collections::BTreeSet;
 
-/// The file.
+/// The interface that a file declares.
 #[derive(Debug)]
 pub struct Api {
     /// `thalweg:search@0.1.0`.
     pub package: String,
-    /// `search` of it.
+    /// `search` in `thalweg:search@0.1.0`.
     pub name: String,
-    /// The trait.
+    /// The name of the service trait.
     pub service: Named,
-    /// `max_queued_calls`, `max_queued_bytes` and `overflow`, as the policy file writes them.
-    pub bounds: Vec<(String, String)>,
+    /// The options of the interface in the policy file: keys and values.
+    pub options: Vec<(String, String)>,
     pub functions: Vec<Function>,
     pub values: Vec<Value>,
     pub resources: Vec<Resource>,
-    /// What it asks of its host.
+    /// The host imports.
     pub host: Option<Host>,
 }
 
-/// The other trait: what the host has for the service.
+/// The trait of the host imports.
 #[derive(Debug)]
 pub struct Host {
     pub named: Named,
     pub functions: Vec<Function>,
 }
 
-/// A name with its documentation and place.
+/// A name with its documentation and position.
 #[derive(Clone, Debug)]
 pub struct Named {
     pub ident: String,
@@ -45,9 +45,9 @@ pub struct Value {
 #[derive(Debug)]
 pub enum ValueKind {
     Record(Vec<(Named, Type)>),
-    /// Cases with what each carries. Where none carries anything it is WIT's `enum`.
+    /// The cases with their payloads. Without payloads it becomes an `enum`, otherwise a `variant`.
     Enum(Vec<(Named, Vec<Type>)>),
-    /// Fields of `bool`: WIT's `flags`.
+    /// Fields of type `bool`, which become `flags`.
     Flags(Vec<Named>),
 }
 
@@ -55,38 +55,38 @@ pub enum ValueKind {
 pub struct Resource {
     pub named: Named,
     pub functions: Vec<Function>,
-    /// Its async one, which the WIT file does not have.
+    /// The async destructor, which is in the policy file instead of the WIT file.
     pub destructor: Option<Function>,
 }
 
 #[derive(Debug)]
 pub struct Function {
     pub named: Named,
-    pub kind: Kind,
+    pub kind: FunctionKind,
     pub is_async: bool,
-    /// It runs on the caller's thread and sees no instance.
+    /// It runs on the caller's thread, without access to the instance.
     pub is_inline: bool,
     pub params: Vec<(Named, Param)>,
-    pub ok: Option<Out>,
-    /// `Some`: it returns a `Result`; the inner `None` is `()`.
+    pub ok: Option<Return>,
+    /// `Some` if it returns a `Result`. The inner `None` is the error type `()`.
     pub error: Option<Option<Type>>,
-    /// Keys and values of the policy file.
+    /// The options in the policy file: keys and values.
     pub options: Vec<(String, String)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FunctionKind {
     Method,
     Constructor,
     Static,
-    /// An async one, `destroy`.
+    /// `async fn destroy`.
     Destructor,
 }
 
-/// How a parameter is passed.
+/// The type of a parameter.
 #[derive(Debug)]
 pub enum Param {
-    /// `&Call`: of Rust alone.
+    /// `&Call`, which WIT does not have.
     Call,
     Value(Type),
     Str,
@@ -95,37 +95,38 @@ pub enum Param {
     Borrow(String),
     /// `Arc<R>`.
     Own(String),
-    /// An iterator that the caller feeds; `None`: of `()`.
-    Stream(Option<Type>, Form),
-    /// A future whose value the caller says; `None`: of `()`.
-    Future(Option<Type>, Form),
+    /// An iterator over the elements that the caller sends. `None`: of `()`.
+    Stream(Option<Type>, TraitForm),
+    /// A future of the value that the caller sends. `None`: of `()`.
+    Future(Option<Type>, TraitForm),
 }
 
-/// How a trait stands where a type does.
+/// The form of a trait that is used as a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum TraitForm {
     /// `impl TRAIT`.
     Impl,
     /// `Box<dyn TRAIT>`, `Pin<Box<dyn TRAIT>>`.
     Boxed,
 }
 
-/// What a function returns.
+/// The return type of a function, or its ok side.
 #[derive(Debug)]
-pub enum Out {
+pub enum Return {
     Value(Type),
     Own(String),
-    /// An iterator, sent item by item; `None`: of `()`.
+    /// An iterator, whose items are the elements of a stream. `None`: of `()`.
     Stream(Option<Type>),
-    /// An iterator of `Result<T, CallError<E>>`: its first error ends the stream. `None`: of `()`.
-    Failing(Option<Type>),
-    /// A future, whose value is sent when it is there; `None`: of `()`.
+    /// An iterator of `Result<T, CallError<E>>`, whose first error ends the stream. `None`: of `()`.
+    FallibleStream(Option<Type>),
+    /// A future. `None`: of `()`.
     Future(Option<Type>),
 }
 
 impl Api {
-    /// The values that its host's functions take and give, and those inside of them: WIT has them with the host.
-    pub fn of_host(&self) -> BTreeSet<String> {
+    /// The names of the values that host imports use, directly or inside other values. WIT declares them in the interface of
+    /// the host imports.
+    pub fn host_values(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         for function in self.host.iter().flat_map(|host| &host.functions) {
             function.names(&mut names);
@@ -145,7 +146,7 @@ impl Api {
 }
 
 impl Function {
-    /// The values that it names.
+    /// Adds the names of the values that the function uses.
     pub fn names(&self, names: &mut BTreeSet<String>) {
         for (_, param) in &self.params {
             match param {
@@ -157,18 +158,18 @@ impl Function {
             }
         }
         match &self.ok {
-            Some(Out::Value(ty)) => ty.names(names),
-            Some(Out::Stream(item) | Out::Failing(item) | Out::Future(item)) => {
+            Some(Return::Value(ty)) => ty.names(names),
+            Some(Return::Stream(item) | Return::FallibleStream(item) | Return::Future(item)) => {
                 item.iter().for_each(|ty| ty.names(names));
             }
-            Some(Out::Own(_)) | None => {}
+            Some(Return::Own(_)) | None => {}
         }
         self.error.iter().flatten().for_each(|ty| ty.names(names));
     }
 }
 
 impl Value {
-    /// The values that stand in it.
+    /// Adds the names of the values inside this value.
     pub fn names(&self, names: &mut BTreeSet<String>) {
         match &self.kind {
             ValueKind::Record(fields) => fields.iter().for_each(|(_, ty)| ty.names(names)),
@@ -181,10 +182,10 @@ impl Value {
     }
 }
 
-/// A type of a value.
+/// The type of a value.
 #[derive(Clone, Debug)]
 pub enum Type {
-    /// As WIT calls it; the same on both sides.
+    /// A type that both sides share, by its WIT name.
     Plain(&'static str),
     BoxedStr,
     List(Box<Type>),
@@ -196,15 +197,15 @@ pub enum Type {
     Named(String),
     /// `Held<R>`.
     Held(String),
-    /// `Held<StreamReader<T>>` or `Held<FutureReader<T>>`, as WIT calls it; `()` is nothing.
-    HeldFlow(&'static str, Option<Box<Type>>),
+    /// `Held<StreamReader<T>>` or `Held<FutureReader<T>>`: `stream` or `future`, and its element. `None`: of `()`.
+    HeldStream(&'static str, Option<Box<Type>>),
 }
 
 impl Type {
     fn names(&self, names: &mut BTreeSet<String>) {
         match self {
             Self::Plain(_) | Self::BoxedStr | Self::Held(_) => {}
-            Self::HeldFlow(_, item) => item.iter().for_each(|ty| ty.names(names)),
+            Self::HeldStream(_, item) => item.iter().for_each(|ty| ty.names(names)),
             Self::List(item)
             | Self::BoxedList(item)
             | Self::Array(item, _)

@@ -1,7 +1,7 @@
-//! Rust's names as WIT writes them.
+//! Converts Rust names to WIT names.
 
-/// WIT's words, which need a `%` as names.
-const WORDS: &[&str] = &[
+/// The keywords of WIT, which need a `%` when they are used as names.
+const KEYWORDS: &[&str] = &[
     "as",
     "async",
     "bool",
@@ -46,7 +46,8 @@ const WORDS: &[&str] = &[
     "world",
 ];
 
-/// `SearchError` and `search_error` as `search-error`. `None`: WIT cannot write it, since each word of a name begins with a letter of ASCII.
+/// Converts `SearchError` and `search_error` to `search-error`. `None`: the name is not valid in WIT, where each word of a
+/// name begins with an ASCII letter.
 pub fn kebab(ident: &str) -> Option<String> {
     let ident = ident.strip_prefix("r#").unwrap_or(ident);
     let letters: Vec<char> = ident.trim_matches('_').chars().collect();
@@ -76,10 +77,10 @@ pub fn kebab(ident: &str) -> Option<String> {
     out.split('-').all(fits).then_some(out)
 }
 
-/// A name that was read, as it stands in a WIT file.
+/// Converts a valid name to its form in a WIT file.
 pub fn wit(ident: &str) -> String {
-    let name = kebab(ident).expect("it was checked where it was read");
-    if WORDS.contains(&name.as_str()) {
+    let name = kebab(ident).expect("names are checked when they are read");
+    if KEYWORDS.contains(&name.as_str()) {
         format!("%{name}")
     } else {
         name
@@ -91,7 +92,7 @@ mod tests {
     use super::{kebab, wit};
 
     #[test]
-    fn each_of_rust_s_cases_becomes_kebab_case() {
+    fn kebab_of_each_rust_case_is_kebab_case() {
         for (rust, wit) in [
             ("SearchError", "search-error"),
             ("search_error", "search-error"),
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_wit_are_marked() {
+    fn wit_keyword_gets_a_percent_sign() {
         assert_eq!(
             (wit("r#type"), wit("query")),
             ("%type".into(), "query".into())

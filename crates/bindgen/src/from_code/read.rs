@@ -1,6 +1,6 @@
-//! What is marked in a file.
+//! Reads the items of a Rust file that have an attribute of Thalweg.
 
-use super::model::{Api, Host, Kind, Out, Param, Resource, Type, Value, ValueKind};
+use super::model::{Api, FunctionKind, Host, Param, Resource, Return, Type, Value, ValueKind};
 use crate::SourceError;
 use crate::model::Position;
 use proc_macro2::Span;
@@ -10,7 +10,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Attribute, Fields, ImplItem, Item, Meta, Token, TraitItem, Visibility};
 
-/// The file while it is read, with the names that are marked in it.
+/// A file, and the names of its annotated types.
 pub struct Source<'a> {
     file: &'a Path,
     text: &'a str,
@@ -18,10 +18,10 @@ pub struct Source<'a> {
     pub resources: BTreeSet<String>,
 }
 
-/// Reads a whole file.
+/// Reads a file.
 ///
 /// # Errors
-/// It is not Rust; the first construct that has no form in WIT.
+/// The file is not Rust, or the first construct that has no equivalent in WIT.
 pub fn read(file: &Path, text: &str) -> Result<Api, SourceError> {
     let mut source = Source {
         file,
@@ -36,8 +36,8 @@ pub fn read(file: &Path, text: &str) -> Result<Api, SourceError> {
             &format!("it is not Rust: {error}"),
         )
     })?;
-    source.find(&parsed.items)?;
-    source.all(&parsed.items)
+    source.collect_names(&parsed.items)?;
+    source.read_items(&parsed.items)
 }
 
 impl Source<'_> {
@@ -58,26 +58,26 @@ impl Source<'_> {
         }
     }
 
-    /// What stands there, on one line.
+    /// The source text of a span, on one line.
     pub fn text(&self, span: Span) -> String {
         let text = self.text.get(span.byte_range()).unwrap_or_default();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether it is `#[thalweg::NAME]`, or `#[NAME]` where that was imported.
-    pub fn is_mark(&self, attribute: &Attribute, name: &str) -> bool {
+    /// Whether the attribute is `#[thalweg::NAME]`, or an imported `#[NAME]`.
+    pub fn is_attribute(&self, attribute: &Attribute, name: &str) -> bool {
         let path = attribute.path();
         path.segments.last().is_some_and(|last| last.ident == name)
             && (path.segments.len() == 1 || path.segments[0].ident == "thalweg")
     }
 
-    fn marked<'a>(&self, attributes: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
+    fn attribute<'a>(&self, attributes: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
         attributes
             .iter()
-            .find(|attribute| self.is_mark(attribute, name))
+            .find(|attribute| self.is_attribute(attribute, name))
     }
 
-    /// Keys and values of a mark; a key alone is `true`.
+    /// The options of an attribute: keys and values. A key without a value is `true`.
     pub fn options(&self, attribute: &Attribute) -> Result<Vec<(String, String)>, SourceError> {
         if let Meta::Path(_) = attribute.meta {
             return Ok(Vec::new());
@@ -87,7 +87,7 @@ impl Source<'_> {
             self.refused(
                 span,
                 format!("`{text}`"),
-                "options are `key` or `key = value`, with commas between them",
+                "write options as `key` or `key = value`, separated by commas",
             )
         };
         let list = attribute
@@ -115,44 +115,44 @@ impl Source<'_> {
             Some(syn::GenericParam::Lifetime(lifetime)) => Err(self.refused(
                 lifetime.span(),
                 construct.to_owned(),
-                "nothing that is borrowed crosses the boundary: write owned types, `String`, `Vec<T>`",
+                "borrowed data cannot cross the boundary: write owned types such as `String` and `Vec<T>`",
             )),
             Some(other) => Err(self.refused(
                 other.span(),
                 construct.to_owned(),
-                "WIT has no generics: write one for each type it is used with",
+                "WIT has no generics: write one item per type",
             )),
         }
     }
 
-    /// The names first: a type may be used above where it stands.
-    fn find(&mut self, items: &[Item]) -> Result<(), SourceError> {
+    /// Collects the names of annotated types, because a type may be used before its declaration.
+    fn collect_names(&mut self, items: &[Item]) -> Result<(), SourceError> {
         for item in items {
             match item {
-                Item::Struct(item) if self.marked(&item.attrs, "value").is_some() => {
+                Item::Struct(item) if self.attribute(&item.attrs, "value").is_some() => {
                     self.values.insert(item.ident.to_string());
                 }
-                Item::Enum(item) if self.marked(&item.attrs, "value").is_some() => {
+                Item::Enum(item) if self.attribute(&item.attrs, "value").is_some() => {
                     self.values.insert(item.ident.to_string());
                 }
                 Item::Impl(item) => {
-                    if let Some(mark) = self.marked(&item.attrs, "resource") {
+                    if let Some(attribute) = self.attribute(&item.attrs, "resource") {
                         let named = match &*item.self_ty {
                             syn::Type::Path(path) if item.trait_.is_none() => path.path.get_ident(),
                             _ => None,
                         };
                         let Some(ident) = named else {
                             let reason =
-                                "it stands on an `impl` of a type of its own: write `impl NAME {`";
+                                "the attribute belongs on an inherent `impl`: write `impl NAME {`";
                             return Err(self.refused(
-                                mark.span(),
+                                attribute.span(),
                                 "`#[thalweg::resource]`".into(),
                                 reason,
                             ));
                         };
                         if !self.resources.insert(ident.to_string()) {
                             let reason =
-                                "its public functions stand in one `impl`; this is a second one";
+                                "all public functions belong into one `impl`, and this is another";
                             return Err(self.refused(
                                 ident.span(),
                                 format!("resource `{ident}`"),
@@ -167,28 +167,29 @@ impl Source<'_> {
         Ok(())
     }
 
-    fn all(&self, items: &[Item]) -> Result<Api, SourceError> {
+    fn read_items(&self, items: &[Item]) -> Result<Api, SourceError> {
         let (mut values, mut resources, mut services) = (Vec::new(), Vec::new(), Vec::new());
         let mut host = None;
         for item in items {
             match item {
-                Item::Struct(item) if self.marked(&item.attrs, "value").is_some() => {
+                Item::Struct(item) if self.attribute(&item.attrs, "value").is_some() => {
                     let construct = format!("struct `{}`", item.ident);
                     self.no_generics(&item.generics, &construct)?;
                     let Fields::Named(fields) = &item.fields else {
-                        let reason = "a record has names: write `struct NAME { field: T }`";
+                        let reason =
+                            "a record needs named fields: write `struct NAME { field: T }`";
                         return Err(self.refused(item.ident.span(), construct, reason));
                     };
                     let mut read = Vec::new();
                     for field in &fields.named {
-                        let ident = field.ident.as_ref().expect("its fields have names");
+                        let ident = field.ident.as_ref().expect("the fields have names");
                         read.push((self.named(ident, &field.attrs)?, self.value(&field.ty)?));
                     }
                     let kind = if self.is_flags(&item.attrs)? {
                         for ((_, ty), field) in read.iter().zip(&fields.named) {
                             if !matches!(ty, Type::Plain("bool")) {
                                 let text = self.text(field.ty.span());
-                                let reason = "a flag is set or is not: write `bool`";
+                                let reason = "a flag is a `bool`: write `bool`";
                                 let construct = format!("type `{text}`");
                                 return Err(self.refused(field.ty.span(), construct, reason));
                             }
@@ -202,36 +203,37 @@ impl Source<'_> {
                         kind,
                     });
                 }
-                Item::Enum(item) if self.marked(&item.attrs, "value").is_some() => {
+                Item::Enum(item) if self.attribute(&item.attrs, "value").is_some() => {
                     values.push(self.enumeration(item)?);
                 }
-                Item::Impl(item) if self.marked(&item.attrs, "resource").is_some() => {
+                Item::Impl(item) if self.attribute(&item.attrs, "resource").is_some() => {
                     resources.push(self.resource(item)?);
                 }
                 Item::Trait(item) => {
-                    if let Some(mark) = self.marked(&item.attrs, "service") {
-                        services.push((item, mark));
-                    } else if let Some(mark) = self.marked(&item.attrs, "host") {
+                    if let Some(attribute) = self.attribute(&item.attrs, "service") {
+                        services.push((item, attribute));
+                    } else if let Some(attribute) = self.attribute(&item.attrs, "host") {
                         if host.is_some() {
-                            let reason = "a service has one host; this is a second one";
+                            let reason =
+                                "a service has one trait of host imports, and this is another";
                             let construct = format!("host `{}`", item.ident);
                             return Err(self.refused(item.ident.span(), construct, reason));
                         }
-                        host = Some(self.host(item, mark)?);
+                        host = Some(self.host(item, attribute)?);
                     }
                 }
                 other => self.misplaced(other)?,
             }
         }
-        let [(item, mark)] = services[..] else {
+        let [(item, attribute)] = services[..] else {
             let (span, reason) = match services.get(1) {
                 Some((second, _)) => (
                     second.ident.span(),
-                    "a package has one service; this is a second one",
+                    "a package has one service, and this is another",
                 ),
                 None => (
                     Span::call_site(),
-                    "no trait is marked: write `#[thalweg::service(package = \"me:name@0.1.0\")]` on one",
+                    "no trait has the attribute `#[thalweg::service(package = \"me:name@0.1.0\")]`",
                 ),
             };
             let mut refused = self.refused(span, "file".into(), reason);
@@ -242,33 +244,36 @@ impl Source<'_> {
             values,
             resources,
             host,
-            ..self.service(item, mark)?
+            ..self.service(item, attribute)?
         })
     }
 
-    fn host(&self, item: &syn::ItemTrait, mark: &Attribute) -> Result<Host, SourceError> {
+    fn host(&self, item: &syn::ItemTrait, attribute: &Attribute) -> Result<Host, SourceError> {
         let construct = format!("host `{}`", item.ident);
         self.no_generics(&item.generics, &construct)?;
         let refuse = |span, reason: &str| Err(self.refused(span, construct.clone(), reason));
-        if !self.options(mark)?.is_empty() {
-            return refuse(mark.span(), "it has no options");
+        if !self.options(attribute)?.is_empty() {
+            return refuse(attribute.span(), "it has no options");
         }
         let mut functions = Vec::new();
         for function in &item.items {
             let TraitItem::Fn(function) = function else {
-                return refuse(function.span(), "a host has functions alone");
+                return refuse(
+                    function.span(),
+                    "a trait of host imports contains only functions",
+                );
             };
             let read = self.function(&function.attrs, &function.sig, None)?;
             let is_value =
                 |param: &Param| matches!(param, Param::Value(_) | Param::Str | Param::Slice(_));
             if !read.params.iter().all(|(_, param)| is_value(param))
-                || !matches!(read.ok, None | Some(Out::Value(_)))
+                || !matches!(read.ok, None | Some(Return::Value(_)))
             {
-                let reason = "a host's functions take and give values alone";
+                let reason = "host imports take and return only values";
                 return refuse(function.sig.ident.span(), reason);
             }
             if !read.options.is_empty() {
-                let reason = "a host's functions have no options: it says what it does";
+                let reason = "host imports have no options";
                 return refuse(function.sig.ident.span(), reason);
             }
             functions.push(read);
@@ -279,23 +284,23 @@ impl Source<'_> {
         })
     }
 
-    /// The service, without what stands beside it.
-    fn service(&self, item: &syn::ItemTrait, mark: &Attribute) -> Result<Api, SourceError> {
+    /// Reads the service trait. The other items of the interface are empty.
+    fn service(&self, item: &syn::ItemTrait, attribute: &Attribute) -> Result<Api, SourceError> {
         let construct = format!("service `{}`", item.ident);
         self.no_generics(&item.generics, &construct)?;
         let refuse = |span, reason: &str| Err(self.refused(span, construct.clone(), reason));
-        let (mut package, mut bounds) = (None, Vec::new());
-        for (key, value) in self.options(mark)? {
+        let (mut package, mut options) = (None, Vec::new());
+        for (key, value) in self.options(attribute)? {
             match key.as_str() {
                 "package" => package = Some(value.trim_matches('"').to_owned()),
                 "closed" | "max_queued_bytes" | "max_queued_calls" | "overflow" => {
-                    bounds.push((key, value))
+                    options.push((key, value))
                 }
                 _ => {
                     return refuse(
-                        mark.span(),
+                        attribute.span(),
                         &format!(
-                            "`{key}` is no option; there are package, closed, max_queued_bytes, max_queued_calls, overflow"
+                            "`{key}` is not an option; the options are package, closed, max_queued_bytes, max_queued_calls, overflow"
                         ),
                     );
                 }
@@ -303,7 +308,7 @@ impl Source<'_> {
         }
         let Some(package) = package else {
             return refuse(
-                mark.span(),
+                attribute.span(),
                 "it has no package: write `#[thalweg::service(package = \"me:name@0.1.0\")]`",
             );
         };
@@ -312,8 +317,8 @@ impl Source<'_> {
             .and_then(|(_, rest)| Some(rest.split_once('@')?.0));
         let Some(name) = name.filter(|name| is_kebab(name)) else {
             return refuse(
-                mark.span(),
-                "its package is no name with a version: write `me:name@0.1.0`",
+                attribute.span(),
+                "the package must be a name with a version: write `me:name@0.1.0`",
             );
         };
         let mut functions = Vec::new();
@@ -322,14 +327,14 @@ impl Source<'_> {
                 TraitItem::Fn(function) => {
                     functions.push(self.function(&function.attrs, &function.sig, None)?);
                 }
-                other => return refuse(other.span(), "a service has functions alone"),
+                other => return refuse(other.span(), "a service trait contains only functions"),
             }
         }
         Ok(Api {
             name: name.to_owned(),
             package,
             service: self.named(&item.ident, &item.attrs)?,
-            bounds,
+            options,
             functions,
             values: Vec::new(),
             resources: Vec::new(),
@@ -337,24 +342,28 @@ impl Source<'_> {
         })
     }
 
-    /// What `#[thalweg::value]` says besides.
+    /// Whether the attribute is `#[thalweg::value(flags)]`.
     fn is_flags(&self, attributes: &[Attribute]) -> Result<bool, SourceError> {
-        let mark = self.marked(attributes, "value").expect("it is marked");
-        let options = self.options(mark)?;
+        let attribute = self
+            .attribute(attributes, "value")
+            .expect("the caller has checked it");
+        let options = self.options(attribute)?;
         if let Some((key, value)) = options
             .iter()
             .find(|(key, value)| (key.as_str(), value.as_str()) != ("flags", "true"))
         {
-            let text = self.text(mark.span());
-            let reason = format!("`{key} = {value}` is no option; there is `flags`, of a struct");
-            return Err(self.refused(mark.span(), format!("`{text}`"), &reason));
+            let text = self.text(attribute.span());
+            let reason = format!(
+                "`{key} = {value}` is not an option; the only option is `flags`, on a struct"
+            );
+            return Err(self.refused(attribute.span(), format!("`{text}`"), &reason));
         }
         Ok(!options.is_empty())
     }
 
     fn enumeration(&self, item: &syn::ItemEnum) -> Result<Value, SourceError> {
         if self.is_flags(&item.attrs)? {
-            let reason = "of these one is chosen: flags are a struct with a `bool` for each";
+            let reason = "an enum cannot be flags: write a struct with one `bool` per flag";
             let construct = format!("enum `{}`", item.ident);
             return Err(self.refused(item.ident.span(), construct, reason));
         }
@@ -368,7 +377,7 @@ impl Source<'_> {
                     types.collect::<Result<_, _>>()?
                 }
                 _ => {
-                    let reason = "a case of WIT carries one value: put the fields into a struct of their own";
+                    let reason = "a case in WIT has one payload: move the fields into a struct";
                     return Err(self.refused(
                         case.ident.span(),
                         format!("case `{}`", case.ident),
@@ -386,9 +395,12 @@ impl Source<'_> {
 
     fn resource(&self, item: &syn::ItemImpl) -> Result<Resource, SourceError> {
         let syn::Type::Path(path) = &*item.self_ty else {
-            unreachable!("`find` looked at it");
+            unreachable!("`collect_names` has checked it");
         };
-        let ident = path.path.get_ident().expect("`find` looked at it");
+        let ident = path
+            .path
+            .get_ident()
+            .expect("`collect_names` has checked it");
         self.no_generics(&item.generics, &format!("resource `{ident}`"))?;
         let mut functions = Vec::new();
         for function in &item.items {
@@ -402,10 +414,10 @@ impl Source<'_> {
                 )?);
             }
         }
-        functions.sort_by_key(|function| function.kind != Kind::Constructor);
+        functions.sort_by_key(|function| function.kind != FunctionKind::Constructor);
         let (destructors, functions): (Vec<_>, Vec<_>) = functions
             .into_iter()
-            .partition(|function| function.kind == Kind::Destructor);
+            .partition(|function| function.kind == FunctionKind::Destructor);
         Ok(Resource {
             named: self.named(ident, &item.attrs)?,
             functions,
@@ -413,7 +425,7 @@ impl Source<'_> {
         })
     }
 
-    /// A mark where it means nothing.
+    /// Reports an attribute on an item that cannot have it.
     fn misplaced(&self, item: &Item) -> Result<(), SourceError> {
         let attributes = match item {
             Item::Struct(item) => &item.attrs,
@@ -430,9 +442,13 @@ impl Source<'_> {
             ("value", "a struct or an enum"),
             ("resource", "an `impl`"),
         ] {
-            if let Some(mark) = self.marked(attributes, name) {
-                let reason = format!("it stands on {place}");
-                return Err(self.refused(mark.span(), format!("`#[thalweg::{name}]`"), &reason));
+            if let Some(attribute) = self.attribute(attributes, name) {
+                let reason = format!("the attribute belongs on {place}");
+                return Err(self.refused(
+                    attribute.span(),
+                    format!("`#[thalweg::{name}]`"),
+                    &reason,
+                ));
             }
         }
         Ok(())

@@ -1,45 +1,46 @@
-//! Rust's types as WIT has them, and what to write instead of those that it has not.
+//! Converts Rust types to WIT types, and names an alternative for types that WIT does not have.
 
-use super::glue::same;
+use super::glue::is_same;
 use super::model::Type;
 use super::read::Source;
 use crate::SourceError;
 use syn::spanned::Spanned;
 use syn::{GenericArgument, PathArguments};
 
-const OWNED: &str = "a reference does not cross the boundary: write the owned type, `String`, `Vec<T>` or the type itself";
+const OWNED: &str =
+    "a reference cannot cross the boundary: write the owned type, such as `String` or `Vec<T>`";
 
-/// What to write instead of a type that is known and has no form in WIT.
+/// The alternative for a well-known type that has no equivalent in WIT.
 fn instead(name: &str) -> Option<&'static str> {
     Some(match name {
         "usize" => "its size differs between machines: write `u64`",
         "isize" => "its size differs between machines: write `i64`",
-        "u128" | "i128" => "WIT has no number of 128 bits: write `[u64; 2]`, or a `String`",
-        "str" => "it has no size: write `String`",
-        "HashMap" | "BTreeMap" => "WIT has no map: write `Vec<(K, V)>`",
+        "u128" | "i128" => "WIT has no 128-bit integers: write `[u64; 2]`, or a `String`",
+        "str" => "it is unsized: write `String`",
+        "HashMap" | "BTreeMap" => "WIT has no maps: write `Vec<(K, V)>`",
         "HashSet" | "BTreeSet" | "VecDeque" | "LinkedList" | "BinaryHeap" => {
-            "WIT knows one kind of list: write `Vec<T>`"
+            "WIT has only lists: write `Vec<T>`"
         }
         "Arc" | "Rc" | "Cow" | "Box" | "Cell" | "RefCell" | "Mutex" | "RwLock" => {
-            "a value is copied when it crosses: write the type inside of it"
+            "a value is copied across the boundary: write the inner type"
         }
         "Path" | "PathBuf" | "OsString" | "OsStr" | "CString" | "CStr" => {
-            "it is text of one system: write `String`, or `Vec<u8>` where it may be no UTF-8"
+            "it is platform-specific text: write `String`, or `Vec<u8>` if it may not be UTF-8"
         }
         "Duration" | "Instant" | "SystemTime" => {
-            "WIT has no time: write `u64` and say the unit in the name, as in `delay_ms`"
+            "WIT has no time types: write `u64`, with the unit in the name, as in `delay_ms`"
         }
         "StreamReader" | "Upstream" | "Iterator" | "Stream" => {
-            "a stream is an `impl Iterator<Item = T>`: a whole parameter, the whole result of a function, or its ok side; inside of a result's value it is a `thalweg::Held<StreamReader<T>>`"
+            "write a stream as `impl Iterator<Item = T>`, which must be a whole parameter, a whole result or its ok side; inside a result it is `thalweg::Held<StreamReader<T>>`"
         }
         "FutureReader" | "UpstreamFuture" | "Future" => {
-            "a future is an `impl Future<Output = T>`: a whole parameter, the whole result of a function, or its ok side; inside of a result's value it is a `thalweg::Held<FutureReader<T>>`"
+            "write a future as `impl Future<Output = T>`, which must be a whole parameter, a whole result or its ok side; inside a result it is `thalweg::Held<FutureReader<T>>`"
         }
         _ => return None,
     })
 }
 
-/// The last name of a path, with what stands in its brackets.
+/// The last name of a path, with its generic arguments.
 pub fn last(path: &syn::Path) -> Option<(String, Vec<&GenericArgument>)> {
     let last = path.segments.last()?;
     let arguments = match &last.arguments {
@@ -51,7 +52,7 @@ pub fn last(path: &syn::Path) -> Option<(String, Vec<&GenericArgument>)> {
 }
 
 impl Source<'_> {
-    /// The type of a value.
+    /// Converts the type of a value.
     pub fn value(&self, ty: &syn::Type) -> Result<Type, SourceError> {
         let refuse = |reason: &str| {
             let text = self.text(ty.span());
@@ -62,7 +63,7 @@ impl Source<'_> {
             syn::Type::Paren(inner) => self.value(&inner.elem),
             syn::Type::Group(inner) => self.value(&inner.elem),
             syn::Type::Tuple(items) if items.elems.is_empty() => {
-                refuse("it carries nothing: leave it out, or write `bool`")
+                refuse("it has no value: remove it, or write `bool`")
             }
             syn::Type::Tuple(items) => {
                 let items = items.elems.iter().map(|item| self.value(item));
@@ -78,23 +79,21 @@ impl Source<'_> {
                 };
                 match count {
                     Some(count) => Ok(Type::Array(boxed(&array.elem)?, count)),
-                    None => {
-                        refuse("its length has to stand there as a number from 1: write `[T; 4]`")
-                    }
+                    None => refuse("the length must be a literal of at least 1: write `[T; 4]`"),
                 }
             }
-            syn::Type::Slice(_) => refuse("it has no size: write `Vec<T>`"),
+            syn::Type::Slice(_) => refuse("it is unsized: write `Vec<T>`"),
             syn::Type::Reference(_) => refuse(OWNED),
             syn::Type::ImplTrait(_) | syn::Type::TraitObject(_) => refuse(
-                "a trait is no value: write the type; an iterator or a future may only be a whole parameter, the whole result of a function, or its ok side",
+                "a trait is not a value: write the type; an iterator or a future must be a whole parameter, a whole result or its ok side",
             ),
-            syn::Type::FnPtr(_) | syn::Type::Ptr(_) => {
-                refuse("an address means nothing on the other side: write a `#[thalweg::resource]`")
-            }
+            syn::Type::FnPtr(_) | syn::Type::Ptr(_) => refuse(
+                "an address has no meaning in another language: use a `#[thalweg::resource]`",
+            ),
             syn::Type::Path(syn::TypePath {
                 qself: None, path, ..
             }) => self.path(ty, path),
-            _ => refuse("WIT has no such type"),
+            _ => refuse("WIT has no equivalent"),
         }
     }
 
@@ -103,8 +102,8 @@ impl Source<'_> {
         self.resources.contains(&ident).then_some(ident)
     }
 
-    /// What a `Held` of a stream or a future carries, as WIT has it.
-    fn flow(&self, held: &syn::Type) -> Result<Option<Type>, SourceError> {
+    /// Converts a `Held` of a stream or a future.
+    fn held_stream(&self, held: &syn::Type) -> Result<Option<Type>, SourceError> {
         let syn::Type::Path(path) = held else {
             return Ok(None);
         };
@@ -117,14 +116,14 @@ impl Source<'_> {
             _ => return Ok(None),
         };
         if matches!(item, syn::Type::Tuple(nothing) if nothing.elems.is_empty()) {
-            return Ok(Some(Type::HeldFlow(word, None)));
+            return Ok(Some(Type::HeldStream(word, None)));
         }
         let carried = self.value(item)?;
-        if same(&carried) && !matches!(carried, Type::HeldFlow(..)) {
-            return Ok(Some(Type::HeldFlow(word, Some(Box::new(carried)))));
+        if is_same(&carried) && !matches!(carried, Type::HeldStream(..)) {
+            return Ok(Some(Type::HeldStream(word, Some(Box::new(carried)))));
         }
         let text = self.text(item.span());
-        let reason = "what a stream or a future inside of a value carries goes as it is: write numbers, `bool`, `char`, `String`, and lists, options, results and tuples of these";
+        let reason = "a stream or a future inside a value carries only numbers, `bool`, `char`, `String`, and lists, options, results and tuples of these";
         Err(self.refused(item.span(), format!("type `{text}`"), reason))
     }
 
@@ -134,7 +133,7 @@ impl Source<'_> {
             Err(self.refused(ty.span(), format!("type `{text}`"), reason))
         };
         let Some((name, arguments)) = last(path) else {
-            return refuse("a function is no value");
+            return refuse("a function is not a value");
         };
         let mut types = Vec::new();
         for argument in &arguments {
@@ -142,9 +141,7 @@ impl Source<'_> {
                 GenericArgument::Type(ty) => types.push(ty),
                 GenericArgument::Lifetime(_) => return refuse(OWNED),
                 _ => {
-                    return refuse(
-                        "a type with parameters has no form in WIT: write one type for each use",
-                    );
+                    return refuse("WIT has no generic types: write one type per use");
                 }
             }
         }
@@ -176,28 +173,26 @@ impl Source<'_> {
             ("Box", [syn::Type::Path(inner)]) if inner.path.is_ident("str") => Ok(Type::BoxedStr),
             ("Option", [item]) => Ok(Type::Option(boxed(item)?)),
             ("Result", [ok, error]) => Ok(Type::Result(side(ok)?, side(error)?)),
-            ("Result", [_]) => refuse("its error has to stand there: write `Result<T, E>`"),
+            ("Result", [_]) => refuse("the error type must be explicit: write `Result<T, E>`"),
             (name, []) if self.values.contains(name) => Ok(Type::Named(name.to_owned())),
             (name, []) if self.resources.contains(name) => refuse(
-                "a resource is a whole parameter, the whole result, or its ok side; inside of a value it is a `thalweg::Held<R>`",
+                "a resource must be a whole parameter, a whole result or its ok side; inside a value it is `thalweg::Held<R>`",
             ),
-            ("Held", [syn::Type::Path(own)]) if self.resource_of(own).is_some() => {
-                Ok(Type::Held(self.resource_of(own).expect("it is one")))
-            }
-            ("Held", [held]) => match self.flow(held)? {
-                Some(flow) => Ok(flow),
+            ("Held", [syn::Type::Path(own)]) if self.resource_of(own).is_some() => Ok(Type::Held(
+                self.resource_of(own).expect("the guard has checked it"),
+            )),
+            ("Held", [held]) => match self.held_stream(held)? {
+                Some(stream) => Ok(stream),
                 None => refuse(
-                    "it holds a resource: write the name of a `#[thalweg::resource]` of this file, a `StreamReader<T>` or a `FutureReader<T>`",
+                    "`Held` is for a `#[thalweg::resource]` of this file, a `StreamReader<T>` or a `FutureReader<T>`",
                 ),
             },
             (name, types) => match instead(name) {
                 Some(reason) => refuse(reason),
-                None if types.is_empty() => {
-                    refuse("it is no `#[thalweg::value]` of this file: write it here, and mark it")
-                }
-                None => {
-                    refuse("a type with parameters has no form in WIT: write one type for each use")
-                }
+                None if types.is_empty() => refuse(
+                    "it is not a `#[thalweg::value]` of this file: declare it here with the attribute",
+                ),
+                None => refuse("WIT has no generic types: write one type per use"),
             },
         }
     }

@@ -1,18 +1,20 @@
-//! The WIT file and the policy file.
+//! Writes the WIT file and the policy file.
 
-use super::model::{Api, Function, Host, Kind, Named, Out, Param, Type, Value, ValueKind};
+use super::model::{
+    Api, Function, FunctionKind, Host, Named, Param, Return, Type, Value, ValueKind,
+};
 use super::names::wit as name;
 use super::{MARK, MARK_END};
 use crate::model::Position;
 use std::collections::BTreeSet;
 
-/// A text that knows for each line what it was written from.
-pub struct Lines {
+/// A text, with the position in the Rust file from which each line was generated.
+pub struct MappedText {
     pub text: String,
     from: Vec<Position>,
 }
 
-impl Lines {
+impl MappedText {
     fn new(from: &Position) -> Self {
         Self {
             text: String::new(),
@@ -35,8 +37,8 @@ impl Lines {
         }
     }
 
-    /// What a line, counted from 1, was written from.
-    pub fn place(&self, line: u32) -> Position {
+    /// The position from which a line, counted from 1, was generated.
+    pub fn source_position(&self, line: u32) -> Position {
         self.from
             .get(line as usize)
             .unwrap_or(&self.from[0])
@@ -44,14 +46,14 @@ impl Lines {
     }
 }
 
-/// The WIT file; `way` leads from it to the code.
-pub fn wit(api: &Api, way: &str) -> Lines {
+/// The WIT file. `link` is the relative path from it to the code.
+pub fn wit(api: &Api, link: &str) -> MappedText {
     let at = &api.service.position;
-    let mut out = Lines::new(at);
-    out.line(0, &format!("{MARK}{way}{MARK_END}"), at);
+    let mut out = MappedText::new(at);
+    out.line(0, &format!("{MARK}{link}{MARK_END}"), at);
     out.line(0, &format!("package {};", api.package), at);
     out.line(0, "", at);
-    let of_host = api.of_host();
+    let of_host = api.host_values();
     let (hosts, own): (Vec<_>, Vec<_>) = api
         .values
         .iter()
@@ -74,17 +76,17 @@ pub fn wit(api: &Api, way: &str) -> Lines {
         let host = name(&host.named.ident);
         out.line(1, &format!("use {host}.{{{}}};", used.join(", ")), at);
     }
-    let mut apart = |out: &mut Lines| {
+    let mut separate = |out: &mut MappedText| {
         if !std::mem::take(&mut first) {
             out.line(0, "", at);
         }
     };
     for each in own {
-        apart(&mut out);
+        separate(&mut out);
         value(&mut out, each);
     }
     for resource in &api.resources {
-        apart(&mut out);
+        separate(&mut out);
         out.docs(1, &resource.named);
         let at = &resource.named.position;
         out.line(
@@ -101,7 +103,7 @@ pub fn wit(api: &Api, way: &str) -> Lines {
         out.line(1, "}", at);
     }
     for each in &api.functions {
-        apart(&mut out);
+        separate(&mut out);
         function(&mut out, 1, each, "");
     }
     out.line(0, "}", at);
@@ -115,30 +117,30 @@ pub fn wit(api: &Api, way: &str) -> Lines {
     out
 }
 
-/// The host's interface, with the values that its functions name.
-fn host(out: &mut Lines, host: &Host, values: &[&Value]) {
+/// The interface of the host imports, with the values that they use.
+fn host(out: &mut MappedText, host: &Host, values: &[&Value]) {
     let at = &host.named.position;
     out.docs(0, &host.named);
     out.line(0, &format!("interface {} {{", name(&host.named.ident)), at);
     let mut first = true;
-    let mut apart = |out: &mut Lines| {
+    let mut separate = |out: &mut MappedText| {
         if !std::mem::take(&mut first) {
             out.line(0, "", at);
         }
     };
     for each in values {
-        apart(out);
+        separate(out);
         value(out, each);
     }
     for each in &host.functions {
-        apart(out);
+        separate(out);
         function(out, 1, each, "");
     }
     out.line(0, "}", at);
     out.line(0, "", at);
 }
 
-/// The values that the service's own interface names.
+/// The names of the values that the service's own interface uses.
 fn used(api: &Api, own: &[&Value]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     own.iter().for_each(|value| value.names(&mut names));
@@ -149,8 +151,8 @@ fn used(api: &Api, own: &[&Value]) -> BTreeSet<String> {
     names
 }
 
-/// A value's type.
-fn value(out: &mut Lines, value: &Value) {
+/// The definition of a value.
+fn value(out: &mut MappedText, value: &Value) {
     out.docs(1, &value.named);
     let (at, own) = (&value.named.position, name(&value.named.ident));
     match &value.kind {
@@ -194,8 +196,8 @@ fn value(out: &mut Lines, value: &Value) {
     out.line(1, "}", at);
 }
 
-/// `own`: the resource's name, for its constructor.
-fn function(out: &mut Lines, depth: usize, function: &Function, own: &str) {
+/// A function. `own` is the name of the resource, for a constructor.
+fn function(out: &mut MappedText, depth: usize, function: &Function, own: &str) {
     out.docs(depth, &function.named);
     let param = |(named, param): &(Named, Param)| {
         let ty = match param {
@@ -205,25 +207,27 @@ fn function(out: &mut Lines, depth: usize, function: &Function, own: &str) {
             Param::Slice(ty) => format!("list<{}>", of(ty)),
             Param::Borrow(resource) => format!("borrow<{}>", name(resource)),
             Param::Own(resource) => name(resource),
-            Param::Stream(item, _) => sent("stream", item.as_ref()),
-            Param::Future(item, _) => sent("future", item.as_ref()),
+            Param::Stream(item, _) => stream_or_future("stream", item.as_ref()),
+            Param::Future(item, _) => stream_or_future("future", item.as_ref()),
         };
         Some(format!("{}: {ty}", name(&named.ident)))
     };
     let params: Vec<_> = function.params.iter().filter_map(param).collect();
     let params = params.join(", ");
     let ok = function.ok.as_ref().map(|ok| match ok {
-        Out::Value(ty) => of(ty),
-        Out::Own(resource) => name(resource),
-        Out::Stream(item) | Out::Failing(item) => sent("stream", item.as_ref()),
-        Out::Future(item) => sent("future", item.as_ref()),
+        Return::Value(ty) => of(ty),
+        Return::Own(resource) => name(resource),
+        Return::Stream(item) | Return::FallibleStream(item) => {
+            stream_or_future("stream", item.as_ref())
+        }
+        Return::Future(item) => stream_or_future("future", item.as_ref()),
     });
     let result = match &function.error {
         None => ok,
         Some(error) => Some(result(ok, error.as_ref().map(of))),
     };
     let at = &function.named.position;
-    if function.kind == Kind::Constructor {
+    if function.kind == FunctionKind::Constructor {
         let result = match &function.error {
             None => String::new(),
             Some(error) => format!(
@@ -234,8 +238,8 @@ fn function(out: &mut Lines, depth: usize, function: &Function, own: &str) {
         return out.line(depth, &format!("constructor({params}){result};"), at);
     }
     let word = match (function.kind, function.is_async) {
-        (Kind::Static, true) => "static async func",
-        (Kind::Static, false) => "static func",
+        (FunctionKind::Static, true) => "static async func",
+        (FunctionKind::Static, false) => "static func",
         (_, true) => "async func",
         (_, false) => "func",
     };
@@ -244,8 +248,8 @@ fn function(out: &mut Lines, depth: usize, function: &Function, own: &str) {
     out.line(depth, &format!("{own}: {word}({params}){result};"), at);
 }
 
-/// A stream or a future.
-fn sent(word: &str, item: Option<&Type>) -> String {
+/// The type of a stream or a future.
+fn stream_or_future(word: &str, item: Option<&Type>) -> String {
     item.map_or(word.to_owned(), |item| format!("{word}<{}>", of(item)))
 }
 
@@ -257,7 +261,7 @@ fn result(ok: Option<String>, error: Option<String>) -> String {
     }
 }
 
-/// A type as WIT writes it.
+/// A type in WIT syntax.
 fn of(ty: &Type) -> String {
     match ty {
         Type::Plain(name) => (*name).to_owned(),
@@ -271,20 +275,21 @@ fn of(ty: &Type) -> String {
             format!("tuple<{}>", items.join(", "))
         }
         Type::Named(ident) | Type::Held(ident) => name(ident),
-        Type::HeldFlow(word, item) => sent(word, item.as_deref()),
+        Type::HeldStream(word, item) => stream_or_future(word, item.as_deref()),
     }
 }
 
-/// The policy file: what the marks say besides.
-pub fn policy(api: &Api, way: &str) -> Lines {
+/// The policy file: the options in the attributes.
+pub fn policy(api: &Api, link: &str) -> MappedText {
     let at = &api.service.position;
-    let mut out = Lines::new(at);
+    let mut out = MappedText::new(at);
     out.line(
         0,
-        &format!("{}{way}{MARK_END}", MARK.replace("//", "#")),
+        &format!("{}{link}{MARK_END}", MARK.replace("//", "#")),
         at,
     );
-    let bare = |ident: &str| super::names::kebab(ident).expect("it was checked where it was read");
+    let bare =
+        |ident: &str| super::names::kebab(ident).expect("names are checked when they are read");
     let interface = bare(&api.service.ident);
     let mut table = |key: String, options: &[(String, String)], from: &Position| {
         if !options.is_empty() {
@@ -295,27 +300,27 @@ pub fn policy(api: &Api, way: &str) -> Lines {
             }
         }
     };
-    table(interface.clone(), &api.bounds, at);
+    table(interface.clone(), &api.options, at);
     for function in &api.functions {
         let key = format!("{interface}.{}", bare(&function.named.ident));
         table(key, &function.options, &function.named.position);
     }
     for resource in &api.resources {
         let own = bare(&resource.named.ident);
-        let of_its_life: Vec<_> = resource
+        let lifecycle: Vec<_> = resource
             .functions
             .iter()
             .chain(&resource.destructor)
             .filter_map(|function| match (function.kind, function.is_async) {
-                (Kind::Constructor, true) => Some("constructor"),
-                (Kind::Destructor, _) => Some("destructor"),
+                (FunctionKind::Constructor, true) => Some("constructor"),
+                (FunctionKind::Destructor, _) => Some("destructor"),
                 _ => None,
             })
             .map(|name| (name.to_owned(), "\"async\"".to_owned()))
             .collect();
         table(
             format!("{interface}.{own}"),
-            &of_its_life,
+            &lifecycle,
             &resource.named.position,
         );
         for function in &resource.functions {

@@ -1,6 +1,6 @@
-//! JSON, written: what fits stands on one line.
+//! A JSON writer. A value that fits on one line is written on one line.
 
-/// Characters of a line.
+/// The maximum length of a line in characters.
 const WIDTH: usize = 120;
 
 pub(super) enum Json {
@@ -8,7 +8,7 @@ pub(super) enum Json {
     Number(i64),
     Bool(bool),
     List(Vec<Json>),
-    /// In this order.
+    /// The members, in this order.
     Object(Vec<(String, Json)>),
 }
 
@@ -28,7 +28,7 @@ impl Json {
         )
     }
 
-    /// An object with its description in front, if there is one.
+    /// An object whose first member is its description, if it has one.
     pub(super) fn with_docs(self, docs: &str) -> Self {
         match self {
             Json::Object(mut members) if !docs.is_empty() => {
@@ -39,7 +39,7 @@ impl Json {
         }
     }
 
-    /// The whole text, ending in a newline.
+    /// The text, which ends in a newline.
     pub(super) fn write(&self) -> String {
         let mut out = String::new();
         self.lines("\n", 0, &mut out);
@@ -47,7 +47,7 @@ impl Json {
         out
     }
 
-    /// On one line.
+    /// The text on one line.
     fn flat(&self) -> String {
         match self {
             Json::Text(text) => quoted(text),
@@ -67,7 +67,7 @@ impl Json {
         }
     }
 
-    /// `indent` is a newline and the spaces of this level; `before`: characters that stand on the line already.
+    /// `indent` is a newline and the spaces of this level. `before` is the number of characters that are already on the line.
     fn lines(&self, indent: &str, before: usize, out: &mut String) {
         let flat = self.flat();
         let is_short = indent.len() + before + flat.chars().count() <= WIDTH;

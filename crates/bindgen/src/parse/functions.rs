@@ -8,7 +8,7 @@ use crate::model::{
     StreamOptions, Type, TypeDef, TypeKind, contains_kind, is_stream_or_future,
 };
 
-/// What a stream gets where the `.thalweg.toml` says nothing.
+/// The options of a stream without a table in the `.thalweg.toml`.
 const DEFAULT_STREAM_OPTIONS: StreamOptions = StreamOptions {
     overflow: OverflowPolicy::Block,
     capacity: 8_192,
@@ -16,7 +16,7 @@ const DEFAULT_STREAM_OPTIONS: StreamOptions = StreamOptions {
     max_record_size: 64 << 20,
 };
 
-/// Converts one function of the interface.
+/// Converts one function.
 pub fn convert(
     types: &mut Types<'_>,
     interface: &str,
@@ -44,8 +44,9 @@ pub fn convert(
     if let Some((_, param)) = (params.iter().zip(&function.params))
         .find(|(field, _)| is_stream_or_future(&field.ty) && params.len() > MAX_TUPLE)
     {
-        let reason =
-            format!("a function with more than {MAX_TUPLE} parameters has no stream among them");
+        let reason = format!(
+            "a function with more than {MAX_TUPLE} parameters cannot have a stream or a future among them"
+        );
         return Err(sources.refused(param.span, types.construct(&param.ty), &reason));
     }
     let inside = |field: &Field| {
@@ -57,7 +58,7 @@ pub fn convert(
     if let Some((_, param)) = (params.iter().zip(&function.params)).find(|(field, _)| inside(field))
     {
         let reason =
-            "a stream or a future that is sent is a parameter of its own, not inside of another";
+            "a stream or a future is a parameter of its own, and cannot be inside another one";
         return Err(sources.refused(param.span, types.construct(&param.ty), reason));
     }
     let params_layout = types.record_layout(function.params.iter().map(|param| &param.ty));
@@ -65,7 +66,7 @@ pub fn convert(
     let (ok, error) = result(types, function)?;
     if let Some(TypeKind::Borrow(_)) = ok.as_ref().map(|ty| &ty.kind) {
         return refuse(
-            "it returns a borrowed resource, and there is nobody to give it back: return the resource",
+            "it returns a borrowed resource, which the caller could not give back: return the resource",
         );
     }
     let hashes = Describer {
@@ -97,10 +98,10 @@ pub fn convert(
     })
 }
 
-/// Name of an async destructor.
+/// The name of an async destructor.
 pub const DESTROY: &str = "destroy";
 
-/// The async destructor of a resource: what WIT has no word for, a method that takes its own resource.
+/// The async destructor of a resource: a method that takes its resource by value. WIT has no syntax for it.
 pub fn destructor(
     interface: &str,
     types: &[TypeDef],
@@ -108,7 +109,7 @@ pub fn destructor(
     id: ResourceId,
 ) -> Function {
     let resource = &resources[id.0];
-    // As a handle is laid out.
+    // The layout of a handle.
     let (size, align) = (4, 4);
     let params = vec![Field {
         name: "self".to_owned(),
@@ -121,7 +122,7 @@ pub fn destructor(
         offset: 0,
     }];
     let docs = format!(
-        "Ends the `{}`, and waits until it has ended. It ends by itself where its handle is closed, and nobody waits then.",
+        "Destroys the `{}`, and waits until its destructor has finished. Closing the handle also destroys it, without waiting.",
         resource.name
     );
     Function {
@@ -141,7 +142,7 @@ pub fn destructor(
     }
 }
 
-/// `None`: an accessor.
+/// The kind of a function. `None`: a getter or setter.
 fn kind(types: &Types<'_>, function: &wit_parser::Function) -> Option<FunctionKind> {
     use wit_parser::FunctionKind as Kind;
     let resource = |id| types.resource_of(id);
@@ -154,14 +155,17 @@ fn kind(types: &Types<'_>, function: &wit_parser::Function) -> Option<FunctionKi
     })
 }
 
-/// The ok side and the error side: see [`Function::ok`] and [`Function::error`].
-type Sides = (Option<Type>, Option<Option<Type>>);
+/// [`Function::ok`] and [`Function::error`].
+type ResultTypes = (Option<Type>, Option<Option<Type>>);
 
-fn result(types: &mut Types<'_>, function: &wit_parser::Function) -> Result<Sides, SourceError> {
+fn result(
+    types: &mut Types<'_>,
+    function: &wit_parser::Function,
+) -> Result<ResultTypes, SourceError> {
     let Some(ty) = function.result else {
         return Ok((None, None));
     };
-    // A name may stand for the `result`.
+    // An alias of a `result` is resolved.
     let mut inner = ty;
     while let wit_parser::Type::Id(id) = inner {
         match &types.resolve.types[id].kind {

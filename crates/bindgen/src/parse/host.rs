@@ -1,4 +1,4 @@
-//! What a world imports: types of other interfaces, and the functions of one, which the host has.
+//! The imports of a world: types of other interfaces, and the functions of one interface, the host imports.
 
 use super::functions;
 use super::options::check_values;
@@ -8,7 +8,7 @@ use crate::SourceError;
 use crate::model::Host;
 use wit_parser::{InterfaceId, PackageId, Resolve, TypeDefKind, WorldItem, WorldKey};
 
-/// The one interface with functions that the package's world imports, with its name.
+/// The name and id of the imported interface that has functions, if there is one.
 pub fn imported_interface(
     sources: &Sources,
     resolve: &Resolve,
@@ -31,10 +31,13 @@ pub fn imported_interface(
                 WorldItem::Interface { id, .. } => *id,
                 WorldItem::Function(function) => {
                     let construct = format!("import of `{}`", function.name);
-                    return refuse(construct, "put it into an interface, and import that");
+                    return refuse(
+                        construct,
+                        "move it into an interface, and import the interface",
+                    );
                 }
                 WorldItem::Type { .. } => {
-                    let reason = "put it into an interface, and `use` it there";
+                    let reason = "move it into an interface, and `use` it there";
                     return refuse(format!("import of `{name}`"), reason);
                 }
             };
@@ -42,17 +45,20 @@ pub fn imported_interface(
             let construct = || format!("import of `{name}`");
             let is_resource = |id| matches!(resolve.types[id].kind, TypeDefKind::Resource);
             if interface.types.values().any(|id| is_resource(*id)) {
-                return refuse(construct(), "a host has functions and no resources");
+                return refuse(
+                    construct(),
+                    "an imported interface has functions and types, but no resources",
+                );
             }
             if interface.functions.is_empty() {
                 continue;
             }
             if interface.package != Some(package) {
-                let reason = "it belongs to another package, of which only interfaces that have types alone may be used";
+                let reason = "it belongs to another package: an interface of another package may be imported only for its types";
                 return refuse(construct(), reason);
             }
             if found.is_some() {
-                let reason = "a world imports one interface with functions; this is a second one";
+                let reason = "a world imports one interface with functions, and this is another";
                 return refuse(construct(), reason);
             }
             let name = match key {
@@ -65,7 +71,7 @@ pub fn imported_interface(
     Ok(found)
 }
 
-/// Converts its types and functions.
+/// Converts the types and functions of the imported interface.
 pub fn convert(
     types: &mut Types<'_>,
     (name, id): (String, InterfaceId),
@@ -77,9 +83,9 @@ pub fn convert(
     let mut converted = Vec::new();
     for declared in interface.functions.values() {
         let mut function = functions::convert(types, &name, declared)?;
-        // Nobody keeps a stream for it.
+        // Streams are refused just below, so their options have no use.
         function.stream = None;
-        if let Err(reason) = check_values(&types.defs, "a function of the host", &function) {
+        if let Err(reason) = check_values(&types.defs, "a host import", &function) {
             let construct = format!("function `{}`", declared.name);
             return Err(types.sources.refused(declared.span, construct, &reason));
         }

@@ -1,4 +1,4 @@
-//! What the options of a function mean, once their place and their value were checked.
+//! Applies the options of the policy file. `option_table` has checked their place and the type of their value.
 
 use crate::model::{
     Function, Limits, Type, TypeDef, TypeDefKind, TypeId, TypeKind, contains_handle,
@@ -7,21 +7,21 @@ use crate::model::{
 use std::ops::RangeInclusive;
 use toml_edit::Item;
 
-/// Most calls that may wait for one instance.
+/// The maximum of `max_queued_calls`.
 const MAX_QUEUED_CALLS: u32 = 1_048_576;
-/// Shorter intervals are work for nobody.
+/// The minimum of `notice_interval`. Shorter intervals only cost time.
 const MIN_NOTICE_INTERVAL_NS: u64 = 1_000_000;
-/// Longer waits are no reader's wish.
+/// The maximum of `linger`.
 const MAX_LINGER_NS: u64 = 1_000_000_000;
 
-/// What `max_record_size` may be. A smaller one would leave a segment of a stream with little to hold; two of the largest fit
-/// into the 2 GiB of a message, and so does each behind another one.
+/// The range of `max_record_size`. With a smaller maximum, the segments of a stream would hold too little. Two records of the
+/// largest size fit into the 2 GiB of a message.
 const MAX_RECORD_SIZE: RangeInclusive<u64> = 64 << 10..=512 << 20;
 
-/// Writes down what `name = item` says of `function`.
+/// Applies the option `name = item` to `function`.
 ///
 /// # Errors
-/// Why it cannot be said of this function.
+/// The reason why the function cannot have this option or value.
 pub fn apply(
     types: &[TypeDef],
     function: &mut Function,
@@ -35,26 +35,26 @@ pub fn apply(
             if switch {
                 check_inline(types, function)?;
             }
-            check_ends(function)?;
+            check_limits(function)?;
         }
-        // With the policy.
+        // Read together with `overflow`.
         "conflation_key" => {}
         "idempotent" => function.options.is_idempotent = switch,
         "notice_interval" => {
             function.options.notice_interval_ns = item.as_str().map_or(0, nanoseconds);
             if function.options.notice_interval_ns < MIN_NOTICE_INTERVAL_NS {
-                return Err("it must be 1ms at least".to_owned());
+                return Err("it must be at least 1ms".to_owned());
             }
-            check_ends(function)?;
+            check_limits(function)?;
         }
         "timeout" => {
             function.options.timeout_ns = item.as_str().map_or(0, nanoseconds);
-            check_ends(function)?;
+            check_limits(function)?;
         }
         "format" => {
             if item.as_str() == Some("cbor") {
                 return Err(
-                    "a call's message is flat; who wants its CBOR has it made, see docs/cbor.md"
+                    "the messages of a call are flat; docs/cbor.md describes how to convert them to CBOR"
                         .to_owned(),
                 );
             }
@@ -62,7 +62,7 @@ pub fn apply(
         "linger" => {
             let linger_ns = item.as_str().map_or(0, nanoseconds);
             if linger_ns > MAX_LINGER_NS {
-                return Err("it must be 1s at most".to_owned());
+                return Err("it must be at most 1s".to_owned());
             }
             if let Some(stream) = &mut function.stream {
                 stream.linger_ns = linger_ns;
@@ -77,14 +77,14 @@ pub fn apply(
                 stream.max_record_size = largest as u32;
             }
         }
-        other => unreachable!("`{other}` is no option of a function that is built"),
+        other => unreachable!("`{other}` is not in the option table of functions"),
     }
     Ok(())
 }
 
-/// Of `250ms`, whose form was checked.
+/// Converts a duration such as `250ms`, whose format is already checked.
 fn nanoseconds(text: &str) -> u64 {
-    // `ms` and `us` end as `s` does.
+    // `s` comes last, because the other units end in `s` as well.
     let units = [
         ("us", 1_000),
         ("ms", 1_000_000),
@@ -98,7 +98,7 @@ fn nanoseconds(text: &str) -> u64 {
     units.into_iter().find_map(read).unwrap_or(0)
 }
 
-/// Writes down what `name = item` says of the interface.
+/// Applies the option `name = item` of the interface.
 ///
 /// # Errors
 /// The number is too large.
@@ -108,19 +108,19 @@ pub fn limit(limits: &mut Limits, name: &str, item: &Item) -> Result<(), String>
             limits.max_queued_calls = u32::try_from(calls)
                 .ok()
                 .filter(|calls| *calls <= MAX_QUEUED_CALLS)
-                .ok_or_else(|| format!("it must be {MAX_QUEUED_CALLS} at most"))?;
+                .ok_or_else(|| format!("it must be at most {MAX_QUEUED_CALLS}"))?;
         }
         ("max_queued_bytes", _, Some(text)) => limits.max_queued_bytes = bytes(text),
         ("overflow", _, Some(what)) => limits.block_when_full = what == "block",
-        _ => unreachable!("`{name}` is no option of an interface that is built"),
+        _ => unreachable!("`{name}` is not in the option table of interfaces"),
     }
     Ok(())
 }
 
-/// The enums and variants that `text` names, with commas between them.
+/// The enums and variants in the comma-separated list `text`.
 ///
 /// # Errors
-/// A name is that of no enum and no variant.
+/// A name in the list is not that of an enum or a variant.
 pub fn closed(types: &[TypeDef], text: &str) -> Result<Vec<TypeId>, String> {
     let id = |name: &str| {
         let can_grow =
@@ -134,16 +134,16 @@ pub fn closed(types: &[TypeDef], text: &str) -> Result<Vec<TypeId>, String> {
     text.split(',').map(|name| id(name.trim())).collect()
 }
 
-/// The place of a field by which records are conflated.
+/// The index of the conflation key among the fields of a stream's records.
 ///
 /// # Errors
-/// Why they cannot be by that one.
-pub fn conflated(types: &[TypeDef], function: &Function, name: &str) -> Result<usize, String> {
+/// The reason why the field `name` cannot be the key.
+pub fn conflation_key(types: &[TypeDef], function: &Function, name: &str) -> Result<usize, String> {
     let Some(fields) = stream_fields(types, function) else {
-        return Err("the stream's elements are no records".to_owned());
+        return Err("the elements of the stream are not records".to_owned());
     };
     let Some(place) = fields.iter().position(|field| field.name == name) else {
-        return Err(format!("the stream's record has no field `{name}`"));
+        return Err(format!("the records of the stream have no field `{name}`"));
     };
     let ty = resolve_alias(types, &fields[place].ty);
     let is_key = match &ty.kind {
@@ -154,7 +154,9 @@ pub fn conflated(types: &[TypeDef], function: &Function, name: &str) -> Result<u
     };
     match is_key {
         true => Ok(place),
-        false => Err(format!("`{name}` is no scalar, enum, string or `list<u8>`")),
+        false => Err(format!(
+            "`{name}` is not a scalar, an enum, a string or a `list<u8>`"
+        )),
     }
 }
 
@@ -166,7 +168,7 @@ fn is_scalar(kind: &TypeKind) -> bool {
     )
 }
 
-/// Of `64MiB`, whose form was checked.
+/// Converts a size such as `64MiB`, whose format is already checked.
 fn bytes(text: &str) -> u64 {
     let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
     let read = |(unit, shift): (&str, u32)| {
@@ -176,36 +178,37 @@ fn bytes(text: &str) -> u64 {
     units.into_iter().find_map(read).unwrap_or(u64::MAX)
 }
 
-/// Nothing of the instance may be in it: what runs on the caller's thread cannot reach the actor's objects.
+/// An inline function runs on the caller's thread and cannot access the objects of the instance.
 fn check_inline(types: &[TypeDef], function: &Function) -> Result<(), String> {
     check_values(types, "an inline function", function)
 }
 
-/// Nothing looks at a call from elsewhere while it runs on its caller's thread.
-fn check_ends(function: &Function) -> Result<(), String> {
+/// An inline call is not supervised: nothing can send a notice or end it while it runs on the caller's thread.
+fn check_limits(function: &Function) -> Result<(), String> {
     let options = &function.options;
     match options.is_inline && (options.notice_interval_ns > 0 || options.timeout_ns > 0) {
-        true => {
-            Err("an inline function runs to its end: it has no notices and no timeout".to_owned())
-        }
+        true => Err(
+            "an inline function always runs to completion: it has no notices and no timeout"
+                .to_owned(),
+        ),
         false => Ok(()),
     }
 }
 
-/// Of a function that can take and give values alone.
+/// Checks that a function takes and returns only values.
 ///
 /// # Errors
-/// What else it takes or gives.
+/// The parameter or result that is not a value.
 pub fn check_values(types: &[TypeDef], what: &str, function: &Function) -> Result<(), String> {
     let is_handle = |ty: &Type| contains_handle(types, ty) || is_stream_or_future(ty);
     for field in &function.params {
         if is_handle(&field.ty) {
             let is = match is_stream_or_future(&field.ty) {
-                true => "sent up",
-                false => "a resource of the service's",
+                true => "a stream or a future",
+                false => "a resource of the service",
             };
             return Err(format!(
-                "{what} takes values alone, and `{}` is {is}",
+                "{what} takes only values, and `{}` is {is}",
                 field.name
             ));
         }
@@ -217,7 +220,7 @@ pub fn check_values(types: &[TypeDef], what: &str, function: &Function) -> Resul
         .any(is_handle)
     {
         return Err(format!(
-            "{what} gives values alone, no resource and no stream"
+            "{what} returns only values, no resource and no stream"
         ));
     }
     Ok(())

@@ -1,6 +1,7 @@
-//! What WIT cannot say: `<package>.thalweg.toml`.
+//! The policy file, `<package>.thalweg.toml`: options that WIT cannot express.
 //!
-//! Keys are `interface.function`, or `interface.resource.method`. Nothing in it is ignored: an unknown key is an error at its line.
+//! A table is called `interface`, `interface.function`, `interface.resource` or `interface.resource.method`. An unknown key
+//! is an error at its line.
 
 use super::functions::DESTROY;
 use super::option_table::{self, Place};
@@ -15,20 +16,21 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml_edit::{Document, Item, TableLike};
 
-/// Records in flight that may be asked for, as [`StreamOptions`](crate::model::StreamOptions) promises.
+/// The range of a stream's capacity, as [`StreamOptions`] documents it.
 const CAPACITY: std::ops::RangeInclusive<i64> = 64..=1_048_576;
 
-/// What a policy file sets beside the options of functions.
+/// The settings of a policy file, except the options of functions.
 #[derive(Default)]
 pub struct Policies {
     pub limits: Limits,
     /// Enums and variants that never get another case.
     pub closed: Vec<TypeId>,
-    /// The resources that are to have an async destructor.
+    /// The resources with an async destructor.
     pub destructors: Vec<ResourceId>,
 }
 
-/// Reads the package's policy file, if there is one, and writes the options of functions into `functions`. Returns the others.
+/// Reads the package's policy file, if there is one. Stores the options of functions in `functions`, and returns the other
+/// settings.
 pub fn apply(
     sources: &Sources,
     package: &str,
@@ -84,7 +86,7 @@ impl PolicyFile<'_> {
         }
     }
 
-    /// A table whose key so far is `above`: the file, the interface, or a resource.
+    /// Reads the table `above`: the whole file, the interface, or a resource.
     fn table(&mut self, above: &[&str], table: &dyn TableLike) -> Result<(), SourceError> {
         for (name, item) in table.iter() {
             let key = [above, &[name]].concat();
@@ -102,22 +104,23 @@ impl PolicyFile<'_> {
                 _ => false,
             };
             if !item.is_table_like()
-                && let Some(said) =
+                && let Some(checked) =
                     Self::place(above).and_then(|place| option_table::check(name, place, item))
             {
-                said.and_then(|()| self.option(above, name, item))
+                checked
+                    .and_then(|()| self.option(above, name, item))
                     .map_err(|reason| self.refused(span, &key, &reason))?;
                 continue;
             }
             if function.is_none() && !is_above {
-                let reason = format!("there is no such function; known: {}", self.known());
+                let reason = format!("there is no such function; there are: {}", self.known());
                 return Err(self.refused(span, &key, &reason));
             }
             let Some(inner) = item.as_table_like() else {
                 return Err(self.refused(
                     span,
                     &key,
-                    "it must be a table, with `overflow` and `capacity` in it",
+                    "it must be a table with options like `capacity`",
                 ));
             };
             match function {
@@ -128,7 +131,7 @@ impl PolicyFile<'_> {
         Ok(())
     }
 
-    /// What `name = item` says of the interface, or of the resource in it.
+    /// Applies the option `name = item` of the interface or of a resource.
     fn option(&mut self, above: &[&str], name: &str, item: &Item) -> Result<(), String> {
         let [_, resource] = above else {
             if name == "closed" {
@@ -147,7 +150,7 @@ impl PolicyFile<'_> {
         } else {
             if functions.any(|f| f.kind == FunctionKind::Method(id) && f.name == DESTROY) {
                 return Err(format!(
-                    "it has a method `{DESTROY}`, as the destructor is called"
+                    "it has a method `{DESTROY}`, which is the name of the destructor"
                 ));
             }
             self.policies.destructors.push(id);
@@ -155,7 +158,7 @@ impl PolicyFile<'_> {
         Ok(())
     }
 
-    /// Where an option would stand whose table's key is `above`.
+    /// The kind of the table `above`.
     fn place(above: &[&str]) -> Option<Place<'static>> {
         match above {
             [] => None,
@@ -175,7 +178,7 @@ impl PolicyFile<'_> {
         }
     }
 
-    /// The functions that options can be of, as far as a line has room.
+    /// The names of the functions, for an error message.
     fn known(&self) -> String {
         const SHOWN: usize = 20;
         let keys = self.functions.iter().map(|function| self.key_of(function));
@@ -219,17 +222,17 @@ impl PolicyFile<'_> {
                     continue;
                 }
                 _ => {
-                    let said = option_table::check(name, Place::Function(function), item)
+                    let applied = option_table::check(name, Place::Function(function), item)
                         .unwrap_or_else(|| {
                             Err(format!(
-                                "unknown; known: {}",
+                                "there is no such option; there are: {}",
                                 option_table::function_options()
                             ))
                         })
                         .and_then(|()| {
                             options::apply(self.types, &mut self.functions[index], name, item)
                         });
-                    match said {
+                    match applied {
                         Ok(()) if name == "conflation_key" && !conflates(table) => {
                             "it is an option of the overflow policy \"conflate\"".to_owned()
                         }
@@ -262,7 +265,7 @@ impl PolicyFile<'_> {
                     return Err(self.refused(item.span(), key, reason));
                 };
                 let name = field.as_str().unwrap_or_default();
-                match options::conflated(self.types, &self.functions[index], name) {
+                match options::conflation_key(self.types, &self.functions[index], name) {
                     Ok(key) => Ok(OverflowPolicy::Conflate { key }),
                     Err(reason) => {
                         let above = &key[..key.len() - 1];

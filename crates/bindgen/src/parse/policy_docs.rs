@@ -1,81 +1,70 @@
-//! What the `.thalweg.toml` says, as words in a function's documentation: no language's users need to look it up elsewhere.
+//! Adds the options of the `.thalweg.toml` to the documentation of functions, so that it appears in every language.
 
 use crate::model::{
     Function, OverflowPolicy, StreamOptions, TypeDef, is_stream_or_future, stream_fields,
 };
 use std::time::Duration;
 
-/// Adds a paragraph to the documentation of each function that has a stream, and of each that has a deadline.
+/// Adds a paragraph to the documentation of each function that returns a stream, and of each that has a timeout.
 pub fn add(types: &[TypeDef], functions: &mut [Function]) {
     for function in functions {
         let stream = function
             .stream
-            .map(|options| of_stream(types, function, options));
-        let deadline = match function.options.timeout_ns {
-            0 => None,
-            ns => Some(format!(
-                "A call has {:?} at most, whatever deadline its caller gives{}.",
-                Duration::from_nanos(ns),
-                match stream {
-                    Some(_) => ", and what it gives ends with it",
-                    None => "",
-                }
-            )),
-        };
-        for words in stream.into_iter().chain(deadline) {
+            .map(|options| stream_paragraph(types, function, options));
+        let timeout = timeout_paragraph(function.options.timeout_ns, stream.is_some());
+        for paragraph in stream.into_iter().chain(timeout) {
             if !function.docs.is_empty() {
                 function.docs.push_str("\n\n");
             }
-            function.docs.push_str(&words);
+            function.docs.push_str(&paragraph);
         }
     }
 }
 
-fn of_stream(types: &[TypeDef], function: &Function, options: StreamOptions) -> String {
+fn timeout_paragraph(timeout_ns: u64, has_stream: bool) -> Option<String> {
+    if timeout_ns == 0 {
+        return None;
+    }
+    let subject = match has_stream {
+        true => "A call and its streams end",
+        false => "A call ends",
+    };
+    let timeout = Duration::from_nanos(timeout_ns);
+    Some(format!(
+        "{subject} after {timeout:?} at the latest, even if the caller's deadline is later."
+    ))
+}
+
+fn stream_paragraph(types: &[TypeDef], function: &Function, options: StreamOptions) -> String {
     let key = match options.overflow {
         OverflowPolicy::Conflate { key } => {
             stream_fields(types, function).map_or("", |fields| &fields[key].name)
         }
         _ => "",
     };
-    let words = words(options, key);
-    match function.ok.as_ref().is_some_and(is_stream_or_future) {
-        true => words,
-        false => format!(
-            "For each stream in what it gives: {}",
-            words.replacen('W', "w", 1)
-        ),
-    }
+    let subject = match function.ok.as_ref().is_some_and(is_stream_or_future) {
+        true => "The stream",
+        false => "Each stream in the result",
+    };
+    format!("{subject} {}", overflow_sentence(options, key))
 }
 
-fn words(options: StreamOptions, key: &str) -> String {
+/// What a stream does when it is full, as a predicate.
+fn overflow_sentence(options: StreamOptions, key: &str) -> String {
     let capacity = options.capacity;
+    let records = format!("holds {capacity} unread records; when it is full,");
     match options.overflow {
-        OverflowPolicy::Block => {
-            format!("Where its reader is slow, the writer waits; it holds {capacity} records.")
+        OverflowPolicy::Block => format!("{records} the writer waits."),
+        OverflowPolicy::Fail => format!("{records} the writer gets an error."),
+        OverflowPolicy::DropNewest => format!("{records} new records are dropped and counted."),
+        OverflowPolicy::DropOldest => {
+            format!("{records} the oldest records are dropped and counted.")
         }
         OverflowPolicy::Latest => {
-            "Where its reader is slow, a newer record replaces the one that waits, which is counted."
-                .to_owned()
+            "holds one unread record; a newer record replaces it, which is counted.".to_owned()
         }
-        OverflowPolicy::DropNewest => {
-            format!(
-                "Where its reader is slow, new records are dropped and counted; it holds {capacity}."
-            )
-        }
-        OverflowPolicy::DropOldest => {
-            format!(
-                "Where its reader is slow, the oldest records are dropped and counted; it holds {capacity}."
-            )
-        }
-        OverflowPolicy::Conflate { .. } => {
-            format!(
-                "Where its reader is slow, a newer record replaces the one that waits and has the same `{key}`, which is counted; it holds \
-                 {capacity}, each with another one."
-            )
-        }
-        OverflowPolicy::Fail => {
-            format!("Where its reader is slow, the writer is refused; it holds {capacity} records.")
-        }
+        OverflowPolicy::Conflate { .. } => format!(
+            "holds one unread record for each of up to {capacity} values of `{key}`; a newer record replaces it, which is counted."
+        ),
     }
 }

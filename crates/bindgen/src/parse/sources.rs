@@ -1,4 +1,4 @@
-//! The files that were read, and places in them.
+//! The source files of a package, and positions in them.
 
 use crate::SourceError;
 use crate::model::Position;
@@ -7,25 +7,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use wit_parser::{PackageId, ParseErrorKind, Resolve, SourceMap, Span, UnresolvedPackageGroup};
 
-/// All files of a package, by the names under which errors speak of them.
+/// All files of a package. Errors use the paths as they were given.
 pub struct Sources {
     /// The `.wit` files of the package itself, sorted.
     main: Vec<PathBuf>,
     /// The packages in `deps`, each with its files.
     deps: Vec<Vec<PathBuf>>,
-    /// Where the `.thalweg.toml` stands.
+    /// The folder of the `.thalweg.toml`.
     folder: PathBuf,
-    /// The package is one file, beside which others may stand.
+    /// The package is a single file; the folder may contain other packages.
     single: bool,
     texts: HashMap<PathBuf, String>,
-    /// The policy file's text, where it is not on disk.
+    /// The text of the policy file, if it is not read from disk.
     policy: Option<String>,
-    /// Knows in which file a span lies, once everything is resolved.
+    /// Maps spans to files; complete after `resolve`.
     spans: SourceMap,
 }
 
 impl Sources {
-    /// Reads one file, or all files of a directory.
+    /// Reads a file, or all files of a directory.
     pub fn read(path: &Path) -> Result<Self, SourceError> {
         let mut sources = Sources {
             main: Vec::new(),
@@ -40,7 +40,7 @@ impl Sources {
             sources.folder = path.to_owned();
             sources.main = wit_files(path)?;
             if sources.main.is_empty() {
-                return Err(unreadable(path, "directory", "it has no .wit file"));
+                return Err(unreadable(path, "directory", "it contains no .wit file"));
             }
             let deps = path.join("deps");
             if deps.is_dir() {
@@ -67,7 +67,7 @@ impl Sources {
         Ok(sources)
     }
 
-    /// One file and its policy file, neither of them on disk.
+    /// A WIT file and its policy file from text, neither of which has to exist on disk.
     pub fn of_text(path: &Path, wit: &str, policy: &str) -> Self {
         Sources {
             main: vec![path.to_owned()],
@@ -80,7 +80,7 @@ impl Sources {
         }
     }
 
-    /// Has `wit-parser` read all of it.
+    /// Parses and resolves all files.
     pub fn resolve(&mut self) -> Result<(Resolve, PackageId), SourceError> {
         let main = self.group(&self.main)?;
         let deps = self
@@ -118,18 +118,18 @@ impl Sources {
             let construct = match map.resolve_span(kind.span()) {
                 Some(at) if !at.range.is_empty() => {
                     let text = self.texts[Path::new(at.path)].as_str();
-                    // A place may lie inside of a character.
+                    // A span may begin or end inside a character.
                     let start = text.floor_char_boundary(at.range.start);
                     let end = text.ceil_char_boundary(at.range.end);
                     if let Some(keyword) = keyword_for_a_name(&reason, &text[end..]) {
                         reason += &format!("; to use the keyword as a name, write `%{keyword}`");
                     }
                     let text = match kind {
-                        // The lexer gives the byte at which a character or a word begins.
+                        // A lexer error has only the byte at which a character or a word begins.
                         ParseErrorKind::Lex(_) => word(&text[start..]),
                         _ => &text[start..end],
                     };
-                    // `wit-parser` shows the character as Rust's debug output does.
+                    // `wit-parser` displays the character in Rust's debug format.
                     if reason.contains("odepoint EscapeUnicode") {
                         reason = "WIT does not allow this character".to_owned();
                     }
@@ -142,12 +142,12 @@ impl Sources {
         })
     }
 
-    /// A refusal of what stands at `span`.
+    /// An error about the construct at `span`.
     pub fn refused(&self, span: Span, construct: String, reason: &str) -> SourceError {
         self.refused_in(&self.spans, span, construct, reason)
     }
 
-    /// A refusal of the package as a whole, at its declaration.
+    /// An error about the package as a whole, at its declaration.
     pub fn package_refused(&self, construct: String, reason: &str) -> SourceError {
         let declared = |file: &&PathBuf| {
             let text = &self.texts[file.as_path()];
@@ -185,7 +185,7 @@ impl Sources {
         }
     }
 
-    /// Where `span` begins.
+    /// The position at which `span` begins.
     pub fn position(&self, span: Span) -> Position {
         self.position_in(&self.spans, span)
     }
@@ -205,7 +205,7 @@ impl Sources {
         }
     }
 
-    /// The policy file of the package `name`, if there is one, with its text.
+    /// The path and text of the policy file of the package `name`, if there is one.
     pub fn policy(&self, name: &str) -> Result<Option<(PathBuf, String)>, SourceError> {
         let own = format!("{name}.thalweg.toml");
         if let Some(text) = &self.policy {
@@ -222,7 +222,9 @@ impl Sources {
             };
             let of_another = self.single && self.folder.join(format!("{stem}.wit")).is_file();
             if file_name != own && !of_another {
-                let reason = format!("it belongs to no package here; the one for this is {own}");
+                let reason = format!(
+                    "no package here has this policy file; the policy file of this package is {own}"
+                );
                 return Err(unreadable(&entry, "file", &reason));
             }
         }
@@ -239,7 +241,7 @@ impl Sources {
     }
 }
 
-/// The place of the byte at `offset` of a file's text.
+/// The position of the byte at `offset` in a file's text.
 pub fn position_of(file: PathBuf, text: &str, offset: usize) -> Position {
     let before = &text[..text.floor_char_boundary(offset)];
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -250,7 +252,7 @@ pub fn position_of(file: PathBuf, text: &str, offset: usize) -> Position {
     }
 }
 
-/// A refusal of a file as a whole.
+/// An error about a file as a whole.
 fn unreadable(path: &Path, construct: &str, reason: &str) -> SourceError {
     SourceError {
         position: Position {
@@ -263,7 +265,7 @@ fn unreadable(path: &Path, construct: &str, reason: &str) -> SourceError {
     }
 }
 
-/// What a directory holds, sorted; `""` is the current one.
+/// The entries of a directory, sorted. `""` is the current directory.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let read = if folder.as_os_str().is_empty() {
         fs::read_dir(".")
@@ -290,7 +292,7 @@ fn wit_only(path: PathBuf) -> Vec<PathBuf> {
     if is_wit { vec![path] } else { Vec::new() }
 }
 
-/// The word at the start of `text`, or its first character where no word begins.
+/// The word at the start of `text`, or the first character if it does not begin with a word.
 fn word(text: &str) -> &str {
     let in_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '%');
     let end = text.find(|c| !in_word(c)).unwrap_or(text.len());
@@ -298,18 +300,18 @@ fn word(text: &str) -> &str {
     &text[..end.max(first)]
 }
 
-/// The keyword that `wit-parser` found where a name could be: `reason` is its message, `rest` the text behind the keyword.
+/// The keyword that `wit-parser` found in place of a name. `reason` is its message, and `rest` is the text after the keyword.
 fn keyword_for_a_name<'r>(reason: &'r str, rest: &str) -> Option<&'r str> {
     let (expected, found) = reason
         .strip_prefix("expected ")?
         .split_once(", found keyword `")?;
-    // A function of an interface: its name is followed by a colon.
+    // The name of a function in an interface is followed by a colon.
     let is_function = expected.ends_with("`func`") && rest.trim_start().starts_with(':');
     let is_name = expected.contains("identifier") || expected == "a type" || is_function;
     found.strip_suffix('`').filter(|_| is_name)
 }
 
-/// `wit-parser` and `toml_edit` break some messages into lines.
+/// Joins the lines of a message. `wit-parser` and `toml_edit` break some messages into lines.
 pub fn one_line(message: &str) -> String {
     message
         .lines()

@@ -1,4 +1,4 @@
-//! Types: converted, laid out, hashed, and refused where no generator can write them.
+//! Converts types: computes their layouts and hashes, and reports those that the generators do not support.
 
 use super::sources::Sources;
 use crate::SourceError;
@@ -10,17 +10,17 @@ use std::collections::HashMap;
 use thalweg_wire::MAX_DEPTH;
 use wit_parser::{Handle, InterfaceId, Resolve, SizeAlign, Span, TypeOwner};
 
-/// Most fields of a tuple: the Rust standard library's traits for tuples end there.
+/// The maximum number of fields of a tuple: the limit of the trait implementations in Rust's standard library.
 pub const MAX_TUPLE: usize = 12;
 
-/// Most bytes of a list of a fixed length. It lies in place, and in Rust a value lies on the stack of an actor.
+/// The maximum size of a list of fixed length in bytes. It is stored in place, and in Rust on the stack of an actor.
 const MAX_ARRAY: u64 = 65_536;
 
-/// Longest text of a type's structure, in bytes. A few lines of records that use one another twice can stand for any number of
-/// fields; this is where a type is too large to be meant.
+/// The maximum length of a type's description in bytes. A few records that use each other twice can describe a type with an
+/// exponential number of fields; the limit stops such a type.
 const MAX_TEXT: usize = 65_536;
 
-/// Converts types, and collects the named ones in the order of their use.
+/// Converts types and collects the named types, each after the types that it uses.
 pub struct Types<'a> {
     pub sources: &'a Sources,
     pub resolve: &'a Resolve,
@@ -30,12 +30,12 @@ pub struct Types<'a> {
     pub resources: Vec<Resource>,
     defined: HashMap<wit_parser::TypeId, TypeId>,
     resource_ids: HashMap<wit_parser::TypeId, ResourceId>,
-    /// How deep each of `defs` is nested.
+    /// The nesting depth of each type in `defs`.
     depths: Vec<u32>,
 }
 
 impl<'a> Types<'a> {
-    /// Begins with the resources, which types may name before they are declared.
+    /// Collects the resources, which types may use before their declaration.
     pub fn new(
         sources: &'a Sources,
         resolve: &'a Resolve,
@@ -73,7 +73,7 @@ impl<'a> Types<'a> {
         Ok(types)
     }
 
-    /// Converts a named type after those that it uses. Resources have none: `None`.
+    /// Converts a named type, after the types that it uses. Returns `None` for a resource.
     pub fn define(&mut self, id: wit_parser::TypeId) -> Result<Option<TypeId>, SourceError> {
         if let Some(defined) = self.defined.get(&id) {
             return Ok(Some(*defined));
@@ -84,14 +84,14 @@ impl<'a> Types<'a> {
         if let wit_parser::TypeDefKind::Resource = def.kind {
             if def.owner != TypeOwner::Interface(self.interface) {
                 let reason =
-                    "it belongs to another interface; a resource is declared where it is exported";
+                    "it belongs to another interface: declare a resource in the exported interface";
                 return Err(self
                     .sources
                     .refused(def.span, format!("resource `{name}`"), reason));
             }
             return Ok(None);
         }
-        // `use other.{name}` stands for the type itself.
+        // `use other.{name}` is the type itself.
         if let wit_parser::TypeDefKind::Type(wit_parser::Type::Id(target)) = def.kind {
             let target_def = &resolve.types[target];
             if target_def.owner != def.owner && target_def.name.as_ref() == Some(&name) {
@@ -113,17 +113,18 @@ impl<'a> Types<'a> {
         let construct = || format!("type `{name}`");
         if depth > MAX_DEPTH {
             let reason =
-                format!("it is nested {depth} deep; {MAX_DEPTH} is the most that a message holds");
+                format!("it is nested {depth} levels deep; the limit of a message is {MAX_DEPTH}");
             return Err(self.sources.refused(def.span, construct(), &reason));
         }
         if text.len() > MAX_TEXT {
-            let reason = "with everything that it uses it has too many parts";
+            let reason = "it has too many parts, including all types that it uses";
             return Err(self.sources.refused(def.span, construct(), reason));
         }
         if self.defs.iter().any(|other| other.name == name)
             || self.resources.iter().any(|other| other.name == name)
         {
-            let reason = "another type of this name, from another interface, is in use already";
+            let reason =
+                "the package already uses another type of this name, from another interface";
             return Err(self.sources.refused(def.span, construct(), reason));
         }
         let (size, align) = self.layout(&wit_parser::Type::Id(id));
@@ -204,7 +205,7 @@ impl<'a> Types<'a> {
         })
     }
 
-    /// Fields one after the other, each converted by `convert`.
+    /// Lays out fields as a record, and converts the type of each with `convert`.
     pub fn fields(
         &mut self,
         fields: Vec<(String, String, wit_parser::Type, Span)>,
@@ -231,7 +232,7 @@ impl<'a> Types<'a> {
             .collect()
     }
 
-    /// Size and alignment of these types as a record.
+    /// The size and alignment of a record with these types.
     pub fn record_layout<'t>(
         &self,
         types: impl IntoIterator<Item = &'t wit_parser::Type>,
@@ -250,7 +251,7 @@ impl<'a> Types<'a> {
         )
     }
 
-    /// A type in a place where resources may stand: a parameter, or the whole result.
+    /// Converts the type of a parameter, or of a whole result. It may be a resource or a borrow of one.
     pub fn outermost(&mut self, ty: &wit_parser::Type, span: Span) -> Result<Type, SourceError> {
         if let wit_parser::Type::Id(id) = ty {
             let def = &self.resolve.types[*id];
@@ -272,7 +273,7 @@ impl<'a> Types<'a> {
         self.value(ty, span)
     }
 
-    /// What a stream's records are, or what a future's value is.
+    /// Converts the element type of a stream, or the value type of a future.
     fn element(
         &mut self,
         element: Option<&wit_parser::Type>,
@@ -283,14 +284,14 @@ impl<'a> Types<'a> {
         };
         let ty = self.value(element, span)?;
         if crate::model::contains_handle(&self.defs, &ty) {
-            let reason = "a record of a stream, and a future's value, cannot have resources or streams in them";
+            let reason = "the elements of a stream and the value of a future cannot contain resources or streams";
             return Err(self.sources.refused(span, self.construct(element), reason));
         }
         Ok(Some(Box::new(ty)))
     }
 
-    /// A type that may be inside of others: no resource that is borrowed. Streams and futures may be inside of results alone, which is for who
-    /// converts the function to look at.
+    /// Converts a type that may be inside other types, so it is not a borrow. A stream or a future may be inside a result only;
+    /// the conversion of the function checks this.
     pub fn value(&mut self, ty: &wit_parser::Type, span: Span) -> Result<Type, SourceError> {
         let kind = match ty {
             wit_parser::Type::Bool => TypeKind::Bool,
@@ -307,8 +308,7 @@ impl<'a> Types<'a> {
             wit_parser::Type::Char => TypeKind::Char,
             wit_parser::Type::String => TypeKind::String,
             wit_parser::Type::ErrorContext => {
-                let reason =
-                    "error contexts are not supported: use a string, or a variant of your own";
+                let reason = "error contexts are not supported: use a string or a variant";
                 return Err(self.sources.refused(span, self.construct(ty), reason));
             }
             wit_parser::Type::Id(id) => {
@@ -329,11 +329,11 @@ impl<'a> Types<'a> {
         Ok(Type { kind, size, align })
     }
 
-    /// A type without a name, or what a name stands for.
+    /// Converts a type without a name, or the target of an alias.
     fn anonymous(&mut self, id: wit_parser::TypeId, span: Span) -> Result<Type, SourceError> {
         let resolve = self.resolve;
         let def = &resolve.types[id];
-        // `own<r>` that was written as `r` has no place of its own.
+        // `own<r>` that is written as `r` has no span of its own.
         let span = if def.name.is_none() && def.span.is_known() {
             def.span
         } else {
@@ -383,7 +383,7 @@ impl<'a> Types<'a> {
                     return refuse(
                         self,
                         &format!(
-                            "it would be {size} bytes in place, and 1 to {MAX_ARRAY} can be: use a list"
+                            "it has {size} bytes, and 1 to {MAX_ARRAY} are allowed: use a list"
                         ),
                     );
                 }
@@ -392,8 +392,7 @@ impl<'a> Types<'a> {
             wit_parser::TypeDefKind::Future(_) | wit_parser::TypeDefKind::Stream(_)
                 if def.name.is_some() =>
             {
-                let reason =
-                    "an alias of a stream or a future is not supported: write it where it is used";
+                let reason = "an alias of a stream or a future is not supported: write the type where it is used";
                 return refuse(self, reason);
             }
             wit_parser::TypeDefKind::Future(value) => {
@@ -410,7 +409,7 @@ impl<'a> Types<'a> {
                 TypeKind::Own(self.resource(*id, span)?)
             }
             wit_parser::TypeDefKind::Handle(Handle::Borrow(_)) => {
-                let reason = "a resource is borrowed as a parameter, and not inside of a value";
+                let reason = "only a parameter can be a borrow, not a part of a value";
                 return refuse(self, reason);
             }
             _ => return refuse(self, "this construct is not supported"),
@@ -421,13 +420,13 @@ impl<'a> Types<'a> {
         if depth > MAX_DEPTH {
             return refuse(
                 self,
-                &format!("it is nested {depth} deep; {MAX_DEPTH} is the most that a message holds"),
+                &format!("it is nested {depth} levels deep; the limit of a message is {MAX_DEPTH}"),
             );
         }
         Ok(ty)
     }
 
-    /// The resource whose function this is.
+    /// The resource with this id.
     pub fn resource_of(&self, id: wit_parser::TypeId) -> ResourceId {
         self.resource_ids[&id]
     }
@@ -442,7 +441,7 @@ impl<'a> Types<'a> {
         self.resource_ids.get(&id).copied().ok_or_else(|| {
             let name = self.resolve.types[id].name.clone().unwrap_or_default();
             let reason =
-                "it belongs to another interface; a resource is declared where it is exported";
+                "it belongs to another interface: declare a resource in the exported interface";
             self.sources
                 .refused(span, format!("resource `{name}`"), reason)
         })
@@ -482,7 +481,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// How an error names a type.
+    /// A type as an error names it.
     pub fn construct(&self, ty: &wit_parser::Type) -> String {
         format!("type `{}`", self.wit_text(ty))
     }

@@ -796,7 +796,7 @@ pub trait Timer: Sized + Send + Sync + 'static {
 
     /// Fires every so many milliseconds, so often; 0: until the stream is closed.
     ///
-    /// Where its reader is slow, the writer waits; it holds 64 records.
+    /// The stream holds 64 unread records; when it is full, the writer waits.
     fn schedule(
         &self,
         call: &port::Call,
@@ -1034,7 +1034,7 @@ impl TimerClient {
 
     /// Fires every so many milliseconds, so often; 0: until the stream is closed.
     ///
-    /// Where its reader is slow, the writer waits; it holds 64 records.
+    /// The stream holds 64 unread records; when it is full, the writer waits.
     pub fn schedule(
         &self,
         every_ms: u32,

@@ -427,18 +427,18 @@ impl wire::cbor::Cbor for Event {
 pub trait Feed: Sized + Send + 'static {
     /// Every event, `count` of them: who is too slow keeps the market waiting. For a ledger.
     ///
-    /// Where its reader is slow, the writer waits; it holds 4096 records.
+    /// The stream holds 4096 unread records; when it is full, the writer waits.
     fn all(&mut self, call: &port::Call, count: u64) -> port::StreamReader<Event>;
 
     /// The same, all of them written before anybody reads: of a full stream the oldest are dropped, and the reader is told. Every thousandth event is a halt on the control lane, which nothing drops. For a
     /// screen.
     ///
-    /// Where its reader is slow, the oldest records are dropped and counted; it holds 1024.
+    /// The stream holds 1024 unread records; when it is full, the oldest records are dropped and counted.
     fn recent(&mut self, call: &port::Call, count: u64) -> port::StreamReader<Event>;
 
     /// The newest event alone, all of them written before anybody reads. For who asks now and then.
     ///
-    /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
+    /// The stream holds one unread record; a newer record replaces it, which is counted.
     fn newest(&mut self, call: &port::Call, count: u64) -> port::StreamReader<Event>;
 }
 
@@ -545,7 +545,7 @@ impl FeedClient {
 
     /// Every event, `count` of them: who is too slow keeps the market waiting. For a ledger.
     ///
-    /// Where its reader is slow, the writer waits; it holds 4096 records.
+    /// The stream holds 4096 unread records; when it is full, the writer waits.
     pub fn all(&self, count: u64) -> port::Pending<port::StreamReader<Event>, port::NoError> {
         self.client.call(0, &(count,), |reply| reply.stream())
     }
@@ -553,14 +553,14 @@ impl FeedClient {
     /// The same, all of them written before anybody reads: of a full stream the oldest are dropped, and the reader is told. Every thousandth event is a halt on the control lane, which nothing drops. For a
     /// screen.
     ///
-    /// Where its reader is slow, the oldest records are dropped and counted; it holds 1024.
+    /// The stream holds 1024 unread records; when it is full, the oldest records are dropped and counted.
     pub fn recent(&self, count: u64) -> port::Pending<port::StreamReader<Event>, port::NoError> {
         self.client.call(1, &(count,), |reply| reply.stream())
     }
 
     /// The newest event alone, all of them written before anybody reads. For who asks now and then.
     ///
-    /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
+    /// The stream holds one unread record; a newer record replaces it, which is counted.
     pub fn newest(&self, count: u64) -> port::Pending<port::StreamReader<Event>, port::NoError> {
         self.client.call(2, &(count,), |reply| reply.stream())
     }

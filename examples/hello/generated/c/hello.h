@@ -543,7 +543,7 @@ static inline uint32_t hello_guests_count(const hello_client *client, hello_gues
  *
  * One after the other.
  *
- * Where its reader is slow, the writer waits; it holds 64 records. */
+ * The stream holds 64 unread records; when it is full, the writer waits. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct hello_guests_arrive_result {

@@ -434,7 +434,7 @@ pub trait Guests: Sized + Send + Sync + 'static {
 
     /// One after the other.
     ///
-    /// Where its reader is slow, the writer waits; it holds 64 records.
+    /// The stream holds 64 unread records; when it is full, the writer waits.
     fn arrive(&self, call: &port::Call) -> port::StreamReader<Person>;
 }
 
@@ -678,7 +678,7 @@ impl GuestsClient {
 
     /// One after the other.
     ///
-    /// Where its reader is slow, the writer waits; it holds 64 records.
+    /// The stream holds 64 unread records; when it is full, the writer waits.
     pub fn arrive(&self) -> port::Pending<port::StreamReader<Person>, port::NoError> {
         self.client()
             .call(2, &(self.own.handle(),), |reply| reply.stream())

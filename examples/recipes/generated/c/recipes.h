@@ -705,7 +705,7 @@ static inline uint32_t recipes_job_run(const recipes_client *client, recipes_job
  *
  * The progress of `run` from now on. A slow reader receives only the newest record.
  *
- * Where its reader is slow, a newer record replaces the one that waits, which is counted. */
+ * The stream holds one unread record; a newer record replaces it, which is counted. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct recipes_job_progress_result {
@@ -862,7 +862,7 @@ static inline uint32_t recipes_set(const recipes_client *client, const recipes_s
  *
  * All settings, then each change. A slow reader receives only the newest value of a setting.
  *
- * Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one. */
+ * The stream holds one unread record for each of up to 64 values of `name`; a newer record replaces it, which is counted. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct recipes_watch_result {
@@ -1018,7 +1018,7 @@ static inline uint32_t recipes_digest(const recipes_client *client, tw_text text
  *
  * The numbers of the steps. If `failing` is one of them, the stream ends there with an error.
  *
- * Where its reader is slow, the writer waits; it holds 64 records. */
+ * The stream holds 64 unread records; when it is full, the writer waits. */
 
 /* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct recipes_steps_result {

@@ -444,7 +444,7 @@ pub trait Recipes: Sized + Send + 'static {
 
     /// All settings, then each change. A slow reader receives only the newest value of a setting.
     ///
-    /// Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one.
+    /// The stream holds one unread record for each of up to 64 values of `name`; a newer record replaces it, which is counted.
     fn watch(&mut self, call: &port::Call) -> port::StreamReader<Setting>;
 
     /// A digest of the text, computed by one of two workers.
@@ -452,7 +452,7 @@ pub trait Recipes: Sized + Send + 'static {
 
     /// The numbers of the steps. If `failing` is one of them, the stream ends there with an error.
     ///
-    /// Where its reader is slow, the writer waits; it holds 64 records.
+    /// The stream holds 64 unread records; when it is full, the writer waits.
     fn steps(
         &mut self,
         call: &port::Call,
@@ -468,7 +468,7 @@ pub trait Job: Sized + Send + Sync + 'static {
 
     /// The progress of `run` from now on. A slow reader receives only the newest record.
     ///
-    /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
+    /// The stream holds one unread record; a newer record replaces it, which is counted.
     fn progress(&self, call: &port::Call) -> port::StreamReader<Progress>;
 }
 
@@ -648,7 +648,7 @@ impl RecipesClient {
 
     /// All settings, then each change. A slow reader receives only the newest value of a setting.
     ///
-    /// Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one.
+    /// The stream holds one unread record for each of up to 64 values of `name`; a newer record replaces it, which is counted.
     pub fn watch(&self) -> port::Pending<port::StreamReader<Setting>, port::NoError> {
         self.client.call(4, &(), |reply| reply.stream())
     }
@@ -660,7 +660,7 @@ impl RecipesClient {
 
     /// The numbers of the steps. If `failing` is one of them, the stream ends there with an error.
     ///
-    /// Where its reader is slow, the writer waits; it holds 64 records.
+    /// The stream holds 64 unread records; when it is full, the writer waits.
     pub fn steps(
         &self,
         total: u32,
@@ -730,7 +730,7 @@ impl JobClient {
 
     /// The progress of `run` from now on. A slow reader receives only the newest record.
     ///
-    /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
+    /// The stream holds one unread record; a newer record replaces it, which is counted.
     pub fn progress(&self) -> port::Pending<port::StreamReader<Progress>, port::NoError> {
         self.client()
             .call(2, &(self.own.handle(),), |reply| reply.stream())

@@ -791,7 +791,7 @@ pub trait Search: Sized + Send + 'static {
 
     /// The lines that match, each file's in order. The stream ends with the search.
     ///
-    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    /// The stream holds 8192 unread records; when it is full, the writer waits.
     fn matches(
         &mut self,
         call: &port::Call,
@@ -807,7 +807,7 @@ pub trait Query: Sized + Send + Sync + 'static {
     /// Progress of every search of this query from now on. A slow reader misses what was
     /// overtaken, never the newest.
     ///
-    /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
+    /// The stream holds one unread record; a newer record replaces it, which is counted.
     fn progress(&self, call: &port::Call) -> port::StreamReader<Progress>;
 }
 
@@ -969,7 +969,7 @@ impl SearchClient {
 
     /// The lines that match, each file's in order. The stream ends with the search.
     ///
-    /// Where its reader is slow, the writer waits; it holds 8192 records.
+    /// The stream holds 8192 unread records; when it is full, the writer waits.
     pub fn matches(
         &self,
         query: &QueryClient,
@@ -1039,7 +1039,7 @@ impl QueryClient {
     /// Progress of every search of this query from now on. A slow reader misses what was
     /// overtaken, never the newest.
     ///
-    /// Where its reader is slow, a newer record replaces the one that waits, which is counted.
+    /// The stream holds one unread record; a newer record replaces it, which is counted.
     pub fn progress(&self) -> port::Pending<port::StreamReader<Progress>, port::NoError> {
         self.client()
             .call(1, &(self.own.handle(),), |reply| reply.stream())

@@ -43,7 +43,7 @@ class AsyncTimer(thalweg.AsyncResource):
     ) -> thalweg.AsyncStream[Tick, TickView]:
         """Fires every so many milliseconds, so often; 0: until the stream is closed.
 
-        Where its reader is slow, the writer waits; it holds 64 records.
+        The stream holds 64 unread records; when it is full, the writer waits.
 
         Raises `TimerError`.
         """

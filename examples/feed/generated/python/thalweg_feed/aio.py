@@ -39,7 +39,7 @@ class AsyncFeed(thalweg.AsyncClient):
     ) -> thalweg.AsyncStream[Event, EventView]:
         """Every event, `count` of them: who is too slow keeps the market waiting. For a ledger.
 
-        Where its reader is slow, the writer waits; it holds 4096 records.
+        The stream holds 4096 unread records; when it is full, the writer waits.
         """
         return await _methods.ALL.start(self, timeout, count)
 
@@ -52,7 +52,7 @@ class AsyncFeed(thalweg.AsyncClient):
         """The same, all of them written before anybody reads: of a full stream the oldest are dropped, and the reader is told. Every thousandth event is a halt on the control lane, which nothing drops. For a
         screen.
 
-        Where its reader is slow, the oldest records are dropped and counted; it holds 1024.
+        The stream holds 1024 unread records; when it is full, the oldest records are dropped and counted.
         """
         return await _methods.RECENT.start(self, timeout, count)
 
@@ -64,6 +64,6 @@ class AsyncFeed(thalweg.AsyncClient):
     ) -> thalweg.AsyncStream[Event, EventView]:
         """The newest event alone, all of them written before anybody reads. For who asks now and then.
 
-        Where its reader is slow, a newer record replaces the one that waits, which is counted.
+        The stream holds one unread record; a newer record replaces it, which is counted.
         """
         return await _methods.NEWEST.start(self, timeout, count)

@@ -30,7 +30,7 @@ class AsyncGuests(thalweg.AsyncResource):
     ) -> thalweg.AsyncStream[Person, PersonView]:
         """One after the other.
 
-        Where its reader is slow, the writer waits; it holds 64 records.
+        The stream holds 64 unread records; when it is full, the writer waits.
         """
         return await _methods.GUESTS_ARRIVE.start(self, timeout, self)
 

@@ -30,7 +30,7 @@ class Guests(thalweg.Resource):
     ) -> thalweg.Stream[Person, PersonView]:
         """One after the other.
 
-        Where its reader is slow, the writer waits; it holds 64 records.
+        The stream holds 64 unread records; when it is full, the writer waits.
         """
         return _methods.GUESTS_ARRIVE.call(self, timeout, self)
 

@@ -32,7 +32,7 @@ class AsyncJob(thalweg.AsyncResource):
     ) -> thalweg.AsyncStream[Progress, ProgressView]:
         """The progress of `run` from now on. A slow reader receives only the newest record.
 
-        Where its reader is slow, a newer record replaces the one that waits, which is counted.
+        The stream holds one unread record; a newer record replaces it, which is counted.
         """
         return await _methods.JOB_PROGRESS.start(self, timeout, self)
 
@@ -80,7 +80,7 @@ class AsyncRecipes(thalweg.AsyncClient):
     ) -> thalweg.AsyncStream[Setting, SettingView]:
         """All settings, then each change. A slow reader receives only the newest value of a setting.
 
-        Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one.
+        The stream holds one unread record for each of up to 64 values of `name`; a newer record replaces it, which is counted.
         """
         return await _methods.WATCH.start(self, timeout)
 
@@ -97,7 +97,7 @@ class AsyncRecipes(thalweg.AsyncClient):
     ) -> thalweg.AsyncStream[int, int]:
         """The numbers of the steps. If `failing` is one of them, the stream ends there with an error.
 
-        Where its reader is slow, the writer waits; it holds 64 records.
+        The stream holds 64 unread records; when it is full, the writer waits.
 
         Raises `JobError`.
         """

@@ -32,7 +32,7 @@ class Job(thalweg.Resource):
     ) -> thalweg.Stream[Progress, ProgressView]:
         """The progress of `run` from now on. A slow reader receives only the newest record.
 
-        Where its reader is slow, a newer record replaces the one that waits, which is counted.
+        The stream holds one unread record; a newer record replaces it, which is counted.
         """
         return _methods.JOB_PROGRESS.call(self, timeout, self)
 
@@ -74,7 +74,7 @@ class Recipes(thalweg.Client):
     ) -> thalweg.Stream[Setting, SettingView]:
         """All settings, then each change. A slow reader receives only the newest value of a setting.
 
-        Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one.
+        The stream holds one unread record for each of up to 64 values of `name`; a newer record replaces it, which is counted.
         """
         return _methods.WATCH.call(self, timeout)
 
@@ -91,7 +91,7 @@ class Recipes(thalweg.Client):
     ) -> thalweg.Stream[int, int]:
         """The numbers of the steps. If `failing` is one of them, the stream ends there with an error.
 
-        Where its reader is slow, the writer waits; it holds 64 records.
+        The stream holds 64 unread records; when it is full, the writer waits.
 
         Raises `JobError`.
         """

@@ -26,7 +26,7 @@ class Query(thalweg.Resource):
         """Progress of every search of this query from now on. A slow reader misses what was
         overtaken, never the newest.
 
-        Where its reader is slow, a newer record replaces the one that waits, which is counted.
+        The stream holds one unread record; a newer record replaces it, which is counted.
         """
         return _methods.QUERY_PROGRESS.call(self, timeout, self)
 
@@ -81,7 +81,7 @@ class Search(thalweg.Client):
     ) -> thalweg.Stream[Match, MatchView]:
         """The lines that match, each file's in order. The stream ends with the search.
 
-        Where its reader is slow, the writer waits; it holds 8192 records.
+        The stream holds 8192 unread records; when it is full, the writer waits.
 
         Raises `SearchError`.
         """
