@@ -6,7 +6,7 @@
 //! 2. The reader [`AtomicWaker::arm`]s with a waker: a store, then a SeqCst fence. Then it **must look again** at everything
 //!    that it waits for, and only then sleep. The two fences make it impossible that the writer sees null *and* the
 //!    reader sees no data.
-//! 3. The pointer is the whole state. Who swaps it for null owns the waker: a writer to wake it, the reader
+//! 3. The pointer is the whole state. WaiterKind swaps it for null owns the waker: a writer to wake it, the reader
 //!    ([`AtomicWaker::disarm`]) to drop it. So a waker is woken at most once an arming, however many writers there are.
 //! 4. A wake-up may come when the reader found its data by itself: readers take spurious ones.
 //! 5. Writers that publish often use [`AtomicWaker::signal_light`], and the reader then [`AtomicWaker::arm_heavy`]: the two barriers of

@@ -8,10 +8,10 @@ use std::fmt;
 pub struct CapacityError(pub usize);
 
 impl CapacityError {
-    const MOST: usize = 1 << 30;
+    const MAX: usize = 1 << 30;
 
     pub(crate) fn check(capacity: usize) -> Result<(), Self> {
-        if capacity == 0 || capacity > Self::MOST {
+        if capacity == 0 || capacity > Self::MAX {
             return Err(Self(capacity));
         }
         Ok(())
@@ -21,7 +21,7 @@ impl CapacityError {
 impl fmt::Display for CapacityError {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(capacity) = self;
-        if *capacity == 0 || *capacity > Self::MOST {
+        if *capacity == 0 || *capacity > Self::MAX {
             write!(to, "a queue of {capacity} is not possible: 1 to 2^30")
         } else {
             write!(to, "there is no memory for a queue of {capacity}")

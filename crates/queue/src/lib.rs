@@ -30,7 +30,6 @@ pub mod event_fd;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod explore;
-#[cfg(not(loom))]
 mod futex;
 mod lane;
 #[cfg(all(test, loom))]
@@ -48,7 +47,7 @@ pub mod ring;
 pub mod spin;
 pub mod spsc;
 mod sync;
-mod waiters;
+mod wait_list;
 
 pub use atomic_waker::AtomicWaker;
 pub use cache_padded::CachePadded;

@@ -24,9 +24,9 @@ use crate::ring::Ring;
 use crate::sync::Arc;
 
 /// A sending handle. `Send`, `Sync` and `Clone`.
-pub type Sender<T> = channel::Sender<End<T>>;
+pub type Sender<T> = channel::Sender<Handle<T>>;
 /// A receiving handle. `Send`, `Sync` and `Clone`.
-pub type Receiver<T> = channel::Receiver<End<T>>;
+pub type Receiver<T> = channel::Receiver<Handle<T>>;
 
 struct Shared<T> {
     core: Core,
@@ -34,7 +34,7 @@ struct Shared<T> {
 }
 
 /// A handle's share of the ring.
-pub struct End<T> {
+pub struct Handle<T> {
     shared: Arc<Shared<T>>,
 }
 
@@ -59,13 +59,13 @@ fn make<T>(ring: Ring<T>, options: Options) -> (Sender<T>, Receiver<T>) {
         core: Core::new(options),
         ring,
     });
-    let sender = End {
+    let sender = Handle {
         shared: Arc::clone(&shared),
     };
-    (Sender::new(sender), Receiver::new(End { shared }))
+    (Sender::new(sender), Receiver::new(Handle { shared }))
 }
 
-impl<T> Push for End<T> {
+impl<T> Push for Handle<T> {
     type Item = T;
 
     #[inline(always)]
@@ -74,7 +74,7 @@ impl<T> Push for End<T> {
     }
 
     #[inline(always)]
-    fn push_quickly(&self, value: T) -> Result<(), T> {
+    fn push_fast(&self, value: T) -> Result<(), T> {
         // The ring knows for itself whether it is closed.
         self.try_push(value)
     }
@@ -82,28 +82,28 @@ impl<T> Push for End<T> {
     #[inline(always)]
     fn try_push(&self, value: T) -> Result<(), T> {
         self.shared.ring.push(value)?;
-        self.shared.core.items.signal(1);
+        self.shared.core.recv_waiters.signal(1);
         Ok(())
     }
 
     fn push_some(&self, values: &mut Vec<T>) -> usize {
         let count = self.shared.ring.push_some(values);
         if count > 0 {
-            self.shared.core.items.signal(count);
+            self.shared.core.recv_waiters.signal(count);
         }
         count
     }
 
     #[inline]
-    fn has_room(&self) -> bool {
-        self.shared.ring.has_room()
+    fn has_capacity(&self) -> bool {
+        self.shared.ring.has_capacity()
     }
 
     fn evict(&self) -> Option<T> {
         self.shared.ring.pop()
     }
 
-    fn moved(&self) -> u64 {
+    fn transferred(&self) -> u64 {
         self.shared.ring.pushed() as u64
     }
 
@@ -115,12 +115,12 @@ impl<T> Push for End<T> {
         self.shared.ring.capacity()
     }
 
-    fn shut(&self) {
+    fn close(&self) {
         self.shared.ring.close();
     }
 }
 
-impl<T> Pop for End<T> {
+impl<T> Pop for Handle<T> {
     type Item = T;
 
     #[inline(always)]
@@ -129,21 +129,21 @@ impl<T> Pop for End<T> {
     }
 
     #[inline(always)]
-    fn pop_quickly(&self) -> Option<T> {
+    fn pop_fast(&self) -> Option<T> {
         self.try_pop()
     }
 
     #[inline(always)]
     fn try_pop(&self) -> Option<T> {
         let value = self.shared.ring.pop()?;
-        self.shared.core.room.signal(1);
+        self.shared.core.send_waiters.signal(1);
         Some(value)
     }
 
     fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {
         let count = self.shared.ring.pop_some(most, take);
         if count > 0 {
-            self.shared.core.room.signal(count);
+            self.shared.core.send_waiters.signal(count);
         }
         count
     }
@@ -157,7 +157,7 @@ impl<T> Pop for End<T> {
         self.shared.ring.is_drained()
     }
 
-    fn moved(&self) -> u64 {
+    fn transferred(&self) -> u64 {
         self.shared.ring.popped() as u64
     }
 
@@ -169,12 +169,12 @@ impl<T> Pop for End<T> {
         self.shared.ring.capacity()
     }
 
-    fn shut(&self) {
+    fn close(&self) {
         self.shared.ring.close();
     }
 }
 
-impl<T> Clone for End<T> {
+impl<T> Clone for Handle<T> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -182,7 +182,7 @@ impl<T> Clone for End<T> {
     }
 }
 
-impl<T> fmt::Debug for End<T> {
+impl<T> fmt::Debug for Handle<T> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.shared.ring.fmt(to)
     }

@@ -10,17 +10,17 @@
 //!
 //! | bit | set by | meaning |
 //! | --- | --- | --- |
-//! | `ARMED` | receiver | the waker's place is filled |
-//! | `ENDED` | sender | it has sent, or is dropped |
-//! | `VALUE` | sender, with `ENDED` | the value is there |
-//! | `LEFT` | sender, last | it touches nothing any more |
-//! | `GONE` | receiver, last | it touches nothing any more |
+//! | `RX_WAKER_SET` | receiver | the waker's place is filled |
+//! | `TX_DONE` | sender | it has sent, or is dropped |
+//! | `VALUE_SENT` | sender, with `TX_DONE` | the value is there |
+//! | `TX_DETACHED` | sender, last | it touches nothing any more |
+//! | `RX_CLOSED` | receiver, last | it touches nothing any more |
 //!
-//! 1. The value is written before `VALUE` is set (Release) and taken after it was seen (Acquire): by the receiver, or, where `GONE` was set before
-//!    `ENDED`, by the sender, which has it back.
-//! 2. The waker's place is the receiver's while `ARMED` is clear. It takes it back by clearing `ARMED`, unless `ENDED` came first: then the place is
-//!    the sender's, if it saw `ARMED` when it set `ENDED`, and the receiver does not touch it again.
-//! 3. Who comes last frees the memory: the receiver where it finds `LEFT`, the sender where it finds `GONE`.
+//! 1. The value is written before `VALUE_SENT` is set (Release) and taken after it was seen (Acquire): by the receiver, or, where `RX_CLOSED` was set before
+//!    `TX_DONE`, by the sender, which has it back.
+//! 2. The waker's place is the receiver's while `RX_WAKER_SET` is clear. It takes it back by clearing `RX_WAKER_SET`, unless `TX_DONE` came first: then the place is
+//!    the sender's, if it saw `RX_WAKER_SET` when it set `TX_DONE`, and the receiver does not touch it again.
+//! 3. WaiterKind comes last frees the memory: the receiver where it finds `TX_DETACHED`, the sender where it finds `RX_CLOSED`.
 
 use std::fmt;
 use std::future::Future;
@@ -36,11 +36,11 @@ use crate::park_hooks::{CallerParker, timed_out};
 use crate::spin::AdaptiveSpin;
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
 
-const ARMED: usize = 1;
-const ENDED: usize = 2;
-const VALUE: usize = 4;
-const LEFT: usize = 8;
-const GONE: usize = 16;
+const RX_WAKER_SET: usize = 1;
+const TX_DONE: usize = 2;
+const VALUE_SENT: usize = 4;
+const TX_DETACHED: usize = 8;
+const RX_CLOSED: usize = 16;
 
 struct Shared<T> {
     state: AtomicUsize,
@@ -86,45 +86,45 @@ unsafe impl<T: Send> Send for Receiver<T> {}
 unsafe impl<T: Send> Sync for Receiver<T> {}
 
 /// How the sender's end went.
-enum End {
+enum Finish {
     /// The receiver has the rest, or had it: nothing here is to be touched again.
-    Left,
+    Detached,
     /// The receiver went meanwhile, with the value: the memory is the sender's to free.
-    Last,
+    FreesMemory,
     /// The receiver was gone before: value and memory are the sender's.
-    Refused,
+    KeepsValue,
 }
 
 impl<T> Shared<T> {
-    /// The sender's end, with what it adds to ENDED.
-    fn end(&self, value: usize) -> End {
+    /// The sender's end, with what it adds to TX_DONE.
+    fn finish(&self, value: usize) -> Finish {
         let seen = self.state.load(Ordering::Acquire);
-        if seen & (ARMED | GONE) == 0 {
-            let ended = self.state.compare_exchange(
+        if seen & (RX_WAKER_SET | RX_CLOSED) == 0 {
+            let finished = self.state.compare_exchange(
                 seen,
-                seen | ENDED | LEFT | value,
+                seen | TX_DONE | TX_DETACHED | value,
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             );
-            if ended.is_ok() {
-                return End::Left;
+            if finished.is_ok() {
+                return Finish::Detached;
             }
         }
-        let before = self.state.fetch_or(ENDED | value, Ordering::AcqRel);
-        if before & GONE != 0 {
-            return End::Refused;
+        let before = self.state.fetch_or(TX_DONE | value, Ordering::AcqRel);
+        if before & RX_CLOSED != 0 {
+            return Finish::KeepsValue;
         }
-        if before & ARMED != 0 {
+        if before & RX_WAKER_SET != 0 {
             // SAFETY: rule 2.
             let waker = self.waker.with_mut(|place| unsafe { (*place).take() });
             if let Some(waker) = waker {
                 waker.wake();
             }
         }
-        if self.state.fetch_or(LEFT, Ordering::AcqRel) & GONE != 0 {
-            End::Last
+        if self.state.fetch_or(TX_DETACHED, Ordering::AcqRel) & RX_CLOSED != 0 {
+            Finish::FreesMemory
         } else {
-            End::Left
+            Finish::Detached
         }
     }
 
@@ -158,17 +158,17 @@ impl<T> Sender<T> {
         let this = ManuallyDrop::new(self);
         let shared = this.shared();
         shared.value.with_mut(|place| {
-            // SAFETY: rule 1: nobody reads it before VALUE is set.
+            // SAFETY: rule 1: nobody reads it before VALUE_SENT is set.
             unsafe { (*place).write(value) };
         });
-        match shared.end(VALUE) {
-            End::Left => Ok(()),
-            End::Last => {
+        match shared.finish(VALUE_SENT) {
+            Finish::Detached => Ok(()),
+            Finish::FreesMemory => {
                 // SAFETY: rule 3.
                 unsafe { free(this.shared) };
                 Ok(())
             }
-            End::Refused => {
+            Finish::KeepsValue => {
                 // SAFETY: rules 1 and 3.
                 unsafe {
                     let value = shared.take();
@@ -181,7 +181,7 @@ impl<T> Sender<T> {
 
     /// Whether nobody will receive.
     pub fn is_closed(&self) -> bool {
-        self.shared().state.load(Ordering::Acquire) & GONE != 0
+        self.shared().state.load(Ordering::Acquire) & RX_CLOSED != 0
     }
 }
 
@@ -198,12 +198,12 @@ impl<T> Receiver<T> {
     #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let state = self.shared().state.load(Ordering::Acquire);
-        if state & VALUE != 0 && !self.taken {
+        if state & VALUE_SENT != 0 && !self.taken {
             self.taken = true;
             // SAFETY: rule 1, and it is remembered now.
             return Ok(unsafe { self.shared().take() });
         }
-        if state & ENDED != 0 {
+        if state & TX_DONE != 0 {
             Err(TryRecvError::Closed)
         } else {
             Err(TryRecvError::Empty)
@@ -216,17 +216,22 @@ impl<T> Receiver<T> {
             return false;
         }
         self.shared().waker.with_mut(|place| {
-            // SAFETY: rule 2: ARMED is clear.
+            // SAFETY: rule 2: RX_WAKER_SET is clear.
             unsafe { *place = Some(waker) };
         });
-        self.armed = self.shared().state.fetch_or(ARMED, Ordering::AcqRel) & ENDED == 0;
+        self.armed = self.shared().state.fetch_or(RX_WAKER_SET, Ordering::AcqRel) & TX_DONE == 0;
         self.armed
     }
 
     /// Rule 2: takes the place back. `false`: the sender has ended.
     fn disarm(&mut self) -> bool {
         !std::mem::take(&mut self.armed)
-            || self.shared().state.fetch_and(!ARMED, Ordering::AcqRel) & ENDED == 0
+            || self
+                .shared()
+                .state
+                .fetch_and(!RX_WAKER_SET, Ordering::AcqRel)
+                & TX_DONE
+                == 0
     }
 
     /// The value; waits until it is there.
@@ -266,13 +271,13 @@ impl<T> Receiver<T> {
                 }
                 Err(TryRecvError::Empty) => {}
             }
-            let sleeper = CallerParker::current();
-            let is_there = || self.shared().state.load(Ordering::Acquire) & ENDED != 0;
-            if !sleeper.is_actor() && in_time && spin.until(is_there) {
+            let caller = CallerParker::current();
+            let is_there = || self.shared().state.load(Ordering::Acquire) & TX_DONE != 0;
+            if !caller.is_actor() && in_time && spin.until(is_there) {
                 continue;
             }
-            if self.arm(sleeper.waker()) {
-                in_time = sleeper.park(deadline);
+            if self.arm(caller.waker()) {
+                in_time = caller.park(deadline);
             }
         }
     }
@@ -297,10 +302,10 @@ impl<T> Future for Receiver<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        match self.shared().end(0) {
-            End::Left => {}
+        match self.shared().finish(0) {
+            Finish::Detached => {}
             // SAFETY: rule 3. There is no value.
-            End::Last | End::Refused => unsafe { free(self.shared) },
+            Finish::FreesMemory | Finish::KeepsValue => unsafe { free(self.shared) },
         }
     }
 }
@@ -310,19 +315,19 @@ impl<T> Drop for Receiver<T> {
         let mut state = self.shared().state.load(Ordering::Acquire);
         let mut value = None;
         loop {
-            // Before GONE is set: then the sender may free it at any time.
-            if state & VALUE != 0 && !std::mem::replace(&mut self.taken, true) {
+            // Before RX_CLOSED is set: then the sender may free it at any time.
+            if state & VALUE_SENT != 0 && !std::mem::replace(&mut self.taken, true) {
                 // SAFETY: rule 1, and it is remembered now.
                 value = Some(unsafe { self.shared().take() });
             }
-            if state & LEFT != 0 {
+            if state & TX_DETACHED != 0 {
                 // SAFETY: rule 3.
                 unsafe { free(self.shared) };
                 break;
             }
             match self.shared().state.compare_exchange(
                 state,
-                state | GONE,
+                state | RX_CLOSED,
                 Ordering::AcqRel,
                 Ordering::Acquire,
             ) {

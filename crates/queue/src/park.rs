@@ -3,27 +3,16 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-#[cfg(not(loom))]
-use crate::futex;
+use crate::futex::Futex;
+pub use crate::futex::ParkResult;
 use crate::no_preempt::NoPreemptGuard;
 #[cfg(loom)]
-use crate::sync::{futex, thread_local};
-
-/// Why a sleep ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParkResult {
-    /// Somebody woke the thread, perhaps before it slept.
-    Woken,
-    /// The deadline passed.
-    TimedOut,
-    /// A signal was handled on this thread: run what waits for it, then go on waiting.
-    Interrupted,
-}
+use crate::sync::thread_local;
 
 #[derive(Debug)]
-struct Word(futex::Word);
+struct Unparker(Futex);
 
-impl std::task::Wake for Word {
+impl std::task::Wake for Unparker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -36,7 +25,7 @@ impl std::task::Wake for Word {
 /// A place for one thread to sleep in.
 #[derive(Clone, Debug)]
 pub struct Parker {
-    word: Arc<Word>,
+    unparker: Arc<Unparker>,
     waker: Waker,
 }
 
@@ -57,9 +46,9 @@ thread_local! {
 impl Parker {
     /// A new one; only one thread at a time may [`park`](Self::park) on it.
     pub fn new() -> Self {
-        let word = Arc::new(Word(futex::Word::new()));
-        let waker = Waker::from(Arc::clone(&word));
-        Self { word, waker }
+        let unparker = Arc::new(Unparker(Futex::new()));
+        let waker = Waker::from(Arc::clone(&unparker));
+        Self { unparker, waker }
     }
 
     /// The calling thread's own.
@@ -81,7 +70,7 @@ impl Parker {
     /// Sleeps until woken, until `deadline` ([`crate::clock`]; `None` and `u64::MAX`: for ever), or until a signal was
     /// handled. Spurious wake-ups do not occur, stale ones do.
     pub fn park(&self, deadline: Option<u64>) -> ParkResult {
-        self.word.0.park(deadline)
+        self.unparker.0.park(deadline)
     }
 }
 

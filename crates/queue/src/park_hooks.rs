@@ -1,4 +1,4 @@
-//! Who a blocking call puts to sleep: the thread, or what the thread is running just now.
+//! WaiterKind a blocking call puts to sleep: the thread, or what the thread is running just now.
 //!
 //! A runtime whose actors share threads says here how one of them waits ([`set_park_hooks`]). Then every blocking call of this crate that one
 //! makes lets its thread go on with others.
@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::task::Waker;
 
 use crate::park::{ParkResult, Parker};
-use crate::waiters::Who;
+use crate::wait_list::WaiterKind;
 
 /// How what a thread is running waits.
 #[derive(Clone, Copy, Debug)]
@@ -74,11 +74,11 @@ impl CallerParker {
         }
     }
 
-    pub(crate) fn who(&self) -> Who {
+    pub(crate) fn waiter_kind(&self) -> WaiterKind {
         match self {
-            Self::Thread(_) => Who::Thread,
+            Self::Thread(_) => WaiterKind::Thread,
             // Others run before it does.
-            Self::Actor(..) => Who::Task,
+            Self::Actor(..) => WaiterKind::Task,
         }
     }
 

@@ -122,7 +122,7 @@ impl<T> Ring<T> {
     }
 
     /// Whether a push would find room.
-    pub(crate) fn has_room(&self) -> bool {
+    pub(crate) fn has_capacity(&self) -> bool {
         let tail = self.tail.load(Ordering::Relaxed);
         let stamp = self.slot(tail & !CLOSED).stamp.load(Ordering::Acquire);
         stamp == tail || self.tail.load(Ordering::Relaxed) != tail

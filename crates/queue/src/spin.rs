@@ -15,31 +15,31 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::clock;
 
 /// No spin is longer: the upper end of what a wake across processors was measured to cost.
-const MOST_NS: u64 = 50_000;
+const MAX_SPIN_NS: u64 = 50_000;
 /// A budget below this is none: a look at the clock costs 25 ns, a wake on one processor about 1 us.
-const LEAST_NS: u64 = 1_000;
+const MIN_SPIN_NS: u64 = 1_000;
 /// Looks for a place among the spinners before giving up: the one that just got its answer needs
 /// some 100 ns to leave.
-const TRIES_FOR_A_PLACE: u32 = 64;
+const PERMIT_TRIES: u32 = 64;
 
 /// A yield that took longer let another program run: 4 us is what both switches and the other side's answer cost.
 const YIELD_NS: u64 = 20_000;
 /// Yields of which one is timed: two looks at the clock are 2 % of a call.
-const YIELDS_TO_CLOCK: u32 = 16;
+const YIELDS_PER_TIMING: u32 = 16;
 /// Waits between two yields grow to this at most: with a busy neighbour each costs its time slice, 3 ms, so one in 65,536
 /// is 1 % of waits of 5 us.
-const MOST_WAITS: u32 = 1 << 16;
+const MAX_BACKOFF: u32 = 1 << 16;
 
 /// Yields of a channel's waiter in a row: measured with 2 to 8 senders, `docs/internals/queue.md`.
-const MOST_YIELDS: u32 = 16;
+const MAX_YIELDS: u32 = 16;
 /// Yields in a row that took longer let another program run: a slice of its time is 3 ms, a round of all of a channel's threads
 /// some 50 us.
-const YIELDING_NS: u64 = 1_000_000;
+const MAX_YIELDING_NS: u64 = 1_000_000;
 
 /// Half of the shortest lingering: about what it takes to look at the clock twice.
 const LINGER_NS: u64 = 30;
 /// The longest is 1 us: no more than a message waits anyway that finds its receiver asleep.
-const MOST_LINGER: u32 = 5;
+const MAX_LINGER: u32 = 5;
 
 static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
@@ -48,24 +48,24 @@ static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 pub struct AdaptiveSpin {
     budget_ns: u64,
     /// Yields instead of sleeping.
-    yielding: Rarely,
+    yielding: Backoff,
     yields: u32,
     /// Yields after a sleep.
-    resuming: Rarely,
+    resuming: Backoff,
     /// How long a wait goes on when it has found something, as a power of two; 0: it does not.
     linger: u32,
 }
 
 /// What is done each time as long as it helps, and after each failure in a row half as often.
 #[derive(Debug)]
-struct Rarely {
+struct Backoff {
     /// Times until the next one.
     left: u32,
     /// Times after the next failure, a power of two.
     after: u32,
 }
 
-impl Rarely {
+impl Backoff {
     const NEW: Self = Self { left: 0, after: 1 };
 
     fn is_due(&mut self) -> bool {
@@ -74,18 +74,18 @@ impl Rarely {
         due
     }
 
-    fn was(&mut self, helpful: bool) {
+    fn record(&mut self, helpful: bool) {
         if helpful {
             self.after = 1;
         } else {
             self.left = self.after;
-            self.after = (self.after * 2).min(MOST_WAITS);
+            self.after = (self.after * 2).min(MAX_BACKOFF);
         }
     }
 
     /// In 22 bits.
     fn pack(&self) -> u64 {
-        const { assert!(MOST_WAITS == 1 << 16) };
+        const { assert!(MAX_BACKOFF == 1 << 16) };
         u64::from(self.left) | u64::from(self.after.trailing_zeros()) << 17
     }
 
@@ -107,10 +107,10 @@ impl AdaptiveSpin {
     /// A waiter that has learnt nothing yet and begins hopefully.
     pub fn new() -> Self {
         Self {
-            budget_ns: MOST_NS,
-            yielding: Rarely::NEW,
+            budget_ns: MAX_SPIN_NS,
+            yielding: Backoff::NEW,
             yields: 0,
-            resuming: Rarely::NEW,
+            resuming: Backoff::NEW,
             linger: 0,
         }
     }
@@ -127,10 +127,10 @@ impl AdaptiveSpin {
         if processors() < 2 {
             return self.yield_once(found);
         }
-        if self.budget_ns < LEAST_NS {
+        if self.budget_ns < MIN_SPIN_NS {
             return false;
         }
-        let Some(_place) = Place::take(&mut found) else {
+        let Some(_permit) = SpinPermit::acquire(&mut found) else {
             return found();
         };
         let start = clock::now();
@@ -138,8 +138,8 @@ impl AdaptiveSpin {
             for _ in 0..16 {
                 if found() {
                     let took = clock::now().saturating_sub(start);
-                    self.budget_ns = self.budget_ns.max(took * 4).min(MOST_NS);
-                    self.go_on_for_a_while();
+                    self.budget_ns = self.budget_ns.max(took * 4).min(MAX_SPIN_NS);
+                    self.linger();
                     return true;
                 }
                 std::hint::spin_loop();
@@ -151,16 +151,16 @@ impl AdaptiveSpin {
         }
     }
 
-    /// What the last wait brought: how many values were moved since.
-    fn brought(&mut self, count: u64, capacity: u64) {
+    /// What the last wait adjust_linger: how many values were transferred since.
+    fn adjust_linger(&mut self, count: u64, capacity: u64) {
         if count >= 2 << self.linger && count <= capacity / 4 {
-            self.linger = (self.linger + 1).min(MOST_LINGER);
+            self.linger = (self.linger + 1).min(MAX_LINGER);
         } else if count < 1 << self.linger || count > capacity / 2 {
             self.linger = self.linger.saturating_sub(1);
         }
     }
 
-    fn go_on_for_a_while(&self) {
+    fn linger(&self) {
         if self.linger > 0 {
             let until = clock::now() + (LINGER_NS << self.linger);
             while clock::now() < until {
@@ -178,26 +178,26 @@ impl AdaptiveSpin {
         let start = clock::now();
         let mut hit = false;
         let mut quick = true;
-        for _ in 0..MOST_YIELDS {
+        for _ in 0..MAX_YIELDS {
             std::thread::yield_now();
             hit = found();
-            quick = clock::now().saturating_sub(start) < YIELDING_NS;
+            quick = clock::now().saturating_sub(start) < MAX_YIELDING_NS;
             if hit || !quick {
                 break;
             }
         }
-        self.yielding.was(hit && quick);
+        self.yielding.record(hit && quick);
         hit
     }
 
     /// One that was woken lets its waker go on: on a processor that they share it was woken for one value or place, and a moment
     /// later there are many.
-    fn resume(&mut self) {
+    fn yield_to_waker(&mut self) {
         if self.resuming.is_due() {
             let start = clock::now();
             std::thread::yield_now();
             let took = clock::now().saturating_sub(start);
-            self.resuming.was(took < YIELDING_NS);
+            self.resuming.record(took < MAX_YIELDING_NS);
         }
     }
 
@@ -205,13 +205,13 @@ impl AdaptiveSpin {
         if !self.yielding.is_due() {
             return false;
         }
-        let timed = self.yields.is_multiple_of(YIELDS_TO_CLOCK);
+        let timed = self.yields.is_multiple_of(YIELDS_PER_TIMING);
         self.yields = self.yields.wrapping_add(1);
         let start = if timed { clock::now() } else { 0 };
         std::thread::yield_now();
         let hit = found();
         let quick = !timed || clock::now().saturating_sub(start) < YIELD_NS;
-        self.yielding.was(hit && quick);
+        self.yielding.record(hit && quick);
         hit
     }
 
@@ -222,13 +222,13 @@ impl AdaptiveSpin {
         }
         let since = clock::now();
         let woken = park();
-        self.slept(clock::now().saturating_sub(since));
+        self.record_sleep(clock::now().saturating_sub(since));
         woken
     }
 
-    /// 16 bits of budget, 22 of each [`Rarely`], 4 of lingering. Nobody who shares yields once.
+    /// 16 bits of budget, 22 of each [`Backoff`], 4 of lingering. Nobody who shares yields once.
     fn pack(&self) -> u64 {
-        const { assert!(MOST_NS < 1 << 16 && MOST_LINGER < 16) };
+        const { assert!(MAX_SPIN_NS < 1 << 16 && MAX_LINGER < 16) };
         self.budget_ns
             | self.yielding.pack() << 16
             | self.resuming.pack() << 38
@@ -238,16 +238,16 @@ impl AdaptiveSpin {
     fn unpack(packed: u64) -> Self {
         Self {
             budget_ns: packed & 0xffff,
-            yielding: Rarely::unpack(packed >> 16),
+            yielding: Backoff::unpack(packed >> 16),
             yields: 0,
-            resuming: Rarely::unpack(packed >> 38),
+            resuming: Backoff::unpack(packed >> 38),
             linger: (packed >> 60) as u32,
         }
     }
 
-    fn slept(&mut self, ns: u64) {
-        if ns < MOST_NS && self.budget_ns < MOST_NS {
-            self.budget_ns = (self.budget_ns * 2).clamp(LEAST_NS * 4, MOST_NS);
+    fn record_sleep(&mut self, ns: u64) {
+        if ns < MAX_SPIN_NS && self.budget_ns < MAX_SPIN_NS {
+            self.budget_ns = (self.budget_ns * 2).clamp(MIN_SPIN_NS * 4, MAX_SPIN_NS);
         }
     }
 }
@@ -257,29 +257,29 @@ impl AdaptiveSpin {
 #[derive(Debug)]
 pub(crate) struct SharedSpin {
     packed: AtomicU64,
-    /// What the channel had moved at the last wait.
-    moved: AtomicU64,
+    /// What the channel had transferred at the last wait.
+    transferred: AtomicU64,
 }
 
 impl SharedSpin {
     pub(crate) fn new() -> Self {
         Self {
             packed: AtomicU64::new(AdaptiveSpin::new().pack()),
-            moved: AtomicU64::new(0),
+            transferred: AtomicU64::new(0),
         }
     }
 
     /// As [`AdaptiveSpin::until`] where there are several processors, and then [`AdaptiveSpin::yield_some`].
     ///
     /// In a model it does not even look: whoever waits looks again when it has armed.
-    pub(crate) fn until(&self, moved: u64, capacity: u64, found: impl Fn() -> bool) -> bool {
+    pub(crate) fn until(&self, transferred: u64, capacity: u64, found: impl Fn() -> bool) -> bool {
         if cfg!(loom) {
             return false;
         }
-        let before = self.moved.load(Ordering::Relaxed);
-        self.moved.store(moved, Ordering::Relaxed);
+        let before = self.transferred.load(Ordering::Relaxed);
+        self.transferred.store(transferred, Ordering::Relaxed);
         self.with(|spin| {
-            spin.brought(moved.wrapping_sub(before), capacity);
+            spin.adjust_linger(transferred.wrapping_sub(before), capacity);
             found() || processors() > 1 && spin.until(&found) || spin.yield_some(&found)
         })
     }
@@ -289,7 +289,7 @@ impl SharedSpin {
         self.with(|spin| {
             let woken = spin.sleep(park);
             if woken {
-                spin.resume();
+                spin.yield_to_waker();
             }
             woken
         })
@@ -304,12 +304,12 @@ impl SharedSpin {
 }
 
 /// One of the places for spinners in this process.
-struct Place;
+struct SpinPermit;
 
-impl Place {
-    fn take(found: &mut impl FnMut() -> bool) -> Option<Self> {
+impl SpinPermit {
+    fn acquire(found: &mut impl FnMut() -> bool) -> Option<Self> {
         let most = processors() - 1;
-        for _ in 0..TRIES_FOR_A_PLACE {
+        for _ in 0..PERMIT_TRIES {
             let now = SPINNERS.load(Ordering::Relaxed);
             if now < most
                 && SPINNERS
@@ -327,7 +327,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SpinPermit {
     fn drop(&mut self) {
         SPINNERS.fetch_sub(1, Ordering::Relaxed);
     }
@@ -377,7 +377,7 @@ fn quota() -> usize {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{AdaptiveSpin, MOST_NS, Rarely};
+    use super::{AdaptiveSpin, Backoff, MAX_SPIN_NS};
 
     #[test]
     fn misses_end_the_spinning_and_short_sleeps_bring_it_back() {
@@ -388,27 +388,27 @@ mod tests {
         for _ in 0..10 {
             assert!(!spin.until(|| false));
         }
-        assert!(spin.budget_ns < super::LEAST_NS);
-        spin.slept(MOST_NS * 2);
-        assert!(spin.budget_ns < super::LEAST_NS);
-        spin.slept(3_000);
-        assert!(spin.budget_ns >= super::LEAST_NS);
+        assert!(spin.budget_ns < super::MIN_SPIN_NS);
+        spin.record_sleep(MAX_SPIN_NS * 2);
+        assert!(spin.budget_ns < super::MIN_SPIN_NS);
+        spin.record_sleep(3_000);
+        assert!(spin.budget_ns >= super::MIN_SPIN_NS);
     }
 
     #[test]
     fn what_was_learnt_is_the_same_in_one_word() {
         let spin = AdaptiveSpin {
             budget_ns: 12_345,
-            yielding: Rarely {
-                left: super::MOST_WAITS,
+            yielding: Backoff {
+                left: super::MAX_BACKOFF,
                 after: 64,
             },
             yields: 0,
-            resuming: Rarely {
+            resuming: Backoff {
                 left: 17,
-                after: super::MOST_WAITS,
+                after: super::MAX_BACKOFF,
             },
-            linger: super::MOST_LINGER,
+            linger: super::MAX_LINGER,
         };
         let back = AdaptiveSpin::unpack(spin.pack());
         assert_eq!(format!("{spin:?}"), format!("{back:?}"));

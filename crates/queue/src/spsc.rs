@@ -13,7 +13,7 @@ use crate::channel::{self, Core, CreateError, Options, Pop, Push};
 use crate::error::{CapacityError, Closed};
 use crate::lane::{Lane, OwnedLane, Reader, Writer};
 use crate::sync::Arc;
-use crate::waiters::Waiters;
+use crate::wait_list::WaitList;
 
 /// The one sending handle. `Send`, not `Sync`, not `Clone`.
 pub type Sender<T> = channel::Sender<Tx<T>>;
@@ -77,40 +77,40 @@ impl<T> Push for Tx<T> {
     }
 
     #[inline(always)]
-    fn push_quickly(&self, value: T) -> Result<(), T> {
+    fn push_fast(&self, value: T) -> Result<(), T> {
         let shared = &*self.shared;
-        if !shared.lane.knows_room(&self.writer) || shared.core.is_closed() {
+        if !shared.lane.has_granted(&self.writer) || shared.core.is_closed() {
             return Err(value);
         }
         // SAFETY: the writer is the lane's, this handle is its one user and not Sync, and there is room.
         unsafe { shared.lane.push(&self.writer, value) };
-        shared.core.items.signal(1);
+        shared.core.recv_waiters.signal(1);
         Ok(())
     }
 
     fn try_push(&self, value: T) -> Result<(), T> {
-        if !self.has_room() {
+        if !self.has_capacity() {
             return Err(value);
         }
-        // SAFETY: as in `push_quickly`.
+        // SAFETY: as in `push_fast`.
         unsafe { self.shared.lane.push(&self.writer, value) };
-        self.shared.core.items.signal(1);
+        self.shared.core.recv_waiters.signal(1);
         Ok(())
     }
 
     fn push_some(&self, values: &mut Vec<T>) -> usize {
-        let room = self.room(values.len());
+        let room = self.reserve_up_to(values.len());
         let mut values = values.drain(..room);
         self.fill(room, || values.next())
     }
 
-    fn has_room(&self) -> bool {
+    fn has_capacity(&self) -> bool {
         let lane = &self.shared.lane;
-        lane.find_room(&self.writer, |_| lane.newest_limit())
+        lane.reserve(&self.writer, |_| lane.newest_limit())
     }
 
-    fn moved(&self) -> u64 {
-        self.shared.lane.put() as u64
+    fn transferred(&self) -> u64 {
+        self.shared.lane.pushed() as u64
     }
 
     fn len(&self) -> usize {
@@ -125,7 +125,7 @@ impl<T> Push for Tx<T> {
 impl<T> Tx<T> {
     /// Room for how many of `wanted` values.
     #[inline]
-    fn room(&self, wanted: usize) -> usize {
+    fn reserve_up_to(&self, wanted: usize) -> usize {
         let lane = &self.shared.lane;
         if lane.granted(&self.writer) < wanted {
             self.writer.set_limit(lane.newest_limit());
@@ -135,8 +135,8 @@ impl<T> Tx<T> {
 
     #[inline]
     fn fill(&self, most: usize, next: impl FnMut() -> Option<T>) -> usize {
-        let mut signal = Signal::to(&self.shared.core.items);
-        // SAFETY: as in `push_quickly`.
+        let mut signal = SignalOnDrop::to(&self.shared.core.recv_waiters);
+        // SAFETY: as in `push_fast`.
         signal.count = unsafe { self.shared.lane.push_some(&self.writer, most, next) };
         signal.count
     }
@@ -151,28 +151,28 @@ impl<T> Pop for Rx<T> {
     }
 
     #[inline(always)]
-    fn pop_quickly(&self) -> Option<T> {
+    fn pop_fast(&self) -> Option<T> {
         let shared = &*self.shared;
-        if !shared.lane.sees_value(&self.reader) {
+        if !shared.lane.has_visible_value(&self.reader) {
             return None;
         }
         // SAFETY: the reader is the lane's, this handle is its one user and not Sync, and there is a value.
         let value = unsafe { shared.lane.pop(&self.reader) };
-        Some(shared.core.room.signal_and(value))
+        Some(shared.core.send_waiters.signal_returning(value))
     }
 
     fn try_pop(&self) -> Option<T> {
         if !self.has_value() {
             return None;
         }
-        self.pop_quickly()
+        self.pop_fast()
     }
 
     fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {
-        // SAFETY: as in `pop_quickly`.
+        // SAFETY: as in `pop_fast`.
         let count = unsafe { self.shared.lane.pop_some(&self.reader, most, take) };
         if count > 0 {
-            self.shared.core.room.signal(count);
+            self.shared.core.send_waiters.signal(count);
         }
         count
     }
@@ -181,8 +181,8 @@ impl<T> Pop for Rx<T> {
         self.shared.lane.has_value(&self.reader)
     }
 
-    fn moved(&self) -> u64 {
-        self.shared.lane.taken() as u64
+    fn transferred(&self) -> u64 {
+        self.shared.lane.popped() as u64
     }
 
     fn len(&self) -> usize {
@@ -220,7 +220,7 @@ impl<T> channel::Sender<Tx<T>> {
         if self.is_closed() {
             return Err(Closed);
         }
-        let most = self.flavour().room(most);
+        let most = self.flavour().reserve_up_to(most);
         Ok(self.flavour().fill(most, next))
     }
 }
@@ -232,7 +232,7 @@ impl<T> channel::Receiver<Rx<T>> {
     #[inline]
     pub fn try_drain(&mut self, most: usize, look: impl FnMut(&T)) -> usize {
         let flavour = self.flavour();
-        let mut signal = Signal::to(&flavour.shared.core.room);
+        let mut signal = SignalOnDrop::to(&flavour.shared.core.send_waiters);
         // SAFETY: the reader is the lane's, and this handle is its one user. It is borrowed for itself, so that `look`
         // has no way to it.
         signal.count = unsafe { flavour.shared.lane.peek_some(&flavour.reader, most, look) };
@@ -241,18 +241,18 @@ impl<T> channel::Receiver<Rx<T>> {
 }
 
 /// Wakes who waits for what was done in place, also if that ended by a panic.
-struct Signal<'a> {
-    waiters: &'a Waiters,
+struct SignalOnDrop<'a> {
+    waiters: &'a WaitList,
     count: usize,
 }
 
-impl<'a> Signal<'a> {
-    fn to(waiters: &'a Waiters) -> Self {
+impl<'a> SignalOnDrop<'a> {
+    fn to(waiters: &'a WaitList) -> Self {
         Self { waiters, count: 1 }
     }
 }
 
-impl Drop for Signal<'_> {
+impl Drop for SignalOnDrop<'_> {
     fn drop(&mut self) {
         if self.count > 0 {
             self.waiters.signal(self.count);
@@ -263,7 +263,7 @@ impl Drop for Signal<'_> {
 impl<T> Drop for Rx<T> {
     fn drop(&mut self) {
         // SAFETY: it is this lane's, and ends here.
-        unsafe { self.shared.lane.leave(&self.reader) };
+        unsafe { self.shared.lane.return_reader(&self.reader) };
     }
 }
 

@@ -3,75 +3,75 @@
 use super::{Options, Stats};
 use crate::cache_padded::CachePadded;
 use crate::spin::SharedSpin;
-use crate::sync::{AtomicUsize, Figure, Ordering};
-use crate::waiters::Waiters;
+use crate::sync::{AtomicUsize, Ordering, StdAtomicU64};
+use crate::wait_list::WaitList;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Core {
     /// Receivers wait here; senders read it after each value.
-    pub(crate) items: CachePadded<Waiters>,
+    pub(crate) recv_waiters: CachePadded<WaitList>,
     /// Senders wait here; receivers read it after each value.
-    pub(crate) room: CachePadded<Waiters>,
+    pub(crate) send_waiters: CachePadded<WaitList>,
     pub(crate) options: Options,
-    pub(crate) sending: SharedSpin,
-    pub(crate) receiving: SharedSpin,
-    senders: AtomicUsize,
-    receivers: AtomicUsize,
-    high_water: Figure,
-    pub(crate) dropped_newest: Figure,
-    pub(crate) dropped_oldest: Figure,
-    pub(crate) conflated: Figure,
+    pub(crate) send_spin: SharedSpin,
+    pub(crate) recv_spin: SharedSpin,
+    sender_count: AtomicUsize,
+    receiver_count: AtomicUsize,
+    high_water: StdAtomicU64,
+    pub(crate) dropped_newest: StdAtomicU64,
+    pub(crate) dropped_oldest: StdAtomicU64,
+    pub(crate) conflated: StdAtomicU64,
 }
 
 impl Core {
     /// With one sender and one receiver.
     pub(crate) fn new(options: Options) -> Self {
         Self {
-            items: CachePadded::new(Waiters::new()),
-            room: CachePadded::new(Waiters::new()),
+            recv_waiters: CachePadded::new(WaitList::new()),
+            send_waiters: CachePadded::new(WaitList::new()),
             options,
-            sending: SharedSpin::new(),
-            receiving: SharedSpin::new(),
-            senders: AtomicUsize::new(1),
-            receivers: AtomicUsize::new(1),
-            high_water: Figure::new(0),
-            dropped_newest: Figure::new(0),
-            dropped_oldest: Figure::new(0),
-            conflated: Figure::new(0),
+            send_spin: SharedSpin::new(),
+            recv_spin: SharedSpin::new(),
+            sender_count: AtomicUsize::new(1),
+            receiver_count: AtomicUsize::new(1),
+            high_water: StdAtomicU64::new(0),
+            dropped_newest: StdAtomicU64::new(0),
+            dropped_oldest: StdAtomicU64::new(0),
+            conflated: StdAtomicU64::new(0),
         }
     }
 
     #[inline(always)]
     pub(crate) fn is_closed(&self) -> bool {
-        self.items.is_closed()
+        self.recv_waiters.is_closed()
     }
 
     /// Wakes everybody on both sides.
     pub(crate) fn close(&self) {
-        self.items.close();
-        self.room.close();
+        self.recv_waiters.close();
+        self.send_waiters.close();
     }
 
     pub(crate) fn add_sender(&self) {
-        self.senders.fetch_add(1, Ordering::Relaxed);
+        self.sender_count.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn add_receiver(&self) {
-        self.receivers.fetch_add(1, Ordering::Relaxed);
+        self.receiver_count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// `true`: it was the last one.
     pub(crate) fn remove_sender(&self) -> bool {
-        self.senders.fetch_sub(1, Ordering::AcqRel) == 1
+        self.sender_count.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     /// `true`: it was the last one.
     pub(crate) fn remove_receiver(&self) -> bool {
-        self.receivers.fetch_sub(1, Ordering::AcqRel) == 1
+        self.receiver_count.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    pub(crate) fn saw(&self, depth: usize) {
+    pub(crate) fn record_depth(&self, depth: usize) {
         let depth = depth as u64;
         if depth > self.high_water.load(Ordering::Relaxed) {
             self.high_water.fetch_max(depth, Ordering::Relaxed);
@@ -79,9 +79,9 @@ impl Core {
     }
 
     pub(crate) fn stats(&self, depth: usize) -> Stats {
-        self.saw(depth);
-        let receivers = self.items.slept();
-        let senders = self.room.slept();
+        self.record_depth(depth);
+        let receivers = self.recv_waiters.park_stats();
+        let senders = self.send_waiters.park_stats();
         Stats {
             depth,
             high_water: self.high_water.load(Ordering::Relaxed) as usize,

@@ -14,7 +14,7 @@ pub trait Push {
     /// As [`try_push`](Push::try_push) on a channel that is not closed, where nothing has to be looked up for it; gives the value back for any
     /// other reason too. It is what a send costs, so it is short, and calls nothing that comes back to it.
     #[doc(hidden)]
-    fn push_quickly(&self, value: Self::Item) -> Result<(), Self::Item>;
+    fn push_fast(&self, value: Self::Item) -> Result<(), Self::Item>;
 
     /// Puts a value in and wakes who waits for it; gives it back if there is no room.
     #[doc(hidden)]
@@ -26,12 +26,12 @@ pub trait Push {
 
     /// Whether a push may succeed now.
     #[doc(hidden)]
-    fn has_room(&self) -> bool;
+    fn has_capacity(&self) -> bool;
 
-    /// A cheap form of [`has_room`](Push::has_room) for a sender that spins: it may miss room that another handle keeps.
+    /// A cheap form of [`has_capacity`](Push::has_capacity) for a sender that spins: it may miss room that another handle keeps.
     #[doc(hidden)]
-    fn shows_room(&self) -> bool {
-        self.has_room()
+    fn has_visible_capacity(&self) -> bool {
+        self.has_capacity()
     }
 
     /// Takes out the oldest value, where a sender may.
@@ -42,7 +42,7 @@ pub trait Push {
 
     /// Values that this handle knows to have gone through.
     #[doc(hidden)]
-    fn moved(&self) -> u64;
+    fn transferred(&self) -> u64;
 
     /// Values inside.
     #[doc(hidden)]
@@ -54,7 +54,7 @@ pub trait Push {
 
     /// Before the core is marked as closed: what the flavour does so that no later push succeeds.
     #[doc(hidden)]
-    fn shut(&self) {}
+    fn close(&self) {}
 }
 
 /// A receiving handle without its waiting. Flavours of this crate implement it; nobody else can.
@@ -68,7 +68,7 @@ pub trait Pop {
 
     /// As [`try_pop`](Pop::try_pop) where nothing has to be looked up for it; `None` for any other reason too.
     #[doc(hidden)]
-    fn pop_quickly(&self) -> Option<Self::Item>;
+    fn pop_fast(&self) -> Option<Self::Item>;
 
     /// Takes the oldest value out and wakes who waits for room.
     #[doc(hidden)]
@@ -90,7 +90,7 @@ pub trait Pop {
 
     /// Values that this handle knows to have gone through.
     #[doc(hidden)]
-    fn moved(&self) -> u64;
+    fn transferred(&self) -> u64;
 
     /// Values inside.
     #[doc(hidden)]
@@ -100,7 +100,7 @@ pub trait Pop {
     #[doc(hidden)]
     fn capacity(&self) -> usize;
 
-    /// As [`Push::shut`].
+    /// As [`Push::close`].
     #[doc(hidden)]
-    fn shut(&self) {}
+    fn close(&self) {}
 }

@@ -1,6 +1,6 @@
 //! Sending and receiving for tasks of any executor.
 //!
-//! A future holds at most one place among the waiters. Dropped, it gives the place back, or the wake-up that it had already
+//! A future holds at most one registration among the waiters. Dropped, it gives the registration back, or the wake-up that it had already
 //! to the next: nothing is lost, since a value is taken out only when the future is ready.
 //!
 //! A future borrows its handle. A shared borrow of a handle that is not `Sync` is not `Send`, so such a future stays on its thread; with an
@@ -15,52 +15,52 @@ use std::task::{Context, Poll, Waker};
 
 use super::{Pop, Push, Receiver, Sender};
 use crate::error::{RecvError, SendError, TryRecvError, TrySendError};
-use crate::waiters::{Ticket, Waiters, Who};
+use crate::wait_list::{Ticket, WaitList, WaiterKind};
 
-/// A place among the waiters, or none.
+/// A registration among the waiters, or none.
 #[derive(Debug, Default)]
-struct Place(Option<Ticket>);
+struct Registration(Option<Ticket>);
 
-impl Place {
-    fn take(&mut self, waiters: &Waiters, waker: &Waker, moved: u64) {
+impl Registration {
+    fn arm(&mut self, waiters: &WaitList, waker: &Waker, transferred: u64) {
         if let Some(ticket) = self.0
             && waiters.rearm(ticket, waker)
         {
             return;
         }
-        self.0 = Some(waiters.arm(Who::Task, waker.clone(), moved));
+        self.0 = Some(waiters.arm(WaiterKind::Task, waker.clone(), transferred));
     }
 
     /// The future got what it waited for. `true`: it had a wake-up, for that or for something else.
-    fn done(&mut self, waiters: &Waiters) -> bool {
+    fn finish(&mut self, waiters: &WaitList) -> bool {
         let ticket = self.0.take();
-        ticket.is_some_and(|ticket| !waiters.disarm(Who::Task, ticket))
+        ticket.is_some_and(|ticket| !waiters.disarm(WaiterKind::Task, ticket))
     }
 
-    fn leave(&mut self, waiters: &Waiters) {
+    fn cancel(&mut self, waiters: &WaitList) {
         if let Some(ticket) = self.0.take() {
-            waiters.leave(Who::Task, ticket);
+            waiters.disarm_or_pass_on(WaiterKind::Task, ticket);
         }
     }
 }
 
 fn poll_recv<P: Pop>(
     receiver: &Receiver<P>,
-    place: &mut Place,
+    registration: &mut Registration,
     context: &Context<'_>,
 ) -> Poll<Result<P::Item, RecvError>> {
-    let waiters = &receiver.pop.core().items;
+    let waiters = &receiver.pop.core().recv_waiters;
     for armed in [false, true] {
         if armed {
-            place.take(waiters, context.waker(), receiver.pop.moved());
+            registration.arm(waiters, context.waker(), receiver.pop.transferred());
         }
         let result = match receiver.try_recv() {
             Ok(value) => Ok(value),
             Err(TryRecvError::Closed) => Err(RecvError),
             Err(TryRecvError::Empty) => continue,
         };
-        if place.done(waiters) {
-            receiver.pass_on(0);
+        if registration.finish(waiters) {
+            receiver.wake_others(0);
         }
         return Poll::Ready(result);
     }
@@ -74,7 +74,7 @@ where
     R: Deref<Target = Receiver<P>> + Unpin,
 {
     receiver: R,
-    place: Place,
+    registration: Registration,
     borrows: PhantomData<fn() -> &'a P>,
 }
 
@@ -82,7 +82,7 @@ impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> RecvFuture<'_, P, R> {
     pub(super) fn new(receiver: R) -> Self {
         Self {
             receiver,
-            place: Place::default(),
+            registration: Registration::default(),
             borrows: PhantomData,
         }
     }
@@ -93,15 +93,18 @@ impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Future for RecvFuture<'_, P
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self {
-            receiver, place, ..
+            receiver,
+            registration,
+            ..
         } = &mut *self;
-        poll_recv(receiver, place, context)
+        poll_recv(receiver, registration, context)
     }
 }
 
 impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Drop for RecvFuture<'_, P, R> {
     fn drop(&mut self) {
-        self.place.leave(&self.receiver.pop.core().items);
+        self.registration
+            .cancel(&self.receiver.pop.core().recv_waiters);
     }
 }
 
@@ -112,7 +115,7 @@ where
     R: Deref<Target = Receiver<P>> + Unpin,
 {
     receiver: R,
-    place: Place,
+    registration: Registration,
     borrows: PhantomData<fn() -> &'a P>,
 }
 
@@ -120,7 +123,7 @@ impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> RecvStream<'_, P, R> {
     pub(super) fn new(receiver: R) -> Self {
         Self {
             receiver,
-            place: Place::default(),
+            registration: Registration::default(),
             borrows: PhantomData,
         }
     }
@@ -131,15 +134,18 @@ impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> futures_core::Stream for Re
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<P::Item>> {
         let Self {
-            receiver, place, ..
+            receiver,
+            registration,
+            ..
         } = &mut *self;
-        poll_recv(receiver, place, context).map(Result::ok)
+        poll_recv(receiver, registration, context).map(Result::ok)
     }
 }
 
 impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Drop for RecvStream<'_, P, R> {
     fn drop(&mut self) {
-        self.place.leave(&self.receiver.pop.core().items);
+        self.registration
+            .cancel(&self.receiver.pop.core().recv_waiters);
     }
 }
 
@@ -151,7 +157,7 @@ where
 {
     sender: S,
     value: Option<P::Item>,
-    place: Place,
+    registration: Registration,
     borrows: PhantomData<fn() -> &'a P>,
 }
 
@@ -163,7 +169,7 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> SendFuture<'_, P, S> {
         Self {
             sender,
             value: Some(value),
-            place: Place::default(),
+            registration: Registration::default(),
             borrows: PhantomData,
         }
     }
@@ -178,13 +184,13 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Future for SendFuture<'_, P,
         let Self {
             sender,
             value,
-            place,
+            registration,
             ..
         } = &mut *self;
-        let waiters = &sender.push.core().room;
+        let waiters = &sender.push.core().send_waiters;
         for armed in [false, true] {
             if armed {
-                place.take(waiters, context.waker(), sender.push.moved());
+                registration.arm(waiters, context.waker(), sender.push.transferred());
             }
             let sending = value
                 .take()
@@ -197,8 +203,8 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Future for SendFuture<'_, P,
                     continue;
                 }
             };
-            if place.done(waiters) {
-                sender.pass_on(0);
+            if registration.finish(waiters) {
+                sender.wake_others(0);
             }
             return Poll::Ready(result);
         }
@@ -208,7 +214,8 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Future for SendFuture<'_, P,
 
 impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Drop for SendFuture<'_, P, S> {
     fn drop(&mut self) {
-        self.place.leave(&self.sender.push.core().room);
+        self.registration
+            .cancel(&self.sender.push.core().send_waiters);
     }
 }
 

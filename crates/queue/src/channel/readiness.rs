@@ -8,7 +8,7 @@ use std::task::Waker;
 
 use super::{Pop, Receiver};
 use crate::event_fd::EventFd;
-use crate::waiters::{Ticket, Who};
+use crate::wait_list::{Ticket, WaiterKind};
 
 /// A file descriptor that is readable once there may be something to receive, from [`Receiver::readiness`].
 ///
@@ -48,14 +48,18 @@ impl<'a, P: Pop> Readiness<'a, P> {
     /// Makes the descriptor unreadable until something comes. `true`: there is something already, or the channel is closed; the descriptor is
     /// not armed, receive first.
     pub fn arm(&mut self) -> bool {
-        let waiters = &self.receiver.pop.core().items;
+        let waiters = &self.receiver.pop.core().recv_waiters;
         if let Some(ticket) = self.armed.take() {
-            waiters.disarm(Who::Watcher, ticket);
+            waiters.disarm(WaiterKind::Watcher, ticket);
         }
         self.event.reset();
-        let ticket = waiters.arm(Who::Watcher, self.waker.clone(), self.receiver.pop.moved());
+        let ticket = waiters.arm(
+            WaiterKind::Watcher,
+            self.waker.clone(),
+            self.receiver.pop.transferred(),
+        );
         if self.receiver.is_ready() {
-            waiters.disarm(Who::Watcher, ticket);
+            waiters.disarm(WaiterKind::Watcher, ticket);
             return true;
         }
         self.armed = Some(ticket);
@@ -72,7 +76,11 @@ impl<P: Pop> AsFd for Readiness<'_, P> {
 impl<P: Pop> Drop for Readiness<'_, P> {
     fn drop(&mut self) {
         if let Some(ticket) = self.armed.take() {
-            self.receiver.pop.core().items.leave(Who::Watcher, ticket);
+            self.receiver
+                .pop
+                .core()
+                .recv_waiters
+                .disarm_or_pass_on(WaiterKind::Watcher, ticket);
         }
     }
 }

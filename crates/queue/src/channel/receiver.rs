@@ -34,15 +34,15 @@ impl<P: Pop> Receiver<P> {
     /// There is none, now or for ever.
     #[inline]
     pub fn try_recv(&self) -> Result<P::Item, TryRecvError> {
-        match self.pop.pop_quickly() {
+        match self.pop.pop_fast() {
             Some(value) => Ok(value),
-            None => self.try_slowly(),
+            None => self.try_recv_slow(),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn try_slowly(&self) -> Result<P::Item, TryRecvError> {
+    fn try_recv_slow(&self) -> Result<P::Item, TryRecvError> {
         if let Some(value) = self.pop.try_pop() {
             return Ok(value);
         }
@@ -53,7 +53,7 @@ impl<P: Pop> Receiver<P> {
         match self.pop.try_pop() {
             Some(value) => Ok(value),
             None if self.pop.is_drained() => {
-                self.pass_on(0);
+                self.wake_others(0);
                 Err(TryRecvError::Closed)
             }
             None => Err(TryRecvError::Empty),
@@ -66,15 +66,15 @@ impl<P: Pop> Receiver<P> {
     /// The channel is closed and drained.
     #[inline]
     pub fn recv(&self) -> Result<P::Item, RecvError> {
-        match self.pop.pop_quickly() {
+        match self.pop.pop_fast() {
             Some(value) => Ok(value),
-            None => self.recv_slowly(),
+            None => self.recv_slow(),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn recv_slowly(&self) -> Result<P::Item, RecvError> {
+    fn recv_slow(&self) -> Result<P::Item, RecvError> {
         self.block(None).map_err(|_| RecvError)
     }
 
@@ -98,10 +98,10 @@ impl<P: Pop> Receiver<P> {
         let mut in_time = true;
         let mut waited = false;
         loop {
-            match self.try_slowly() {
+            match self.try_recv_slow() {
                 Ok(value) => {
                     if waited {
-                        self.pass_on(0);
+                        self.wake_others(0);
                     }
                     return Ok(value);
                 }
@@ -116,9 +116,9 @@ impl<P: Pop> Receiver<P> {
         }
     }
 
-    /// Who waited and sees more than `mine` lets the others know: while it was on its way they were not signalled.
-    pub(super) fn pass_on(&self, mine: usize) {
-        let items = &self.pop.core().items;
+    /// WaiterKind waited and sees more than `mine` lets the others know: while it was on its way they were not signalled.
+    pub(super) fn wake_others(&self, mine: usize) {
+        let items = &self.pop.core().recv_waiters;
         if !items.has_any() {
             return;
         }
@@ -134,14 +134,14 @@ impl<P: Pop> Receiver<P> {
     fn wait(&self, deadline: Option<u64>) -> bool {
         let core = self.pop.core();
         let side = Side {
-            waiters: &core.items,
-            spin: &core.receiving,
+            waiters: &core.recv_waiters,
+            spin: &core.recv_spin,
             wait_strategy: core.options.wait_strategy,
-            moved: self.pop.moved(),
+            transferred: self.pop.transferred(),
             capacity: self.pop.capacity(),
         };
         let ready = side.wait(deadline, || self.is_ready(), || self.is_ready());
-        core.saw(self.pop.len());
+        core.record_depth(self.pop.len());
         ready
     }
 
@@ -210,7 +210,7 @@ impl<P: Pop> Receiver<P> {
         if count > 0 {
             return Ok(count);
         }
-        values.push(self.try_slowly()?);
+        values.push(self.try_recv_slow()?);
         Ok(1)
     }
 
@@ -225,7 +225,7 @@ impl<P: Pop> Receiver<P> {
             match self.try_recv_batch(values, most) {
                 Ok(count) => {
                     if waited {
-                        self.pass_on(0);
+                        self.wake_others(0);
                     }
                     return Ok(count);
                 }
@@ -252,7 +252,7 @@ impl<P: Pop> Receiver<P> {
 
     /// Closes the channel: later sends are refused, and what is in it is still received. See [`Sender::close`](crate::Sender::close).
     pub fn close(&self) {
-        self.pop.shut();
+        self.pop.close();
         self.pop.core().close();
     }
 

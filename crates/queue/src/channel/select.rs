@@ -8,15 +8,15 @@ use crate::clock;
 use crate::park_hooks::{CallerParker, timed_out};
 use crate::random;
 use crate::spin::AdaptiveSpin;
-use crate::waiters::{Ticket, Waiters, Who};
+use crate::wait_list::{Ticket, WaitList, WaiterKind};
 
 /// One thing to wait for.
-struct Arm<'a> {
-    waiters: &'a Waiters,
-    moved: Box<dyn Fn() -> u64 + 'a>,
+struct Case<'a> {
+    waiters: &'a WaitList,
+    transferred: Box<dyn Fn() -> u64 + 'a>,
     ready: Box<dyn Fn() -> bool + 'a>,
     /// Lets others know of what is there beyond so much.
-    pass_on: Box<dyn Fn(usize) + 'a>,
+    wake_others: Box<dyn Fn(usize) + 'a>,
 }
 
 /// Which operation of a [`Select`] is ready: what [`Select::recv`] and [`Select::send`] returned.
@@ -52,10 +52,10 @@ pub struct Operation(usize);
 /// ```
 #[derive(Default)]
 pub struct Select<'a> {
-    arms: Vec<Arm<'a>>,
+    cases: Vec<Case<'a>>,
     /// The operation behind the one that was ready last; `None` before the first.
     next: Option<usize>,
-    /// All arms, in a random order.
+    /// All cases, in a random order.
     order: Vec<usize>,
 }
 
@@ -67,34 +67,34 @@ impl<'a> Select<'a> {
 
     /// Also waits until `receiver` has something, or is closed.
     pub fn recv<P: Pop>(&mut self, receiver: &'a Receiver<P>) -> Operation {
-        self.add(Arm {
-            waiters: &receiver.flavour().core().items,
-            moved: Box::new(|| receiver.flavour().moved()),
+        self.add(Case {
+            waiters: &receiver.flavour().core().recv_waiters,
+            transferred: Box::new(|| receiver.flavour().transferred()),
             ready: Box::new(|| receiver.is_ready()),
-            pass_on: Box::new(|mine| receiver.pass_on(mine)),
+            wake_others: Box::new(|taken| receiver.wake_others(taken)),
         })
     }
 
     /// Also waits until `sender` has room, or is closed.
     pub fn send<P: Push>(&mut self, sender: &'a Sender<P>) -> Operation {
-        self.add(Arm {
-            waiters: &sender.flavour().core().room,
-            moved: Box::new(|| sender.flavour().moved()),
-            ready: Box::new(|| sender.flavour().has_room() || sender.is_closed()),
-            pass_on: Box::new(|mine| sender.pass_on(mine)),
+        self.add(Case {
+            waiters: &sender.flavour().core().send_waiters,
+            transferred: Box::new(|| sender.flavour().transferred()),
+            ready: Box::new(|| sender.flavour().has_capacity() || sender.is_closed()),
+            wake_others: Box::new(|taken| sender.wake_others(taken)),
         })
     }
 
-    fn add(&mut self, arm: Arm<'a>) -> Operation {
-        self.order.push(self.arms.len());
-        self.arms.push(arm);
-        Operation(self.arms.len() - 1)
+    fn add(&mut self, case: Case<'a>) -> Operation {
+        self.order.push(self.cases.len());
+        self.cases.push(case);
+        Operation(self.cases.len() - 1)
     }
 
     /// Returns an operation that is ready now. `None`: none is ready, or none has been added.
     pub fn try_ready(&mut self) -> Option<Operation> {
-        let count = self.arms.len();
-        let is_ready = |place: usize| (self.arms[place].ready)();
+        let count = self.cases.len();
+        let is_ready = |place: usize| (self.cases[place].ready)();
         let mut found = None;
         for i in 0..count {
             let place = match self.next {
@@ -149,14 +149,14 @@ impl<'a> Select<'a> {
 
     fn wait(&mut self, deadline: Option<u64>) -> Option<Operation> {
         assert!(
-            !self.arms.is_empty(),
+            !self.cases.is_empty(),
             "a Select without operations cannot become ready"
         );
         let mut spin = AdaptiveSpin::new();
-        let sleeper = CallerParker::current();
+        let caller = CallerParker::current();
         loop {
             let mut found = self.try_ready();
-            if found.is_none() && !sleeper.is_actor() {
+            if found.is_none() && !caller.is_actor() {
                 spin.until(|| {
                     found = self.try_ready();
                     found.is_some()
@@ -166,21 +166,24 @@ impl<'a> Select<'a> {
                 return found;
             }
             let tickets: Vec<Ticket> = self
-                .arms
+                .cases
                 .iter()
-                .map(|arm| arm.waiters.arm(Who::Task, sleeper.waker(), (arm.moved)()))
+                .map(|case| {
+                    case.waiters
+                        .arm(WaiterKind::Task, caller.waker(), (case.transferred)())
+                })
                 .collect();
             found = self.try_ready();
             let mut in_time = true;
             if found.is_none() {
-                in_time = sleeper.park(deadline);
+                in_time = caller.park(deadline);
                 found = self.try_ready();
             }
-            for (place, (arm, ticket)) in self.arms.iter().zip(tickets).enumerate() {
-                if !arm.waiters.disarm(Who::Task, ticket) {
+            for (place, (case, ticket)) in self.cases.iter().zip(tickets).enumerate() {
+                if !case.waiters.disarm(WaiterKind::Task, ticket) {
                     // Whoever woke us there has to find another, but for what we take. Where there is nothing any more nobody
                     // is told: they would tell each other for ever.
-                    (arm.pass_on)(usize::from(found == Some(Operation(place))));
+                    (case.wake_others)(usize::from(found == Some(Operation(place))));
                 }
             }
             if found.is_some() {
@@ -197,7 +200,7 @@ impl<'a> Select<'a> {
 impl fmt::Debug for Select<'_> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.debug_struct("Select")
-            .field("operations", &self.arms.len())
+            .field("operations", &self.cases.len())
             .finish()
     }
 }

@@ -11,9 +11,9 @@ use crate::park_hooks::timed_out;
 use crate::sync::{Ordering, yield_now};
 
 /// How often a sender that drops what is oldest yields to whoever is at work on the last place.
-const BUSY_TRIES: u32 = 64;
+const EVICT_YIELDS: u32 = 64;
 /// And how long it sleeps then.
-const LOOK_AGAIN: Duration = Duration::from_millis(1);
+const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Sends values into a channel: [`spsc::Sender`](crate::spsc::Sender), [`mpsc::Sender`](crate::mpsc::Sender),
 /// [`mpmc::Sender`](crate::mpmc::Sender).
@@ -38,15 +38,15 @@ impl<P: Push> Sender<P> {
     /// The value, if the channel is full or closed.
     #[inline]
     pub fn try_send(&self, value: P::Item) -> Result<(), TrySendError<P::Item>> {
-        match self.push.push_quickly(value) {
+        match self.push.push_fast(value) {
             Ok(()) => Ok(()),
-            Err(value) => self.try_slowly(value),
+            Err(value) => self.try_send_slow(value),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn try_slowly(&self, value: P::Item) -> Result<(), TrySendError<P::Item>> {
+    fn try_send_slow(&self, value: P::Item) -> Result<(), TrySendError<P::Item>> {
         if self.push.core().is_closed() {
             return Err(TrySendError::Closed(value));
         }
@@ -63,16 +63,16 @@ impl<P: Push> Sender<P> {
     /// The value, if the channel is closed, or if its policy is to fail.
     #[inline]
     pub fn send(&self, value: P::Item) -> Result<(), SendError<P::Item>> {
-        match self.push.push_quickly(value) {
+        match self.push.push_fast(value) {
             Ok(()) => Ok(()),
-            Err(value) => self.send_slowly(value),
+            Err(value) => self.send_slow(value),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn send_slowly(&self, value: P::Item) -> Result<(), SendError<P::Item>> {
-        match self.try_slowly(value) {
+    fn send_slow(&self, value: P::Item) -> Result<(), SendError<P::Item>> {
+        match self.try_send_slow(value) {
             Ok(()) => Ok(()),
             Err(TrySendError::Closed(value)) => Err(SendError::Closed(value)),
             Err(TrySendError::Full(value)) => self.overflow(value),
@@ -81,7 +81,7 @@ impl<P: Push> Sender<P> {
 
     fn overflow(&self, value: P::Item) -> Result<(), SendError<P::Item>> {
         let core = self.push.core();
-        core.saw(self.push.len());
+        core.record_depth(self.push.len());
         match core.options.overflow {
             Overflow::Block => self.block(value, None).map_err(into_send_error),
             Overflow::BlockFor(time) => self
@@ -92,13 +92,13 @@ impl<P: Push> Sender<P> {
                 core.dropped_newest.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
-            Overflow::DropOldest => self.make_room(value, 1),
-            Overflow::Latest => self.make_room(value, usize::MAX),
+            Overflow::DropOldest => self.evict_and_send(value, 1),
+            Overflow::Latest => self.evict_and_send(value, usize::MAX),
         }
     }
 
     /// Takes out up to `most` of the oldest values at a time until the new one has room.
-    fn make_room(&self, mut value: P::Item, most: usize) -> Result<(), SendError<P::Item>> {
+    fn evict_and_send(&self, mut value: P::Item, most: usize) -> Result<(), SendError<P::Item>> {
         let core = self.push.core();
         let count = if most == 1 {
             &core.dropped_oldest
@@ -117,7 +117,7 @@ impl<P: Push> Sender<P> {
             }
             match self.try_send(value) {
                 Ok(()) => {
-                    self.pass_on(0);
+                    self.wake_others(0);
                     return Ok(());
                 }
                 Err(TrySendError::Closed(back)) => return Err(SendError::Closed(back)),
@@ -126,10 +126,10 @@ impl<P: Push> Sender<P> {
             // Full and nothing to take out: somebody is between taking a place and filling it or giving it back, which is soon over unless
             // its thread does not run. No one signals both, so this is the one wait that looks again by time.
             tries += 1;
-            if tries < BUSY_TRIES {
+            if tries < EVICT_YIELDS {
                 yield_now();
             } else {
-                self.wait(Some(clock::deadline(LOOK_AGAIN)));
+                self.wait(Some(clock::deadline(RETRY_INTERVAL)));
                 timed_out();
             }
         }
@@ -170,7 +170,7 @@ impl<P: Push> Sender<P> {
             match self.try_send(value) {
                 Ok(()) => {
                     if waited {
-                        self.pass_on(0);
+                        self.wake_others(0);
                     }
                     return Ok(());
                 }
@@ -186,10 +186,10 @@ impl<P: Push> Sender<P> {
         }
     }
 
-    /// Who waited and sees more room than `mine` lets the others know: while it was on its way they were not signalled.
-    pub(super) fn pass_on(&self, mine: usize) {
-        let room = &self.push.core().room;
-        if room.has_any() && self.push.has_room() {
+    /// WaiterKind waited and sees more room than `mine` lets the others know: while it was on its way they were not signalled.
+    pub(super) fn wake_others(&self, mine: usize) {
+        let room = &self.push.core().send_waiters;
+        if room.has_any() && self.push.has_capacity() {
             let free = self.push.capacity().saturating_sub(self.push.len());
             room.signal(free.saturating_sub(mine));
         }
@@ -199,16 +199,16 @@ impl<P: Push> Sender<P> {
     fn wait(&self, deadline: Option<u64>) -> bool {
         let core = self.push.core();
         let side = Side {
-            waiters: &core.room,
-            spin: &core.sending,
+            waiters: &core.send_waiters,
+            spin: &core.send_spin,
             wait_strategy: core.options.wait_strategy,
-            moved: self.push.moved(),
+            transferred: self.push.transferred(),
             capacity: self.push.capacity(),
         };
         side.wait(
             deadline,
-            || self.push.shows_room() || core.room.is_closed(),
-            || self.push.has_room() || core.room.is_closed(),
+            || self.push.has_visible_capacity() || core.send_waiters.is_closed(),
+            || self.push.has_capacity() || core.send_waiters.is_closed(),
         )
     }
 
@@ -253,7 +253,7 @@ impl<P: Push> Sender<P> {
             self.try_send_batch(values)?;
             if values.is_empty() {
                 if waited {
-                    self.pass_on(0);
+                    self.wake_others(0);
                 }
                 return Ok(());
             }
@@ -270,7 +270,7 @@ impl<P: Push> Sender<P> {
     /// What a send that runs at the same moment on another handle of an `spsc` or `mpsc` channel puts in after the receiver's last
     /// look is dropped with the channel.
     pub fn close(&self) {
-        self.push.shut();
+        self.push.close();
         self.push.core().close();
     }
 
@@ -291,7 +291,7 @@ impl<P: Push> Sender<P> {
 
     /// Whether a send would wait.
     pub fn is_full(&self) -> bool {
-        !self.push.has_room()
+        !self.push.has_capacity()
     }
 
     /// Most values inside; `usize::MAX` where there is no bound.

@@ -4,15 +4,15 @@ use super::WaitStrategy;
 use crate::clock;
 use crate::park_hooks::CallerParker;
 use crate::spin::{SharedSpin, processors};
-use crate::waiters::Waiters;
+use crate::wait_list::WaitList;
 
 /// One side of a channel, as one who waits there sees it.
 pub(crate) struct Side<'a> {
-    pub(crate) waiters: &'a Waiters,
+    pub(crate) waiters: &'a WaitList,
     pub(crate) spin: &'a SharedSpin,
     pub(crate) wait_strategy: WaitStrategy,
     /// What went through the channel so far.
-    pub(crate) moved: u64,
+    pub(crate) transferred: u64,
     pub(crate) capacity: usize,
 }
 
@@ -25,15 +25,15 @@ impl Side<'_> {
         shows_ready: impl Fn() -> bool,
         ready: impl Fn() -> bool,
     ) -> bool {
-        let sleeper = CallerParker::current();
+        let caller = CallerParker::current();
         match self.wait_strategy {
             // Others run meanwhile, perhaps the very one that it waits for; the thread spins when there are none.
-            _ if sleeper.is_actor() => {}
+            _ if caller.is_actor() => {}
             WaitStrategy::Adaptive => {
-                if !self.waiters.is_waking_for_long()
+                if !self.waiters.has_slow_wakeup()
                     && self
                         .spin
-                        .until(self.moved, self.capacity as u64, shows_ready)
+                        .until(self.transferred, self.capacity as u64, shows_ready)
                 {
                     return true;
                 }
@@ -41,24 +41,24 @@ impl Side<'_> {
             WaitStrategy::Park => {}
             WaitStrategy::Spin => return spin(deadline, ready),
         }
-        let who = sleeper.who();
-        let ticket = self.waiters.arm(who, sleeper.waker(), self.moved);
+        let kind = caller.waiter_kind();
+        let ticket = self.waiters.arm(kind, caller.waker(), self.transferred);
         if ready() {
-            self.waiters.disarm(who, ticket);
+            self.waiters.disarm(kind, ticket);
             return true;
         }
-        let woken = if sleeper.is_actor() {
-            self.waiters.parked(0);
-            sleeper.park(deadline)
+        let woken = if caller.is_actor() {
+            self.waiters.record_park(0);
+            caller.park(deadline)
         } else {
             let since = clock::now();
-            let woken = self.spin.sleep(|| sleeper.park(deadline));
-            self.waiters.parked(clock::now().saturating_sub(since));
+            let woken = self.spin.sleep(|| caller.park(deadline));
+            self.waiters.record_park(clock::now().saturating_sub(since));
             woken
         };
         // If it was taken off the list the caller looks again in any case, and finds what it was woken for, or that another
         // took it.
-        self.waiters.disarm(who, ticket);
+        self.waiters.disarm(kind, ticket);
         woken
     }
 }

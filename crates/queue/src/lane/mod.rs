@@ -1,20 +1,20 @@
 //! One writer, one reader: a chain of cache lines, each with the values of some positions and a stamp that says how far it is filled.
 //!
 //! A **line** holds the values of [`Lane::PER_LINE`] positions behind one stamp, for small values all in one cache line; lines stand in
-//! **blocks**. A **mark** says where a side stands in one number that only grows: 64 for each line since the beginning, and how far
-//! into its line the next place is. Within a line marks grow by [`Lane::STEP`] a value.
+//! **blocks**. A **offset** says where a side stands in one number that only grows: 64 for each line since the beginning, and how far
+//! into its line the next place is. Within a line offsets grow by [`Lane::STEP`] a value.
 //!
-//! 1. The stamp of a line is the mark of its last place that is filled. The writer stores it (Release) after each value, or once for
+//! 1. The stamp of a line is the offset of its last place that is filled. The writer stores it (Release) after each value, or once for
 //!    all the values that it put into the line.
-//! 2. The reader at mark `m` loads the stamp of its line (Acquire): all places from `m` to the stamp are filled. What a line held
+//! 2. The reader at offset `m` loads the stamp of its line (Acquire): all places from `m` to the stamp are filled. What a line held
 //!    a lap ago is below `m` and means: nothing. What the writer put there a lap ahead is above the line's last place: all are filled.
 //!    So nobody ever resets a stamp, the reader never writes to a line, and a value costs one transfer of its line.
-//! 3. The reader stores its mark as `head` (Release) after it took values out. The writer loads it (Acquire) only when it has
+//! 3. The reader stores its offset as `head` (Release) after it took values out. The writer loads it (Acquire) only when it has
 //!    reached the limit that it knew: what was taken, and the capacity.
 //! 4. A bounded lane is one block whose next is itself. An unbounded one links a new block (Release) before it enters it; the reader
 //!    follows when it has drained the old one, and gives that back through `spare`.
 //! 5. A side asks for room or values only when it has used up what it knew of: the writer knows how many whole lines it was granted, the
-//!    reader looks at one stamp a line. A value costs the writer three stores: value, stamp, mark.
+//!    reader looks at one stamp a line. A value costs the writer three stores: value, stamp, offset.
 //!
 //! ```text
 //!   line 0                       line 1                       line 2
@@ -25,8 +25,8 @@
 //! After the slot-state ring of JCTools' `SpscArrayQueue`; the stamp per line in place of per slot is ours: `docs/internals/queue.md` has the figures.
 
 mod owned;
-mod reading;
-mod writing;
+mod reader;
+mod writer;
 
 pub(crate) use self::owned::OwnedLane;
 
@@ -45,7 +45,7 @@ use crate::sync::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
 const LINE: usize = 64;
 
 /// One value's place.
-type Place<T> = UnsafeCell<MaybeUninit<T>>;
+type ValueCell<T> = UnsafeCell<MaybeUninit<T>>;
 
 /// The head of a block; its lines follow in the same allocation.
 struct Block {
@@ -56,12 +56,12 @@ struct Block {
 pub(crate) struct Lane<T> {
     /// Where the reader stands. Stored by the reader alone.
     head: CachePadded<AtomicUsize>,
-    writing: CachePadded<Writing>,
+    writer_state: CachePadded<WriterState>,
     values: PhantomData<T>,
 }
 
 /// What the writer works with.
-struct Writing {
+struct WriterState {
     /// Where the writer stands. Stored by the writer alone, read by others for the length.
     tail: AtomicUsize,
     /// A block that the reader drained, for the writer to fill again.
@@ -76,7 +76,7 @@ unsafe impl<T: Send> Send for Lane<T> {}
 // SAFETY: as above; what only one side may do is unsafe to call.
 unsafe impl<T: Send> Sync for Lane<T> {}
 
-/// The line in which a side stands, where its block ends, and the mark up to which the side may go without asking.
+/// The line in which a side stands, where its block ends, and the offset up to which the side may go without asking.
 #[derive(Clone)]
 struct Cursor {
     line: Cell<*mut u8>,
@@ -89,7 +89,7 @@ pub(crate) struct Writer {
     cursor: Cursor,
     /// So many values may be put in, since the beginning.
     limit: Cell<usize>,
-    /// Whole lines after this one that it may fill, up to the end of the block at most.
+    /// Whole lines after this one that it may fill, up to the end of the block at max.
     lines: Cell<usize>,
 }
 
@@ -109,53 +109,53 @@ const fn round_up(size: usize, to: usize) -> usize {
 
 impl<T> Lane<T> {
     /// Where the values begin in a line, behind the stamp.
-    const VALUES: usize = round_up(size_of::<AtomicUsize>(), align_of::<Place<T>>());
+    const VALUES: usize = round_up(size_of::<AtomicUsize>(), align_of::<ValueCell<T>>());
 
     /// How many values share a stamp: as many as the line has room for, and one at least.
     pub(crate) const PER_LINE: usize = {
         let room = LINE.saturating_sub(Self::VALUES);
-        if size_of::<Place<T>>() == 0 || size_of::<Place<T>>() > room {
+        if size_of::<ValueCell<T>>() == 0 || size_of::<ValueCell<T>>() > room {
             1
         } else {
-            room / size_of::<Place<T>>()
+            room / size_of::<ValueCell<T>>()
         }
     };
 
-    const ALIGN: usize = if align_of::<Place<T>>() > LINE {
-        align_of::<Place<T>>()
+    const ALIGN: usize = if align_of::<ValueCell<T>>() > LINE {
+        align_of::<ValueCell<T>>()
     } else {
         LINE
     };
 
     const STRIDE: usize = round_up(
-        Self::VALUES + Self::PER_LINE * size_of::<Place<T>>(),
+        Self::VALUES + Self::PER_LINE * size_of::<ValueCell<T>>(),
         Self::ALIGN,
     );
 
     /// Where the lines begin in a block.
     const LINES: usize = round_up(size_of::<Block>(), Self::ALIGN);
 
-    /// Marks between one place and the next. A place that is alone in its line is passed by one step of any length.
+    /// Offsets between one place and the next. A place that is alone in its line is passed by one step of any length.
     const STEP: usize = if Self::PER_LINE == 1 {
         1
     } else {
-        size_of::<Place<T>>()
+        size_of::<ValueCell<T>>()
     };
 
-    /// How far into its line's marks the first place is.
+    /// How far into its line's offsets the first place is.
     const FIRST: usize = Self::VALUES % LINE;
 
-    /// Marks of all places of a line.
+    /// Offsets of all places of a line.
     const FULL: usize = Self::PER_LINE * Self::STEP;
 
-    /// A lane for at most `capacity` values.
+    /// A lane for at max `capacity` values.
     ///
     /// # Errors
     /// 0, more than 2^30, and what there is no memory for.
     pub(crate) fn bounded(capacity: usize) -> Result<Self, CapacityError> {
         CapacityError::check(capacity)?;
         let lines = capacity.div_ceil(Self::PER_LINE);
-        let first = Self::block(lines).ok_or(CapacityError(capacity))?;
+        let first = Self::try_allocate_block(lines).ok_or(CapacityError(capacity))?;
         // SAFETY: the block was just made and is not shared yet.
         unsafe { &*first }.next.store(first, Ordering::Relaxed);
         Ok(Self::with(first, lines, capacity))
@@ -164,13 +164,13 @@ impl<T> Lane<T> {
     /// A lane without a limit of its own, in blocks for about `block` values.
     pub(crate) fn unbounded(block: usize) -> Self {
         let lines = block.div_ceil(Self::PER_LINE).max(1);
-        Self::with(Self::another_block(lines), lines, usize::MAX)
+        Self::with(Self::allocate_block(lines), lines, usize::MAX)
     }
 
     fn with(first: *mut Block, lines: usize, capacity: usize) -> Self {
         Self {
             head: CachePadded::new(AtomicUsize::new(LINE + Self::FIRST)),
-            writing: CachePadded::new(Writing {
+            writer_state: CachePadded::new(WriterState {
                 tail: AtomicUsize::new(LINE + Self::FIRST),
                 spare: AtomicPtr::new(ptr::null_mut()),
                 first,
@@ -186,14 +186,14 @@ impl<T> Lane<T> {
         Layout::from_size_align(size, Self::ALIGN).ok()
     }
 
-    fn another_block(lines: usize) -> *mut Block {
-        Self::block(lines).unwrap_or_else(|| {
+    fn allocate_block(lines: usize) -> *mut Block {
+        Self::try_allocate_block(lines).unwrap_or_else(|| {
             handle_alloc_error(Self::layout(lines).expect("there is one block of it already"))
         })
     }
 
     /// Zeroed memory, which the system gives page by page as it is touched; `None` if there is none.
-    fn block(lines: usize) -> Option<*mut Block> {
+    fn try_allocate_block(lines: usize) -> Option<*mut Block> {
         let layout = Self::layout(lines)?;
         // The writer has left its line.
         let _no_preempt = NoPreemptGuard::enter();
@@ -212,7 +212,7 @@ impl<T> Lane<T> {
             unsafe {
                 line.cast::<AtomicUsize>().write(AtomicUsize::new(0));
                 for place in 0..Self::PER_LINE {
-                    Self::place(line, place).write(UnsafeCell::new(MaybeUninit::uninit()));
+                    Self::cell(line, place).write(UnsafeCell::new(MaybeUninit::uninit()));
                 }
             }
         }
@@ -230,7 +230,7 @@ impl<T> Lane<T> {
                 let line = Self::first_line(block).wrapping_add(line * Self::STRIDE);
                 line.cast::<AtomicUsize>().drop_in_place();
                 for place in 0..Self::PER_LINE {
-                    Self::place(line, place).drop_in_place();
+                    Self::cell(line, place).drop_in_place();
                 }
             }
             block.drop_in_place();
@@ -244,16 +244,16 @@ impl<T> Lane<T> {
     }
 
     #[cfg(loom)]
-    fn place(line: *mut u8, place: usize) -> *mut Place<T> {
+    fn cell(line: *mut u8, place: usize) -> *mut ValueCell<T> {
         line.wrapping_add(Self::VALUES)
-            .cast::<Place<T>>()
+            .cast::<ValueCell<T>>()
             .wrapping_add(place)
     }
 
-    /// The place of a mark in its line; those of the marks after it follow.
+    /// The place of a offset in its line; those of the offsets after it follow.
     #[inline(always)]
-    fn at(line: *mut u8, mark: usize) -> *mut Place<T> {
-        line.wrapping_add(Self::VALUES - Self::FIRST + mark % LINE)
+    fn cell_at(line: *mut u8, offset: usize) -> *mut ValueCell<T> {
+        line.wrapping_add(Self::VALUES - Self::FIRST + offset % LINE)
             .cast()
     }
 
@@ -265,28 +265,28 @@ impl<T> Lane<T> {
         unsafe { &*line.cast::<AtomicUsize>() }
     }
 
-    /// The mark of the first place of the line that `mark` is in or at the end of.
-    fn beginning(mark: usize) -> usize {
-        (mark - Self::FIRST) / LINE * LINE + Self::FIRST
+    /// The offset of the first place of the line that `offset` is in or at the end of.
+    fn line_start(offset: usize) -> usize {
+        (offset - Self::FIRST) / LINE * LINE + Self::FIRST
     }
 
-    /// How many values come before a mark.
-    fn position(mark: usize) -> usize {
-        let mark = mark - Self::FIRST;
-        (mark / LINE - 1) * Self::PER_LINE + mark % LINE / Self::STEP
+    /// How many values come before a offset.
+    fn position(offset: usize) -> usize {
+        let offset = offset - Self::FIRST;
+        (offset / LINE - 1) * Self::PER_LINE + offset % LINE / Self::STEP
     }
 
-    /// The mark behind the last place of that line.
-    fn end(mark: usize) -> usize {
-        Self::beginning(mark) + Self::FULL
+    /// The offset behind the last place of that line.
+    fn line_end(offset: usize) -> usize {
+        Self::line_start(offset) + Self::FULL
     }
 
-    /// Goes to the line after that of `mark`, by `leave` where the block ends; the mark of its first place, or `None` if `leave` has no
+    /// Goes to the line after that of `offset`, by `leave` where the block ends; the offset of its first place, or `None` if `leave` has no
     /// block.
     fn next_line(
         &self,
         cursor: &Cursor,
-        mark: usize,
+        offset: usize,
         leave: impl FnOnce(*mut Block) -> Option<*mut Block>,
     ) -> Option<usize> {
         let line = cursor.line.get().wrapping_add(Self::STRIDE);
@@ -295,12 +295,12 @@ impl<T> Lane<T> {
         } else {
             cursor.line.set(line);
         }
-        Some(Self::beginning(mark) + LINE)
+        Some(Self::line_start(offset) + LINE)
     }
 
     fn enter(&self, cursor: &Cursor, block: *mut Block) {
         let first = Self::first_line(block);
-        let length = self.writing.lines * Self::STRIDE;
+        let length = self.writer_state.lines * Self::STRIDE;
         cursor.line.set(first);
         cursor.end.set(first.wrapping_add(length));
     }
@@ -312,7 +312,7 @@ impl<T> Lane<T> {
 
     /// The block whose lines end there.
     fn block_before(&self, end: *mut u8) -> *mut Block {
-        end.wrapping_sub(self.writing.lines * Self::STRIDE + Self::LINES)
+        end.wrapping_sub(self.writer_state.lines * Self::STRIDE + Self::LINES)
             .cast()
     }
 
@@ -322,11 +322,11 @@ impl<T> Lane<T> {
             end: Cell::new(ptr::null_mut()),
             until: Cell::new(LINE + Self::FIRST),
         };
-        self.enter(&cursor, self.writing.first);
+        self.enter(&cursor, self.writer_state.first);
         cursor
     }
 
-    /// The two halves of a lane that was just made. The writer may put in nothing yet: [`Lane::find_room`].
+    /// The two halves of a lane that was just made. The writer may put in nothing yet: [`Lane::reserve`].
     pub(crate) fn halves(&self) -> (Writer, Reader) {
         let writer = Writer {
             cursor: self.cursor(),
@@ -340,24 +340,24 @@ impl<T> Lane<T> {
     }
 
     pub(crate) fn capacity(&self) -> usize {
-        self.writing.capacity
+        self.writer_state.capacity
     }
 
     /// How many values were put in since the beginning.
-    pub(crate) fn put(&self) -> usize {
-        Self::position(self.writing.tail.load(Ordering::Relaxed))
+    pub(crate) fn pushed(&self) -> usize {
+        Self::position(self.writer_state.tail.load(Ordering::Relaxed))
     }
 
     /// How many values were taken out since the beginning.
-    pub(crate) fn taken(&self) -> usize {
+    pub(crate) fn popped(&self) -> usize {
         Self::position(self.head.load(Ordering::Relaxed))
     }
 
     /// Values inside, or a moment ago.
     pub(crate) fn len(&self) -> usize {
         // The reader may be ahead of the first look.
-        let put = self.put();
-        put.saturating_sub(self.taken())
+        let pushed = self.pushed();
+        pushed.saturating_sub(self.popped())
     }
 
     /// Drops what is inside, and frees the lane's memory.
@@ -365,7 +365,7 @@ impl<T> Lane<T> {
     /// # Safety
     /// Nobody else uses the lane any more, and nobody does after this call.
     pub(crate) unsafe fn destroy(&self, reader: &Reader) {
-        let lines = self.writing.lines;
+        let lines = self.writer_state.lines;
         // SAFETY: the caller has the lane alone.
         unsafe {
             while let Some(value) = self.try_pop(reader) {
@@ -378,7 +378,10 @@ impl<T> Lane<T> {
                 Self::free(block, lines);
                 block = if next == first { ptr::null_mut() } else { next };
             }
-            let spare = self.writing.spare.swap(ptr::null_mut(), Ordering::Acquire);
+            let spare = self
+                .writer_state
+                .spare
+                .swap(ptr::null_mut(), Ordering::Acquire);
             if !spare.is_null() {
                 Self::free(spare, lines);
             }

@@ -7,7 +7,7 @@ use crate::sync::UnsafeCell;
 pub(crate) struct OwnedLane<T> {
     lane: Lane<T>,
     /// The reader's half, when the reader is gone.
-    left: UnsafeCell<Option<Reader>>,
+    reader: UnsafeCell<Option<Reader>>,
 }
 
 // SAFETY: `left` is written once, by the reader when it goes, and read when nobody has the lane any more.
@@ -17,21 +17,28 @@ impl<T> OwnedLane<T> {
     /// The lane and its two halves.
     pub(crate) fn new(lane: Lane<T>) -> (Self, Writer, Reader) {
         let (writer, reader) = lane.halves();
-        let left = UnsafeCell::new(None);
-        (Self { lane, left }, writer, reader)
+        let returned = UnsafeCell::new(None);
+        (
+            Self {
+                lane,
+                reader: returned,
+            },
+            writer,
+            reader,
+        )
     }
 
     /// Gives back the reader's half: what is left inside is dropped with the lane.
     ///
     /// # Safety
     /// `reader` is this lane's, and is not used any more.
-    pub(crate) unsafe fn leave(&self, reader: &Reader) {
+    pub(crate) unsafe fn return_reader(&self, reader: &Reader) {
         let reader = Reader {
             cursor: reader.cursor.clone(),
         };
-        self.left.with_mut(|left| {
+        self.reader.with_mut(|returned| {
             // SAFETY: there is one reader, and this is its end.
-            unsafe { *left = Some(reader) };
+            unsafe { *returned = Some(reader) };
         });
     }
 }
@@ -47,10 +54,10 @@ impl<T> std::ops::Deref for OwnedLane<T> {
 
 impl<T> Drop for OwnedLane<T> {
     fn drop(&mut self) {
-        self.left.with_mut(|left| {
+        self.reader.with_mut(|returned| {
             // SAFETY: nobody else has the lane.
             unsafe {
-                if let Some(reader) = (*left).take() {
+                if let Some(reader) = (*returned).take() {
                     self.lane.destroy(&reader);
                 }
             }

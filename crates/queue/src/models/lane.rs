@@ -13,7 +13,7 @@ type Large = [u64; 12];
 fn push_each<T>(lane: &Lane<T>, writer: &Writer, values: impl Iterator<Item = T>) -> usize {
     let mut count = 0;
     for value in values {
-        if !lane.find_room(writer, |_| lane.newest_limit()) {
+        if !lane.reserve(writer, |_| lane.newest_limit()) {
             break;
         }
         // SAFETY: the caller is the writer's only user, and there is room.
@@ -65,7 +65,7 @@ fn goes_round<T: Send + 'static>(
         unsafe { lane.pop_some(&reader, usize::MAX, &mut take) };
         assert_eq!(next, (full + more) as u64);
         // SAFETY: it is this lane's, and is not used any more.
-        unsafe { lane.leave(&reader) };
+        unsafe { lane.return_reader(&reader) };
     });
 }
 
@@ -116,7 +116,7 @@ fn is_linked<T: Send + 'static>(values: u64, make: fn(u64) -> T, number: fn(&T) 
         unsafe { lane.pop_some(&reader, usize::MAX, &mut take) };
         assert_eq!(next, values);
         // SAFETY: it is this lane's, and is not used any more.
-        unsafe { lane.leave(&reader) };
+        unsafe { lane.return_reader(&reader) };
     });
 }
 
@@ -150,7 +150,7 @@ fn values_that_are_left_inside_are_dropped_once() {
             // SAFETY: this thread is the reader's only user.
             drop(unsafe { lane.try_pop(&reader) });
             // SAFETY: it is this lane's, and is not used any more.
-            unsafe { lane.leave(&reader) };
+            unsafe { lane.return_reader(&reader) };
             drop(lane);
             assert_eq!(writing.join().unwrap(), 3);
             assert_eq!(std::sync::Arc::strong_count(&token), 1);

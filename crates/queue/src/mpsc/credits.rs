@@ -1,13 +1,13 @@
 //! Credits: how many values the senders may put in. Rules 3 and 6 of the module.
 
 use super::Shared;
-use super::lanes::{Outlet, Registry};
+use super::lanes::{LaneTx, Registry};
 use crate::barrier;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, spin_loop};
 
 /// How often a sender looks again before it takes credits back: a push between its claim and its value is over by then. About
 /// 64 `pause` instructions, 1 to 3 us, are less than the heavy barrier and the lock cost the others.
-const LOOKS: usize = if cfg!(loom) { 1 } else { 64 };
+const RECHECKS: usize = if cfg!(loom) { 1 } else { 64 };
 
 /// The credits that are out, as seen from all handles.
 pub(super) struct Credits {
@@ -18,7 +18,7 @@ pub(super) struct Credits {
     full_at: AtomicUsize,
     /// A lane may hold credits in advance. It is set before such a claim, and stays set while the
     /// process is asymmetric.
-    in_advance: AtomicBool,
+    claims_ahead: AtomicBool,
 }
 
 /// What a sender that found no room learns from a look at all handles.
@@ -36,19 +36,19 @@ impl Credits {
         Self {
             claimed: AtomicUsize::new(0),
             full_at: AtomicUsize::new(usize::MAX),
-            in_advance: AtomicBool::new(false),
+            claims_ahead: AtomicBool::new(false),
         }
     }
 }
 
 impl<T> Shared<T> {
     /// Credits that nobody holds.
-    pub(super) fn room(&self) -> usize {
+    pub(super) fn available(&self) -> usize {
         let claimed = self.credits.claimed.load(Ordering::Relaxed);
-        self.room_beside(claimed)
+        self.available_given(claimed)
     }
 
-    fn room_beside(&self, claimed: usize) -> usize {
+    fn available_given(&self, claimed: usize) -> usize {
         let popped = self.popped.load(Ordering::Acquire);
         // The receiver may be ahead of `claimed`: then there is as much room as can be.
         self.capacity - claimed.saturating_sub(popped).min(self.capacity)
@@ -70,15 +70,15 @@ impl<T> Shared<T> {
         };
         let mut claimed = self.credits.claimed.load(Ordering::Relaxed);
         loop {
-            let room = self.room_beside(claimed);
+            let room = self.available_given(claimed);
             let count = room.min(needed.max(block.min(room / (2 * lanes))));
             if count == 0 {
                 return 0;
             }
-            if count > needed && !self.credits.in_advance.load(Ordering::Relaxed) {
-                self.credits.in_advance.store(true, Ordering::Relaxed);
+            if count > needed && !self.credits.claims_ahead.load(Ordering::Relaxed) {
+                self.credits.claims_ahead.store(true, Ordering::Relaxed);
             }
-            // Release: a reclaiming sender that sees the claim sees `in_advance`.
+            // Release: a reclaiming sender that sees the claim sees `claims_ahead`.
             match self.credits.claimed.compare_exchange_weak(
                 claimed,
                 claimed + count,
@@ -96,22 +96,22 @@ impl<T> Shared<T> {
         if credits > 0 {
             let claimed = &self.credits.claimed;
             claimed.fetch_sub(credits, Ordering::Relaxed);
-            self.core.room.signal(credits);
+            self.core.send_waiters.signal(credits);
         }
     }
 
     /// Rule 6: for a sender that found no room, looks for credits that other senders hold and do not use, and takes them back.
     /// What `mine` has left is about to be used.
-    fn reclaim(&self, registry: &Registry<T>, mine: Option<&Outlet<T>>) -> Reclaimed {
+    fn reclaim(&self, registry: &Registry<T>, mine: Option<&LaneTx<T>>) -> Reclaimed {
         let claimed = &self.credits.claimed;
-        let my_credits = mine.map_or(0, Outlet::granted);
-        for _ in 0..LOOKS {
+        let my_credits = mine.map_or(0, LaneTx::granted);
+        for _ in 0..RECHECKS {
             let popped = self.popped.load(Ordering::Acquire);
             let before = claimed.load(Ordering::Relaxed);
             if before.saturating_sub(popped) < self.capacity {
                 return Reclaimed::Changed;
             }
-            let put = registry.put() + self.common.pushed() + my_credits;
+            let put = registry.pushed() + self.shared_lane.pushed() + my_credits;
             // A read-modify-write sees the newest claim: each value in `put` belongs to a claim in `before`.
             let now = claimed.fetch_add(0, Ordering::AcqRel);
             if now == before && put >= before {
@@ -124,13 +124,13 @@ impl<T> Shared<T> {
             // No sender claims in advance, so the credits are those of sends under way. The exception are
             // claims from before the process changed to fences: they are taken back once. The barrier
             // then takes 10 ms, because the system refuses it.
-            if !self.credits.in_advance.swap(false, Ordering::Relaxed) {
+            if !self.credits.claims_ahead.swap(false, Ordering::Relaxed) {
                 return Reclaimed::Nothing;
             }
         }
         registry.revoke_all();
         barrier::heavy();
-        match registry.take_back(mine) {
+        match registry.reclaim_unused(mine) {
             0 => Reclaimed::Nothing,
             count => {
                 // A batch that was announced and given up again may have looked like a value.
@@ -145,7 +145,7 @@ impl<T> Shared<T> {
         &self,
         needed: usize,
         registry: &Registry<T>,
-        mine: Option<&Outlet<T>>,
+        mine: Option<&LaneTx<T>>,
     ) -> usize {
         loop {
             let count = self.claim(needed, false);
@@ -161,8 +161,8 @@ impl<T> Shared<T> {
     }
 
     /// Whether a send would find room: rule 6 applied, and what was taken back is there for whoever claims it.
-    pub(super) fn finds_room(&self) -> bool {
-        if self.room() > 0 {
+    pub(super) fn has_reclaimable_capacity(&self) -> bool {
+        if self.available() > 0 {
             return true;
         }
         if self.is_known_full() {

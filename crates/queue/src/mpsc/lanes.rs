@@ -8,14 +8,14 @@ use crate::lane::{Lane, OwnedLane, Reader, Writer};
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 
 /// Most lanes of a channel. Models are small.
-const MOST: usize = if cfg!(loom) { 128 } else { 256 };
-const WORDS: usize = MOST / 64;
+const MAX_LANES: usize = if cfg!(loom) { 128 } else { 256 };
+const WORDS: usize = MAX_LANES / 64;
 
 /// Values in one block of a lane.
 const BLOCK: usize = if cfg!(loom) { 2 } else { 224 };
 
 /// A lane and what the receiver has to know of it.
-pub(super) struct Slot<T> {
+pub(super) struct LaneEntry<T> {
     pub(super) lane: OwnedLane<T>,
     /// No more values will come.
     closed: AtomicBool,
@@ -30,16 +30,16 @@ pub(super) struct Slot<T> {
 }
 
 /// A sender's end of a lane.
-pub(super) struct Outlet<T> {
-    pub(super) slot: Arc<Slot<T>>,
+pub(super) struct LaneTx<T> {
+    pub(super) entry: Arc<LaneEntry<T>>,
     pub(super) writer: Writer,
     word: usize,
     bit: u64,
 }
 
 /// The receiver's end of a lane.
-pub(super) struct Inlet<T> {
-    pub(super) slot: Arc<Slot<T>>,
+pub(super) struct LaneRx<T> {
+    pub(super) entry: Arc<LaneEntry<T>>,
     reader: Reader,
     pub(super) number: usize,
     /// Rule 2: how much of the common path comes first.
@@ -49,11 +49,11 @@ pub(super) struct Inlet<T> {
 /// All lanes of a channel.
 pub(super) struct Registry<T> {
     /// Made since the receiver last looked.
-    fresh: Vec<Inlet<T>>,
+    new_lanes: Vec<LaneRx<T>>,
     /// By number.
-    all: Vec<Option<Arc<Slot<T>>>>,
+    entries: Vec<Option<Arc<LaneEntry<T>>>>,
     /// Values that were put into lanes that are gone.
-    put: usize,
+    pushed_to_released: usize,
     /// The channel is closed: each lane is revoked for good.
     is_closed: bool,
 }
@@ -62,9 +62,9 @@ pub(super) struct Lanes<T> {
     /// A bit for each lane that may hold something.
     hint: CachePadded<[AtomicU64; WORDS]>,
     count: AtomicUsize,
-    /// Grows with each lane that is made.
-    made: AtomicUsize,
-    most: usize,
+    /// Grows with each lane that is created.
+    created: AtomicUsize,
+    max_lanes: usize,
     block: usize,
     registry: Mutex<Registry<T>>,
 }
@@ -74,21 +74,21 @@ impl<T> Lanes<T> {
         Self {
             hint: CachePadded::new(std::array::from_fn(|_| AtomicU64::new(0))),
             count: AtomicUsize::new(0),
-            made: AtomicUsize::new(0),
-            most: MOST.min(capacity / 4),
+            created: AtomicUsize::new(0),
+            max_lanes: MAX_LANES.min(capacity / 4),
             block: BLOCK.min(capacity),
             registry: Mutex::new(Registry {
-                fresh: Vec::new(),
-                all: Vec::new(),
-                put: 0,
+                new_lanes: Vec::new(),
+                entries: Vec::new(),
+                pushed_to_released: 0,
                 is_closed: false,
             }),
         }
     }
 
     /// Whether a sender may ever get one.
-    pub(super) fn are_possible(&self) -> bool {
-        self.most > 0
+    pub(super) fn are_allowed(&self) -> bool {
+        self.max_lanes > 0
     }
 
     /// How many there are.
@@ -97,18 +97,18 @@ impl<T> Lanes<T> {
     }
 
     /// How many were made since the beginning.
-    pub(super) fn made(&self) -> usize {
-        self.made.load(Ordering::Acquire)
+    pub(super) fn created(&self) -> usize {
+        self.created.load(Ordering::Acquire)
     }
 
     /// A lane of the caller's own, unless there are too many. `after`: rule 2.
-    pub(super) fn make(&self, after: impl FnOnce() -> usize) -> Option<Outlet<T>> {
-        if self.count() >= self.most {
+    pub(super) fn make(&self, after: impl FnOnce() -> usize) -> Option<LaneTx<T>> {
+        if self.count() >= self.max_lanes {
             return None;
         }
         let (lane, writer, reader) = OwnedLane::new(Lane::unbounded(self.block));
         let mut registry = lock(&self.registry);
-        let slot = Arc::new(Slot {
+        let entry = Arc::new(LaneEntry {
             lane,
             closed: AtomicBool::new(false),
             revoked: AtomicBool::new(registry.is_closed),
@@ -116,28 +116,28 @@ impl<T> Lanes<T> {
             announced: AtomicUsize::new(0),
             taken_back: AtomicUsize::new(0),
         });
-        let free = registry.all.iter().position(Option::is_none);
-        let number = free.unwrap_or(registry.all.len());
-        if number >= self.most {
+        let free = registry.entries.iter().position(Option::is_none);
+        let number = free.unwrap_or(registry.entries.len());
+        if number >= self.max_lanes {
             drop(registry);
             // SAFETY: it is this lane's.
-            unsafe { slot.lane.leave(&reader) };
+            unsafe { entry.lane.return_reader(&reader) };
             return None;
         }
         if free.is_none() {
-            registry.all.push(None);
+            registry.entries.push(None);
         }
-        registry.all[number] = Some(Arc::clone(&slot));
-        registry.fresh.push(Inlet {
-            slot: Arc::clone(&slot),
+        registry.entries[number] = Some(Arc::clone(&entry));
+        registry.new_lanes.push(LaneRx {
+            entry: Arc::clone(&entry),
             reader,
             number,
             after: after(),
         });
         self.count.fetch_add(1, Ordering::Relaxed);
-        self.made.fetch_add(1, Ordering::Release);
-        Some(Outlet {
-            slot,
+        self.created.fetch_add(1, Ordering::Release);
+        Some(LaneTx {
+            entry,
             writer,
             word: number / 64,
             bit: 1 << (number % 64),
@@ -145,15 +145,15 @@ impl<T> Lanes<T> {
     }
 
     /// Those that were made since the last call.
-    pub(super) fn fresh(&self) -> Vec<Inlet<T>> {
-        std::mem::take(&mut lock(&self.registry).fresh)
+    pub(super) fn new_lanes(&self) -> Vec<LaneRx<T>> {
+        std::mem::take(&mut lock(&self.registry).new_lanes)
     }
 
     /// Rule 5: the receiver is done with this one.
     pub(super) fn release(&self, number: usize) {
         let mut registry = lock(&self.registry);
-        if let Some(slot) = registry.all[number].take() {
-            registry.put += slot.put();
+        if let Some(entry) = registry.entries[number].take() {
+            registry.pushed_to_released += entry.pushed();
         }
         drop(registry);
         self.count.fetch_sub(1, Ordering::Relaxed);
@@ -161,7 +161,7 @@ impl<T> Lanes<T> {
 
     pub(super) fn len(&self) -> usize {
         let registry = lock(&self.registry);
-        registry.slots().map(|slot| slot.lane.len()).sum()
+        registry.entries().map(|entry| entry.lane.len()).sum()
     }
 
     /// Rules 6 and 7.
@@ -183,8 +183,8 @@ impl<T> Lanes<T> {
 
     /// Rule 4, the sender's part.
     #[inline(always)]
-    pub(super) fn hint_of(&self, outlet: &Outlet<T>) {
-        self.hint_bit(outlet.word, outlet.bit);
+    pub(super) fn set_hint_of(&self, lane_tx: &LaneTx<T>) {
+        self.hint_bit(lane_tx.word, lane_tx.bit);
     }
 
     #[inline(always)]
@@ -197,7 +197,7 @@ impl<T> Lanes<T> {
 
     /// Rule 4, the receiver's part: the next lane from `from` on, round and round, whose bit is set, and clears the bit.
     pub(super) fn take_hint(&self, from: usize) -> Option<usize> {
-        let from = from % MOST;
+        let from = from % MAX_LANES;
         for turn in 0..=WORDS {
             let place = (from / 64 + turn) % WORDS;
             let word = &self.hint[place];
@@ -218,73 +218,75 @@ impl<T> Lanes<T> {
 }
 
 impl<T> Registry<T> {
-    fn slots(&self) -> impl Iterator<Item = &Slot<T>> {
-        self.all.iter().flatten().map(|slot| &**slot)
+    fn entries(&self) -> impl Iterator<Item = &LaneEntry<T>> {
+        self.entries.iter().flatten().map(|entry| &**entry)
     }
 
     /// Values ever put into a lane.
-    pub(super) fn put(&self) -> usize {
-        self.put + self.slots().map(Slot::put).sum::<usize>()
+    pub(super) fn pushed(&self) -> usize {
+        self.pushed_to_released + self.entries().map(LaneEntry::pushed).sum::<usize>()
     }
 
     /// Rule 6: from the next heavy barrier on no sender uses a credit that it claimed before.
     pub(super) fn revoke_all(&self) {
-        for slot in self.slots() {
-            slot.revoked.store(true, Ordering::Relaxed);
+        for entry in self.entries() {
+            entry.revoked.store(true, Ordering::Relaxed);
         }
     }
 
     /// Rule 6, after the heavy barrier: takes all credits back that are not used, but for those of `mine`; how many.
-    pub(super) fn take_back(&self, mine: Option<&Outlet<T>>) -> usize {
-        let mine = mine.map(|outlet| Arc::as_ptr(&outlet.slot));
-        let others = self.slots().filter(|slot| mine != Some(&raw const **slot));
-        others.map(Slot::take_back).sum()
+    pub(super) fn reclaim_unused(&self, mine: Option<&LaneTx<T>>) -> usize {
+        let mine = mine.map(|lane_tx| Arc::as_ptr(&lane_tx.entry));
+        let others = self
+            .entries()
+            .filter(|entry| mine != Some(&raw const **entry));
+        others.map(LaneEntry::reclaim_unused).sum()
     }
 }
 
-impl<T> Slot<T> {
+impl<T> LaneEntry<T> {
     /// Values put in, or about to be.
-    fn put(&self) -> usize {
+    fn pushed(&self) -> usize {
         let announced = self.announced.load(Ordering::Relaxed);
-        announced.max(self.lane.put())
+        announced.max(self.lane.pushed())
     }
 
     /// Under the lock.
-    fn take_back(&self) -> usize {
+    fn reclaim_unused(&self) -> usize {
         let claimed = self.claimed.load(Ordering::Relaxed);
         let taken_back = self.taken_back.load(Ordering::Relaxed);
-        let unused = (claimed - taken_back).saturating_sub(self.put());
+        let unused = (claimed - taken_back).saturating_sub(self.pushed());
         let taken_back = taken_back + unused;
         self.taken_back.store(taken_back, Ordering::Relaxed);
         unused
     }
 }
 
-impl<T> Outlet<T> {
+impl<T> LaneTx<T> {
     #[inline(always)]
-    pub(super) fn knows_room(&self) -> bool {
-        self.slot.lane.knows_room(&self.writer)
+    pub(super) fn has_granted(&self) -> bool {
+        self.entry.lane.has_granted(&self.writer)
     }
 
-    pub(super) fn find_room(&self, raise: impl FnOnce(usize) -> usize) -> bool {
-        self.slot.lane.find_room(&self.writer, raise)
+    pub(super) fn reserve(&self, raise: impl FnOnce(usize) -> usize) -> bool {
+        self.entry.lane.reserve(&self.writer, raise)
     }
 
     /// Credits that are not used yet. They may have been taken back.
     pub(super) fn granted(&self) -> usize {
-        self.slot.lane.granted(&self.writer)
+        self.entry.lane.granted(&self.writer)
     }
 
     /// Rule 6: whether the sender has to take the lock before its next value.
     #[inline(always)]
     pub(super) fn is_revoked(&self) -> bool {
-        self.slot.revoked.load(Ordering::Relaxed)
+        self.entry.revoked.load(Ordering::Relaxed)
     }
 
     /// Counts `credits` as the lane's, which the sender claimed; how many values may be put in now, since the beginning.
     pub(super) fn add(&self, credits: usize) -> usize {
-        let claimed = self.slot.claimed.load(Ordering::Relaxed) + credits;
-        self.slot.claimed.store(claimed, Ordering::Relaxed);
+        let claimed = self.entry.claimed.load(Ordering::Relaxed) + credits;
+        self.entry.claimed.store(claimed, Ordering::Relaxed);
         self.writer.limit() + credits
     }
 
@@ -299,48 +301,48 @@ impl<T> Outlet<T> {
     }
 
     /// Rule 6: learns which credits were taken back.
-    pub(super) fn settle(&self, _locked: &Registry<T>) {
-        let claimed = self.slot.claimed.load(Ordering::Relaxed);
-        let taken_back = self.slot.taken_back.load(Ordering::Relaxed);
-        let lane = &self.slot.lane;
+    pub(super) fn update_limit(&self, _locked: &Registry<T>) {
+        let claimed = self.entry.claimed.load(Ordering::Relaxed);
+        let taken_back = self.entry.taken_back.load(Ordering::Relaxed);
+        let lane = &self.entry.lane;
         lane.replace_limit(&self.writer, claimed - taken_back);
     }
 
     /// Rule 6: gives up what is not used; how many credits.
-    pub(super) fn give_up(&self, locked: &Registry<T>) -> usize {
-        let unused = self.slot.take_back();
-        self.settle(locked);
+    pub(super) fn release_unused(&self, locked: &Registry<T>) -> usize {
+        let unused = self.entry.reclaim_unused();
+        self.update_limit(locked);
         let is_revoked = locked.is_closed;
-        self.slot.revoked.store(is_revoked, Ordering::Relaxed);
+        self.entry.revoked.store(is_revoked, Ordering::Relaxed);
         unused
     }
 
     /// Puts a value in, unless the lane is revoked: then it comes back.
     ///
     /// # Safety
-    /// [`Outlet::knows_room`] or [`Outlet::find_room`] said that there is room.
+    /// [`LaneTx::has_granted`] or [`LaneTx::reserve`] said that there is room.
     #[inline(always)]
     pub(super) unsafe fn push(&self, value: T) -> Result<(), T> {
-        let lane = &self.slot.lane;
-        // SAFETY: the writer is the lane's, an outlet is one sender's, and the caller knows of room.
+        let lane = &self.entry.lane;
+        // SAFETY: the writer is the lane's, an lane_tx is one sender's, and the caller knows of room.
         unsafe { lane.push_unless(&self.writer, value, || self.is_revoked()) }
     }
 
     /// Announces `count` values, which [`push_some`](Self::push_some) then puts in; `false`: the lane is revoked.
     pub(super) fn announce(&self, count: usize) -> bool {
-        let put = self.slot.lane.put();
-        self.slot.announced.store(put + count, Ordering::Relaxed);
+        let put = self.entry.lane.pushed();
+        self.entry.announced.store(put + count, Ordering::Relaxed);
         barrier::light();
         let is_revoked = self.is_revoked();
         if is_revoked {
-            self.slot.announced.store(put, Ordering::Relaxed);
+            self.entry.announced.store(put, Ordering::Relaxed);
         }
         !is_revoked
     }
 
     /// Puts in `count` values, for which there are credits: announced ones, or under the lock.
     pub(super) fn push_some(&self, count: usize, mut values: impl Iterator<Item = T>) {
-        let lane = &self.slot.lane;
+        let lane = &self.entry.lane;
         // SAFETY: as in `push`.
         let pushed = unsafe { lane.push_some(&self.writer, count, || values.next()) };
         debug_assert_eq!(pushed, count);
@@ -348,19 +350,19 @@ impl<T> Outlet<T> {
 
     /// The last thing a sender does with it.
     pub(super) fn close(&self) {
-        self.slot.closed.store(true, Ordering::Release);
+        self.entry.closed.store(true, Ordering::Release);
     }
 }
 
-impl<T> Inlet<T> {
+impl<T> LaneRx<T> {
     #[inline(always)]
-    pub(super) fn knows_value(&self) -> bool {
-        self.slot.lane.knows_value(&self.reader)
+    pub(super) fn has_known_value(&self) -> bool {
+        self.entry.lane.has_known_value(&self.reader)
     }
 
     /// How many values are there for sure; 0: none.
     pub(super) fn known(&self) -> usize {
-        self.slot.lane.known(&self.reader)
+        self.entry.lane.known(&self.reader)
     }
 
     pub(super) fn has_value(&self) -> bool {
@@ -368,27 +370,27 @@ impl<T> Inlet<T> {
     }
 
     /// # Safety
-    /// [`Inlet::knows_value`] or [`Inlet::known`] said that there is one.
+    /// [`LaneRx::has_known_value`] or [`LaneRx::known`] said that there is one.
     #[inline(always)]
     pub(super) unsafe fn pop(&self) -> T {
-        // SAFETY: the reader is the lane's, the inlet is the receiver's, and there is a value.
-        unsafe { self.slot.lane.pop(&self.reader) }
+        // SAFETY: the reader is the lane's, the lane_rx is the receiver's, and there is a value.
+        unsafe { self.entry.lane.pop(&self.reader) }
     }
 
-    pub(super) fn pop_some(&self, most: usize, take: impl FnMut(T)) -> usize {
+    pub(super) fn pop_some(&self, max: usize, take: impl FnMut(T)) -> usize {
         // SAFETY: as in `pop`.
-        unsafe { self.slot.lane.pop_some(&self.reader, most, take) }
+        unsafe { self.entry.lane.pop_some(&self.reader, max, take) }
     }
 
     /// Rule 5: closed, and after that empty.
-    pub(super) fn is_over(&self) -> bool {
-        self.slot.closed.load(Ordering::Acquire) && !self.has_value()
+    pub(super) fn is_finished(&self) -> bool {
+        self.entry.closed.load(Ordering::Acquire) && !self.has_value()
     }
 }
 
-impl<T> Drop for Inlet<T> {
+impl<T> Drop for LaneRx<T> {
     fn drop(&mut self) {
         // SAFETY: it is this lane's, and ends here.
-        unsafe { self.slot.lane.leave(&self.reader) };
+        unsafe { self.entry.lane.return_reader(&self.reader) };
     }
 }

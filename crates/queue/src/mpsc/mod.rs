@@ -16,7 +16,7 @@
 //!
 //! 1. A sender's first 63 values take the **common** path that all share. Its 64th makes a lane, where there is one to be had:
 //!    at most 256, and at most one for each 4 of the capacity.
-//! 2. The receiver reads a new lane only when it has taken from the common path all that was there when the lane was made:
+//! 2. The receiver reads a new lane only when it has taken from the common path all that was there when the lane was created:
 //!    so the order of a sender's values holds.
 //! 3. Capacity is the channel's, and exact: a sender needs a **credit** for each value. It claims credits by adding to `claimed`, and
 //!    the receiver gives them back by adding to `popped`. At any time `values inside <= claimed - popped <= capacity`. A sender with a
@@ -35,18 +35,18 @@
 //!    barriers are not asymmetric, no sender claims in advance.
 //! 7. Closing revokes all lanes for good: a send in a lane asks whether the channel is closed only if its lane is revoked.
 
-mod common;
 mod credits;
 mod lanes;
-mod receiving;
-mod sending;
+mod receiver;
+mod sender;
+mod shared_lane;
 
-pub use self::receiving::Rx;
-pub use self::sending::Tx;
+pub use self::receiver::Rx;
+pub use self::sender::Tx;
 
-use self::common::Common;
 use self::credits::Credits;
 use self::lanes::Lanes;
+use self::shared_lane::SharedLane;
 use crate::cache_padded::CachePadded;
 use crate::channel::{self, Core, CreateError, Options};
 use crate::error::CapacityError;
@@ -61,7 +61,7 @@ struct Shared<T> {
     core: Core,
     /// `usize::MAX`: without a bound, and without credits.
     capacity: usize,
-    common: Common<T>,
+    shared_lane: SharedLane<T>,
     lanes: Lanes<T>,
     credits: CachePadded<Credits>,
     /// Values ever taken out. Stored by the receiver alone.
@@ -73,7 +73,11 @@ struct Shared<T> {
 /// # Errors
 /// A capacity of 0, beyond 2^30, or beyond memory.
 pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
-    Ok(make(Common::bounded(capacity)?, capacity, Options::new()))
+    Ok(make(
+        SharedLane::bounded(capacity)?,
+        capacity,
+        Options::new(),
+    ))
 }
 
 /// A channel for at most `capacity` values, with `options`.
@@ -82,19 +86,23 @@ pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityE
 /// As [`channel`], and a policy that only `mpmc` can have.
 pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), CreateError> {
     let options = options.without_eviction()?;
-    Ok(make(Common::bounded(capacity)?, capacity, options))
+    Ok(make(SharedLane::bounded(capacity)?, capacity, options))
 }
 
 /// A channel without a bound: a send never waits, and what is not received stays in memory.
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
-    make(Common::unbounded(), usize::MAX, Options::new())
+    make(SharedLane::unbounded(), usize::MAX, Options::new())
 }
 
-fn make<T>(common: Common<T>, capacity: usize, options: Options) -> (Sender<T>, Receiver<T>) {
+fn make<T>(
+    shared_lane: SharedLane<T>,
+    capacity: usize,
+    options: Options,
+) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
         core: Core::new(options),
         capacity,
-        common,
+        shared_lane,
         lanes: Lanes::new(capacity),
         credits: CachePadded::new(Credits::new()),
         popped: CachePadded::new(AtomicUsize::new(0)),
@@ -109,12 +117,12 @@ impl<T> Shared<T> {
     }
 
     fn len(&self) -> usize {
-        (self.common.len() + self.lanes.len()).min(self.capacity)
+        (self.shared_lane.len() + self.lanes.len()).min(self.capacity)
     }
 
     /// Rule 7.
     fn close(&self) {
-        self.common.close();
+        self.shared_lane.close();
         self.lanes.close();
     }
 }

@@ -38,14 +38,14 @@ are!(Send:
     mpmc::Sender<std::cell::Cell<u8>>, mpmc::Receiver<std::cell::Cell<u8>>,
 );
 are!(Send:
-    RecvFuture<'static, spsc::Rx<u8>>, RecvFuture<'static, mpsc::Rx<u8>>, RecvFuture<'static, mpmc::End<u8>>,
-    SendFuture<'static, spsc::Tx<u8>>, SendFuture<'static, mpsc::Tx<u8>>, SendFuture<'static, mpmc::End<u8>>,
-    RecvStream<'static, spsc::Rx<u8>>, RecvStream<'static, mpsc::Rx<u8>>, RecvStream<'static, mpmc::End<u8>>,
+    RecvFuture<'static, spsc::Rx<u8>>, RecvFuture<'static, mpsc::Rx<u8>>, RecvFuture<'static, mpmc::Handle<u8>>,
+    SendFuture<'static, spsc::Tx<u8>>, SendFuture<'static, mpsc::Tx<u8>>, SendFuture<'static, mpmc::Handle<u8>>,
+    RecvStream<'static, spsc::Rx<u8>>, RecvStream<'static, mpsc::Rx<u8>>, RecvStream<'static, mpmc::Handle<u8>>,
 );
 // A future that shares its handle may move to another thread only where the handle may be shared with one.
 are!(Send:
-    RecvFuture<'static, mpmc::End<u8>, &'static mpmc::Receiver<u8>>,
-    SendFuture<'static, mpmc::End<u8>, &'static mpmc::Sender<u8>>,
+    RecvFuture<'static, mpmc::Handle<u8>, &'static mpmc::Receiver<u8>>,
+    SendFuture<'static, mpmc::Handle<u8>, &'static mpmc::Sender<u8>>,
 );
 are_not!(Send:
     RecvFuture<'static, spsc::Rx<u8>, &'static spsc::Receiver<u8>>,
@@ -68,7 +68,7 @@ are_not!(Send:
     spsc::Sender<Rc<u8>>, spsc::Receiver<Rc<u8>>, mpsc::Sender<Rc<u8>>, mpsc::Receiver<Rc<u8>>,
     mpmc::Sender<Rc<u8>>, mpmc::Receiver<Rc<u8>>, oneshot::Sender<Rc<u8>>, oneshot::Receiver<Rc<u8>>,
     std::sync::MutexGuard<'static, u8>, mpmc::Sender<std::sync::MutexGuard<'static, u8>>,
-    SendFuture<'static, mpmc::End<Rc<u8>>>, RecvFuture<'static, mpmc::End<Rc<u8>>>,
+    SendFuture<'static, mpmc::Handle<Rc<u8>>>, RecvFuture<'static, mpmc::Handle<Rc<u8>>>,
     // One thread's at a time, and borrowed from a receiver that is so too.
     Readiness<'static, spsc::Rx<u8>>,
 );

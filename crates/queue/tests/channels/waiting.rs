@@ -1,4 +1,4 @@
-//! Who waits is woken: not too early, not twice, not in place of another, and without looking again and again meanwhile.
+//! WaiterKind waits is woken: not too early, not twice, not in place of another, and without looking again and again meanwhile.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};

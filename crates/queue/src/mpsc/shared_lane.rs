@@ -11,7 +11,7 @@ use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
     clippy::large_enum_variant,
     reason = "a channel has one, on the heap with the rest of it"
 )]
-pub(super) enum Common<T> {
+pub(super) enum SharedLane<T> {
     Ring(Ring<T>),
     List(List<T>),
 }
@@ -23,7 +23,7 @@ pub(super) struct List<T> {
     popped: AtomicUsize,
 }
 
-impl<T> Common<T> {
+impl<T> SharedLane<T> {
     pub(super) fn bounded(capacity: usize) -> Result<Self, CapacityError> {
         Ok(Self::Ring(Ring::new(capacity)?))
     }
@@ -70,9 +70,9 @@ impl<T> Common<T> {
         }
     }
 
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn has_capacity(&self) -> bool {
         match self {
-            Self::Ring(ring) => ring.has_room(),
+            Self::Ring(ring) => ring.has_capacity(),
             Self::List(_) => true,
         }
     }

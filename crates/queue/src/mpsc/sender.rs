@@ -4,18 +4,18 @@ use std::cell::{Cell, OnceCell};
 use std::fmt;
 
 use super::Shared;
-use super::lanes::Outlet;
+use super::lanes::LaneTx;
 use crate::channel::{Core, Push};
 use crate::no_preempt::NoPreemptGuard;
 use crate::sync::Arc;
 
 /// Values that a sender sends before it has a lane.
-const BEFORE_A_LANE: u32 = if cfg!(loom) { 2 } else { 64 };
+const SENDS_BEFORE_LANE: u32 = if cfg!(loom) { 2 } else { 64 };
 
 /// A sender's part of the channel.
 pub struct Tx<T> {
     shared: Arc<Shared<T>>,
-    outlet: OnceCell<Outlet<T>>,
+    lane_tx: OnceCell<LaneTx<T>>,
     /// Values sent on the common path, until it has a lane.
     sent: Cell<u32>,
 }
@@ -24,21 +24,21 @@ impl<T> Tx<T> {
     pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
         Self {
             shared,
-            outlet: OnceCell::new(),
+            lane_tx: OnceCell::new(),
             sent: Cell::new(0),
         }
     }
 
     /// Whether the sender has credits in hand.
     fn has_credits(&self) -> bool {
-        let outlet = self.outlet.get();
-        outlet.is_some_and(|outlet| outlet.granted() > 0 && !outlet.is_revoked())
+        let lane_tx = self.lane_tx.get();
+        lane_tx.is_some_and(|lane_tx| lane_tx.granted() > 0 && !lane_tx.is_revoked())
     }
 
     /// Rule 3: the lane's new limit, where the old one is reached.
-    fn raise(&self, outlet: &Outlet<T>) -> usize {
+    fn raise(&self, lane_tx: &LaneTx<T>) -> usize {
         if self.shared.is_bounded() {
-            outlet.add(self.shared.claim(1, true))
+            lane_tx.add(self.shared.claim(1, true))
         } else {
             usize::MAX
         }
@@ -46,30 +46,30 @@ impl<T> Tx<T> {
 
     /// Rule 1.
     #[cold]
-    fn push_without_a_lane(&self, value: T) -> Result<(), T> {
-        // The outlet is being made.
+    fn push_shared(&self, value: T) -> Result<(), T> {
+        // The lane_tx is being created.
         let _no_preempt = NoPreemptGuard::enter();
         let shared = &*self.shared;
-        if !shared.lanes.are_possible() {
-            return shared.common.push(value);
+        if !shared.lanes.are_allowed() {
+            return shared.shared_lane.push(value);
         }
-        if self.sent.get() + 1 >= BEFORE_A_LANE {
+        if self.sent.get() + 1 >= SENDS_BEFORE_LANE {
             self.sent.set(0);
-            if let Some(outlet) = shared.lanes.make(|| shared.common.pushed()) {
-                return self.push_to(self.outlet.get_or_init(|| outlet), value);
+            if let Some(lane_tx) = shared.lanes.make(|| shared.shared_lane.pushed()) {
+                return self.push_to(self.lane_tx.get_or_init(|| lane_tx), value);
             }
         }
         if shared.is_bounded() {
-            self.push_with_a_credit(value)?;
+            self.push_with_credit(value)?;
         } else {
-            shared.common.push(value)?;
+            shared.shared_lane.push(value)?;
         }
         self.sent.set(self.sent.get() + 1);
         Ok(())
     }
 
     /// Rule 3: on the common path a credit is claimed for each value.
-    fn push_with_a_credit(&self, value: T) -> Result<(), T> {
+    fn push_with_credit(&self, value: T) -> Result<(), T> {
         let shared = &*self.shared;
         let mut credits = shared.claim(1, false);
         if credits == 0 {
@@ -81,51 +81,51 @@ impl<T> Tx<T> {
                 return Err(value);
             }
         }
-        let result = shared.common.push(value);
+        let result = shared.shared_lane.push(value);
         let used = usize::from(result.is_ok());
         shared.give_back(credits - used);
         result
     }
 
-    fn push_to(&self, outlet: &Outlet<T>, mut value: T) -> Result<(), T> {
-        if outlet.find_room(|_| self.raise(outlet)) {
+    fn push_to(&self, lane_tx: &LaneTx<T>, mut value: T) -> Result<(), T> {
+        if lane_tx.reserve(|_| self.raise(lane_tx)) {
             // SAFETY: there is room.
-            match unsafe { outlet.push(value) } {
+            match unsafe { lane_tx.push(value) } {
                 Ok(()) => {
-                    self.shared.lanes.hint_of(outlet);
+                    self.shared.lanes.set_hint_of(lane_tx);
                     return Ok(());
                 }
                 Err(back) => value = back,
             }
         }
         let mut value = Some(value);
-        self.push_reclaiming(outlet, 1, |count| {
-            outlet.push_some(count, value.take().into_iter());
+        self.push_reclaiming(lane_tx, 1, |count| {
+            lane_tx.push_some(count, value.take().into_iter());
         });
         value.map_or(Ok(()), Err)
     }
 
-    fn push_some_to(&self, outlet: &Outlet<T>, values: &mut Vec<T>) -> usize {
-        let mut count = outlet.granted();
+    fn push_some_to(&self, lane_tx: &LaneTx<T>, values: &mut Vec<T>) -> usize {
+        let mut count = lane_tx.granted();
         if count < values.len() {
             let missing = values.len() - count;
             if self.shared.is_bounded() {
-                outlet.grant(self.shared.claim(missing, true));
+                lane_tx.grant(self.shared.claim(missing, true));
             } else {
-                outlet.set_unbounded();
+                lane_tx.set_unbounded();
             }
-            count = outlet.granted();
+            count = lane_tx.granted();
         }
         count = count.min(values.len());
         let mut pushed = 0;
-        if count > 0 && outlet.announce(count) {
-            outlet.push_some(count, values.drain(..count));
-            self.shared.lanes.hint_of(outlet);
+        if count > 0 && lane_tx.announce(count) {
+            lane_tx.push_some(count, values.drain(..count));
+            self.shared.lanes.set_hint_of(lane_tx);
             pushed = count;
         }
         if !values.is_empty() {
-            pushed += self.push_reclaiming(outlet, values.len(), |count| {
-                outlet.push_some(count, values.drain(..count));
+            pushed += self.push_reclaiming(lane_tx, values.len(), |count| {
+                lane_tx.push_some(count, values.drain(..count));
             });
         }
         pushed
@@ -136,7 +136,7 @@ impl<T> Tx<T> {
     #[inline(never)]
     fn push_reclaiming(
         &self,
-        outlet: &Outlet<T>,
+        lane_tx: &LaneTx<T>,
         wanted: usize,
         push: impl FnOnce(usize),
     ) -> usize {
@@ -144,29 +144,29 @@ impl<T> Tx<T> {
         if !shared.is_bounded() {
             // Its lane is revoked since the channel is being closed, which is no later than this value.
             push(wanted);
-            shared.lanes.hint_of(outlet);
+            shared.lanes.set_hint_of(lane_tx);
             return wanted;
         }
-        if !outlet.is_revoked() && shared.is_known_full() {
+        if !lane_tx.is_revoked() && shared.is_known_full() {
             return 0;
         }
         let locked = shared.lanes.lock();
-        outlet.settle(&locked);
-        while outlet.granted() < wanted {
-            let missing = wanted - outlet.granted();
-            match shared.claim_or_reclaim(missing, &locked, Some(outlet)) {
+        lane_tx.update_limit(&locked);
+        while lane_tx.granted() < wanted {
+            let missing = wanted - lane_tx.granted();
+            match shared.claim_or_reclaim(missing, &locked, Some(lane_tx)) {
                 0 => break,
-                credits => outlet.grant(credits),
+                credits => lane_tx.grant(credits),
             }
         }
-        let count = outlet.granted().min(wanted);
+        let count = lane_tx.granted().min(wanted);
         if count > 0 {
             push(count);
         }
-        let unused = outlet.give_up(&locked);
+        let unused = lane_tx.release_unused(&locked);
         drop(locked);
         if count > 0 {
-            shared.lanes.hint_of(outlet);
+            shared.lanes.set_hint_of(lane_tx);
         }
         shared.give_back(unused);
         count
@@ -182,35 +182,35 @@ impl<T> Push for Tx<T> {
     }
 
     #[inline(always)]
-    fn push_quickly(&self, value: T) -> Result<(), T> {
-        let Some(outlet) = self.outlet.get() else {
+    fn push_fast(&self, value: T) -> Result<(), T> {
+        let Some(lane_tx) = self.lane_tx.get() else {
             return Err(value);
         };
-        if !outlet.knows_room() {
+        if !lane_tx.has_granted() {
             return Err(value);
         }
         // Rule 7: that the channel is closed is among what revokes a lane.
         // SAFETY: there is room.
-        unsafe { outlet.push(value)? };
-        self.shared.lanes.hint_of(outlet);
-        self.shared.core.items.signal(1);
+        unsafe { lane_tx.push(value)? };
+        self.shared.lanes.set_hint_of(lane_tx);
+        self.shared.core.recv_waiters.signal(1);
         Ok(())
     }
 
     fn try_push(&self, value: T) -> Result<(), T> {
-        match self.outlet.get() {
-            Some(outlet) => self.push_to(outlet, value)?,
-            None => self.push_without_a_lane(value)?,
+        match self.lane_tx.get() {
+            Some(lane_tx) => self.push_to(lane_tx, value)?,
+            None => self.push_shared(value)?,
         }
-        self.shared.core.items.signal(1);
+        self.shared.core.recv_waiters.signal(1);
         Ok(())
     }
 
     fn push_some(&self, values: &mut Vec<T>) -> usize {
         let mut count = 0;
         // The lane may come with any of them; from then on all take it.
-        while self.outlet.get().is_none() && !values.is_empty() {
-            match self.push_without_a_lane(values.remove(0)) {
+        while self.lane_tx.get().is_none() && !values.is_empty() {
+            match self.push_shared(values.remove(0)) {
                 Ok(()) => count += 1,
                 Err(value) => {
                     values.insert(0, value);
@@ -218,36 +218,36 @@ impl<T> Push for Tx<T> {
                 }
             }
         }
-        if let Some(outlet) = self.outlet.get() {
-            count += self.push_some_to(outlet, values);
+        if let Some(lane_tx) = self.lane_tx.get() {
+            count += self.push_some_to(lane_tx, values);
         }
         if count > 0 {
-            self.shared.core.items.signal(count);
+            self.shared.core.recv_waiters.signal(count);
         }
         count
     }
 
-    fn has_room(&self) -> bool {
+    fn has_capacity(&self) -> bool {
         if !self.shared.is_bounded() {
             return true;
         }
-        if !self.shared.lanes.are_possible() {
-            return self.shared.common.has_room();
+        if !self.shared.lanes.are_allowed() {
+            return self.shared.shared_lane.has_capacity();
         }
-        self.has_credits() || self.shared.finds_room()
+        self.has_credits() || self.shared.has_reclaimable_capacity()
     }
 
-    fn shows_room(&self) -> bool {
+    fn has_visible_capacity(&self) -> bool {
         if !self.shared.is_bounded() {
             return true;
         }
-        if !self.shared.lanes.are_possible() {
-            return self.shared.common.has_room();
+        if !self.shared.lanes.are_allowed() {
+            return self.shared.shared_lane.has_capacity();
         }
-        self.has_credits() || self.shared.room() > 0
+        self.has_credits() || self.shared.available() > 0
     }
 
-    fn moved(&self) -> u64 {
+    fn transferred(&self) -> u64 {
         use crate::sync::Ordering::Relaxed;
         self.shared.popped.load(Relaxed) as u64
     }
@@ -260,7 +260,7 @@ impl<T> Push for Tx<T> {
         self.shared.capacity
     }
 
-    fn shut(&self) {
+    fn close(&self) {
         self.shared.close();
     }
 }
@@ -273,15 +273,15 @@ impl<T> Clone for Tx<T> {
 
 impl<T> Drop for Tx<T> {
     fn drop(&mut self) {
-        let Some(outlet) = self.outlet.get() else {
+        let Some(lane_tx) = self.lane_tx.get() else {
             return;
         };
         let mut unused = 0;
         if self.shared.is_bounded() {
-            unused = outlet.give_up(&self.shared.lanes.lock());
+            unused = lane_tx.release_unused(&self.shared.lanes.lock());
         }
-        outlet.close();
-        self.shared.lanes.hint_of(outlet);
+        lane_tx.close();
+        self.shared.lanes.set_hint_of(lane_tx);
         self.shared.give_back(unused);
     }
 }
@@ -289,7 +289,7 @@ impl<T> Drop for Tx<T> {
 impl<T> fmt::Debug for Tx<T> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.debug_struct("mpsc::Tx")
-            .field("has_lane", &self.outlet.get().is_some())
+            .field("has_lane", &self.lane_tx.get().is_some())
             .field("has_credits", &self.has_credits())
             .finish()
     }

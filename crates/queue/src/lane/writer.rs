@@ -20,12 +20,12 @@ impl Writer {
 impl<T> Lane<T> {
     #[inline(always)]
     fn tail(&self) -> usize {
-        self.writing.tail.load(Ordering::Relaxed)
+        self.writer_state.tail.load(Ordering::Relaxed)
     }
 
     /// Whether it is known that there is room for a value.
     #[inline(always)]
-    pub(crate) fn knows_room(&self, writer: &Writer) -> bool {
+    pub(crate) fn has_granted(&self, writer: &Writer) -> bool {
         let tail = self.tail();
         tail != writer.cursor.until.get() || self.next_granted_line(writer, tail)
     }
@@ -40,14 +40,14 @@ impl<T> Lane<T> {
         let line = writer.cursor.line.get();
         writer.cursor.line.set(line.wrapping_add(Self::STRIDE));
         let first = tail - Self::FULL + LINE;
-        self.writing.tail.store(first, Ordering::Relaxed);
+        self.writer_state.tail.store(first, Ordering::Relaxed);
         writer.cursor.until.set(first + Self::FULL);
         true
     }
 
     /// How many values may be put in without asking for more.
     pub(crate) fn granted(&self, writer: &Writer) -> usize {
-        writer.limit.get() - self.put()
+        writer.limit.get() - self.pushed()
     }
 
     /// The limit of a bounded lane's writer by rule 3.
@@ -58,12 +58,12 @@ impl<T> Lane<T> {
 
     /// Whether there is room for a value; `raise` gives a new limit where the old one is reached.
     #[inline(always)]
-    pub(crate) fn find_room(&self, writer: &Writer, raise: impl FnOnce(usize) -> usize) -> bool {
-        self.knows_room(writer) || self.ask_for_room(writer, raise)
+    pub(crate) fn reserve(&self, writer: &Writer, raise: impl FnOnce(usize) -> usize) -> bool {
+        self.has_granted(writer) || self.reserve_slow(writer, raise)
     }
 
     #[inline(never)]
-    fn ask_for_room(&self, writer: &Writer, raise: impl FnOnce(usize) -> usize) -> bool {
+    fn reserve_slow(&self, writer: &Writer, raise: impl FnOnce(usize) -> usize) -> bool {
         let mut tail = self.tail();
         let position = Self::position(tail);
         if position == writer.limit.get() {
@@ -72,10 +72,10 @@ impl<T> Lane<T> {
                 return false;
             }
         }
-        if tail == Self::end(tail) {
+        if tail == Self::line_end(tail) {
             let next = self.next_line(&writer.cursor, tail, |block| Some(self.next_block(block)));
             tail = next.expect("the writer makes the blocks that it needs");
-            self.writing.tail.store(tail, Ordering::Relaxed);
+            self.writer_state.tail.store(tail, Ordering::Relaxed);
         }
         self.grant(writer, tail);
         true
@@ -83,7 +83,10 @@ impl<T> Lane<T> {
 
     /// Lets the writer go on from `tail` to its limit, or to the end of the block, without asking.
     fn grant(&self, writer: &Writer, tail: usize) {
-        let (granted, left) = (self.granted(writer), (Self::end(tail) - tail) / Self::STEP);
+        let (granted, left) = (
+            self.granted(writer),
+            (Self::line_end(tail) - tail) / Self::STEP,
+        );
         writer
             .cursor
             .until
@@ -103,21 +106,21 @@ impl<T> Lane<T> {
     /// Puts a value in.
     ///
     /// # Safety
-    /// `writer` is this lane's, the caller is its one user, and [`Lane::knows_room`] or [`Lane::find_room`] said so.
+    /// `writer` is this lane's, the caller is its one user, and [`Lane::has_granted`] or [`Lane::reserve`] said so.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, writer: &Writer, value: T) {
         let (line, tail) = (writer.cursor.line.get(), self.tail());
-        // SAFETY: the mark is of a place in the line, and rule 3 says that the reader is done with it.
+        // SAFETY: the offset is of a place in the line, and rule 3 says that the reader is done with it.
         unsafe {
-            (*Self::at(line, tail)).with_mut(|place| (*place).write(value));
+            (*Self::cell_at(line, tail)).with_mut(|cell| (*cell).write(value));
             self.publish(line, tail);
         }
     }
 
-    /// Announces a value by the writer's mark, and then puts it in unless `is_revoked`: the value comes back.
+    /// Announces a value by the writer's offset, and then puts it in unless `is_revoked`: the value comes back.
     ///
-    /// Between the mark and `is_revoked` is a light barrier: a thread that makes `is_revoked` true and then passes the heavy
-    /// barrier sees the mark of each value that is put in nevertheless.
+    /// Between the offset and `is_revoked` is a light barrier: a thread that makes `is_revoked` true and then passes the heavy
+    /// barrier sees the offset of each value that is put in nevertheless.
     ///
     /// # Safety
     /// As [`Lane::push`].
@@ -130,15 +133,15 @@ impl<T> Lane<T> {
     ) -> Result<(), T> {
         let (line, tail) = (writer.cursor.line.get(), self.tail());
         let next = tail + Self::STEP;
-        self.writing.tail.store(next, Ordering::Relaxed);
+        self.writer_state.tail.store(next, Ordering::Relaxed);
         barrier::light();
         if is_revoked() {
-            self.writing.tail.store(tail, Ordering::Relaxed);
+            self.writer_state.tail.store(tail, Ordering::Relaxed);
             return Err(value);
         }
-        // SAFETY: as in `push`; the reader looks at the stamp, not at the writer's mark.
+        // SAFETY: as in `push`; the reader looks at the stamp, not at the writer's offset.
         unsafe {
-            (*Self::at(line, tail)).with_mut(|place| (*place).write(value));
+            (*Self::cell_at(line, tail)).with_mut(|cell| (*cell).write(value));
             Self::stamp(line).store(tail, Ordering::Release);
         }
         Ok(())
@@ -151,7 +154,7 @@ impl<T> Lane<T> {
     #[inline(always)]
     unsafe fn publish(&self, line: *mut u8, last: usize) {
         let next = last + Self::STEP;
-        self.writing.tail.store(next, Ordering::Relaxed);
+        self.writer_state.tail.store(next, Ordering::Relaxed);
         // SAFETY: the line is in the writer's block.
         unsafe { Self::stamp(line) }.store(last, Ordering::Release);
     }
@@ -163,15 +166,15 @@ impl<T> Lane<T> {
         if !next.is_null() {
             return next;
         }
-        let mut next = (self.writing.spare).swap(ptr::null_mut(), Ordering::Acquire);
+        let mut next = (self.writer_state.spare).swap(ptr::null_mut(), Ordering::Acquire);
         if next.is_null() {
-            next = Self::another_block(self.writing.lines);
+            next = Self::allocate_block(self.writer_state.lines);
         }
         link.store(next, Ordering::Release);
         next
     }
 
-    /// Puts in what `next` gives, `most` at most, and no more than the limit lets in; how many.
+    /// Puts in what `next` gives, `most` at max, and no more than the limit lets in; how many.
     ///
     /// A line is published when it is full or `next` ends, and also if `next` panics; what else the writer keeps it stores at the end.
     ///
@@ -181,10 +184,10 @@ impl<T> Lane<T> {
     pub(crate) unsafe fn push_some(
         &self,
         writer: &Writer,
-        most: usize,
+        max: usize,
         mut next: impl FnMut() -> Option<T>,
     ) -> usize {
-        let mut left = most;
+        let mut left = max;
         let mut filling = Filling::of(self, writer);
         while left > 0 && (filling.tail != filling.until || filling.next_line()) {
             let here = ((filling.until - filling.tail) / Self::STEP).min(left);
@@ -199,7 +202,7 @@ impl<T> Lane<T> {
                 break;
             }
         }
-        most - left
+        max - left
     }
 }
 
@@ -242,7 +245,10 @@ impl<'a, T> Filling<'a, T> {
     #[inline(always)]
     fn store(&self) {
         self.writer.cursor.line.set(self.line);
-        self.lane.writing.tail.store(self.tail, Ordering::Relaxed);
+        self.lane
+            .writer_state
+            .tail
+            .store(self.tail, Ordering::Relaxed);
         self.writer.cursor.until.set(self.until);
         self.writer.lines.set(self.lines);
     }
@@ -250,14 +256,14 @@ impl<'a, T> Filling<'a, T> {
     /// How many values `next` gave, which is fewer than `places` only if it gave no more.
     #[inline(always)]
     fn fill(&mut self, places: usize, next: &mut impl FnMut() -> Option<T>) -> usize {
-        let first = Lane::<T>::at(self.line, self.tail);
+        let first = Lane::<T>::cell_at(self.line, self.tail);
         for place in 0..places {
             let Some(value) = next() else {
                 self.publish();
                 return place;
             };
             // SAFETY: the place is in the line, and there is room for it.
-            unsafe { (*first.wrapping_add(place)).with_mut(|place| (*place).write(value)) };
+            unsafe { (*first.wrapping_add(place)).with_mut(|cell| (*cell).write(value)) };
             self.tail += Lane::<T>::STEP;
         }
         self.publish();
@@ -278,7 +284,7 @@ impl<'a, T> Filling<'a, T> {
     #[inline(always)]
     fn next_line(&mut self) -> bool {
         if self.lines == 0 {
-            return self.ask_for_room();
+            return self.reserve_slow();
         }
         self.lines -= 1;
         self.line = self.line.wrapping_add(Lane::<T>::STRIDE);
@@ -289,9 +295,9 @@ impl<'a, T> Filling<'a, T> {
     }
 
     #[cold]
-    fn ask_for_room(&mut self) -> bool {
+    fn reserve_slow(&mut self) -> bool {
         self.store();
-        let granted = self.lane.ask_for_room(self.writer, |position| position);
+        let granted = self.lane.reserve_slow(self.writer, |position| position);
         self.load();
         granted
     }

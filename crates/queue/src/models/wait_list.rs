@@ -1,4 +1,4 @@
-//! Who sleeps is woken: the waiters' protocol with as few threads as each of its rules needs.
+//! WaiterKind sleeps is woken: the waiters' protocol with as few threads as each of its rules needs.
 //!
 //! A lost wake-up is a deadlock, which loom finds.
 
@@ -9,13 +9,13 @@ use loom::thread;
 use crate::barrier::model::use_both;
 use crate::explore::{large_model, model};
 use crate::park::{ParkResult, Parker};
-use crate::waiters::{Waiters, Who};
+use crate::wait_list::{WaitList, WaiterKind};
 
 /// Places for values, and those who wait for one. A value is seen by a load and by nothing else, as in a lane.
 struct Values {
     there: [AtomicBool; 2],
     taken: AtomicUsize,
-    waiters: Waiters,
+    waiters: WaitList,
 }
 
 impl Values {
@@ -23,7 +23,7 @@ impl Values {
         Arc::new(Self {
             there: [false; 2].map(AtomicBool::new),
             taken: AtomicUsize::new(0),
-            waiters: Waiters::new(),
+            waiters: WaitList::new(),
         })
     }
 
@@ -47,7 +47,7 @@ impl Values {
         taken
     }
 
-    fn pass_on(&self) {
+    fn wake_others(&self) {
         if self.waiters.has_any() && self.any() {
             self.waiters.signal(1);
         }
@@ -61,7 +61,7 @@ impl Values {
         loop {
             if self.take() {
                 if waited {
-                    self.pass_on();
+                    self.wake_others();
                 }
                 return true;
             }
@@ -69,11 +69,11 @@ impl Values {
                 return false;
             }
             let moved = self.taken.load(Ordering::Relaxed) as u64;
-            let ticket = self.waiters.arm(Who::Thread, parker.waker(), moved);
+            let ticket = self.waiters.arm(WaiterKind::Thread, parker.waker(), moved);
             if !self.any() && !self.waiters.is_closed() {
                 in_time = parker.park(deadline) == ParkResult::Woken;
             }
-            self.waiters.disarm(Who::Thread, ticket);
+            self.waiters.disarm(WaiterKind::Thread, ticket);
             waited = true;
         }
     }
@@ -135,17 +135,20 @@ fn a_value_that_comes_while_a_woken_thread_resumes_wakes_the_next() {
     model(|| {
         let values = Values::new();
         let first = Parker::new();
-        let ticket = values.waiters.arm(Who::Thread, first.waker(), 0);
+        let ticket = values.waiters.arm(WaiterKind::Thread, first.waker(), 0);
         let next = Parker::new();
-        values.waiters.arm(Who::Task, next.waker(), 0);
+        values.waiters.arm(WaiterKind::Task, next.waker(), 0);
         values.publish(0);
         let publisher = thread::spawn({
             let values = Arc::clone(&values);
             move || values.publish(1)
         });
-        assert!(!values.waiters.disarm(Who::Thread, ticket), "it was woken");
+        assert!(
+            !values.waiters.disarm(WaiterKind::Thread, ticket),
+            "it was woken"
+        );
         assert!(values.take());
-        values.pass_on();
+        values.wake_others();
         publisher.join().unwrap();
         assert_eq!(next.park(Some(0)), ParkResult::Woken);
     });
@@ -158,9 +161,9 @@ fn a_value_that_comes_without_a_fence_while_a_woken_thread_resumes_is_not_missed
         use_both(|| {
             let values = Values::new();
             let first = Parker::new();
-            let ticket = values.waiters.arm(Who::Thread, first.waker(), 9);
+            let ticket = values.waiters.arm(WaiterKind::Thread, first.waker(), 9);
             let next = Parker::new();
-            values.waiters.arm(Who::Task, next.waker(), 18);
+            values.waiters.arm(WaiterKind::Task, next.waker(), 18);
             let publisher = thread::spawn({
                 let values = Arc::clone(&values);
                 move || {
@@ -169,9 +172,12 @@ fn a_value_that_comes_without_a_fence_while_a_woken_thread_resumes_is_not_missed
                 }
             });
             assert_eq!(first.park(None), ParkResult::Woken);
-            assert!(!values.waiters.disarm(Who::Thread, ticket), "it was woken");
+            assert!(
+                !values.waiters.disarm(WaiterKind::Thread, ticket),
+                "it was woken"
+            );
             assert!(values.take());
-            values.pass_on();
+            values.wake_others();
             publisher.join().unwrap();
             assert_eq!(next.park(Some(0)), ParkResult::Woken);
         });
@@ -185,7 +191,7 @@ fn fenced_is_set_while_a_woken_thread_resumes() {
         use_both(|| {
             let values = Values::new();
             let first = Parker::new();
-            let ticket = values.waiters.arm(Who::Thread, first.waker(), 9);
+            let ticket = values.waiters.arm(WaiterKind::Thread, first.waker(), 9);
             values.publish(0);
             let publisher = thread::spawn({
                 let values = Arc::clone(&values);
@@ -195,10 +201,13 @@ fn fenced_is_set_while_a_woken_thread_resumes() {
                 let values = Arc::clone(&values);
                 move || values.wait(None)
             });
-            assert!(!values.waiters.disarm(Who::Thread, ticket), "it was woken");
+            assert!(
+                !values.waiters.disarm(WaiterKind::Thread, ticket),
+                "it was woken"
+            );
             // The other may have been faster, and then there is one to come.
             if values.take() {
-                values.pass_on();
+                values.wake_others();
             } else {
                 assert!(values.wait(None));
             }
@@ -237,7 +246,7 @@ fn a_task_that_goes_passes_its_wake_up_on() {
     model(|| {
         let values = Values::new();
         let waker = std::task::Waker::noop();
-        let ticket = values.waiters.arm(Who::Task, waker.clone(), 0);
+        let ticket = values.waiters.arm(WaiterKind::Task, waker.clone(), 0);
         let publisher = thread::spawn({
             let values = Arc::clone(&values);
             move || values.publish(0)
@@ -246,7 +255,7 @@ fn a_task_that_goes_passes_its_wake_up_on() {
             let values = Arc::clone(&values);
             move || values.wait(None)
         });
-        values.waiters.leave(Who::Task, ticket);
+        values.waiters.disarm_or_pass_on(WaiterKind::Task, ticket);
         publisher.join().unwrap();
         assert!(waiter.join().unwrap());
     });
@@ -274,8 +283,8 @@ fn a_close_wakes_all() {
 fn is_fenced(values: &Values, signals: usize) {
     let ticket = values
         .waiters
-        .arm(Who::Task, std::task::Waker::noop().clone(), 0);
-    values.waiters.disarm(Who::Task, ticket);
+        .arm(WaiterKind::Task, std::task::Waker::noop().clone(), 0);
+    values.waiters.disarm(WaiterKind::Task, ticket);
     for _ in 0..signals {
         values.waiters.signal(1);
     }
@@ -284,7 +293,7 @@ fn is_fenced(values: &Values, signals: usize) {
 /// Rule 5: who sleeps again soon sets FENCED, and a publisher that finds nobody twice clears it, in whatever order.
 #[test]
 fn the_barriers_change_while_one_sleeps_and_one_publishes() {
-    // Who arms after more than these values does not set FENCED.
+    // WaiterKind arms after more than these values does not set FENCED.
     for (taken, signals) in [
         (0, None),
         (9, None),

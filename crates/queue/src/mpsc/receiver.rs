@@ -5,56 +5,56 @@ use std::fmt;
 use std::ptr;
 
 use super::Shared;
-use super::lanes::Inlet;
+use super::lanes::LaneRx;
 use crate::channel::{Core, Pop};
 use crate::no_preempt::NoPreemptGuard;
 use crate::sync::{Arc, Ordering};
 
 /// Values from one lane before the next has its turn.
-const TURN: usize = if cfg!(loom) { 2 } else { 64 };
+const MAX_PER_TURN: usize = if cfg!(loom) { 2 } else { 64 };
 /// Lanes up to which the receiver looks at each, and does not touch the hint.
-const FEW: usize = if cfg!(loom) { 1 } else { 8 };
+const MAX_SCANNED_LANES: usize = if cfg!(loom) { 1 } else { 8 };
 /// Turns by the hint before all lanes are looked at.
-const HINTED: usize = if cfg!(loom) { 1 } else { 64 };
+const MAX_HINTED_TURNS: usize = if cfg!(loom) { 1 } else { 64 };
 
 /// The receiver's part of the channel.
 pub struct Rx<T> {
     shared: Arc<Shared<T>>,
     /// Whose turn it is: a lane of `lanes`, or null for the common path.
-    current: Cell<*const Inlet<T>>,
+    current: Cell<*const LaneRx<T>>,
     /// Values left of the turn.
     left: Cell<usize>,
-    lanes: RefCell<State<T>>,
+    lanes: RefCell<LaneScan<T>>,
 }
 
 // SAFETY: `current` points to what `lanes` owns, which is Send.
 unsafe impl<T: Send> Send for Rx<T> {}
 
-struct State<T> {
+struct LaneScan<T> {
     /// By number; boxed, so that `current` stays where it is.
-    inlets: Vec<Option<Box<Inlet<T>>>>,
+    lane_rxs: Vec<Option<Box<LaneRx<T>>>>,
     count: usize,
-    turn: Turn,
+    turn: Source,
     /// Turns by the hint since all lanes were looked at.
     hinted: usize,
-    made: usize,
+    created: usize,
 }
 
 /// Whose turn it is.
 #[derive(Clone, Copy)]
-enum Turn {
-    Common,
+enum Source {
+    SharedLane,
     Lane(usize),
 }
 
 impl<T> Rx<T> {
     pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
-        let lanes = RefCell::new(State {
-            inlets: Vec::new(),
+        let lanes = RefCell::new(LaneScan {
+            lane_rxs: Vec::new(),
             count: 0,
-            turn: Turn::Common,
+            turn: Source::SharedLane,
             hinted: 0,
-            made: 0,
+            created: 0,
         });
         Self {
             shared,
@@ -65,7 +65,7 @@ impl<T> Rx<T> {
     }
 
     #[inline(always)]
-    fn current(&self) -> Option<&Inlet<T>> {
+    fn current(&self) -> Option<&LaneRx<T>> {
         // SAFETY: `next_turn` sets it to a lane that `lanes` owns, and nothing else drops one.
         unsafe { self.current.get().as_ref() }
     }
@@ -76,49 +76,52 @@ impl<T> Rx<T> {
         let lanes = &mut *self.lanes.borrow_mut();
         self.current.set(ptr::null());
         let found = lanes.next_turn(&self.shared);
-        self.left.set(if found { TURN } else { 0 });
-        if found && let Some(inlet) = lanes.inlet() {
-            self.current.set(inlet);
+        self.left.set(if found { MAX_PER_TURN } else { 0 });
+        if found && let Some(lane_rx) = lanes.lane_rx() {
+            self.current.set(lane_rx);
         }
         found
     }
 
     /// Rule 3, the receiver's part.
     #[inline(always)]
-    fn count(&self, count: usize) {
+    fn add_popped(&self, count: usize) {
         let popped = &self.shared.popped;
         popped.store(popped.load(Ordering::Relaxed) + count, Ordering::Release);
     }
 
-    fn popped(&self, count: usize) {
-        self.count(count);
-        self.shared.core.room.signal(count);
+    fn record_popped(&self, count: usize) {
+        self.add_popped(count);
+        self.shared.core.send_waiters.signal(count);
     }
 }
 
-impl<T> State<T> {
-    fn inlet(&self) -> Option<&Inlet<T>> {
+impl<T> LaneScan<T> {
+    fn lane_rx(&self) -> Option<&LaneRx<T>> {
         match self.turn {
-            Turn::Common => None,
-            Turn::Lane(number) => self.inlets[number].as_deref(),
+            Source::SharedLane => None,
+            Source::Lane(number) => self.lane_rxs[number].as_deref(),
         }
     }
 
     fn next_turn(&mut self, shared: &Shared<T>) -> bool {
-        if self.made != shared.lanes.made() {
+        if self.created != shared.lanes.created() {
             // The lanes are borrowed.
             let _no_preempt = NoPreemptGuard::enter();
-            self.made = shared.lanes.made();
-            for inlet in shared.lanes.fresh() {
-                let number = inlet.number;
-                if number >= self.inlets.len() {
-                    self.inlets.resize_with(number + 1, || None);
+            self.created = shared.lanes.created();
+            for lane_rx in shared.lanes.new_lanes() {
+                let number = lane_rx.number;
+                if number >= self.lane_rxs.len() {
+                    self.lane_rxs.resize_with(number + 1, || None);
                 }
-                self.inlets[number] = Some(Box::new(inlet));
+                self.lane_rxs[number] = Some(Box::new(lane_rx));
                 self.count += 1;
             }
         }
-        if self.count > FEW && self.hinted < HINTED && self.next_by_hint(shared) {
+        if self.count > MAX_SCANNED_LANES
+            && self.hinted < MAX_HINTED_TURNS
+            && self.next_by_hint(shared)
+        {
             self.hinted += 1;
             return true;
         }
@@ -128,23 +131,23 @@ impl<T> State<T> {
 
     fn next_by_hint(&mut self, shared: &Shared<T>) -> bool {
         let mut from = 0;
-        if let Turn::Lane(number) = self.turn {
+        if let Source::Lane(number) = self.turn {
             from = number + 1;
             // What the turn left: the sender finds the bit clear only at its next value.
-            if self.inlet().is_some_and(Inlet::has_value) {
+            if self.lane_rx().is_some_and(LaneRx::has_value) {
                 shared.lanes.set_hint(number);
             }
         }
         while let Some(number) = shared.lanes.take_hint(from) {
             // The common path has its turn when the numbers begin again.
-            if number < from && shared.common.has_value() {
+            if number < from && shared.shared_lane.has_value() {
                 shared.lanes.set_hint(number);
-                return self.begin(Turn::Common);
+                return self.begin(Source::SharedLane);
             }
             if self.is_readable(number, shared) {
-                return self.begin(Turn::Lane(number));
+                return self.begin(Source::Lane(number));
             }
-            self.release_if_over(number, shared);
+            self.release_if_finished(number, shared);
             from = number + 1;
         }
         false
@@ -152,50 +155,50 @@ impl<T> State<T> {
 
     fn next_of_all(&mut self, shared: &Shared<T>) -> bool {
         let first = match self.turn {
-            Turn::Common => 0,
-            Turn::Lane(number) => number + 1,
+            Source::SharedLane => 0,
+            Source::Lane(number) => number + 1,
         };
-        for number in first..self.inlets.len() {
+        for number in first..self.lane_rxs.len() {
             if self.is_readable(number, shared) {
-                return self.begin(Turn::Lane(number));
+                return self.begin(Source::Lane(number));
             }
-            self.release_if_over(number, shared);
+            self.release_if_finished(number, shared);
         }
-        if shared.common.has_value() {
-            return self.begin(Turn::Common);
+        if shared.shared_lane.has_value() {
+            return self.begin(Source::SharedLane);
         }
-        for number in 0..first.min(self.inlets.len()) {
+        for number in 0..first.min(self.lane_rxs.len()) {
             if self.is_readable(number, shared) {
-                return self.begin(Turn::Lane(number));
+                return self.begin(Source::Lane(number));
             }
-            self.release_if_over(number, shared);
+            self.release_if_finished(number, shared);
         }
         false
     }
 
-    fn begin(&mut self, turn: Turn) -> bool {
+    fn begin(&mut self, turn: Source) -> bool {
         self.turn = turn;
         true
     }
 
     /// Whether a lane has a value, and its sender's earlier ones are out (rule 2).
     fn is_readable(&mut self, number: usize, shared: &Shared<T>) -> bool {
-        let Some(Some(inlet)) = self.inlets.get_mut(number) else {
+        let Some(Some(lane_rx)) = self.lane_rxs.get_mut(number) else {
             return false;
         };
-        if inlet.after > 0 {
-            if shared.common.popped() < inlet.after {
+        if lane_rx.after > 0 {
+            if shared.shared_lane.popped() < lane_rx.after {
                 return false;
             }
-            inlet.after = 0;
+            lane_rx.after = 0;
         }
-        inlet.has_value()
+        lane_rx.has_value()
     }
 
     /// Rule 5.
-    fn release_if_over(&mut self, number: usize, shared: &Shared<T>) {
-        if let Some(place) = self.inlets.get_mut(number)
-            && place.as_ref().is_some_and(|inlet| inlet.is_over())
+    fn release_if_finished(&mut self, number: usize, shared: &Shared<T>) {
+        if let Some(place) = self.lane_rxs.get_mut(number)
+            && place.as_ref().is_some_and(|lane_rx| lane_rx.is_finished())
         {
             *place = None;
             self.count -= 1;
@@ -213,23 +216,23 @@ impl<T> Pop for Rx<T> {
     }
 
     #[inline(always)]
-    fn pop_quickly(&self) -> Option<T> {
-        let inlet = self.current()?;
-        if !inlet.knows_value() {
+    fn pop_fast(&self) -> Option<T> {
+        let lane_rx = self.current()?;
+        if !lane_rx.has_known_value() {
             let left = self.left.get();
             if left == 0 {
                 return None;
             }
-            let known = inlet.known();
+            let known = lane_rx.known();
             if known == 0 {
                 return None;
             }
             self.left.set(left.saturating_sub(known));
         }
         // SAFETY: there is a value.
-        let value = unsafe { inlet.pop() };
-        self.count(1);
-        Some(self.shared.core.room.signal_and(value))
+        let value = unsafe { lane_rx.pop() };
+        self.add_popped(1);
+        Some(self.shared.core.send_waiters.signal_returning(value))
     }
 
     fn try_pop(&self) -> Option<T> {
@@ -238,16 +241,16 @@ impl<T> Pop for Rx<T> {
             if left > 0 {
                 // What is known of a lane belongs to the turn: taking it is not counted again.
                 let (count, value) = match self.current() {
-                    Some(inlet) => match inlet.known() {
+                    Some(lane_rx) => match lane_rx.known() {
                         0 => (0, None),
                         // SAFETY: there is one.
-                        known => (known, Some(unsafe { inlet.pop() })),
+                        known => (known, Some(unsafe { lane_rx.pop() })),
                     },
-                    None => (1, self.shared.common.pop()),
+                    None => (1, self.shared.shared_lane.pop()),
                 };
                 if value.is_some() {
                     self.left.set(left.saturating_sub(count));
-                    self.popped(1);
+                    self.record_popped(1);
                     return value;
                 }
             }
@@ -257,17 +260,17 @@ impl<T> Pop for Rx<T> {
         }
     }
 
-    fn pop_some(&self, most: usize, mut take: impl FnMut(T)) -> usize {
+    fn pop_some(&self, max: usize, mut take: impl FnMut(T)) -> usize {
         let mut count = 0;
-        while count < most {
-            let here = self.left.get().min(most - count);
+        while count < max {
+            let here = self.left.get().min(max - count);
             let mut got = 0;
             if here > 0 {
                 match self.current() {
-                    Some(inlet) => got = inlet.pop_some(here, &mut take),
+                    Some(lane_rx) => got = lane_rx.pop_some(here, &mut take),
                     None => {
                         while got < here
-                            && let Some(value) = self.shared.common.pop()
+                            && let Some(value) = self.shared.shared_lane.pop()
                         {
                             take(value);
                             got += 1;
@@ -282,21 +285,21 @@ impl<T> Pop for Rx<T> {
             }
         }
         if count > 0 {
-            self.popped(count);
+            self.record_popped(count);
         }
         count
     }
 
     fn has_value(&self) -> bool {
-        let here = self.left.get() > 0 && self.current().is_some_and(Inlet::has_value);
+        let here = self.left.get() > 0 && self.current().is_some_and(LaneRx::has_value);
         here || self.next_turn()
     }
 
     fn is_drained(&self) -> bool {
-        !self.has_value() && self.shared.common.is_drained()
+        !self.has_value() && self.shared.shared_lane.is_drained()
     }
 
-    fn moved(&self) -> u64 {
+    fn transferred(&self) -> u64 {
         self.shared.popped.load(Ordering::Relaxed) as u64
     }
 
@@ -308,7 +311,7 @@ impl<T> Pop for Rx<T> {
         self.shared.capacity
     }
 
-    fn shut(&self) {
+    fn close(&self) {
         self.shared.close();
     }
 }

@@ -1,20 +1,20 @@
-//! A word that one thread sleeps on, by Linux's futex.
+//! Parking by Linux's futex.
 //!
-//! It is EMPTY, PARKED or NOTIFIED. Waking sets NOTIFIED and makes a system call only if the thread was PARKED; parking
-//! consumes NOTIFIED. One token at most is kept.
+//! The word is EMPTY, PARKED or NOTIFIED. Waking stores NOTIFIED and makes a system call only if the
+//! thread was PARKED. Parking consumes NOTIFIED, so at most one wake-up is stored.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::park::ParkResult;
+use super::ParkResult;
 
 const EMPTY: u32 = 0;
 const PARKED: u32 = 1;
 const NOTIFIED: u32 = 2;
 
 #[derive(Debug)]
-pub(crate) struct Word(AtomicU32);
+pub(crate) struct Futex(AtomicU32);
 
-impl Word {
+impl Futex {
     pub(crate) fn new() -> Self {
         Self(AtomicU32::new(EMPTY))
     }
