@@ -88,7 +88,7 @@ pub use block_on::{Elapsed, block_on, block_on_deadline, block_on_timeout};
 pub use channel::{Iter, Receiver, Sender, channel};
 pub use config::{Config, Description, Machine, Profile, Setting, Source, StartError, Value};
 pub use epoch::{epoch, watch_forks};
-pub use exit::{Down, Exit, ExitReason, Monitor, NoKill, NotAlive, Pid, exit, trap_exits};
+pub use exit::{Down, Exit, ExitReason, Monitor, NoKill, NotAlive, Pid, Signal, exit, trap_exits};
 pub use id::ActorId;
 pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
 pub use join::{JoinError, JoinHandle, TimedOut};
@@ -101,7 +101,7 @@ pub use scheduler::Run;
 pub use shutdown::{Leaked, ShutdownError, Unfinished};
 pub use sleep_future::{Sleep, sleep_async, sleep_until_async};
 pub use stack::StackError;
-pub use supervised::{Signal, spawn_under};
+pub use supervised::spawn_under;
 pub use timers::{TimerKey, Timers};
 pub use wait::{WakeReason, sleep, sleep_until, yield_now};
 

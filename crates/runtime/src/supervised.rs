@@ -1,49 +1,15 @@
-//! Actors whose end is told to whoever started them.
+//! Actors that report their end to the actor that spawned them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::channel::Sender;
-use crate::exit::ExitReason;
-use crate::id::ActorId;
+use crate::exit::Signal;
 use crate::join::{JoinError, JoinHandle};
 use crate::task::OnShortage;
 use crate::{wait, worker};
 
-/// How an actor ended.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Signal {
-    /// By itself.
-    Exit(ActorId),
-    /// By a panic.
-    Panic(ActorId, crate::Panic),
-    /// Its runtime stopped.
-    Stopped(ActorId),
-    /// By [`exit`](crate::exit), by an exit signal, or since there was no stack for it.
-    Ended(ActorId, ExitReason),
-}
-
-impl Signal {
-    /// Whose end it was.
-    pub fn id(&self) -> ActorId {
-        match self {
-            Self::Exit(id) | Self::Panic(id, _) | Self::Stopped(id) | Self::Ended(id, _) => *id,
-        }
-    }
-
-    pub(crate) fn of(id: ActorId, how: Result<(), JoinError>) -> Self {
-        match how {
-            Ok(()) => Self::Exit(id),
-            Err(JoinError::Panic(panic)) => Self::Panic(id, panic),
-            Err(JoinError::Exit(reason)) => Self::Ended(id, reason),
-            Err(JoinError::Stopped) => Self::Stopped(id),
-            Err(error @ JoinError::NoStack(_)) => Self::Ended(id, ExitReason::from(&error)),
-        }
-    }
-}
-
-/// A new actor, whose end `supervisor` hears of. That does not wait, and costs an actor that ends well one message.
-/// Where no stack is free the actor begins when one is.
+/// Spawns an actor that reports its end to `supervisor`. This does not wait. An actor that ends
+/// normally costs one message. If no stack is free, the actor starts when one is returned.
 ///
 /// ```
 /// use thalweg_runtime::{Signal, channel, run, spawn_under};
@@ -68,16 +34,16 @@ impl Signal {
 /// ```
 ///
 /// # Panics
-/// If the caller is no actor.
+/// If the caller is not an actor.
 pub fn spawn_under(
     supervisor: Sender<Signal>,
     job: impl FnOnce() + Send + 'static,
 ) -> JoinHandle<()> {
     let worker = worker::current().expect("spawn_under is for actors");
     worker.spawn(None, OnShortage::Wait, move || {
-        let id = wait::current().expect("this is an actor");
+        let id = wait::current().expect("the closure runs in an actor");
         let how = catch_unwind(AssertUnwindSafe(job)).map_err(JoinError::from_payload);
-        // A supervisor that has gone hears nothing.
+        // If the supervisor has ended, the report is dropped.
         let _ = supervisor.send(Signal::of(id, how));
     })
 }

@@ -12,11 +12,11 @@ use super::body::{Body, PushError};
 use super::envelope_queue::{BoxedEnvelope, Payload};
 use super::priority_queues::Priority;
 use super::{Actor, CALL_TIMEOUT, CallError, Context, Handler, Mailbox};
+use crate::exit::Signal;
 use crate::exit::{self, Pid};
 use crate::id::ActorId;
 use crate::runtime::{Builder, Handle};
 use crate::shim::Ordering;
-use crate::supervised::Signal;
 use crate::timers::TimerKey;
 use crate::{channel, wait, worker};
 

@@ -33,6 +33,7 @@ mod kill_flag;
 mod monitor;
 mod pid;
 mod reason;
+mod signal;
 mod watches;
 
 use std::fmt;
@@ -44,6 +45,7 @@ pub(crate) use self::kill_flag::KillFlag;
 pub use self::monitor::Monitor;
 pub use self::pid::{NotAlive, Pid};
 pub use self::reason::ExitReason;
+pub use self::signal::Signal;
 use crate::cancel::Cancelling;
 use crate::id::ActorId;
 use crate::{preempt, wait, worker};

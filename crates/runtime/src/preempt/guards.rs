@@ -30,7 +30,7 @@ pub(crate) fn user_code<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Whether a point may yield. For all points except those in allocations.
+/// Whether a point may yield. Applies to all points except those in allocations.
 #[inline]
 pub(crate) fn is_allowed() -> bool {
     no_preempt::depth() & !NO_ALLOCATION_POINTS == 0
