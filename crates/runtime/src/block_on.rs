@@ -1,5 +1,5 @@
-//! Waiting for a future, anywhere: an actor leaves its worker to others meanwhile, a thread sleeps.
-//! `mark` says how a future is waited for. A wait allocates once, or not at all, and a poll never.
+//! Waiting for a future on any thread: an actor parks, a thread blocks. `future_wait` implements
+//! the waker. A wait allocates at most once, and a poll never.
 
 use std::fmt;
 use std::future::Future;
@@ -13,17 +13,19 @@ use crate::exit;
 use crate::future_wait::FutureWait;
 use crate::wait;
 
-/// Waits for a future's value: an actor leaves its worker to others meanwhile, a thread sleeps. The future may be anybody's, and its waker
-/// may be woken from any thread, such as one of tokio.
+/// Waits for the output of a future. An actor parks, and its worker runs other actors; a thread
+/// blocks. The future's waker may be woken from any thread, such as a tokio thread.
 ///
-/// A future that wakes itself while it is polled lets others run before it is polled again. Where the actor's runtime stops it does not come
-/// back: the actor is unwound, and the future dropped.
+/// If a future wakes itself while it is polled, other actors run before it is polled again. If the
+/// actor's runtime stops, the call does not return: the actor is unwound, and the future is
+/// dropped.
 ///
-/// In a destructor that runs because the actor panics the actor cannot be put aside, so its worker waits with it. If what the future waits for is another actor
-/// of that worker, that is for ever: [`block_on_timeout`] gives up there at once.
+/// In a destructor that runs while the actor panics, the actor cannot park, so the call blocks its
+/// worker. If the future waits for another actor of the same worker, that is a deadlock;
+/// [`block_on_timeout`] gives up there at once.
 ///
-/// What a future needs of its executor it must bring: a socket or a sleep of tokio is made within `Handle::enter`, whose guard is dropped
-/// before the actor waits.
+/// Futures that need their executor must be created inside it: create a tokio socket or sleep
+/// within `Handle::enter`, and drop that guard before the actor waits.
 ///
 /// ```
 /// use std::future::ready;
@@ -34,7 +36,7 @@ use crate::wait;
 /// ```
 ///
 /// # Panics
-/// With the future's own panic; in a [`NoPark`](crate::preempt::NoPark) section, if the future is not ready.
+/// If the future panics. Also if it has to wait in a [`NoPark`](crate::preempt::NoPark) section.
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     let mut future = pin!(future.into_future());
     drive(future.as_mut(), None).unwrap_or_else(|| {
@@ -43,10 +45,12 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     })
 }
 
-/// As [`block_on`], for at most `timeout`. A future that is ready at once is so with no time left, too.
+/// Like [`block_on`], for at most `timeout`. A future that is ready at once succeeds with any
+/// timeout.
 ///
 /// # Errors
-/// It takes longer, or the actor's runtime stops, or the actor is unwound by a panic and cannot wait. The future is dropped.
+/// The timeout passes, or the actor's runtime stops, or the actor is unwound by a panic and cannot
+/// wait. The future is dropped.
 ///
 /// ```
 /// use std::{future::pending, time::Duration};
@@ -59,10 +63,10 @@ pub fn block_on_timeout<F: IntoFuture>(timeout: Duration, future: F) -> Result<F
     until(clock::deadline(timeout), future)
 }
 
-/// As [`block_on_timeout`], until `deadline`.
+/// Like [`block_on_timeout`], until `deadline`.
 ///
 /// # Errors
-/// As there.
+/// As [`block_on_timeout`].
 pub fn block_on_deadline<F: IntoFuture>(
     deadline: Instant,
     future: F,
@@ -70,7 +74,7 @@ pub fn block_on_deadline<F: IntoFuture>(
     until(clock::at(deadline), future)
 }
 
-/// A future was not ready in time, and has been dropped.
+/// A future was not ready in time, and was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elapsed;
 
@@ -105,7 +109,7 @@ fn drive<F: Future>(mut future: Pin<&mut F>, deadline: Option<u64>) -> Option<F:
     }
 }
 
-/// An actor that cannot be put aside, and must have a value: its worker's thread sleeps.
+/// Blocks the worker's thread, for an actor that cannot park and must return a value.
 fn on_thread<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     let parker = Parker::new();
     let waker = parker.waker();

@@ -1,8 +1,9 @@
-//! The actors' own channel: without a bound, both of whose ends can be cloned. For the bounded ones, and all else, there is
-//! [`thalweg_queue`], whose channels let an actor wait just as well.
+//! An unbounded channel for actors; both ends can be cloned. The channels of [`thalweg_queue`] have
+//! more options, and let actors wait as well.
 //!
-//! One receiver owns the receiving end of an [`mpsc`] channel. From its first clone on that end goes from one to the other through an [`mpmc`]
-//! channel of one place: who has it receives.
+//! A single receiver owns the receiving end of an [`mpsc`] channel. From the first clone on, the
+//! receivers pass that end around through an [`mpmc`] channel with one slot: the holder of the end
+//! receives.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -12,8 +13,8 @@ use thalweg_queue::{RecvError, RecvTimeoutError, SendError, TryRecvError, clock,
 
 use crate::wait;
 
-/// A channel without a bound: a send never waits, and what is not received stays in memory. Each sender's values come in the
-/// order of its sends.
+/// An unbounded channel: a send never waits, and values stay in memory until they are received. The
+/// values of each sender arrive in the order of its sends.
 ///
 /// ```
 /// use thalweg_runtime::{channel, run, spawn};
@@ -43,14 +44,15 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     (Sender { sender }, receiver)
 }
 
-/// Sends into a [`channel`]. A clone is another sender, with an order of its own.
+/// The sending half of a [`channel`]. A clone is another sender with its own order.
 pub struct Sender<T> {
     sender: mpsc::Sender<T>,
 }
 
-/// Receives from a [`channel`]. Each value goes to one receiver.
+/// The receiving half of a [`channel`]. Each value goes to one receiver.
 pub struct Receiver<T> {
-    /// Only this handle's thread touches it, and no reference to it outlives a call: the type is not `Sync`.
+    /// Only this handle's thread accesses it, and no reference to it outlives a call: the type is
+    /// not `Sync`.
     end: UnsafeCell<End<T>>,
 }
 
@@ -59,7 +61,7 @@ enum End<T> {
     Shared(SharedEnd<T>),
 }
 
-/// The receiving end's way from one receiver to the other.
+/// The receiving end as several receivers share it.
 struct SharedEnd<T> {
     put_back: EndSender<T>,
     take: mpmc::Receiver<mpsc::Receiver<T>>,
@@ -96,38 +98,37 @@ impl<'a, T> EndGuard<'a, T> {
     }
 
     fn receiver(&mut self) -> &mut mpsc::Receiver<T> {
-        self.receiver
-            .as_mut()
-            .expect("it is given back when the guard ends")
+        self.receiver.as_mut().expect("only `drop` takes it out")
     }
 }
 
 impl<T> Drop for EndGuard<'_, T> {
     fn drop(&mut self) {
         if let Some(receiver) = self.receiver.take() {
-            // There is one, so there is room for it.
+            // There is one end and one slot, so the send succeeds.
             let _ = self.put_back.try_send(receiver);
         }
     }
 }
 
 impl<T> Sender<T> {
-    /// Sends. Never waits, but lets others run where the caller is an actor whose time slice is over.
+    /// Sends a value. It never waits, but lets other actors run if the caller is an actor whose
+    /// time slice is over.
     ///
     /// # Errors
-    /// The value, if all receivers are gone.
+    /// The value, if all receivers are dropped.
     #[inline]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         wait::check();
         self.sender.send(value)
     }
 
-    /// Values inside, or a moment ago.
+    /// The number of queued values; it may be outdated when the call returns.
     pub fn len(&self) -> usize {
         self.sender.len()
     }
 
-    /// Whether there are none.
+    /// Whether no value is queued.
     pub fn is_empty(&self) -> bool {
         self.sender.is_empty()
     }
@@ -136,14 +137,15 @@ impl<T> Sender<T> {
 impl<T> Receiver<T> {
     #[inline]
     fn end(&self) -> &End<T> {
-        // SAFETY: `clone` alone writes it, which no borrow of this handle's other calls outlives, and the handle is one thread's.
+        // SAFETY: only `clone` writes it, when no borrow of this handle exists, and the handle is
+        // not `Sync`.
         unsafe { &*self.end.get() }
     }
 
-    /// The oldest value; waits until there is one.
+    /// Receives the oldest value; waits until there is one.
     ///
     /// # Errors
-    /// All senders are gone and there is nothing left.
+    /// All senders are dropped, and no value is left.
     #[inline]
     pub fn recv(&self) -> Result<T, RecvError> {
         wait::check();
@@ -153,10 +155,10 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// The oldest value, if there is one and no other receiver has its turn just now.
+    /// Receives the oldest value, if there is one and no other receiver is receiving.
     ///
     /// # Errors
-    /// There is none, now or for ever.
+    /// There is no value now, or there will be none.
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         match self.end() {
             End::Owned(receiver) => receiver.try_recv(),
@@ -164,10 +166,10 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// The oldest value; waits for at most `timeout`.
+    /// Receives the oldest value; waits for at most `timeout`.
     ///
     /// # Errors
-    /// It did not come in time, or never will.
+    /// The timeout passed, or all senders are dropped and no value is left.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         match self.end() {
             End::Owned(receiver) => receiver.recv_timeout(timeout),
@@ -180,10 +182,11 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// As [`recv`](Self::recv), as a future. Dropped, it has taken nothing. While it waits, the receivers that are clones of this one wait for their turn.
+    /// Like [`recv`](Self::recv), as a future. If it is dropped, it has received nothing. While it
+    /// waits, the clones of this receiver wait behind it.
     ///
-    /// It borrows the receiver exclusively, so that the future is `Send` if the values are, and so that no
-    /// [`clone`](Clone::clone) meanwhile moves what the future waits at.
+    /// It borrows the receiver exclusively. So the future is `Send` if the values are, and no
+    /// [`clone`](Clone::clone) can move the receiving end during the wait.
     ///
     /// # Errors
     /// As [`recv`](Self::recv).
@@ -198,7 +201,8 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// The values as they come, waiting for each, until all senders are gone and nothing is left.
+    /// Iterates over received values, and waits for each, until all senders are dropped and no
+    /// value is left.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter { receiver: self }
     }
@@ -215,8 +219,8 @@ impl<T> Clone for Sender<T> {
 impl<T> Clone for Receiver<T> {
     fn clone(&self) -> Self {
         if matches!(self.end(), End::Owned(_)) {
-            let (put_back, take) = mpmc::channel(1).expect("a capacity that there is");
-            // SAFETY: no reference to it is held, as `end` says.
+            let (put_back, take) = mpmc::channel(1).expect("1 is a valid capacity");
+            // SAFETY: there is no reference to it, as the field `end` documents.
             let end = unsafe { &mut *self.end.get() };
             if let End::Owned(receiver) =
                 std::mem::replace(end, End::Shared(SharedEnd { put_back, take }))
@@ -226,7 +230,7 @@ impl<T> Clone for Receiver<T> {
             }
         }
         let End::Shared(shared) = self.end() else {
-            unreachable!("it is shared from the first clone on");
+            unreachable!("a cloned receiver is shared");
         };
         Self {
             end: UnsafeCell::new(End::Shared(shared.clone())),
@@ -234,7 +238,7 @@ impl<T> Clone for Receiver<T> {
     }
 }
 
-/// [`Receiver::iter`].
+/// The iterator of [`Receiver::iter`].
 #[derive(Debug)]
 pub struct Iter<'a, T> {
     receiver: &'a Receiver<T>,

@@ -1,6 +1,7 @@
-//! Ticks at equal distances.
+//! Periodic ticks.
 //!
-//! Each tick's moment is that of the one before and the period, not when somebody came to wait for it: what is late does not add up.
+//! Each tick is one period after the tick before, not after the call that waited for it. So delays
+//! do not accumulate.
 
 use std::future::pending;
 use std::time::{Duration, Instant};
@@ -8,39 +9,41 @@ use std::time::{Duration, Instant};
 use crate::sleep_future::sleep_until_async;
 use crate::wait;
 
-/// From this lateness on [`MissedTickBehavior::Delay`] counts a tick as missed, also of a longer period. As tokio; less comes from others' time slices.
+/// [`MissedTickBehavior::Delay`] counts a tick as missed from this delay on, even if the period is
+/// longer. The same as tokio's; smaller delays come from the time slices of other actors.
 const MISSED_AFTER: Duration = Duration::from_millis(5);
 
-/// What becomes of ticks that nobody waited for in time, as tokio's `MissedTickBehavior`.
+/// What happens to ticks that were not waited for in time. Like tokio's `MissedTickBehavior`.
 ///
-/// With a period of 10 ms and 25 ms of work after the first tick:
+/// With a period of 10 ms, and 25 ms of work after the first tick:
 ///
-/// | | the ticks after that at 0 |
+/// | | the ticks after the one at 0 ms |
 /// | --- | --- |
-/// | `Burst` | 25, 25, 30, 40: all of them, as soon as can be |
-/// | `Delay` | 25, 35, 45: a whole period from one to the next |
-/// | `Skip` | 25, 30, 40: at multiples of the period, without those that were missed |
+/// | `Burst` | 25, 25, 30, 40: all of them, as early as possible |
+/// | `Delay` | 25, 35, 45: a whole period between two ticks |
+/// | `Skip` | 25, 30, 40: at multiples of the period, without the missed ones |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissedTickBehavior {
-    /// They come one after the other without a pause, until it has caught up.
+    /// Missed ticks follow without a pause until the interval has caught up.
     #[default]
     Burst,
-    /// The next comes a period after the one that was late: more than 5 ms, or a period.
+    /// The next tick is one period after a late one. A tick is late by more than 5 ms, or by a
+    /// period.
     Delay,
-    /// They do not come; the next is at a multiple of the period.
+    /// Missed ticks are skipped; the next one is at a multiple of the period.
     Skip,
 }
 
-/// Ticks at equal distances, from [`interval`].
+/// Periodic ticks, from [`interval`].
 #[derive(Debug)]
 pub struct Interval {
-    /// `None`: beyond the clock, so never.
+    /// `None`: beyond the range of the clock, so never.
     next: Option<Instant>,
     period: Duration,
     missed: MissedTickBehavior,
 }
 
-/// Ticks every `period`, the first one at once, as tokio's.
+/// Ticks every `period`; the first tick is immediate. Like tokio's.
 ///
 /// # Panics
 /// If `period` is zero.
@@ -62,7 +65,7 @@ pub fn interval(period: Duration) -> Interval {
     interval_at(Instant::now(), period)
 }
 
-/// As [`interval`], with the first tick at `start`.
+/// Like [`interval`], with the first tick at `start`.
 ///
 /// # Panics
 /// If `period` is zero.
@@ -80,21 +83,22 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
 }
 
 impl Interval {
-    /// What becomes of missed ticks; default: [`MissedTickBehavior::Burst`].
+    /// Sets what happens to missed ticks. Default: [`MissedTickBehavior::Burst`].
     #[must_use]
     pub fn missed_tick_behavior(self, missed: MissedTickBehavior) -> Self {
         Self { missed, ..self }
     }
 
-    /// From one tick to the next.
+    /// The time between two ticks.
     pub fn period(&self) -> Duration {
         self.period
     }
 
-    /// Waits for the next tick, as [`sleep_until`](crate::sleep_until): the moment at which it was to come. A tick that is due already is a
-    /// [`check!`](crate::check) too, so that an actor which is always late does not keep the others out.
+    /// Waits for the next tick, like [`sleep_until`](crate::sleep_until), and returns its scheduled
+    /// time. If the tick is already due, the call is a [`check!`](crate::check), so that an actor
+    /// that is always late lets other actors run.
     ///
-    /// A tick beyond the clock's end never comes.
+    /// A tick beyond the range of the clock never comes.
     pub fn tick(&mut self) -> Instant {
         let Some(at) = self.next else {
             wait::sleep(Duration::MAX);
@@ -108,7 +112,7 @@ impl Interval {
         at
     }
 
-    /// As [`tick`](Self::tick), as a future. Dropped, the tick is still to come.
+    /// Like [`tick`](Self::tick), as a future. If it is dropped, the tick is not consumed.
     pub async fn tick_async(&mut self) -> Instant {
         let Some(at) = self.next else {
             return pending().await;
@@ -118,14 +122,14 @@ impl Interval {
         at
     }
 
-    /// The next tick comes a period from now.
+    /// Schedules the next tick one period from now.
     pub fn reset(&mut self) {
         self.next = Instant::now().checked_add(self.period);
     }
 }
 
 impl MissedTickBehavior {
-    /// The tick after that at `at`, which came at `now`.
+    /// The tick after the one at `at`, which was delivered at `now`.
     fn next(self, at: Instant, now: Instant, period: Duration) -> Option<Instant> {
         let late = now.saturating_duration_since(at);
         match self {
@@ -154,7 +158,8 @@ mod tests {
         Duration::from_millis(milliseconds)
     }
 
-    /// When the next ticks come, in milliseconds from the first, where waiting for them begins at these moments.
+    /// The times of the ticks, in milliseconds after the first, if the waits for them begin at
+    /// `begun`.
     fn ticks(missed: MissedTickBehavior, period: u64, begun: &[u64]) -> Vec<u64> {
         let start = Instant::now();
         let mut next = start;
@@ -169,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_in_the_documentation() {
+    fn missed_tick_behavior_matches_the_documented_table() {
         let begun = [0, 25, 25, 26, 30];
         assert_eq!(
             ticks(MissedTickBehavior::Burst, 10, &begun),
@@ -186,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_little_late_does_not_move_those_after() {
+    fn small_delays_do_not_shift_later_ticks() {
         for missed in [
             MissedTickBehavior::Burst,
             MissedTickBehavior::Delay,
@@ -199,14 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_that_is_late_by_a_whole_short_period_was_missed() {
+    fn tick_late_by_a_whole_period_is_missed() {
         assert_eq!(ticks(MissedTickBehavior::Delay, 2, &[0, 4, 0]), [0, 4, 6]);
         assert_eq!(ticks(MissedTickBehavior::Skip, 2, &[0, 4, 0]), [0, 4, 6]);
         assert_eq!(ticks(MissedTickBehavior::Burst, 2, &[0, 4, 4]), [0, 4, 4]);
     }
 
     #[test]
-    fn what_is_beyond_the_clock_is_never() {
+    fn next_tick_beyond_the_clock_is_none() {
         let now = Instant::now();
         for missed in [
             MissedTickBehavior::Burst,
@@ -219,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_where_they_were_to_be_however_long_the_work_took() {
+    fn tick_times_do_not_depend_on_the_work_between() {
         let mut ticks = interval(ms(1));
         let first = ticks.tick();
         std::thread::sleep(ms(3));
@@ -234,7 +239,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "an interval's period must be longer than zero")]
-    fn a_period_of_nothing_is_refused() {
+    fn interval_with_period_zero_panics() {
         interval(Duration::ZERO);
     }
 }

@@ -1,4 +1,4 @@
-//! The handle of a spawned actor: its value, or why there is none.
+//! The handle of a spawned actor: its value, or the reason why it has none.
 
 use std::any::Any;
 use std::fmt;
@@ -27,16 +27,18 @@ use crate::worker;
 pub enum JoinError {
     /// It panicked.
     Panic(Panic),
-    /// Its runtime stopped before it began or ended; or who joins is being unwound by a panic, and cannot wait.
+    /// Its runtime stopped before it began or finished; or the caller of the join is being unwound
+    /// by a panic and cannot wait.
     Stopped,
-    /// There was no stack for it, so it did not begin.
+    /// No stack was available, so it did not begin.
     NoStack(StackError),
     /// It ended by [`exit`](crate::exit), or by an exit signal.
     Exit(ExitReason),
 }
 
 impl JoinError {
-    /// Whether what unwinds is the end of the actor that runs, or of a scope of it, and nobody's panic.
+    /// Whether the payload belongs to the regular end of an actor or of a scope, and not to a
+    /// panic.
     pub(crate) fn is_exit_payload(payload: &(dyn Any + Send)) -> bool {
         payload.is::<worker::StopUnwind>() || payload.is::<Exiting>() || payload.is::<Cancelling>()
     }
@@ -45,7 +47,7 @@ impl JoinError {
         if payload.is::<worker::StopUnwind>() {
             return Self::Stopped;
         }
-        // Cancelled outside of any scope of its own: by one that it had left.
+        // Cancelled outside of its own scopes: by a scope that it has left.
         if payload.is::<Cancelling>() {
             return Self::Exit(ExitReason::Shutdown);
         }
@@ -69,11 +71,12 @@ impl fmt::Display for JoinError {
 
 impl std::error::Error for JoinError {}
 
-/// A join that did not come to an end in time; the handle is there for another try.
+/// A join timed out. The handle can be joined again.
 #[derive(Debug)]
 pub struct TimedOut<T>(pub JoinHandle<T>);
 
-/// Asks for a spawned actor's value. Dropped, it lets the actor go on by itself. It is a `Future` too.
+/// Waits for a spawned actor and returns its value. Dropping the handle detaches the actor. The
+/// handle is also a `Future`.
 ///
 /// ```
 /// let sum = thalweg_runtime::run(|| {
@@ -85,19 +88,19 @@ pub struct TimedOut<T>(pub JoinHandle<T>);
 /// ```
 pub struct JoinHandle<T> {
     task: Task,
-    /// A future's waker is in the joiner's place, or was.
+    /// A future's waker is, or was, in the joiner's slot.
     polled: bool,
     taken: bool,
     output: PhantomData<fn() -> T>,
 }
 
-// SAFETY: a handle moves one `T` from the actor's thread to its own; `Task` may be sent.
+// SAFETY: a handle moves one `T` from the actor's thread to its own; `Task` is `Send`.
 unsafe impl<T: Send> Send for JoinHandle<T> {}
-// SAFETY: `&JoinHandle` gives no more than whether it is done.
+// SAFETY: `&JoinHandle` only gives access to whether it is finished.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
 
 impl<T> JoinHandle<T> {
-    /// Of a job that has this output and no other handle.
+    /// Precondition: the task has this output type and no other handle.
     pub(crate) fn new(task: Task) -> Self {
         Self {
             task,
@@ -107,7 +110,7 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// Which actor it is.
+    /// The id of the actor.
     pub fn id(&self) -> ActorId {
         self.task.header().id
     }
@@ -117,15 +120,15 @@ impl<T> JoinHandle<T> {
         self.task.header().state.is_complete()
     }
 
-    /// The actor's name, for signals and monitors.
+    /// The address of the actor, for signals and monitors.
     pub fn pid(&self) -> Pid {
         Pid::new(self.task.control())
     }
 
-    /// Waits for the actor's end: an actor leaves its worker to others meanwhile, a thread sleeps.
+    /// Waits until the actor ends. A calling actor parks; a thread blocks.
     ///
     /// # Errors
-    /// There is no value.
+    /// The actor has no value.
     pub fn join(self) -> Result<T, JoinError> {
         match self.wait(None) {
             Ok(output) => output,
@@ -133,23 +136,23 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// The same, for at most `timeout`.
+    /// Like [`join`](Self::join), for at most `timeout`.
     ///
     /// # Errors
-    /// It takes longer; the handle comes back.
+    /// The timeout passed; the handle is returned.
     pub fn join_timeout(self, timeout: Duration) -> Result<Result<T, JoinError>, TimedOut<T>> {
         self.wait(Some(clock::deadline(timeout))).map_err(TimedOut)
     }
 
-    /// The same, until `deadline`.
+    /// Like [`join`](Self::join), until `deadline`.
     ///
     /// # Errors
-    /// It takes longer; the handle comes back.
+    /// The deadline passed; the handle is returned.
     pub fn join_deadline(self, deadline: Instant) -> Result<Result<T, JoinError>, TimedOut<T>> {
         self.wait(Some(clock::at(deadline))).map_err(TimedOut)
     }
 
-    /// `Err`: not in time, or the runtime of the actor that waits here stops.
+    /// `Err`: the deadline passed, or the caller's runtime stops.
     fn wait(mut self, deadline: Option<u64>) -> Result<Result<T, JoinError>, Self> {
         if !self.is_finished() && self.reclaim_slot() {
             preempt::may_park();
@@ -170,17 +173,17 @@ impl<T> JoinHandle<T> {
         self.task
     }
 
-    /// Takes the joiner's place back from an earlier poll. `false`: the actor has ended.
+    /// Takes the joiner's slot back from an earlier poll. `false`: the actor has ended.
     pub(crate) fn reclaim_slot(&mut self) -> bool {
         // SAFETY: this is the handle, and it joined when it was polled.
         !std::mem::take(&mut self.polled) || unsafe { self.task.unjoin() }
     }
 
-    /// `me` is the caller, and `park` puts it aside until it is woken.
+    /// `me` is the calling actor, and `park` parks it until it is woken.
     pub(crate) fn wait_as_actor(&self, me: Task, park: impl Fn() -> WakeReason) -> bool {
         let state = &self.task.header().state;
-        // SAFETY: the place is ours: this is the only handle, and every way out of here gives it back. We go only after `RELEASED`, or
-        // having taken the place back.
+        // SAFETY: the slot is ours: this is the only handle, and every return path gives the slot
+        // back. We return only after `RELEASED`, or after the slot was taken back.
         if !unsafe { self.task.join(Joiner::Waker(JoinWaker::Actor(me))) } {
             return true;
         }
@@ -192,7 +195,7 @@ impl<T> JoinHandle<T> {
                 return false;
             }
         }
-        // `task::state`'s rule 3: a few instructions of another worker at most.
+        // Rule 3 of `task::state`: this takes another worker a few instructions.
         while !state.is_released() {
             spin_loop();
         }
@@ -218,11 +221,12 @@ impl<T> JoinHandle<T> {
         true
     }
 
-    /// The job is done.
+    /// Precondition: the task is complete.
     pub(crate) fn take(&mut self) -> Result<T, JoinError> {
-        assert!(!self.taken, "a handle was polled after it was ready");
+        assert!(!self.taken, "a JoinHandle was polled after completion");
         self.taken = true;
-        // SAFETY: `COMPLETE` was seen, `T` is what the handle was made for, and it was not taken before.
+        // SAFETY: `COMPLETE` was observed, the handle was made for `T`, and the output was not
+        // taken before.
         unsafe { self.task.take() }
     }
 }
@@ -234,7 +238,7 @@ impl<T> Future for JoinHandle<T> {
         if !self.is_finished() && self.reclaim_slot() {
             self.polled = true;
             let joiner = Joiner::Waker(JoinWaker::Waker(context.waker().clone()));
-            // SAFETY: the place is ours, as `reclaim_slot` says.
+            // SAFETY: the slot is ours after `reclaim_slot`.
             if unsafe { self.task.join(joiner) } {
                 return Poll::Pending;
             }
@@ -248,7 +252,7 @@ impl<T> Drop for JoinHandle<T> {
         if self.taken {
             self.task.drop_reference();
         } else {
-            // SAFETY: this is the handle, and the output is still there, or to come.
+            // SAFETY: this is the handle, and the output was not taken.
             unsafe { self.task.drop_handle() };
         }
     }

@@ -1,13 +1,17 @@
-//! Actors of one owner, who hears of each end.
+//! A set of actors that one owner joins in the order in which they end.
 //!
-//! 1. The owner has the handle of each member, at the place that its job says ([`Header::place`](crate::task::Header)). So a job is there for as long as it
-//!    is a member, ended or not.
-//! 2. A job that ends puts itself on the stack of those that have, which goes by [`Header::next`](crate::task::Header): it is in no queue any more. The owner
-//!    takes the whole stack at once and turns it round.
-//! 3. Where the stack would be there may be a word instead: that nobody has ended, or that the owner waits for it. A stack that its owner has left
-//!    is not looked at any more.
-//! 4. The sleeper's place is the owner's, but while the word says that it waits: then it is whose who replaces that. An actor that waits by its bare
-//!    address is there until [`TaskState::is_released`](crate::task::state::TaskState::is_released) says of each that it takes that it is done with it.
+//! 1. The owner has the handle of each member, at the index in
+//!    [`Header::place`](crate::task::Header). So a task exists as long as it is a member, ended or
+//!    not.
+//! 2. A task that ends pushes itself onto a stack of finished tasks, linked by
+//!    [`Header::next`](crate::task::Header): it is in no other queue any more. The owner takes the
+//!    whole stack at once and reverses it.
+//! 3. Instead of the stack's top, the word may hold `EMPTY` or `OWNER_WAITING`. The stack of a
+//!    dropped set is not read any more.
+//! 4. The `sleeper` belongs to the owner, except while the word is `OWNER_WAITING`: then it belongs
+//!    to the task that replaces that word. An owner that waits by its bare address stays alive
+//!    until [`TaskState::is_released`](crate::task::state::TaskState::is_released) is true for each
+//!    task that it takes.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -29,17 +33,18 @@ use crate::worker;
 /// An actor of a [`JoinSet`] that has ended.
 #[derive(Debug)]
 pub struct Joined<T> {
-    /// Which.
+    /// The id of the actor.
     pub id: ActorId,
-    /// Its value, or why there is none.
+    /// Its value, or the reason why it has none.
     pub result: Result<T, JoinError>,
 }
 
-/// Actors that are joined as they end, whichever is first. As `tokio::task::JoinSet`: those that have not ended when it is dropped are
-/// [killed](Pid::kill).
+/// A set of actors that are joined in the order in which they end. Like `tokio::task::JoinSet`:
+/// dropping the set [kills](Pid::kill) the members that have not ended.
 ///
-/// It is how an actor supervises others by itself: each end comes, a panic and a kill too, and costs about what a join does. A tree that
-/// restarts is a [`Supervisor`](crate::supervisor::Supervisor).
+/// With it, an actor can supervise others: it observes each end, including panics and kills, at
+/// about the cost of a join. For a tree with restarts, use a
+/// [`Supervisor`](crate::supervisor::Supervisor).
 ///
 /// ```
 /// use thalweg_runtime::{JoinError, JoinSet, run};
@@ -62,13 +67,14 @@ pub struct Joined<T> {
 /// ```
 pub struct JoinSet<T> {
     members: Vec<JoinHandle<T>>,
-    /// Those that were taken from the stack, in the order in which they ended, by [`Header::next`](crate::task::Header).
+    /// Finished tasks that were taken from the stack, oldest first, linked by
+    /// [`Header::next`](crate::task::Header).
     next_finished: Option<Task>,
     finished: Arc<FinishedStack>,
 }
 
 impl<T> JoinSet<T> {
-    /// With nobody in it.
+    /// An empty set.
     pub fn new() -> Self {
         Self {
             members: Vec::new(),
@@ -77,10 +83,10 @@ impl<T> JoinSet<T> {
         }
     }
 
-    /// A new actor in the set.
+    /// Spawns an actor in the set.
     ///
     /// # Panics
-    /// If the caller is no actor: a thread has [`insert`](Self::insert).
+    /// If the caller is no actor. On a thread, use [`insert`](Self::insert).
     pub fn spawn(&mut self, job: impl FnOnce() -> T + Send + 'static) -> ActorId
     where
         T: Send + 'static,
@@ -88,44 +94,44 @@ impl<T> JoinSet<T> {
         self.insert(spawn(job))
     }
 
-    /// An actor that was spawned elsewhere: with a name, onto another runtime.
+    /// Adds an actor that was spawned elsewhere, for example with a name or on another runtime.
     ///
     /// # Panics
-    /// If there are 2^32 already.
+    /// If the set has 2^32 members.
     pub fn insert(&mut self, mut handle: JoinHandle<T>) -> ActorId {
         let place = u32::try_from(self.members.len()).expect("a set has at most 2^32 actors");
         let task = handle.task();
         task.header().join_set_index.set(place);
         let joiner = Joiner::Set(Arc::clone(&self.finished));
-        // SAFETY: the place is the handle's, which is ours.
+        // SAFETY: the slot belongs to the handle, which is ours.
         let is_registered = handle.reclaim_slot() && unsafe { task.join(joiner) };
         self.members.push(handle);
         if !is_registered {
-            // SAFETY: it has ended, and nobody else does it.
+            // SAFETY: it has ended, and only this call pushes it.
             unsafe { self.finished.push(task) };
         }
         task.header().id
     }
 
-    /// How many are in it: those that live, and those that have ended and were not joined.
+    /// The number of members: running ones, and ended ones that have not been joined.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether nobody is.
+    /// Whether the set has no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// The names of all that are in it, for signals and monitors. In no order.
+    /// The addresses of all members, for signals and monitors, in no particular order.
     pub fn pids(&self) -> impl Iterator<Item = Pid> {
         self.members.iter().map(JoinHandle::pid)
     }
 
-    /// Waits for the next end: an actor leaves its worker to others meanwhile, a thread sleeps. `None`: nobody is in it.
+    /// Waits until a member ends. A calling actor parks; a thread blocks. `None`: the set is empty.
     ///
     /// # Panics
-    /// In a [`NoPark`](crate::preempt::NoPark) section, if it has to wait.
+    /// If it has to wait in a [`NoPark`](crate::preempt::NoPark) section.
     pub fn join_next(&mut self) -> Option<Joined<T>> {
         loop {
             if let Some(task) = self.take_finished() {
@@ -134,7 +140,7 @@ impl<T> JoinSet<T> {
             if self.is_empty() {
                 return None;
             }
-            // A panic of it comes before the owner waits: rule 4.
+            // It must panic before the owner registers itself: rule 4.
             preempt::may_park();
             let actor = worker::current().and_then(|worker| Some((worker, worker.running()?)));
             if !actor.is_some_and(|(worker, me)| self.wait_as_actor(me, || worker.park(None))) {
@@ -143,10 +149,10 @@ impl<T> JoinSet<T> {
         }
     }
 
-    /// As [`join_next`](Self::join_next), for at most `timeout`.
+    /// Like [`join_next`](Self::join_next), for at most `timeout`.
     ///
     /// # Errors
-    /// Nobody ended in time, or the caller cannot wait.
+    /// No member ended in time, or the caller cannot wait.
     ///
     /// # Panics
     /// As [`join_next`](Self::join_next).
@@ -154,17 +160,19 @@ impl<T> JoinSet<T> {
         block_on_timeout(timeout, self.join_next_async())
     }
 
-    /// As [`join_next`](Self::join_next), for a task of another executor or in [`select!`](crate::select). Dropped, it loses nothing.
+    /// Like [`join_next`](Self::join_next), as a future, for other executors and for
+    /// [`select!`](crate::select). It is cancel-safe: dropping it loses no member.
     pub fn join_next_async(&mut self) -> impl Future<Output = Option<Joined<T>>> {
         poll_fn(|context| self.poll_join_next(context))
     }
 
-    /// One that has ended; `None`: none has, or nobody is in it.
+    /// Returns a member that has ended. `None`: no member has ended, or the set is empty.
     pub fn try_join_next(&mut self) -> Option<Joined<T>> {
         self.take_finished().map(|task| self.remove(task))
     }
 
-    /// `me` is the caller, and `park` puts it aside: until somebody has ended. `false`: it cannot wait.
+    /// `me` is the calling actor, and `park` parks it. Waits until a member has ended. `false`: it
+    /// cannot wait.
     pub(crate) fn wait_as_actor(&self, me: Task, park: impl Fn() -> WakeReason) -> bool {
         self.finished.park(me, park)
     }
@@ -178,7 +186,7 @@ impl<T> JoinSet<T> {
         Some(task)
     }
 
-    /// One that has ended, and is a member.
+    /// Precondition: the task is a member and has ended.
     #[inline(always)]
     fn remove(&mut self, task: Task) -> Joined<T> {
         let header = task.header();
@@ -187,7 +195,7 @@ impl<T> JoinSet<T> {
         if let Some(moved) = self.members.get(place as usize) {
             moved.task().header().join_set_index.set(place);
         }
-        // Rule 4: a few instructions of another worker at most.
+        // Rule 4: this takes another worker a few instructions.
         while !header.state.is_released() {
             spin_loop();
         }
@@ -197,7 +205,7 @@ impl<T> JoinSet<T> {
         }
     }
 
-    /// As a future is polled: `None` once nobody is in it.
+    /// The poll function of [`join_next_async`](Self::join_next_async).
     pub fn poll_join_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Joined<T>>> {
         loop {
             let ended = self.try_join_next();
@@ -213,7 +221,7 @@ impl<T> JoinSet<T> {
         }
     }
 
-    /// Sends all that live a [kill](Pid::kill). They are still to be joined.
+    /// [Kills](Pid::kill) all running members. They remain members until they are joined.
     pub fn kill_all(&self) {
         for member in &self.members {
             if !member.is_finished() {
@@ -223,7 +231,7 @@ impl<T> JoinSet<T> {
         }
     }
 
-    /// Lets all go on by themselves, and nobody is in it any more.
+    /// Detaches all members and empties the set.
     pub fn detach_all(&mut self) {
         std::mem::take(self).members.clear();
     }
@@ -269,7 +277,7 @@ pub(crate) struct FinishedStack {
     sleeper: UnsafeCell<Option<JoinWaker>>,
 }
 
-// SAFETY: rule 4 says who touches the sleeper.
+// SAFETY: rule 4 defines who may access the sleeper.
 unsafe impl Send for FinishedStack {}
 // SAFETY: as above.
 unsafe impl Sync for FinishedStack {}
@@ -288,13 +296,14 @@ impl Default for FinishedStack {
 
 impl FinishedStack {
     /// # Safety
-    /// The job has ended, is there until this is over, and is put here once.
+    /// The task has ended, exists until this call returns, and is pushed once.
     pub(crate) unsafe fn push(&self, task: Task) {
         let mut top = self.top.load(Ordering::Relaxed);
         loop {
             let before = match top {
                 OWNER_WAITING => None,
-                // SAFETY: rule 3: it came from `into_raw`. While the owner is there rule 1 keeps it, and after that nobody follows it.
+                // SAFETY: rule 3: the pointer came from `into_raw`. Rule 1 keeps the task alive
+                // while the owner exists; after that, nobody follows the pointer.
                 top => unsafe { Task::from_raw(top) },
             };
             task.header().next.set(before);
@@ -317,14 +326,14 @@ impl FinishedStack {
         }
     }
 
-    /// The owner's: all of them, the first that ended first.
+    /// Called by the owner: takes all finished tasks, oldest first.
     fn take(&self) -> Option<Task> {
         let top = self.top.load(Ordering::Relaxed);
         if top == EMPTY || top == OWNER_WAITING {
             return None;
         }
         let top = self.top.swap(EMPTY, Ordering::Acquire);
-        // SAFETY: rule 3; only the owner says that it waits.
+        // SAFETY: rule 3; only the owner writes `OWNER_WAITING`.
         let mut next = unsafe { Task::from_raw(top) };
         let mut first = None;
         while let Some(task) = next {
@@ -334,19 +343,19 @@ impl FinishedStack {
         first
     }
 
-    /// The owner's: whom the next one wakes. `false`: somebody has ended.
+    /// Called by the owner: registers the waker for the next end. `false`: a member has ended.
     fn register(&self, sleeper: JoinWaker) -> bool {
-        // Of an earlier wait.
+        // There may be a waker of an earlier wait.
         if !self.unregister() {
             return false;
         }
-        // SAFETY: rule 4: the word does not say that it waits, and nobody else writes that.
+        // SAFETY: rule 4: the word is not `OWNER_WAITING`, and only the owner writes that.
         self.sleeper
             .with_mut(|place| unsafe { *place = Some(sleeper) });
         self.replace_top(EMPTY, OWNER_WAITING)
     }
 
-    /// The owner's, who waits no more. `false`: somebody has ended.
+    /// Called by the owner: ends its wait. `false`: a member has ended.
     fn unregister(&self) -> bool {
         self.replace_top(OWNER_WAITING, EMPTY) || self.top.load(Ordering::Relaxed) == EMPTY
     }
@@ -357,7 +366,7 @@ impl FinishedStack {
             .is_ok()
     }
 
-    /// The owner's: see [`JoinSet::wait_as_actor`].
+    /// Called by the owner: see [`JoinSet::wait_as_actor`].
     fn park(&self, me: Task, park: impl Fn() -> WakeReason) -> bool {
         if !self.register(JoinWaker::Actor(me)) {
             return true;

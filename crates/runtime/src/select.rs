@@ -1,12 +1,15 @@
-//! Waiting for the first of several futures on the caller's own stack: [`select!`](crate::select), of which this is what it expands to.
+//! Waiting for the first of several futures on the caller's own stack: the implementation of
+//! [`select!`](crate::select).
 //!
-//! 1. Arms are a list that is built from the first to the last, each around those before it: `WithArm(WithArm(NoArms, a), b)`. So the list needs one step
-//!    of the macro an arm, and lies in the frame of who waits.
-//! 2. They are polled in a random order, each order with the same probability: so each arm that is ready wins with the same probability. (An
-//!    order that only begins at a random arm is not uniform: an arm behind many that are not ready wins more often.) With `biased;` they are
-//!    polled as written. The first that is ready has won, and none is polled after it.
-//! 3. All arms are dropped, still within that poll, before the winner's body runs: what a loser had is where it was, and its operation's operands
-//!    are free.
+//! 1. The arms are a nested list: `WithArm(WithArm(NoArms, a), b)`. So the macro needs one step per
+//!    arm, and the list is in the caller's frame.
+//! 2. The arms are polled in a random order, each permutation with the same probability; so each
+//!    ready arm is selected with the same probability. (A fixed order with a random start is not
+//!    uniform: an arm after many arms that are not ready is selected more often.) With `biased;`
+//!    they are polled in the order of the source. The first ready arm is selected, and no arm is
+//!    polled after it.
+//! 3. All arms are dropped within the same poll, before the body of the selected arm runs. So the
+//!    others have taken nothing, and the operands of all operations can be used in the body.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -17,7 +20,8 @@ use thalweg_queue::random;
 use crate::block_on::block_on;
 use crate::wait;
 
-/// Waits for the first of several operations, and runs the body of that one: on the stack of the actor, or of the thread, that says it.
+/// Waits for the first of several operations and runs its body, on the stack of the calling actor
+/// or thread.
 ///
 /// ```text
 /// select! {
@@ -28,20 +32,25 @@ use crate::wait;
 /// }
 /// ```
 ///
-/// An operation is a future: what channels, locks, timers, sockets and handles have beside their blocking calls, mostly with `_async` behind the name, or
-/// anybody's; `docs/select.md` has a table of them. `pattern` must match whatever comes of it.
-/// A body may be anything, `return`, `break`, `?` and another `select!` too; the value of `select!` is that of the body that ran.
+/// An operation is a future: the `_async` forms of channels, locks, timers, sockets and handles, or
+/// any other future; `docs/select.md` has a table. `pattern` must be irrefutable. A body may
+/// contain `return`, `break`, `?` and another `select!`; the value of `select!` is the value of the
+/// body that ran.
 ///
-/// - **Chance.** Where several are ready each of them wins with the same probability. With `biased;` the first as written wins.
-/// - **Nothing is lost.** Operations that did not win are dropped before the body runs. Those of this crate and its channels lose nothing by it: the
-///   message, the permit, the wake-up and the lock are there for the next one.
-/// - **Guards.** An arm whose guard is `false` is not there: its operation is not made.
-/// - **`default`** runs where no operation is ready at once. It comes last.
-/// - It is a [point](crate::check) of preemption, so a loop of it does not keep the worker.
-/// - A kill, a cancellation, a scope's deadline and the end of the runtime end it as any wait: the operations are dropped, and the actor is unwound.
+/// - **Fairness.** If several operations are ready, each is selected with the same probability.
+///   With `biased;`, the first one in the source is selected.
+/// - **Cancellation safety.** Operations that were not selected are dropped before the body runs.
+///   Those of this crate and its channels lose nothing: the message, the permit, the notification
+///   or the lock goes to the next waiter.
+/// - **Guards.** If a guard is `false`, its arm is disabled and its operation is not created.
+/// - **`default`** runs if no operation is ready. It must be the last arm.
+/// - It is a [preemption point](crate::check), so a loop of `select!` lets other actors run.
+/// - A kill, a cancellation, a scope's deadline and the stop of the runtime end it like any wait:
+///   the operations are dropped, and the actor is unwound.
 ///
-/// It allocates nothing for itself, unless one of its operations keeps a waker of an earlier wait, as a [`JoinHandle`](crate::JoinHandle) does that is asked by `&mut`.
-/// There may be 64 arms, and more where the crate has a higher `recursion_limit`.
+/// It does not allocate, unless an operation keeps the waker of an earlier wait, as a
+/// [`JoinHandle`](crate::JoinHandle) does that is polled by `&mut`. Up to 64 arms are supported,
+/// and more with a higher `recursion_limit`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -68,8 +77,8 @@ use crate::wait;
 /// ```
 ///
 /// # Panics
-/// Where the guards of all arms are `false` and there is no `default`; with the panic of an operation or of the body; in a
-/// [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()), if it has to wait.
+/// If all guards are `false` and there is no `default`; if an operation or the body panics; if it
+/// has to wait in a [`NoPark`](crate::preempt::NoPark) section or in [`native`](crate::native()).
 #[macro_export]
 macro_rules! select {
     (biased; $($arms:tt)+) => {
@@ -80,7 +89,8 @@ macro_rules! select {
     };
 }
 
-/// `won`, whether it is biased, the arms and their bodies so far, and what is left.
+/// Parameters: the name of the result, whether it is biased, the arms and bodies so far, and the
+/// remaining tokens.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __select {
@@ -159,49 +169,50 @@ macro_rules! __select {
 
 /// A list of arms: rule 1.
 pub trait Arms {
-    /// Which has won, and with what.
+    /// The selected arm and its output.
     type Selected;
 
-    /// Polls those that there are, as written.
+    /// Polls the enabled arms in the order of the source.
     fn poll_in_order(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Selected>;
 
-    /// Before a random order: no arm has been polled; how many there are.
+    /// Begins a random order: marks all enabled arms as unpolled, and returns their number.
     fn start_round(self: Pin<&mut Self>) -> usize;
 
-    /// Polls one of those that were not polled since [`start_round`](Arms::start_round): the one behind `skipped` others.
+    /// Polls the arm that comes after `skipped` other arms that are unpolled since
+    /// [`start_round`](Arms::start_round).
     fn poll_one(
         self: Pin<&mut Self>,
         skipped: usize,
         context: &mut Context<'_>,
     ) -> Poll<Self::Selected>;
 
-    /// Whether there is one to wait for.
+    /// Whether an arm is enabled.
     fn has_arm(&self) -> bool;
 }
 
-/// None.
+/// The empty list.
 #[derive(Debug)]
 pub struct NoArms;
 
-/// What none of no arms gives.
+/// The output of the empty list, which has no values.
 #[derive(Debug)]
 pub enum Never {}
 
-/// Some, and one more, which is `None` if its guard keeps it out.
+/// A list and one more arm, which is `None` if its guard is `false`.
 #[derive(Debug)]
 pub struct WithArm<A, F> {
     earlier: A,
     arm: Option<F>,
-    /// It has not been polled in this order yet.
+    /// The arm has not been polled in this round.
     is_unpolled: bool,
 }
 
-/// What an arm gave.
+/// The selected arm.
 #[derive(Debug)]
 pub enum Selected<B, T> {
-    /// The last one.
+    /// The last arm of the list.
     Arm(T),
-    /// One of those before it.
+    /// An arm of the list before it.
     Earlier(B),
 }
 
@@ -230,7 +241,7 @@ impl Arms for NoArms {
 }
 
 impl<A: Arms, F: Future> WithArm<A, F> {
-    /// One more.
+    /// Appends an arm.
     #[inline]
     pub fn new(earlier: A, arm: Option<impl IntoFuture<IntoFuture = F>>) -> Self {
         let arm = arm.map(IntoFuture::into_future);
@@ -243,7 +254,8 @@ impl<A: Arms, F: Future> WithArm<A, F> {
 
     #[inline]
     fn earlier(self: Pin<&mut Self>) -> Pin<&mut A> {
-        // SAFETY: the field is pinned as this is: it is not moved, and there is no `Drop` that could.
+        // SAFETY: the field is pinned like `self`: it is never moved, and there is no `Drop` that
+        // could move it.
         unsafe { self.map_unchecked_mut(|this| &mut this.earlier) }
     }
 
@@ -252,7 +264,7 @@ impl<A: Arms, F: Future> WithArm<A, F> {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Selected<B, F::Output>> {
-        // SAFETY: as in `before`.
+        // SAFETY: as in `earlier`.
         let arm = unsafe { self.map_unchecked_mut(|this| &mut this.arm) };
         match arm.as_pin_mut() {
             Some(arm) => arm.poll(context).map(Selected::Arm),
@@ -310,7 +322,7 @@ impl<A: Arms, F: Future> Arms for WithArm<A, F> {
 }
 
 struct SelectFuture<A> {
-    /// Until one has won.
+    /// `None` after one was selected.
     arms: Option<A>,
     biased: bool,
 }
@@ -321,10 +333,10 @@ impl<A: Arms> Future for SelectFuture<A> {
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<A::Selected> {
         let biased = self.biased;
-        // SAFETY: the arms are pinned as this is: they are dropped where they are.
+        // SAFETY: the arms are pinned like `self`: they are dropped in place.
         let mut slot = unsafe { self.map_unchecked_mut(|this| &mut this.arms) };
         let Some(mut arms) = slot.as_mut().as_pin_mut() else {
-            unreachable!("it is not polled after its end");
+            unreachable!("polled after completion");
         };
         // Rule 2.
         let mut selected = Poll::Pending;
@@ -345,19 +357,19 @@ impl<A: Arms> Future for SelectFuture<A> {
     }
 }
 
-/// Waits for the first arm.
+/// Waits for the first ready arm.
 #[track_caller]
 pub fn select<A: Arms>(arms: A, biased: bool) -> A::Selected {
     assert!(
         arms.has_arm(),
-        "select! has nothing to wait for: the guards of all arms are false, and there is no default"
+        "select! has nothing to wait for: all guards are false, and there is no default"
     );
     wait::check();
     let arms = Some(arms);
     block_on(SelectFuture { arms, biased })
 }
 
-/// The first arm, if it is ready.
+/// Returns the first ready arm, if there is one.
 pub fn try_select<A: Arms>(arms: A, biased: bool) -> Option<A::Selected> {
     wait::check();
     let arms = Some(arms);

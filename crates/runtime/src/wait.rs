@@ -1,5 +1,5 @@
-//! Waiting, the same for an actor and for a thread: who waits asks for a [`waker`], gives it to whoever will have
-//! something, looks once more, and [`park`]s.
+//! Parking for actors and threads alike. A waiter gets a [`waker`], registers it with the event
+//! that it waits for, checks once more, and [`park`]s.
 
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -11,20 +11,21 @@ use crate::id::ActorId;
 use crate::task::Task;
 use crate::worker::{self, Worker};
 
-/// Why a wait ended.
+/// Why [`park`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WakeReason {
-    /// Somebody woke the waiter, perhaps before it slept, perhaps in vain.
+    /// The waker was woken. This may have happened before the call, and may be spurious.
     Woken,
     /// The deadline passed.
     TimedOut,
     /// A signal was handled on this thread. Never in an actor.
     Interrupted,
-    /// The actor's runtime stops, a signal ends it, its scope is cancelled, or it is being unwound and cannot wait: give up and return.
+    /// The actor's runtime stops, the actor got an exit signal, its scope is cancelled, or it is
+    /// being unwound and cannot wait. Give up and return.
     Stopping,
 }
 
-/// How an actor waits in a blocking call of [`thalweg_queue`].
+/// How an actor parks in a blocking call of [`thalweg_queue`].
 pub(crate) static PARK_HOOKS: ParkHooks = ParkHooks {
     waker: || {
         let (worker, task) = actor()?;
@@ -39,8 +40,8 @@ pub(crate) static PARK_HOOKS: ParkHooks = ParkHooks {
     timed_out: exit::raise_if_due,
 };
 
-/// Ends the actor that waits in vain, where it can be: a signal ends it, its scope is cancelled, or its runtime stops. Nothing of the wait is left in
-/// any list.
+/// Unwinds the calling actor if it got an exit signal, its scope is cancelled or its runtime stops.
+/// Precondition: the wait has left every list.
 pub(crate) fn unwind_if_stopping() {
     exit::raise_if_due();
     if actor().is_some_and(|(worker, _)| worker.scheduler.is_stopping()) {
@@ -48,14 +49,15 @@ pub(crate) fn unwind_if_stopping() {
     }
 }
 
-/// An actor that is about to wait by something that may end with an error: where its runtime stops that comes once.
+/// Called by an actor before a wait that can return an error. If the runtime stops, one such wait
+/// may still return the error; the next one unwinds here.
 pub(crate) fn begin_fallible_wait() {
     if let Some((worker, task)) = actor() {
         worker.before_wait(task);
     }
 }
 
-/// What wakes the caller.
+/// The waker of the caller.
 pub fn waker() -> Waker {
     actor().map_or_else(|| Parker::current().waker(), |(_, task)| task.waker())
 }
@@ -70,12 +72,13 @@ fn actor() -> Option<(&'static Worker, Task)> {
     Some((worker, worker.running()?))
 }
 
-/// Which actor the caller is; `None`: a thread.
+/// The id of the calling actor; `None` on a thread.
 pub fn current() -> Option<ActorId> {
     actor().map(|(_, task)| task.actor_id())
 }
 
-/// Waits until woken or until `deadline` ([`clock`]; `None`: for ever). An actor leaves its worker to others meanwhile.
+/// Waits until woken or until `deadline` ([`clock`]; `None`: no deadline). An actor's worker runs
+/// other actors meanwhile.
 pub fn park(deadline: Option<u64>) -> WakeReason {
     let deadline = deadline.filter(|ns| *ns != u64::MAX);
     if let Some((worker, _)) = actor() {
@@ -88,8 +91,9 @@ pub fn park(deadline: Option<u64>) -> WakeReason {
     }
 }
 
-/// Lets others run if they wait and this actor has had its time slice since it first saw them. A loop that computes calls it
-/// often: it costs a nanosecond, and a look at the clock now and then. On a thread it does nothing.
+/// Lets other actors run if some are ready and the caller's time slice is over. Call it often in
+/// loops that compute: it costs about a nanosecond, and reads the clock now and then. On a thread,
+/// it does nothing.
 #[inline]
 pub fn check() {
     if let Some(worker) = worker::current() {
@@ -97,7 +101,7 @@ pub fn check() {
     }
 }
 
-/// Lets others run now, if there are any. On a thread it does nothing.
+/// Lets other actors run now, if some are ready. On a thread, it does nothing.
 #[inline]
 pub fn yield_now() {
     if let Some(worker) = worker::current() {
@@ -105,24 +109,26 @@ pub fn yield_now() {
     }
 }
 
-/// Whether the caller can wait here. An actor cannot in [`native`](crate::native), where waiting panics, in a
-/// [`NoPark`](crate::preempt::NoPark) section, which is the same, or while a panic unwinds it, where waits end at once. A thread always can.
+/// Whether the caller can wait here. An actor cannot in [`native`](crate::native) and in a
+/// [`NoPark`](crate::preempt::NoPark) section, where waits panic, nor while a panic unwinds it,
+/// where waits end at once. A thread always can.
 pub fn can_park() -> bool {
     !is_actor() || crate::preempt::can_park()
 }
 
-/// Whether the caller is an actor whose runtime stops, which a signal ends, or whose scope is cancelled.
+/// Whether the caller is an actor that must end: its runtime stops, it got an exit signal, or its
+/// scope is cancelled.
 pub fn is_stopping() -> bool {
     actor().is_some_and(|(worker, task)| worker.scheduler.is_stopping() || task.is_interrupted())
 }
 
-/// Waits for `duration` and no less; an actor leaves its worker to others meanwhile. Its grain is 1/16 ms. Where the
-/// actor's runtime stops it does not come back: the actor is unwound, and its destructors run.
+/// Waits for at least `duration`, with a resolution of 1/16 ms. An actor's worker runs other actors
+/// meanwhile. If the actor's runtime stops, the call does not return: the actor is unwound.
 pub fn sleep(duration: Duration) {
     sleep_to(clock::deadline(duration));
 }
 
-/// Waits until `instant`, as [`sleep`].
+/// Waits until `instant`, like [`sleep`].
 pub fn sleep_until(instant: Instant) {
     sleep_to(clock::at(instant));
 }

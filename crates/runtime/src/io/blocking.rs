@@ -1,6 +1,8 @@
-//! Threads for what blocks one: calls of the system that cannot be waited for, names to be resolved, other people's libraries.
+//! A thread pool for blocking code: system calls without readiness, name resolution, foreign
+//! libraries.
 //!
-//! Each runtime has its own pool. A thread is started when there is a closure and none is idle, up to a limit; beyond it closures queue.
+//! Each runtime has its own pool. A closure starts a thread if none is idle, up to a limit; beyond
+//! the limit, closures queue.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,7 +16,7 @@ use thalweg_queue::no_preempt::NoPreemptGuard;
 use crate::wait::{self, WakeReason};
 use crate::{threads, worker};
 
-/// As tokio: long enough for what comes in bursts.
+/// The same as tokio's: long enough to keep threads between bursts.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -30,7 +32,7 @@ struct State {
     queue: VecDeque<Job>,
     threads: usize,
     idle: usize,
-    /// The next one's.
+    /// The number of the next thread.
     next_number: usize,
     stopped: bool,
 }
@@ -45,19 +47,19 @@ impl BlockingPool {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it is held.
+        // Nothing panics while the lock is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has it run by one of the threads, or gives it back where there are none to be had.
+    /// Queues the job for a thread. Returns it if the pool is stopped or no thread can be started.
     fn run(self: &Arc<Self>, job: Job) -> Option<Job> {
-        // An actor's, which must not be preempted with the lock held.
+        // The caller may be an actor, which must not be preempted while it holds the lock.
         let _no_preempt = NoPreemptGuard::enter();
         let mut state = self.state();
         if state.stopped {
             return Some(job);
         }
-        // Each that is queued is for an idle thread that is on its way.
+        // Each queued job has an idle thread that is about to take it.
         let has_idle_thread = state.idle > state.queue.len();
         if !has_idle_thread && state.threads < self.max_threads {
             let next_number = state.next_number;
@@ -106,7 +108,7 @@ impl BlockingPool {
         }
     }
 
-    /// Threads end when they have done what they do; what has not begun is dropped.
+    /// Idle threads end; busy ones end after their job. Queued jobs are dropped.
     pub(crate) fn stop(&self) {
         let queue = {
             let mut state = self.state();
@@ -118,7 +120,7 @@ impl BlockingPool {
     }
 }
 
-/// Where a closure's outcome is put.
+/// Receives the result of a closure.
 struct JobResult<R> {
     outcome: Mutex<Option<thread::Result<R>>>,
     /// For an actor that cannot park any more.
@@ -128,20 +130,22 @@ struct JobResult<R> {
 
 impl<R> JobResult<R> {
     fn outcome(&self) -> MutexGuard<'_, Option<thread::Result<R>>> {
-        // Nothing panics while it is held.
+        // Nothing panics while the lock is held.
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Runs `f` on a thread of its own, `tw-blocking-N`, while the actor waits and leaves its worker to others. A thread that is no actor may
-/// block: it runs `f` itself.
+/// Runs `f` on a thread of the runtime's pool, named `tw-blocking-N`, while the calling actor waits
+/// and its worker runs other actors. On a thread that is no worker, it runs `f` directly.
 ///
-/// The threads are the runtime's, started as they are needed up to [`Config::blocking_threads`](crate::Config::blocking_threads); where
-/// all are busy `f` queues, and where the system has not even one, `f` runs on the worker and blocks it. An idle one ends after 10 s. Where the actor's runtime stops it does not come back: the actor is unwound, its
-/// destructors run, and `f` goes on to its end if it has begun.
+/// Threads are started on demand, up to
+/// [`Config::blocking_threads`](crate::Config::blocking_threads). If all are busy, `f` queues; if
+/// not even one thread can be started, `f` runs on the worker and blocks it. Idle threads end after
+/// 10 s. If the actor's runtime stops, the call does not return: the actor is unwound, and `f` runs
+/// to its end if it has begun.
 ///
 /// # Panics
-/// With `f`'s own panic.
+/// If `f` panics, with the same payload.
 ///
 /// ```
 /// use thalweg_runtime::{io, run};
@@ -168,7 +172,7 @@ pub fn blocking<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> R 
         job_result.waker.wake_by_ref();
     });
     if let Some(job) = worker.scheduler.pool.run(job) {
-        // No thread: slower for the others here, and right.
+        // Without a thread, it blocks the worker.
         job();
     }
     loop {
@@ -177,7 +181,8 @@ pub fn blocking<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> R 
         }
         if wait::park(None) == WakeReason::Stopping {
             wait::unwind_if_stopping();
-            // In a destructor, or where there is no unwinding: the value must come from somewhere.
+            // In a destructor, or where unwinding is not possible, the caller must still get its
+            // value.
             let mut outcome = result.outcome();
             while outcome.is_none() {
                 let waited = result.completed.wait(outcome);

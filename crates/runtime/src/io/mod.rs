@@ -1,35 +1,46 @@
-//! Readiness of file descriptors for actors, and a pool for calls that block.
+//! Readiness of file descriptors for actors, and a thread pool for blocking calls.
 //!
-//! Each worker has a poller of its own (epoll), made when one of its actors first waits for a descriptor. A started stack never changes
-//! thread, so the worker that is told of an event is the one that goes on with who waited for it. There is no thread for IO.
+//! Each worker has its own poller (epoll), created when one of its actors first waits for a
+//! descriptor. A started stack never changes its thread, so the worker that receives an event also
+//! resumes the waiting actor. There is no IO thread.
 //!
-//! 1. Only its worker waits in a poller: without waiting at every 64th turn, and before it would go idle; and instead of the futex of its parker
-//!    when it sleeps. A worker whose poller has no descriptors does neither.
-//! 2. A poller's events are edges: a descriptor is registered once, with the poller of the actor that first waits for it. `Source` keeps
-//!    what was seen since: an event sets `READY` and counts, who got `WouldBlock` clears it, unless the count moved since it looked.
-//! 3. Who waits looks at `READY` and leaves its waker under the source's lock. An event sets `READY` first and then takes the wakers
-//!    under that lock. So one of the two sees the other.
-//! 4. Anybody may wait for a source, from any worker of any runtime. Where nobody else does it moves to the waiter's poller, for its events should not
-//!    depend on a worker that may be busy. A poller that ends makes all its sources `READY` and wakes their waiters, who go
-//!    elsewhere.
-//! 5. Locks are taken in the order source, poller. A poller hands on events without its lock.
-//! 6. In a forked child the parent's pollers are not touched: they are the same files.
+//! 1. Only the poller's worker waits in it: without blocking at every 64th turn and before it would
+//!    go idle, and instead of its parker's futex when it sleeps. A worker whose poller has no
+//!    descriptors does neither.
+//! 2. Events are edge-triggered: a descriptor is registered once, with the poller of the first
+//!    actor that waits for it. `Source` keeps the readiness: an event sets `READY` and increments a
+//!    counter; a caller that got `WouldBlock` clears `READY`, unless the counter has changed since
+//!    its snapshot.
+//! 3. A waiter checks `READY` and registers its waker under the source's lock. An event sets
+//!    `READY` first, and then takes the wakers under that lock. So one of the two sees the other.
+//! 4. A source may be waited for from any worker of any runtime. If it has no other waiter, it
+//!    moves to the poller of the new waiter, because its events should not depend on another worker
+//!    that may be busy. A poller that closes marks all its sources `READY` and wakes their waiters,
+//!    which register elsewhere.
+//! 5. Lock order: source, then poller. A poller delivers events without its lock.
+//! 6. A forked child does not touch the pollers of its parent: they share the open file
+//!    descriptions.
 //!
-//! # No wake-up is lost between the last look and the wait
+//! # No wake-up is lost between the last check and the wait
 //!
-//! A queue's `sleep` word is `AWAKE`, `PARKED`, `POLLING` or `NOTIFIED`. The worker (S) stores `PARKED` or `POLLING`, passes a full fence, looks everywhere
-//! once more, waits, stores `AWAKE`. A waker (W) publishes, passes a full fence, loads the word. All of W's cases:
+//! The `sleep` word of a remote queue is `AWAKE`, `PARKED`, `POLLING` or `NOTIFIED`. The worker (S)
+//! stores `PARKED` or `POLLING`, passes a full fence, checks all queues once more, waits, and
+//! stores `AWAKE`. A waker (W) publishes its work, passes a full fence, and loads the word. If W
+//! loads a value older than S's last store, then S's fence is the later one, and S's check sees the
+//! work: S does not wait. If W loads S's last store:
 //!
-//! - W loads what S stored before the wait in question: then W's fence comes after S's or S's look after W's fence. If W loads an older value
-//!   of the word than S's last, S's fence is the later one and its look sees what W published, whatever W does: S does not wait. If W loads S's last:
-//! - `PARKED`: W unparks. The parker keeps a token: before or after S sleeps is the same.
-//! - `POLLING`: W turns it to `NOTIFIED`, and if that was W it writes to the bell, an eventfd in the poller. An eventfd's event stays in epoll until
-//!   a wait takes it, and S's is the only one: before or after S waits is the same.
-//! - `NOTIFIED`: another waker is between its exchange and its write; S wakes up by that, and looks everywhere before it sleeps again.
-//! - `AWAKE`: S looks before it sleeps.
+//! - `PARKED`: W unparks S. The parker keeps a token, so it does not matter whether S sleeps
+//!   already.
+//! - `POLLING`: W changes it to `NOTIFIED`, and on success writes to the poller's waker, an
+//!   eventfd. Its event stays in the epoll until a wait takes it, and only S waits there; so it
+//!   does not matter whether S waits already.
+//! - `NOTIFIED`: another waker is between its exchange and its write. That write wakes S, which
+//!   checks all queues before it sleeps again.
+//! - `AWAKE`: S checks before it sleeps.
 //!
-//! A bell that is late, written for a sleep that ended otherwise, ends the next wait early, once. A waker that outlived its runtime finds no
-//! bell at the queue, or that of the queue's next worker, which wakes up in vain.
+//! A late write to the eventfd, for a sleep that has ended otherwise, ends the next wait early,
+//! once. A waker that outlives its runtime finds no unparker in the queue, or that of the queue's
+//! next worker, which wakes up spuriously.
 
 mod blocking;
 mod poller;
@@ -51,7 +62,8 @@ pub(crate) use source::{Direction, ReadinessWait, Source, wait_on_thread};
 
 use crate::worker::{self, Worker};
 
-/// Why IO ended in an actor whose runtime stops: what an [`io::Error`] of kind `Other` holds then. The call after that unwinds the actor.
+/// The error of IO in an actor whose runtime stops: the inner error of an [`io::Error`] of kind
+/// `Other`. The next IO call unwinds the actor.
 ///
 /// ```
 /// use thalweg_runtime::io::Stopping;
@@ -72,14 +84,16 @@ impl std::fmt::Display for Stopping {
 
 impl std::error::Error for Stopping {}
 
-/// Waits until `fd` can be read, has ended or failed, or until `deadline`. An actor leaves its worker to others meanwhile, a thread blocks.
-/// What cannot be waited for, as a file on a disk, is always ready, as for `poll`.
+/// Waits until `fd` is readable, at its end or in error, or until `deadline`. An actor parks; a
+/// thread blocks. A descriptor that cannot be polled, such as a regular file, is always ready, as
+/// with `poll`.
 ///
-/// It may be over although the descriptor is not ready any more when it returns, for somebody else may have read: the descriptor should be
-/// non-blocking. Each call registers the descriptor anew; the types of [`crate::net`] do so once.
+/// When it returns, the descriptor may no longer be ready, because another caller may have read:
+/// use non-blocking descriptors. Each call registers the descriptor anew; the types of
+/// [`crate::net`] register once.
 ///
 /// # Errors
-/// `TimedOut` when the deadline passes; what the system says to the registration; [`Stopping`].
+/// `TimedOut` at the deadline; the error of the registration; [`Stopping`].
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -99,7 +113,7 @@ pub fn wait_readable(fd: impl AsFd, deadline: Option<Instant>) -> io::Result<()>
     wait(fd, Direction::Read, deadline)
 }
 
-/// Waits until `fd` can be written, or until `deadline`: as [`wait_readable`].
+/// Waits until `fd` is writable, or until `deadline`. Like [`wait_readable`].
 ///
 /// # Errors
 /// As [`wait_readable`].
@@ -114,7 +128,7 @@ fn wait(fd: impl AsFd, direction: Direction, deadline: Option<Instant>) -> io::R
         return wait_on_thread(fd, direction, deadline);
     };
     match wait_once(worker, fd, direction, deadline) {
-        // One of ours has this very descriptor, or another actor waits for it here: a number of its own keeps them apart.
+        // This descriptor is already registered with this poller. A duplicate has its own number.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let fd = fd.try_clone_to_owned()?;
             wait_once(worker, fd.as_fd(), direction, deadline)

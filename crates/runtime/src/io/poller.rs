@@ -1,4 +1,4 @@
-//! One worker's epoll, and the sources in it.
+//! The epoll instance of one worker, and its registered sources.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,12 +13,12 @@ use thalweg_queue::no_preempt::{LockGuard, lock};
 
 use super::source::Source;
 
-/// Events taken at a time: with a turn of 1 us each, others wait for no more than a quarter of a millisecond.
+/// The maximum number of events per wait. At about 1 us each, other actors wait for at most 256 us.
 const MAX_EVENTS: usize = 256;
-/// The bell's.
+/// The key of the poller's waker.
 const WAKER_KEY: u64 = u64::MAX;
 
-/// Ends its worker's wait in the poller.
+/// Ends the worker's wait in the poller.
 #[derive(Debug)]
 pub(crate) struct PollerWaker(OwnedFd);
 
@@ -28,7 +28,8 @@ impl Wake for PollerWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // It fails when it was rung 2^64 times and never read: it is an edge, there is nothing to read.
+        // It fails only if the counter overflows after 2^64 writes: it is edge-triggered and never
+        // read.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 }
@@ -38,7 +39,7 @@ pub(crate) struct Poller {
     epoll: OwnedFd,
     pub(crate) waker: Arc<PollerWaker>,
     epoch: u64,
-    /// How many sources there are.
+    /// The number of registered sources.
     source_count: AtomicUsize,
     slab: Mutex<SourceSlab>,
 }
@@ -50,7 +51,8 @@ struct SourceSlab {
     closed: bool,
 }
 
-/// An event's key is a place's index and, above it, its generation, so that an event that was on its way finds nobody else.
+/// An event's key is the slot's index and, in the upper half, its generation. So a late event does
+/// not reach the slot's next source.
 #[derive(Debug)]
 struct SourceSlot {
     generation: u32,
@@ -60,13 +62,13 @@ struct SourceSlot {
 /// How long to wait for events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PollTimeout {
-    /// Not at all.
+    /// Do not wait.
     Immediate,
-    /// [`clock`]; `None`: for ever.
+    /// Until this time of [`clock`]; `None`: no deadline.
     Deadline(Option<u64>),
 }
 
-/// What a worker takes its events out with.
+/// Buffers that a worker reuses to receive events.
 #[derive(Default)]
 pub(crate) struct EventBuffer {
     events: Vec<epoll::Event>,
@@ -99,7 +101,7 @@ impl Poller {
         self.source_count.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether this is the parent's, and not to be touched.
+    /// Whether the poller belongs to the parent process, and must not be touched.
     pub(crate) fn is_forked(&self) -> bool {
         self.epoch != crate::epoch()
     }
@@ -108,10 +110,11 @@ impl Poller {
         self.is_forked() || self.slab().closed
     }
 
-    /// From now on each edge of `fd` is the source's; what it is now is the first. The key to remove it by.
+    /// Registers `fd`: from now on, `source` gets its edges; the present readiness is the first.
+    /// Returns the key for [`remove`](Self::remove).
     ///
     /// # Errors
-    /// The system's: `AlreadyExists`, or EPERM for what cannot be polled.
+    /// The system's error: `AlreadyExists`, or EPERM for a descriptor that cannot be polled.
     pub(crate) fn add(&self, fd: BorrowedFd<'_>, source: &Arc<Source>) -> io::Result<u64> {
         let mut guard = self.slab();
         let slab = &mut *guard;
@@ -142,7 +145,7 @@ impl Poller {
         }
     }
 
-    /// Ends it. `fd` is still open.
+    /// Deregisters. Precondition: `fd` is still open.
     pub(crate) fn remove(&self, key: u64, fd: BorrowedFd<'_>) {
         if self.is_forked() {
             return;
@@ -156,20 +159,23 @@ impl Poller {
         if u64::from(slot.generation) != key >> 32 || slot.source.take().is_none() {
             return;
         }
-        // The highest one of the last place is the bell's.
+        // The highest generation is excluded, because the last slot with it would have the waker's
+        // key.
         slot.generation = slot.generation.wrapping_add(1) & 0x7fff_ffff;
         slab.free.push(index);
         self.source_count.fetch_sub(1, Ordering::Relaxed);
-        // It fails for what somebody closed behind our back, and then it is gone anyway.
+        // It fails if the descriptor was closed by other code; then it is deregistered already.
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Its worker: waits, and wakes whom the events are for. Whether there were any.
+    /// Called by the poller's worker: waits for events and wakes their waiters. Returns whether
+    /// there were events.
     pub(crate) fn poll(&self, buffer: &mut EventBuffer, timeout: PollTimeout) -> bool {
         match timeout {
             PollTimeout::Immediate => {}
             PollTimeout::Deadline(None | Some(u64::MAX)) => return self.take(buffer, None),
-            // epoll counts in milliseconds before Linux 5.11, ppoll never did, and an epoll can be polled.
+            // Before Linux 5.11, epoll has a resolution of 1 ms. `ppoll` has a finer one, and an
+            // epoll can be polled.
             PollTimeout::Deadline(Some(deadline)) => {
                 let remaining = deadline.saturating_sub(clock::now());
                 let mut polled = [PollFd::new(&self.epoll, PollFlags::IN)];
@@ -184,7 +190,7 @@ impl Poller {
     fn take(&self, buffer: &mut EventBuffer, timeout: Option<&Timespec>) -> bool {
         let EventBuffer { events, ready } = buffer;
         events.reserve(MAX_EVENTS);
-        // EINTR is no event; and nothing else can go wrong with an epoll of ours.
+        // EINTR means no event. No other error is possible with this epoll.
         if epoll::wait(&self.epoll, spare_capacity(events), timeout).is_err() || events.is_empty() {
             return false;
         }
@@ -206,7 +212,7 @@ impl Poller {
         true
     }
 
-    /// Its worker ends: rule 4.
+    /// The worker ends: rule 4.
     pub(crate) fn close(&self) {
         let remaining: Vec<_> = {
             let mut slab = self.slab();

@@ -1,4 +1,5 @@
-//! Readiness and calls as futures, for [`select!`](crate::select) and [`block_on`](crate::block_on()) in an actor.
+//! Readiness and IO calls as futures, for [`select!`](crate::select) and
+//! [`block_on`](crate::block_on()) in an actor.
 
 use std::future::poll_fn;
 use std::io;
@@ -11,11 +12,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::{Direction, ReadinessWait, Source};
 use crate::worker;
 
-/// As [`wait_readable`](super::wait_readable), as a future, which has no deadline of its own. It must be awaited by an actor, in `select!` or
-/// `block_on`: who waits elsewhere has no poller.
+/// Like [`wait_readable`](super::wait_readable), as a future without a deadline. Only an actor can
+/// await it, with `select!` or `block_on`: other executors have no poller.
 ///
 /// # Errors
-/// `Unsupported`: it is not ready, and the caller is no actor; what the system says to the registration.
+/// `Unsupported` if it has to wait and the caller is no actor; the error of the registration.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -39,16 +40,16 @@ pub async fn wait_readable_async(fd: impl AsFd) -> io::Result<()> {
     wait(fd.as_fd(), Direction::Read).await
 }
 
-/// As [`wait_writable`](super::wait_writable), as a future: see [`wait_readable_async`].
+/// Like [`wait_writable`](super::wait_writable), as a future: see [`wait_readable_async`].
 ///
 /// # Errors
-/// As there.
+/// As [`wait_readable_async`].
 pub async fn wait_writable_async(fd: impl AsFd) -> io::Result<()> {
     wait(fd.as_fd(), Direction::Write).await
 }
 
 async fn wait(fd: BorrowedFd<'_>, direction: Direction) -> io::Result<()> {
-    // Between the poller's thread of events and another wait for this very descriptor a number of its own keeps them apart.
+    // A duplicate has its own number, so it does not collide with other waits for this descriptor.
     let own = fd.try_clone_to_owned()?;
     let guard = DeregisterOnDrop {
         source: Source::new(),
@@ -62,7 +63,7 @@ async fn wait(fd: BorrowedFd<'_>, direction: Direction) -> io::Result<()> {
     }
 }
 
-/// A descriptor that is with a poller for one wait.
+/// Deregisters a descriptor that was registered for one wait.
 struct DeregisterOnDrop<'a> {
     source: Arc<Source>,
     fd: BorrowedFd<'a>,
@@ -75,7 +76,7 @@ impl Drop for DeregisterOnDrop<'_> {
 }
 
 /// # Errors
-/// `WouldBlock`: it is not; or the system's.
+/// `WouldBlock` if it is not ready, or the system's error.
 pub(crate) fn ready_now(fd: impl AsFd, direction: Direction) -> io::Result<()> {
     let flags = match direction {
         Direction::Read => PollFlags::IN,
@@ -88,10 +89,11 @@ pub(crate) fn ready_now(fd: impl AsFd, direction: Direction) -> io::Result<()> {
     }
 }
 
-/// Does `call`, and again each time that the descriptor got ready, until it does not say `WouldBlock`. Dropped, it has done nothing that it has not said.
+/// Runs `call`, and again after each readiness event, until it does not return `WouldBlock`. If the
+/// future is dropped, no completed call is lost.
 ///
 /// # Errors
-/// `call`'s; `Unsupported`: it would wait, and the caller is no actor.
+/// The error of `call`; `Unsupported` if it has to wait and the caller is no actor.
 pub(crate) async fn call_async<T: AsFd, R>(
     source: &Arc<Source>,
     inner: &T,
@@ -114,7 +116,7 @@ pub(crate) async fn call_async<T: AsFd, R>(
             let Some(worker) = worker::current() else {
                 return Poll::Ready(Err(io::Error::new(
                     io::ErrorKind::Unsupported,
-                    "a descriptor is awaited by actors",
+                    "only an actor can await a descriptor",
                 )));
             };
             match wait.register(worker, inner.as_fd(), context.waker()) {

@@ -1,4 +1,4 @@
-//! A descriptor that is waited for: what is known of it, and who waits. Rules 2 to 4 of `io`.
+//! A registered descriptor: its readiness and its waiters. Rules 2 to 4 of `io`.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -16,25 +16,26 @@ use crate::exit;
 use crate::wait::{self, WakeReason};
 use crate::worker::Worker;
 
-/// What somebody waits to do.
+/// The direction of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,
     Write,
 }
 
-/// It pays to try.
+/// The next call may succeed.
 const READY: u32 = 1;
-/// It ended or failed, or has something out of order: a short count does not mean that there is no more.
+/// The peer has closed, or there is an error or urgent data: a short transfer does not mean that
+/// the buffer is drained.
 const EXCEPTIONAL: u32 = 2;
-/// Events are counted above.
+/// The counter of events is in the bits from here on.
 const EVENT_COUNT: u32 = 4;
 
-/// What was last seen of one direction.
+/// The last known readiness of one direction.
 #[derive(Debug)]
 pub(crate) struct Readiness(AtomicU32);
 
-/// A look at a [`Readiness`].
+/// A value of [`Readiness`], to detect later events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadinessSnapshot(u32);
 
@@ -51,12 +52,13 @@ impl Readiness {
         ReadinessSnapshot(self.0.load(Ordering::Acquire))
     }
 
-    /// The system said that there is nothing, after `seen`.
+    /// The system returned `WouldBlock` after `snapshot`.
     pub(crate) fn would_block(&self, snapshot: ReadinessSnapshot) {
         self.clear(snapshot, READY | EXCEPTIONAL);
     }
 
-    /// The system moved less than it was asked to, after `seen`: there is nothing more now. True of TCP (epoll(7)).
+    /// The system transferred less than requested after `snapshot`, so the next call would block.
+    /// This holds for TCP (epoll(7)).
     pub(crate) fn short_transfer(&self, snapshot: ReadinessSnapshot) {
         if snapshot.0 & EXCEPTIONAL == 0 {
             self.clear(snapshot, READY);
@@ -64,7 +66,7 @@ impl Readiness {
     }
 
     fn clear(&self, snapshot: ReadinessSnapshot, bits: u32) {
-        // Where it fails there was an event since.
+        // It fails if there was an event since the snapshot.
         let _ = self.0.compare_exchange(
             snapshot.0,
             snapshot.0 & !bits,
@@ -75,7 +77,7 @@ impl Readiness {
 
     fn on_event(&self, bits: u32) {
         let more = |now: u32| Some(now.wrapping_add(EVENT_COUNT) | READY | bits);
-        // It cannot fail: `more` is always `Some`.
+        // It always succeeds: `more` returns `Some`.
         let _ = self
             .0
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, more);
@@ -94,14 +96,14 @@ struct State {
     registration: Option<(Arc<Poller>, u64)>,
     readers: Waiters,
     writers: Waiters,
-    /// Waits that there were.
+    /// The number of waits so far.
     wait_count: u64,
 }
 
-/// One wait for a source, by its number.
+/// Identifies one wait for a source.
 type WaitId = u64;
 
-/// Who waits for one direction: nearly always one at most, which is kept here, without a line of memory more.
+/// The waiters of one direction. There is almost always at most one, which is stored inline.
 #[derive(Debug, Default)]
 struct Waiters {
     first: Option<(WaitId, Waker)>,
@@ -113,7 +115,7 @@ impl Waiters {
         self.first.is_none() && self.others.is_empty()
     }
 
-    /// The last waker of a wait counts. The one before it is to be dropped without the lock.
+    /// Sets the waker of a wait. Returns the replaced waker, to be dropped without the lock.
     fn add(&mut self, wait_id: WaitId, waker: &Waker) -> Option<Waker> {
         let known = self.first.iter_mut().chain(&mut self.others);
         for (other, old) in known {
@@ -168,12 +170,12 @@ impl Source {
         })
     }
 
-    /// Of a descriptor that pays to try at once.
+    /// A source that is assumed to be ready.
     pub(crate) fn new() -> Arc<Self> {
         Self::with_readiness(READY)
     }
 
-    /// Of one that has to be waited for first.
+    /// A source that must be waited for first.
     pub(crate) fn new_unready() -> Arc<Self> {
         Self::with_readiness(0)
     }
@@ -190,10 +192,10 @@ impl Source {
         lock(&self.state)
     }
 
-    /// An actor: waits until an event makes this direction ready.
+    /// Called by an actor: waits until an event makes this direction ready.
     ///
     /// # Errors
-    /// `TimedOut`; [`Stopping`]; what the system says to the registration.
+    /// `TimedOut`; [`Stopping`]; the error of the registration.
     pub(crate) fn wait(
         self: &Arc<Self>,
         worker: &Worker,
@@ -226,7 +228,8 @@ impl Source {
         }
     }
 
-    /// Rules 2 and 4: registers it here if it is nowhere, or where nobody can wait for it any more, or nobody does.
+    /// Rules 2 and 4: registers the source with this worker's poller if it is not registered, if
+    /// its poller is closed, or if it has no waiters.
     fn ensure_registered(
         self: &Arc<Self>,
         state: &mut State,
@@ -250,7 +253,7 @@ impl Source {
         Ok(())
     }
 
-    /// Its poller: rule 3.
+    /// Called by its poller: rule 3.
     pub(super) fn on_event(&self, flags: EventFlags) {
         let failed = EventFlags::ERR | EventFlags::HUP;
         let ended = failed | EventFlags::RDHUP | EventFlags::PRI;
@@ -284,7 +287,7 @@ impl Source {
         writers.wake();
     }
 
-    /// It is waited for no more. `fd` is still open.
+    /// Deregisters the source. Precondition: `fd` is still open.
     pub(crate) fn deregister(&self, fd: BorrowedFd<'_>) {
         if let Some((poller, key)) = self.state().registration.take() {
             poller.remove(key, fd);
@@ -292,7 +295,7 @@ impl Source {
     }
 }
 
-/// One wait for a direction of a source. Dropped, it waits no more.
+/// One wait for one direction of a source. Dropping it removes its waker.
 #[derive(Debug)]
 pub(crate) struct ReadinessWait<'a> {
     source: &'a Arc<Source>,
@@ -309,10 +312,10 @@ impl<'a> ReadinessWait<'a> {
         }
     }
 
-    /// `true`: it is ready. Otherwise `waker` is woken when it is.
+    /// Returns `true` if the source is ready. Otherwise `waker` will be woken.
     ///
     /// # Errors
-    /// What the system says to the registration.
+    /// The error of the registration.
     pub(crate) fn register(
         &mut self,
         worker: &Worker,
@@ -341,10 +344,10 @@ impl Drop for ReadinessWait<'_> {
     }
 }
 
-/// A thread that is no actor: waits until `fd` is ready.
+/// Blocks a thread that is no worker until `fd` is ready.
 ///
 /// # Errors
-/// `TimedOut`, or the system's.
+/// `TimedOut`, or the system's error.
 pub(crate) fn wait_on_thread(
     fd: BorrowedFd<'_>,
     direction: Direction,

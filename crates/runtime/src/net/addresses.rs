@@ -1,4 +1,4 @@
-//! Addresses, and names that stand for some: the system's resolver blocks.
+//! Socket addresses and host names. The system's resolver blocks.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -10,12 +10,13 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What can be bound or connected to: what [`std::net::ToSocketAddrs`] is for, with names resolved on the blocking pool.
+/// Addresses to bind or connect to: like [`std::net::ToSocketAddrs`], but names are resolved on the
+/// blocking pool.
 pub trait ToSocketAddrs: sealed::Sealed {
     /// The addresses, in the resolver's order.
     ///
     /// # Errors
-    /// The resolver's, or `InvalidInput` for what is no address and no name.
+    /// The resolver's error, or `InvalidInput` if the text is neither an address nor a name.
     fn addresses(&self) -> io::Result<Vec<SocketAddr>>;
 }
 
@@ -85,7 +86,7 @@ impl<T: ToSocketAddrs + ?Sized> ToSocketAddrs for &T {
     }
 }
 
-/// The first address for which `f` succeeds, or the last one's error.
+/// The first success of `f`, or the error of the last address.
 pub(super) fn first_success<T>(
     addresses: impl ToSocketAddrs,
     mut f: impl FnMut(SocketAddr) -> io::Result<T>,
@@ -101,10 +102,10 @@ pub(super) fn first_success<T>(
 }
 
 pub(super) fn no_address() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "no address to be had")
+    io::Error::new(io::ErrorKind::InvalidInput, "no address")
 }
 
-/// A socket of std's to start from.
+/// Binds a socket of `std`.
 pub(super) fn bind_udp(addresses: impl ToSocketAddrs) -> io::Result<StdUdpSocket> {
     first_success(addresses, StdUdpSocket::bind)
 }

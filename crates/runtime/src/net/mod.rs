@@ -1,13 +1,17 @@
-//! Sockets with std's names and signatures. In an actor a call that has to wait leaves the worker to others; on a thread it blocks as
-//! std's does.
+//! Sockets with the names and signatures of `std`. In an actor, a call that has to wait parks the
+//! actor; on a thread, it blocks as in `std`.
 //!
-//! A call tries the system call first, and waits where there is nothing. A socket may be used by several actors at once, through `&`, an `Arc` or
-//! [`try_clone`](TcpStream::try_clone), from any worker of any runtime. What differs from std:
+//! Each call tries the system call first, and waits if it would block. Several actors may use a
+//! socket at once, through `&`, an `Arc` or [`try_clone`](TcpStream::try_clone), from any worker of
+//! any runtime. Differences from `std`:
 //!
-//! - The descriptors are non-blocking, those of clones too. Conversion into std's type makes them block again.
-//! - Where a timeout passes the error is `TimedOut`. A timeout is a call's, and not the system's: who holds the descriptor does not see it.
-//! - In an actor whose runtime stops each call ends with [`io::Stopping`](crate::io::Stopping).
-//! - Names are resolved by [`io::blocking`](crate::io::blocking), so the trait for addresses is one of our own.
+//! - The descriptors are non-blocking, also those of clones. Conversion into the type of `std`
+//!   makes them blocking again.
+//! - After a timeout, the error is `TimedOut`. A timeout belongs to the socket's calls; it is not
+//!   set in the operating system, so it does not affect other users of the descriptor.
+//! - In an actor whose runtime stops, each call returns [`io::Stopping`](crate::io::Stopping).
+//! - Names are resolved by [`io::blocking`](crate::io::blocking), so there is an own trait for
+//!   addresses.
 
 mod addresses;
 mod socket;

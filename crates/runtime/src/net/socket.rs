@@ -1,4 +1,4 @@
-//! What all sockets have: std's type, what is known of its readiness, and its timeouts.
+//! The common parts of all sockets: the type of `std`, its readiness, and its timeouts.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,7 +12,8 @@ use thalweg_queue::clock;
 use crate::io::{Direction, Source, Stopping, call_async, ready_now, wait_on_thread};
 use crate::{wait, worker};
 
-/// Nanoseconds for each call; 0: it waits for ever. Clones share them, as they share the system's.
+/// Nanoseconds per call; 0: no timeout. Clones share the timeouts, as they do in the operating
+/// system.
 #[derive(Debug, Default)]
 struct Timeouts {
     read: AtomicU64,
@@ -21,7 +22,7 @@ struct Timeouts {
 
 #[derive(Debug)]
 pub(super) struct Socket<T: AsFd> {
-    /// `None` only once it was taken out.
+    /// `None` only after it was taken out.
     inner: Option<T>,
     source: Arc<Source>,
     timeouts: Arc<Timeouts>,
@@ -35,7 +36,7 @@ impl<T: AsFd> Drop for Socket<T> {
     }
 }
 
-/// Whether a call moved all that it was asked to, so that there may be more.
+/// Whether a call transferred less than requested, so that the next one would block.
 pub(super) trait ByteCount {
     fn is_short_of(&self, asked: usize) -> bool;
 }
@@ -43,13 +44,13 @@ pub(super) trait ByteCount {
 impl ByteCount for usize {
     #[inline(always)]
     fn is_short_of(&self, asked: usize) -> bool {
-        // 0 is the end, which stays.
+        // 0 is the end of the stream, which persists.
         *self != 0 && *self < asked
     }
 }
 
 impl<T: AsFd> Socket<T> {
-    /// Of one that is non-blocking.
+    /// Precondition: `inner` is non-blocking.
     pub(super) fn new(inner: T) -> Self {
         Self {
             inner: Some(inner),
@@ -72,9 +73,9 @@ impl<T: AsFd> Socket<T> {
         self.inner.as_ref().expect("only `into_inner` takes it out")
     }
 
-    /// Std's, registered nowhere.
+    /// Deregisters the socket and returns the type of `std`.
     pub(super) fn into_inner(mut self) -> T {
-        let inner = self.inner.take().expect("it is taken out once");
+        let inner = self.inner.take().expect("`into_inner` is called once");
         self.source.deregister(inner.as_fd());
         inner
     }
@@ -92,7 +93,7 @@ impl<T: AsFd> Socket<T> {
     }
 
     /// # Errors
-    /// `InvalidInput` for no time at all, as in std.
+    /// `InvalidInput` for a timeout of zero, as in `std`.
     pub(super) fn set_timeout(
         &self,
         direction: Direction,
@@ -103,7 +104,7 @@ impl<T: AsFd> Socket<T> {
             Some(Duration::ZERO) => {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidInput,
-                    "a timeout of 0 would wait for ever",
+                    "a timeout of 0 is invalid",
                 ));
             }
             Some(time) => u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
@@ -116,7 +117,7 @@ impl<T: AsFd> Socket<T> {
         self.timeout(direction).map(clock::deadline)
     }
 
-    /// Does `call`, and again each time that the socket got ready, until it does not say `WouldBlock`.
+    /// Runs `call`, and again after each readiness event, until it does not return `WouldBlock`.
     pub(super) fn call<R>(
         &self,
         direction: Direction,
@@ -125,7 +126,8 @@ impl<T: AsFd> Socket<T> {
         self.call_stream(direction, |inner| call(inner).map(|value| (value, false)))
     }
 
-    /// The same for TCP, where `call` also says whether it moved less than it was asked to: there is no need to try again then.
+    /// Like [`call`](Self::call), for TCP: `call` also returns whether it transferred less than
+    /// requested; then the next call would block.
     #[inline]
     pub(super) fn call_stream<R>(
         &self,
@@ -171,7 +173,7 @@ impl<T: AsFd> Socket<T> {
         }
     }
 
-    /// The same as a future. The timeouts are not for it.
+    /// Like [`call`](Self::call), as a future. The timeouts do not apply.
     pub(super) async fn call_async<R>(
         &self,
         direction: Direction,
@@ -180,13 +182,14 @@ impl<T: AsFd> Socket<T> {
         call_async(&self.source, self.get(), direction, call).await
     }
 
-    /// Ready, and nothing done yet.
+    /// Waits until the socket is ready, without a transfer.
     pub(super) async fn ready_async(&self, direction: Direction) -> io::Result<()> {
         self.call_async(direction, |inner| ready_now(inner, direction))
             .await
     }
 
-    /// Waits until the connection that was begun is there. `connected` says so, or `NotConnected`.
+    /// Waits until a connection in progress is established. `connected` checks it, and returns
+    /// `NotConnected` until then.
     pub(super) fn wait_connected(
         &self,
         deadline: Option<u64>,
@@ -194,7 +197,7 @@ impl<T: AsFd> Socket<T> {
     ) -> io::Result<()> {
         let inner = self.get();
         let readiness = self.source.readiness(Direction::Write);
-        // It is registered nowhere yet: what it is then is the first event.
+        // It is not registered yet: its present readiness will be the first event.
         readiness.would_block(readiness.snapshot());
         loop {
             match worker::current() {
@@ -214,7 +217,7 @@ impl<T: AsFd> Socket<T> {
         }
     }
 
-    /// The same as a future.
+    /// Like [`wait_connected`](Self::wait_connected), as a future.
     pub(super) async fn wait_connected_async(
         &self,
         connected: impl Fn(&T) -> io::Result<()>,
@@ -227,7 +230,7 @@ impl<T: AsFd> Socket<T> {
 }
 
 /// # Errors
-/// `WouldBlock`: it is under way; or why there will be none.
+/// `WouldBlock` if the connection is in progress, or the reason for which it failed.
 fn check_connected<T: AsFd>(inner: &T, connected: impl Fn(&T) -> io::Result<()>) -> io::Result<()> {
     rustix::net::sockopt::socket_error(inner)??;
     connected(inner).map_err(|error| match error.kind() {
@@ -236,7 +239,7 @@ fn check_connected<T: AsFd>(inner: &T, connected: impl Fn(&T) -> io::Result<()>)
     })
 }
 
-/// Whether the connection is under way.
+/// Whether the connection is in progress.
 pub(super) fn is_in_progress(error: Errno) -> bool {
     matches!(error, Errno::INPROGRESS | Errno::INTR)
 }
@@ -247,11 +250,11 @@ impl<T: AsFd> AsFd for Socket<T> {
     }
 }
 
-/// Conversions that all have: std's type, a descriptor, and the two timeouts.
+/// Conversions of all sockets: to and from the type of `std`, and to a descriptor.
 macro_rules! socket {
     ($type:ident, $std:ty) => {
         impl From<$type> for OwnedFd {
-            /// Of a descriptor that is non-blocking still.
+            /// The descriptor stays non-blocking.
             fn from(socket: $type) -> Self {
                 socket.0.into_inner().into()
             }
@@ -260,7 +263,8 @@ macro_rules! socket {
         impl TryFrom<$std> for $type {
             type Error = io::Error;
 
-            /// Makes the descriptor non-blocking, which the system does not refuse to a socket. Its timeouts are forgotten.
+            /// Makes the descriptor non-blocking, which always succeeds for a socket. The timeouts
+            /// are reset.
             fn try_from(socket: $std) -> io::Result<Self> {
                 socket.set_nonblocking(true)?;
                 Ok(Self(Socket::new(socket)))
@@ -270,7 +274,8 @@ macro_rules! socket {
         impl TryFrom<$type> for $std {
             type Error = io::Error;
 
-            /// Makes the descriptor block, and those of its clones with it. Its timeouts are forgotten.
+            /// Makes the descriptor blocking, and with it those of its clones. The timeouts are
+            /// dropped.
             fn try_from(socket: $type) -> io::Result<Self> {
                 let socket = socket.0.into_inner();
                 socket.set_nonblocking(false)?;
@@ -291,7 +296,8 @@ macro_rules! socket {
         }
 
         impl $type {
-            /// Another handle on the same socket, with a descriptor of its own. They share the timeouts.
+            /// Creates another handle of the same socket, with its own descriptor. The timeouts are
+            /// shared.
             ///
             /// # Errors
             /// The system has no more descriptors.
@@ -300,27 +306,29 @@ macro_rules! socket {
                 Ok(Self(self.0.cloned(inner)))
             }
 
-            /// Waits until it can be read, or accepted from, has ended or failed: as a future, for [`select!`](crate::select) in an actor. Its timeouts
-            /// do not count. Somebody else may read first, so where several do the call that follows may wait.
+            /// Waits until the socket is readable, can accept a connection, is at its end or in
+            /// error. A future for [`select!`](crate::select) in an actor; the timeouts do not
+            /// apply. If several actors read, another one may be faster, and the next read may
+            /// wait.
             ///
             /// # Errors
-            /// `Unsupported`: it would wait, and the caller is no actor; the system's.
+            /// `Unsupported` if it has to wait and the caller is no actor; the system's error.
             pub async fn readable_async(&self) -> io::Result<()> {
                 self.0.ready_async(Direction::Read).await
             }
 
-            /// As [`readable_async`](Self::readable_async), until it can be written.
+            /// Like [`readable_async`](Self::readable_async), until the socket is writable.
             ///
             /// # Errors
-            /// As there.
+            /// As [`readable_async`](Self::readable_async).
             pub async fn writable_async(&self) -> io::Result<()> {
                 self.0.ready_async(Direction::Write).await
             }
 
-            /// The error that the system keeps for this socket, taken out.
+            /// Takes the pending error of this socket.
             ///
             /// # Errors
-            /// The system's.
+            /// The system's error.
             pub fn take_error(&self) -> io::Result<Option<io::Error>> {
                 self.0.get().take_error()
             }
@@ -332,34 +340,36 @@ macro_rules! socket {
 macro_rules! timeouts {
     ($type:ident) => {
         impl $type {
-            /// How long a call that reads may wait; `None`, the default: for ever. It ends with `TimedOut` then.
+            /// Sets how long a read may wait before it fails with `TimedOut`. `None`, the default:
+            /// no timeout.
             ///
             /// # Errors
-            /// `InvalidInput` for no time at all.
+            /// `InvalidInput` for a timeout of zero.
             pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
                 self.0.set_timeout(Direction::Read, timeout)
             }
 
-            /// How long a call that writes may wait; `None`, the default: for ever. It ends with `TimedOut` then.
+            /// Sets how long a write may wait before it fails with `TimedOut`. `None`, the default:
+            /// no timeout.
             ///
             /// # Errors
-            /// `InvalidInput` for no time at all.
+            /// `InvalidInput` for a timeout of zero.
             pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
                 self.0.set_timeout(Direction::Write, timeout)
             }
 
-            /// What was set.
+            /// The timeout of reads.
             ///
             /// # Errors
-            /// None: as in std's signature.
+            /// None; the signature is that of `std`.
             pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
                 Ok(self.0.timeout(Direction::Read))
             }
 
-            /// What was set.
+            /// The timeout of writes.
             ///
             /// # Errors
-            /// None: as in std's signature.
+            /// None; the signature is that of `std`.
             pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
                 Ok(self.0.timeout(Direction::Write))
             }
@@ -371,20 +381,22 @@ macro_rules! timeouts {
 macro_rules! read_write {
     ($type:ident, $is_short:expr) => {
         impl $type {
-            /// As `read`, as a future, for [`select!`](crate::select) in an actor; its timeouts do not count. Dropped, it has read nothing.
+            /// Like `read`, as a future for [`select!`](crate::select) in an actor; the timeouts do
+            /// not apply. If it is dropped, it has read nothing.
             ///
             /// # Errors
-            /// The system's; `Unsupported`: it would wait, and the caller is no actor.
+            /// The system's error; `Unsupported` if it has to wait and the caller is no actor.
             pub async fn read_async(&self, buf: &mut [u8]) -> io::Result<usize> {
                 self.0
                     .call_async(Direction::Read, |mut inner| inner.read(buf))
                     .await
             }
 
-            /// As `write`, as a future: see [`read_async`](Self::read_async). Dropped, it has written nothing.
+            /// Like `write`, as a future: see [`read_async`](Self::read_async). If it is dropped,
+            /// it has written nothing.
             ///
             /// # Errors
-            /// As there.
+            /// As [`read_async`](Self::read_async).
             pub async fn write_async(&self, buf: &[u8]) -> io::Result<usize> {
                 self.0
                     .call_async(Direction::Write, |mut inner| inner.write(buf))

@@ -1,4 +1,4 @@
-//! TCP.
+//! TCP sockets.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
@@ -16,7 +16,7 @@ use crate::io::Direction;
 
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
-/// A TCP socket that listens: [`std::net::TcpListener`] for actors.
+/// A listening TCP socket: [`std::net::TcpListener`] for actors.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -47,18 +47,19 @@ pub struct TcpListener(Socket<StdListener>);
 socket!(TcpListener, StdListener);
 
 impl TcpListener {
-    /// Listens at the first of the addresses that is free.
+    /// Listens on the first of the addresses that is free.
     ///
     /// # Errors
-    /// The last address's, or the resolver's.
+    /// The error of the last address, or the resolver's.
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
         first_success(address, StdListener::bind)?.try_into()
     }
 
-    /// The next connection, and whence it comes. Several actors may accept at once.
+    /// Accepts a connection; returns it and the peer's address. Several actors may accept at once.
     ///
     /// # Errors
-    /// The system's: where it has no more descriptors the connection stays in the queue, and the next call tries again.
+    /// The system's error. If it has no more descriptors, the connection stays in the queue, and
+    /// the next call tries again.
     pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let accepted = self
             .0
@@ -66,10 +67,11 @@ impl TcpListener {
         Self::stream(accepted)
     }
 
-    /// As [`accept`](Self::accept), as a future, for [`select!`](crate::select) in an actor. Dropped, it has accepted nothing.
+    /// Like [`accept`](Self::accept), as a future for [`select!`](crate::select) in an actor. If it
+    /// is dropped, it has accepted nothing.
     ///
     /// # Errors
-    /// As there; `Unsupported`: it would wait, and the caller is no actor.
+    /// As [`accept`](Self::accept); `Unsupported` if it has to wait and the caller is no actor.
     pub async fn accept_async(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let accepted = self
             .0
@@ -87,37 +89,37 @@ impl TcpListener {
         Ok((TcpStream(Socket::new(stream)), peer))
     }
 
-    /// Connections, one after the other, without end.
+    /// Iterates over accepted connections, without end.
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming(self)
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.get().local_addr()
     }
 
-    /// How many hops a packet may go.
+    /// The time to live of packets: the maximum number of hops.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.0.get().set_ttl(ttl)
     }
 
-    /// How many hops a packet may go.
+    /// The time to live of packets: the maximum number of hops.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn ttl(&self) -> io::Result<u32> {
         self.0.get().ttl()
     }
 }
 
-/// What [`TcpListener::incoming`] returns.
+/// The iterator of [`TcpListener::incoming`].
 #[derive(Debug)]
 pub struct Incoming<'a>(&'a TcpListener);
 
@@ -129,7 +131,8 @@ impl Iterator for Incoming<'_> {
     }
 }
 
-/// A TCP connection: [`std::net::TcpStream`] for actors. One may read while another writes.
+/// A TCP connection: [`std::net::TcpStream`] for actors. One actor may read while another
+/// one writes.
 #[derive(Debug)]
 pub struct TcpStream(Socket<StdStream>);
 
@@ -138,30 +141,31 @@ timeouts!(TcpStream);
 read_write!(TcpStream, true);
 
 impl TcpStream {
-    /// Connects to the first of the addresses that answers.
+    /// Connects to the first of the addresses that accepts the connection.
     ///
     /// # Errors
-    /// The last address's, or the resolver's.
+    /// The error of the last address, or the resolver's.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
         first_success(address, |address| Self::connect_until(address, None))
     }
 
-    /// Connects, and gives up after `timeout`.
+    /// Like [`connect`](Self::connect) to one address, for at most `timeout`.
     ///
     /// # Errors
-    /// `TimedOut`, `InvalidInput` for no time at all, or the system's.
+    /// `TimedOut`, `InvalidInput` for a timeout of zero, or the system's error.
     pub fn connect_timeout(address: &SocketAddr, timeout: Duration) -> io::Result<Self> {
         if timeout.is_zero() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "a timeout of 0 leaves no time",
+                "a timeout of 0 is invalid",
             ));
         }
         Self::connect_until(*address, Some(clock::deadline(timeout)))
     }
 
-    /// As [`connect`](Self::connect) to one address, as a future, for [`select!`](crate::select) in an actor. Dropped, it has no connection: one that
-    /// was under way is given up. There is none for a name, whose resolver blocks: an actor that connects, and its handle, is for that.
+    /// Like [`connect`](Self::connect) to one address, as a future for [`select!`](crate::select)
+    /// in an actor. Dropping it abandons the connection in progress. It does not resolve names,
+    /// because the resolver blocks: for a name, spawn an actor that connects, and await its handle.
     ///
     /// ```
     /// use std::io;
@@ -182,7 +186,7 @@ impl TcpStream {
     /// ```
     ///
     /// # Errors
-    /// The system's; `Unsupported`: it would wait, and the caller is no actor.
+    /// The system's error; `Unsupported` if it has to wait and the caller is no actor.
     pub async fn connect_async(address: SocketAddr) -> io::Result<Self> {
         let (socket, is_in_progress) = Self::start_connect(address)?;
         if is_in_progress {
@@ -201,7 +205,7 @@ impl TcpStream {
         Ok(Self(socket))
     }
 
-    /// Whether it is under way still.
+    /// Returns the socket, and whether the connection is still in progress.
     fn start_connect(address: SocketAddr) -> io::Result<(Socket<StdStream>, bool)> {
         let family = if address.is_ipv4() {
             AddressFamily::INET
@@ -217,7 +221,7 @@ impl TcpStream {
         }
     }
 
-    /// Reads what is there without taking it.
+    /// Reads available data without consuming it.
     ///
     /// # Errors
     /// As `read`.
@@ -225,58 +229,58 @@ impl TcpStream {
         self.0.call(Direction::Read, |inner| inner.peek(buf))
     }
 
-    /// Ends one direction or both. Who waits to read or write is woken.
+    /// Shuts down one direction or both. Wakes waiting readers and writers.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.get().shutdown(how)
     }
 
-    /// Who is at the other end.
+    /// The address of the peer.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.0.get().peer_addr()
     }
 
-    /// This end.
+    /// The address of this socket.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.get().local_addr()
     }
 
-    /// Whether small writes are sent at once.
+    /// Whether small writes are sent at once (`TCP_NODELAY`).
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         self.0.get().set_nodelay(nodelay)
     }
 
-    /// Whether small writes are sent at once.
+    /// Whether small writes are sent at once (`TCP_NODELAY`).
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn nodelay(&self) -> io::Result<bool> {
         self.0.get().nodelay()
     }
 
-    /// How many hops a packet may go.
+    /// The time to live of packets: the maximum number of hops.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.0.get().set_ttl(ttl)
     }
 
-    /// How many hops a packet may go.
+    /// The time to live of packets: the maximum number of hops.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn ttl(&self) -> io::Result<u32> {
         self.0.get().ttl()
     }

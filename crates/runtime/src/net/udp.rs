@@ -1,4 +1,4 @@
-//! UDP.
+//! UDP sockets.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket as StdSocket};
@@ -35,23 +35,23 @@ impl UdpSocket {
     /// Binds to the first of the addresses that is free.
     ///
     /// # Errors
-    /// The last address's, or the resolver's.
+    /// The error of the last address, or the resolver's.
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
         bind_udp(address)?.try_into()
     }
 
-    /// From now on it sends to, and receives from, this address alone.
+    /// Connects: from now on, the socket sends to and receives from this address only.
     ///
     /// # Errors
-    /// The last address's, or the resolver's.
+    /// The error of the last address, or the resolver's.
     pub fn connect(&self, address: impl ToSocketAddrs) -> io::Result<()> {
         first_success(address, |address| self.0.get().connect(address))
     }
 
-    /// Sends a datagram to the address that it is connected to.
+    /// Sends a datagram to the connected address.
     ///
     /// # Errors
-    /// The system's, or `TimedOut`.
+    /// The system's error, or `TimedOut`.
     pub fn send(&self, buf: &[u8]) -> io::Result<usize> {
         self.0.call(Direction::Write, |inner| inner.send(buf))
     }
@@ -59,7 +59,7 @@ impl UdpSocket {
     /// Sends a datagram to the first of the addresses.
     ///
     /// # Errors
-    /// The system's, or `TimedOut`.
+    /// The system's error, or `TimedOut`.
     pub fn send_to(&self, buf: &[u8], address: impl ToSocketAddrs) -> io::Result<usize> {
         let to = address.addresses()?.into_iter().next();
         let to = to.ok_or_else(no_address)?;
@@ -67,134 +67,135 @@ impl UdpSocket {
             .call(Direction::Write, |inner| inner.send_to(buf, to))
     }
 
-    /// The next datagram. What does not fit into `buf` is lost.
+    /// Receives a datagram. Bytes that do not fit into `buf` are lost.
     ///
     /// # Errors
-    /// The system's, or `TimedOut`.
+    /// The system's error, or `TimedOut`.
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0.call(Direction::Read, |inner| inner.recv(buf))
     }
 
-    /// As [`recv`](Self::recv), as a future, for [`select!`](crate::select) in an actor; its timeouts do not count. Dropped, it has taken nothing.
+    /// Like [`recv`](Self::recv), as a future for [`select!`](crate::select) in an actor; the
+    /// timeouts do not apply. If it is dropped, it has received nothing.
     ///
     /// # Errors
-    /// The system's; `Unsupported`: it would wait, and the caller is no actor.
+    /// The system's error; `Unsupported` if it has to wait and the caller is no actor.
     pub async fn recv_async(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0
             .call_async(Direction::Read, |inner| inner.recv(buf))
             .await
     }
 
-    /// As [`recv_from`](Self::recv_from), as a future: see [`recv_async`](Self::recv_async).
+    /// Like [`recv_from`](Self::recv_from), as a future: see [`recv_async`](Self::recv_async).
     ///
     /// # Errors
-    /// As there.
+    /// As [`recv_async`](Self::recv_async).
     pub async fn recv_from_async(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.0
             .call_async(Direction::Read, |inner| inner.recv_from(buf))
             .await
     }
 
-    /// The next datagram, and whence it comes.
+    /// Receives a datagram; returns its length and its sender.
     ///
     /// # Errors
-    /// The system's, or `TimedOut`.
+    /// The system's error, or `TimedOut`.
     pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.0.call(Direction::Read, |inner| inner.recv_from(buf))
     }
 
-    /// The next datagram, which stays.
+    /// Reads the next datagram without removing it.
     ///
     /// # Errors
-    /// The system's, or `TimedOut`.
+    /// The system's error, or `TimedOut`.
     pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0.call(Direction::Read, |inner| inner.peek(buf))
     }
 
-    /// The next datagram, which stays, and whence it comes.
+    /// Like [`peek`](Self::peek); returns the length and the sender.
     ///
     /// # Errors
-    /// The system's, or `TimedOut`.
+    /// The system's error, or `TimedOut`.
     pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.0.call(Direction::Read, |inner| inner.peek_from(buf))
     }
 
-    /// This end.
+    /// The address of this socket.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.get().local_addr()
     }
 
-    /// What it is connected to.
+    /// The connected address.
     ///
     /// # Errors
-    /// The system's; `NotConnected`.
+    /// The system's error; `NotConnected`.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.0.get().peer_addr()
     }
 
-    /// Whether it may send to a broadcast address.
+    /// Whether the socket may send to broadcast addresses.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
         self.0.get().set_broadcast(broadcast)
     }
 
-    /// Whether it may send to a broadcast address.
+    /// Whether the socket may send to broadcast addresses.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn broadcast(&self) -> io::Result<bool> {
         self.0.get().broadcast()
     }
 
-    /// How many hops a packet may go.
+    /// The time to live of packets: the maximum number of hops.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.0.get().set_ttl(ttl)
     }
 
-    /// How many hops a packet may go.
+    /// The time to live of packets: the maximum number of hops.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn ttl(&self) -> io::Result<u32> {
         self.0.get().ttl()
     }
 
-    /// Receives what is sent to a group from now on.
+    /// Joins a multicast group.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn join_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
         self.0.get().join_multicast_v4(group, interface)
     }
 
-    /// Receives what is sent to a group from now on.
+    /// Joins a multicast group.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn join_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
         self.0.get().join_multicast_v6(group, interface)
     }
 
-    /// Receives what is sent to a group no more.
+    /// Leaves a multicast group.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn leave_multicast_v4(&self, group: &Ipv4Addr, interface: &Ipv4Addr) -> io::Result<()> {
         self.0.get().leave_multicast_v4(group, interface)
     }
 
-    /// Receives what is sent to a group no more.
+    /// Leaves a multicast group.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn leave_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
         self.0.get().leave_multicast_v6(group, interface)
     }

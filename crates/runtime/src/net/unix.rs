@@ -1,4 +1,4 @@
-//! Unix sockets.
+//! Unix domain sockets.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::Shutdown;
@@ -20,25 +20,26 @@ use crate::wait;
 
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
-/// A Unix socket that listens: [`std::os::unix::net::UnixListener`] for actors.
+/// A listening Unix socket: [`std::os::unix::net::UnixListener`] for actors.
 #[derive(Debug)]
 pub struct UnixListener(Socket<StdListener>);
 
 socket!(UnixListener, StdListener);
 
 impl UnixListener {
-    /// Listens at `path`, which must not be there yet.
+    /// Listens on `path`, which must not exist yet.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
         StdListener::bind(path)?.try_into()
     }
 
-    /// The next connection, and whence it comes.
+    /// Accepts a connection; returns it and the peer's address.
     ///
     /// # Errors
-    /// The system's: where it has no more descriptors the connection stays in the queue, and the next call tries again.
+    /// The system's error. If it has no more descriptors, the connection stays in the queue, and
+    /// the next call tries again.
     pub fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
         let fd = self
             .0
@@ -46,10 +47,11 @@ impl UnixListener {
         Self::stream(fd)
     }
 
-    /// As [`accept`](Self::accept), as a future, for [`select!`](crate::select) in an actor. Dropped, it has accepted nothing.
+    /// Like [`accept`](Self::accept), as a future for [`select!`](crate::select) in an actor. If it
+    /// is dropped, it has accepted nothing.
     ///
     /// # Errors
-    /// As there; `Unsupported`: it would wait, and the caller is no actor.
+    /// As [`accept`](Self::accept); `Unsupported` if it has to wait and the caller is no actor.
     pub async fn accept_async(&self) -> io::Result<(UnixStream, SocketAddr)> {
         let fd = self
             .0
@@ -64,21 +66,21 @@ impl UnixListener {
         Ok((UnixStream(Socket::new(stream)), peer))
     }
 
-    /// Connections, one after the other, without end.
+    /// Iterates over accepted connections, without end.
     pub fn incoming(&self) -> UnixIncoming<'_> {
         UnixIncoming(self)
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.get().local_addr()
     }
 }
 
-/// What [`UnixListener::incoming`] returns.
+/// The iterator of [`UnixListener::incoming`].
 #[derive(Debug)]
 pub struct UnixIncoming<'a>(&'a UnixListener);
 
@@ -90,7 +92,8 @@ impl Iterator for UnixIncoming<'_> {
     }
 }
 
-/// A Unix connection: [`std::os::unix::net::UnixStream`] for actors. One may read while another writes.
+/// A Unix connection: [`std::os::unix::net::UnixStream`] for actors. One actor may read while
+/// another one writes.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -111,14 +114,15 @@ pub struct UnixStream(Socket<StdStream>);
 
 socket!(UnixStream, StdStream);
 timeouts!(UnixStream);
-// A read ends early where descriptors were sent, so less than asked does not mean that there is no more.
+// A read ends early at sent descriptors, so a short read does not mean that the buffer is drained.
 read_write!(UnixStream, false);
 
 impl UnixStream {
-    /// Connects to who listens at `path`. Where that one's queue is full an actor waits on the blocking pool: such a connection cannot be waited for.
+    /// Connects to the listener at `path`. If the listener's queue is full, an actor waits on the
+    /// blocking pool, because the system reports no readiness for such a connection.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         if !wait::is_actor() {
@@ -135,41 +139,41 @@ impl UnixStream {
         }
     }
 
-    /// Two that are connected to each other.
+    /// Creates two connected sockets.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = StdStream::pair()?;
         Ok((one.try_into()?, other.try_into()?))
     }
 
-    /// Ends one direction or both. Who waits to read or write is woken.
+    /// Shuts down one direction or both. Wakes waiting readers and writers.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.get().shutdown(how)
     }
 
-    /// Who is at the other end.
+    /// The address of the peer.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.0.get().peer_addr()
     }
 
-    /// This end.
+    /// The address of this socket.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.get().local_addr()
     }
 }
 
-/// A Unix socket for datagrams: [`std::os::unix::net::UnixDatagram`] for actors.
+/// A Unix datagram socket: [`std::os::unix::net::UnixDatagram`] for actors.
 #[derive(Debug)]
 pub struct UnixDatagram(Socket<StdDatagram>);
 
@@ -177,112 +181,113 @@ socket!(UnixDatagram, StdDatagram);
 timeouts!(UnixDatagram);
 
 impl UnixDatagram {
-    /// Receives at `path`, which must not be there yet.
+    /// Binds to `path`, which must not exist yet.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
         StdDatagram::bind(path)?.try_into()
     }
 
-    /// One without an address.
+    /// Creates a socket without an address.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn unbound() -> io::Result<Self> {
         StdDatagram::unbound()?.try_into()
     }
 
-    /// Two that are connected to each other.
+    /// Creates two connected sockets.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = StdDatagram::pair()?;
         Ok((one.try_into()?, other.try_into()?))
     }
 
-    /// From now on it sends to, and receives from, `path` alone.
+    /// Connects: from now on, the socket sends to and receives from `path` only.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn connect(&self, path: impl AsRef<Path>) -> io::Result<()> {
         self.0.get().connect(path)
     }
 
-    /// Sends a datagram to what it is connected to.
+    /// Sends a datagram to the connected peer.
     ///
     /// # Errors
-    /// The system's, or `TimedOut`.
+    /// The system's error, or `TimedOut`.
     pub fn send(&self, buf: &[u8]) -> io::Result<usize> {
         self.0.call(Direction::Write, |inner| inner.send(buf))
     }
 
-    /// Sends a datagram to who receives at `path`. It does not wait for a receiver whose queue is full: the system does not say when that has
-    /// changed, other than to who is connected to it.
+    /// Sends a datagram to the socket at `path`. It does not wait if that socket's queue is full:
+    /// the system reports a change of that state only to connected sockets.
     ///
     /// # Errors
-    /// The system's; `WouldBlock`: the receiver's queue is full.
+    /// The system's error; `WouldBlock` if the receiver's queue is full.
     pub fn send_to(&self, buf: &[u8], path: impl AsRef<Path>) -> io::Result<usize> {
         self.0.get().send_to(buf, path)
     }
 
-    /// The next datagram. What does not fit into `buf` is lost.
+    /// Receives a datagram. Bytes that do not fit into `buf` are lost.
     ///
     /// # Errors
-    /// The system's, or `TimedOut`.
+    /// The system's error, or `TimedOut`.
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0.call(Direction::Read, |inner| inner.recv(buf))
     }
 
-    /// As [`recv`](Self::recv), as a future, for [`select!`](crate::select) in an actor; its timeouts do not count. Dropped, it has taken nothing.
+    /// Like [`recv`](Self::recv), as a future for [`select!`](crate::select) in an actor; the
+    /// timeouts do not apply. If it is dropped, it has received nothing.
     ///
     /// # Errors
-    /// The system's; `Unsupported`: it would wait, and the caller is no actor.
+    /// The system's error; `Unsupported` if it has to wait and the caller is no actor.
     pub async fn recv_async(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0
             .call_async(Direction::Read, |inner| inner.recv(buf))
             .await
     }
 
-    /// As [`recv_from`](Self::recv_from), as a future: see [`recv_async`](Self::recv_async).
+    /// Like [`recv_from`](Self::recv_from), as a future: see [`recv_async`](Self::recv_async).
     ///
     /// # Errors
-    /// As there.
+    /// As [`recv_async`](Self::recv_async).
     pub async fn recv_from_async(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.0
             .call_async(Direction::Read, |inner| inner.recv_from(buf))
             .await
     }
 
-    /// The next datagram, and whence it comes.
+    /// Receives a datagram; returns its length and its sender.
     ///
     /// # Errors
-    /// The system's, or `TimedOut`.
+    /// The system's error, or `TimedOut`.
     pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.0.call(Direction::Read, |inner| inner.recv_from(buf))
     }
 
-    /// Ends one direction or both. Who waits is woken.
+    /// Shuts down one direction or both. Wakes waiting calls.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.get().shutdown(how)
     }
 
-    /// This end.
+    /// The address of this socket.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.get().local_addr()
     }
 
-    /// What it is connected to.
+    /// The connected address.
     ///
     /// # Errors
-    /// The system's; `NotConnected`.
+    /// The system's error; `NotConnected`.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.0.get().peer_addr()
     }

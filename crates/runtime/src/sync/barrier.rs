@@ -1,4 +1,4 @@
-//! A number of actors or threads that wait for each other.
+//! A barrier: a fixed number of actors or threads wait for each other.
 
 use std::fmt;
 use std::pin::pin;
@@ -12,7 +12,8 @@ use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
 
 const RELEASED: Grant = 1;
 
-/// So many wait for each other, and go on together; then it may be used again. As `std::sync::Barrier`.
+/// A barrier for a fixed number of callers: all wait until the last one has arrived, and continue
+/// together. It can be used again. Like `std::sync::Barrier`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -38,7 +39,7 @@ pub struct Barrier {
 
 impl Barrier {
     crate::shim::const_fn! {
-        /// For so many; 0 is as 1, for which nobody waits.
+        /// Creates a barrier for `size` callers. With 0 or 1, nobody waits.
         pub fn new(size: usize) -> Self {
             Self {
                 size,
@@ -47,15 +48,17 @@ impl Barrier {
         }
     }
 
-    /// Waits for the others. The last one to come is the leader.
+    /// Waits for the others. The last caller to arrive is the leader.
     ///
     /// # Panics
-    /// Where it is not the last, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
+    /// If it has to wait in a [`NoPark`](crate::preempt::NoPark) section or in
+    /// [`native`](crate::native()).
     pub fn wait(&self) -> BarrierWaitResult {
         wait_future::block(pin!(self.wait_future()))
     }
 
-    /// As [`wait`](Self::wait), for at most `timeout`. Who gives up has not been there: one more has to come.
+    /// Like [`wait`](Self::wait), for at most `timeout`. A caller that times out does not count as
+    /// arrived.
     ///
     /// # Errors
     /// [`WaitError`].
@@ -66,7 +69,7 @@ impl Barrier {
         wait_future::block_until(pin!(self.wait_future()), Some(clock::deadline(timeout)))
     }
 
-    /// As [`wait_timeout`](Self::wait_timeout), until `deadline`.
+    /// Like [`wait_timeout`](Self::wait_timeout), until `deadline`.
     ///
     /// # Errors
     /// [`WaitError`].
@@ -77,7 +80,8 @@ impl Barrier {
         wait_future::block_until(pin!(self.wait_future()), Some(clock::at(deadline)))
     }
 
-    /// As [`wait`](Self::wait), for a task. Dropped before the last one came it has not been there.
+    /// Like [`wait`](Self::wait), as a future. If it is dropped before the last caller arrives, it
+    /// does not count as arrived.
     pub async fn wait_async(&self) -> BarrierWaitResult {
         self.wait_future().await
     }
@@ -95,21 +99,21 @@ impl fmt::Debug for Barrier {
     }
 }
 
-/// All have come.
+/// All callers have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierWaitResult {
     is_leader: bool,
 }
 
 impl BarrierWaitResult {
-    /// Whether the caller is the one of them that came last.
+    /// Whether the caller was the last to arrive.
     pub fn is_leader(&self) -> bool {
         self.is_leader
     }
 }
 
 impl Primitive for Barrier {
-    /// How many are there.
+    /// The number of callers that have arrived.
     type State = usize;
     type Request = ();
     type Output = BarrierWaitResult;

@@ -1,9 +1,13 @@
-//! Waiting, with a lock open meanwhile, until somebody says that what it guards has changed.
+//! A condition variable.
 //!
-//! 1. Who waits enters the line before it unlocks. So who changes the value under the lock and says so afterwards finds it there.
-//! 2. `waits` is written under the line's lock. Who says that something changed reads it without: by rule 1 the mutex orders the two.
-//! 3. Who was woken as the one of `notify_one` and goes without having seen it passes it on; it has seen it when it has the lock again.
-//! 4. The guard is taken by value: an actor that is ended while it waits has none to drop, and the lock is not its own then.
+//! 1. A waiter enters the list before it unlocks the mutex. So a caller that changes the value
+//!    under the mutex and notifies afterwards finds the waiter in the list.
+//! 2. `has_waiters` is written under the list's lock. A notifier reads it without the lock: by rule
+//!    1, the mutex orders the two.
+//! 3. A waiter that was woken by `notify_one` and gives up before it observes the change passes the
+//!    notification on. It has observed the change when it has locked the mutex again.
+//! 4. The guard is taken by value: an actor that is ended while it waits has no guard to drop, and
+//!    does not hold the mutex.
 
 use std::fmt;
 use std::future::Future;
@@ -24,7 +28,8 @@ use crate::wait;
 const NOTIFY_ONE: Grant = 1;
 const NOTIFY_ALL: Grant = 2;
 
-/// Waits, with a [`Mutex`](super::Mutex) open meanwhile, until somebody says that its value has changed. As `std::sync::Condvar`, with our mutex.
+/// A condition variable: unlocks a [`Mutex`](super::Mutex), waits for a notification, and locks the
+/// mutex again. Like `std::sync::Condvar`, with the mutex of this module.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -45,14 +50,16 @@ const NOTIFY_ALL: Grant = 2;
 /// });
 /// ```
 ///
-/// It may be used with any number of mutexes.
+/// It can be used with any number of mutexes.
 ///
 /// # Order
-/// [`notify_one`](Self::notify_one) wakes who has waited longest; then it queues for the mutex like all others.
+/// [`notify_one`](Self::notify_one) wakes the oldest waiter; then that waiter queues for the mutex
+/// like all others.
 ///
-/// # Waits that cannot be
-/// As at a [`Mutex`](super::Mutex), with the lock open when the actor is unwound. A wait with a deadline has the lock again when it returns, so it
-/// may be a wait for the mutex that unwinds.
+/// # When an actor cannot wait
+/// As with [`Mutex`](super::Mutex#when-an-actor-cannot-wait). The mutex is unlocked when the actor
+/// is unwound. A wait with a deadline locks the mutex again before it returns, and that wait for
+/// the mutex may unwind the actor.
 pub struct Condvar {
     raw: RawCondvar,
 }
@@ -64,7 +71,7 @@ struct RawCondvar {
 
 impl Condvar {
     crate::shim::const_fn! {
-        /// Nobody waits.
+        /// Creates a condition variable without waiters.
         pub fn new() -> Self {
             Self {
                 raw: RawCondvar {
@@ -75,11 +82,13 @@ impl Condvar {
         }
     }
 
-    /// Unlocks, waits until woken, and locks again. It does not return without a notification; but what was waited for may have changed again, so it
-    /// is called in a loop, as [`wait_while`](Self::wait_while) does.
+    /// Unlocks, waits for a notification, and locks again. It does not wake spuriously, but the
+    /// condition may have changed again: call it in a loop, or use
+    /// [`wait_while`](Self::wait_while).
     ///
     /// # Panics
-    /// In a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()), with the lock open.
+    /// In a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()); the
+    /// mutex is then unlocked.
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         let mut future = pin!(WaitFuture::new(&self.raw, (), 0));
         enqueue(future.as_mut());
@@ -91,10 +100,11 @@ impl Condvar {
         guard
     }
 
-    /// Waits as long as `condition` says so, which is asked first and under the lock.
+    /// Waits while `condition` returns `true`. It is called first, and then after each
+    /// notification, with the mutex locked.
     ///
     /// # Panics
-    /// With that of `condition`, unlocking; and as [`wait`](Self::wait).
+    /// If `condition` panics; the mutex is unlocked. Also as [`wait`](Self::wait).
     pub fn wait_while<'a, T: ?Sized>(
         &self,
         mut guard: MutexGuard<'a, T>,
@@ -106,8 +116,8 @@ impl Condvar {
         guard
     }
 
-    /// As [`wait`](Self::wait), for at most `timeout`; then it waits for the lock for as long as it takes. With the guard comes how the wait for the
-    /// notification ended.
+    /// Like [`wait`](Self::wait), for at most `timeout`; afterwards it waits for the mutex without
+    /// a limit. It returns the guard and the result of the wait for the notification.
     ///
     /// ```
     /// use std::time::Duration;
@@ -128,7 +138,7 @@ impl Condvar {
         self.wait_until(guard, clock::deadline(timeout))
     }
 
-    /// As [`wait_timeout`](Self::wait_timeout), until `deadline`.
+    /// Like [`wait_timeout`](Self::wait_timeout), until `deadline`.
     ///
     /// # Panics
     /// As [`wait`](Self::wait).
@@ -140,7 +150,7 @@ impl Condvar {
         self.wait_until(guard, clock::at(deadline))
     }
 
-    /// As [`wait_while`](Self::wait_while), for at most `timeout`.
+    /// Like [`wait_while`](Self::wait_while), for at most `timeout`.
     ///
     /// # Panics
     /// As [`wait_while`](Self::wait_while).
@@ -176,8 +186,9 @@ impl Condvar {
         (guard, notification.map(Notification::consume))
     }
 
-    /// As [`wait`](Self::wait), for a task. Dropped, the future has left the lock open, and a [`notify_one`](Self::notify_one) that it may have been
-    /// given goes to the next; before it is polled it has done no more than to keep the lock.
+    /// Like [`wait`](Self::wait), as a future. If it is dropped, the mutex is unlocked, and a
+    /// [`notify_one`](Self::notify_one) that it already got goes to the next waiter. Until its
+    /// first poll, it keeps the mutex locked.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -217,10 +228,10 @@ impl Condvar {
         guard
     }
 
-    /// As [`wait_while`](Self::wait_while), for a task: see [`wait_async`](Self::wait_async).
+    /// Like [`wait_while`](Self::wait_while), as a future: see [`wait_async`](Self::wait_async).
     ///
     /// # Panics
-    /// With that of `condition`, unlocking.
+    /// If `condition` panics; the mutex is unlocked.
     pub async fn wait_while_async<'a, T: ?Sized>(
         &self,
         mut guard: MutexGuard<'a, T>,
@@ -232,7 +243,8 @@ impl Condvar {
         guard
     }
 
-    /// Wakes who has waited longest, if anybody waits. Called with the mutex locked or after it was unlocked.
+    /// Wakes the oldest waiter, if there is one. Call it with the mutex locked or after unlocking
+    /// it.
     #[inline]
     pub fn notify_one(&self) {
         if self.raw.has_waiters.load(Ordering::Relaxed) {
@@ -240,7 +252,7 @@ impl Condvar {
         }
     }
 
-    /// Wakes all who wait.
+    /// Wakes all waiters.
     #[inline]
     pub fn notify_all(&self) {
         if self.raw.has_waiters.load(Ordering::Relaxed) {
@@ -267,14 +279,14 @@ fn enqueue(future: Pin<&mut WaitFuture<'_, RawCondvar>>) {
     debug_assert_eq!(polled, Poll::Pending, "a new wait future has no grant");
 }
 
-/// One that was woken and is about to lock again: rule 3.
+/// A notification whose waiter has not locked the mutex yet: rule 3.
 struct Notification<'a> {
     raw: &'a RawCondvar,
     grant: Grant,
 }
 
 impl Notification<'_> {
-    /// It has the lock.
+    /// The waiter has locked the mutex.
     fn consume(self) {
         std::mem::forget(self);
     }

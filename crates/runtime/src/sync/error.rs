@@ -1,14 +1,17 @@
-//! How a wait ends that did not get what it waited for.
+//! Errors of waits.
 
 use std::fmt;
 
-/// A wait with a deadline ended without what was waited for. Nothing is lost by it: who was chosen and did not take what it was given has passed it on.
+/// A wait with a deadline ended without a result. Nothing is lost: a grant that came too late was
+/// passed on to the next waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitError {
     /// The deadline passed.
     TimedOut,
-    /// The caller is an actor whose runtime stops, or that is being unwound and cannot wait: give up and return. The end of the runtime is said by the wait
-    /// that was under way and by one more; after that a wait unwinds the actor. So does a wait of one that a signal ends or whose scope is cancelled, at once.
+    /// The caller is an actor whose runtime stops, or that is being unwound and cannot wait. Give
+    /// up and return. After the runtime has begun to stop, the current wait and one more return
+    /// this error; later waits unwind the actor. In an actor that got an exit signal or whose scope
+    /// is cancelled, the wait unwinds at once.
     Stopping,
 }
 
@@ -23,14 +26,16 @@ impl fmt::Display for WaitError {
 
 impl std::error::Error for WaitError {}
 
-/// A wait ended without what was waited for: at a [`Semaphore`](super::Semaphore) a permit, at a [`watch`](super::watch) a new value.
+/// A wait on a primitive that can be closed ended without a result: on a
+/// [`Semaphore`](super::Semaphore) without a permit, on a [`watch`](super::watch) without a new
+/// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClosableWaitError {
-    /// There will be none.
+    /// The semaphore is closed, or the watch has no sender.
     Closed,
-    /// As [`WaitError::TimedOut`].
+    /// Like [`WaitError::TimedOut`].
     TimedOut,
-    /// As [`WaitError::Stopping`].
+    /// Like [`WaitError::Stopping`].
     Stopping,
 }
 
@@ -61,7 +66,7 @@ impl fmt::Display for ClosableWaitError {
 
 impl std::error::Error for ClosableWaitError {}
 
-/// It was closed: there will be nothing to wait for.
+/// The primitive is closed: there will be nothing to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 
@@ -73,12 +78,12 @@ impl fmt::Display for Closed {
 
 impl std::error::Error for Closed {}
 
-/// A permit was not there at once.
+/// The permits could not be acquired without waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryAcquireError {
-    /// There are too few, or others are before the caller.
+    /// Too few permits are available, or there are waiters.
     NoPermits,
-    /// The semaphore was closed.
+    /// The semaphore is closed.
     Closed,
 }
 

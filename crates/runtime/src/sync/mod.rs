@@ -1,19 +1,23 @@
-//! What actors, threads and tasks share and wait for. An actor that waits here leaves its worker to others; with the same types of `std` its worker
-//! would wait with it.
+//! Synchronisation primitives that actors, threads and tasks share. An actor that waits here parks,
+//! and its worker runs other actors. With the types of the same names in `std`, it would block its
+//! worker.
 //!
-//! | type | waits for | order | tasks |
+//! | type | a wait ends with | order | async |
 //! | --- | --- | --- | --- |
-//! | [`Mutex`] | its value, alone | who runs first; nobody is passed over twice in a row | `lock_async` |
-//! | [`RwLock`] | its value, to read or to write | of the calls | `read_async`, `write_async` |
-//! | [`Semaphore`] | permits | of the calls | `acquire_async` |
-//! | [`Condvar`] | a change of a mutex's value | of the calls | |
-//! | [`Barrier`] | so many others | all at once | `wait_async` |
-//! | [`Notify`] | a wake-up | of the calls | [`Notify::notified`] |
+//! | [`Mutex`] | exclusive access to the value | barging; no waiter is overtaken twice in a row | `lock_async` |
+//! | [`RwLock`] | shared or exclusive access to the value | FIFO | `read_async`, `write_async` |
+//! | [`Semaphore`] | permits | FIFO | `acquire_async` |
+//! | [`Condvar`] | a notification about a mutex's value | FIFO | `wait_async` |
+//! | [`Barrier`] | the arrival of a fixed number of callers | all at once | `wait_async` |
+//! | [`Notify`] | a notification | FIFO | [`Notify::notified`] |
 //! | [`watch`] | a newer value | all at once | `changed_async` |
 //!
-//! Each can be tried, waited for, waited for until a deadline, and awaited. All but the watch are made in a `const`, and none allocates, also where one waits.
+//! Each has blocking calls with and without a deadline, and futures; all but the condvar, the
+//! barrier and [`Notify`] also have non-blocking calls. All but [`watch`] can be created in a
+//! `const`. None of them allocates, not even to wait.
 //!
-//! How it is built: `line` is the list of those who wait, `waiting` is one wait, `raw_lock` and `permits` are what the locks and the semaphore are made of.
+//! Implementation: `wait_list` is the list of waiters, `wait_future` is one wait, `raw_mutex` is
+//! the lock of [`Mutex`], and `raw_semaphore` counts the permits of [`Semaphore`] and [`RwLock`].
 
 mod barrier;
 mod condvar;

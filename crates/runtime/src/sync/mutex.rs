@@ -1,4 +1,4 @@
-//! A value that one at a time may use.
+//! A mutual exclusion lock.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -14,10 +14,11 @@ use super::error::WaitError;
 use super::raw_mutex::RawMutex;
 use super::wait_future;
 
-/// A value that one at a time may use. Who has to wait for it leaves its worker to others.
+/// A mutual exclusion lock. An actor that waits for it parks, and its worker runs other actors.
 ///
-/// Its guard may be held over anything, a wait or a slice's end too, and may be sent to another thread. It is dropped where the actor that has it panics or
-/// is ended; the value is as it was left then, and the next one gets it: there is no poison.
+/// The guard may be held across waits and across the end of a time slice, and may be sent to
+/// another thread. It is dropped if its actor panics or is ended; the value stays as it was left,
+/// and the next holder gets it. There is no poisoning.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -43,26 +44,27 @@ use super::wait_future;
 /// ```
 ///
 /// # Order
-/// Who finds it open takes it, also where others wait. Who has waited, was woken, and finds that another was faster is given it by whoever unlocks it next: nobody
-/// is passed over twice in a row.
+/// A caller that finds the mutex unlocked takes it even if others wait. A waiter that was woken and
+/// finds it locked again gets it from the next unlock: no waiter is overtaken twice in a row.
 ///
-/// # Waits that cannot be
-/// A wait ends at once, with [`WaitError::Stopping`], in an actor whose runtime stops and in one that is being unwound; [`lock`](Self::lock), which has no error to
-/// return, unwinds the first, and keeps the worker of the second waiting. So a destructor asks with [`try_lock`](Self::try_lock) or with a deadline. An actor that is
-/// killed while it waits is unwound.
+/// # When an actor cannot wait
+/// In an actor whose runtime stops and in an actor that is being unwound, a wait ends at once with
+/// [`WaitError::Stopping`]. [`lock`](Self::lock) has no error to return: it unwinds the former, and
+/// blocks the worker of the latter. So use [`try_lock`](Self::try_lock) or a deadline in
+/// destructors. An actor that is killed while it waits is unwound.
 pub struct Mutex<T: ?Sized> {
     raw: RawMutex,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: it hands its value to one thread after another.
+// SAFETY: at most one thread at a time can access the value.
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
     crate::shim::const_fn! {
-        /// Open.
+        /// Creates an unlocked mutex.
         pub fn new(value: T) -> Self {
             Self {
                 raw: RawMutex::new(),
@@ -71,17 +73,18 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Waits until the value may be used.
+    /// Waits until the mutex is unlocked, and locks it.
     ///
     /// # Panics
-    /// If it is locked, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
+    /// If it has to wait in a [`NoPark`](crate::preempt::NoPark) section or in
+    /// [`native`](crate::native()).
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         if !self.raw.try_lock() {
@@ -95,16 +98,16 @@ impl<T: ?Sized> Mutex<T> {
         wait_future::block(pin!(self.raw.lock_future()));
     }
 
-    /// The value, if nobody uses it just now.
+    /// Locks the mutex if it is unlocked.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.raw.try_lock().then(|| self.guard())
     }
 
-    /// As [`lock`](Self::lock), for at most `timeout`.
+    /// Like [`lock`](Self::lock), for at most `timeout`.
     ///
     /// # Errors
-    /// [`WaitError`]. An open one is locked whatever the time.
+    /// [`WaitError`]. An unlocked mutex is locked with any timeout.
     ///
     /// ```
     /// use std::time::Duration;
@@ -124,7 +127,7 @@ impl<T: ?Sized> Mutex<T> {
         self.lock_until(|| clock::deadline(timeout))
     }
 
-    /// As [`lock`](Self::lock), until `deadline`.
+    /// Like [`lock`](Self::lock), until `deadline`.
     ///
     /// # Errors
     /// As [`lock_timeout`](Self::lock_timeout).
@@ -142,7 +145,8 @@ impl<T: ?Sized> Mutex<T> {
         Ok(self.guard())
     }
 
-    /// As [`lock`](Self::lock), for a task. Dropped, the future leaves the line, and what it may have been given goes to the next.
+    /// Like [`lock`](Self::lock), as a future. If it is dropped, it leaves the wait list, and a
+    /// lock or a wake-up that it was already granted goes to the next waiter.
     ///
     /// ```
     /// use thalweg_runtime::{block_on, sync::Mutex};
@@ -158,17 +162,17 @@ impl<T: ?Sized> Mutex<T> {
         self.guard()
     }
 
-    /// The value, which nobody else can use just now.
+    /// The value. No lock is needed, because the reference is exclusive.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 
-    /// Whether somebody uses it. It may be otherwise when this returns.
+    /// Whether the mutex is locked. This may have changed when the call returns.
     pub fn is_locked(&self) -> bool {
         self.raw.is_locked()
     }
 
-    /// The caller has locked it.
+    /// Precondition: the caller has locked it.
     #[inline(always)]
     fn guard(&self) -> MutexGuard<'_, T> {
         MutexGuard {
@@ -201,7 +205,7 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     }
 }
 
-/// The value of a locked [`Mutex`]; dropped, it unlocks.
+/// Access to the value of a locked [`Mutex`]. Dropping it unlocks the mutex.
 #[must_use = "the mutex is unlocked when this is dropped"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
@@ -209,7 +213,8 @@ pub struct MutexGuard<'a, T: ?Sized> {
 }
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
-    /// The same guard, which keeps the mutex alive by itself: for what outlives the caller, such as a task or a message.
+    /// Converts the guard into one that owns a reference to the mutex, for a task or a message that
+    /// outlives the caller.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -222,7 +227,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     /// ```
     ///
     /// # Panics
-    /// `mutex` is not the one that is locked.
+    /// If the guard is not a guard of `mutex`.
     pub fn into_owned(guard: Self, mutex: &Arc<Mutex<T>>) -> OwnedMutexGuard<T> {
         assert!(
             std::ptr::addr_eq(guard.mutex, Arc::as_ptr(mutex)),
@@ -245,7 +250,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: who has the guard has the lock.
+        // SAFETY: the guard exists only while the lock is held.
         unsafe { &*self.mutex.value.get() }
     }
 }
@@ -277,14 +282,14 @@ impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
     }
 }
 
-/// As [`MutexGuard`], with a reference to the mutex of its own: from [`MutexGuard::into_owned`].
+/// Like [`MutexGuard`], but owns a reference to the mutex. From [`MutexGuard::into_owned`].
 #[must_use = "the mutex is unlocked when this is dropped"]
 pub struct OwnedMutexGuard<T: ?Sized> {
     mutex: Arc<Mutex<T>>,
     value: PhantomData<*mut T>,
 }
 
-// SAFETY: it is the right to use the value, and to unlock, which any thread may.
+// SAFETY: it is the right to access the value and to unlock, which any thread may do.
 unsafe impl<T: ?Sized + Send> Send for OwnedMutexGuard<T> {}
 // SAFETY: `&Self` gives `&T`.
 unsafe impl<T: ?Sized + Send + Sync> Sync for OwnedMutexGuard<T> {}
@@ -293,7 +298,7 @@ impl<T: ?Sized> Deref for OwnedMutexGuard<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: who has the guard has the lock.
+        // SAFETY: the guard exists only while the lock is held.
         unsafe { &*self.mutex.value.get() }
     }
 }

@@ -1,10 +1,14 @@
-//! A wake-up without a value.
+//! Notifications without a value.
 //!
-//! 1. The word holds how often all were woken, and one of three: nothing, a permit, or that somebody stands in the line. A permit and a line
-//!    are not there together.
-//! 2. Between nothing and a permit the word changes by a CAS; while somebody stands in the line, under the line's lock alone.
-//! 3. A wait knows how often all had been woken when it was made: where that has changed since, it is over.
-//! 4. Who was woken as the one of [`Notify::notify_one`] and goes without having seen it passes it on.
+//! 1. The word holds the generation, which counts calls of `notify_waiters`, and one of three
+//!    states: idle, a stored permit (`PERMIT`), or waiters (`QUEUED`). A permit and waiters exclude
+//!    each other.
+//! 2. Between idle and `PERMIT`, the word changes by a CAS; while there are waiters, only under the
+//!    list's lock.
+//! 3. A wait stores the generation in which it was created. It is over as soon as the generation
+//!    has changed.
+//! 4. A waiter that was woken by [`Notify::notify_one`] and gives up before it returns passes the
+//!    notification on.
 
 use std::fmt;
 use std::future::Future;
@@ -27,9 +31,10 @@ const GENERATION: usize = 4;
 const NOTIFY_ONE: Grant = 1;
 const NOTIFY_ALL: Grant = 2;
 
-/// Wakes one who waits, or all. Of one, there is a permit until somebody comes: no wake-up is lost. As `tokio::sync::Notify`.
+/// Notifies one waiter or all. A notification for one waiter is stored as a permit if there is no
+/// waiter, so it is not lost. Like `tokio::sync::Notify`.
 ///
-/// It carries no value: who waits looks at what it waits for, and waits again.
+/// It carries no value: a waiter checks its condition, and waits again.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -51,7 +56,7 @@ const NOTIFY_ALL: Grant = 2;
 /// ```
 ///
 /// # Order
-/// [`notify_one`](Self::notify_one) wakes who has waited longest.
+/// [`notify_one`](Self::notify_one) wakes the oldest waiter.
 pub struct Notify {
     raw: RawNotify,
 }
@@ -63,7 +68,7 @@ struct RawNotify {
 
 impl Notify {
     crate::shim::const_fn! {
-        /// Without a permit.
+        /// Creates a `Notify` without a permit.
         pub fn new() -> Self {
             Self {
                 raw: RawNotify {
@@ -74,12 +79,14 @@ impl Notify {
         }
     }
 
-    /// Wakes who has waited longest; if nobody does, the next one to wait does not have to. Twice is once then.
+    /// Wakes the oldest waiter. Without a waiter, it stores a permit, and the next wait returns at
+    /// once. At most one permit is stored.
     pub fn notify_one(&self) {
         self.raw.notify_one();
     }
 
-    /// Wakes all who wait, and those who have a [`Notified`] that they do not wait for yet. It leaves no permit.
+    /// Wakes all waiters, and every [`Notified`] that exists but does not wait yet. It stores no
+    /// permit.
     ///
     /// ```
     /// let notify = thalweg_runtime::sync::Notify::new();
@@ -91,17 +98,18 @@ impl Notify {
         self.raw.notify_waiters();
     }
 
-    /// Waits until woken, or takes the permit.
+    /// Waits for a notification, or takes the permit.
     ///
     /// # Panics
-    /// If there is no permit, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
+    /// If it has to wait in a [`NoPark`](crate::preempt::NoPark) section or in
+    /// [`native`](crate::native()).
     pub fn wait(&self) {
         if !self.raw.take_permit() {
             self.notified().wait();
         }
     }
 
-    /// As [`wait`](Self::wait), for at most `timeout`.
+    /// Like [`wait`](Self::wait), for at most `timeout`.
     ///
     /// # Errors
     /// [`WaitError`].
@@ -112,7 +120,7 @@ impl Notify {
         self.wait_until(|| clock::deadline(timeout))
     }
 
-    /// As [`wait`](Self::wait), until `deadline`.
+    /// Like [`wait`](Self::wait), until `deadline`.
     ///
     /// # Errors
     /// [`WaitError`].
@@ -130,8 +138,9 @@ impl Notify {
         wait_future::block_until(pin!(self.raw.wait_future()), Some(deadline()))
     }
 
-    /// A wait that is to begin: a future, or something to [`wait`](Notified::wait) for. From here on no
-    /// [`notify_waiters`](Self::notify_waiters) is missed, so what may have changed is looked at next.
+    /// Creates a wait, to await or to [`wait`](Notified::wait) for. It receives every
+    /// [`notify_waiters`](Self::notify_waiters) from now on. So create it first, then check the
+    /// condition, then wait.
     pub fn notified(&self) -> Notified<'_> {
         Notified {
             future: self.raw.wait_future(),
@@ -151,17 +160,18 @@ impl fmt::Debug for Notify {
     }
 }
 
-/// A wait for a [`Notify`]. Dropped, it passes on a wake-up that was for one.
+/// A wait for a [`Notify`]. If it is dropped, a notification from [`Notify::notify_one`] that it
+/// already got goes to the next waiter.
 #[must_use = "it waits when it is polled or asked to"]
 pub struct Notified<'a> {
     future: WaitFuture<'a, RawNotify>,
 }
 
 impl Notified<'_> {
-    /// Waits, as [`Notify::wait`].
+    /// Waits, like [`Notify::wait`].
     ///
     /// # Panics
-    /// As there.
+    /// As [`Notify::wait`].
     pub fn wait(self) {
         wait_future::block(pin!(self.future));
     }
@@ -171,7 +181,7 @@ impl Future for Notified<'_> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: its only field, which is pinned as it is.
+        // SAFETY: it is the only field, and pinned like `self`.
         let future = unsafe { self.map_unchecked_mut(|this| &mut this.future) };
         future.poll(context)
     }
@@ -216,7 +226,8 @@ impl RawNotify {
                 }
                 continue;
             }
-            // Also where there is a permit: what was done before this call is seen by who takes it.
+            // A release store even if there is a permit: the taker of the permit sees all that was
+            // done before this call.
             match self.word.compare_exchange_weak(
                 word,
                 word | PERMIT,
@@ -243,7 +254,7 @@ impl RawNotify {
         let mut wake_list = WakeList::default();
         let mut queue = self.wait_list.lock();
         queue.grant_all(NOTIFY_ALL, &mut wake_list);
-        // It cannot fail: it is always `Some`.
+        // The result is always `Ok`: the closure returns `Some`.
         let _ = self
             .word
             .fetch_update(Ordering::Release, Ordering::Relaxed, |word| {
@@ -256,7 +267,7 @@ impl RawNotify {
 
 impl Primitive for RawNotify {
     type State = ();
-    /// How often all had been woken.
+    /// The generation.
     type Request = usize;
     type Output = ();
 

@@ -1,19 +1,23 @@
-//! A lock without what it guards: one word, and a line.
+//! A lock without a value: one word and a wait list.
 //!
 //! | bit | meaning |
 //! | --- | --- |
-//! | `LOCKED` | somebody has it |
-//! | `QUEUED` | somebody stands in the line |
-//! | `WAKING` | one was taken out of the line and woken, and has not looked again |
-//! | `HANDOVER` | the first in the line is to be given the lock itself |
+//! | `LOCKED` | the lock is held |
+//! | `QUEUED` | the wait list is not empty |
+//! | `WAKING` | a waiter was removed from the list and woken, and has not tried again yet |
+//! | `HANDOVER` | the next unlock hands the lock itself to the first waiter |
 //!
-//! 1. Who finds the lock open takes it, whoever waits: who runs already need not wait until somebody else does.
-//! 2. Who opens it while some wait wakes the first, unless one is on its way (`WAKING`).
-//! 3. **Who was woken and finds it locked again is passed over no more**: it goes back to the front of the line and sets `HANDOVER`. Who unlocks
-//!    then leaves `LOCKED` and gives the lock to the first in the line. So nobody is passed over twice in a row.
-//! 4. `QUEUED` and `HANDOVER` change under the line's lock, and `WAKING` is set under it. With the line's lock held and its own `LOCKED`
-//!    nobody else changes the word: who unlocks may store it.
-//! 5. Who was woken and goes without looking takes `WAKING` back, and wakes the next if the lock is open. Who was given the lock and goes unlocks it.
+//! 1. A caller that finds the lock free takes it even if there are waiters (barging): a running
+//!    actor need not wait until another one runs.
+//! 2. An unlock with waiters wakes the first, unless a woken waiter has not tried yet (`WAKING`).
+//! 3. **A woken waiter that finds the lock held again is not overtaken any more**: it returns to
+//!    the front of the list and sets `HANDOVER`. The next unlock leaves `LOCKED` set and hands the
+//!    lock to the first waiter. So no waiter is overtaken twice in a row.
+//! 4. `QUEUED` and `HANDOVER` change under the list's lock, and `WAKING` is set under it. While a
+//!    thread holds the list's lock and `LOCKED`, nobody else changes the word, so an unlock may
+//!    store it.
+//! 5. A woken waiter that gives up without trying clears `WAKING`, and wakes the next waiter if the
+//!    lock is free. A waiter that gives up after a hand-over unlocks.
 
 use super::wait_future::{AcquireResult, Primitive, WaitFuture};
 use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
@@ -24,9 +28,9 @@ const QUEUED: u32 = 2;
 const WAKING: u32 = 4;
 const HANDOVER: u32 = 8;
 
-/// The lock.
+/// The lock was handed over.
 const HANDED_OVER: Grant = 1;
-/// A wake-up.
+/// The waiter was woken and has to try again.
 const WOKEN: Grant = 2;
 
 pub(super) struct RawMutex {
@@ -34,7 +38,7 @@ pub(super) struct RawMutex {
     wait_list: WaitList<()>,
 }
 
-/// What one who waits for the lock knows of itself: it was woken, and looks again.
+/// Whether the waiter was woken, and is now trying again.
 pub(super) struct WasWoken(bool);
 
 impl RawMutex {
@@ -81,7 +85,7 @@ impl RawMutex {
         WaitFuture::new(self, WasWoken(false), 0)
     }
 
-    /// Its owner's.
+    /// Only the holder may call this.
     #[inline(always)]
     pub(super) fn unlock(&self) {
         if self
@@ -96,7 +100,7 @@ impl RawMutex {
     #[cold]
     fn unlock_slow(&self) {
         let mut word = self.word.load(Ordering::Relaxed);
-        // Nobody to wake.
+        // There is no waiter to wake.
         while word & HANDOVER == 0 && (word & QUEUED == 0 || word & WAKING != 0) {
             match self.word.compare_exchange_weak(
                 word,
@@ -124,7 +128,7 @@ impl RawMutex {
         wake_list.wake();
     }
 
-    /// Rule 4. A hand-over that was asked for is done with.
+    /// Rule 4. This also ends a requested hand-over.
     fn store_word(&self, queue: &WaitQueue<()>, bits: u32) {
         let queued = if queue.is_empty() { 0 } else { QUEUED };
         self.word.store(bits | queued, Ordering::Release);

@@ -1,13 +1,16 @@
-//! A number of permits, taken any number at a time, in the order in which they were asked for: one word, and a line. A semaphore and the lock for
-//! readers and writers are this.
+//! A counter of permits that are acquired in any number, in FIFO order: one word and a wait list.
+//! It implements [`Semaphore`](super::Semaphore) and [`RwLock`](super::RwLock).
 //!
-//! 1. The word holds the permits that are there, `QUEUED` (somebody stands in the line) and `CLOSED`.
-//! 2. While nobody is queued permits are taken and given back by a CAS of the word. From then on the word changes under the line's lock alone, so
-//!    who holds it may store it; and who comes stands behind those who are there, also where there are permits.
-//! 3. Permits that are given back stay in the word until there are enough for the first in the line; then it gets them, and so on. So nobody who
-//!    wants many is passed over by those who want few, and who leaves the line has nothing to give back.
-//! 4. Who leaves the line may have been all that the next ones waited for.
-//! 5. What was done before permits were given back is seen by who is given them out of the line: who gives takes up what the word was left with.
+//! 1. The word holds the available permits, `QUEUED` (the list is not empty) and `CLOSED`.
+//! 2. While `QUEUED` is clear, permits are acquired and released by a CAS of the word. While it is
+//!    set, the word changes only under the list's lock, so the lock's holder may store it; and new
+//!    callers queue behind the waiters even if permits are available.
+//! 3. Released permits stay in the word until there are enough for the first waiter, which then
+//!    gets them, and so on. So a large request is not overtaken by small ones, and a waiter that
+//!    leaves has nothing to release.
+//! 4. A waiter that leaves may have been the only obstacle for the waiters behind it.
+//! 5. What happened before a release is visible to the waiter that gets the permits: the grant
+//!    reads the word that the release wrote.
 
 use super::error::{Closed, TryAcquireError};
 use super::wait_future::{AcquireResult, Primitive, WaitFuture};
@@ -17,12 +20,12 @@ use crate::shim::{AtomicUsize, Ordering};
 const CLOSED: usize = 1;
 const QUEUED: usize = 2;
 const PERMIT: usize = 4;
-/// The word's bits without two.
+/// Two bits of the word are flags.
 pub(super) const MAX_PERMITS: usize = usize::MAX >> 2;
 
-/// What it waited for.
+/// The waiter has its permits.
 const GRANTED: Grant = 1;
-/// That there is nothing to be had any more.
+/// The semaphore was closed.
 const REFUSED: Grant = 2;
 
 pub(super) struct RawSemaphore {
@@ -32,7 +35,7 @@ pub(super) struct RawSemaphore {
 
 impl RawSemaphore {
     crate::shim::const_fn! {
-        /// At most [`MOST`], which the caller has looked at.
+        /// Precondition: at most [`MAX_PERMITS`].
         pub(super) fn new(permits: usize) -> Self {
             Self {
                 word: AtomicUsize::new(permits * PERMIT),
@@ -75,7 +78,8 @@ impl RawSemaphore {
         WaitFuture::new(self, permits, permits)
     }
 
-    /// Gives permits back, or new ones. `false`: there would be more than [`MOST`], and nothing was done.
+    /// Releases permits, or adds new ones. Returns `false`, and does nothing, if there would be
+    /// more than [`MAX_PERMITS`].
     #[inline(always)]
     pub(super) fn release(&self, permits: usize) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
@@ -129,10 +133,11 @@ impl RawSemaphore {
         true
     }
 
-    /// Takes up to so many for good, not counting those for whom somebody waits. How many it took.
+    /// Removes up to this many available permits for good, and returns the number. Permits that are
+    /// collected for a waiter are not available.
     pub(super) fn forget_up_to(&self, permits: usize) -> usize {
         let mut taken = 0;
-        // It cannot fail: it is always `Some`.
+        // The result is always `Ok`: the closure returns `Some`.
         let _ = self
             .word
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, |word| {
@@ -145,7 +150,7 @@ impl RawSemaphore {
         taken
     }
 
-    /// Those who wait, and who come, hear that there is nothing to be had. What was taken can be given back.
+    /// Ends all present and future waits with an error. Permits can still be released.
     pub(super) fn close(&self) {
         let mut wake_list = WakeList::default();
         let mut queue = self.wait_list.lock();
@@ -159,7 +164,7 @@ impl RawSemaphore {
 
 impl Primitive for RawSemaphore {
     type State = ();
-    /// How many permits.
+    /// The number of permits.
     type Request = usize;
     type Output = Result<(), Closed>;
 
@@ -208,7 +213,7 @@ impl Primitive for RawSemaphore {
                 self.release(*permits);
             }
             Some(_) => {}
-            // Rule 4. It was queued, so the word says so.
+            // Rule 4. `QUEUED` is still set, because the waiter was queued.
             None => {
                 self.grant_waiters(queue, 0);
             }

@@ -1,6 +1,6 @@
-//! A value that many may read or one may write.
+//! A reader-writer lock.
 //!
-//! It is [`RawSemaphore`]: who reads takes one, who writes takes all.
+//! It is a [`RawSemaphore`]: a reader takes one permit, a writer takes all.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -15,9 +15,11 @@ use super::error::WaitError;
 use super::raw_semaphore::{MAX_PERMITS, RawSemaphore};
 use super::wait_future;
 
-/// A value that many may read at a time, or one may write. Who has to wait leaves its worker to others.
+/// A reader-writer lock: many readers or one writer at a time. An actor that waits for it parks,
+/// and its worker runs other actors.
 ///
-/// Its guards may be held over anything and sent to another thread. There is no poison, as at a [`Mutex`](super::Mutex).
+/// The guards may be held across waits and sent to another thread. There is no poisoning, as with
+/// [`Mutex`](super::Mutex).
 ///
 /// ```
 /// use thalweg_runtime::sync::RwLock;
@@ -33,24 +35,25 @@ use super::wait_future;
 /// ```
 ///
 /// # Order
-/// That of the calls, strictly: a writer waits for those who read when it comes and for no later ones; readers that come one after the other read together. So neither
-/// starves. Who reads and reads again while a writer waits in between waits for itself: take one guard.
+/// Strictly FIFO: a writer waits for the readers that came before it and for no later ones;
+/// consecutive readers read together. So neither readers nor writers starve. An actor that reads
+/// again while it already has a read guard deadlocks if a writer waits in between: take one guard.
 ///
-/// # Waits that cannot be
-/// As at a [`Mutex`](super::Mutex).
+/// # When an actor cannot wait
+/// As with [`Mutex`](super::Mutex#when-an-actor-cannot-wait).
 pub struct RwLock<T: ?Sized> {
     raw: RawSemaphore,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: it hands its value to one thread after another.
+// SAFETY: a writer may be on any thread, one at a time.
 unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
-// SAFETY: and lends it to many.
+// SAFETY: readers on several threads share `&T`.
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 
 impl<T> RwLock<T> {
     crate::shim::const_fn! {
-        /// Open.
+        /// Creates an unlocked lock.
         pub fn new(value: T) -> Self {
             Self {
                 raw: RawSemaphore::new(MAX_PERMITS),
@@ -59,40 +62,42 @@ impl<T> RwLock<T> {
         }
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Waits until the value may be read.
+    /// Waits for shared access.
     ///
     /// # Panics
-    /// If somebody writes or waits to, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
+    /// If it has to wait in a [`NoPark`](crate::preempt::NoPark) section or in
+    /// [`native`](crate::native()).
     #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.acquire(1);
         self.reading()
     }
 
-    /// Waits until the value may be written.
+    /// Waits for exclusive access.
     ///
     /// # Panics
-    /// If somebody uses it, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
+    /// If it has to wait in a [`NoPark`](crate::preempt::NoPark) section or in
+    /// [`native`](crate::native()).
     #[inline]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.acquire(MAX_PERMITS);
         self.writing()
     }
 
-    /// To read, if nobody writes or waits.
+    /// Locks for reading if there is no writer and no waiter.
     #[inline]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         self.raw.try_acquire(1).ok().map(|()| self.reading())
     }
 
-    /// To write, if nobody uses it or waits.
+    /// Locks for writing if there is no reader, no writer and no waiter.
     #[inline]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         self.raw
@@ -101,7 +106,8 @@ impl<T: ?Sized> RwLock<T> {
             .map(|()| self.writing())
     }
 
-    /// As [`read`](Self::read), for at most `timeout`. What is open is locked whatever the time.
+    /// Like [`read`](Self::read), for at most `timeout`. Succeeds with any timeout if the lock is
+    /// available.
     ///
     /// # Errors
     /// [`WaitError`].
@@ -113,7 +119,7 @@ impl<T: ?Sized> RwLock<T> {
         Ok(self.reading())
     }
 
-    /// As [`write`](Self::write), for at most `timeout`.
+    /// Like [`write`](Self::write), for at most `timeout`.
     ///
     /// # Errors
     /// [`WaitError`].
@@ -125,7 +131,7 @@ impl<T: ?Sized> RwLock<T> {
         Ok(self.writing())
     }
 
-    /// As [`read`](Self::read), until `deadline`.
+    /// Like [`read`](Self::read), until `deadline`.
     ///
     /// # Errors
     /// [`WaitError`].
@@ -137,7 +143,7 @@ impl<T: ?Sized> RwLock<T> {
         Ok(self.reading())
     }
 
-    /// As [`write`](Self::write), until `deadline`.
+    /// Like [`write`](Self::write), until `deadline`.
     ///
     /// # Errors
     /// [`WaitError`].
@@ -149,19 +155,21 @@ impl<T: ?Sized> RwLock<T> {
         Ok(self.writing())
     }
 
-    /// As [`read`](Self::read), for a task. Dropped, the future leaves the line, and what it may have been given is given back.
+    /// Like [`read`](Self::read), as a future. If it is dropped, it leaves the wait list and
+    /// releases what it was already granted.
     pub async fn read_async(&self) -> RwLockReadGuard<'_, T> {
         self.acquire_async(1).await;
         self.reading()
     }
 
-    /// As [`write`](Self::write), for a task. Dropped, the future leaves the line, and what it may have been given is given back.
+    /// Like [`write`](Self::write), as a future. If it is dropped, it leaves the wait list and
+    /// releases what it was already granted.
     pub async fn write_async(&self) -> RwLockWriteGuard<'_, T> {
         self.acquire_async(MAX_PERMITS).await;
         self.writing()
     }
 
-    /// The value, which nobody else can use just now.
+    /// The value. No lock is needed, because the reference is exclusive.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -175,7 +183,7 @@ impl<T: ?Sized> RwLock<T> {
 
     #[cold]
     fn acquire_slow(&self, permits: usize) {
-        // Nobody closes it.
+        // It cannot fail: the semaphore is never closed.
         let _ = wait_future::block(pin!(self.raw.acquire_future(permits)));
     }
 
@@ -199,7 +207,7 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// The caller has one permit.
+    /// Precondition: the caller has one permit.
     #[inline(always)]
     fn reading(&self) -> RwLockReadGuard<'_, T> {
         RwLockReadGuard {
@@ -208,7 +216,7 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// The caller has all permits.
+    /// Precondition: the caller has all permits.
     #[inline(always)]
     fn writing(&self) -> RwLockWriteGuard<'_, T> {
         RwLockWriteGuard {
@@ -241,14 +249,14 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
     }
 }
 
-/// The value of an [`RwLock`], to read; dropped, it unlocks.
+/// Shared access to the value of an [`RwLock`]. Dropping it unlocks.
 #[must_use = "the lock is unlocked when this is dropped"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
     value: PhantomData<&'a T>,
 }
 
-/// The value of an [`RwLock`], to write; dropped, it unlocks.
+/// Exclusive access to the value of an [`RwLock`]. Dropping it unlocks.
 #[must_use = "the lock is unlocked when this is dropped"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
@@ -256,7 +264,8 @@ pub struct RwLockWriteGuard<'a, T: ?Sized> {
 }
 
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
-    /// Goes on reading, with nobody writing in between. Readers that are next in the line read, too.
+    /// Converts exclusive into shared access; no writer gets in between. Readers that are next in
+    /// the wait list proceed too.
     ///
     /// ```
     /// use thalweg_runtime::sync::{RwLock, RwLockWriteGuard};
@@ -280,7 +289,7 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: while the guard has its permit nobody writes.
+        // SAFETY: there is no writer while the guard has its permit.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -290,7 +299,7 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: while the guard has all permits nobody else has the value.
+        // SAFETY: nobody else has access while the guard has all permits.
         unsafe { &*self.lock.value.get() }
     }
 }

@@ -1,4 +1,4 @@
-//! A number of permits.
+//! A counting semaphore.
 
 use std::fmt;
 use std::pin::pin;
@@ -11,8 +11,8 @@ use super::error::{ClosableWaitError, Closed, TryAcquireError};
 use super::raw_semaphore::{MAX_PERMITS, RawSemaphore};
 use super::wait_future;
 
-/// A number of permits, of which each caller takes one or more and gives them back by dropping its [`Permit`]: so many at a time, as
-/// `tokio::sync::Semaphore`.
+/// A number of permits. Callers acquire one or more and release them by dropping the [`Permit`];
+/// this limits how many proceed at a time. Like `tokio::sync::Semaphore`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -38,20 +38,21 @@ use super::wait_future;
 /// ```
 ///
 /// # Order
-/// That of the calls, strictly: who wants many waits until there are as many, and all who come later wait behind, also for one.
+/// Strictly FIFO: a caller that requests many permits waits until that many are available, and all
+/// later callers wait behind it, even for one permit.
 pub struct Semaphore {
     raw: RawSemaphore,
 }
 
 impl Semaphore {
-    /// The most permits that one can hold.
+    /// The maximum number of permits.
     pub const MAX_PERMITS: usize = MAX_PERMITS;
 
     crate::shim::const_fn! {
-        /// With so many permits.
+        /// Creates a semaphore with `permits` permits.
         ///
         /// # Panics
-        /// More than [`MAX_PERMITS`](Self::MAX_PERMITS).
+        /// If `permits` is more than [`MAX_PERMITS`](Self::MAX_PERMITS).
         pub fn new(permits: usize) -> Self {
             assert!(permits <= MAX_PERMITS, "a semaphore has MAX_PERMITS at most");
             Self {
@@ -60,7 +61,8 @@ impl Semaphore {
         }
     }
 
-    /// Permits that are there now. Some of them may be kept for who is first in the line and wants more.
+    /// The number of permits that are not acquired. Some of them may be reserved for the first
+    /// waiter, if it requests more.
     pub fn available(&self) -> usize {
         self.raw.available()
     }
@@ -71,13 +73,15 @@ impl Semaphore {
     /// [`ClosableWaitError::Closed`], [`ClosableWaitError::Stopping`].
     ///
     /// # Panics
-    /// If there is none, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
+    /// If it has to wait in a [`NoPark`](crate::preempt::NoPark) section or in
+    /// [`native`](crate::native()).
     #[inline]
     pub fn acquire(&self) -> Result<Permit<'_>, ClosableWaitError> {
         self.acquire_many(1)
     }
 
-    /// Waits for so many permits at once. More than there will ever be is waited for until the semaphore is closed.
+    /// Waits for `permits` permits at once. A request for more than the semaphore will ever have
+    /// waits until the semaphore is closed.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
@@ -89,7 +93,8 @@ impl Semaphore {
         self.acquire_until(permits, || None)
     }
 
-    /// As [`acquire_many`](Self::acquire_many), if they are there and nobody waits.
+    /// Like [`acquire_many`](Self::acquire_many), but succeeds only if the permits are available
+    /// and there are no waiters.
     ///
     /// # Errors
     /// [`TryAcquireError`].
@@ -111,7 +116,7 @@ impl Semaphore {
         Ok(self.permit(permits))
     }
 
-    /// One permit, as [`try_acquire_many`](Self::try_acquire_many).
+    /// Like [`try_acquire_many`](Self::try_acquire_many), for one permit.
     ///
     /// # Errors
     /// [`TryAcquireError`].
@@ -120,7 +125,8 @@ impl Semaphore {
         self.try_acquire_many(1)
     }
 
-    /// As [`acquire_many`](Self::acquire_many), for at most `timeout`. What is there is had whatever the time.
+    /// Like [`acquire_many`](Self::acquire_many), for at most `timeout`. Succeeds with any timeout
+    /// if the permits are available.
     ///
     /// # Errors
     /// [`ClosableWaitError`].
@@ -135,7 +141,7 @@ impl Semaphore {
         self.acquire_until(permits, || Some(clock::deadline(timeout)))
     }
 
-    /// As [`acquire_many`](Self::acquire_many), until `deadline`.
+    /// Like [`acquire_many`](Self::acquire_many), until `deadline`.
     ///
     /// # Errors
     /// [`ClosableWaitError`].
@@ -173,10 +179,11 @@ impl Semaphore {
         )??)
     }
 
-    /// As [`acquire_many`](Self::acquire_many), for a task. Dropped, the future leaves the line, and what it may have been given goes to the next.
+    /// Like [`acquire_many`](Self::acquire_many), as a future. If it is dropped, it leaves the wait
+    /// list, and permits that it was already granted go to the next waiter.
     ///
     /// # Errors
-    /// It is closed.
+    /// The semaphore is closed.
     pub async fn acquire_async(&self, permits: usize) -> Result<Permit<'_>, Closed> {
         match self.raw.try_acquire(permits) {
             Ok(()) => {}
@@ -186,10 +193,10 @@ impl Semaphore {
         Ok(self.permit(permits))
     }
 
-    /// So many more permits.
+    /// Adds `permits` new permits.
     ///
     /// # Panics
-    /// There would be more than [`MAX_PERMITS`](Self::MAX_PERMITS).
+    /// If there would be more than [`MAX_PERMITS`](Self::MAX_PERMITS).
     pub fn add_permits(&self, permits: usize) {
         assert!(
             self.raw.release(permits),
@@ -197,12 +204,14 @@ impl Semaphore {
         );
     }
 
-    /// Takes up to so many permits for good, of those that are there and nobody waits for. How many it took.
+    /// Removes up to `permits` available permits for good, and returns how many. It takes none
+    /// while there are waiters.
     pub fn forget_permits(&self, permits: usize) -> usize {
         self.raw.forget_up_to(permits)
     }
 
-    /// Ends all waits and all that come, with [`ClosableWaitError::Closed`]. Permits that are out stay good.
+    /// Closes the semaphore: all present and future waits end with [`ClosableWaitError::Closed`].
+    /// Permits that are held stay valid.
     ///
     /// ```
     /// use thalweg_runtime::sync::{ClosableWaitError, Semaphore};
@@ -218,12 +227,12 @@ impl Semaphore {
         self.raw.close();
     }
 
-    /// Whether it was closed.
+    /// Whether the semaphore is closed.
     pub fn is_closed(&self) -> bool {
         self.raw.is_closed()
     }
 
-    /// The caller has taken them.
+    /// Precondition: the caller has acquired them.
     fn permit(&self, permits: usize) -> Permit<'_> {
         Permit {
             semaphore: self,
@@ -241,7 +250,7 @@ impl fmt::Debug for Semaphore {
     }
 }
 
-/// Permits of a [`Semaphore`]; dropped, it gives them back.
+/// Permits of a [`Semaphore`]. Dropping it releases them.
 #[derive(Debug)]
 #[must_use = "permits are given back when this is dropped"]
 pub struct Permit<'a> {
@@ -250,17 +259,17 @@ pub struct Permit<'a> {
 }
 
 impl Permit<'_> {
-    /// How many they are.
+    /// The number of permits.
     pub fn permits(&self) -> usize {
         self.permits
     }
 
-    /// They do not come back.
+    /// Removes the permits from the semaphore for good.
     pub fn forget(mut self) {
         self.permits = 0;
     }
 
-    /// Takes so many of them apart; `None`: it has less.
+    /// Splits `permits` permits off. Returns `None` if there are fewer.
     ///
     /// ```
     /// let semaphore = thalweg_runtime::sync::Semaphore::new(5);
@@ -275,7 +284,8 @@ impl Permit<'_> {
         Some(self.semaphore.permit(permits))
     }
 
-    /// The same permits, with a reference to the semaphore of their own: for what outlives the caller, such as a task or a message.
+    /// Converts the permits into ones that own a reference to the semaphore, for a task or a
+    /// message that outlives the caller.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -292,7 +302,7 @@ impl Permit<'_> {
     /// ```
     ///
     /// # Panics
-    /// They are another semaphore's.
+    /// If `semaphore` is not the one that the permits came from.
     pub fn into_owned(mut self, semaphore: &Arc<Semaphore>) -> OwnedPermit {
         assert!(
             std::ptr::eq(self.semaphore, Arc::as_ptr(semaphore)),
@@ -312,7 +322,7 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// As [`Permit`], with a reference to the semaphore of its own: from [`Permit::into_owned`].
+/// Like [`Permit`], but owns a reference to the semaphore. From [`Permit::into_owned`].
 #[derive(Debug)]
 #[must_use = "permits are given back when this is dropped"]
 pub struct OwnedPermit {
@@ -321,12 +331,12 @@ pub struct OwnedPermit {
 }
 
 impl OwnedPermit {
-    /// How many they are.
+    /// The number of permits.
     pub fn permits(&self) -> usize {
         self.permits
     }
 
-    /// They do not come back.
+    /// Removes the permits from the semaphore for good.
     pub fn forget(mut self) {
         self.permits = 0;
     }

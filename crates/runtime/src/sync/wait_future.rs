@@ -1,10 +1,13 @@
-//! One wait at a primitive: a future, which an actor or a thread drives by parking.
+//! One wait on a primitive, as a future. An actor or a thread drives it by parking.
 //!
-//! 1. A wait ends in one of three ways: it has what it waited for, or it leaves the line, or it is dropped, which leaves the line too. Who
-//!    leaves with a gift that it has not used passes it on ([`Primitive::left`]).
-//! 2. [`wait::park`] is called with the node in the line and may panic (in a `NoPark` section); then the drop cleans up. It does
-//!    not unwind an actor that is to end: it says so, and the wait leaves the line first.
-//! 3. A wake-up says nothing: a wait looks at its gift. So a wake-up for something else, or one too many, does no harm.
+//! 1. A wait ends in one of three ways: it gets what it waits for; it gives up and leaves the list;
+//!    or it is dropped, which also leaves the list. A wait that leaves with an unused grant passes
+//!    it on ([`Primitive::on_leave`]).
+//! 2. [`wait::park`] is called while the node is in the list, and may panic (in a `NoPark`
+//!    section); then `drop` cleans up. It does not unwind an actor that must end: it returns
+//!    [`WakeReason::Stopping`], and the wait leaves the list first.
+//! 3. A wake-up carries no information: the wait checks its grant. So spurious wake-ups are
+//!    harmless.
 
 use std::future::Future;
 use std::io::Write;
@@ -19,27 +22,28 @@ use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, Waiter, WakeLi
 use crate::exit;
 use crate::wait::{self, WakeReason};
 
-/// What the line's lock is asked for.
+/// The result of [`Primitive::acquire_or_queue`].
 pub(super) enum AcquireResult<T> {
-    /// It is there.
+    /// Acquired.
     Done(T),
-    /// Behind all others.
+    /// Push the waiter at the back.
     PushBack,
-    /// It was the first before.
+    /// Push the waiter at the front: it was the first before.
     PushFront,
 }
 
-/// What is waited for: one word or state, and a line.
+/// A primitive that can be waited for: its own state, and a wait list.
 pub(super) trait Primitive {
-    /// What is known beside the line, under its lock.
+    /// State that is protected by the list's lock.
     type State;
-    /// What a wait knows of itself.
+    /// The parameters of one wait.
     type Request;
     type Output;
 
     fn wait_list(&self) -> &WaitList<Self::State>;
 
-    /// Under the line's lock, for one who does not stand in it: takes what it waits for, or sends it into the line.
+    /// Called under the list's lock for a waiter that is not in the list: acquires, or decides
+    /// where the waiter is pushed.
     fn acquire_or_queue(
         &self,
         queue: &mut WaitQueue<Self::State>,
@@ -47,10 +51,10 @@ pub(super) trait Primitive {
         wake_list: &mut WakeList,
     ) -> AcquireResult<Self::Output>;
 
-    /// One who waited was given this. `None`: it has to ask again.
+    /// The waiter was removed with this grant. `None`: it has to acquire again.
     fn accept_grant(&self, grant: Grant, request: &mut Self::Request) -> Option<Self::Output>;
 
-    /// One who waited has left, with a gift that it will not use or without one.
+    /// The waiter has left the list. `grant` is the grant that it does not use, if it had one.
     fn on_leave(
         &self,
         queue: WaitListGuard<'_, Self::State>,
@@ -59,20 +63,20 @@ pub(super) trait Primitive {
     );
 }
 
-/// See the head of the module.
+/// A wait on a primitive; the rules are in the module documentation.
 pub(super) struct WaitFuture<'a, P: Primitive> {
     primitive: &'a P,
     request: P::Request,
-    /// In the line, or was taken out with a gift that has not been looked at.
+    /// The node is in the list, or was removed with a grant that has not been read yet.
     is_queued: bool,
     waiter: Waiter,
 }
 
-// SAFETY: `line`'s rules 2 and 3 say who touches the node; all else may be sent.
+// SAFETY: rules 2 and 3 of `wait_list` define who may touch the node; the other fields are `Send`.
 unsafe impl<P: Primitive + Sync> Send for WaitFuture<'_, P> where P::Request: Send {}
 
 impl<'a, P: Primitive> WaitFuture<'a, P> {
-    /// `wants`: see [`Queue::first_wants`].
+    /// `requested`: see [`WaitQueue::first_requested`].
     pub(super) fn new(primitive: &'a P, request: P::Request, requested: usize) -> Self {
         Self {
             primitive,
@@ -82,7 +86,7 @@ impl<'a, P: Primitive> WaitFuture<'a, P> {
         }
     }
 
-    /// Has what it waited for, or stands in the line and will have `waker` woken.
+    /// Returns the output, or registers `waker` in the list.
     pub(super) fn poll_waker(self: Pin<&mut Self>, waker: &Waker) -> Poll<P::Output> {
         // SAFETY: nothing is moved out of it.
         let this = unsafe { self.get_unchecked_mut() };
@@ -96,7 +100,7 @@ impl<'a, P: Primitive> WaitFuture<'a, P> {
                 break;
             }
             let mut queue = this.primitive.wait_list().lock();
-            // SAFETY: it has entered, and has not looked at a gift.
+            // SAFETY: it was pushed, and has not taken a grant.
             if unsafe { queue.update_waker(&this.waiter, waker, &mut spare) } {
                 return Poll::Pending;
             }
@@ -119,13 +123,14 @@ impl<'a, P: Primitive> WaitFuture<'a, P> {
                 AcquireResult::PushBack => false,
                 AcquireResult::PushFront => true,
             };
-        // SAFETY: it is in no line, and pinned; its drop leaves.
+        // SAFETY: it is in no list, and pinned; its `drop` leaves the list.
         unsafe { queue.push(&this.waiter, waker, at_front) };
         this.is_queued = true;
         Poll::Pending
     }
 
-    /// Leaves the line. What it had been given is the answer; a mere wake-up is passed on.
+    /// Leaves the list. Returns the output if a grant has come; a grant that is only a wake-up is
+    /// passed on.
     fn leave_with_grant(self: Pin<&mut Self>) -> Option<P::Output> {
         // SAFETY: nothing is moved out of it.
         let this = unsafe { self.get_unchecked_mut() };
@@ -137,7 +142,7 @@ impl<'a, P: Primitive> WaitFuture<'a, P> {
         output
     }
 
-    /// Leaves the line, and passes on what it had been given.
+    /// Leaves the list, and passes on an unused grant.
     fn leave(self: Pin<&mut Self>) {
         // SAFETY: nothing is moved out of it.
         unsafe { self.get_unchecked_mut() }.leave_list();
@@ -149,20 +154,20 @@ impl<'a, P: Primitive> WaitFuture<'a, P> {
         }
     }
 
-    /// `None`: it was in no line.
+    /// `None`: it was in no list.
     fn remove(&mut self) -> Option<Removed<'a, P::State>> {
         if !self.is_queued {
             return None;
         }
         self.is_queued = false;
         let mut queue = self.primitive.wait_list().lock();
-        // SAFETY: it has entered, and has not looked at a gift.
+        // SAFETY: it was pushed, and has not taken a grant.
         let (grant, waker) = unsafe { queue.leave(&self.waiter) };
         Some((queue, grant, waker))
     }
 }
 
-/// The line, locked; what was given; and a waker to drop when it is not locked any more.
+/// The locked list, the grant, and a waker to drop after the list is unlocked.
 type Removed<'a, S> = (WaitListGuard<'a, S>, Option<Grant>, Option<Waker>);
 
 impl<P: Primitive> Drop for WaitFuture<'_, P> {
@@ -179,7 +184,8 @@ impl<P: Primitive> Future for WaitFuture<'_, P> {
     }
 }
 
-/// Waits until `deadline` ([`clock`]; `None`: for ever). The end of its runtime comes to an actor as an error first; a signal that ends it unwinds it.
+/// Waits until `deadline` ([`clock`]; `None`: no deadline). If its runtime stops, an actor first
+/// gets an error; an exit signal unwinds it.
 pub(super) fn block_until<P: Primitive>(
     future: Pin<&mut WaitFuture<'_, P>>,
     deadline: Option<u64>,
@@ -192,7 +198,7 @@ pub(super) fn block_until<P: Primitive>(
     ended
 }
 
-/// Waits for as long as it takes. An actor that is to end is unwound.
+/// Waits without a deadline. Unwinds an actor that must end.
 pub(super) fn block<P: Primitive>(mut future: Pin<&mut WaitFuture<'_, P>>) -> P::Output {
     drive(future.as_mut(), None).unwrap_or_else(|_| {
         wait::unwind_if_stopping();
@@ -200,7 +206,7 @@ pub(super) fn block<P: Primitive>(mut future: Pin<&mut WaitFuture<'_, P>>) -> P:
     })
 }
 
-/// At an error it has left the line.
+/// Parks until the wait ends. On an error, it has left the list.
 pub(super) fn drive<P: Primitive>(
     mut future: Pin<&mut WaitFuture<'_, P>>,
     deadline: Option<u64>,
@@ -212,7 +218,7 @@ pub(super) fn drive<P: Primitive>(
         }
         match wait::park(deadline) {
             WakeReason::Woken | WakeReason::Interrupted => {}
-            // It may have been chosen meanwhile.
+            // A grant may have come meanwhile.
             WakeReason::TimedOut => return future.leave_with_grant().ok_or(WaitError::TimedOut),
             WakeReason::Stopping => {
                 future.leave();
@@ -222,11 +228,11 @@ pub(super) fn drive<P: Primitive>(
     }
 }
 
-/// From when on an actor that keeps its worker waiting says so.
+/// After this time, an actor that blocks its worker reports it.
 const WARN_AFTER: Duration = Duration::from_secs(1);
 
-/// An actor that cannot be put aside, and must have what it waits for: its worker's thread sleeps. Who could end the wait may be an actor of that very
-/// worker, which nobody can know; so it is not left unsaid.
+/// Blocks the thread of an actor that cannot park and must acquire. The wait may depend on an actor
+/// of the same worker, which cannot be detected; therefore it is reported on stderr.
 #[cold]
 fn block_thread<P: Primitive>(mut future: Pin<&mut WaitFuture<'_, P>>) -> P::Output {
     let parker = Parker::new();
@@ -238,11 +244,11 @@ fn block_thread<P: Primitive>(mut future: Pin<&mut WaitFuture<'_, P>>) -> P::Out
         }
         if parker.park(warn_at) == ParkResult::TimedOut && warn_at.take().is_some() {
             let who = wait::current().map_or(0, |id| id.number());
-            // Where nobody reads it nobody misses it.
+            // A failed write is not an error of the wait.
             let _ = writeln!(
                 std::io::stderr(),
-                "thalweg: actor {who} waits in a destructor, where it cannot be put aside: its worker waits with it, for ever if \
-                 what it waits for is to be done by an actor of that worker"
+                "thalweg: actor {who} waits in a destructor, where it cannot park: it blocks its worker. If the \
+                 wait depends on an actor of the same worker, this is a deadlock."
             );
         }
     }

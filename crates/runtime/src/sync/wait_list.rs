@@ -1,11 +1,15 @@
-//! A line: those who wait for one thing, in the order in which they came, and what is known beside them under the same lock.
+//! A wait list: the waiters of one primitive in the order of their arrival, and the state that is
+//! protected by the same lock.
 //!
-//! 1. Who waits stands in the line with a [`Node`] of its own frame or future, which stays where it is until it has left: nothing is allocated.
-//! 2. A node's `links` belong to who holds the line's lock, from the entering until the node was taken out.
-//! 3. A gift is what a node is taken out with. It is stored last: from then on the node is its waiter's alone, who may look at it without the
-//!    lock and go. So its waker is taken out before, and nobody but the waiter touches a node that has its gift.
-//! 4. Who goes without its gift takes its node out under the lock. Under the lock it is certain whether there is a gift.
-//! 5. Wakers are woken, cloned and dropped without the lock: they may be anybody's code.
+//! 1. Each waiter is a [`Waiter`] node inside the frame or the future of the wait. It does not move
+//!    while it is in the list, so a wait does not allocate.
+//! 2. A node's `links` belong to the holder of the list's lock, from the push until the removal.
+//! 3. A node is removed with a grant. The grant is stored last: after that store, the node belongs
+//!    to its owner, which may read the grant without the lock and free the node. Therefore the
+//!    waker is taken out first, and nobody but the owner touches a node that has a grant.
+//! 4. An owner that gives up before its grant removes the node under the lock. Under the lock,
+//!    whether a grant has been stored is settled.
+//! 5. Wakers are woken, cloned and dropped without the lock, because they may run arbitrary code.
 
 use std::marker::PhantomPinned;
 use std::ptr::NonNull;
@@ -13,18 +17,18 @@ use std::task::Waker;
 
 use crate::shim::{AtomicU32, Mutex, Ordering, UnsafeCell, lock};
 
-/// What a node is taken out with; each primitive has its own, and none is 0.
+/// The reason for which a node is removed from the list. Each primitive defines its own; none is 0.
 pub(super) type Grant = u32;
 
 const NO_GRANT: Grant = 0;
 
-/// One who waits, or may come to.
+/// The list node of one wait. It is in at most one list.
 pub(super) struct Waiter {
     grant: AtomicU32,
-    /// How much it waits for; written before it enters.
+    /// The number of permits that the waiter requests. Written before the push.
     pub(super) requested: usize,
     links: UnsafeCell<Links>,
-    /// Rule 1: others point here.
+    /// Rule 1: the list has pointers to the node.
     _pinned: PhantomPinned,
     #[cfg(loom)]
     memory: crate::shim::Memory,
@@ -49,14 +53,14 @@ impl Waiter {
         }
     }
 
-    /// Rule 3, for its waiter: takes the gift, if it is there.
+    /// Rule 3, for the owner: takes the grant, if there is one.
     #[inline]
     pub(super) fn take_grant(&self) -> Option<Grant> {
         let grant = self.grant.load(Ordering::Acquire);
         if grant == NO_GRANT {
             return None;
         }
-        // Nobody else stores here while it is out of the line.
+        // Nobody else stores here while the node is in no list.
         self.grant.store(NO_GRANT, Ordering::Relaxed);
         Some(grant)
     }
@@ -69,24 +73,24 @@ impl Drop for Waiter {
     }
 }
 
-/// Those who stand in line, the first one and the last; and a primitive's own state.
+/// The first and the last node of the list, and the state of the primitive.
 pub(super) struct WaitQueue<S> {
     first: Option<NonNull<Waiter>>,
     last: Option<NonNull<Waiter>>,
     pub(super) state: S,
 }
 
-// SAFETY: rules 2 and 3: the nodes it points to may be touched by who has it locked, on whatever thread.
+// SAFETY: rules 2 and 3: the lock's holder may touch the nodes from any thread.
 unsafe impl<S: Send> Send for WaitQueue<S> {}
 
 pub(super) struct WaitList<S>(Mutex<WaitQueue<S>>);
 
-/// A line that is locked.
+/// The lock guard of a wait list.
 pub(super) type WaitListGuard<'a, S> = crate::shim::LockGuard<'a, WaitQueue<S>>;
 
 impl<S> WaitList<S> {
     crate::shim::const_fn! {
-        /// Nobody waits.
+        /// An empty list.
         pub(super) fn new(state: S) -> Self {
             Self(Mutex::new(WaitQueue {
                 first: None,
@@ -106,14 +110,14 @@ impl<S> WaitQueue<S> {
         self.first.is_none()
     }
 
-    /// How much the first one waits for.
+    /// The number of permits that the first waiter requests.
     pub(super) fn first_requested(&self) -> Option<usize> {
-        // SAFETY: rule 1, and it is in this line.
+        // SAFETY: rule 1, and the node is in this list.
         self.first.map(|first| unsafe { first.as_ref() }.requested)
     }
 
     /// # Safety
-    /// Rule 1; the node is in no line, and leaves this one before it goes.
+    /// Rule 1. The node is in no list, and leaves this one before it is freed.
     pub(super) unsafe fn push(&mut self, waiter: &Waiter, waker: Waker, at_front: bool) {
         let entering = NonNull::from(waiter);
         let neighbour = if at_front { self.first } else { self.last };
@@ -144,7 +148,7 @@ impl<S> WaitQueue<S> {
     }
 
     /// # Safety
-    /// The node is in this line.
+    /// The node is in this list.
     unsafe fn unlink(&mut self, waiter: NonNull<Waiter>) -> Option<Waker> {
         let links = Self::with_links(waiter, std::mem::take);
         match links.prev {
@@ -158,22 +162,24 @@ impl<S> WaitQueue<S> {
         links.waker
     }
 
-    /// Rule 4: takes a node out, or the gift that it has. Whose waker it was.
+    /// Rule 4: removes a node, or takes its grant. Returns the grant and the node's waker, if any.
     ///
     /// # Safety
-    /// The node has entered this line, and its waiter has not had its gift.
+    /// The node was pushed to this list, and its owner has not taken a grant since.
     pub(super) unsafe fn leave(&mut self, waiter: &Waiter) -> (Option<Grant>, Option<Waker>) {
         match waiter.take_grant() {
             Some(grant) => (Some(grant), None),
-            // SAFETY: as said; without a gift it is still in here.
+            // SAFETY: by the caller's promise; without a grant, the node is still in the list.
             None => (None, unsafe { self.unlink(NonNull::from(waiter)) }),
         }
     }
 
-    /// Has a node's waiter woken by `waker`, or by `spare` where that is not the one it has. `false`: there is a gift, or no spare waker.
+    /// Makes `waker` the node's waker; if the present waker is another one, it is replaced by
+    /// `spare`, a clone of `waker`. Returns `false` if there is a grant, or if a spare waker is
+    /// needed.
     ///
     /// # Safety
-    /// The node has entered this line, and its waiter has not had its gift.
+    /// The node was pushed to this list, and its owner has not taken a grant since.
     pub(super) unsafe fn update_waker(
         &mut self,
         waiter: &Waiter,
@@ -195,12 +201,12 @@ impl<S> WaitQueue<S> {
         })
     }
 
-    /// Takes the first one out, with this.
+    /// Removes the first node with this grant.
     pub(super) fn grant_first(&mut self, grant: Grant, wake_list: &mut WakeList) -> bool {
         let Some(first) = self.first else {
             return false;
         };
-        // SAFETY: it is in this line.
+        // SAFETY: it is in this list.
         let waker = unsafe { self.unlink(first) };
         // SAFETY: rule 1.
         let waiter = unsafe { first.as_ref() };
@@ -217,7 +223,8 @@ impl<S> WaitQueue<S> {
     }
 
     fn with_links<R>(waiter: NonNull<Waiter>, f: impl FnOnce(&mut Links) -> R) -> R {
-        // SAFETY: rule 1: it is in this line, which the caller has locked, or enters or leaves it.
+        // SAFETY: rule 1: the node is in this list, which the caller has locked, or is being added
+        // or removed.
         let waiter = unsafe { waiter.as_ref() };
         #[cfg(loom)]
         waiter.memory.touch();
@@ -226,7 +233,7 @@ impl<S> WaitQueue<S> {
     }
 }
 
-/// Those to wake when the line is not locked any more: rule 5.
+/// The wakers to wake after the list is unlocked (rule 5).
 #[derive(Default)]
 pub(super) struct WakeList {
     first: Option<Waker>,
@@ -242,7 +249,7 @@ impl WakeList {
         }
     }
 
-    /// In the order in which they were taken out.
+    /// Wakes in the order of removal.
     pub(super) fn wake(self) {
         if let Some(first) = self.first {
             first.wake();

@@ -1,4 +1,5 @@
-//! A value whose readers want the newest one only: each learns that it has changed, and may miss what was in between. As `tokio::sync::watch`.
+//! A value whose readers need only the newest version: each receiver learns that the value has
+//! changed, and may miss versions in between. Like `tokio::sync::watch`.
 //!
 //! ```
 //! use thalweg_runtime::{run, spawn, sync::watch};
@@ -14,8 +15,12 @@
 //! });
 //! ```
 //!
-//! 1. The value is behind an [`RwLock`]; its version changes while it is locked for writing. So who has it locked for reading has the version that it is of.
-//! 2. The version changes, and is closed, under the line's lock, and who waits asks for it there: none is missed.
+//! # Implementation
+//!
+//! 1. The value is in an [`RwLock`]; its version changes while that is locked for writing. So the
+//!    holder of a read lock can read the version of the value that it sees.
+//! 2. The version changes, and is closed, under the list's lock, and a waiter checks it under that
+//!    lock. So no change is missed.
 
 use std::fmt;
 use std::ops::Deref;
@@ -31,7 +36,7 @@ use super::wait_future::{self, AcquireResult, Primitive, WaitFuture};
 use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
 use crate::shim::{AtomicUsize, Ordering};
 
-/// In the version: no sender is left.
+/// A bit of the version: there is no sender.
 const CLOSED: usize = 1;
 const VERSION_STEP: usize = 2;
 
@@ -44,19 +49,19 @@ struct Shared<T> {
     receivers: ReceiverCount,
 }
 
-/// How often the value has changed.
+/// Counts the changes of the value.
 struct Version {
     word: AtomicUsize,
     wait_list: WaitList<()>,
 }
 
-/// How many there are; who waits, waits for none.
+/// The number of receivers. A wait ends when it is 0.
 struct ReceiverCount {
     count: AtomicUsize,
     wait_list: WaitList<()>,
 }
 
-/// A value, and who is told that it changes.
+/// Creates a watched value, with its first sender and its first receiver.
 pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
         value: RwLock::new(value),
@@ -77,16 +82,16 @@ pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
     (Sender { shared }, receiver)
 }
 
-/// Changes the value. Clones change the same one.
+/// Changes the value. Clones change the same value.
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
 
 impl<T> Sender<T> {
-    /// A new value, which all receivers are told of. Waits until nobody has a [`Ref`] any more.
+    /// Replaces the value and notifies all receivers. Waits until there is no [`Ref`].
     ///
     /// # Errors
-    /// There is no receiver; the value is given back.
+    /// There is no receiver; the value is returned.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         if self.receiver_count() == 0 {
             return Err(SendError::Closed(value));
@@ -95,14 +100,15 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// A new value, also where there is no receiver. What was there.
+    /// Replaces the value even if there is no receiver. Returns the old value.
     pub fn send_replace(&self, value: T) -> T {
         let mut old = value;
         self.send_modify(|value| std::mem::swap(value, &mut old));
         old
     }
 
-    /// Changes the value in its place. Where `change` panics nobody is told.
+    /// Changes the value in place and notifies all receivers. If `change` panics, no receiver is
+    /// notified.
     pub fn send_modify(&self, change: impl FnOnce(&mut T)) {
         self.send_if_modified(|value| {
             change(value);
@@ -110,7 +116,8 @@ impl<T> Sender<T> {
         });
     }
 
-    /// Changes the value in its place, and tells if `change` says that it did. What it said.
+    /// Changes the value in place and notifies all receivers if `change` returns `true`. Returns
+    /// the result of `change`.
     pub fn send_if_modified(&self, change: impl FnOnce(&mut T) -> bool) -> bool {
         let mut value = self.shared.value.write();
         let changed = change(&mut value);
@@ -128,7 +135,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// One more receiver, which has seen what is there now.
+    /// Creates a receiver that has seen the present value.
     pub fn subscribe(&self) -> Receiver<T> {
         self.shared.receivers.count.fetch_add(1, Ordering::Relaxed);
         Receiver {
@@ -137,7 +144,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// How many receivers there are.
+    /// The number of receivers.
     pub fn receiver_count(&self) -> usize {
         self.shared.receivers.count.load(Ordering::Acquire)
     }
@@ -145,12 +152,13 @@ impl<T> Sender<T> {
     /// Waits until there is no receiver.
     ///
     /// # Panics
-    /// If there is one, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
+    /// If it has to wait in a [`NoPark`](crate::preempt::NoPark) section or in
+    /// [`native`](crate::native()).
     pub fn closed(&self) {
         wait_future::block(pin!(self.closed_future()));
     }
 
-    /// As [`closed`](Self::closed), for a task.
+    /// Like [`closed`](Self::closed), as a future.
     pub async fn closed_async(&self) {
         self.closed_future().await;
     }
@@ -177,24 +185,25 @@ impl<T> Drop for Sender<T> {
     }
 }
 
-/// Reads the newest value, and knows up to which one its owner has seen. Clones have seen the same.
+/// Reads the newest value, and tracks which version it has seen. A clone has seen the same version.
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     seen: usize,
 }
 
 impl<T> Receiver<T> {
-    /// The newest value. It does not count as seen.
+    /// The newest value. It is not marked as seen.
     ///
     /// # Panics
-    /// If a sender writes or waits to, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
+    /// If a sender is changing the value or waits to do so, in a [`NoPark`](crate::preempt::NoPark)
+    /// section or in [`native`](crate::native()).
     pub fn borrow(&self) -> Ref<'_, T> {
         let value = self.shared.value.read();
         let changed = self.shared.version.now() != self.seen;
         Ref { value, changed }
     }
 
-    /// The newest value, which counts as seen.
+    /// The newest value. It is marked as seen.
     ///
     /// # Panics
     /// As [`borrow`](Self::borrow).
@@ -202,10 +211,10 @@ impl<T> Receiver<T> {
         borrow_newest(&self.shared, &mut self.seen)
     }
 
-    /// Whether there is a value that was not seen.
+    /// Whether there is a value that this receiver has not seen.
     ///
     /// # Errors
-    /// There is none, and there will be none.
+    /// There is none, and there is no sender.
     pub fn has_changed(&self) -> Result<bool, Closed> {
         let version = self.shared.version.word.load(Ordering::Acquire);
         match version & !CLOSED != self.seen {
@@ -214,18 +223,19 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Waits until there is a value that was not seen; it counts as seen then.
+    /// Waits until there is a value that this receiver has not seen, and marks it as seen.
     ///
     /// # Errors
-    /// [`ClosableWaitError::Closed`]: there will be none. [`ClosableWaitError::Stopping`].
+    /// [`ClosableWaitError::Closed`] if there is no sender, or [`ClosableWaitError::Stopping`].
     ///
     /// # Panics
-    /// If there is none, in a [`NoPark`](crate::preempt::NoPark) section and in [`native`](crate::native()).
+    /// If it has to wait in a [`NoPark`](crate::preempt::NoPark) section or in
+    /// [`native`](crate::native()).
     pub fn changed(&mut self) -> Result<(), ClosableWaitError> {
         self.changed_until(None)
     }
 
-    /// As [`changed`](Self::changed), for at most `timeout`.
+    /// Like [`changed`](Self::changed), for at most `timeout`.
     ///
     /// # Errors
     /// [`ClosableWaitError`].
@@ -236,7 +246,7 @@ impl<T> Receiver<T> {
         self.changed_until(Some(clock::deadline(timeout)))
     }
 
-    /// As [`changed`](Self::changed), until `deadline`.
+    /// Like [`changed`](Self::changed), until `deadline`.
     ///
     /// # Errors
     /// [`ClosableWaitError`].
@@ -257,23 +267,24 @@ impl<T> Receiver<T> {
         Ok(())
     }
 
-    /// As [`changed`](Self::changed), for a task.
+    /// Like [`changed`](Self::changed), as a future.
     ///
     /// # Errors
-    /// There will be none.
+    /// There is no sender.
     pub async fn changed_async(&mut self) -> Result<(), Closed> {
         let future = WaitFuture::new(&self.shared.version, self.seen, 0);
         self.seen = future.await?;
         Ok(())
     }
 
-    /// Waits for a value for which `predicate` says so, beginning with the newest; it counts as seen.
+    /// Waits for a value for which `predicate` returns `true`, beginning with the present one. Each
+    /// value that it checks is marked as seen.
     ///
     /// # Errors
     /// As [`changed`](Self::changed).
     ///
     /// # Panics
-    /// With that of `predicate`; as [`borrow`](Self::borrow) and [`changed`](Self::changed).
+    /// If `predicate` panics. Also as [`borrow`](Self::borrow) and [`changed`](Self::changed).
     pub fn wait_for(
         &mut self,
         predicate: impl FnMut(&T) -> bool,
@@ -281,7 +292,7 @@ impl<T> Receiver<T> {
         self.wait_until(None, predicate)
     }
 
-    /// As [`wait_for`](Self::wait_for), for at most `timeout`.
+    /// Like [`wait_for`](Self::wait_for), for at most `timeout`.
     ///
     /// # Errors
     /// [`ClosableWaitError`].
@@ -338,8 +349,8 @@ impl<T> Drop for Receiver<T> {
     }
 }
 
-/// The value, as long as it is looked at: no sender changes it meanwhile, but waits. So it is not kept for long, nor over another
-/// [`borrow`](Receiver::borrow) by the same actor.
+/// A read guard of the value. While it exists, senders wait. So do not keep it for long, and do not
+/// call [`borrow`](Receiver::borrow) again in the same actor while it exists.
 #[must_use = "the value may change when this is dropped"]
 pub struct Ref<'a, T> {
     value: RwLockReadGuard<'a, T>,
@@ -347,7 +358,7 @@ pub struct Ref<'a, T> {
 }
 
 impl<T> Ref<'_, T> {
-    /// Whether the receiver had not seen it before.
+    /// Whether the receiver had not seen this value before.
     pub fn has_changed(&self) -> bool {
         self.changed
     }
@@ -410,7 +421,7 @@ impl Version {
 
 impl Primitive for Version {
     type State = ();
-    /// The version that was seen.
+    /// The version that the receiver has seen.
     type Request = usize;
     type Output = Result<usize, Closed>;
 
