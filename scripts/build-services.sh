@@ -10,5 +10,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 debug=${CARGO_TARGET_DIR:-$PWD/target}/debug
-cargo build --locked --quiet --workspace --test conformance --test service --test echo --test feed --test hello --test recipes --example conformance_tables
+cargo build --locked --quiet --workspace --test conformance --test service --test echo --test feed --test hello --test recipes --bin conformance_tables
 ln -f "$debug/deps/libthalweg_search.so" "$debug/deps/libthalweg_echo.so" "$debug/deps/libthalweg_feed.so" "$debug/deps/libthalweg_hello.so" "$debug/deps/libthalweg_recipes.so" "$debug/deps/libthalweg_conformance.so" "$debug/"

@@ -15,7 +15,7 @@ scripts/generate.sh
 # 1. Every header by itself, in each language it promises to be.
 headers() {
   local compiler header
-  for header in thalweg.h thalweg_error.h thalweg_message.h thalweg_open.h thalweg_client.h thalweg_stream_writer.h search.h echo.h feed.h hello.h recipes.h conformance.h; do
+  for header in thalweg.h thalweg_error.h thalweg_message.h thalweg_open.h thalweg_client.h thalweg_stream.h search.h echo.h feed.h hello.h recipes.h conformance.h; do
     printf '#include "%s"\n#include "%s"\nint main(void) { return 0; }\n' "$header" "$header" >"$build/header.c"
     cp "$build/header.c" "$build/header.cpp"
     for compiler in "$cc -std=c99" "$cc -std=c11 -O2" 'clang -std=c99' 'c++ -std=c++17' 'clang++ -std=c++17'; do

@@ -1,4 +1,4 @@
-/* The client of a scenario, and another one beside it on the same port. Included by the runner alone. */
+/* The client of a scenario, and a second one on the same port. Included only by the runner. */
 #ifndef CLIENTS_H
 #define CLIENTS_H
 
@@ -8,7 +8,7 @@
 
 static tw_handle other_instance;
 
-/* The instance alone: what is in flight is still to come from the port. */
+/* Closes the instance, but not the port: completions of outstanding calls still arrive there. */
 static inline void close_instance(void) {
   if (client.instance != 0) {
     client.table->client_close(client.instance, NULL);
@@ -20,12 +20,12 @@ static inline void open_instance(void) {
   tw_error error;
   close_instance();
   if (client.table->client_open(&client.instance, &error) != TW_OK ||
-      give_oracle(&client, &error) != TW_OK) {
+      set_oracle(&client, &error) != TW_OK) {
     fail("no client", error.message);
   }
 }
 
-/* The other one takes the place of this one; it is opened when it is first wanted. */
+/* Exchanges the two clients. The second one is opened when it is first used. */
 static inline void swap_instances(void) {
   const tw_handle before = client.instance;
   client.instance = other_instance;

@@ -1,4 +1,4 @@
-/* The file of scenarios, and the report of how they came out: see conformance/README.md. */
+/* Loading the scenarios, and the report: see conformance/README.md. */
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -12,15 +12,15 @@ static int failures = 0;
 static json_t *verdicts = NULL;
 static int reported_failures = 0;
 
-/* Something is not as the scenario says. */
+/* Reports that a step failed. */
 static inline void fail(const char *what, const char *detail) {
   fprintf(stderr, "%s: %s: %s\n", scenario, what, detail);
   failures++;
 }
 
-/* An ending: its code's name, or one of several, and a part of its message. */
-static inline void check_ending(const json_t *step, uint32_t code, uint32_t regular,
-                                const char *message) {
+/* Checks an outcome: the name of its code, or one of several, and a part of its message. */
+static inline void check_outcome(const json_t *step, uint32_t code, uint32_t regular,
+                                 const char *message) {
   const json_t *wanted = json_object_get(step, "ends");
   const char *part = json_string_value(json_object_get(step, "message"));
   size_t i = 0;
@@ -29,7 +29,7 @@ static inline void check_ending(const json_t *step, uint32_t code, uint32_t regu
       i++;
     }
     if (i == json_array_size(wanted)) {
-      fail("ended otherwise", tw_code_name(code));
+      fail("another outcome", tw_code_name(code));
     }
   }
   if (part && !strstr(message, part)) {
@@ -37,7 +37,7 @@ static inline void check_ending(const json_t *step, uint32_t code, uint32_t regu
   }
 }
 
-/* NULL where the file cannot be read, which is said. */
+/* Prints an error and returns NULL if the file cannot be read. */
 static inline json_t *load_scenarios(const char *path) {
   json_error_t where;
   json_t *scenarios = json_load_file(path, JSON_ALLOW_NUL, &where);
@@ -48,14 +48,14 @@ static inline json_t *load_scenarios(const char *path) {
   return scenarios;
 }
 
-/* The scenario has ended. */
+/* Adds the verdict of the current scenario. */
 static inline void report_scenario(void) {
   const char *verdict = failures == reported_failures ? "ok" : "failed";
   reported_failures = failures;
   json_array_append_new(verdicts, json_pack("{s:s, s:s}", "name", scenario, "verdict", verdict));
 }
 
-/* Writes the report and says how it went; the program's status. */
+/* Writes the report and prints a summary. Returns the exit status. */
 static inline int write_report(const char *path) {
   const unsigned count = (unsigned)json_array_size(verdicts);
   json_t *report =

@@ -1,40 +1,44 @@
-/* The conformance scenarios in C: runner LIBRARY SCENARIOS REPORT. What a step means stands in conformance/README.md. */
+/* The conformance runner in C: runner LIBRARY SCENARIOS REPORT. conformance/README.md describes the
+ * steps. */
 #include "clients.h"
 #include "conformance_json.h"
-#include "inflight.h"
+#include "outstanding.h"
 #include "report.h"
 #include "streams.h"
 
 #define METHODS (sizeof(methods) / sizeof(methods[0]))
 
-static all_kept kept_resources;
+static named_resources all_resources;
 
-/* Submits, cancels where it is told to, and waits for the completion, unless it is to be left in flight. */
+/* Submits a call, cancels it if the step has `cancel_after_ms`, and waits for it unless the step
+ * has `start`. */
 static uint32_t call_once(const json_t *step, const method *method, tw_submission *submission,
                           tw_completion *completion, tw_error *error) {
   const uint64_t timeout = number(step, "timeout_ms", 0);
   const uint64_t cancel_after = number(step, "cancel_after_ms", 0);
   uint32_t code;
-  submission->deadline_ns = timeout ? tw_deadline_after(&client, timeout * MILLISECOND) : TW_FOREVER;
+  submission->deadline_ns =
+      timeout ? tw_deadline_after(&client, timeout * MILLISECOND) : TW_FOREVER;
   if (client.table->methods[submission->method].flags & TW_METHOD_INLINE) {
     return tw_call_inline(&client, submission, completion, error);
   }
-  submission->token = take_off(step, method);
+  submission->token = add_call(step, method);
   submission->flags |= json_object_get(step, "cancel_after_notices") ? TW_SUBMIT_NOTICES : 0;
   code = tw_submit(&client, submission, error);
   if (code == TW_OK && cancel_after) {
-    client.table->port_wait(client.port, tw_deadline_after(&client, cancel_after * MILLISECOND), NULL);
+    client.table->port_wait(client.port, tw_deadline_after(&client, cancel_after * MILLISECOND),
+                            NULL);
     code = client.table->cancel(submission->call, error);
   }
   if (code != TW_OK) {
-    forget_flight(submission->token);
+    remove_call(submission->token);
   } else if (!json_object_get(step, "start")) {
-    code = land(&client, submission->token, completion, error);
+    code = wait_for_call(&client, submission->token, completion, error);
   }
   return code;
 }
 
-/* A call that ended, or was not accepted; whether what came back agrees. What is wrong besides is reported. */
+/* Whether the result of a call is the expected one. Reports every other difference. */
 static bool compare(const json_t *step, const method *method, uint32_t code,
                     tw_completion *completion, tw_error *error) {
   const json_t *stream = json_object_get(step, "stream");
@@ -45,55 +49,55 @@ static bool compare(const json_t *step, const method *method, uint32_t code,
     replied = bytes_are(step, "reply", completion->data, completion->data_size);
     code = method->read(&client, completion, &expected, error);
   }
-  check_ending(step, code, TW_OK, error->message);
+  check_outcome(step, code, TW_OK, error->message);
   if (code == TW_OK && method->element_is) {
-    tw_stream came = {client.table, expected.handle};
+    tw_stream returned = {client.table, expected.handle};
     if (name) {
-      keep_stream(name, method, came);
+      keep_stream(name, method, returned);
     } else if (stream) {
-      const seen seen = read_stream(&client, stream, method, came);
-      check_stream(&seen);
+      const observation observation = read_stream(&client, stream, method, returned);
+      check_stream(&observation);
     }
     if (!name) {
-      tw_stream_close(&came, NULL);
+      tw_stream_close(&returned, NULL);
     }
   } else if (code == TW_OK && expected.handle != 0 && name) {
-    keep_resource(&kept_resources, name, client.table, expected.handle);
+    keep_resource(&all_resources, name, client.table, expected.handle);
   }
   return expected.agrees && replied;
 }
 
 static bool attempt(const json_t *step, const method *method) {
-  const given given = {json_object_get(step, "params"), kept_resources.all, kept_resources.count};
+  const given given = {json_object_get(step, "params"), all_resources.all, all_resources.count};
   tw_error error = {0, 0, ""};
-  tw_writer writer;
-  tw_submission submission;
+  tw_request request;
   tw_completion completion;
-  uint32_t code = method->prepare(&client, &given, &writer, &submission, &error);
+  uint32_t code = method->prepare(&client, &given, &request, &error);
   if (code == TW_OK) {
-    if (!bytes_are(step, "arguments", submission.args, submission.args_size)) {
-      fail("other arguments than agreed", method->name);
+    const tw_submission *submission = &request.submission;
+    if (!bytes_are(step, "arguments", submission->args, submission->args_size)) {
+      fail("other arguments than expected", method->name);
     }
-    code = call_once(step, method, &submission, &completion, &error);
+    code = call_once(step, method, &request.submission, &completion, &error);
   }
-  tw_writer_free(&writer);
+  tw_request_free(&request);
   if (code == TW_OK && json_object_get(step, "start")) {
     return true;
   }
   return compare(step, method, code, &completion, &error);
 }
 
-/* Waits for the calls that were left in flight under a name. */
+/* Waits for the outstanding calls with this name. */
 static void await(const char *name) {
   tw_error error = {0, 0, ""};
   tw_completion completion;
-  const flight *flight;
-  while ((flight = flight_named(name)) != NULL) {
-    const json_t *step = flight->step;
-    const method *method = flight->method;
-    uint32_t code = land(&client, flight->token, &completion, &error);
+  const outstanding_call *outstanding_call;
+  while ((outstanding_call = find_call(name)) != NULL) {
+    const json_t *step = outstanding_call->step;
+    const method *method = outstanding_call->method;
+    uint32_t code = wait_for_call(&client, outstanding_call->token, &completion, &error);
     if (!compare(step, method, code, &completion, &error)) {
-      fail("gave something else", method->name);
+      fail("another result", method->name);
     }
   }
 }
@@ -111,7 +115,7 @@ static void call(const json_t *step) {
     if (i < METHODS && attempt(step, &methods[i])) {
       times--;
     } else if (i == METHODS || client.table->now() >= until || failures != before) {
-      fail(i == METHODS ? "no such method" : "gave something else", name);
+      fail(i == METHODS ? "no such method" : "another result", name);
       return;
     }
   }
@@ -125,8 +129,8 @@ static void run(const json_t *steps) {
     if (json_object_get(step, "call")) {
       call(step);
     } else if (json_object_get(step, "drop")) {
-      drop_resource(&kept_resources, json_string_value(json_object_get(step, "drop")));
-      drop_stream(stream_named(json_string_value(json_object_get(step, "drop"))));
+      drop_resource(&all_resources, json_string_value(json_object_get(step, "drop")));
+      drop_stream(find_stream(json_string_value(json_object_get(step, "drop"))));
     } else if (json_object_get(step, "await")) {
       await(json_string_value(json_object_get(step, "await")));
     } else if (json_object_get(step, "close")) {
@@ -157,15 +161,15 @@ int main(int argc, char **argv) {
     const json_t *one = json_array_get(scenarios, i);
     scenario = json_string_value(json_object_get(one, "name"));
     if (tw_client_open_as(library.table, conformance_expected(), 256, &client, &error) != TW_OK ||
-        give_oracle(&client, &error) != TW_OK) {
+        set_oracle(&client, &error) != TW_OK) {
       fail("no client", error.message);
     } else {
       run(json_object_get(one, "steps"));
     }
-    drop_resource(&kept_resources, NULL);
+    drop_resource(&all_resources, NULL);
     drop_all_streams();
     close_both();
-    give_back_all();
+    free_all();
     report_scenario();
   }
   i = (size_t)write_report(argv[3]);

@@ -1,75 +1,76 @@
-/* Streams: what comes out of them, and those that are kept under a name. Included by the runner alone. */
+/* Reading streams, and streams that the scenario refers to by a name. Included only by the
+ * runner. */
 #ifndef STREAMS_H
 #define STREAMS_H
 
 #include "report.h"
 #include "values.h"
 
-#define MOST_STREAMS 16
+#define MAX_STREAMS 16
 
-/* What is told of a stream, piece by piece, and how it agrees with what the step says. */
-typedef struct seen {
+/* The records of a stream, compared with the expected ones of a step. */
+typedef struct observation {
   const method *method;
   const json_t *wanted;
-  uint64_t most; /* records */
+  uint64_t max; /* records to read */
   uint64_t count;
   uint64_t lost;
   uint64_t controls;
-  uint32_t gap;  /* why the last records were lost */
-  uint32_t code; /* how it ended; 0: not yet */
-  bool other;    /* an element is another one */
+  uint32_t gap;  /* the last gap reason */
+  uint32_t code; /* the outcome; 0: the stream has not ended */
+  bool differs;  /* an element is not equal */
   bool last_is;
-  bool error_is; /* the service's own error is the one that is wanted, or none is */
+  bool error_is; /* the error is equal, or none is expected */
   char message[sizeof(((tw_error *)NULL)->message)];
-} seen;
+} observation;
 
-/* A stream under a name. Records that come by callback are copied, and looked at when the step comes that reads them. */
-typedef struct kept_stream {
+/* A stream with a name. Records of a callback are copied, and compared by a later step. */
+typedef struct named_stream {
   const char *name;
   const method *method;
   tw_stream stream;
   bool subscribed;
-  uint64_t most; /* of a callback */
+  uint64_t max; /* records of the callback */
   uint64_t taken;
-  tw_batch batches[1024]; /* with memory of their own */
+  tw_batch batches[1024]; /* copies */
   size_t batch_count;
-  tw_batch ended;
-  tw_error ending;
-} kept_stream;
+  tw_batch end;
+  tw_error outcome;
+} named_stream;
 
 static tw_client client;
-static kept_stream kept_streams[MOST_STREAMS];
+static named_stream all_streams[MAX_STREAMS];
 
-static inline kept_stream *stream_named(const char *name) {
+static inline named_stream *find_stream(const char *name) {
   size_t i;
-  for (i = 0; i < MOST_STREAMS; i++) {
-    if (name && kept_streams[i].name && strcmp(kept_streams[i].name, name) == 0) {
-      return &kept_streams[i];
+  for (i = 0; i < MAX_STREAMS; i++) {
+    if (name && all_streams[i].name && strcmp(all_streams[i].name, name) == 0) {
+      return &all_streams[i];
     }
   }
   return NULL;
 }
 
-static inline void drop_stream(kept_stream *kept) {
-  if (kept) {
+static inline void drop_stream(named_stream *named) {
+  if (named) {
     size_t i;
-    tw_stream_close(&kept->stream, NULL);
-    for (i = 0; i < kept->batch_count; i++) {
-      free((void *)(uintptr_t)kept->batches[i].base);
+    tw_stream_close(&named->stream, NULL);
+    for (i = 0; i < named->batch_count; i++) {
+      free((void *)(uintptr_t)named->batches[i].base);
     }
-    kept->name = NULL;
+    named->name = NULL;
   }
 }
 
-static inline kept_stream *keep_stream(const char *name, const method *method, tw_stream stream) {
+static inline named_stream *keep_stream(const char *name, const method *method, tw_stream stream) {
   size_t i = 0;
-  kept_stream *place = NULL;
-  drop_stream(stream_named(name));
+  named_stream *place = NULL;
+  drop_stream(find_stream(name));
   while (!place) {
-    if (i == MOST_STREAMS) {
+    if (i == MAX_STREAMS) {
       abort();
     }
-    place = kept_streams[i].name ? NULL : &kept_streams[i];
+    place = all_streams[i].name ? NULL : &all_streams[i];
     i++;
   }
   memset(place, 0, sizeof(*place));
@@ -81,97 +82,103 @@ static inline kept_stream *keep_stream(const char *name, const method *method, t
 
 static inline void drop_all_streams(void) {
   size_t i;
-  for (i = 0; i < MOST_STREAMS; i++) {
-    drop_stream(kept_streams[i].name ? &kept_streams[i] : NULL);
+  for (i = 0; i < MAX_STREAMS; i++) {
+    drop_stream(all_streams[i].name ? &all_streams[i] : NULL);
   }
 }
 
-static inline void saw_loss(seen *seen, const tw_batch *batch) {
-  seen->lost += batch->lost_before;
-  seen->gap = batch->lost_before ? batch->gap_reason : seen->gap;
+static inline void observe_loss(observation *observation, const tw_batch *batch) {
+  observation->lost += batch->lost_before;
+  observation->gap = batch->lost_before ? batch->gap_reason : observation->gap;
 }
 
-static inline void saw_batch(seen *seen, const tw_batch *batch) {
+static inline void observe_batch(observation *observation, const tw_batch *batch) {
   const char *key = batch->flags & TW_BATCH_CONTROL ? "controls" : "elements";
-  const json_t *all = json_object_get(seen->wanted, key);
-  uint64_t *count = batch->flags & TW_BATCH_CONTROL ? &seen->controls : &seen->count;
-  const json_t *first = json_object_get(seen->wanted, "first");
-  const json_t *last = json_object_get(seen->wanted, "last");
+  const json_t *all = json_object_get(observation->wanted, key);
+  uint64_t *count = batch->flags & TW_BATCH_CONTROL ? &observation->controls : &observation->count;
+  const json_t *first = json_object_get(observation->wanted, "first");
+  const json_t *last = json_object_get(observation->wanted, "last");
   uint32_t i;
-  saw_loss(seen, batch);
-  for (i = 0; i < batch->count && seen->count < seen->most; i++, ++*count) {
+  observe_loss(observation, batch);
+  for (i = 0; i < batch->count && observation->count < observation->max; i++, ++*count) {
     const void *record = tw_batch_at(batch, i);
     const json_t *same = all ? json_array_get(all, (size_t)*count) : NULL;
-    if (same && !seen->method->element_is(batch->base, record, same)) {
-      seen->other = true;
+    if (same && !observation->method->element_is(batch->base, record, same)) {
+      observation->differs = true;
     }
     if (batch->flags & TW_BATCH_CONTROL) {
       continue;
     }
-    seen->other |= *count == 0 && first && !seen->method->element_is(batch->base, record, first);
-    seen->last_is = last && seen->method->element_is(batch->base, record, last);
+    observation->differs |=
+        *count == 0 && first && !observation->method->element_is(batch->base, record, first);
+    observation->last_is = last && observation->method->element_is(batch->base, record, last);
   }
 }
 
-static inline bool agrees(const seen *seen) {
-  const json_t *wanted = seen->wanted;
+static inline bool agrees(const observation *observation) {
+  const json_t *wanted = observation->wanted;
   const json_t *elements = json_object_get(wanted, "elements");
   const json_t *controls = json_object_get(wanted, "controls");
-  return !seen->other && seen->error_is && (seen->last_is || !json_object_get(wanted, "last")) &&
-         (!elements || seen->count == json_array_size(elements)) &&
-         (!controls || seen->controls == json_array_size(controls)) &&
-         seen->count == number(wanted, "count", seen->count) &&
-         seen->count + seen->lost == number(wanted, "total", seen->count + seen->lost) &&
-         seen->gap == number(wanted, "gap", seen->gap);
+  return !observation->differs && observation->error_is &&
+         (observation->last_is || !json_object_get(wanted, "last")) &&
+         (!elements || observation->count == json_array_size(elements)) &&
+         (!controls || observation->controls == json_array_size(controls)) &&
+         observation->count == number(wanted, "count", observation->count) &&
+         observation->count + observation->lost ==
+             number(wanted, "total", observation->count + observation->lost) &&
+         observation->gap == number(wanted, "gap", observation->gap);
 }
 
-/* Looks at the error that a stream ended with, where the step says which. */
-static inline bool error_is(const tw_client *reader, const seen *seen, const tw_stream *stream) {
-  expected expected = {NULL, json_object_get(seen->wanted, "error"), true, 0};
+/* Whether the error at the end of a stream is the expected one. True if none is expected. */
+static inline bool error_is(const tw_client *reader, const observation *observation,
+                            const tw_stream *stream) {
+  expected expected = {NULL, json_object_get(observation->wanted, "error"), true, 0};
   tw_completion completion;
   tw_error error = {0, 0, ""};
   if (!expected.error) {
     return true;
   }
-  return seen->code == TW_ERROR && tw_stream_error(stream, &completion, &error) == TW_OK &&
-         seen->method->read(reader, &completion, &expected, &error) == TW_ERROR && expected.agrees;
+  return observation->code == TW_ERROR &&
+         tw_stream_error(stream, &completion, &error)->kind != TW_COMPLETION_NONE &&
+         observation->method->read(reader, &completion, &expected, &error) == TW_ERROR &&
+         expected.agrees;
 }
 
-/* Reads what a stream gives, as the step says. */
-static inline seen read_stream(const tw_client *reader, const json_t *wanted, const method *method,
-                               tw_stream stream) {
-  seen seen = {method, wanted, number(wanted, "take", UINT64_MAX), 0, 0, 0, 0, 0, false, false,
-               true,   ""};
+/* Reads a stream until its end, or as many records as the step has in `take`. */
+static inline observation read_stream(const tw_client *reader, const json_t *wanted,
+                                      const method *method, tw_stream stream) {
+  observation observation = {
+      method, wanted, number(wanted, "take", UINT64_MAX), 0, 0, 0, 0, 0, false, false, true, ""};
   tw_error error = {0, 0, ""};
   tw_batch batch;
-  while (seen.count < seen.most) {
-    const uint64_t left = seen.most - seen.count;
+  while (observation.count < observation.max) {
+    const uint64_t left = observation.max - observation.count;
     const uint32_t most = left < 256 ? (uint32_t)left : 256;
-    seen.code = tw_stream_acquire_serving(&stream, reader, most, TW_FOREVER, method->element_size,
-                                          &batch, &error);
-    if (seen.code != TW_OK) {
-      saw_loss(&seen, &batch);
-      memcpy(seen.message, error.message, sizeof(seen.message));
-      seen.error_is = error_is(reader, &seen, &stream);
+    observation.code = tw_stream_acquire_serving(&stream, reader, most, TW_FOREVER,
+                                                 method->element_size, &batch, &error);
+    if (observation.code != TW_OK) {
+      observe_loss(&observation, &batch);
+      memcpy(observation.message, error.message, sizeof(observation.message));
+      observation.error_is = error_is(reader, &observation, &stream);
       break;
     }
-    saw_batch(&seen, &batch);
+    observe_batch(&observation, &batch);
     tw_stream_release(&stream, batch.count, NULL);
   }
-  return seen;
+  return observation;
 }
 
-/* The callback: copies. */
-static inline uint32_t take_batch(void *ctx, const tw_batch *batch, const tw_error *ending) {
-  kept_stream *kept = (kept_stream *)ctx;
+/* The callback: copies each batch. */
+static inline uint32_t copy_batch(void *ctx, const tw_batch *batch, const tw_error *outcome) {
+  named_stream *named = (named_stream *)ctx;
   tw_batch *copy;
   uint8_t *memory;
-  if (ending) {
-    kept->ended = *batch;
-    kept->ending = *ending;
+  if (outcome) {
+    named->end = *batch;
+    named->outcome = *outcome;
     return 0;
   }
-  if (kept->batch_count == sizeof(kept->batches) / sizeof(kept->batches[0])) {
+  if (named->batch_count == sizeof(named->batches) / sizeof(named->batches[0])) {
     abort();
   }
   memory = (uint8_t *)malloc((size_t)batch->size);
@@ -179,34 +186,34 @@ static inline uint32_t take_batch(void *ctx, const tw_batch *batch, const tw_err
     abort();
   }
   memcpy(memory, batch->base, (size_t)batch->size);
-  copy = &kept->batches[kept->batch_count++];
+  copy = &named->batches[named->batch_count++];
   *copy = *batch;
   copy->base = memory;
   copy->slots = memory + (batch->slots - batch->base);
-  kept->taken += batch->flags & TW_BATCH_CONTROL ? 0 : batch->count;
-  return kept->taken >= kept->most;
+  named->taken += batch->flags & TW_BATCH_CONTROL ? 0 : batch->count;
+  return named->taken >= named->max;
 }
 
-static inline uint32_t subscribe(kept_stream *kept, const json_t *step, tw_error *error) {
-  kept->subscribed = true;
-  kept->most = number(step, "take", UINT64_MAX);
-  return tw_stream_subscribe(&kept->stream, take_batch, kept, NULL, error);
+static inline uint32_t subscribe(named_stream *named, const json_t *step, tw_error *error) {
+  named->subscribed = true;
+  named->max = number(step, "take", UINT64_MAX);
+  return tw_stream_subscribe(&named->stream, copy_batch, named, NULL, error);
 }
 
-/* The same of one with a callback, once that is over. */
-static inline seen read_subscribed(const json_t *wanted, const kept_stream *kept) {
-  seen seen = {
-      kept->method, wanted, number(wanted, "take", UINT64_MAX), 0, 0, 0, 0, 0, false, false,
-      true,         ""};
+/* The same for a stream with a callback, after its last call. */
+static inline observation read_subscribed(const json_t *wanted, const named_stream *named) {
+  observation observation = {
+      named->method, wanted, number(wanted, "take", UINT64_MAX), 0, 0, 0, 0, 0, false, false,
+      true,          ""};
   size_t i;
-  seen.code = tw_stream_join(&kept->stream, TW_FOREVER, NULL);
-  for (i = 0; i < kept->batch_count; i++) {
-    saw_batch(&seen, &kept->batches[i]);
+  observation.code = tw_stream_join(&named->stream, TW_FOREVER, NULL);
+  for (i = 0; i < named->batch_count; i++) {
+    observe_batch(&observation, &named->batches[i]);
   }
-  saw_loss(&seen, &kept->ended);
-  seen.code = seen.code != TW_OK ? seen.code : kept->ending.code;
-  memcpy(seen.message, kept->ending.message, sizeof(seen.message));
-  return seen;
+  observe_loss(&observation, &named->end);
+  observation.code = observation.code != TW_OK ? observation.code : named->outcome.code;
+  memcpy(observation.message, named->outcome.message, sizeof(observation.message));
+  return observation;
 }
 
 static inline bool stats_are(const json_t *step, const tw_stats *stats) {
@@ -224,18 +231,18 @@ static inline bool stats_are(const json_t *step, const tw_stats *stats) {
          lost == number(step, "lost", lost);
 }
 
-static inline void check_stream(const seen *seen) {
-  check_ending(seen->wanted, seen->code == TW_OK ? TW_CLOSED : seen->code, TW_CLOSED,
-               seen->message);
-  if (!agrees(seen)) {
-    fail("other elements, or not so many", seen->method->name);
+static inline void check_stream(const observation *observation) {
+  check_outcome(observation->wanted, observation->code == TW_OK ? TW_CLOSED : observation->code,
+                TW_CLOSED, observation->message);
+  if (!agrees(observation)) {
+    fail("other elements, or another number of them", observation->method->name);
   }
 }
 
-/* A step about a stream that is kept. */
+/* A step that reads a named stream, or another operation on one. */
 static inline void stream_step(const json_t *step) {
   const char *about[] = {"read", "tee", "subscribe", "stats"};
-  kept_stream *kept = NULL;
+  named_stream *named = NULL;
   tw_error error = {0, 0, ""};
   tw_stream tee;
   tw_stats stats;
@@ -244,24 +251,25 @@ static inline void stream_step(const json_t *step) {
   while (!json_object_get(step, about[i])) {
     i++;
   }
-  kept = stream_named(json_string_value(json_object_get(step, about[i])));
-  if (!kept) {
+  named = find_stream(json_string_value(json_object_get(step, about[i])));
+  if (!named) {
     fail("no such stream", about[i]);
   } else if (i == 0) {
     const json_t *wanted = json_object_get(step, "stream");
-    const seen seen = kept->subscribed ? read_subscribed(wanted, kept)
-                                       : read_stream(&client, wanted, kept->method, kept->stream);
-    check_stream(&seen);
-    drop_stream(kept);
+    const observation observation =
+        named->subscribed ? read_subscribed(wanted, named)
+                          : read_stream(&client, wanted, named->method, named->stream);
+    check_stream(&observation);
+    drop_stream(named);
   } else if (i == 1) {
-    code = tw_stream_tee(&kept->stream, &tee, &error);
-    keep_stream(json_string_value(json_object_get(step, "bind")), kept->method, tee);
+    code = tw_stream_tee(&named->stream, &tee, &error);
+    keep_stream(json_string_value(json_object_get(step, "bind")), named->method, tee);
   } else if (i == 2) {
-    code = subscribe(kept, step, &error);
+    code = subscribe(named, step, &error);
   } else {
-    code = tw_stream_stats(&kept->stream, &stats, &error);
+    code = tw_stream_stats(&named->stream, &stats, &error);
     if (!stats_are(step, &stats)) {
-      fail("other statistics", kept->name);
+      fail("other statistics", named->name);
     }
   }
   if (code != TW_OK) {

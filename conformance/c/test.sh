@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The conformance scenarios in C, plain and under sanitizers. The tables that the runner needs for want of reflection
-# are written anew each time, into the build's folder.
+# Runs the conformance scenarios in C, plain and under sanitizers. C has no reflection, so
+# `conformance_tables` first writes tables of the types and methods into the build folder.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -9,7 +9,7 @@ build=$target/conformance-c
 mkdir -p "$build" "$target/conformance"
 scripts/build-services.sh
 scripts/generate.sh
-"$target/debug/examples/conformance_tables" conformance/wit "$build"
+"$target/debug/conformance_tables" conformance/wit "$build"
 
 export RUST_BACKTRACE=0
 runner() {

@@ -1,4 +1,5 @@
-/* Values of WIT as conformance/README.md writes them in JSON: what the generated tables stand on. */
+/* Values in the JSON form that conformance/README.md describes. The generated tables use this
+ * file. */
 #ifndef VALUES_H
 #define VALUES_H
 
@@ -8,32 +9,32 @@
 
 #define MILLISECOND UINT64_C(1000000)
 
-/* Memory for values, until the scenario's end. */
-typedef struct taken {
-  struct taken *next;
+/* Memory of values, which is freed after the scenario. */
+typedef struct allocation {
+  struct allocation *next;
   union {
     double number;
     void *pointer;
   } data[1];
-} taken;
+} allocation;
 
-static taken *all_taken = NULL;
+static allocation *allocations = NULL;
 
-static inline void *take(size_t size) {
-  taken *memory = (taken *)calloc(1, sizeof(taken) + size);
+static inline void *allocate(size_t size) {
+  allocation *memory = (allocation *)calloc(1, sizeof(allocation) + size);
   if (!memory) {
     abort();
   }
-  memory->next = all_taken;
-  all_taken = memory;
+  memory->next = allocations;
+  allocations = memory;
   return memory->data;
 }
 
-static inline void give_back_all(void) {
-  while (all_taken) {
-    taken *next = all_taken->next;
-    free(all_taken);
-    all_taken = next;
+static inline void free_all(void) {
+  while (allocations) {
+    allocation *next = allocations->next;
+    free(allocations);
+    allocations = next;
   }
 }
 
@@ -42,72 +43,73 @@ static inline uint64_t number(const json_t *step, const char *key, uint64_t othe
   return json ? (uint64_t)json_integer_value(json) : otherwise;
 }
 
-/* Resources that are kept under a name. */
-typedef struct kept {
+/* A resource that the scenario refers to by a name. */
+typedef struct named_resource {
   const char *name;
   tw_resource resource;
-} kept;
+} named_resource;
 
-#define MOST_KEPT 16
+#define MAX_RESOURCES 16
 
-typedef struct all_kept {
-  kept all[MOST_KEPT];
+typedef struct named_resources {
+  named_resource all[MAX_RESOURCES];
   size_t count;
-} all_kept;
+} named_resources;
 
 static inline bool is_name(const json_t *json, const char *name) {
   return json_is_string(json) && strcmp(json_string_value(json), name) == 0;
 }
 
-/* Closes the one of this name, or all. Stale is what was given away. */
-static inline void drop_resource(all_kept *kept, const char *name) {
+/* Closes the resource with this name, or all. Resources that were passed to the service are
+ * stale. */
+static inline void drop_resource(named_resources *resources, const char *name) {
   size_t i;
-  for (i = kept->count; i-- > 0;) {
-    if (!name || strcmp(kept->all[i].name, name) == 0) {
-      tw_resource_close(&kept->all[i].resource, NULL);
+  for (i = resources->count; i-- > 0;) {
+    if (!name || strcmp(resources->all[i].name, name) == 0) {
+      tw_resource_close(&resources->all[i].resource, NULL);
     }
   }
-  kept->count = name ? kept->count : 0;
+  resources->count = name ? resources->count : 0;
 }
 
-/* Under a name; one that had it before is closed. */
-static inline void keep_resource(all_kept *kept, const char *name, const tw_table *table,
-                                 tw_handle handle) {
+/* Adds a resource under a name. Closes the previous one with this name. */
+static inline void keep_resource(named_resources *resources, const char *name,
+                                 const tw_table *table, tw_handle handle) {
   size_t i = 0;
-  while (i < kept->count && strcmp(kept->all[i].name, name) != 0) {
+  while (i < resources->count && strcmp(resources->all[i].name, name) != 0) {
     i++;
   }
-  if (i == MOST_KEPT) {
+  if (i == MAX_RESOURCES) {
     abort();
   }
-  if (i == kept->count) {
-    kept->count++;
+  if (i == resources->count) {
+    resources->count++;
   } else {
-    tw_resource_close(&kept->all[i].resource, NULL);
+    tw_resource_close(&resources->all[i].resource, NULL);
   }
-  kept->all[i].name = name;
-  kept->all[i].resource.table = table;
-  kept->all[i].resource.handle = handle;
+  resources->all[i].name = name;
+  resources->all[i].resource.table = table;
+  resources->all[i].resource.handle = handle;
 }
 
 typedef struct given {
   const json_t *params;
-  const kept *kept;
-  size_t kept_count;
+  const named_resource *resources;
+  size_t resource_count;
 } given;
 
 typedef struct expected {
-  const json_t *ok;    /* NULL: not looked at */
-  const json_t *error; /* the same */
+  const json_t *ok;    /* NULL: any value */
+  const json_t *error; /* NULL: any value */
   bool agrees;
-  tw_handle handle; /* out: of a stream or a resource */
+  tw_handle handle; /* out: the stream or resource */
 } expected;
 
-/* One method, as the generated tables have it. */
+/* A method in the generated table. */
 typedef struct method {
   const char *name;
-  uint32_t (*prepare)(const tw_client *client, const given *given, tw_writer *writer,
-                      tw_submission *submission, tw_error *error);
+  uint32_t (*prepare)(const tw_client *client, const given *given, tw_request *request,
+                      tw_error *error);
   uint32_t (*read)(const tw_client *client, tw_completion *completion, expected *expected,
                    tw_error *error);
   bool (*element_is)(const uint8_t *base, const void *record, const json_t *json);
@@ -124,34 +126,34 @@ static inline void not_a_value(const json_t *json) {
 static inline tw_resource resource_of(const given *given, const json_t *json) {
   const char *name = json_string_value(json_object_get(json, "resource"));
   size_t i;
-  for (i = 0; name && i < given->kept_count; i++) {
-    if (strcmp(given->kept[i].name, name) == 0) {
-      return given->kept[i].resource;
+  for (i = 0; name && i < given->resource_count; i++) {
+    if (strcmp(given->resources[i].name, name) == 0) {
+      return given->resources[i].resource;
     }
   }
   not_a_value(json);
-  return given->kept[0].resource;
+  return given->resources[0].resource;
 }
 
-/* Whose resources the values of the call have in them. */
-static const given *given_now = NULL;
+/* The resources for the arguments that are being filled in. */
+static const given *current_given = NULL;
 
-static inline void held_from(const json_t *json, tw_resource *out) {
-  *out = resource_of(given_now, json);
+static inline void handle_from(const json_t *json, tw_resource *out) {
+  *out = resource_of(current_given, json);
 }
 
-/* Whose streams the values have in them that are compared. */
-static tw_reply *reply_now = NULL;
+/* The reply that contains the value that is being compared. */
+static tw_reply *current_reply = NULL;
 
-/* JSON has no form of a resource that came. */
-static inline bool held_is(const uint8_t *base, tw_handle_ref value, const json_t *json) {
+/* JSON cannot describe a resource in a result. */
+static inline bool handle_is(const uint8_t *base, tw_handle_ref value, const json_t *json) {
   (void)base;
   (void)value;
   (void)json;
   return true;
 }
 
-/* ---- Lists, which may repeat one element ---- */
+/* ---- Lists, also with one repeated element ---- */
 
 static inline size_t item_count(const json_t *json) {
   if (json_is_object(json)) {
@@ -178,7 +180,7 @@ static inline const json_t *item_at(const json_t *json, size_t index) {
     return json_is_integer(json) && (json_int_t)value == json_integer_value(json);                 \
   }
 
-/* Those that JSON's numbers do not hold, as text that `parse` reads; compared bit by bit. */
+/* Numbers that JSON cannot represent: text that `parse` reads. Compared bit by bit. */
 #define WRITTEN(name, type, bits, parse)                                                           \
   static inline void name##_from(const json_t *json, type *out) {                                  \
     const char *text = json_string_value(json);                                                    \
@@ -216,13 +218,13 @@ static inline bool bool_is(const uint8_t *base, bool value, const json_t *json) 
   return json_is_boolean(json) && value == json_is_true(json);
 }
 
-/* ---- Text and bytes, which may repeat one piece ---- */
+/* ---- Text and bytes, also with one repeated piece ---- */
 
 static inline void text_from(const json_t *json, tw_text *out) {
   const json_t *piece = json_is_object(json) ? json_object_get(json, "repeat") : json;
   size_t times = json_is_object(json) ? item_count(json) : 1;
   size_t size = json_string_length(piece);
-  char *data = (char *)take(size * times);
+  char *data = (char *)allocate(size * times);
   size_t i;
   if (!json_is_string(piece)) {
     not_a_value(json);
@@ -246,7 +248,7 @@ static inline void bytes_from(const json_t *json, tw_bytes *out) {
   uint8_t *data;
   size_t i;
   text_from(json, &hex);
-  data = (uint8_t *)take(hex.size / 2);
+  data = (uint8_t *)allocate(hex.size / 2);
   for (i = 0; i < hex.size / 2; i++) {
     const char digits[3] = {hex.data[2 * i], hex.data[2 * i + 1], '\0'};
     data[i] = (uint8_t)strtoul(digits, NULL, 16);
@@ -262,14 +264,14 @@ static inline bool bytes_is(const uint8_t *base, tw_bytes value, const json_t *j
   return value.size == wanted.size && memcmp(value.data, wanted.data, value.size) == 0;
 }
 
-/* Whether a message is the one that the step has under `key`, if it has one. */
+/* Whether a message is equal to the one that the step has under `key`. True if it has none. */
 static inline bool bytes_are(const json_t *step, const char *key, const uint8_t *data,
                              uint64_t size) {
   const tw_bytes bytes = {data, (size_t)size};
   return !json_object_get(step, key) || bytes_is(NULL, bytes, json_object_get(step, key));
 }
 
-/* A string of one character. */
+/* A char is a string of one character. */
 static inline void char_from(const json_t *json, uint32_t *out) {
   static const uint8_t lead[] = {0x7f, 0x7f, 0x1f, 0x0f, 0x07};
   size_t size = json_string_length(json);
@@ -292,7 +294,7 @@ static inline bool char_is(const uint8_t *base, uint32_t value, const json_t *js
 
 /* ---- Names ---- */
 
-/* A variant says its case; a result is an object of one side. */
+/* Whether a variant has this case, or a result this side. */
 static inline bool is_case(const json_t *json, const char *name) {
   const json_t *named = json_object_get(json, "case");
   return named ? strcmp(json_string_value(named), name) == 0 : json_object_get(json, name) != NULL;

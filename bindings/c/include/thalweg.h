@@ -1,16 +1,35 @@
-/* Thalweg: typed calls and streams between languages, in one process. C99, no dependency.
+/* The C ABI of a Thalweg library. C99 and C++17; depends only on the C standard library.
  *
- * A service is one shared library with one exported symbol, `tw_library`. This header declares the
- * table behind it and needs nothing else; `thalweg_client.h` opens a library, checks it and calls it, and
- * the header that `thalweg gen` writes for a package puts types on that.
+ * A service is a shared library that exports one symbol, `tw_library`. It returns a `tw_table`: the
+ * functions that open clients and ports, submit calls, reap completions and read streams. This
+ * header is the reference for authors of language bindings. C programs include the header that
+ * `thalweg gen` writes for a package; it uses thalweg_client.h, which uses this table.
  *
- * Rules for every function of the table:
- *  - it returns a status (`tw_code`), fills `*error` if `error` is not NULL, and never unwinds;
- *  - every pointer in is copied before the call returns;
- *  - every pointer out says below until when it is valid and what releases it;
- *  - a handle is a number with a generation: a closed or foreign one is an error, never
- *    somebody else's object;
- *  - times are nanoseconds of CLOCK_MONOTONIC (`now()` of the table).
+ * The life of a call:
+ *
+ *   client_open, port_open       once
+ *   submit                       copies the arguments; the service runs the method
+ *   port_wait or port_fd         until a completion is available
+ *   port_reap                    returns the completion: the outcome and the result
+ *   release                      frees the result
+ *
+ * Rules for every function. The comments below only add to them.
+ *  1. It returns a `tw_code`. If that is not TW_OK and `error` is not NULL, it fills in `*error`.
+ *     It never unwinds into the caller.
+ *  2. These codes are possible everywhere and not repeated below: TW_ARGUMENT for a NULL pointer
+ *     that is required, a handle of another kind or a malformed message; TW_STALE for a handle
+ *     whose object was closed; TW_FORKED for a handle from before fork(); TW_OVERLOADED if memory
+ *     is short.
+ *  3. Input is borrowed until the function returns, and copied if it is needed for longer.
+ *  4. Output is either a value, or its comment names the one function that frees it. Never use
+ *     free() on it.
+ *  5. Every function may be called on every thread unless its comment says otherwise. "One thread
+ *     at a time" means that the caller serialises the calls for one object.
+ *  6. A handle is a number that may be copied freely. No number is used twice, so a handle never
+ *     refers to another object than the one that it was created for.
+ *  7. Times are nanoseconds on the clock of `now()`, CLOCK_MONOTONIC. Deadlines are absolute.
+ *  8. New fields are only added at the end of tw_table. Check only the bits of `flags` that you
+ *     know. A completion has only a kind that you requested.
  */
 #ifndef THALWEG_H
 #define THALWEG_H
@@ -22,343 +41,411 @@
 extern "C" {
 #endif
 
-/* The number of this table's shape. A library with another one is refused. */
+/* The version of the layout of `tw_table`. A library with another one is incompatible. */
 #define TW_ABI 2u
 
-/* How a call can end and what a function can return. A code is {domain u8, number u24};
- * Thalweg's own domain is 0, so these are the whole code. Numbers never change. */
+/* The outcome of a call, and the status of every function. The numbers never change. */
 enum tw_code {
-  TW_OK = 0,         /* done */
-  TW_ERROR = 1,      /* the service's own typed error: its payload is the data, or stream_error */
-  TW_CANCELLED = 2,  /* cancelled by the caller, or its port closed */
-  TW_TIMED_OUT = 3,  /* the deadline passed */
-  TW_GUEST_LOST = 4, /* the service could not be (re)started, or dropped the call */
-  TW_GUEST_PANICKED = 5, /* the service panicked in this call; the message says how */
-  TW_OVERLOADED = 6,     /* no room: try again later */
+  TW_OK = 0,
+  TW_ERROR = 1,          /* the method's own error; the payload is `data`, or see stream_error */
+  TW_CANCELLED = 2,      /* the caller cancelled the call, or closed its client or port */
+  TW_TIMED_OUT = 3,      /* the deadline passed */
+  TW_GUEST_LOST = 4,     /* the service could not be started or restarted, or dropped the call */
+  TW_GUEST_PANICKED = 5, /* the service panicked in this call; the message has the panic's text */
+  TW_OVERLOADED = 6,     /* a limit was reached, or memory is short; try again later */
   TW_SHUT_DOWN = 7,      /* the runtime is shutting down */
-  TW_CLOSED = 8,         /* closed, or a stream's end: everything was delivered */
-  TW_STALE = 9,          /* the handle's object is gone */
-  TW_ARGUMENT = 10,      /* a null pointer, a wrong handle, a malformed message */
-  TW_VERSION = 11,       /* the two sides do not fit */
-  TW_FORKED = 12,        /* the handle was made before fork() */
-  TW_INTERRUPTED = 13,   /* a signal arrived while waiting: run handlers, call again */
-  TW_WOULD_PARK = 14     /* nothing there now, and waiting was not allowed */
+  TW_CLOSED = 8,         /* the object was closed; for a stream: the regular end, nothing missing */
+  TW_STALE = 9,          /* the handle's object no longer exists */
+  TW_ARGUMENT = 10,      /* a NULL pointer, a handle of another kind, a malformed message */
+  TW_VERSION = 11,       /* caller and library are incompatible */
+  TW_FORKED = 12,        /* the handle was created before fork() */
+  TW_INTERRUPTED = 13,   /* a signal was handled during the wait; call the function again */
+  TW_WOULD_PARK = 14     /* nothing is available, and the function must not wait */
 };
 
-typedef uint64_t tw_handle; /* 0 is never valid */
+/* A handle of a client, port, call, resource, stream or retained batch. 0 is never valid. */
+typedef uint64_t tw_handle;
 
-/* A wait's deadline: 0 does not wait at all. */
+/* No deadline. A deadline of 0 means "do not wait"; only in a submission it also means "none". */
 #define TW_FOREVER UINT64_MAX
 
-/* What went wrong. Owned by the caller; text is UTF-8, NUL-terminated, cut at a character. */
+/* A failure. The struct belongs to the caller. */
 typedef struct tw_error {
   uint32_t code;
-  uint32_t retryable; /* the same call may succeed later */
-  char message[248];
+  uint32_t retryable; /* 1: the same call may succeed later, and repeating it does no harm */
+  char message[248];  /* UTF-8, NUL-terminated, truncated at a character boundary */
 } tw_error;
 
-/* Kinds of a completion. None comes that was not asked for, so a caller meets those alone whose functions or
- * flags it uses. A call that has not ended yet says so before its end and never after it, one at a time that
- * is unreaped: `data` is a uint64_t, the nanoseconds since it was submitted. */
-#define TW_COMPLETION_CALL 1u    /* the call `call` ended with `code` */
-#define TW_COMPLETION_STREAM_READY 2u  /* an armed stream has something; `call` is the stream's handle */
-#define TW_COMPLETION_NOTICE 3u /* the call `call` has not ended yet */
-#define TW_COMPLETION_HOST_CALL 4u     /* the service asks its host: `code` is the import's number */
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+/* The kinds of a completion. */
+#define TW_COMPLETION_CALL 1u         /* the call `call` ended with `code` */
+#define TW_COMPLETION_STREAM_READY 2u /* the stream `call`, armed by stream_arm, is ready */
+#define TW_COMPLETION_NOTICE 3u       /* progress notice: the call `call` is still running */
+#define TW_COMPLETION_HOST_CALL 4u    /* the service calls host import number `code` */
 
 /* One entry of a completion queue. `data` and `message` are valid until `release`. */
 typedef struct tw_completion {
-  uint64_t token; /* what the submission, or stream_arm, carried */
-  tw_handle call;
-  uint32_t kind;
-  uint32_t code;
-  const uint8_t *data; /* a message, at a multiple of 8; NULL unless TW_OK or TW_ERROR */
+  uint64_t token; /* as passed in tw_submission, stream_arm or client_set_host */
+  tw_handle call; /* the call, stream or host call; see the kinds */
+  uint32_t kind;  /* TW_COMPLETION_* */
+  uint32_t code;  /* the outcome, a tw_code; of a host call the number of the import */
+  /* A message, aligned to 8 bytes: the result with TW_OK, the error payload with TW_ERROR, the
+   * arguments of a host call. Of a notice: a uint64_t, the nanoseconds since the submission.
+   * Otherwise NULL. */
+  const uint8_t *data;
   uint64_t data_size;
-  const char *message; /* UTF-8, not NUL-terminated; NULL where there is nothing to say */
+  const char *message; /* UTF-8 text, not NUL-terminated, or NULL */
   uint32_t message_size;
-  uint32_t retryable;
-  uint64_t owner; /* the core's */
+  uint32_t retryable; /* as in tw_error */
+  uint64_t owner;     /* private */
 } tw_completion;
 
-/* One call to submit. `args` is a message (see below) and is copied. */
+/* One call to submit. */
 typedef struct tw_submission {
-  uint64_t token;   /* comes back in the completion */
-  tw_handle client; /* whose method */
-  uint32_t method;  /* its number: the place in the table's `methods` */
-  uint32_t flags;   /* TW_SUBMIT_NOTICES, TW_SUBMIT_BLOCK; TW_ARGUMENT for a bit that the library does not know */
-  const uint8_t *args;
+  uint64_t token; /* any value; the completion returns it */
+  tw_handle client;
+  uint32_t method;     /* index into the methods of the caller's header, from 0 */
+  uint32_t flags;      /* TW_SUBMIT_*; TW_ARGUMENT for an unknown bit */
+  const uint8_t *args; /* a message: the record of the parameters */
   uint64_t args_size;
   uint64_t deadline_ns; /* 0 or TW_FOREVER: none */
-  tw_handle call;       /* out: for cancel; stale once the completion was reaped */
+  tw_handle call;       /* out: for `cancel`; valid until the call has ended */
 } tw_submission;
 
-/* In a submission's flags: TW_COMPLETION_NOTICE is wanted, each time the method's interval is over. Such a call takes
- * two places of the port. TW_ARGUMENT for a method without TW_METHOD_NOTICES. */
+/* Requests progress notices: a TW_COMPLETION_NOTICE at each interval of the method (`notice` in the
+ * policy file). The port holds at most one unreaped notice of a call, and none after its
+ * TW_COMPLETION_CALL. Such a call uses two slots of the port. TW_ARGUMENT if the method does not
+ * have TW_METHOD_NOTICES. */
 #define TW_SUBMIT_NOTICES 1u
 
-/* In a submission's flags: where the client has no room for the call, and the method TW_METHOD_CAN_BLOCK, the thread waits for it,
- * until the call's deadline; then the call is accepted, and ends as TW_TIMED_OUT. Without it, or without TW_METHOD_CAN_BLOCK,
- * it is TW_OVERLOADED. A signal while waiting withdraws the call: TW_INTERRUPTED. */
+/* If the client has no capacity for the call and the method has TW_METHOD_CAN_BLOCK, `submit` waits
+ * for capacity until the call's deadline. At the deadline the call is accepted and ends as
+ * TW_TIMED_OUT. A signal withdraws the call: TW_INTERRUPTED. Without this flag, or for other
+ * methods, a call without capacity is TW_OVERLOADED. */
 #define TW_SUBMIT_BLOCK 2u
 
-/* Records of a stream, in place. Valid until stream_release of the last of them, or
- * stream_close. A string's bytes stand at `base + offset`. */
+/* ---- Streams --------------------------------------------------------------------------------- */
+
+/* A batch view: a run of a stream's records, read in place. It is valid until stream_release of its
+ * last record, or stream_close. Slices in a record are offsets from `base`. */
 typedef struct tw_batch {
-  const uint8_t *base;  /* at a multiple of 8 */
+  const uint8_t *base;  /* aligned to 8 bytes */
   const uint8_t *slots; /* record i is at slots + i * stride */
   uint32_t count;
   uint32_t stride;
-  uint64_t first_seq;   /* number of the first record, counted from 0 */
-  uint64_t lost_before; /* records lost right before it: [first_seq - lost_before, first_seq); with
-                           TW_BATCH_END those behind the last record */
-  uint32_t gap_reason;  /* TW_GAP_*, 0 where nothing was lost */
-  uint32_t flags;       /* TW_BATCH_*; look at the bits you know */
-  uint64_t size; /* bytes from `base` on that readers may touch: slots and tails lie within */
+  uint64_t first_seq;   /* sequence number of the first record, from 0 */
+  uint64_t lost_before; /* records missing directly before the first one:
+                           [first_seq - lost_before, first_seq); with TW_BATCH_END, records missing
+                           after the last one */
+  uint32_t gap_reason;  /* TW_GAP_*; 0 if nothing is missing */
+  uint32_t flags;       /* TW_BATCH_* */
+  uint64_t size;        /* readable bytes from `base`; all records and their tails are inside */
 } tw_batch;
 
-#define TW_BATCH_END 1u /* the status is the stream's ending, not the wait's */
-/* Of the control lane: never dropped, before all others; first_seq counts these alone. */
+/* The stream ended: there are no records, and the status is the stream's outcome. Without this flag
+ * the status is that of the wait. */
+#define TW_BATCH_END 1u
+/* The records are of the control lane: never dropped, delivered before all others, and numbered
+ * separately by first_seq. */
 #define TW_BATCH_CONTROL 2u
 
-#define TW_GAP_CONFLATED 1u      /* overtaken by a newer one (policy latest) */
-#define TW_GAP_DROPPED_NEWEST 2u /* the stream was full (policy drop-newest) */
-#define TW_GAP_DROPPED_OLDEST 3u /* the stream was full (policy drop-oldest) */
-#define TW_GAP_BATCH_OPEN 4u           /* the same, but the oldest were in an open batch: the newest */
-#define TW_GAP_SERVICE 5u         /* the service had them not */
+/* Why records are missing. */
+#define TW_GAP_CONFLATED 1u      /* replaced by newer records (policies `latest` and `conflate`) */
+#define TW_GAP_DROPPED_NEWEST 2u /* the stream was full (policy `drop-newest`) */
+#define TW_GAP_DROPPED_OLDEST 3u /* the stream was full (policy `drop-oldest`) */
+#define TW_GAP_BATCH_OPEN 4u     /* drop-oldest, but an open batch had the oldest: newest dropped */
+#define TW_GAP_SERVICE 5u        /* the service reported the records as missing */
 
-/* What the streams of a client's method did since the client was opened: those that are open, and those that are gone.
- * `published` is the sum of `delivered`, `lost`, `undelivered` and `occupancy` once the writers are gone. */
+/* Counters of all streams of one method of one client, open and closed. Once the writers are gone,
+ * published = delivered + undelivered + occupancy + the sum of lost. */
 typedef struct tw_stats {
   uint64_t streams;
-  uint64_t published;   /* records that writers gave */
+  uint64_t published;   /* records that the service wrote */
   uint64_t delivered;   /* records that were in a batch */
-  uint64_t undelivered; /* records that lay in a stream that was closed */
-  uint64_t occupancy;   /* records that lie in open streams now */
-  uint64_t lost[8];     /* by reason: TW_GAP_* */
-  uint64_t
-      high_water;   /* the most places that one stream had taken, in records; by whole segments */
-  uint64_t control; /* records of the control lane that were in a batch */
-  uint64_t wakes;   /* a writer woke a reader */
-  uint64_t parks;   /* a reader asked to be woken */
-  uint64_t waits;   /* a writer found no room and waited */
-  uint64_t faults;  /* streams that ended neither regularly nor by a close */
-  uint64_t age[32]; /* segments whose first record was taken 2^i ns or more after they were begun */
+  uint64_t undelivered; /* records left in a stream when it was closed */
+  uint64_t occupancy;   /* records now in open streams */
+  uint64_t lost[8];     /* missing records by reason; the index is TW_GAP_* */
+  uint64_t high_water;  /* the most records that one stream has held, counted in whole segments */
+  uint64_t control;     /* records of the control lane that were in a batch */
+  uint64_t wakes;       /* times that a writer woke a reader */
+  uint64_t parks;       /* times that a reader asked to be woken */
+  uint64_t waits;       /* times that a writer waited for capacity */
+  uint64_t faults;      /* streams that ended neither regularly nor by stream_close */
+  uint64_t age[32];     /* segments first read 2^i ns or more after their first record was begun */
 } tw_stats;
 
-/* Takes a stream's records, on a thread of the service, one call at a time. `batch` is valid until it returns. The last
- * call has `ending`, with how the stream ended (TW_CLOSED: regularly), and TW_BATCH_END in batch->flags; in all others
- * `ending` is NULL. Any other result than 0 closes the stream. A C++ exception that leaves it is undefined behaviour. */
-typedef uint32_t (*tw_stream_callback)(void *ctx, const tw_batch *batch, const tw_error *ending);
-/* Gives a callback's `ctx` up: once, after its last call. */
+/* Receives a stream's records on threads of the service, one call at a time. `batch` and `outcome`
+ * are valid until it returns. The last call has `outcome`, how the stream ended (TW_CLOSED:
+ * regularly), and TW_BATCH_END in batch->flags; in all other calls `outcome` is NULL. A result
+ * other than 0 closes the stream. The callback must not wait, and must not leave by an exception,
+ * longjmp or pthread_exit. */
+typedef uint32_t (*tw_stream_callback)(void *ctx, const tw_batch *batch, const tw_error *outcome);
+/* Frees the `ctx` of a callback. Called exactly once, after the last call of the callback. */
 typedef void (*tw_drop_ctx)(void *ctx);
 
-/* A method, in the order of its number. Names are "interface.function", or
- * "interface.[constructor]resource", "interface.[method]resource.name",
- * "interface.[static]resource.name" as WIT writes them. The four hashes are of the flat layouts of
- * the parameters, the result (ok side), the error payload and the stream's element; 0: there is none. What follows them says more of the method and is no part of what must
- * be equal on both sides. */
+/* ---- The table ------------------------------------------------------------------------------- */
+
+/* A method or a host import; its number is its index. `name` is "interface.function", or for a
+ * resource "interface.[constructor]resource", "interface.[method]resource.name" or
+ * "interface.[static]resource.name", as in WIT. The hashes are those of the message layouts; 0
+ * means that there is none. Both sides must agree on the name and the hashes; the other fields are
+ * information. */
 typedef struct tw_method {
   const char *name;
-  uint64_t params;
-  uint64_t ok;
-  uint64_t error;
-  uint64_t element;
-  uint32_t flags; /* TW_METHOD_*; look at the bits you know */
+  uint64_t params;  /* hash of the record of the parameters */
+  uint64_t ok;      /* hash of the result, without its error side */
+  uint64_t error;   /* hash of the error payload */
+  uint64_t element; /* hash of the elements of the stream or future that it returns */
+  uint32_t flags;   /* TW_METHOD_* */
   uint32_t description_size;
-  /* The texts that the four hashes are of, a line each, empty where there is none; no end of a line
-   * stands behind the last. */
+  /* The four types as text, one per line in the order of the hashes, an empty line for none. The
+   * last line has no line end. */
   const uint8_t *description;
 } tw_method;
 
-#define TW_FLAT 0u /* a message, as below */
-#define TW_CBOR 1u /* RFC 8949, as docs/cbor.md has it */
+#define TW_METHOD_ASYNC 1u  /* an `async func`: later calls of the client do not wait for it */
+#define TW_METHOD_INLINE 2u /* call_inline can call it */
+#define TW_METHOD_IDEMPOTENT                                                                       \
+  4u                         /* repeating it does no harm, so more of its outcomes are retryable */
+#define TW_METHOD_NOTICES 8u /* supports TW_SUBMIT_NOTICES */
+#define TW_METHOD_CAN_BLOCK 16u /* supports TW_SUBMIT_BLOCK (policy `overload = "block"`) */
 
-#define TW_METHOD_ASYNC 1u      /* an `async func`: the client's next call does not wait for it */
-#define TW_METHOD_INLINE 2u     /* may be called by call_inline, on the caller's thread */
-#define TW_METHOD_IDEMPOTENT 4u /* a second run does no harm: more of its endings are retryable */
-#define TW_METHOD_NOTICES 8u    /* it can say that it still runs: TW_SUBMIT_NOTICES */
-#define TW_METHOD_CAN_BLOCK 16u     /* its calls can wait for room: TW_SUBMIT_BLOCK */
+/* Formats for `transcode`. */
+#define TW_FLAT 0u /* a message, see "Messages" below */
+#define TW_CBOR 1u /* RFC 8949, see docs/cbor.md */
 
-/* What a library offers. The first five fields never move. */
+/* The functions of a library. The table is static: nothing in it is freed, and it is valid until
+ * the process ends. The first five fields are at the same place in every version. */
 typedef struct tw_table {
   uint32_t abi;        /* TW_ABI of the library */
-  uint32_t size;       /* sizeof(tw_table) there */
+  uint32_t size;       /* sizeof(tw_table) in the library */
   const char *package; /* "thalweg:search" */
-  const char *version; /* "0.1.0", the package's */
-  const char *core;    /* version of the Thalweg inside */
-  uint64_t layout;     /* hash over all methods, and what it asks of its host */
+  const char *version; /* version of the package: "0.1.0" */
+  const char *core;    /* version of Thalweg in the library */
+  uint64_t layout;     /* hash of all methods and host imports */
   const tw_method *methods;
   uint32_t method_count;
   uint32_t reserved;
 
+  /* The current time, in nanoseconds. Never fails. */
   uint64_t (*now)(void);
 
-  /* A client: an instance of the service of its own, run by an actor. close() drops it, and ends
-   * its calls and streams as cancelled. The first one starts the threads: TW_OVERLOADED where the system has none. */
+  /* Opens a client: a new instance of the service with its own actor. Free it with client_close.
+   * The first client starts the threads of the runtime.
+   * TW_OVERLOADED: the system has no thread. */
   uint32_t (*client_open)(tw_handle *client, tw_error *error);
+  /* Closes the client and drops its instance. Its calls and streams end as TW_CANCELLED. You still
+   * receive completions for its calls, and must still close the handles of its streams and
+   * resources. A second close is TW_STALE. */
   uint32_t (*client_close)(tw_handle client, tw_error *error);
 
-  /* A port: a completion queue with an eventfd. Submit from any thread, reap from one at a time,
-   * close from any. `capacity`, 1 to 65,536, is how many calls may be unreaped at once; another one is TW_ARGUMENT.
-   * TW_OVERLOADED where there is no memory for it, or no file descriptor. */
+  /* Opens a port: a completion queue with an eventfd. Free it with port_close. Several clients may
+   * use one port. Any thread may submit; one thread at a time may wait, arm and reap. `capacity` is
+   * the number of slots, 1 to 65,536: each call uses one from its submission until its completion
+   * is reaped.
+   * TW_ARGUMENT: another capacity. TW_OVERLOADED: no memory or no file descriptor. */
   uint32_t (*port_open)(uint32_t capacity, tw_handle *port, tw_error *error);
+  /* Closes the port. Its calls end as TW_CANCELLED, without completions, and completions that were
+   * not reaped are freed. A thread in port_wait receives TW_CLOSED. */
   uint32_t (*port_close)(tw_handle port, tw_error *error);
-  /* The eventfd; it belongs to the port. Readable after port_arm said 0 and something completed.
-   * Nobody needs to read it: port_arm resets it. */
+  /* The eventfd, for poll and epoll. It belongs to the port: do not close it, and remove it from
+   * epoll before port_close. You need not read from it; port_arm resets it. */
   uint32_t (*port_fd)(tw_handle port, int *fd, tw_error *error);
-  /* *ready = 1: there is something to reap, nothing was armed. 0: the fd becomes readable. */
+  /* Arms the eventfd for one wake-up. *ready = 1: completions are available now, and nothing was
+   * armed; reap first. *ready = 0: the fd becomes readable with the next completion. Arming again
+   * is allowed. One thread at a time. */
   uint32_t (*port_arm)(tw_handle port, uint32_t *ready, tw_error *error);
-  /* Waits until there is something to reap. TW_OK, TW_TIMED_OUT, TW_INTERRUPTED, TW_CLOSED.
-   * pthread_cancel of the thread in it may abort the process, and does so where its cancellation is
-   * asynchronous: close the port instead, or disable cancellation around the call. */
+  /* Waits until a completion is available. One thread at a time. pthread_cancel of this thread may
+   * abort the process; close the port instead, or disable cancellation around the call.
+   * TW_TIMED_OUT, TW_INTERRUPTED. TW_CLOSED: the port was closed. */
   uint32_t (*port_wait)(tw_handle port, uint64_t deadline_ns, tw_error *error);
-  /* TW_ARGUMENT where another thread is reaping the port just now. */
+  /* Removes up to `max` completions and writes them to `out`; *count may be 0. Never waits. Pass
+   * each completion to `release`, which is also possible after port_close and client_close. One
+   * thread at a time.
+   * TW_ARGUMENT: another thread is reaping the port. */
   uint32_t (*port_reap)(tw_handle port, tw_completion *out, uint32_t max, uint32_t *count,
                         tw_error *error);
-  /* Frees what the completion points to, and closes handles in it that were not taken. A second
-   * release has no effect, also of a copy. The first release also frees what a copy points to. */
+  /* Frees `data` and `message` of a completion, closes the handles in `data` that were not taken,
+   * and sets the pointers to NULL. A second release, also of a copy, has no effect; the first one
+   * also frees the memory that copies point to. One thread at a time per completion. */
   void (*release)(tw_completion *completion);
 
-  /* Submits `count` calls; *accepted of them, the first ones, will complete exactly once each.
-   * The status is why the next one was not accepted. */
+  /* Submits `count` calls. The first *accepted of them are accepted, and each completes exactly
+   * once. The status says why the next one was refused. The messages may be freed on return. `own`
+   * handles in an accepted message belong to the service. Several calls in one submission wake the
+   * service once.
+   * TW_OVERLOADED: the port has no slot, or the client no capacity (see TW_SUBMIT_BLOCK). */
   uint32_t (*submit)(tw_handle port, tw_submission *batch, uint32_t count, uint32_t *accepted,
                      tw_error *error);
-  /* A request: the call ends as cancelled unless it ended before. */
+  /* Requests cancellation. The call completes once, with whichever outcome came first.
+   * TW_STALE: the call has ended. */
   uint32_t (*cancel)(tw_handle call, tw_error *error);
 
-  /* Takes the handle number `index` (own resource or stream) out of a completion's message. From then
-   * on it is the caller's to close. */
+  /* Takes handle number `index` (a resource or a stream) out of a completion's message. Free it
+   * with resource_drop or stream_close, also after `release`. Before `release`, one thread at a
+   * time per completion.
+   * TW_ARGUMENT: it was taken before. TW_STALE: the completion was released, for a copy. */
   uint32_t (*take_handle)(tw_completion *completion, uint32_t index, tw_handle *out,
                           tw_error *error);
-  /* Closes a resource. */
+  /* Drops a resource. Its destructor runs in the service, once no call uses the object; this
+   * function does not wait for it. */
   uint32_t (*resource_drop)(tw_handle resource, tw_error *error);
 
-  /* Streams: one reader at a time, one open batch at a time.
-   * acquire: TW_OK with count >= 1; TW_WOULD_PARK (deadline 0), TW_TIMED_OUT, TW_INTERRUPTED; with
-   * TW_BATCH_END in batch->flags how the stream ended, after all records: TW_CLOSED where it is complete,
-   * TW_ERROR with the service's own error (stream_error), TW_GUEST_LOST where a writer was dropped before it
-   * had finished (the message says why), or how the call ended that the stream belongs to. */
+  /* Waits for records and returns up to `max` of them as a batch view, at least one. Free it with
+   * stream_release or stream_close. A stream has one reader at a time and one open batch.
+   * TW_WOULD_PARK: deadline 0 and no records. TW_TIMED_OUT, TW_INTERRUPTED.
+   * With TW_BATCH_END in out->flags, after all records, how the stream ended: TW_CLOSED if it is
+   * complete; TW_ERROR with the service's own error, see stream_error; TW_GUEST_LOST if a writer
+   * was dropped before it finished, with the reason in the message; or the outcome of the call that
+   * returned the stream. Each code except TW_CLOSED means that the stream is incomplete. */
   uint32_t (*stream_acquire)(tw_handle stream, uint32_t max, uint64_t deadline_ns, tw_batch *out,
                              tw_error *error);
-  /* Gives back the first `count` records of the open batch; all of them close it. */
+  /* Releases the first `count` records of the open batch. After the last record the batch is
+   * closed. The thread that reads. */
   uint32_t (*stream_release)(tw_handle stream, uint32_t count, tw_error *error);
-  /* One TW_COMPLETION_STREAM_READY with `token` comes to `port` as soon as acquire would not park; where `port` is 0, the stream's own
-   * fd becomes readable. *ready = 1: it would not now, and nothing was armed. */
+  /* Arms the stream for one notification: `port` receives a TW_COMPLETION_STREAM_READY with `token`
+   * once stream_acquire would not wait. With port 0, the fd of stream_fd becomes readable instead.
+   * *ready = 1: it would not wait now, and nothing was armed. For the writer of a parameter
+   * (stream_new): ready means that there is capacity again, or that the stream ended. Another
+   * stream_arm, or a stream_acquire that waits, replaces it. The notification uses a slot of the
+   * port until it is reaped, and may arrive after stream_close. One thread at a time. */
   uint32_t (*stream_arm)(tw_handle stream, tw_handle port, uint64_t token, uint32_t *ready,
                          tw_error *error);
-  /* Legal anywhere, also with a batch open: that batch is invalid from then on. The service's writers
-   * see it and stop. Of a stream with a callback no call begins any more; one that runs is waited for, but not in a
-   * callback, and not where the caller must not wait. */
+  /* Closes a stream or one end of a parameter. Always allowed: during a stream_acquire on another
+   * thread, which returns; with an open batch, which becomes invalid; in a callback. The service's
+   * writers fail from then on. No further call of the stream's callback begins, and a call that is
+   * running is waited for, unless this function is called in a callback or on a thread that must
+   * not wait. */
   uint32_t (*stream_close)(tw_handle stream, tw_error *error);
 
-  /* Rewrites `data` as `to` (TW_FLAT, TW_CBOR): CBOR as a message, a message as CBOR, in the one form
-   * that RFC 8949, 4.2.1 has for each value. `description` is a line of a method's, and says of which type
-   * it is. *size bytes of `out` are written, `capacity` at most: TW_OVERLOADED where it takes more.
-   * TW_ARGUMENT: `data` is no value of the type, or there are handles in the type. */
+  /* Converts `data` to the format `to`: CBOR to a message, or a message to CBOR in the
+   * deterministic encoding of RFC 8949, 4.2.1. `description` is one line of tw_method.description:
+   * the type. Writes *size bytes to `out`, which has room for `capacity` bytes.
+   * TW_OVERLOADED: the result is larger. TW_ARGUMENT: `data` is not a value of the type, or the
+   * type contains handles. */
   uint32_t (*transcode)(const uint8_t *description, uint64_t description_size, uint32_t to,
                         const uint8_t *data, uint64_t data_size, uint8_t *out, uint64_t capacity,
                         uint64_t *size, tw_error *error);
 
-  /* From now on the stream's records go to `callback` and to no reader. They come on the threads that write them, and a
-   * writer goes on when the callback has returned; what lay there before, and the ending, come on another thread of the
-   * service. The callback may call any function of the table that does not wait. pthread_exit in it aborts the
-   * process; an exception or a longjmp out of it is undefined behaviour. TW_OK: `drop_ctx`, which may be NULL, is
-   * called once, whatever happens; a callback that was there before is given up, and no call of it begins any more.
-   * Else neither is ever called. TW_ARGUMENT: `callback` is NULL, a batch is open, `flags` is not 0. */
+  /* Delivers the stream's records to `callback` instead of a reader. Records that arrive later are
+   * delivered on the thread that writes them, which continues when the callback returns. Earlier
+   * records and the end of the stream are delivered on another thread of the service. The callback
+   * may use every function of the table that does not wait. It replaces an earlier callback, of
+   * which no further call begins.
+   * TW_OK: the core owns `ctx` and calls `drop_ctx`, if not NULL, once, after the last call.
+   * Otherwise `ctx` still belongs to the caller and nothing is called.
+   * TW_ARGUMENT: `callback` is NULL, a batch is open, or `flags` is not 0. */
   uint32_t (*stream_subscribe)(tw_handle stream, tw_stream_callback callback, void *ctx,
                                tw_drop_ctx drop_ctx, uint32_t flags, tw_error *error);
-  /* Waits until the stream's callback is over: its last call has returned, and drop_ctx. TW_OK, also where there is none;
-   * TW_TIMED_OUT, TW_INTERRUPTED; TW_WOULD_PARK in a callback. */
+  /* Waits until the stream's callback has made its last call and drop_ctx has returned. TW_OK also
+   * if there is no callback.
+   * TW_TIMED_OUT, TW_INTERRUPTED. TW_WOULD_PARK: called in a callback. */
   uint32_t (*stream_join)(tw_handle stream, uint64_t deadline_ns, tw_error *error);
-  /* The stream's own eventfd, for stream_arm with port 0; it belongs to the stream. Nobody needs to read it: stream_arm
-   * resets it. */
+  /* The stream's own eventfd, for stream_arm with port 0. It belongs to the stream: do not close
+   * it, and remove it from epoll before stream_close. You need not read from it. */
   uint32_t (*stream_fd)(tw_handle stream, int *fd, tw_error *error);
-  /* Calls a method that has TW_METHOD_INLINE, on this thread and through no port. `args` is a message, and is
-   * read before this returns. TW_OK: *out is how it ended, whatever that is, for `release`; its token and
-   * its call are 0. TW_ARGUMENT: the method is not inline. */
+  /* Calls a method that has TW_METHOD_INLINE, on this thread and without a port. `args` is read in
+   * place. TW_OK: the call ended, and *out is its completion, with token and call 0; pass it to
+   * `release`.
+   * TW_ARGUMENT: the method is not inline. */
   uint32_t (*call_inline)(tw_handle client, uint32_t method, const uint8_t *args,
                           uint64_t args_size, uint64_t deadline_ns, tw_completion *out,
                           tw_error *error);
 
-  /* What the client's service asks of its host comes to `port` from now on, or with 0 to the port of the call
-   * for which it is asked: a TW_COMPLETION_HOST_CALL with `token`, whose
-   * `code` is the number of the import, whose `data` are its arguments, and whose `call` is answered by
-   * host_call_answer. It has one of the port's places until it is reaped; where there is none the service
-   * gets TW_OVERLOADED, and TW_CLOSED where the port is closed or there is none. TW_ARGUMENT: the service asks
-   * nothing. */
+  /* Receives the host calls of the client's service on `port`; with port 0, each on the port of the
+   * call that caused it. A host call is a TW_COMPLETION_HOST_CALL with `token`; answer its `call`
+   * with host_call_answer. It uses a slot of the port until it is reaped. If the port has no slot,
+   * the service receives TW_OVERLOADED; if the port is closed or no host was set, TW_CLOSED. In
+   * effect until the next client_set_host.
+   * TW_ARGUMENT: the service has no host imports. */
   uint32_t (*client_set_host)(tw_handle client, tw_handle port, uint64_t token, tw_error *error);
-  /* Ends what a host was asked. `data` is a message with TW_OK (the result) and TW_ERROR (the error), else
-   * text that says why, and may be empty then. Any thread may. TW_STALE: it has ended, by its deadline or
-   * with the call for which it was asked. */
-  uint32_t (*host_call_answer)(tw_handle call, uint32_t code, const uint8_t *data, uint64_t data_size,
-                          tw_error *error);
-  /* By when it must be answered; TW_FOREVER: whenever. */
+  /* Answers a host call, once. `data` is a message: the result with TW_OK, the error payload with
+   * TW_ERROR. With every other code it is UTF-8 text, which may be empty.
+   * TW_STALE: the host call has ended, by its deadline or with the call that caused it. */
+  uint32_t (*host_call_answer)(tw_handle call, uint32_t code, const uint8_t *data,
+                               uint64_t data_size, tw_error *error);
+  /* The deadline of a host call; TW_FOREVER if it has none. */
   uint32_t (*host_call_deadline)(tw_handle call, uint64_t *deadline_ns, tw_error *error);
-  /* A further reader of the stream, for another thread: a stream of its own, to be closed by stream_close, with places,
-   * losses and numbers of its own. It begins with what is written from now on. The slowest reader is who a writer
-   * waits for (`block`), or is refused for (`fail`); under the other policies each loses for itself. Writers go on until
-   * all readers are closed. */
+  /* Adds a reader to a stream, for another thread: an independent stream with its own capacity,
+   * gaps and sequence numbers. It starts with the next record written. Free it with stream_close.
+   * Under the policies `block` and `fail`, writers are limited by the slowest reader; under the
+   * others, each reader loses records for itself. Writers continue until all readers are closed. */
   uint32_t (*stream_tee)(tw_handle stream, tw_handle *reader, tw_error *error);
-  /* What the streams of method number `method` of a client did; where `handle` is a stream's, those of its client and
-   * method, and `method` is not looked at. At most `size` bytes are written, which is sizeof(tw_stats) of the caller: what
-   * a later version has behind is left out, and what an earlier one lacks is 0. */
+  /* Reads the counters of all streams of a client's method. `handle` is the client; or one of the
+   * streams, and then `method` is ignored. `size` is sizeof(tw_stats) of the caller: fields that
+   * the caller does not know are left out, and fields that the library does not know are 0. */
   uint32_t (*stream_stats)(tw_handle handle, uint32_t method, tw_stats *out, uint32_t size,
                            tw_error *error);
-  /* Keeps the memory of the open batch: what the tw_batch showed stays as it is, after stream_release
-   * and stream_close too, until retained_batch_release(*kept). It takes none of the stream's room, and a batch can be
-   * kept more than once. TW_ARGUMENT where no batch is open. */
-  uint32_t (*stream_retain_batch)(tw_handle stream, tw_handle *kept, tw_error *error);
-  uint32_t (*retained_batch_release)(tw_handle kept, tw_error *error);
+  /* Retains the memory of the open batch: everything that the tw_batch points to stays unchanged
+   * after stream_release and stream_close, until retained_batch_release. It uses no capacity of the
+   * stream. A batch may be retained more than once. The thread that reads.
+   * TW_ARGUMENT: no batch is open. */
+  uint32_t (*stream_retain_batch)(tw_handle stream, tw_handle *retained, tw_error *error);
+  /* Frees the memory of a retained batch. */
+  uint32_t (*retained_batch_release)(tw_handle retained, tw_error *error);
 
-  /* A stream, or a future, for a parameter of a method, by its number from 0, `self` among them: what the caller writes, and
-   * what goes into the call's message as the parameter's handle. *reader is the service's once the call was submitted; before, and
-   * where it was refused, it is the caller's to stream_close. *writer is the caller's to stream_close, which a service that
-   * reads takes for TW_CANCELLED where stream_finish was not called. TW_ARGUMENT: the parameter is no stream. */
+  /* Creates a stream or future that the caller writes and a method reads. `parameter` is the number
+   * of the parameter, from 0, with `self` counted. Put *reader into the call's message: it belongs
+   * to the service once the call was accepted, and before that to the caller. The caller frees
+   * *writer. Free both with stream_close. If the writer is closed before stream_finish, the service
+   * reads TW_CANCELLED.
+   * TW_ARGUMENT: the parameter is not a stream or future. */
   uint32_t (*stream_new)(tw_handle client, uint32_t method, uint32_t parameter, tw_handle *writer,
                          tw_handle *reader, tw_error *error);
-  /* Sends one element, a message of the element's layout, and waits for room until `deadline_ns` (0: not at all, and TW_WOULD_PARK;
-   * stream_arm with the writer then tells of room): 256 elements, or 1 MiB of them, may wait to be read. A future has
-   * one. Else how the stream ended: TW_CLOSED where the service reads no more. TW_ARGUMENT, and the stream stays: another
-   * layout. Any thread, also before the call was submitted. */
+  /* Sends one element, a message, which is copied. Waits for capacity until `deadline_ns`: 256
+   * elements or 1 MiB may be unread; a future takes one. Also allowed before the call is submitted,
+   * and on several threads.
+   * TW_WOULD_PARK: deadline 0 and no capacity; see stream_arm. TW_TIMED_OUT, TW_INTERRUPTED.
+   * TW_CLOSED: the service stopped reading. TW_ARGUMENT: the element has another layout; the stream
+   * continues. Otherwise how the stream ended. */
   uint32_t (*stream_send)(tw_handle writer, const uint8_t *element, uint64_t element_size,
                           uint64_t deadline_ns, tw_error *error);
-  /* Nothing more comes. */
+  /* Ends the stream regularly, after the elements that were sent. */
   uint32_t (*stream_finish)(tw_handle writer, tw_error *error);
 
-  uint64_t imports_layout; /* hash over what it asks of its host; 0: nothing */
+  uint64_t imports_layout; /* hash of all host imports; 0: there are none */
 
-  /* Says how the caller knows the methods and what the service asks of its host, with their descriptions, where its package is
-   * another version than the library's: from then on what it submits and gets is converted, and so is what it is asked and answers.
-   * To be called before the client's first call, once. TW_VERSION: they are no versions of one another, and the error says where.
-   * `client` 0: nothing is remembered, only looked at. */
+  /* For a caller that was built for another version of the package: declares the caller's methods
+   * and host imports, with descriptions. The library then uses the caller's method numbers and
+   * message layouts for this client, and converts. Once per client, before its first call.
+   * With client 0 it only checks whether the two versions are compatible.
+   * TW_VERSION: they are not; the message names the first difference. TW_ARGUMENT: called twice, or
+   * after a call. */
   uint32_t (*client_set_layouts)(tw_handle client, const tw_method *methods, uint32_t method_count,
-                             const tw_method *imports, uint32_t import_count, tw_error *error);
+                                 const tw_method *imports, uint32_t import_count, tw_error *error);
 
-  /* The service's own error at the end of a stream that ended as TW_ERROR: a message with the layout of
-   * the error payload of the method that returned the stream, at a multiple of 8. Valid until stream_close
-   * of this reader; nothing else releases it. May be called in the stream's callback. TW_ARGUMENT: the
-   * stream did not end so. */
+  /* The service's own error of a stream that ended as TW_ERROR: a message with the error layout of
+   * the method that returned the stream, aligned to 8 bytes. It belongs to the stream and is valid
+   * until stream_close of this reader. Also allowed in the stream's callback.
+   * TW_ARGUMENT: the stream did not end as TW_ERROR. */
   uint32_t (*stream_error)(tw_handle stream, const uint8_t **data, uint64_t *size, tw_error *error);
 } tw_table;
 
-/* The one symbol of a library. Never NULL; `abi` is what the caller was built with. */
+/* The type of `tw_library`, the one exported symbol. `abi` is the caller's TW_ABI. Never returns
+ * NULL. */
 typedef const tw_table *(*tw_library_function)(uint32_t abi);
 
-/* ---- Messages ---------------------------------------------------------------------------------
- * The Component Model's canonical layout, with offsets from the message's first byte in place of pointers:
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+/* A message is a value in the Component Model's canonical memory layout. It has offsets from its
+ * first byte instead of pointers:
  *
- *   0   u32 size       whole message
- *   4   u32 layout     low half of the root's layout hash
- *   8   u32 handles    how many
- *   12  u32 root       offset of the root, a multiple of 8: 16 + 8 * handles
- *   16  u64 handles[]
- *   ..  root, then tails in pre-order, each aligned for its elements, never overlapping
+ *   offset  field
+ *   0       u32 size       bytes of the whole message
+ *   4       u32 layout     low half of the layout hash of the root
+ *   8       u32 handles    number of handles
+ *   12      u32 root       offset of the root, a multiple of 8: 16 + 8 * handles
+ *   16      u64 handles[]
+ *   root    the root, then the contents of strings and lists ("tails") in pre-order, each aligned
+ *           for its elements, never overlapping
  *
- * A string or list is {u32 offset, u32 length} (length in bytes, or elements); an empty one is {0, 0}. A
- * resource or stream is a u32: its place in handles[]. The root of the arguments is the record of the
- * parameters; of a completion with TW_OK the result (its ok side), with TW_ERROR the error payload. */
+ * A string or list is a tw_slice; the empty one is {0, 0}. A resource, stream or future is a u32:
+ * its index in handles[]. The root is the record of the parameters, the result without its error
+ * side (TW_OK), or the error payload (TW_ERROR). */
 typedef struct tw_slice {
-  uint32_t offset;
-  uint32_t length;
+  uint32_t offset; /* from the first byte of the message or batch */
+  uint32_t length; /* in bytes for a string, otherwise in elements */
 } tw_slice;
 
 typedef struct tw_message {

@@ -1,20 +1,18 @@
-/* Using a Thalweg library from C: open it, make a client, call, read a stream. C99 and C++, header-only,
- * needs libc and dlopen.
+/* Calling a Thalweg service from C. C99 and C++17, header-only; needs libc and dlopen.
  *
- *   const tw_table *table;            what the library offers
- *     tw_open                         opens it and checks that both sides fit
- *   tw_client                         an instance of the service, and a port to call it through
- *     tw_client_open, _open_as, _attach, _close
- *     tw_call                         one call: submit, wait, reap
- *     tw_call_inline                  one call of an inline method, on this thread
- *   tw_host                           answers what the service asks
- *   tw_reply                          an ending that was reaped: owns what its result points into
- *   tw_stream                         a stream; read by tw_stream_acquire and _release
+ *   tw_table          the functions of a library; opened by tw_open
+ *   tw_client         an instance of the service, and a port that calls it
+ *   tw_request        one call before it is submitted
+ *   tw_reply          one completion; owns the memory that the result points to
+ *   tw_host           implements the host imports of a client's service
+ *   tw_resource       an object in the service
+ *   tw_stream         a stream or future that the service writes (thalweg_stream.h)
+ *   tw_stream_writer  a stream or future that you write (thalweg_stream.h)
  *
- * The header that `thalweg gen` writes for a package puts types on all of these. Every function
- * returns a `tw_code` and, if `error` is not NULL, says there what went wrong; where it returns
- * TW_OK, `*error` is left alone. Strings that go in are checked to be UTF-8 by the core.
- */
+ * `thalweg gen` writes a header per package, which puts types on these. Every function that can
+ * fail returns a tw_code. If that is not TW_OK, it fills in `*error`, unless `error` is NULL.
+ * Functions that free or close something may be called twice: the second call has no effect and
+ * returns TW_OK. */
 #ifndef THALWEG_CLIENT_H
 #define THALWEG_CLIENT_H
 
@@ -25,49 +23,43 @@
 #include "thalweg_message.h"
 #include "thalweg_open.h"
 
-/* ---- Clients ---------------------------------------------------------------------------------- */
+/* ---- Clients --------------------------------------------------------------------------------- */
 
 struct tw_host;
 
-/* An instance of the service, and the port through which this holder calls it. Use one from one thread at
- * a time; another thread, or an event loop, attaches one of its own. */
+/* An instance of the service, and a port that calls it. One thread at a time uses a client; for
+ * another thread or an event loop, attach a further one to the same instance. */
 typedef struct tw_client {
   const tw_table *table;
   tw_handle instance;
   tw_handle port;
-  bool attached;        /* the instance is another tw_client's to close */
-  struct tw_host *host; /* who answers what the service asks, or NULL */
-  /* Called by a blocking call while it waits, each time the interval is over that the method's policy file names as
-   * `notice`, with the nanoseconds since the submission; it ends nothing, and may cancel `call`. NULL: nobody. Set it with its
-   * context after the client was opened, which has a place of its port for it besides the call's. */
+  bool attached;        /* the instance belongs to another tw_client */
+  struct tw_host *host; /* see tw_client_set_host; or NULL */
+  /* Progress notices: a blocking call of a method with a `notice` interval calls this function at
+   * each interval, with the nanoseconds since the submission. The function may cancel `call`. Set
+   * it after the client was opened, and open the client with one more slot for it. NULL: no
+   * notices. */
   void (*on_notice)(void *notice_ctx, const struct tw_client *client, tw_handle call,
                     uint64_t elapsed_ns);
   void *notice_ctx;
 } tw_client;
 
-/* A client over an instance that exists. */
+/* Opens a further client of an instance, with its own port of `capacity` slots. */
 static inline uint32_t tw_client_attach(const tw_client *instance, uint32_t capacity,
                                         tw_client *out, tw_error *error) {
-  *out = *instance;
-  out->port = 0;
+  memset(out, 0, sizeof(*out));
+  out->table = instance->table;
+  out->instance = instance->instance;
   out->attached = true;
-  out->host = NULL;
-  out->on_notice = NULL;
-  out->notice_ctx = NULL;
   return out->table->port_open(capacity, &out->port, error);
 }
 
-/* A new instance of the service, and a port on which `capacity` calls may be unreaped at once. */
+/* Opens a client: a new instance of the service, and a port of `capacity` slots. */
 static inline uint32_t tw_client_open(const tw_table *table, uint32_t capacity, tw_client *out,
                                       tw_error *error) {
   uint32_t code;
+  memset(out, 0, sizeof(*out));
   out->table = table;
-  out->instance = 0;
-  out->port = 0;
-  out->attached = false;
-  out->host = NULL;
-  out->on_notice = NULL;
-  out->notice_ctx = NULL;
   code = table->client_open(&out->instance, error);
   if (code != TW_OK) {
     return code;
@@ -80,7 +72,7 @@ static inline uint32_t tw_client_open(const tw_table *table, uint32_t capacity, 
   return code;
 }
 
-/* The same for a caller that was built for `expected`, which may be another version of the library's package. */
+/* The same for a caller that may be built for another version of the package. */
 static inline uint32_t tw_client_open_as(const tw_table *table, const tw_expected *expected,
                                          uint32_t capacity, tw_client *out, tw_error *error) {
   uint32_t code = tw_client_open(table, capacity, out, error);
@@ -88,7 +80,7 @@ static inline uint32_t tw_client_open_as(const tw_table *table, const tw_expecte
     return code;
   }
   code = table->client_set_layouts(out->instance, expected->methods, expected->method_count,
-                               expected->imports, expected->import_count, error);
+                                   expected->imports, expected->import_count, error);
   if (code != TW_OK) {
     table->port_close(out->port, NULL);
     table->client_close(out->instance, NULL);
@@ -98,8 +90,8 @@ static inline uint32_t tw_client_open_as(const tw_table *table, const tw_expecte
   return code;
 }
 
-/* Closes the port, whose calls end as cancelled, and the instance unless it is another's. Closing twice
- * is TW_OK: the second finds nothing to do. */
+/* Closes the port, and the instance unless the client is attached. Their calls and streams end as
+ * TW_CANCELLED. Still release the replies, and close the streams and resources. */
 static inline uint32_t tw_client_close(tw_client *client, tw_error *error) {
   uint32_t code = TW_OK;
   uint32_t second = TW_OK;
@@ -115,57 +107,29 @@ static inline uint32_t tw_client_close(tw_client *client, tw_error *error) {
   return code != TW_OK ? code : second;
 }
 
-/* `nanoseconds` from now, as a deadline. */
+/* The deadline that is `nanoseconds` from now. */
 static inline uint64_t tw_deadline_after(const tw_client *client, uint64_t nanoseconds) {
   uint64_t now = client->table->now();
   return nanoseconds < TW_FOREVER - now ? now + nanoseconds : TW_FOREVER;
 }
 
-/* Ends a message and fills a submission with it, but for token and deadline. `name` is for the error. */
-static inline uint32_t tw_prepare(const tw_client *client, tw_writer *writer, uint32_t method,
-                                  const char *name, tw_submission *submission, tw_error *error) {
-  uint32_t code = tw_writer_end(writer);
-  memset(submission, 0, sizeof(*submission));
-  if (client->instance == 0) {
-    return tw_fail(error, TW_CLOSED, "%s: the client is closed", name);
-  }
-  if (code == TW_OVERLOADED) {
-    return tw_fail(error, code, "%s: no memory for the message", name);
-  }
-  if (code != TW_OK) {
-    return tw_fail(error, code, "%s: a null pointer, or more than 2 GiB of arguments", name);
-  }
-  submission->client = client->instance;
-  submission->method = method;
-  submission->args = writer->data;
-  submission->args_size = writer->size;
-  return TW_OK;
-}
+/* ---- Hosts ----------------------------------------------------------------------------------- */
 
-/* Submits one call. The completion carries `submission->token`; `submission->call` is for cancel. */
-static inline uint32_t tw_submit(const tw_client *client, tw_submission *submission,
-                                 tw_error *error) {
-  uint32_t accepted = 0;
-  return client->table->submit(client->port, submission, 1, &accepted, error);
-}
-
-/* ---- Hosts ------------------------------------------------------------------------------------ */
-
-/* Something that a service asks of its host. Copy it to answer later, on whichever thread. */
+/* A host call: the service called a host import. Copy it to answer later, on any thread. */
 typedef struct tw_host_call {
   const tw_table *table;
   tw_handle call;
-  const uint8_t *base; /* of the arguments, for accessors: until the host's function returns */
+  const uint8_t *base; /* for accessors of the arguments; valid until the host's function returns */
 } tw_host_call;
 
-/* Who answers what a client's service asks: generated code puts functions behind it. Zero it before its use. */
+/* Implements the host imports of one client's service. The header of a package fills in `serve`. */
 typedef struct tw_host {
   const tw_table *table;
-  void (*serve)(struct tw_host *host, const tw_host_call *asked, const tw_completion *completion);
-  bool serving; /* one of its functions runs */
+  void (*serve)(struct tw_host *host, const tw_host_call *call, const tw_completion *completion);
+  bool serving; /* one of its functions is running */
 } tw_host;
 
-/* From now on what the client's service asks comes to the client's port: see client_set_host in thalweg.h. */
+/* Sets the host of a client: host calls of the service arrive on the client's port. */
 static inline uint32_t tw_client_set_host(tw_client *client, tw_host *host, tw_error *error) {
   uint32_t code = client->table->client_set_host(client->instance, client->port, 0, error);
   if (code == TW_OK) {
@@ -176,59 +140,74 @@ static inline uint32_t tw_client_set_host(tw_client *client, tw_host *host, tw_e
   return code;
 }
 
-/* Has a TW_COMPLETION_HOST_CALL answered that was reaped, and releases it. */
+/* Passes a TW_COMPLETION_HOST_CALL that was reaped to the host, and releases it. */
 static inline void tw_host_serve(tw_host *host, tw_completion *completion) {
-  tw_host_call asked;
+  tw_host_call call;
   bool before = host->serving;
-  asked.table = host->table;
-  asked.call = completion->call;
-  asked.base = completion->data;
+  call.table = host->table;
+  call.call = completion->call;
+  call.base = completion->data;
   host->serving = true;
-  host->serve(host, &asked, completion);
+  host->serve(host, &call, completion);
   host->serving = before;
   host->table->release(completion);
 }
 
-/* Answers with a message, and frees it. */
-static inline uint32_t tw_host_call_answer(const tw_host_call *asked, tw_writer *writer, uint32_t code,
-                                       tw_error *error) {
+/* Answers a host call with a message, which it ends and frees. `code` is TW_OK or TW_ERROR.
+ * TW_STALE: the host call has ended. */
+static inline uint32_t tw_host_call_answer(const tw_host_call *call, tw_writer *writer,
+                                           uint32_t code, tw_error *error) {
   uint32_t status = tw_writer_end(writer);
   if (status == TW_OK) {
-    status = asked->table->host_call_answer(asked->call, code, writer->data, writer->size, error);
+    status = call->table->host_call_answer(call->call, code, writer->data, writer->size, error);
   } else {
-    tw_fail(error, status, "an answer with a null pointer, too large, or without memory for it");
+    tw_fail(error, status, "the answer has a null pointer, is too large, or memory is short");
   }
   tw_writer_free(writer);
   return status;
 }
 
-/* Ends it otherwise, with a code that is neither TW_OK nor TW_ERROR, and a text. TW_STALE: it has ended. */
-static inline uint32_t tw_host_call_fail(const tw_host_call *asked, uint32_t code, const char *text,
-                                    tw_error *error) {
-  return asked->table->host_call_answer(asked->call, code, (const uint8_t *)(const void *)text,
-                                   text ? strlen(text) : 0, error);
+/* Fails a host call with a code other than TW_OK and TW_ERROR, and a text, which may be NULL.
+ * TW_STALE: the host call has ended. */
+static inline uint32_t tw_host_call_fail(const tw_host_call *call, uint32_t code, const char *text,
+                                         tw_error *error) {
+  return call->table->host_call_answer(call->call, code, (const uint8_t *)(const void *)text,
+                                       text ? strlen(text) : 0, error);
 }
 
-/* By when it must be answered; TW_FOREVER: whenever, TW_FOREVER also where it has ended. */
-static inline uint64_t tw_host_call_deadline(const tw_host_call *asked) {
+/* The deadline of a host call. TW_FOREVER if it has none or has ended. */
+static inline uint64_t tw_host_call_deadline(const tw_host_call *call) {
   uint64_t deadline = TW_FOREVER;
-  asked->table->host_call_deadline(asked->call, &deadline, NULL);
+  call->table->host_call_deadline(call->call, &deadline, NULL);
   return deadline;
 }
 
-/* What lies `offset` bytes behind `root`. */
+/* The argument at `offset` of the root. */
 static inline const void *tw_at_offset(const void *root, uint32_t offset) {
   return (const uint8_t *)root + offset;
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------ */
+/* ---- Submissions ----------------------------------------------------------------------------- */
 
-/* One call, from submission to its completion: TW_OK and `*out`, whatever the call's own ending (`out->code`).
+/* Submits one call on the client's port. Its completion has `submission->token`;
+ * `submission->call` is for tw_table.cancel. */
+static inline uint32_t tw_submit(const tw_client *client, tw_submission *submission,
+                                 tw_error *error) {
+  uint32_t accepted = 0;
+  return client->table->submit(client->port, submission, 1, &accepted, error);
+}
+
+/* The token of a notification for tw_stream_acquire_serving, which may arrive after it returned. */
+#define TW_SERVING_TOKEN UINT64_MAX
+
+/* A blocking call: submits, waits and reaps. TW_OK: the call ended; `out->code` is its outcome, and
+ * `*out` must be passed to tw_table.release.
  *
- * For a port on which nothing else is under way: a completion of something else is released and
- * TW_ARGUMENT says so; but what the service asks of the client's host meanwhile is answered here. TW_WOULD_PARK
- * in a function of that host: the service waits for it. Where there is no room for the call and the library's policy is to wait, it waits, answering nobody meanwhile. A signal while waiting cancels the call and waits for that; TW_INTERRUPTED means that the call ended
- * as cancelled for this reason. Release `*out` with tw_table.release where TW_OK was returned. */
+ * The client must have no other outstanding calls: their completions are released, and the result
+ * is TW_ARGUMENT. Host calls are answered during the wait. If the method can wait for capacity
+ * (TW_METHOD_CAN_BLOCK), the call does, without answering host calls. A signal cancels the call;
+ * the function returns TW_INTERRUPTED after the call has ended. TW_WOULD_PARK: called in a function
+ * of the client's host, which the service is waiting for. */
 static inline uint32_t tw_call(const tw_client *client, tw_submission *submission,
                                tw_completion *out, tw_error *error) {
   const tw_table *table = client->table;
@@ -236,8 +215,7 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
   bool foreign = false;
   uint32_t code;
   if (client->host && client->host->serving) {
-    return tw_fail(error, TW_WOULD_PARK,
-                   "a host must not call the client whose service waits for its answer");
+    return tw_fail(error, TW_WOULD_PARK, "a host import must not call the client that called it");
   }
   if (client->on_notice && submission->client == client->instance &&
       submission->method < table->method_count &&
@@ -255,7 +233,7 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
     if (code == TW_INTERRUPTED) {
       if (!interrupted) {
         interrupted = true;
-        table->cancel(submission->call, NULL); /* stale if it ended meanwhile: then it is here */
+        table->cancel(submission->call, NULL); /* if it is stale, its completion is in the port */
       }
       continue;
     }
@@ -284,13 +262,12 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
       tw_host_serve(client->host, out);
       continue;
     }
-    /* A left-over of tw_stream_acquire_serving, with TW_SERVING_TOKEN. */
-    foreign = foreign || out->kind != TW_COMPLETION_STREAM_READY || out->token != UINT64_MAX;
+    foreign = foreign || out->kind != TW_COMPLETION_STREAM_READY || out->token != TW_SERVING_TOKEN;
     table->release(out);
   }
   if (foreign) {
     table->release(out);
-    return tw_fail(error, TW_ARGUMENT, "tw_call on a port on which something else is under way");
+    return tw_fail(error, TW_ARGUMENT, "tw_call on a port that has other outstanding calls");
   }
   if (interrupted && out->code == TW_CANCELLED) {
     table->release(out);
@@ -300,30 +277,172 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
   return TW_OK;
 }
 
-/* One call of an inline method, on this thread: as tw_call, but neither the client's port nor any other is
- * needed, and any thread may. */
+/* Calls an inline method on this thread, without a port. The rest is as in tw_call. */
 static inline uint32_t tw_call_inline(const tw_client *client, const tw_submission *submission,
                                       tw_completion *out, tw_error *error) {
   return client->table->call_inline(submission->client, submission->method, submission->args,
                                     submission->args_size, submission->deadline_ns, out, error);
 }
 
-/* ---- Replies ---------------------------------------------------------------------------------- */
+/* ---- Requests -------------------------------------------------------------------------------- */
 
-/* A completion that was reaped. What a typed result points to lies in it and is valid until
- * tw_reply_release. A zeroed one is empty, and releasing that is legal. */
+/* A stream or future that is a parameter: see thalweg_stream.h. */
+typedef struct tw_stream_writer {
+  const tw_table *table;
+  tw_handle writer;
+  tw_handle reader;              /* 0 once it belongs to the service */
+  struct tw_stream_writer *next; /* private: the next one of the same request */
+} tw_stream_writer;
+
+/* The kind of a tw_completion that no port returned: the call was not made. `code` says why, and
+ * the tw_error was filled in. */
+#define TW_COMPLETION_NONE 0u
+
+/* One call before it is submitted: its message and its submission. `X_prepare` of a package's
+ * header fills it in; then use exactly one of tw_request_submit, tw_request_call,
+ * tw_request_call_inline and tw_request_free. A failure of X_prepare is returned by that function.
+ * Do not move the struct in between. The client must stay open. */
+typedef struct tw_request {
+  const tw_client *client;
+  const tw_method *method;   /* as the caller's header describes it */
+  tw_submission submission;  /* complete after tw_request_end */
+  tw_completion completion;  /* of a blocking call */
+  tw_stream_writer *streams; /* the parameters that the caller writes */
+  tw_writer writer;
+} tw_request;
+
+/* Begins the message of method number `method` of `methods`. Returns the offset of its root. */
+static inline uint32_t tw_request_begin(tw_request *request, const tw_client *client,
+                                        const tw_method *methods, uint32_t method, uint32_t handles,
+                                        uint32_t root_size) {
+  request->client = client;
+  request->method = &methods[method];
+  request->streams = NULL;
+  memset(&request->submission, 0, sizeof(request->submission));
+  request->submission.client = client->instance;
+  request->submission.method = method;
+  return tw_writer_begin(&request->writer, methods[method].params, handles, root_size);
+}
+
+/* Writes the reading end of a stream as a parameter at `at`. */
+static inline void tw_request_put_stream(tw_request *request, uint32_t at,
+                                         tw_stream_writer *stream) {
+  if (tw_writer_require(&request->writer, stream)) {
+    tw_put_handle(&request->writer, at, stream->reader);
+    stream->next = request->streams;
+    request->streams = stream;
+  }
+}
+
+/* Completes `request->submission`, except for its token and deadline. Only needed to submit several
+ * calls at once: copy the submissions into an array for tw_table.submit, then call
+ * tw_request_accepted for the accepted ones and tw_request_free for all. */
+static inline uint32_t tw_request_end(tw_request *request, tw_error *error) {
+  const char *name = request->method->name;
+  uint32_t code = tw_writer_end(&request->writer);
+  if (request->submission.client == 0) {
+    return tw_fail(error, TW_CLOSED, "%s: the client is closed", name);
+  }
+  if (code == TW_OVERLOADED) {
+    return tw_fail(error, code, "%s: no memory for the arguments", name);
+  }
+  if (code != TW_OK) {
+    return tw_fail(error, code, "%s: a null pointer, or more than 2 GiB of arguments", name);
+  }
+  request->submission.args = request->writer.data;
+  request->submission.args_size = request->writer.size;
+  return TW_OK;
+}
+
+/* After the submission was accepted: the reading ends of its streams belong to the service. */
+static inline void tw_request_accepted(tw_request *request) {
+  tw_stream_writer *stream = request->streams;
+  while (stream) {
+    tw_stream_writer *next = stream->next;
+    stream->reader = 0;
+    stream->next = NULL;
+    stream = next;
+  }
+  request->streams = NULL;
+}
+
+/* Frees the message. */
+static inline void tw_request_free(tw_request *request) {
+  tw_writer_free(&request->writer);
+}
+
+/* Submits the call on the client's port, and frees the request. The completion has `token`; pass it
+ * to `X_read`. `*call` is for tw_table.cancel; `call` may be NULL. */
+static inline uint32_t tw_request_submit(tw_request *request, uint64_t deadline_ns, uint64_t token,
+                                         tw_handle *call, tw_error *error) {
+  uint32_t code = tw_request_end(request, error);
+  if (code == TW_OK) {
+    request->submission.token = token;
+    request->submission.deadline_ns = deadline_ns;
+    code = tw_submit(request->client, &request->submission, error);
+    if (call) {
+      *call = request->submission.call;
+    }
+  }
+  if (code == TW_OK) {
+    tw_request_accepted(request);
+  }
+  tw_request_free(request);
+  return code;
+}
+
+/* The completion of a blocking call, or TW_COMPLETION_NONE with the reason. Frees the message. */
+static inline tw_completion *tw_request_result(tw_request *request, uint32_t code) {
+  if (code == TW_OK) {
+    tw_request_accepted(request);
+  } else {
+    memset(&request->completion, 0, sizeof(request->completion));
+    request->completion.kind = TW_COMPLETION_NONE;
+    request->completion.code = code;
+  }
+  tw_request_free(request);
+  return &request->completion;
+}
+
+/* Makes a blocking call with tw_call, and frees the message. Returns the completion for `X_read`,
+ * which is valid as long as `*request`. */
+static inline tw_completion *tw_request_call(tw_request *request, uint64_t deadline_ns,
+                                             tw_error *error) {
+  uint32_t code = tw_request_end(request, error);
+  request->submission.deadline_ns = deadline_ns;
+  if (code == TW_OK) {
+    code = tw_call(request->client, &request->submission, &request->completion, error);
+  }
+  return tw_request_result(request, code);
+}
+
+/* The same with tw_call_inline. */
+static inline tw_completion *tw_request_call_inline(tw_request *request, uint64_t deadline_ns,
+                                                    tw_error *error) {
+  uint32_t code = tw_request_end(request, error);
+  request->submission.deadline_ns = deadline_ns;
+  if (code == TW_OK) {
+    code = tw_call_inline(request->client, &request->submission, &request->completion, error);
+  }
+  return tw_request_result(request, code);
+}
+
+/* ---- Replies --------------------------------------------------------------------------------- */
+
+/* A completion. It owns the memory that a typed result points to, until tw_reply_release. A zeroed
+ * reply is empty and may be released. */
 typedef struct tw_reply {
   const tw_table *table;
-  const uint8_t *base; /* the message's first byte, for accessors */
+  const uint8_t *base; /* of the message, for accessors */
   tw_completion completion;
 } tw_reply;
 
-/* Empty, so that releasing it does nothing. */
+/* Makes a reply empty, without releasing it. */
 static inline void tw_reply_clear(tw_reply *reply) {
   memset(reply, 0, sizeof(*reply));
 }
 
-/* Takes a completion over. It is then the reply's to release. */
+/* Moves a completion into a reply. */
 static inline void tw_reply_take(tw_reply *reply, const tw_table *table,
                                  tw_completion *completion) {
   reply->table = table;
@@ -332,7 +451,7 @@ static inline void tw_reply_take(tw_reply *reply, const tw_table *table,
   memset(completion, 0, sizeof(*completion));
 }
 
-/* Frees what the reply points to. Harmless twice. */
+/* Frees the memory of a result. */
 static inline void tw_reply_release(tw_reply *reply) {
   if (reply->table) {
     reply->table->release(&reply->completion);
@@ -340,7 +459,7 @@ static inline void tw_reply_release(tw_reply *reply) {
   tw_reply_clear(reply);
 }
 
-/* How the call ended, for an ending that has no value: fills `*error` and returns the code. */
+/* Fills in `*error` from a reply whose code is not TW_OK. Returns the code. */
 static inline uint32_t tw_reply_error(const tw_reply *reply, tw_error *error) {
   const tw_completion *completion = &reply->completion;
   if (completion->message) {
@@ -351,48 +470,28 @@ static inline uint32_t tw_reply_error(const tw_reply *reply, tw_error *error) {
                       tw_code_name(completion->code), strlen(tw_code_name(completion->code)));
 }
 
-/* The root of the reply's message: see tw_check_root. */
-static inline const void *tw_reply_root(const tw_reply *reply, tw_checker *reader, uint64_t layout,
-                                        uint32_t size) {
-  return tw_check_root(reader, reply->completion.data, reply->completion.data_size, layout, size);
-}
+/* ---- Resources ------------------------------------------------------------------------------- */
 
-/* Takes the own resource or stream out of a result whose root is its index. It is then the caller's, and
- * the reply has nothing left: it is released. */
-static inline uint32_t tw_reply_take_root_handle(tw_reply *reply, uint32_t index, tw_handle *out,
-                                       tw_error *error) {
-  uint32_t code = reply->table->take_handle(&reply->completion, index, out, error);
-  tw_reply_release(reply);
-  return code;
-}
-
-/* For a message that is not what its layout says: the call's result is lost. */
-static inline uint32_t tw_reply_malformed(tw_reply *reply, const char *function, tw_error *error) {
-  tw_reply_release(reply);
-  return tw_fail(error, TW_ARGUMENT, "%s: the library's message is malformed", function);
-}
-
-/* ---- Resources -------------------------------------------------------------------------------- */
-
-/* An object on the service's side that the caller owns. */
+/* An object in the service that belongs to the caller. */
 typedef struct tw_resource {
   const tw_table *table;
   tw_handle handle;
 } tw_resource;
 
-/* Takes a resource out of a value that came; it is then the caller's to close. What nobody took is closed when the
- * reply is released. Only once; the second time is TW_ARGUMENT. */
-static inline uint32_t tw_reply_take_handle(tw_reply *reply, tw_handle_ref held, tw_resource *out,
-                                    tw_error *error) {
+/* Takes a resource out of a result. You must then close it. tw_reply_release closes those that were
+ * not taken.
+ * TW_ARGUMENT: it was taken before, or the reply was released. */
+static inline uint32_t tw_reply_take_handle(tw_reply *reply, tw_handle_ref ref, tw_resource *out,
+                                            tw_error *error) {
   out->table = reply->table;
   out->handle = 0;
   if (!reply->table) {
     return tw_fail(error, TW_ARGUMENT, "the reply was released");
   }
-  return reply->table->take_handle(&reply->completion, held.index, &out->handle, error);
+  return reply->table->take_handle(&reply->completion, ref.index, &out->handle, error);
 }
 
-/* Closes it. Closing twice is TW_OK: the second finds nothing to do. */
+/* Drops the resource. */
 static inline uint32_t tw_resource_close(tw_resource *resource, tw_error *error) {
   uint32_t code = TW_OK;
   if (resource->handle != 0) {
@@ -402,111 +501,132 @@ static inline uint32_t tw_resource_close(tw_resource *resource, tw_error *error)
   return code;
 }
 
-/* ---- Streams ---------------------------------------------------------------------------------- */
+/* ---- Decoding -------------------------------------------------------------------------------- */
 
-/* A stream that the caller owns. One thread at a time reads it. */
-typedef struct tw_stream {
-  const tw_table *table;
-  tw_handle handle;
-} tw_stream;
+/* Decodes a completion into a typed result. Used by `X_read` of a package's header. */
+typedef struct tw_decoder {
+  tw_reply *reply; /* the first member of the result */
+  const tw_method *method;
+  tw_error *error;
+  uint32_t code;  /* the outcome; or why the result cannot be decoded */
+  bool in_place;  /* the result points into the reply */
+  tw_slice slice; /* of tw_decode_list */
+  tw_checker checker;
+} tw_decoder;
 
-/* Whether a batch has the records that the caller was built for, of `size` bytes. */
-static inline uint32_t tw_batch_check(const tw_batch *batch, uint32_t size, tw_error *error) {
-  if (batch->stride < size) {
-    return tw_fail(error, TW_VERSION,
-                   "built for records of %" PRIu32 " bytes, the stream's have %" PRIu32, size,
-                   batch->stride);
+/* Zeroes the result, whose first member is a tw_reply, and moves the completion into it. */
+static inline tw_decoder tw_decode_begin(const tw_client *client, const tw_method *method,
+                                         tw_completion *completion, void *result,
+                                         size_t result_size, tw_error *error) {
+  tw_decoder decoder;
+  memset(&decoder, 0, sizeof(decoder));
+  memset(result, 0, result_size);
+  decoder.reply = (tw_reply *)result;
+  decoder.method = method;
+  decoder.error = error;
+  decoder.code = completion->code;
+  if (completion->kind != TW_COMPLETION_NONE) {
+    tw_reply_take(decoder.reply, client->table, completion);
   }
-  return TW_OK;
+  return decoder;
 }
 
-/* Records that lie ready, at most `max`: see stream_acquire in thalweg.h. `size` is the record's. */
-static inline uint32_t tw_stream_acquire(const tw_stream *stream, uint32_t max,
-                                         uint64_t deadline_ns, uint32_t size, tw_batch *batch,
-                                         tw_error *error) {
-  uint32_t code;
-  memset(batch, 0, sizeof(*batch));
-  code = stream->table->stream_acquire(stream->handle, max, deadline_ns, batch, error);
-  if (code == TW_OK) {
-    code = tw_batch_check(batch, size, error);
+/* The result cannot be decoded, for the reason `code`. */
+static inline void tw_decode_fail(tw_decoder *decoder, uint32_t code) {
+  tw_reply_release(decoder->reply);
+  decoder->code = code;
+}
+
+static inline void tw_decode_malformed(tw_decoder *decoder) {
+  tw_decode_fail(decoder, tw_fail(decoder->error, TW_ARGUMENT,
+                                  "%s: the library's message is malformed", decoder->method->name));
+}
+
+/* The header of the message; see tw_check_root. NULL unless the outcome is `code`. */
+static inline const void *tw_decode_header(tw_decoder *decoder, uint32_t code, uint32_t size) {
+  const tw_completion *completion = &decoder->reply->completion;
+  uint64_t layout = code == TW_OK ? decoder->method->ok : decoder->method->error;
+  const void *root;
+  if (decoder->code != code) {
+    return NULL;
+  }
+  root = tw_check_root(&decoder->checker, completion->data, completion->data_size, layout, size);
+  if (!root) {
+    tw_decode_malformed(decoder);
+  }
+  return root;
+}
+
+/* The root of the message, of `size` bytes and checked by `check` unless that is NULL. It stays in
+ * the reply. NULL unless the outcome is `code`: TW_OK or TW_ERROR. */
+static inline const void *tw_decode_root(tw_decoder *decoder, uint32_t code, uint32_t size,
+                                         tw_check check) {
+  const void *root = tw_decode_header(decoder, code, size);
+  if (root &&
+      ((check && !check(&decoder->checker, root)) || !tw_check_all_handles(&decoder->checker))) {
+    tw_decode_malformed(decoder);
+    root = NULL;
+  }
+  decoder->in_place = decoder->in_place || root;
+  return root;
+}
+
+/* A number, bool, char, enum or flags: copied to `out`. */
+static inline void tw_decode_value(tw_decoder *decoder, uint32_t code, void *out, uint32_t size,
+                                   tw_check check) {
+  const void *root = tw_decode_root(decoder, code, size, check);
+  if (root) {
+    memcpy(out, root, size);
+    decoder->in_place = false;
+  }
+}
+
+/* A list: whether there is one. Its slice is then `decoder->slice`. */
+static inline bool tw_decode_list(tw_decoder *decoder, uint32_t code, tw_check check) {
+  const void *root = tw_decode_root(decoder, code, sizeof(tw_slice), check);
+  if (root) {
+    decoder->slice = *(const tw_slice *)root;
+  }
+  return root != NULL;
+}
+
+/* A string. */
+static inline void tw_decode_text(tw_decoder *decoder, uint32_t code, tw_text *out) {
+  if (tw_decode_list(decoder, code, tw_check_text)) {
+    *out = tw_text_view(decoder->reply->base, decoder->slice);
+  }
+}
+
+/* A list<u8>. */
+static inline void tw_decode_bytes(tw_decoder *decoder, uint32_t code, tw_bytes *out) {
+  if (tw_decode_list(decoder, code, tw_check_text)) {
+    *out = tw_bytes_view(decoder->reply->base, decoder->slice);
+  }
+}
+
+/* A resource: taken out of the reply. */
+static inline void tw_decode_resource(tw_decoder *decoder, tw_resource *out) {
+  const tw_handle_ref *root =
+      (const tw_handle_ref *)tw_decode_header(decoder, TW_OK, sizeof(tw_handle_ref));
+  if (root) {
+    uint32_t code = tw_reply_take_handle(decoder->reply, *root, out, decoder->error);
     if (code != TW_OK) {
-      stream->table->stream_release(stream->handle, batch->count, NULL);
+      tw_decode_fail(decoder, code);
     }
   }
-  return code;
 }
 
-/* The one record of a stream that is a future: TW_OK with a batch of it, which stays open until it is
- * closed. */
-static inline uint32_t tw_future_wait(const tw_stream *future, uint64_t deadline_ns, uint32_t size,
-                                      tw_batch *batch, tw_error *error) {
-  uint32_t code = tw_stream_acquire(future, 1, deadline_ns, size, batch, error);
-  if (code == TW_CLOSED) {
-    return tw_fail(error, TW_GUEST_LOST, "the service dropped the future without a value");
+/* Returns the outcome, and fills in the error. Releases a reply that the result does not point
+ * into. */
+static inline uint32_t tw_decode_end(tw_decoder *decoder) {
+  if (decoder->code == TW_OK) {
+    if (!decoder->in_place) {
+      tw_reply_release(decoder->reply);
+    }
+    return TW_OK;
   }
-  return code;
+  /* Without a table there is no reply, and the error was filled in. */
+  return decoder->reply->table ? tw_reply_error(decoder->reply, decoder->error) : decoder->code;
 }
-
-/* Gives back the first `count` records of the open batch. */
-static inline uint32_t tw_stream_release(const tw_stream *stream, uint32_t count, tw_error *error) {
-  return stream->table->stream_release(stream->handle, count, error);
-}
-
-/* The service's own error of a stream that ended as TW_ERROR, as a completion for the X_read of the function
- * that returned the stream; X_stream_error does both. Valid until the stream is closed. See stream_error in
- * thalweg.h. */
-static inline uint32_t tw_stream_error(const tw_stream *stream, tw_completion *completion,
-                                       tw_error *error) {
-  memset(completion, 0, sizeof(*completion));
-  completion->kind = TW_COMPLETION_CALL;
-  completion->code = TW_ERROR;
-  return stream->table->stream_error(stream->handle, &completion->data, &completion->data_size,
-                                     error);
-}
-
-/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait; where
- * it would not now, `*ready` is 1 and none comes. */
-static inline uint32_t tw_stream_arm(const tw_stream *stream, const tw_client *client,
-                                     uint64_t token, uint32_t *ready, tw_error *error) {
-  return stream->table->stream_arm(stream->handle, client->port, token, ready, error);
-}
-
-/* A file descriptor that becomes readable as soon as acquire would not wait; where it would not now, `*ready` is 1 and
- * nothing was armed. It is the stream's. */
-static inline uint32_t tw_stream_arm_fd(const tw_stream *stream, int *fd, uint32_t *ready,
-                                        tw_error *error) {
-  uint32_t code = stream->table->stream_fd(stream->handle, fd, error);
-  return code != TW_OK ? code : stream->table->stream_arm(stream->handle, 0, 0, ready, error);
-}
-
-/* A further reader, with places, losses and numbers of its own: see stream_tee in thalweg.h. */
-static inline uint32_t tw_stream_tee(const tw_stream *stream, tw_stream *reader,
-                                        tw_error *error) {
-  *reader = *stream;
-  reader->handle = 0;
-  return stream->table->stream_tee(stream->handle, &reader->handle, error);
-}
-
-/* What all streams of this one's method and client did: see tw_stats. */
-static inline uint32_t tw_stream_stats(const tw_stream *stream, tw_stats *stats, tw_error *error) {
-  return stream->table->stream_stats(stream->handle, 0, stats, sizeof(*stats), error);
-}
-
-/* Legal anywhere. Closing twice is TW_OK: the second finds nothing to do. */
-static inline uint32_t tw_stream_close(tw_stream *stream, tw_error *error) {
-  uint32_t code = TW_OK;
-  if (stream->handle != 0) {
-    code = stream->table->stream_close(stream->handle, error);
-  }
-  stream->handle = 0;
-  return code;
-}
-
-/* Record `index` of a batch. */
-static inline const void *tw_batch_at(const tw_batch *batch, uint32_t index) {
-  return batch->slots + (size_t)index * batch->stride;
-}
-
-#include "thalweg_stream.h"
 
 #endif

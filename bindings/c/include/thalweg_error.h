@@ -1,4 +1,4 @@
-/* What a code is called, and how a function that is not the core's fills a tw_error. */
+/* Names of outcomes, and filling in a tw_error. C99 and C++17, header-only. */
 #ifndef THALWEG_ERROR_H
 #define THALWEG_ERROR_H
 
@@ -8,7 +8,7 @@
 
 #include "thalweg.h"
 
-/* The code's name in lower case: "timed_out". Never NULL. */
+/* The name of a tw_code in lower case, such as "timed_out". "unknown" for any other number. */
 static inline const char *tw_code_name(uint32_t code) {
   static const char *const names[] = {"ok",         "error",          "cancelled",  "timed_out",
                                       "guest_lost", "guest_panicked", "overloaded", "shut_down",
@@ -17,8 +17,8 @@ static inline const char *tw_code_name(uint32_t code) {
   return code < sizeof(names) / sizeof(names[0]) ? names[code] : "unknown";
 }
 
-/* Fills `*error`, if there is one, with `size` bytes of UTF-8, cut at a character where they are too
- * many. Returns `code`. */
+/* Fills in `*error`, if not NULL, with `size` bytes of UTF-8, truncated at a character boundary.
+ * Returns `code`. */
 static inline uint32_t tw_fail_with(tw_error *error, uint32_t code, uint32_t retryable,
                                     const char *message, size_t size) {
   if (!error) {
@@ -39,7 +39,7 @@ static inline uint32_t tw_fail_with(tw_error *error, uint32_t code, uint32_t ret
   return code;
 }
 
-/* The same with printf's formats. */
+/* The same with a format of printf. Only TW_OVERLOADED is retryable. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif

@@ -1,13 +1,12 @@
-/* Messages of Thalweg: writing one, and reading one without a wild read. C99 and C++, header-only.
+/* Writing, checking and viewing messages. C99 and C++17, header-only.
  *
- * The layout is in thalweg.h. Generated code stands on this file; a program rarely calls it itself,
- * but for tw_text and tw_bytes, which are what strings and bytes look like on both ways.
+ * thalweg.h describes the layout. The header of a package uses this file; a program itself needs
+ * little more than tw_text and tw_bytes.
  *
- * What is checked where: going in, the core checks everything (bounds, UTF-8, bools, chars,
- * discriminants) before the service sees it, and a call with a bad message ends as TW_ARGUMENT. Coming
- * out, generated code walks the message once with the tw_check_* functions (bounds, order of the tails,
- * bools, chars, discriminants) and only then hands out pointers into it. UTF-8 that came out was
- * written by the core and is not checked again.
+ * The core checks every message that it receives (bounds, UTF-8, bool, char,
+ * discriminants), and a call with a malformed message ends as TW_ARGUMENT. The header of a package
+ * checks every result once with the tw_check_* functions, before it hands out pointers into it:
+ * bounds, order of the tails, bool, char and discriminants. It relies on the core for UTF-8.
  */
 #ifndef THALWEG_MESSAGE_H
 #define THALWEG_MESSAGE_H
@@ -24,7 +23,7 @@
 #error "Thalweg's messages are little-endian, and this header reads them in place"
 #endif
 
-/* A check while compiling. `condition` is constant. */
+/* A check at compile time. `condition` is constant. */
 #if defined(__cplusplus)
 #define TW_STATIC_CHECK(condition) static_assert(condition, #condition)
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
@@ -33,7 +32,7 @@
 #define TW_STATIC_CHECK(condition) extern char tw_static_check[(condition) ? 1 : -1]
 #endif
 
-/* Generated structs lie in messages and batches as they are: that this compiler agrees is checked. */
+/* Generated structs are read in place, so the compiler must lay them out like the message. */
 #define TW_SIZE(type, bytes) TW_STATIC_CHECK(sizeof(type) == (bytes))
 #define TW_OFFSET(type, member, bytes) TW_STATIC_CHECK(offsetof(type, member) == (bytes))
 
@@ -44,28 +43,29 @@ TW_SIZE(tw_message, 16);
 /* The largest message, in bytes. */
 #define TW_MESSAGE_MAX 0x7fffffffu
 
-/* ---- Text and bytes --------------------------------------------------------------------------- */
+/* ---- Text and bytes -------------------------------------------------------------------------- */
 
-/* UTF-8. Not NUL-terminated; a NUL inside is legal. */
+/* UTF-8, not NUL-terminated. May contain NUL characters. */
 typedef struct tw_text {
   const char *data;
   size_t size; /* in bytes */
 } tw_text;
 
-/* What WIT calls list<u8>. */
+/* `list<u8>` in WIT. */
 typedef struct tw_bytes {
   const uint8_t *data;
   size_t size;
 } tw_bytes;
 
-/* A resource, a stream or a future in a value that came: its place in the message's table. tw_reply_take_handle takes it out. */
+/* A resource, stream or future inside a result: its index in the message's handles.
+ * tw_reply_take_handle takes it out. */
 typedef struct tw_handle_ref {
   uint32_t index;
 } tw_handle_ref;
 
 TW_SIZE(tw_handle_ref, 4);
 
-/* The text of a NUL-terminated string; the empty text for NULL. Borrows it. */
+/* The text of a NUL-terminated string, which it borrows; for NULL the empty text. */
 static inline tw_text tw_text_of(const char *string) {
   tw_text text;
   text.data = string;
@@ -77,22 +77,22 @@ static inline bool tw_text_equal(tw_text a, tw_text b) {
   return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-/* ---- Writing ---------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
-/* A message under construction. A small one needs no allocation; the struct must not be moved between
- * tw_writer_begin and tw_writer_free. A failure is sticky: the first one stays in `status`, every
- * later step does nothing, and tw_writer_end reports it. */
+/* A message under construction. Small messages need no allocation. Do not move the struct between
+ * tw_writer_begin and tw_writer_free. The first failure is kept in `status`: later functions then
+ * do nothing, and tw_writer_end returns it. */
 typedef struct tw_writer {
   uint8_t *data;
   uint32_t size;
   uint32_t capacity;
-  uint32_t status;  /* TW_OVERLOADED: no memory. TW_ARGUMENT: NULL with a length, or too large */
-  uint32_t handles; /* places in the table, and how many are taken */
-  uint32_t handles_put;
+  uint32_t status;      /* TW_OVERLOADED: no memory. TW_ARGUMENT: a NULL pointer, or too large */
+  uint32_t handles;     /* entries in the table of handles */
+  uint32_t handles_put; /* entries written so far */
   uint64_t small[32];
 } tw_writer;
 
-/* Makes room for `size` more bytes. */
+/* Adds capacity for `size` more bytes. */
 static inline bool tw_writer_grow(tw_writer *writer, uint64_t size) {
   uint64_t wanted = (uint64_t)writer->size + size;
   uint64_t capacity = (uint64_t)writer->capacity * 2;
@@ -124,7 +124,7 @@ static inline bool tw_writer_grow(tw_writer *writer, uint64_t size) {
   return true;
 }
 
-/* Appends `size` zero bytes at the next multiple of `align`, and returns where. */
+/* Appends `size` zero bytes at the next multiple of `align`. Returns their offset. */
 static inline uint32_t tw_writer_reserve(tw_writer *writer, uint64_t size, uint32_t align) {
   uint32_t pad = (align - writer->size % align) % align;
   uint64_t total = size + pad;
@@ -152,8 +152,9 @@ static inline void tw_put(tw_writer *writer, uint32_t at, const void *value, siz
   }
 }
 
-/* Begins a message whose root has the layout hash `layout` and `root_size` bytes, with a table of
- * `handles` handles. Returns the root's offset. End with tw_writer_free, also after a failure. */
+/* Begins a message with a table of `handles` handles and a root of `root_size` bytes, whose layout
+ * hash is `layout`. Returns the offset of the root. Call tw_writer_free afterwards, also after a
+ * failure. */
 static inline uint32_t tw_writer_begin(tw_writer *writer, uint64_t layout, uint32_t handles,
                                        uint32_t root_size) {
   tw_message header;
@@ -172,29 +173,36 @@ static inline uint32_t tw_writer_begin(tw_writer *writer, uint64_t layout, uint3
   return tw_writer_reserve(writer, root_size, 8);
 }
 
-/* Puts `handle` into the table at `index`, and its index at `at`. */
-static inline void tw_put_handle(tw_writer *writer, uint32_t at, uint32_t index, tw_handle handle) {
+/* Whether `value` may be read; a NULL pointer makes the message fail with TW_ARGUMENT. */
+static inline bool tw_writer_require(tw_writer *writer, const void *value) {
+  if (!value && writer->status == TW_OK) {
+    writer->status = TW_ARGUMENT;
+  }
+  return value != NULL;
+}
+
+/* Writes `handle` to the next entry of the table of handles, and the entry's index at `at`. */
+static inline void tw_put_handle(tw_writer *writer, uint32_t at, tw_handle handle) {
+  uint32_t index = writer->handles_put;
+  if (writer->status != TW_OK) {
+    return;
+  }
+  if (index >= writer->handles) {
+    writer->status = TW_ARGUMENT;
+    return;
+  }
+  writer->handles_put++;
   tw_put(writer, (uint32_t)sizeof(tw_message) + 8 * index, &handle, sizeof(handle));
   tw_put(writer, at, &index, sizeof(index));
 }
 
-/* Puts `handle` behind those that were put so. */
-static inline void tw_put_next_handle(tw_writer *writer, uint32_t at, tw_handle handle) {
-  if (writer->status == TW_OK && writer->handles_put >= writer->handles) {
-    writer->status = TW_ARGUMENT;
-  }
-  if (writer->status == TW_OK) {
-    tw_put_handle(writer, at, writer->handles_put++, handle);
-  }
-}
-
-/* Reserves the tail of a list and puts its slice at `at`. Returns where the first element goes. `items`
- * is looked at for NULL only. */
+/* Reserves the tail of a list and writes its slice at `at`. Returns the offset of the first
+ * element. `items` is only compared with NULL. */
 static inline uint32_t tw_put_list(tw_writer *writer, uint32_t at, const void *items, size_t count,
-                                    uint32_t size, uint32_t align) {
+                                   uint32_t size, uint32_t align) {
   tw_slice slice;
   if (count == 0 || writer->status != TW_OK) {
-    return 0; /* an empty one is {0, 0}, and the place is zero already */
+    return 0; /* the empty list is {0, 0}, and reserved bytes are zero */
   }
   if (!items || count > TW_MESSAGE_MAX / size) {
     writer->status = TW_ARGUMENT;
@@ -206,7 +214,7 @@ static inline uint32_t tw_put_list(tw_writer *writer, uint32_t at, const void *i
   return slice.offset;
 }
 
-/* Puts a list of numbers: elements without padding and without tails of their own. */
+/* Writes a list whose elements are copied as they are: no padding, no tails. */
 static inline void tw_put_numbers(tw_writer *writer, uint32_t at, const void *items, size_t count,
                                   uint32_t size) {
   uint32_t first = tw_put_list(writer, at, items, count, size, size);
@@ -223,12 +231,13 @@ static inline void tw_put_bytes(tw_writer *writer, uint32_t at, tw_bytes bytes) 
   tw_put_numbers(writer, at, bytes.data, bytes.size, 1);
 }
 
-/* Completes the header. TW_OK, or why the message could not be written. */
+/* Completes the message. Returns `status`. */
 static inline uint32_t tw_writer_end(tw_writer *writer) {
   tw_put(writer, 0, &writer->size, sizeof(writer->size));
   return writer->status;
 }
 
+/* Frees the message. A second call has no effect. */
 static inline void tw_writer_free(tw_writer *writer) {
   if (writer->data != (uint8_t *)writer->small) {
     free(writer->data);
@@ -236,22 +245,25 @@ static inline void tw_writer_free(tw_writer *writer) {
   }
 }
 
-/* ---- Reading ---------------------------------------------------------------------------------- */
+/* ---- Checking -------------------------------------------------------------------------------- */
 
-/* A message that is being checked. Tails come in pre-order and never overlap: each begins at or after
- * `floor`, the end of the one before. */
+/* A message that is being checked. Tails are in pre-order and never overlap: each begins at or
+ * after `floor`, the end of the previous one. */
 typedef struct tw_checker {
   const uint8_t *data;
   uint32_t size;
   uint32_t floor;
-  uint32_t handles; /* in the table, and how many of them were met */
-  uint32_t handles_met;
+  uint32_t handles;     /* entries in the table of handles */
+  uint32_t handles_met; /* entries that the value has referred to so far */
 } tw_checker;
 
-/* Checks a message's header against the layout hash of the root that is expected. Returns the root, of
- * at least `root_size` bytes, or NULL if the message is not one. */
-static inline const void *tw_check_root(tw_checker *reader, const uint8_t *data, uint64_t data_size,
-                                        uint64_t layout, uint32_t root_size) {
+/* Checks the value at `place`, which is inside the message and aligned. */
+typedef bool (*tw_check)(tw_checker *checker, const void *place);
+
+/* Checks a message's header against the layout hash of the expected root. Returns the root, which
+ * has at least `root_size` bytes; NULL if the message is malformed. */
+static inline const void *tw_check_root(tw_checker *checker, const uint8_t *data,
+                                        uint64_t data_size, uint64_t layout, uint32_t root_size) {
   tw_message header;
   if (!data || (uintptr_t)data % 8 != 0 || data_size < sizeof(header) ||
       data_size > TW_MESSAGE_MAX) {
@@ -265,54 +277,63 @@ static inline const void *tw_check_root(tw_checker *reader, const uint8_t *data,
       header.root != sizeof(header) + 8 * header.handles || root_size > header.size - header.root) {
     return NULL;
   }
-  reader->data = data;
-  reader->size = header.size;
-  reader->floor = header.root + root_size;
-  reader->handles = header.handles;
-  reader->handles_met = 0;
+  checker->data = data;
+  checker->size = header.size;
+  checker->floor = header.root + root_size;
+  checker->handles = header.handles;
+  checker->handles_met = 0;
   return data + header.root;
 }
 
-/* Checks a list's place. Returns its first element, some pointer if it is empty, NULL if it is wrong. */
-static inline const void *tw_check_list(tw_checker *reader, tw_slice slice, uint32_t size,
+/* Checks the bounds of a list. Returns its first element; a pointer that must not be read if it is
+ * empty; NULL if it is malformed. */
+static inline const void *tw_check_list(tw_checker *checker, tw_slice slice, uint32_t size,
                                         uint32_t align) {
   uint64_t bytes = (uint64_t)slice.length * size;
   if (slice.length == 0) {
-    return slice.offset == 0 ? reader->data : NULL;
+    return slice.offset == 0 ? checker->data : NULL;
   }
-  if (slice.offset < reader->floor || slice.offset % align != 0 || slice.offset > reader->size ||
-      bytes > reader->size - slice.offset) {
+  if (slice.offset < checker->floor || slice.offset % align != 0 || slice.offset > checker->size ||
+      bytes > checker->size - slice.offset) {
     return NULL;
   }
-  reader->floor = slice.offset + (uint32_t)bytes;
-  return reader->data + slice.offset;
+  checker->floor = slice.offset + (uint32_t)bytes;
+  return checker->data + slice.offset;
 }
 
-static inline bool tw_check_text(tw_checker *reader, tw_slice slice) {
-  return tw_check_list(reader, slice, 1, 1) != NULL;
+/* A string or list<u8>: a slice of bytes. */
+static inline bool tw_check_text(tw_checker *checker, const void *place) {
+  return tw_check_list(checker, *(const tw_slice *)place, 1, 1) != NULL;
 }
 
-/* Handles are numbered in the order of their fields, and each is used once. */
-static inline bool tw_check_handle(tw_checker *reader, tw_handle_ref held) {
-  return held.index < reader->handles && held.index == reader->handles_met++;
+/* A handle. They are numbered in the order of their fields, and each is used once. */
+static inline bool tw_check_handle(tw_checker *checker, const void *place) {
+  uint32_t index = ((const tw_handle_ref *)place)->index;
+  return index < checker->handles && index == checker->handles_met++;
 }
 
-static inline bool tw_check_all_handles(const tw_checker *reader) {
-  return reader->handles_met == reader->handles;
+/* After the value: every entry of the table of handles was used. */
+static inline bool tw_check_all_handles(const tw_checker *checker) {
+  return checker->handles_met == checker->handles;
 }
 
-/* `place` is where a bool lies: it must not be read as one before. */
-static inline bool tw_check_bool(const void *place) {
+/* A bool is read as a byte, because C does not define reading a bool that is neither 0 nor 1. */
+static inline bool tw_check_bool(tw_checker *checker, const void *place) {
+  (void)checker;
   return *(const unsigned char *)place <= 1;
 }
 
-static inline bool tw_check_char(uint32_t value) {
+/* A char: a Unicode scalar value. */
+static inline bool tw_check_char(tw_checker *checker, const void *place) {
+  uint32_t value = *(const uint32_t *)place;
+  (void)checker;
   return value < 0xd800 || (value > 0xdfff && value < 0x110000);
 }
 
-/* ---- Views ------------------------------------------------------------------------------------
- * Of slices that were checked, or that lie in a stream's batch. `base` is the message's first byte, or
- * the batch's `base`. What they return is valid as long as that memory is. */
+/* ---- Views ----------------------------------------------------------------------------------- */
+
+/* Views of slices in a result that was checked, or in a stream's batch. `base` is the first byte of
+ * the message, or the batch's `base`. A view is valid as long as that memory. */
 
 static inline const void *tw_at(const uint8_t *base, tw_slice slice) {
   return base + slice.offset;

@@ -1,4 +1,5 @@
-/* Opening a Thalweg library, and whether it fits what the caller was built for. C99 and C++, header-only, needs libc and dlopen. */
+/* Opening a Thalweg library and checking that it is compatible. C99 and C++17, header-only; needs
+ * libc and dlopen. */
 #ifndef THALWEG_OPEN_H
 #define THALWEG_OPEN_H
 
@@ -11,23 +12,24 @@
 #include "thalweg.h"
 #include "thalweg_error.h"
 
-/* What the caller was built for. Generated code has one. */
+/* The package that the caller was built for. The header of a package has one: `X_expected()`. */
 typedef struct tw_expected {
   const char *package;
   const char *version;
   uint64_t layout;
-  const tw_method *methods; /* NULL: only a library with the same layout fits */
+  const tw_method *methods; /* NULL: only a library with the same `layout` is compatible */
   uint32_t method_count;
-  uint64_t imports_layout; /* as the table's */
-  const tw_method *imports; /* what it answers; NULL: it does not say */
+  uint64_t imports_layout;
+  const tw_method *imports; /* the host imports that the caller implements; NULL: unknown */
   uint32_t import_count;
 } tw_expected;
 
-/* Where all that is compared is the same, or there is nothing to compare. */
+/* What tw_first_difference returns if only the layout hashes of the packages differ. */
 #define TW_LAYOUT_DIFFERS "its layout"
 
-/* What of a library is not as the caller knows it: the first method that is another or stands elsewhere, or what it asks of its host.
- * NULL: it has all of the caller's methods in their places, and perhaps more behind them. */
+/* The first difference between a library and the caller's header: the name of a method that is
+ * missing, has other types or another number, or "its host imports". NULL: the library has all of
+ * the caller's methods under the same numbers, and perhaps more. */
 static inline const char *tw_first_difference(const tw_table *table, const tw_expected *expected) {
   uint32_t i;
   if (table->layout == expected->layout) {
@@ -49,11 +51,12 @@ static inline const char *tw_first_difference(const tw_table *table, const tw_ex
   if (table->imports_layout != expected->imports_layout) {
     return "its host imports";
   }
-  return expected->methods && table->method_count > expected->method_count ? NULL : TW_LAYOUT_DIFFERS;
+  return expected->methods && table->method_count > expected->method_count ? NULL
+                                                                           : TW_LAYOUT_DIFFERS;
 }
 
-/* Whether versions are of one line, in which functions are only added: "1.2.3" and "1.4.0", "0.1.2" and "0.1.3". Others fit where
- * they are the same. */
+/* Whether two versions may be compatible: they are equal, or have the same major number, or for 0.x
+ * the same minor number. "1.2.3" and "1.4.0" may be, also "0.1.2" and "0.1.3". */
 static inline bool tw_version_is_compatible(const char *ours, const char *theirs) {
   unsigned long mine[3] = {0, 0, 0};
   unsigned long other[3] = {0, 0, 0};
@@ -69,9 +72,10 @@ static inline bool tw_version_is_compatible(const char *ours, const char *theirs
   return mine[0] == other[0] && (mine[0] > 0 || (mine[1] == other[1] && mine[1] > 0));
 }
 
-/* Checks that a table has what the caller was built for; another version of the package may have more functions, and types that
- * grew. TW_VERSION names both sides. tw_open calls it; a
- * program that links a library instead of opening it calls it on what `tw_library` returned. */
+/* Checks that a table is compatible with the caller's header. The library may be another version of
+ * the package: see docs/evolution.md. tw_open calls this function; a program that links a library
+ * instead of opening it calls it with the result of `tw_library`.
+ * TW_VERSION: they are incompatible; the message names both sides and the first difference. */
 static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *expected,
                                       tw_error *error) {
   const char *package;
@@ -83,7 +87,7 @@ static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *
     return tw_fail(error, TW_VERSION, "built for %s@%s (abi %u), but the library offers no table",
                    expected->package, expected->version, TW_ABI);
   }
-  /* These stand at the same place in every table: see thalweg.h. */
+  /* These fields are at the same place in every table. */
   package = table->package ? table->package : "(no name)";
   version = table->version ? table->version : "(no version)";
   core = table->core ? table->core : "(unknown)";
@@ -100,7 +104,8 @@ static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *
                    (unsigned)sizeof(tw_table), expected->package, expected->version, table->size,
                    package, version, core);
   }
-  if (strcmp(package, expected->package) != 0 || !tw_version_is_compatible(expected->version, version)) {
+  if (strcmp(package, expected->package) != 0 ||
+      !tw_version_is_compatible(expected->version, version)) {
     return tw_fail(error, TW_VERSION, "built for %s@%s, but the library is %s@%s (Thalweg %s)",
                    expected->package, expected->version, package, version, core);
   }
@@ -108,9 +113,9 @@ static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *
   memset(&why, 0, sizeof(why));
   if (differs && strcmp(differs, TW_LAYOUT_DIFFERS) != 0 && table->client_set_layouts &&
       (expected->imports || table->imports_layout == expected->imports_layout)) {
-    /* Functions may stand elsewhere, and types may have grown: the library knows whether the two fit. */
+    /* Methods may have other numbers, and types may have grown. The library decides. */
     if (table->client_set_layouts(0, expected->methods, expected->method_count, expected->imports,
-                              expected->import_count, &why) == TW_OK) {
+                                  expected->import_count, &why) == TW_OK) {
       return TW_OK;
     }
     differs = why.message[0] ? why.message : differs;
@@ -125,11 +130,11 @@ static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *
   return TW_OK;
 }
 
-/* Opens the library at `path` (as dlopen reads it: without a slash it is searched for) and checks it.
- * TW_ARGUMENT: it cannot be loaded, or is not a Thalweg library. TW_VERSION: it is another one.
+/* Opens the library at `path`, which dlopen searches for if it has no slash, and checks it.
  *
- * There is no counterpart: a library is linked `-z nodelete` and stays, because threads of its core
- * run in it. `*table` is valid until the process ends. Opening again gives the same table. */
+ * There is no function to close it: a library stays loaded, because its threads run its code.
+ * `*table` is valid until the process ends. Opening again returns the same table.
+ * TW_ARGUMENT: it cannot be loaded, or is not a Thalweg library. TW_VERSION: it is incompatible. */
 static inline uint32_t tw_open(const char *path, const tw_expected *expected,
                                const tw_table **table, tw_error *error) {
   tw_library_function library;
@@ -161,7 +166,7 @@ static inline uint32_t tw_open(const char *path, const tw_expected *expected,
       return TW_OK;
     }
   }
-  dlclose(loaded); /* refused: nothing of it was started */
+  dlclose(loaded); /* nothing in a refused library was started */
   return code;
 }
 

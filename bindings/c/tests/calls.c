@@ -72,22 +72,23 @@ static void an_error_without_a_payload_is_an_error(void) {
 
 static void a_batch_of_calls_completes_once_each(void) {
   enum { COUNT = 3 };
-  tw_writer writers[COUNT];
+  tw_request requests[COUNT];
   tw_submission batch[COUNT];
   tw_error error;
   uint32_t accepted = 0;
   unsigned seen = 0;
   int i;
   for (i = 0; i < COUNT; i++) {
-    REQUIRE_OK(
-        conformance_echo_u64_prepare(&client, (uint64_t)i * 10, &writers[i], &batch[i], &error),
-        error);
+    REQUIRE_OK(tw_request_end(conformance_echo_u64_prepare(&client, (uint64_t)i * 10, &requests[i]),
+                              &error),
+               error);
+    batch[i] = requests[i].submission;
     batch[i].token = (uint64_t)i;
   }
   CHECK_CODE(client.tw.table->submit(client.tw.port, batch, COUNT, &accepted, &error), TW_OK);
   CHECK(accepted == COUNT);
   for (i = 0; i < COUNT; i++) {
-    tw_writer_free(&writers[i]);
+    tw_request_free(&requests[i]);
   }
   for (i = 0; i < COUNT; i++) {
     tw_completion completion = next_completion(&client);
@@ -148,16 +149,15 @@ static void arguments_that_are_no_message_are_refused(void) {
 }
 
 static void a_method_that_there_is_not_is_refused(void) {
-  tw_writer writer;
-  tw_submission submission;
+  tw_request request;
   tw_error error;
   uint32_t accepted = 7;
-  REQUIRE_OK(conformance_nothing_prepare(&client, &writer, &submission, &error), error);
-  submission.method = 9999;
-  CHECK_CODE(client.tw.table->submit(client.tw.port, &submission, 1, &accepted, &error),
+  REQUIRE_OK(tw_request_end(conformance_nothing_prepare(&client, &request), &error), error);
+  request.submission.method = 9999;
+  CHECK_CODE(client.tw.table->submit(client.tw.port, &request.submission, 1, &accepted, &error),
              TW_ARGUMENT);
   CHECK(accepted == 0 && strstr(error.message, "9999") != NULL);
-  tw_writer_free(&writer);
+  tw_request_free(&request);
 }
 
 /* ---- Ended early ------------------------------------------------------------------------------ */
@@ -166,8 +166,9 @@ static void a_call_past_its_deadline_is_timed_out(void) {
   conformance_never_result result;
   tw_error error;
   uint64_t began = client.tw.table->now();
-  CHECK_CODE(conformance_never(&client, tw_deadline_after(&client.tw, 30 * MILLISECOND), &result, &error),
-             TW_TIMED_OUT);
+  CHECK_CODE(
+      conformance_never(&client, tw_deadline_after(&client.tw, 30 * MILLISECOND), &result, &error),
+      TW_TIMED_OUT);
   CHECK(client.tw.table->now() - began >= 30 * MILLISECOND);
   tw_reply_release(&result.reply);
   CHECK_CODE(conformance_never(&client, 1, &result, &error), TW_TIMED_OUT);
@@ -178,19 +179,22 @@ static void a_call_past_its_deadline_is_timed_out(void) {
 static void a_call_that_ends_before_its_deadline_is_not_touched_by_it(void) {
   conformance_sleep_result result;
   tw_error error;
-  CHECK_CODE(
-      conformance_sleep(&client, 20, tw_deadline_after(&client.tw, 5000 * MILLISECOND), &result, &error),
-      TW_OK);
+  CHECK_CODE(conformance_sleep(&client, 20, tw_deadline_after(&client.tw, 5000 * MILLISECOND),
+                               &result, &error),
+             TW_OK);
   CHECK(result.ok == 20);
   tw_reply_release(&result.reply);
 }
 
 static void a_cancelled_call_ends_as_cancelled_and_its_handle_is_stale(void) {
+  tw_request request;
   conformance_never_result result;
   tw_completion completion;
   tw_error error;
   tw_handle call = 0;
-  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 42, &call, &error), error);
+  REQUIRE_OK(tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 42, &call,
+                               &error),
+             error);
   CHECK_CODE(client.tw.table->cancel(call, &error), TW_OK);
   completion = next_completion(&client);
   CHECK(completion.token == 42 && completion.call == call);
@@ -321,12 +325,15 @@ static void a_resource_from_before_a_panic_is_stale(void) {
 }
 
 static void a_result_that_is_released_untaken_closes_its_handle(void) {
+  tw_request request;
   conformance_counters_result before;
   conformance_counters_result after;
   tw_completion completion;
   tw_error error;
   REQUIRE_OK(conformance_counters(&client, TW_FOREVER, &before, &error), error);
-  REQUIRE_OK(conformance_counter_new_submit(&client, 1, TW_FOREVER, 0, NULL, &error), error);
+  REQUIRE_OK(tw_request_submit(conformance_counter_new_prepare(&client, 1, &request), TW_FOREVER, 0,
+                               NULL, &error),
+             error);
   completion = next_completion(&client);
   CHECK_CODE(completion.code, TW_OK);
   client.tw.table->release(&completion);
@@ -335,6 +342,7 @@ static void a_result_that_is_released_untaken_closes_its_handle(void) {
 }
 
 static void release_of_a_copy_after_the_release_changes_nothing(void) {
+  tw_request request;
   const tw_table *table = client.tw.table;
   conformance_counters_result before;
   conformance_counters_result after;
@@ -345,13 +353,17 @@ static void release_of_a_copy_after_the_release_changes_nothing(void) {
   tw_error error;
   int i;
   REQUIRE_OK(conformance_counters(&client, TW_FOREVER, &before, &error), error);
-  REQUIRE_OK(conformance_counter_new_submit(&client, 1, TW_FOREVER, 0, NULL, &error), error);
+  REQUIRE_OK(tw_request_submit(conformance_counter_new_prepare(&client, 1, &request), TW_FOREVER, 0,
+                               NULL, &error),
+             error);
   first = next_completion(&client);
   copy = first;
   table->release(&first);
   CHECK_CODE(table->take_handle(&copy, 0, &counter, &error), TW_STALE);
   /* The next call has the memory of the one before: its completion is not the copy's to release. */
-  REQUIRE_OK(conformance_counter_new_submit(&client, 2, TW_FOREVER, 0, NULL, &error), error);
+  REQUIRE_OK(tw_request_submit(conformance_counter_new_prepare(&client, 2, &request), TW_FOREVER, 0,
+                               NULL, &error),
+             error);
   next = next_completion(&client);
   CHECK_CODE(next.code, TW_OK);
   for (i = 0; i < 2; i++) {
@@ -475,21 +487,22 @@ static void a_panic_in_an_inline_call_leaves_the_instance_as_it_was(void) {
 }
 
 static void an_inline_method_can_be_submitted_and_no_other_called_inline(void) {
+  tw_request request;
   conformance_twice_result result;
   tw_completion completion;
-  tw_submission submission;
-  tw_writer writer;
   tw_error error;
-  REQUIRE_OK(conformance_twice_submit(&client, 21, TW_FOREVER, 3, NULL, &error), error);
+  REQUIRE_OK(tw_request_submit(conformance_twice_prepare(&client, 21, &request), TW_FOREVER, 3,
+                               NULL, &error),
+             error);
   completion = next_completion(&client);
   CHECK(completion.token == 3);
   CHECK_CODE(conformance_twice_read(&client, &completion, &result, &error), TW_OK);
   CHECK(result.ok == 42);
   tw_reply_release(&result.reply);
-  REQUIRE_OK(conformance_nothing_prepare(&client, &writer, &submission, &error), error);
-  CHECK_CODE(tw_call_inline(&client.tw, &submission, &completion, &error), TW_ARGUMENT);
+  REQUIRE_OK(tw_request_end(conformance_nothing_prepare(&client, &request), &error), error);
+  CHECK_CODE(tw_call_inline(&client.tw, &request.submission, &completion, &error), TW_ARGUMENT);
   CHECK(strstr(error.message, "inline") != NULL);
-  tw_writer_free(&writer);
+  tw_request_free(&request);
 }
 
 static void another_try_follows_the_method(void) {
@@ -509,16 +522,16 @@ static void another_try_follows_the_method(void) {
 /* ---- Notices ---------------------------------------------------------------------------------- */
 
 static tw_submission never_with_notices(void) {
-  tw_submission submission;
-  tw_writer writer;
+  tw_request request;
   tw_error error;
   uint32_t accepted = 0;
-  REQUIRE_OK(conformance_never_prepare(&client, &writer, &submission, &error), error);
-  submission.token = 17;
-  submission.flags = TW_SUBMIT_NOTICES;
-  REQUIRE_OK(client.tw.table->submit(client.tw.port, &submission, 1, &accepted, &error), error);
-  tw_writer_free(&writer);
-  return submission;
+  REQUIRE_OK(tw_request_end(conformance_never_prepare(&client, &request), &error), error);
+  request.submission.token = 17;
+  request.submission.flags = TW_SUBMIT_NOTICES;
+  REQUIRE_OK(client.tw.table->submit(client.tw.port, &request.submission, 1, &accepted, &error),
+             error);
+  tw_request_free(&request);
+  return request.submission;
 }
 
 static void a_call_that_runs_long_says_so_and_ends_once(void) {
@@ -548,16 +561,15 @@ static void a_call_that_runs_long_says_so_and_ends_once(void) {
 }
 
 static void notices_are_for_methods_that_have_them_and_other_flags_are_refused(void) {
-  tw_submission submission;
-  tw_writer writer;
+  tw_request request;
   tw_error error;
-  REQUIRE_OK(conformance_nothing_prepare(&client, &writer, &submission, &error), error);
-  submission.flags = TW_SUBMIT_NOTICES;
-  CHECK_CODE(tw_submit(&client.tw, &submission, &error), TW_ARGUMENT);
+  REQUIRE_OK(tw_request_end(conformance_nothing_prepare(&client, &request), &error), error);
+  request.submission.flags = TW_SUBMIT_NOTICES;
+  CHECK_CODE(tw_submit(&client.tw, &request.submission, &error), TW_ARGUMENT);
   CHECK(strstr(error.message, "notice") != NULL);
-  submission.flags = 4;
-  CHECK_CODE(tw_submit(&client.tw, &submission, &error), TW_ARGUMENT);
-  tw_writer_free(&writer);
+  request.submission.flags = 4;
+  CHECK_CODE(tw_submit(&client.tw, &request.submission, &error), TW_ARGUMENT);
+  tw_request_free(&request);
 }
 
 static void count_and_cancel(void *ctx, const tw_client *from, tw_handle call,

@@ -39,6 +39,12 @@ static inline void sleep_ms(uint32_t milliseconds) {
   nanosleep(&length, NULL);
 }
 
+/* Submits a call without a deadline. `call` may be NULL. */
+static inline uint32_t submit_request(tw_request *request, uint64_t token, tw_handle *call,
+                                      tw_error *error) {
+  return tw_request_submit(request, TW_FOREVER, token, call, error);
+}
+
 /* The next completion of a port, waited for; the test ends where none comes for a minute. */
 static inline tw_completion next_completion(const conformance_client *client) {
   const tw_table *table = client->tw.table;

@@ -169,6 +169,7 @@ static void a_function_of_the_host_that_calls_its_client_would_park(void) {
 }
 
 static void what_is_kept_is_answered_later_and_what_is_late_is_stale(void) {
+  tw_request request;
   conformance_client client = open_client(4);
   const tw_table *table = client.tw.table;
   seen what;
@@ -181,7 +182,9 @@ static void what_is_kept_is_answered_later_and_what_is_late_is_stale(void) {
   memset(&what, 0, sizeof(what));
   REQUIRE_OK(conformance_client_set_host(&client, &oracle, &error), error);
   for (round = 0; round < 2; round++) {
-    REQUIRE_OK(conformance_ask_later_submit(&client, KEEP, TW_FOREVER, 5, &call, &error), error);
+    REQUIRE_OK(tw_request_submit(conformance_ask_later_prepare(&client, KEEP, &request), TW_FOREVER,
+                                 5, &call, &error),
+               error);
     completion = next_completion(&client);
     CHECK(completion.kind == TW_COMPLETION_HOST_CALL && completion.code == 0);
     tw_host_serve(client.tw.host, &completion);
@@ -215,6 +218,7 @@ static void without_a_host_or_without_its_function_the_service_is_told_so(void) 
 }
 
 static void an_answer_to_nothing_and_one_that_is_nothing_are_refused(void) {
+  tw_request request;
   conformance_client client = open_client(4);
   const tw_table *table = client.tw.table;
   const uint8_t not_text = 0xff;
@@ -226,12 +230,15 @@ static void an_answer_to_nothing_and_one_that_is_nothing_are_refused(void) {
   memset(&what, 0, sizeof(what));
   CHECK_CODE(table->host_call_answer(client.tw.instance, TW_OK, NULL, 0, &error), TW_ARGUMENT);
   REQUIRE_OK(conformance_client_set_host(&client, &oracle, &error), error);
-  REQUIRE_OK(conformance_ask_later_submit(&client, KEEP, TW_FOREVER, 5, &call, &error), error);
+  REQUIRE_OK(tw_request_submit(conformance_ask_later_prepare(&client, KEEP, &request), TW_FOREVER,
+                               5, &call, &error),
+             error);
   completion = next_completion(&client);
   CHECK_CODE(table->host_call_answer(call, TW_OK, NULL, 0, &error), TW_ARGUMENT);
   tw_host_serve(client.tw.host, &completion);
   CHECK_CODE(table->host_call_answer(what.kept.call, 99, NULL, 0, &error), TW_ARGUMENT);
-  CHECK_CODE(table->host_call_answer(what.kept.call, TW_CANCELLED, &not_text, 1, &error), TW_ARGUMENT);
+  CHECK_CODE(table->host_call_answer(what.kept.call, TW_CANCELLED, &not_text, 1, &error),
+             TW_ARGUMENT);
   CHECK_CODE(table->host_call_answer(what.kept.call, TW_CANCELLED, NULL, 0, &error), TW_OK);
   completion = next_completion(&client);
   CHECK(completion.kind == TW_COMPLETION_CALL && completion.code == TW_ERROR);

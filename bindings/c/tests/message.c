@@ -175,15 +175,15 @@ static void a_value_with_everything_in_it_comes_back(void) {
   const conformance_point *point;
   conformance_list_point polygon;
   const uint8_t *base;
-  tw_writer writer;
-  tw_submission submission;
+  tw_request request;
   tw_completion completion;
   tw_error error;
   tw_text text;
   tw_bytes bytes;
   uint8_t *data;
-  REQUIRE_OK(conformance_echo_nested_prepare(&client, &in, &writer, &submission, &error), error);
-  data = reply_of(&submission, &completion);
+  REQUIRE_OK(tw_request_end(conformance_echo_nested_prepare(&client, &in, &request), &error),
+             error);
+  data = reply_of(&request.submission, &completion);
   REQUIRE_OK(conformance_echo_nested_read(&client, &completion, &result, &error), error);
   base = result.reply.base;
   CHECK(base == data);
@@ -217,24 +217,24 @@ static void a_value_with_everything_in_it_comes_back(void) {
   tw_reply_release(&result.reply);
   tw_reply_release(&result.reply);
   CHECK(released == 1);
-  tw_writer_free(&writer);
+  tw_request_free(&request);
   free(data);
 }
 
 static void padding_and_absent_payloads_are_zero(void) {
   conformance_shape_in shape;
-  tw_writer writer;
-  tw_submission submission;
+  tw_request request;
   tw_error error;
   uint32_t i;
   memset(&shape, 0xff, sizeof(shape));
   shape.tag = CONFORMANCE_SHAPE_NOTHING;
-  REQUIRE_OK(conformance_echo_shape_prepare(&client, &shape, &writer, &submission, &error), error);
-  CHECK(submission.args[16] == CONFORMANCE_SHAPE_NOTHING);
-  for (i = 17; i < submission.args_size; i++) {
-    CHECK(submission.args[i] == 0);
+  REQUIRE_OK(tw_request_end(conformance_echo_shape_prepare(&client, &shape, &request), &error),
+             error);
+  CHECK(request.submission.args[16] == CONFORMANCE_SHAPE_NOTHING);
+  for (i = 17; i < request.submission.args_size; i++) {
+    CHECK(request.submission.args[i] == 0);
   }
-  tw_writer_free(&writer);
+  tw_request_free(&request);
 }
 
 static void a_large_message_grows_and_comes_back(void) {
@@ -242,8 +242,7 @@ static void a_large_message_grows_and_comes_back(void) {
   int64_t *numbers = (int64_t *)malloc(COUNT * sizeof(*numbers));
   conformance_list_s64 list;
   conformance_echo_numbers_result result;
-  tw_writer writer;
-  tw_submission submission;
+  tw_request request;
   tw_completion completion;
   tw_error error;
   uint8_t *data;
@@ -256,13 +255,14 @@ static void a_large_message_grows_and_comes_back(void) {
   }
   list.items = numbers;
   list.count = COUNT;
-  REQUIRE_OK(conformance_echo_numbers_prepare(&client, list, &writer, &submission, &error), error);
-  data = reply_of(&submission, &completion);
+  REQUIRE_OK(tw_request_end(conformance_echo_numbers_prepare(&client, list, &request), &error),
+             error);
+  data = reply_of(&request.submission, &completion);
   REQUIRE_OK(conformance_echo_numbers_read(&client, &completion, &result, &error), error);
   CHECK(result.ok.count == COUNT);
   CHECK(memcmp(result.ok.items, numbers, COUNT * sizeof(*numbers)) == 0);
   tw_reply_release(&result.reply);
-  tw_writer_free(&writer);
+  tw_request_free(&request);
   free(data);
   free(numbers);
 }
@@ -270,33 +270,31 @@ static void a_large_message_grows_and_comes_back(void) {
 static void a_null_pointer_with_a_length_is_refused(void) {
   conformance_list_string_in list = {NULL, 3};
   tw_text text = {NULL, 1};
-  tw_writer writer;
-  tw_submission submission;
+  tw_request request;
   tw_error error;
-  CHECK_CODE(conformance_echo_strings_prepare(&client, list, &writer, &submission, &error),
+  CHECK_CODE(tw_request_end(conformance_echo_strings_prepare(&client, list, &request), &error),
              TW_ARGUMENT);
-  CHECK(strstr(error.message, "conformance_echo_strings") != NULL);
-  tw_writer_free(&writer);
-  CHECK_CODE(conformance_echo_string_prepare(&client, text, &writer, &submission, &error),
+  CHECK(strstr(error.message, "conformance.echo-strings") != NULL);
+  tw_request_free(&request);
+  CHECK_CODE(tw_request_end(conformance_echo_string_prepare(&client, text, &request), &error),
              TW_ARGUMENT);
-  tw_writer_free(&writer);
-  CHECK_CODE(conformance_echo_nested_prepare(&client, NULL, &writer, &submission, &error),
+  tw_request_free(&request);
+  CHECK_CODE(tw_request_end(conformance_echo_nested_prepare(&client, NULL, &request), &error),
              TW_ARGUMENT);
-  tw_writer_free(&writer);
+  tw_request_free(&request);
 }
 
 static void more_than_a_message_can_hold_is_refused_before_it_is_read(void) {
   tw_text text = {"x", (size_t)TW_MESSAGE_MAX};
   conformance_list_s64 list = {(const int64_t *)(const void *)names, SIZE_MAX / 4};
-  tw_writer writer;
-  tw_submission submission;
+  tw_request request;
   tw_error error;
-  CHECK_CODE(conformance_echo_string_prepare(&client, text, &writer, &submission, &error),
+  CHECK_CODE(tw_request_end(conformance_echo_string_prepare(&client, text, &request), &error),
              TW_ARGUMENT);
-  tw_writer_free(&writer);
-  CHECK_CODE(conformance_echo_numbers_prepare(&client, list, &writer, &submission, &error),
+  tw_request_free(&request);
+  CHECK_CODE(tw_request_end(conformance_echo_numbers_prepare(&client, list, &request), &error),
              TW_ARGUMENT);
-  tw_writer_free(&writer);
+  tw_request_free(&request);
 }
 
 /* Reads a changed message. It may pass, then all of it is walked; or it is TW_ARGUMENT. */
@@ -320,8 +318,7 @@ static void read_changed(const tw_completion *original, const uint8_t *changed, 
 static void whatever_byte_is_changed_nothing_wild_is_read(void) {
   static const uint8_t values[] = {0, 1, 2, 3, 8, 0x40, 0x7f, 0x80, 0xfe, 0xff};
   conformance_nested_in in = nested_value();
-  tw_writer writer;
-  tw_submission submission;
+  tw_request request;
   tw_completion completion;
   tw_error error;
   uint8_t *data;
@@ -329,9 +326,10 @@ static void whatever_byte_is_changed_nothing_wild_is_read(void) {
   size_t at;
   size_t v;
   int refused = 0;
-  REQUIRE_OK(conformance_echo_nested_prepare(&client, &in, &writer, &submission, &error), error);
-  data = reply_of(&submission, &completion);
-  size = (size_t)submission.args_size;
+  REQUIRE_OK(tw_request_end(conformance_echo_nested_prepare(&client, &in, &request), &error),
+             error);
+  data = reply_of(&request.submission, &completion);
+  size = (size_t)request.submission.args_size;
   for (at = 0; at < size; at++) {
     uint8_t before = data[at];
     for (v = 0; v < sizeof(values); v++) {
@@ -341,22 +339,22 @@ static void whatever_byte_is_changed_nothing_wild_is_read(void) {
     data[at] = before;
   }
   CHECK(refused > 500);
-  tw_writer_free(&writer);
+  tw_request_free(&request);
   free(data);
 }
 
 static void a_message_cut_anywhere_is_refused(void) {
   conformance_nested_in in = nested_value();
-  tw_writer writer;
-  tw_submission submission;
+  tw_request request;
   tw_completion completion;
   tw_error error;
   uint8_t *data;
   size_t size;
   int refused = 0;
-  REQUIRE_OK(conformance_echo_nested_prepare(&client, &in, &writer, &submission, &error), error);
-  data = reply_of(&submission, &completion);
-  for (size = 0; size < submission.args_size; size++) {
+  REQUIRE_OK(tw_request_end(conformance_echo_nested_prepare(&client, &in, &request), &error),
+             error);
+  data = reply_of(&request.submission, &completion);
+  for (size = 0; size < request.submission.args_size; size++) {
     /* A copy of just that size, so that a sanitizer sees a read beyond it. */
     uint8_t *cut = (uint8_t *)malloc(size + 1);
     if (!cut) {
@@ -371,23 +369,22 @@ static void a_message_cut_anywhere_is_refused(void) {
     }
     free(cut);
   }
-  CHECK(refused == (int)(2 * submission.args_size - 4));
-  tw_writer_free(&writer);
+  CHECK(refused == (int)(2 * request.submission.args_size - 4));
+  tw_request_free(&request);
   free(data);
 }
 
 static void a_result_of_another_layout_is_refused(void) {
   conformance_echo_u32_result result;
-  tw_writer writer;
-  tw_submission submission;
+  tw_request request;
   tw_completion completion;
   tw_error error;
   uint8_t *data;
-  REQUIRE_OK(conformance_echo_s32_prepare(&client, 5, &writer, &submission, &error), error);
-  data = reply_of(&submission, &completion);
+  REQUIRE_OK(tw_request_end(conformance_echo_s32_prepare(&client, 5, &request), &error), error);
+  data = reply_of(&request.submission, &completion);
   CHECK_CODE(conformance_echo_u32_read(&client, &completion, &result, &error), TW_ARGUMENT);
   CHECK(strstr(error.message, "malformed") != NULL);
-  tw_writer_free(&writer);
+  tw_request_free(&request);
   free(data);
 }
 

@@ -10,6 +10,7 @@
 /* ---- Capacity --------------------------------------------------------------------------------- */
 
 static void a_full_port_is_overloaded_at_submit_and_takes_more_once_reaped(void) {
+  tw_request request;
   conformance_client client = open_client(2);
   const tw_table *table = client.tw.table;
   tw_completion completion;
@@ -17,24 +18,34 @@ static void a_full_port_is_overloaded_at_submit_and_takes_more_once_reaped(void)
   tw_handle first = 0;
   tw_handle second = 0;
   tw_handle third = 0;
-  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 1, &first, &error), error);
-  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 2, &second, &error), error);
-  CHECK_CODE(conformance_never_submit(&client, TW_FOREVER, 3, &third, &error), TW_OVERLOADED);
+  REQUIRE_OK(tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 1, &first,
+                               &error),
+             error);
+  REQUIRE_OK(tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 2, &second,
+                               &error),
+             error);
+  CHECK_CODE(tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 3, &third,
+                               &error),
+             TW_OVERLOADED);
   CHECK(error.retryable == 1);
   REQUIRE_OK(table->cancel(first, &error), error);
   /* The place is the completion's until it was reaped. */
-  CHECK_CODE(conformance_never_submit(&client, TW_FOREVER, 3, &third, &error), TW_OVERLOADED);
+  CHECK_CODE(tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 3, &third,
+                               &error),
+             TW_OVERLOADED);
   completion = next_completion(&client);
   CHECK(completion.token == 1);
   table->release(&completion);
-  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 3, &third, &error), error);
+  REQUIRE_OK(tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 3, &third,
+                               &error),
+             error);
   close_client(&client);
 }
 
 static void a_batch_beyond_the_capacity_is_accepted_in_part(void) {
   conformance_client client = open_client(2);
   const tw_table *table = client.tw.table;
-  tw_writer writers[3];
+  tw_request requests[3];
   tw_submission batch[3];
   tw_completion completions[4];
   tw_error error;
@@ -43,7 +54,8 @@ static void a_batch_beyond_the_capacity_is_accepted_in_part(void) {
   uint32_t reaped = 0;
   int i;
   for (i = 0; i < 3; i++) {
-    REQUIRE_OK(conformance_nothing_prepare(&client, &writers[i], &batch[i], &error), error);
+    REQUIRE_OK(tw_request_end(conformance_nothing_prepare(&client, &requests[i]), &error), error);
+    batch[i] = requests[i].submission;
   }
   CHECK_CODE(table->submit(client.tw.port, batch, 3, &accepted, &error), TW_OVERLOADED);
   CHECK(accepted == 2);
@@ -59,7 +71,7 @@ static void a_batch_beyond_the_capacity_is_accepted_in_part(void) {
   CHECK(reaped == 2);
   CHECK_CODE(table->port_wait(client.tw.port, 0, &error), TW_TIMED_OUT);
   for (i = 0; i < 3; i++) {
-    tw_writer_free(&writers[i]);
+    tw_request_free(&requests[i]);
   }
   close_client(&client);
 }
@@ -67,7 +79,7 @@ static void a_batch_beyond_the_capacity_is_accepted_in_part(void) {
 static void a_flag_that_the_library_does_not_know_is_refused(void) {
   conformance_client client = open_client(3);
   const tw_table *table = client.tw.table;
-  tw_writer writers[2];
+  tw_request requests[2];
   tw_submission batch[2];
   tw_completion completion;
   tw_error error;
@@ -75,7 +87,8 @@ static void a_flag_that_the_library_does_not_know_is_refused(void) {
   uint32_t bit;
   int i;
   for (i = 0; i < 2; i++) {
-    REQUIRE_OK(conformance_nothing_prepare(&client, &writers[i], &batch[i], &error), error);
+    REQUIRE_OK(tw_request_end(conformance_nothing_prepare(&client, &requests[i]), &error), error);
+    batch[i] = requests[i].submission;
     batch[i].token = (uint64_t)i;
   }
   for (bit = 2; bit < 32; bit++) { /* the first are TW_SUBMIT_NOTICES and TW_SUBMIT_BLOCK */
@@ -93,7 +106,7 @@ static void a_flag_that_the_library_does_not_know_is_refused(void) {
   table->release(&completion);
   CHECK_CODE(table->port_wait(client.tw.port, 0, &error), TW_TIMED_OUT);
   for (i = 0; i < 2; i++) {
-    tw_writer_free(&writers[i]);
+    tw_request_free(&requests[i]);
   }
   close_client(&client);
 }
@@ -110,6 +123,7 @@ static void a_capacity_out_of_range_is_refused(void) {
 /* ---- Waiting ---------------------------------------------------------------------------------- */
 
 static void the_eventfd_is_readable_once_armed_and_completed(void) {
+  tw_request request;
   conformance_client client = open_client(4);
   const tw_table *table = client.tw.table;
   struct pollfd watched;
@@ -124,14 +138,18 @@ static void the_eventfd_is_readable_once_armed_and_completed(void) {
     REQUIRE_OK(table->port_arm(client.tw.port, &ready, &error), error);
     CHECK(ready == 0);
     CHECK(poll(&watched, 1, 0) == 0);
-    REQUIRE_OK(conformance_sleep_submit(&client, 1, TW_FOREVER, 5, NULL, &error), error);
+    REQUIRE_OK(tw_request_submit(conformance_sleep_prepare(&client, 1, &request), TW_FOREVER, 5,
+                                 NULL, &error),
+               error);
     CHECK(poll(&watched, 1, 60000) == 1);
     completion = next_completion(&client);
     CHECK(completion.token == 5);
     table->release(&completion);
   }
   /* What completed before is said at once, and nothing is armed. */
-  REQUIRE_OK(conformance_nothing_submit(&client, TW_FOREVER, 6, NULL, &error), error);
+  REQUIRE_OK(tw_request_submit(conformance_nothing_prepare(&client, &request), TW_FOREVER, 6, NULL,
+                               &error),
+             error);
   REQUIRE_OK(table->port_wait(client.tw.port, TW_FOREVER, &error), error);
   REQUIRE_OK(table->port_arm(client.tw.port, &ready, &error), error);
   CHECK(ready == 1);
@@ -150,10 +168,13 @@ static void a_wait_ends_at_its_deadline(void) {
 }
 
 static void something_else_under_way_is_said_by_a_blocking_call(void) {
+  tw_request request;
   conformance_client client = open_client(4);
   conformance_sleep_result result;
   tw_error error;
-  REQUIRE_OK(conformance_nothing_submit(&client, TW_FOREVER, 1, NULL, &error), error);
+  REQUIRE_OK(tw_request_submit(conformance_nothing_prepare(&client, &request), TW_FOREVER, 1, NULL,
+                               &error),
+             error);
   CHECK_CODE(conformance_sleep(&client, 20, TW_FOREVER, &result, &error), TW_ARGUMENT);
   tw_reply_release(&result.reply);
   CHECK_CODE(conformance_sleep(&client, 1, TW_FOREVER, &result, &error), TW_OK);
@@ -170,33 +191,43 @@ static void *close_later(void *argument) {
 }
 
 static void closing_a_port_wakes_who_waits_on_it(void) {
+  tw_request request;
   conformance_client client = open_client(4);
   pthread_t thread;
   tw_error error;
   uint32_t count = 0;
   tw_completion completion;
-  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 1, NULL, &error), error);
+  REQUIRE_OK(
+      tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 1, NULL, &error),
+      error);
   pthread_create(&thread, NULL, close_later, &client.tw.port);
   CHECK_CODE(library.table->port_wait(client.tw.port, TW_FOREVER, &error), TW_CLOSED);
   pthread_join(thread, NULL);
   CHECK_CODE(library.table->port_wait(client.tw.port, TW_FOREVER, &error), TW_STALE);
   CHECK_CODE(library.table->port_reap(client.tw.port, &completion, 1, &count, &error), TW_STALE);
-  CHECK_CODE(conformance_never_submit(&client, TW_FOREVER, 2, NULL, &error), TW_STALE);
+  CHECK_CODE(
+      tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 2, NULL, &error),
+      TW_STALE);
   CHECK_CODE(conformance_client_close(&client, &error), TW_STALE);
 }
 
 static void closing_a_client_ends_its_calls_as_cancelled(void) {
+  tw_request request;
   conformance_client client = open_client(4);
   tw_completion completion;
   tw_error error;
-  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 9, NULL, &error), error);
+  REQUIRE_OK(
+      tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 9, NULL, &error),
+      error);
   REQUIRE_OK(library.table->client_close(client.tw.instance, &error), error);
   completion = next_completion(&client);
   CHECK(completion.token == 9);
   CHECK_CODE(completion.code, TW_CANCELLED);
   library.table->release(&completion);
   CHECK_CODE(library.table->client_close(client.tw.instance, &error), TW_STALE);
-  CHECK_CODE(conformance_nothing_submit(&client, TW_FOREVER, 1, NULL, &error), TW_STALE);
+  CHECK_CODE(tw_request_submit(conformance_nothing_prepare(&client, &request), TW_FOREVER, 1, NULL,
+                               &error),
+             TW_STALE);
   CHECK_CODE(library.table->port_close(client.tw.port, &error), TW_OK);
 }
 
@@ -424,11 +455,14 @@ static void two_threads_call_one_instance_through_a_port_each(void) {
 }
 
 static void *submit_many_times(void *argument) {
+  tw_request request;
   const conformance_client *client = (const conformance_client *)argument;
   tw_error error;
   uint64_t i;
   for (i = 0; i < 500; i++) {
-    REQUIRE_OK(conformance_echo_u64_submit(client, i, TW_FOREVER, i, NULL, &error), error);
+    REQUIRE_OK(tw_request_submit(conformance_echo_u64_prepare(client, i, &request), TW_FOREVER, i,
+                                 NULL, &error),
+               error);
   }
   return NULL;
 }
@@ -491,6 +525,7 @@ static void *reap_what_comes(void *unused) {
 }
 
 static void two_threads_that_reap_one_port_lose_nothing(void) {
+  tw_request request;
   conformance_client client = open_client(1000);
   pthread_t threads[2];
   tw_error error;
@@ -501,7 +536,9 @@ static void two_threads_that_reap_one_port_lose_nothing(void) {
     pthread_create(&threads[i], NULL, reap_what_comes, NULL);
   }
   for (token = 0; token < 1000; token++) {
-    REQUIRE_OK(conformance_nothing_submit(&client, TW_FOREVER, token, NULL, &error), error);
+    REQUIRE_OK(tw_request_submit(conformance_nothing_prepare(&client, &request), TW_FOREVER, token,
+                                 NULL, &error),
+               error);
   }
   for (i = 0; i < 2; i++) {
     pthread_join(threads[i], NULL);

@@ -135,13 +135,16 @@ static void ends_at_once(const conformance_client *client) {
 }
 
 static void a_fork_with_a_call_and_a_stream_under_way_disturbs_nobody(void) {
+  tw_request request;
   conformance_client client = open_client(8);
   conformance_endless_result stream;
   tw_completion completion;
   tw_error error;
   tw_handle call = 0;
   REQUIRE_OK(conformance_endless(&client, TW_FOREVER, &stream, &error), error);
-  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 5, &call, &error), error);
+  REQUIRE_OK(
+      tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 5, &call, &error),
+      error);
   CHECK(in_child(opens_its_own, &client) == 0);
   CHECK(in_child(ends_at_once, &client) == 0);
   REQUIRE_OK(client.tw.table->cancel(call, &error), error);
@@ -154,12 +157,15 @@ static void a_fork_with_a_call_and_a_stream_under_way_disturbs_nobody(void) {
 }
 
 static void *leaves_all_open(void *into) {
+  tw_request request;
   conformance_client *client = (conformance_client *)into;
   conformance_endless_result stream;
   tw_error error;
   *client = open_client(2);
   REQUIRE_OK(conformance_endless(client, TW_FOREVER, &stream, &error), error);
-  REQUIRE_OK(conformance_never_submit(client, TW_FOREVER, 1, NULL, &error), error);
+  REQUIRE_OK(
+      tw_request_submit(conformance_never_prepare(client, &request), TW_FOREVER, 1, NULL, &error),
+      error);
   return NULL;
 }
 
@@ -187,6 +193,7 @@ static void *waits(void *of) {
 
 /* main's return with a stream unread, a call in flight and a thread in a wait. */
 static void leaves_with_much_under_way(const conformance_client *parents) {
+  tw_request request;
   static conformance_client client;
   conformance_endless_result stream;
   pthread_t thread;
@@ -195,7 +202,9 @@ static void leaves_with_much_under_way(const conformance_client *parents) {
   client = open_client(4);
   REQUIRE_OK(conformance_endless(&client, TW_FOREVER, &stream, &error), error);
   CHECK(pthread_create(&thread, NULL, waits, &client) == 0);
-  REQUIRE_OK(conformance_never_submit(&client, TW_FOREVER, 1, NULL, &error), error);
+  REQUIRE_OK(
+      tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 1, NULL, &error),
+      error);
 }
 
 static void a_process_ends_with_much_under_way(void) {

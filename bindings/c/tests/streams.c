@@ -175,9 +175,12 @@ static void a_stream_that_is_closed_in_the_middle_stops_its_writer(void) {
 }
 
 static void a_stream_that_nobody_takes_is_closed_with_its_completion(void) {
+  tw_request request;
   tw_completion completion;
   tw_error error;
-  REQUIRE_OK(conformance_endless_submit(&client, TW_FOREVER, 0, NULL, &error), error);
+  REQUIRE_OK(tw_request_submit(conformance_endless_prepare(&client, &request), TW_FOREVER, 0, NULL,
+                               &error),
+             error);
   completion = next_completion(&client);
   CHECK_CODE(completion.code, TW_OK);
   CHECK(running_becomes(&client, 1));

@@ -213,8 +213,8 @@ static void layouts_are_said_once(void) {
   const tw_expected *expected = conformance_expected();
   tw_error error;
   CHECK_CODE(client.tw.table->client_set_layouts(client.tw.instance, expected->methods,
-                                             expected->method_count, expected->imports,
-                                             expected->import_count, &error),
+                                                 expected->method_count, expected->imports,
+                                                 expected->import_count, &error),
              TW_ARGUMENT);
 }
 

@@ -15,28 +15,29 @@ typedef struct crowd {
 
 /* Submits `nothing` once; the code. */
 static uint32_t submit(const crowd *it, uint64_t token, uint32_t flags, uint64_t deadline_ns) {
-  tw_writer writer;
-  tw_submission submission;
+  tw_request request;
   tw_error error;
   uint32_t accepted = 0;
   uint32_t code;
-  REQUIRE_OK(conformance_nothing_prepare(&it->client, &writer, &submission, &error), error);
-  submission.token = token;
-  submission.flags = flags;
-  submission.deadline_ns = deadline_ns;
-  code = it->client.tw.table->submit(it->client.tw.port, &submission, 1, &accepted, &error);
+  REQUIRE_OK(tw_request_end(conformance_nothing_prepare(&it->client, &request), &error), error);
+  request.submission.token = token;
+  request.submission.flags = flags;
+  request.submission.deadline_ns = deadline_ns;
+  code = it->client.tw.table->submit(it->client.tw.port, &request.submission, 1, &accepted, &error);
   CHECK(accepted == (code == TW_OK));
-  tw_writer_free(&writer);
+  tw_request_free(&request);
   return code;
 }
 
 static crowd crowded(void) {
+  tw_request request;
   crowd it;
   tw_error error;
   it.client = open_client(2 * CALLS);
   it.waiting = 0;
   REQUIRE_OK(conformance_names_of_items_open(&it.client, &it.block, &error), error);
-  REQUIRE_OK(conformance_names_of_submit(&it.client, &it.block, TW_FOREVER, 0, NULL, &error),
+  REQUIRE_OK(submit_request(conformance_names_of_prepare(&it.client, &it.block, &request), 0, NULL,
+                            &error),
              error);
   /* A turn may have taken some of them out of the way. */
   while (submit(&it, 1, 0, TW_FOREVER) == TW_OK) {

@@ -1,31 +1,35 @@
 //! The emitter for C: one C99 header per package, over `thalweg_client.h`.
 //!
-//! `collect` finds the types that need a name in C, `plan` gives all names and uses, and one module writes each
-//! part of the header: `library` (constants, opening, clients, resources, streams), `types`, `access`, `write`
-//! and `check` (a type's four sides), `call`.
+//! `collect` finds the types that need a name in C. `plan` contains all names, and where each type is used. One module writes
+//! each part of the header: `library` (constants, opening, clients, resources, streams), `types`, `access`, `write` and `check`
+//! (structs, accessors, writers and checks of each type), `stream_writer`, `call` and `host`.
 
 mod access;
 mod call;
 mod check;
 mod collect;
-mod held;
+mod handles;
 mod host;
-mod json;
 mod library;
 mod names;
-mod plan;
-mod shape;
+mod naming;
+pub mod plan;
+pub mod shape;
 mod source;
+mod stream_writer;
 #[cfg(test)]
 mod tests;
 mod types;
-mod upstream;
+mod usage;
 mod write;
 
 use crate::model::Package;
 use crate::{Output, SourceError};
 
-/// Writes the package's header. SourceError: what has no form in C, by name and place.
+/// Writes the package's header.
+///
+/// # Errors
+/// A type that C cannot express, with its position.
 pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
     let plan = plan::Plan::new(package)?;
     let mut out = source::Source::new();
@@ -34,36 +38,24 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
     access::emit(&plan, &mut out);
     library::clients(&plan, &mut out);
     library::handles(&plan, &mut out);
-    let mut machinery = source::Source::new();
-    held::emit(&plan, &mut machinery);
-    write::emit(&plan, &mut machinery);
-    check::emit(&plan, &mut machinery);
-    let machinery = machinery.finish();
-    if machinery.len() > 1 {
-        out.banner("Writing and checking messages: what the calls below are made of");
-        for line in machinery.lines() {
+    let mut conversions = source::Source::new();
+    handles::emit(&plan, &mut conversions);
+    write::emit(&plan, &mut conversions);
+    check::emit(&plan, &mut conversions);
+    let conversions = conversions.finish();
+    if conversions.len() > 1 {
+        out.banner("Writing and checking messages");
+        for line in conversions.lines() {
             out.line(line);
         }
         out.blank();
     }
-    upstream::emit(&plan, &mut out);
+    stream_writer::emit(&plan, &mut out);
     call::emit(&plan, &mut out);
     host::emit(&plan, &mut out);
     library::tail(&mut out);
     Ok(vec![Output {
-        path: format!("{}.h", plan.names.prefix()).into(),
+        path: format!("{}.h", plan.prefix()).into(),
         contents: out.finish(),
     }])
-}
-
-/// Tables for the runner of the conformance scenarios, `conformance/c/runner.c`: every type from JSON and against JSON.
-/// They are part of that test and not of what `thalweg gen` writes.
-pub fn conformance_tables(package: &Package) -> Result<Output, SourceError> {
-    let plan = plan::Plan::new(package)?;
-    let mut out = source::Source::new();
-    json::emit(&plan, &mut out);
-    Ok(Output {
-        path: format!("{}_json.h", plan.names.prefix()).into(),
-        contents: out.finish(),
-    })
 }

@@ -28,12 +28,12 @@ static tw_handle completions_port(const lab_client *client) {
 static void completions_submit(const lab_client *client, tw_handle port, uint64_t first,
                                uint64_t count) {
   tw_submission batch[COMPLETIONS_AT_ONCE];
-  tw_writer writer;
+  tw_request request;
   tw_error error;
   uint32_t i;
-  must(lab_nop_prepare(client, &writer, &batch[0], &error), "prepare", &error);
-  for (i = 1; i < COMPLETIONS_AT_ONCE; i++) {
-    batch[i] = batch[0];
+  must(tw_request_end(lab_nop_prepare(client, &request), &error), "prepare", &error);
+  for (i = 0; i < COMPLETIONS_AT_ONCE; i++) {
+    batch[i] = request.submission;
   }
   while (count > 0) {
     const uint32_t now = count < COMPLETIONS_AT_ONCE ? (uint32_t)count : COMPLETIONS_AT_ONCE;
@@ -45,7 +45,7 @@ static void completions_submit(const lab_client *client, tw_handle port, uint64_
     first += now;
     count -= now;
   }
-  tw_writer_free(&writer);
+  tw_request_free(&request);
 }
 
 /* Reaps what is there, at most COMPLETIONS_REAPED: their tokens, and how many. */

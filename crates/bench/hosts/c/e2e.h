@@ -94,6 +94,7 @@ static void e2e_reap(e2e_job *job) {
 }
 
 static void e2e_async(e2e_job *job) {
+  tw_request request;
   uint8_t *data = e2e_data(job->size);
   uint64_t n = 0;
   while (job->answered < job->count) {
@@ -102,13 +103,15 @@ static void e2e_async(e2e_job *job) {
       tw_error error;
       if (job->size == 0) {
         const e2e_scalars of = e2e_scalars_of(n);
-        must(lab_parity_submit(&job->client, of.a, of.b, of.x, TW_FOREVER, n, &call, &error),
+        must(tw_request_submit(lab_parity_prepare(&job->client, of.a, of.b, of.x, &request),
+                               TW_FOREVER, n, &call, &error),
              "parity", &error);
       } else {
         const tw_bytes bytes = {data, job->size};
         e2e_fill(data, job->size, n);
-        must(lab_payload_submit(&job->client, bytes, TW_FOREVER, n, &call, &error), "payload",
-             &error);
+        must(tw_request_submit(lab_payload_prepare(&job->client, bytes, &request), TW_FOREVER, n,
+                               &call, &error),
+             "payload", &error);
       }
       n++;
     }

@@ -1,16 +1,16 @@
-//! Accessors: from a slice, an option or a case of a variant to what it holds.
+//! Writes the accessors: from a slice, an option or a case of a variant to its value.
 
 use super::plan::Plan;
-use super::shape::{Form, Member, Shape, ShapeKind, Shapes};
+use super::shape::{Form, Member, Shape, ShapeKind, Shapes, before_name};
 use super::source::Source;
 
-/// Accessors of all types that come out and are not plain.
+/// Writes the accessors of all types that are output and not plain.
 pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     let shapes = &plan.shapes;
     if !shapes
-        .0
+        .all
         .iter()
-        .any(|shape| shape.usage.comes_out && !shape.plain)
+        .any(|shape| shape.usage.is_output && !shape.is_plain)
     {
         return;
     }
@@ -18,9 +18,9 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     out.docs("", LEGEND);
     out.blank();
     for shape in shapes
-        .0
+        .all
         .iter()
-        .filter(|shape| shape.usage.comes_out && !shape.plain)
+        .filter(|shape| shape.usage.is_output && !shape.is_plain)
     {
         match &shape.kind {
             ShapeKind::Record(members) => {
@@ -66,32 +66,10 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
 }
 
 const LEGEND: &str = "\
-`base` is that of the batch, or of the reply, in which the value lies; what is returned is valid as
-long as that is. An accessor that returns bool fills `*out` where it returns true.";
+`base` is that of the batch or of the reply that contains the value. The result is valid as long as
+that memory. An accessor that returns bool sets `*out` if it returns true.";
 
-/// C that turns what lies at `place` into its view. Needs `base` where it is a slice.
-pub(super) fn view(shapes: &Shapes, form: Form, place: &str) -> String {
-    match form {
-        Form::Text => format!("tw_text_view(base, {place})"),
-        Form::Bytes => format!("tw_bytes_view(base, {place})"),
-        Form::Shape(index) if shapes.is_list(form) => {
-            format!("{}(base, {place})", shapes.get(index).get)
-        }
-        _ if shapes.is_struct(form) => format!("&{place}"),
-        _ => place.to_owned(),
-    }
-}
-
-/// "type *" or "type ": what stands before a name.
-fn before(ty: &str) -> String {
-    if ty.ends_with('*') {
-        ty.to_owned()
-    } else {
-        format!("{ty} ")
-    }
-}
-
-/// Of a record's member that is a slice, or an option with one inside.
+/// The accessor of a record's member that is a slice, or an option that contains one.
 fn accessor(shapes: &Shapes, shape: &Shape, member: &Member, out: &mut Source) {
     let (name, form) = (&member.access, member.form);
     let place = format!("value->{}", member.name);
@@ -102,23 +80,23 @@ fn accessor(shapes: &Shapes, shape: &Shape, member: &Member, out: &mut Source) {
             let ShapeKind::Option { value, .. } = option.kind else {
                 return;
             };
-            let ty = before(&shapes.view(value));
+            let ty = before_name(&shapes.view(value));
             out.line(&format!(
                 "static inline bool {name}({parameters}, {ty}*out) {{"
             ));
             out.line(&format!("  return {}(base, &{place}, out);", option.get));
         }
         _ => {
-            let ty = before(&shapes.view(form));
+            let ty = before_name(&shapes.view(form));
             out.line(&format!("static inline {ty}{name}({parameters}) {{"));
-            out.line(&format!("  return {};", view(shapes, form, &place)));
+            out.line(&format!("  return {};", shapes.view_of(form, &place)));
         }
     }
     out.line("}");
     out.blank();
 }
 
-/// Of what is there only if a test fails.
+/// The accessor of a value that exists unless the condition `absent` holds.
 fn conditional(
     shapes: &Shapes,
     shape: &Shape,
@@ -128,7 +106,7 @@ fn conditional(
     place: &str,
     out: &mut Source,
 ) {
-    let ty = before(&shapes.view(form));
+    let ty = before_name(&shapes.view(form));
     out.line(&format!(
         "static inline bool {name}(const uint8_t *base, const {} *value, {ty}*out) {{",
         shape.flat
@@ -139,7 +117,7 @@ fn conditional(
     out.line(&format!("  if ({absent}) {{"));
     out.line("    return false;");
     out.line("  }");
-    out.line(&format!("  *out = {};", view(shapes, form, place)));
+    out.line(&format!("  *out = {};", shapes.view_of(form, place)));
     out.line("  return true;");
     out.line("}");
     out.blank();
@@ -148,7 +126,6 @@ fn conditional(
 fn list(shapes: &Shapes, shape: &Shape, element: Form, out: &mut Source) {
     out.template(
         "\
-/* What the slice of a `@wit@` refers to. */
 static inline @list@ @view@(const uint8_t *base, tw_slice slice) {
   @list@ list;
   list.items = (const @element@ *)tw_at(base, slice);
@@ -174,7 +151,7 @@ static inline @element@ @at@(const uint8_t *base, @list@ list, size_t index) {
             ("element", &shapes.view(element)),
             ("at", &shape.at),
             ("list", &shape.flat),
-            ("view", &view(shapes, element, "list.items[index]")),
+            ("view", &shapes.view_of(element, "list.items[index]")),
         ],
     );
 }
@@ -189,7 +166,7 @@ static inline @element@ @at@(const uint8_t *base, const @array@ *value, size_t i
             ("element", &shapes.view(element)),
             ("at", &shape.at),
             ("array", &shape.flat),
-            ("view", &view(shapes, element, "value->items[index]")),
+            ("view", &shapes.view_of(element, "value->items[index]")),
         ],
     );
 }

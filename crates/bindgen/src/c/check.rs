@@ -1,141 +1,149 @@
-//! Checks of results and errors: once, before anything is read. A check says whether the value at a place is
-//! one of its type, with every tail inside the message and after the one before.
+//! Checks of results and errors, made once, before anything is read. A check tests that the value at a place is valid for its
+//! type, and that every tail is inside the message and after the previous one. Every check is a `tw_check` of `thalweg_message.h`.
 
 use super::plan::Plan;
-use super::shape::{Form, Label, Scalar, Shape, ShapeKind, Shapes, is_full};
+use super::shape::{Form, Label, Scalar, Shape, ShapeKind, Shapes, is_full, unsigned};
 use super::source::Source;
 
-/// Checks of all shapes in results and errors that can be wrong.
+/// Writes the checks of all shapes in results and errors that can be invalid.
 pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     let shapes = &plan.shapes;
-    for (index, shape) in shapes.0.iter().enumerate() {
-        if !shape.usage.checked || shapes.is_trivial(Form::Shape(index)) {
+    for (index, shape) in shapes.all.iter().enumerate() {
+        if !shape.usage.is_checked || shapes.is_trivial(Form::Shape(index)) {
             continue;
         }
-        match &shape.kind {
-            ShapeKind::List {
-                element,
-                size,
-                align,
-            } => {
-                list(shapes, shape, *element, (*size, *align), out);
-            }
-            _ if shape.is_struct() => structure(shapes, shape, out),
-            _ => {}
-        }
+        out.line(&format!(
+            "static inline bool {}(tw_checker *checker, const void *place) {{",
+            shape.check
+        ));
+        body(shapes, shape, out);
+        out.line("}");
+        out.blank();
     }
 }
 
-/// A condition of C that holds if the value at `place`, an lvalue, is one. `None`: it always is.
-pub(super) fn check(shapes: &Shapes, form: Form, place: &str) -> Option<String> {
+/// The function that checks a value of the form. `None`: every bit pattern is valid.
+pub(super) fn function(shapes: &Shapes, form: Form) -> Option<&str> {
     if shapes.is_trivial(form) {
         return None;
     }
-    let pointer = format!("&{place}");
-    let pointer = pointer.strip_prefix("&*").unwrap_or(&pointer);
     Some(match form {
-        Form::Scalar(Scalar::Char) => format!("tw_check_char({place})"),
-        Form::Scalar(_) => format!("tw_check_bool({pointer})"),
-        Form::Text | Form::Bytes => format!("tw_check_text(reader, {place})"),
-        Form::Held(_) => format!("tw_check_handle(reader, {place})"),
-        Form::Shape(index) => {
-            let shape = shapes.get(index);
-            match &shape.kind {
-                ShapeKind::Enum(labels) => format!("{place} < {}", labels.len()),
-                ShapeKind::Flags(labels) if shape.size <= 4 => {
-                    format!("{place} < {}", limit(labels, 0))
-                }
-                ShapeKind::List { .. } => format!("{}(reader, {place})", shape.check),
-                _ => format!("{}(reader, {pointer})", shape.check),
-            }
-        }
+        Form::Scalar(Scalar::Char) => "tw_check_char",
+        Form::Scalar(_) => "tw_check_bool",
+        Form::Text | Form::Bytes => "tw_check_text",
+        Form::Handle(_) => "tw_check_handle",
+        Form::Shape(index) => &shapes.get(index).check,
     })
 }
 
-/// One more than the largest legal value of word `word` of flags that do not use all of it.
+/// A C condition: the value at `place`, an lvalue, is valid.
+fn condition(shapes: &Shapes, form: Form, place: &str) -> Option<String> {
+    function(shapes, form).map(|function| format!("{function}(checker, &{place})"))
+}
+
+/// One more than the largest valid value of word `word` of flags.
 fn limit(labels: &[Label], word: usize) -> String {
     let used = labels.len() - word * 32;
     format!("UINT32_C(0x{:x})", 1u64 << used)
 }
 
-fn structure(shapes: &Shapes, shape: &Shape, out: &mut Source) {
-    out.line(&format!(
-        "static inline bool {}(tw_checker *reader, const {} *value) {{",
-        shape.check, shape.flat
-    ));
-    let mut conditions = Vec::new();
+fn body(shapes: &Shapes, shape: &Shape, out: &mut Source) {
     match &shape.kind {
-        ShapeKind::Record(members) => {
-            for member in members {
-                conditions.extend(check(
-                    shapes,
-                    member.form,
-                    &format!("value->{}", member.name),
-                ));
-            }
-        }
+        ShapeKind::List {
+            element,
+            size,
+            align,
+        } => list(shapes, *element, (*size, *align), out),
+        ShapeKind::Enum(labels) => number(shape, &labels.len().to_string(), out),
+        ShapeKind::Flags(labels) if shape.size <= 4 => number(shape, &limit(labels, 0), out),
         ShapeKind::Flags(labels) => {
             let last = shape.size as usize / 4 - 1;
-            conditions.push(format!("value->words[{last}] < {}", limit(labels, last)));
+            value(shape, out);
+            out.line("  (void)checker;");
+            out.line(&format!(
+                "  return value->words[{last}] < {};",
+                limit(labels, last)
+            ));
         }
-        ShapeKind::Option { value, .. } => {
-            let inner = check(shapes, *value, "value->value");
-            conditions.push("tw_check_bool(&value->some)".to_owned());
+        ShapeKind::Record(members) => {
+            let conditions = members.iter().filter_map(|member| {
+                condition(shapes, member.form, &format!("value->{}", member.name))
+            });
+            value(shape, out);
+            all_of(&conditions.collect::<Vec<_>>(), out);
+        }
+        ShapeKind::Option { value: inner, .. } => {
+            let mut conditions = vec!["tw_check_bool(checker, &value->some)".to_owned()];
+            let inner = condition(shapes, *inner, "value->value");
             conditions.extend(inner.map(|inner| format!("(!value->some || {inner})")));
+            value(shape, out);
+            all_of(&conditions, out);
         }
         ShapeKind::Variant {
             cases, tag_size, ..
         } => {
-            out.line("  (void)reader;");
-            out.line("  switch (value->tag) {");
-            let mut rest = false;
-            for case in cases {
-                let place = format!("value->value.{}", case.name);
-                match case.payload.and_then(|form| check(shapes, form, &place)) {
-                    Some(condition) => {
-                        out.line(&format!("  case {}:", case.constant));
-                        out.line(&format!("    return {condition};"));
-                    }
-                    None => rest = true,
-                }
-            }
-            out.line("  default:");
-            let bound = match rest {
+            value(shape, out);
+            let checks: Vec<_> = cases
+                .iter()
+                .map(|case| {
+                    let place = format!("value->value.{}", case.name);
+                    case.payload
+                        .and_then(|form| condition(shapes, form, &place))
+                })
+                .collect();
+            let has_unchecked = checks.iter().any(Option::is_none);
+            let bound = match has_unchecked {
                 true if is_full(cases.len(), *tag_size) => "true".to_owned(),
                 true => format!("value->tag < {}", cases.len()),
                 false => "false".to_owned(),
             };
+            if checks.iter().all(Option::is_none) {
+                out.line("  (void)checker;");
+                out.line(&format!("  return {bound};"));
+                return;
+            }
+            out.line("  switch (value->tag) {");
+            for (case, check) in cases.iter().zip(checks) {
+                if let Some(check) = check {
+                    out.line(&format!("  case {}:", case.constant));
+                    out.line(&format!("    return {check};"));
+                }
+            }
+            out.line("  default:");
             out.line(&format!("    return {bound};"));
             out.line("  }");
-            out.line("}");
-            out.blank();
-            return;
         }
         ShapeKind::Array { element, count, .. } => {
-            let condition = check(shapes, *element, "value->items[index]");
-            let condition = condition.expect("what cannot be wrong has no check");
+            let condition = condition(shapes, *element, "value->items[index]")
+                .expect("an array is only checked if its elements are");
+            value(shape, out);
             out.line("  size_t index;");
-            if !condition.contains("(reader") {
-                out.line("  (void)reader;");
-            }
             out.line(&format!("  for (index = 0; index < {count}; index++) {{"));
-            out.line(&format!("    if (!({condition})) {{"));
+            out.line(&format!("    if (!{condition}) {{"));
             out.line("      return false;");
             out.line("    }");
             out.line("  }");
             out.line("  return true;");
-            out.line("}");
-            out.blank();
-            return;
         }
-        ShapeKind::Enum(_) | ShapeKind::List { .. } => {}
     }
-    if !conditions
-        .iter()
-        .any(|condition| condition.contains("(reader"))
-    {
-        out.line("  (void)reader;");
-    }
+}
+
+fn value(shape: &Shape, out: &mut Source) {
+    out.line(&format!(
+        "  const {0} *value = (const {0} *)place;",
+        shape.flat
+    ));
+}
+
+fn number(shape: &Shape, limit: &str, out: &mut Source) {
+    out.line("  (void)checker;");
+    out.line(&format!(
+        "  return *(const {} *)place < {limit};",
+        unsigned(shape.size)
+    ));
+}
+
+fn all_of(conditions: &[String], out: &mut Source) {
     for (index, condition) in conditions.iter().enumerate() {
         let head = if index == 0 { "  return " } else { "         " };
         let tail = if index + 1 == conditions.len() {
@@ -145,36 +153,25 @@ fn structure(shapes: &Shapes, shape: &Shape, out: &mut Source) {
         };
         out.line(&format!("{head}{condition}{tail}"));
     }
-    out.line("}");
-    out.blank();
 }
 
-fn list(shapes: &Shapes, shape: &Shape, element: Form, layout: (u32, u32), out: &mut Source) {
-    let (size, align) = layout;
+fn list(shapes: &Shapes, element: Form, (size, align): (u32, u32), out: &mut Source) {
+    out.line("  tw_slice slice = *(const tw_slice *)place;");
+    let Some(condition) = condition(shapes, element, "items[index]") else {
+        out.line(&format!(
+            "  return tw_check_list(checker, slice, {size}, {align}) != NULL;"
+        ));
+        return;
+    };
+    let flat = shapes.flat(element);
     out.line(&format!(
-        "static inline bool {}(tw_checker *reader, tw_slice slice) {{",
-        shape.check
+        "  const {flat} *items = (const {flat} *)tw_check_list(checker, slice, {size}, {align});"
     ));
-    match check(shapes, element, "items[index]") {
-        None => {
-            out.line(&format!(
-                "  return tw_check_list(reader, slice, {size}, {align}) != NULL;"
-            ));
-        }
-        Some(condition) => {
-            let flat = shapes.flat(element);
-            out.line(&format!(
-                "  const {flat} *items = (const {flat} *)tw_check_list(reader, slice, {size}, {align});"
-            ));
-            out.line("  uint32_t index;");
-            out.line("  for (index = 0; items && index < slice.length; index++) {");
-            out.line(&format!("    if (!({condition})) {{"));
-            out.line("      return false;");
-            out.line("    }");
-            out.line("  }");
-            out.line("  return items != NULL;");
-        }
-    }
-    out.line("}");
-    out.blank();
+    out.line("  uint32_t index;");
+    out.line("  for (index = 0; items && index < slice.length; index++) {");
+    out.line(&format!("    if (!{condition}) {{"));
+    out.line("      return false;");
+    out.line("    }");
+    out.line("  }");
+    out.line("  return items != NULL;");
 }

@@ -1,16 +1,16 @@
-//! From the model's types to shapes: named ones, and the options, lists, tuples and results between them.
+//! Finds the shapes of a package: its named types, and the options, lists, tuples and results that they use.
 
 use std::collections::HashMap;
 
 use super::names;
 use super::plan::Stream;
 use super::shape::{
-    Case, Form, Held, HeldStream, Label, Member, Scalar, Shape, ShapeKind, Shapes, Usage,
+    Case, Form, HandleStream, HandleType, Label, Member, Scalar, Shape, ShapeKind, Shapes, Usage,
 };
 use crate::SourceError;
 use crate::model::{Package, Position, Type, TypeDef, TypeDefKind, TypeKind};
 
-/// Another name for a type.
+/// A type alias.
 pub(super) struct Alias {
     pub(super) name: String,
     pub(super) docs: String,
@@ -23,23 +23,26 @@ pub(super) struct Collector<'a> {
     pub(super) shapes: Shapes,
     pub(super) aliases: Vec<Alias>,
     pub(super) streams: Vec<Stream>,
-    /// Of each `TypeId`.
+    /// The form of each `TypeId`.
     named: Vec<Form>,
-    /// Of types without a name, by how WIT would write them with aliases seen through.
+    /// The shapes of types without a name. The key is the type in WIT, with aliases resolved.
     anonymous: HashMap<String, usize>,
 }
 
 impl<'a> Collector<'a> {
-    /// With all named types in it.
+    /// Collects all named types.
     pub(super) fn new(package: &'a Package) -> Result<Self, SourceError> {
         let resources = package.resources.iter();
-        let resources = resources.map(|resource| Held {
+        let resources = resources.map(|resource| HandleType {
             stem: names::snake(&resource.name),
             stream: None,
         });
         let mut this = Collector {
             package,
-            shapes: Shapes(Vec::new(), resources.collect()),
+            shapes: Shapes {
+                handles: resources.collect(),
+                ..Shapes::default()
+            },
             aliases: Vec::new(),
             streams: Vec::new(),
             named: Vec::new(),
@@ -136,9 +139,9 @@ impl<'a> Collector<'a> {
         docs: &str,
         kind: ShapeKind,
         size: u32,
-        named: bool,
+        is_named: bool,
     ) -> Form {
-        let plain = match &kind {
+        let is_plain = match &kind {
             ShapeKind::Record(members) => members.iter().all(|m| self.shapes.is_plain(m.form)),
             ShapeKind::Variant { cases, .. } => cases
                 .iter()
@@ -149,39 +152,39 @@ impl<'a> Collector<'a> {
             ShapeKind::List { .. } => false,
         };
         let shapes = &self.shapes;
-        let holds = match &kind {
-            ShapeKind::Record(members) => members.iter().any(|m| shapes.holds(m.form)),
+        let has_handles = match &kind {
+            ShapeKind::Record(members) => members.iter().any(|m| shapes.has_handles(m.form)),
             ShapeKind::Variant { cases, .. } => cases
                 .iter()
-                .any(|case| case.payload.is_some_and(|form| shapes.holds(form))),
+                .any(|case| case.payload.is_some_and(|form| shapes.has_handles(form))),
             ShapeKind::Enum(_) | ShapeKind::Flags(_) => false,
-            ShapeKind::Option { value, .. } => shapes.holds(*value),
+            ShapeKind::Option { value, .. } => shapes.has_handles(*value),
             ShapeKind::List { element, .. } | ShapeKind::Array { element, .. } => {
-                shapes.holds(*element)
+                shapes.has_handles(*element)
             }
         };
-        self.shapes.0.push(Shape {
-            named,
+        self.shapes.all.push(Shape {
+            is_named,
             stem,
             wit,
             docs: docs.to_owned(),
             kind,
             size,
-            plain,
-            holds,
+            is_plain,
+            has_handles,
             usage: Usage::default(),
             flat: String::new(),
             input: String::new(),
             write: String::new(),
             check: String::new(),
-            held: String::new(),
+            count_handles: String::new(),
             get: String::new(),
             at: String::new(),
         });
-        Form::Shape(self.shapes.0.len() - 1)
+        Form::Shape(self.shapes.all.len() - 1)
     }
 
-    /// The form of a type where it is used. What is borrowed has none.
+    /// The form of a type where it is used. A borrowed resource has none.
     pub(super) fn form(&mut self, ty: &Type, position: &Position) -> Result<Form, SourceError> {
         let scalar = match &ty.kind {
             TypeKind::Bool => Scalar::Bool,
@@ -197,7 +200,7 @@ impl<'a> Collector<'a> {
             TypeKind::F64 => Scalar::F64,
             TypeKind::Char => Scalar::Char,
             TypeKind::String => return Ok(Form::Text),
-            TypeKind::Own(id) => return Ok(Form::Held(id.0)),
+            TypeKind::Own(id) => return Ok(Form::Handle(id.0)),
             TypeKind::Named(id) => return Ok(self.named[id.0]),
             TypeKind::List(element)
                 if self.form(element, position)? == Form::Scalar(Scalar::U8) =>
@@ -209,7 +212,7 @@ impl<'a> Collector<'a> {
         Ok(Form::Scalar(scalar))
     }
 
-    /// The number of the stream, or the future, that carries this.
+    /// The index of the stream or future with these elements.
     pub(super) fn stream(
         &mut self,
         element: Option<&Type>,
@@ -233,31 +236,32 @@ impl<'a> Collector<'a> {
         Ok(self.streams.len() - 1)
     }
 
-    /// The same inside of a value.
-    fn held(
+    /// The form of a stream or future inside a value.
+    fn handle(
         &mut self,
         element: Option<&Type>,
         is_future: bool,
         position: &Position,
     ) -> Result<Form, SourceError> {
         let index = self.stream(element, is_future, position)?;
-        let is = |held: &Held| matches!(&held.stream, Some(stream) if stream.index == index);
-        if let Some(place) = self.shapes.1.iter().position(is) {
-            return Ok(Form::Held(place));
+        let is =
+            |handle: &HandleType| matches!(&handle.stream, Some(stream) if stream.index == index);
+        if let Some(place) = self.shapes.handles.iter().position(is) {
+            return Ok(Form::Handle(place));
         }
         let element = self.streams[index].element;
         let word = if is_future { "future" } else { "stream" };
-        let stem = format!("{}_{word}", self.shapes.stem_of(element));
+        let stem = format!("{}_{word}", self.shapes.stem_of_element(element));
         let name = String::new();
-        self.shapes.1.push(Held {
+        self.shapes.handles.push(HandleType {
             stem,
-            stream: Some(HeldStream {
+            stream: Some(HandleStream {
                 index,
                 element,
                 name,
             }),
         });
-        Ok(Form::Held(self.shapes.1.len() - 1))
+        Ok(Form::Handle(self.shapes.handles.len() - 1))
     }
 
     fn anonymous(&mut self, ty: &Type, position: &Position) -> Result<Form, SourceError> {
@@ -267,17 +271,17 @@ impl<'a> Collector<'a> {
             reason: reason.to_owned(),
         };
         match &ty.kind {
-            TypeKind::Stream(element) => return self.held(element.as_deref(), false, position),
-            TypeKind::Future(value) => return self.held(value.as_deref(), true, position),
+            TypeKind::Stream(element) => return self.handle(element.as_deref(), false, position),
+            TypeKind::Future(value) => return self.handle(value.as_deref(), true, position),
             TypeKind::Borrow(_) => {
-                return Err(refuse("what is borrowed can only be a parameter"));
+                return Err(refuse("a borrowed resource can only be a parameter"));
             }
             _ if ty.size == 0 => {
                 return Err(refuse("it has no members, and C has no empty struct"));
             }
             _ => {}
         }
-        let name = resolve_alias(self.package, ty);
+        let name = resolved(self.package, ty);
         if let Some(index) = self.anonymous.get(&name) {
             return Ok(Form::Shape(*index));
         }
@@ -289,7 +293,7 @@ impl<'a> Collector<'a> {
         Ok(form)
     }
 
-    /// Stem and kind of an option, a result, a tuple or a list.
+    /// The stem and kind of an option, result, tuple or list.
     fn structure(
         &mut self,
         ty: &Type,
@@ -374,7 +378,7 @@ impl<'a> Collector<'a> {
                 }
                 Ok((stem, ShapeKind::Record(members)))
             }
-            _ => unreachable!("`form` and `anonymous` take care of the rest"),
+            _ => unreachable!("`form` and `anonymous` handle all other types"),
         }
     }
 }
@@ -387,17 +391,18 @@ fn label(label: &crate::model::Label) -> Label {
     }
 }
 
-/// A type as WIT writes it, with the names that its author used.
+/// A type in WIT, with the names that its author used.
 pub(super) fn wit(package: &Package, ty: &Type) -> String {
     spell(package, ty, false)
 }
 
-fn resolve_alias(package: &Package, ty: &Type) -> String {
+/// A type in WIT, with aliases resolved.
+fn resolved(package: &Package, ty: &Type) -> String {
     spell(package, ty, true)
 }
 
-fn spell(package: &Package, ty: &Type, through: bool) -> String {
-    let inner = |ty: &Type| spell(package, ty, through);
+fn spell(package: &Package, ty: &Type, resolve: bool) -> String {
+    let inner = |ty: &Type| spell(package, ty, resolve);
     let optional = |ty: &Option<Box<Type>>| ty.as_ref().map_or("_".to_owned(), |ty| inner(ty));
     let resource = |id: &crate::model::ResourceId| package.resources[id.0].name.clone();
     match &ty.kind {
@@ -431,7 +436,7 @@ fn spell(package: &Package, ty: &Type, through: bool) -> String {
             format!("tuple<{}>", types.join(", "))
         }
         TypeKind::Named(id) => match &package.types[id.0].kind {
-            TypeDefKind::Alias(target) if through => inner(target),
+            TypeDefKind::Alias(target) if resolve => inner(target),
             _ => package.types[id.0].name.clone(),
         },
         TypeKind::Own(id) => resource(id),

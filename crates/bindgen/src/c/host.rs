@@ -1,59 +1,90 @@
-//! What the service asks of its host: a struct of functions to fill in, and how each of them answers.
+//! Host imports: a struct of functions that the host fills in, and functions that answer them.
 
-use super::access;
-use super::call::hash;
 use super::check;
-use super::plan::{Call, Outcome, Parameter, Passed, Plan};
-use super::shape::Form;
+use super::names::{self, Names};
+use super::plan::{Call, Parameter, ParameterKind, Plan, ResultKind};
+use super::shape::{Form, before_name};
 use super::source::Source;
 use super::write;
+use crate::model::Package;
 
-/// The names of a host.
+/// The imported interface.
 pub(super) struct Host<'a> {
-    /// `search_oracle`: the struct, and what the names below begin with.
+    /// The struct, and the prefix of the names below: `search_oracle`.
     pub(super) name: String,
-    /// Gives a client its host.
-    pub(super) register: String,
+    /// The function that sets a client's host.
+    pub(super) set_host: String,
     pub(super) serve: String,
-    pub(super) functions: Vec<Asked<'a>>,
+    pub(super) imports: Vec<Import<'a>>,
 }
 
-/// A function of the host.
-pub(super) struct Asked<'a> {
+/// A host import.
+pub(super) struct Import<'a> {
     pub(super) call: Call<'a>,
-    /// The struct's member.
+    /// The member of the struct.
     pub(super) member: String,
     pub(super) serve: String,
     pub(super) answer: String,
     pub(super) fail: String,
 }
 
-/// All of it, if the service asks anything.
+/// Names the host imports.
+pub(super) fn plan<'a>(
+    package: &'a Package,
+    calls: Vec<Call<'a>>,
+    names: &mut Names,
+) -> Option<Host<'a>> {
+    let host = package.host.as_ref()?;
+    let stem = names::snake(&host.interface);
+    let name = names.claim(&stem);
+    let imports = calls.into_iter().map(|call| {
+        let own = names::snake(&call.function.name);
+        Import {
+            member: names::member(&call.function.name),
+            serve: names.claim(&format!("{stem}_{own}_serve")),
+            answer: names.claim(&format!("{stem}_{own}_answer")),
+            fail: names.claim(&format!("{stem}_{own}_fail")),
+            call,
+        }
+    });
+    let imports = imports.collect();
+    Some(Host {
+        name,
+        imports,
+        serve: names.claim(&format!("{stem}_serve")),
+        set_host: names.claim("client_set_host"),
+    })
+}
+
+/// Writes the host imports, if the service has any.
 pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     let Some(host) = &plan.host else {
         return;
     };
-    out.banner("What the service asks of its host");
+    out.banner("Host imports");
+    out.docs("", LEGEND);
     declare(plan, host, out);
-    for asked in &host.functions {
-        out.docs("", &asked.call.signature);
-        out.blank();
-        answers(plan, asked, out);
-        serve_one(plan, host, asked, out);
+    for (number, import) in host.imports.iter().enumerate() {
+        let Call {
+            function,
+            signature,
+            ..
+        } = &import.call;
+        out.docs("", &format!("{}: {signature}", function.full_name));
+        let method = format!("{}[{number}]", plan.fixed.imports);
+        answers(plan, import, &method, out);
+        serve_one(plan, host, import, &method, out);
     }
     serve(host, out);
     out.template(
         "\
-/* From now on the functions of `*host` are called for what the client's service asks: on the thread that waits in a
- * blocking call of this client, or for each TW_COMPLETION_HOST_CALL that comes to its port by tw_host_serve. They must not
- * make blocking calls of this client: those end as TW_WOULD_PARK. `*host` is used until the client is closed, and is
- * one client's. */
-static inline uint32_t @register@(@client@ *client, @host@ *host, tw_error *error) {
+/* Sets the host of a client. `*host` is used until the client is closed, by this client alone. */
+static inline uint32_t @set_host@(@client@ *client, @host@ *host, tw_error *error) {
   host->tw.serve = @serve@;
   return tw_client_set_host(&client->tw, &host->tw, error);
 }",
         &[
-            ("register", &host.register),
+            ("set_host", &host.set_host),
             ("client", &plan.fixed.client),
             ("host", &host.name),
             ("serve", &host.serve),
@@ -61,88 +92,75 @@ static inline uint32_t @register@(@client@ *client, @host@ *host, tw_error *erro
     );
 }
 
-fn values<'a>(call: &'a Call<'_>) -> impl Iterator<Item = (&'a Parameter, Form)> {
-    let parameters = call.parameters.iter();
-    parameters.filter_map(|parameter| match parameter.passed {
-        Passed::Value(form) => Some((parameter, form)),
-        // The parser lets none through.
-        Passed::Handle { .. } | Passed::Upstream { .. } => None,
-    })
-}
+const LEGEND: &str = "\
+The service calls these functions on its host. Fill in `context` and the functions. They are called
+on the thread that waits in a blocking call of the client; or in tw_host_serve, which you call for
+each TW_COMPLETION_HOST_CALL that you reap. They must not make blocking calls of the client: these
+return TW_WOULD_PARK.
 
-/// "uint64_t " or "const search_point *": what stands before a name.
-fn before(ty: &str) -> String {
-    match ty.ends_with('*') {
-        true => ty.to_owned(),
-        false => format!("{ty} "),
-    }
+A function answers with the function of its name and `_answer` or `_fail`, or with tw_host_call_fail:
+before it returns, or later on any thread with a copy of `*call`. Its arguments are valid until it
+returns. A host call that is not answered ends at its deadline. `_answer` and `_fail` return TW_STALE
+if the host call has ended.";
+
+fn values<'a>(call: &'a Call<'_>) -> impl Iterator<Item = (&'a Parameter, Form)> {
+    call.parameters
+        .iter()
+        .filter_map(|parameter| match parameter.kind {
+            ParameterKind::Value(form) => Some((parameter, form)),
+            // The parser refuses host imports with handles.
+            ParameterKind::Handle { .. } | ParameterKind::StreamWriter { .. } => None,
+        })
 }
 
 fn declare(plan: &Plan<'_>, host: &Host<'_>, out: &mut Source) {
-    out.docs(
-        "",
-        "Fill in `context` and the functions; the rest is not yours. A function answers by the function below that has its \
-         name and `_answer` or `_fail`, or by tw_host_call_fail: before it returns, or later on any thread with a copy of `*asked`. What \
-         it is given is valid until it returns. What nobody answers ends by its deadline.",
-    );
     out.line(&format!("typedef struct {} {{", host.name));
     out.line("  tw_host tw;");
     out.line("  void *context;");
-    for asked in &host.functions {
-        let parameters: String = values(&asked.call)
+    for import in &host.imports {
+        let parameters: String = values(&import.call)
             .map(|(parameter, form)| {
-                format!(", {}{}", before(&plan.shapes.view(form)), parameter.name)
+                let ty = plan.shapes.view(form);
+                format!(", {}{}", before_name(&ty), parameter.name)
             })
             .collect();
-        out.docs("  ", &asked.call.function.docs);
+        out.docs("  ", &import.call.function.docs);
         out.line(&format!(
-            "  void (*{})(void *context, const tw_host_call *asked{parameters});",
-            asked.member
+            "  void (*{})(void *context, const tw_host_call *call{parameters});",
+            import.member
         ));
     }
     out.line(&format!("}} {};", host.name));
     out.blank();
 }
 
-fn answers(plan: &Plan<'_>, asked: &Asked<'_>, out: &mut Source) {
-    let call = &asked.call;
+fn answers(plan: &Plan<'_>, import: &Import<'_>, method: &str, out: &mut Source) {
+    let call = &import.call;
     let ok = match call.ok {
-        Outcome::Value(form) => Some(form),
+        ResultKind::Value(form) => Some(form),
         _ => None,
     };
-    let hashes = call.function.hashes;
-    let one =
-        |name: &str, code: &str, hash: u64, size: u32, form: Option<Form>, out: &mut Source| {
-            out.docs(
-                "",
-                &format!(
-                    "Answers with {}. TW_STALE: too late.",
-                    match code {
-                        "TW_OK" => "the result",
-                        _ => "the error",
-                    }
-                ),
-            );
-            answer(plan, name, code, (hash, size), form, out);
-        };
-    one(&asked.answer, "TW_OK", hashes.ok, call.ok_size, ok, out);
+    let size = call.ok_size;
+    answer(
+        plan,
+        &import.answer,
+        ("TW_OK", &format!("{method}.ok")),
+        size,
+        ok,
+        out,
+    );
     if call.function.error.is_some() {
-        one(
-            &asked.fail,
-            "TW_ERROR",
-            hashes.error,
-            call.error_size,
-            call.error,
-            out,
-        );
+        let code = ("TW_ERROR", &*format!("{method}.error"));
+        answer(plan, &import.fail, code, call.error_size, call.error, out);
     }
 }
 
+/// Writes a function that answers with `code` and a value of the layout with this hash.
 fn answer(
     plan: &Plan<'_>,
     name: &str,
-    code: &str,
-    (hash_, size): (u64, u32),
+    (code, layout): (&str, &str),
+    size: u32,
     form: Option<Form>,
     out: &mut Source,
 ) {
@@ -153,81 +171,80 @@ fn answer(
         Some(form) => format!("{} value, ", shapes.input(form)),
     };
     out.line(&format!(
-        "static inline uint32_t {name}(const tw_host_call *asked, {parameter}tw_error *error) {{"
+        "static inline uint32_t {name}(const tw_host_call *call, {parameter}tw_error *error) {{"
     ));
-    out.line("  tw_writer state;");
-    out.line("  tw_writer *writer = &state;");
-    let begin = format!("tw_writer_begin(writer, {}, 0, {size});", hash(hash_));
+    out.line("  tw_writer writer;");
+    let begin = format!("tw_writer_begin(&writer, {layout}, 0, {size});");
     match form {
         None => out.line(&format!("  {begin}")),
-        Some(form) => {
+        Some(form) if shapes.is_struct(form) => {
+            let put = write::put(shapes, "&writer", form, "root", "*value");
             out.line(&format!("  uint32_t root = {begin}"));
-            if shapes.is_struct(form) {
-                out.line("  if (!value) {");
-                out.line("    writer->status = TW_ARGUMENT;");
-                out.line("  } else {");
-                out.line(&format!(
-                    "    {}",
-                    write::put(shapes, form, "root", "*value")
-                ));
-                out.line("  }");
-            } else {
-                out.line(&format!("  {}", write::put(shapes, form, "root", "value")));
-            }
+            out.line("  if (tw_writer_require(&writer, value)) {");
+            out.line(&format!("    {put}"));
+            out.line("  }");
+        }
+        Some(form) => {
+            let put = write::put(shapes, "&writer", form, "root", "value");
+            out.line(&format!("  uint32_t root = {begin}"));
+            out.line(&format!("  {put}"));
         }
     }
     out.line(&format!(
-        "  return tw_host_call_answer(asked, writer, {code}, error);"
+        "  return tw_host_call_answer(call, &writer, {code}, error);"
     ));
     out.line("}");
     out.blank();
 }
 
-fn serve_one(plan: &Plan<'_>, host: &Host<'_>, asked: &Asked<'_>, out: &mut Source) {
-    let call = &asked.call;
+/// Writes a function that checks the arguments of a host call and calls the host's function.
+fn serve_one(
+    plan: &Plan<'_>,
+    host: &Host<'_>,
+    import: &Import<'_>,
+    method: &str,
+    out: &mut Source,
+) {
+    let call = &import.call;
     let shapes = &plan.shapes;
     out.line(&format!(
-        "static inline void {}(const {} *host, const tw_host_call *asked, const tw_completion *completion) {{",
-        asked.serve, host.name
+        "static inline void {}(const {} *host, const tw_host_call *call, uint64_t size) {{",
+        import.serve, host.name
     ));
-    out.line("  tw_checker state;");
-    out.line("  tw_checker *reader = &state;");
-    out.line("  const uint8_t *base = completion->data;");
+    out.line("  const uint8_t *base = call->base;");
+    out.line("  tw_checker checker;");
     let (size, _) = call.function.params_layout;
     out.line(&format!(
-        "  const void *root = tw_check_root(reader, base, completion->data_size, {}, {size});",
-        hash(call.function.hashes.params)
+        "  const void *root = tw_check_root(&checker, base, size, {method}.params, {size});"
     ));
-    let mut wrong = vec!["!root".to_owned()];
-    let mut given = String::new();
+    let mut invalid = vec!["!root".to_owned()];
+    let mut arguments = String::new();
     for (parameter, form) in values(call) {
-        let place = format!(
-            "*(const {} *)tw_at_offset(root, {})",
-            shapes.flat(form),
-            parameter.offset
-        );
-        // A value's own place, so that what is made of it reads well.
-        let place = format!("({place})");
-        if let Some(check) = check::check(shapes, form, &place) {
-            wrong.push(format!("!({check})"));
+        let at = format!("tw_at_offset(root, {})", parameter.offset);
+        if let Some(check) = check::function(shapes, form) {
+            invalid.push(format!("!{check}(&checker, {at})"));
         }
-        given.push_str(", ");
-        given.push_str(&access::view(shapes, form, &place));
+        let flat = shapes.flat(form);
+        arguments.push_str(", ");
+        arguments.push_str(&match shapes.is_struct(form) {
+            true => format!("(const {flat} *){at}"),
+            false => shapes.view_of(form, &format!("*(const {flat} *){at}")),
+        });
     }
-    out.line(&format!("  if ({}) {{", wrong.join(" || ")));
+    out.line(&format!("  if ({}) {{", invalid.join(" || ")));
     out.line(&format!(
-        "    tw_host_call_fail(asked, TW_ARGUMENT, \"{}: the library's message is malformed\", NULL);",
+        "    tw_host_call_fail(call, TW_ARGUMENT, \"{}: the library's message is malformed\", NULL);",
         call.function.full_name
     ));
-    out.line(&format!("  }} else if (!host->{}) {{", asked.member));
+    out.line(&format!("  }} else if (!host->{}) {{", import.member));
     out.line(&format!(
-        "    tw_host_call_fail(asked, TW_CLOSED, \"the host has no {}\", NULL);",
+        "    tw_host_call_fail(call, TW_CLOSED, \"the host has no {}\", NULL);",
         call.function.name
     ));
     out.line("  } else {");
     out.line(&format!(
-        "    host->{}(host->context, asked{given});",
-        asked.member
+        "    host->{}(host->context, call{arguments});",
+        import.member
     ));
     out.line("  }");
     out.line("}");
@@ -236,22 +253,25 @@ fn serve_one(plan: &Plan<'_>, host: &Host<'_>, asked: &Asked<'_>, out: &mut Sour
 
 fn serve(host: &Host<'_>, out: &mut Source) {
     out.line(&format!(
-        "static inline void {}(tw_host *of, const tw_host_call *asked, const tw_completion *completion) {{",
+        "static inline void {}(tw_host *tw, const tw_host_call *call, const tw_completion *completion) {{",
         host.serve
     ));
     out.line(&format!(
-        "  const {0} *host = (const {0} *)(const void *)of;",
+        "  const {0} *host = (const {0} *)(const void *)tw;",
         host.name
     ));
     out.line("  switch (completion->code) {");
-    for (number, asked) in host.functions.iter().enumerate() {
+    for (number, import) in host.imports.iter().enumerate() {
         out.line(&format!("  case {number}:"));
-        out.line(&format!("    {}(host, asked, completion);", asked.serve));
+        out.line(&format!(
+            "    {}(host, call, completion->data_size);",
+            import.serve
+        ));
         out.line("    break;");
     }
     out.line("  default:");
     out.line(
-        "    tw_host_call_fail(asked, TW_ARGUMENT, \"the host has no import of this number\", NULL);",
+        "    tw_host_call_fail(call, TW_ARGUMENT, \"the host has no import of this number\", NULL);",
     );
     out.line("    break;");
     out.line("  }");

@@ -1,9 +1,9 @@
-//! Identifiers: from WIT's kebab-case to C's, without keywords and without clashes.
+//! Converts names from WIT's kebab-case to C identifiers that are neither keywords nor duplicates.
 
 use std::collections::BTreeSet;
 
-/// What may not be the name of a member or of a parameter: keywords of C and C++ up to C23 and C++20, and
-/// macros that the headers we include, or GNU's dialect, define in lower case.
+/// Words that cannot name a member or a parameter: keywords of C and C++ up to C23 and C++20, and lower-case macros of the
+/// included headers and of GNU C.
 const RESERVED: &[&str] = &[
     "alignas",
     "alignof",
@@ -115,27 +115,20 @@ const RESERVED: &[&str] = &[
     "xor_eq",
 ];
 
-/// What the body of a generated function calls its own: a parameter of that name gets a `_`.
+/// Parameters and variables of the generated functions. A WIT parameter of the same name gets a `_`.
 const LOCALS: &[&str] = &[
-    "asked",
-    "base",
     "call",
     "client",
-    "code",
     "completion",
+    "context",
     "deadline_ns",
     "error",
-    "host",
-    "reader",
+    "request",
     "result",
     "root",
-    "state",
-    "submission",
-    "token",
-    "writer",
 ];
 
-/// `path-bytes` becomes `path_bytes`. WIT's names are unique without regard to case.
+/// `path-bytes` becomes `path_bytes`. Names in WIT are unique also without regard to case.
 pub(super) fn snake(name: &str) -> String {
     name.to_ascii_lowercase().replace('-', "_")
 }
@@ -158,19 +151,19 @@ pub(super) fn parameter(name: &str) -> String {
     name
 }
 
-/// The identifiers of one header, which share one scope whatever they name. Who comes second gets a `_`, so
-/// the order of the claims is part of the output.
+/// The identifiers of one header, which share one scope. The second claim of a name gets a `_`, so the order of the claims is part
+/// of the output.
 pub(super) struct Names {
     prefix: String,
     taken: BTreeSet<String>,
 }
 
 impl Names {
-    /// All names begin with the package's.
+    /// All names begin with the name of the package.
     pub(super) fn new(package: &str) -> Self {
         let mut prefix = snake(package);
         if prefix == "tw" {
-            prefix.push('_'); // `tw_` is Thalweg's own
+            prefix.push('_'); // `tw_` is reserved for Thalweg
         }
         Names {
             prefix,
@@ -183,12 +176,12 @@ impl Names {
         &self.prefix
     }
 
-    /// `search_match_view` of `match_view`.
+    /// Claims an identifier: `match_view` becomes `search_match_view`.
     pub(super) fn claim(&mut self, wanted: &str) -> String {
         self.unique(format!("{}_{wanted}", self.prefix))
     }
 
-    /// `SEARCH_ERROR_GLOB` of `error_glob`: a constant.
+    /// Claims a constant: `error_glob` becomes `SEARCH_ERROR_GLOB`.
     pub(super) fn constant(&mut self, wanted: &str) -> String {
         self.unique(format!("{}_{wanted}", self.prefix).to_ascii_uppercase())
     }
@@ -206,20 +199,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_keyword_of_either_language_is_escaped() {
+    fn keyword_of_c_or_cpp_gets_an_underscore() {
         assert_eq!(member("template"), "template_");
         assert_eq!(member("Register"), "register_");
         assert_eq!(member("path-bytes"), "path_bytes");
     }
 
     #[test]
-    fn a_parameter_does_not_hide_what_the_body_uses() {
+    fn parameter_named_like_a_local_variable_gets_an_underscore() {
         assert_eq!(parameter("deadline-ns"), "deadline_ns_");
         assert_eq!(member("deadline-ns"), "deadline_ns");
     }
 
     #[test]
-    fn who_comes_second_gets_an_underscore() {
+    fn second_claim_of_a_name_gets_an_underscore() {
         let mut names = Names::new("my-search");
         assert_eq!(names.claim("count"), "my_search_count");
         assert_eq!(names.claim("count"), "my_search_count_");
@@ -228,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_called_tw_stays_out_of_our_names() {
+    fn package_named_tw_does_not_use_the_tw_prefix() {
         assert_eq!(Names::new("tw").claim("open"), "tw__open");
     }
 }

@@ -1,13 +1,13 @@
-//! The types as C sees them: each that needs a name in C is a shape.
+//! The types of a package as C sees them. A type that needs a name in C is a shape.
 //!
-//! A type has up to three faces. *Flat*: as it lies in a message or a batch. *In*: what a caller fills, with
-//! pointers in the place of slices; spelled `.._in`. *View*: what an accessor gives. A type without text and lists
-//! inside is plain: its flat struct is all three.
+//! A type has up to three C types. *Flat*: in a message or a batch. *Input*: filled in by a caller, with pointers instead of
+//! slices; named `.._in`. *View*: returned by an accessor. A type that contains neither text nor lists is plain: its flat struct is
+//! all three.
 
-/// Types that C has itself.
+/// A type that C has itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub(super) enum Scalar {
+pub enum Scalar {
     Bool,
     U8,
     U16,
@@ -23,7 +23,8 @@ pub(super) enum Scalar {
 }
 
 impl Scalar {
-    pub(super) fn c(self) -> &'static str {
+    /// The type in C.
+    pub fn c(self) -> &'static str {
         match self {
             Scalar::Bool => "bool",
             Scalar::U8 => "uint8_t",
@@ -39,8 +40,8 @@ impl Scalar {
         }
     }
 
-    /// As WIT spells it.
-    pub(super) fn wit(self) -> &'static str {
+    /// The type in WIT.
+    pub fn wit(self) -> &'static str {
         match self {
             Scalar::Bool => "bool",
             Scalar::U8 => "u8",
@@ -58,7 +59,7 @@ impl Scalar {
     }
 }
 
-/// The unsigned C type of so many bytes.
+/// The unsigned C type of `size` bytes.
 pub(super) fn unsigned(size: u32) -> &'static str {
     match size {
         1 => "uint8_t",
@@ -67,127 +68,162 @@ pub(super) fn unsigned(size: u32) -> &'static str {
     }
 }
 
-/// Every number of `size` bytes is one of `count` cases: a comparison would always hold, and compilers warn.
+/// Every number of `size` bytes is one of `count` cases. A comparison would always be true, and compilers warn about it.
 pub(super) fn is_full(count: usize, size: u32) -> bool {
     count as u64 >= 1 << (8 * size)
 }
 
 /// A type where it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub enum Form {
+    /// A type that C has itself.
     Scalar(Scalar),
     /// `string`
     Text,
     /// `list<u8>`
     Bytes,
-    /// A handle, by what it is of: index into [`Shapes::1`].
-    Held(usize),
-    /// Index into [`Shapes`].
+    /// A resource, stream or future: an index into [`Shapes::handles`].
+    Handle(usize),
+    /// An index into [`Shapes::all`].
     Shape(usize),
 }
 
-/// A member of a record; of a tuple `f0`, `f1` and so on.
-pub(super) struct Member {
-    pub(super) name: String,
-    /// As WIT has it; empty in a tuple.
-    pub(super) wit: String,
-    /// C's name of its accessor, where it has one.
-    pub(super) access: String,
-    pub(super) docs: String,
-    pub(super) form: Form,
-    pub(super) offset: u32,
+/// A field of a record; in a tuple `f0`, `f1` and so on.
+pub struct Member {
+    /// The name in C.
+    pub name: String,
+    /// The name in WIT; empty in a tuple.
+    pub wit: String,
+    /// The accessor, or empty.
+    pub access: String,
+    /// The documentation in WIT.
+    pub docs: String,
+    /// The type.
+    pub form: Form,
+    /// The offset in the flat struct.
+    pub offset: u32,
 }
 
-/// A case of a variant, or one side of a result.
-pub(super) struct Case {
-    /// Of the union's member.
-    pub(super) name: String,
-    /// As WIT has it.
-    pub(super) wit: String,
-    /// `SEARCH_ERROR_GLOB`; claimed late, by [`super::plan`].
-    pub(super) constant: String,
-    /// C's name of its accessor, where it has one.
-    pub(super) access: String,
-    pub(super) docs: String,
-    pub(super) payload: Option<Form>,
+/// A case of a variant, or a side of a result.
+pub struct Case {
+    /// The member of the union.
+    pub name: String,
+    /// The name in WIT.
+    pub wit: String,
+    /// `SEARCH_ERROR_GLOB`
+    pub constant: String,
+    /// The accessor, or empty.
+    pub access: String,
+    /// The documentation in WIT.
+    pub docs: String,
+    /// The type of the payload.
+    pub payload: Option<Form>,
 }
 
 /// A case of an enum, or a flag.
-pub(super) struct Label {
-    pub(super) wit: String,
-    pub(super) constant: String,
-    pub(super) docs: String,
+pub struct Label {
+    /// The name in WIT.
+    pub wit: String,
+    /// `SEARCH_KIND_FILE`
+    pub constant: String,
+    /// The documentation in WIT.
+    pub docs: String,
 }
 
-pub(super) enum ShapeKind {
+/// The structure of a shape.
+pub enum ShapeKind {
+    /// A record or a tuple.
     Record(Vec<Member>),
+    /// A variant or a result.
     Variant {
+        /// Bytes of the discriminant.
         tag_size: u32,
+        /// Offset of the payload.
         payload_offset: u32,
+        /// The cases, in the order of their discriminants.
         cases: Vec<Case>,
     },
+    /// An enum.
     Enum(Vec<Label>),
+    /// Flags.
     Flags(Vec<Label>),
+    /// An option.
     Option {
+        /// Offset of the value.
         payload_offset: u32,
+        /// The type of the value.
         value: Form,
     },
+    /// A list.
     List {
+        /// The type of the elements.
         element: Form,
+        /// Bytes of an element.
         size: u32,
+        /// Alignment of an element.
         align: u32,
     },
-    /// A list of a fixed length: a struct with the elements in it, each of `size` bytes.
+    /// A list of a fixed length: a struct that contains the elements.
     Array {
+        /// The type of the elements.
         element: Form,
+        /// The number of elements.
         count: u32,
+        /// Bytes of an element.
         size: u32,
     },
 }
 
-/// Where a shape occurs.
+/// Where a shape is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Usage {
+pub struct Usage {
     /// In parameters.
-    pub(super) goes_in: bool,
-    /// In results, errors or streams; or nowhere at all, but it has a name.
-    pub(super) comes_out: bool,
+    pub is_input: bool,
+    /// In results, errors or streams. Also set for a named type that is used nowhere.
+    pub is_output: bool,
     /// In results or errors, which are checked before they are read.
-    pub(super) checked: bool,
+    pub is_checked: bool,
 }
 
-pub(super) struct Shape {
+/// A type that has a name in C.
+pub struct Shape {
     /// It has a name in WIT.
-    pub(super) named: bool,
+    pub is_named: bool,
     /// The name without the package's prefix: `match`, `option_list_u8`.
-    pub(super) stem: String,
-    /// As WIT writes the type.
-    pub(super) wit: String,
-    pub(super) docs: String,
-    pub(super) kind: ShapeKind,
-    pub(super) size: u32,
-    /// Nothing in it points anywhere.
-    pub(super) plain: bool,
-    /// A value can have resources in it.
-    pub(super) holds: bool,
-    pub(super) usage: Usage,
-    /// C's name of the flat struct; of a list, that of the view.
-    pub(super) flat: String,
-    /// C's name of the struct to fill.
-    pub(super) input: String,
-    /// C's names of the functions.
-    pub(super) write: String,
-    pub(super) check: String,
-    /// Of one that holds resources: of the function that counts them.
-    pub(super) held: String,
-    pub(super) get: String,
-    /// Of a list of slices, in place or not: of the function that gives an element.
-    pub(super) at: String,
+    pub stem: String,
+    /// The type in WIT.
+    pub wit: String,
+    /// The documentation in WIT.
+    pub docs: String,
+    /// The structure.
+    pub kind: ShapeKind,
+    /// Bytes of the flat struct.
+    pub size: u32,
+    /// It contains no slice and no handle.
+    pub is_plain: bool,
+    /// It contains handles.
+    pub has_handles: bool,
+    /// Where it is used.
+    pub usage: Usage,
+    /// The flat struct; for a list its view.
+    pub flat: String,
+    /// The struct that a caller fills in.
+    pub input: String,
+    /// The function that writes it into a message.
+    pub write: String,
+    /// The function that checks it.
+    pub check: String,
+    /// If it contains handles, the function that counts them.
+    pub count_handles: String,
+    /// The function that returns the view of a list or the value of an option.
+    pub get: String,
+    /// For a list of slices, the function that returns an element; otherwise empty.
+    pub at: String,
 }
 
 impl Shape {
-    /// Passed by pointer: a struct, but for a list, which is two words.
-    pub(super) fn is_struct(&self) -> bool {
+    /// It is passed by pointer. A list is passed by value: its view has two words.
+    pub fn is_struct(&self) -> bool {
         match self.kind {
             ShapeKind::Record(_)
             | ShapeKind::Variant { .. }
@@ -198,116 +234,135 @@ impl Shape {
         }
     }
 
-    /// Needs its flat struct (a list has none).
+    /// Its flat struct is declared. A list has none.
     pub(super) fn has_flat(&self) -> bool {
-        self.usage.comes_out || self.plain
+        self.usage.is_output || self.is_plain
     }
 }
 
-/// All shapes, each after those it uses.
-pub(super) struct Shapes(
-    pub(super) Vec<Shape>,
-    /// What stands in values by a handle: all resources, by their numbers, and behind them the streams and futures that do.
-    pub(super) Vec<Held>,
-);
-
-/// What stands in a value by a handle.
-pub(super) struct Held {
-    /// Part of a name: `query`, `u64_stream`.
-    pub(super) stem: String,
-    /// Of a stream or a future.
-    pub(super) stream: Option<HeldStream>,
+/// The types of a package.
+#[derive(Default)]
+pub struct Shapes {
+    /// All shapes, each after those that it uses.
+    pub all: Vec<Shape>,
+    /// The types that values refer to by a handle: all resources, by their numbers, and then the streams and futures.
+    pub handles: Vec<HandleType>,
 }
 
-/// A stream or a future in a value.
-pub(super) struct HeldStream {
-    /// Index into `Plan::streams`.
-    pub(super) index: usize,
-    pub(super) element: Option<Form>,
-    /// As the stream is called.
-    pub(super) name: String,
+/// A resource, or a stream or future inside a value.
+pub struct HandleType {
+    /// Part of a name: `query`, `u64_stream`.
+    pub stem: String,
+    /// Set for a stream or future.
+    pub stream: Option<HandleStream>,
+}
+
+/// A stream or future inside a value.
+pub struct HandleStream {
+    /// An index into [`Plan::streams`](super::plan::Plan::streams).
+    pub index: usize,
+    /// The type of its elements.
+    pub element: Option<Form>,
+    /// The name of its struct.
+    pub name: String,
 }
 
 impl Shapes {
-    pub(super) fn get(&self, index: usize) -> &Shape {
-        &self.0[index]
+    /// The shape of this index.
+    pub fn get(&self, index: usize) -> &Shape {
+        &self.all[index]
     }
 
-    /// C's type of a value in place.
-    pub(super) fn flat(&self, form: Form) -> &str {
+    /// The C type in a message or batch.
+    pub fn flat(&self, form: Form) -> &str {
         match form {
             Form::Scalar(scalar) => scalar.c(),
             Form::Text | Form::Bytes => "tw_slice",
-            Form::Held(_) => "tw_handle_ref",
+            Form::Handle(_) => "tw_handle_ref",
             Form::Shape(_) if self.is_list(form) => "tw_slice",
             Form::Shape(index) => &self.get(index).flat,
         }
     }
 
-    /// C's type of a value to fill in.
-    pub(super) fn input(&self, form: Form) -> &str {
+    /// The C type that a caller fills in.
+    pub fn input(&self, form: Form) -> &str {
         match form {
             Form::Scalar(scalar) => scalar.c(),
             Form::Text => "tw_text",
             Form::Bytes => "tw_bytes",
-            Form::Held(_) => "tw_resource",
+            Form::Handle(_) => "tw_resource",
             Form::Shape(index) => &self.get(index).input,
         }
     }
 
-    /// C's type of what an accessor gives.
-    pub(super) fn view(&self, form: Form) -> String {
+    /// The C type that an accessor returns.
+    pub fn view(&self, form: Form) -> String {
         match form {
             Form::Shape(index) if self.is_struct(form) => {
                 format!("const {} *", self.get(index).flat)
             }
             Form::Shape(index) => self.get(index).flat.clone(),
-            Form::Held(_) => self.flat(form).to_owned(),
+            Form::Handle(_) => self.flat(form).to_owned(),
             _ => self.input(form).to_owned(),
         }
     }
 
-    pub(super) fn is_struct(&self, form: Form) -> bool {
+    /// A C expression for the view of the value at `place`, an lvalue. For a slice it uses the variable `base`.
+    pub fn view_of(&self, form: Form, place: &str) -> String {
+        match form {
+            Form::Text => format!("tw_text_view(base, {place})"),
+            Form::Bytes => format!("tw_bytes_view(base, {place})"),
+            Form::Shape(index) if self.is_list(form) => {
+                format!("{}(base, {place})", self.get(index).get)
+            }
+            _ if self.is_struct(form) => pointer_to(place),
+            _ => place.to_owned(),
+        }
+    }
+
+    /// The form is passed by pointer.
+    pub fn is_struct(&self, form: Form) -> bool {
         matches!(form, Form::Shape(index) if self.get(index).is_struct())
     }
 
-    pub(super) fn is_list(&self, form: Form) -> bool {
+    /// The form is a list other than `list<u8>`.
+    pub fn is_list(&self, form: Form) -> bool {
         matches!(form, Form::Shape(index) if matches!(self.get(index).kind, ShapeKind::List { .. }))
     }
 
-    /// A slice in place: text, bytes or a list.
-    pub(super) fn is_slice(&self, form: Form) -> bool {
+    /// The form is a slice in a message: text, bytes or a list.
+    pub fn is_slice(&self, form: Form) -> bool {
         matches!(form, Form::Text | Form::Bytes) || self.is_list(form)
     }
 
-    /// An option with a slice somewhere inside.
+    /// The form is an option that contains a slice.
     pub(super) fn is_open_option(&self, form: Form) -> bool {
         matches!(form, Form::Shape(index)
-            if matches!(self.get(index).kind, ShapeKind::Option { .. }) && !self.get(index).plain)
+            if matches!(self.get(index).kind, ShapeKind::Option { .. }) && !self.get(index).is_plain)
     }
 
     pub(super) fn is_plain(&self, form: Form) -> bool {
         match form {
             Form::Scalar(_) => true,
-            Form::Text | Form::Bytes | Form::Held(_) => false,
-            Form::Shape(index) => self.get(index).plain,
+            Form::Text | Form::Bytes | Form::Handle(_) => false,
+            Form::Shape(index) => self.get(index).is_plain,
         }
     }
 
-    /// A value can have handles in it.
-    pub(super) fn holds(&self, form: Form) -> bool {
+    /// A value of the form can contain handles.
+    pub fn has_handles(&self, form: Form) -> bool {
         match form {
-            Form::Held(_) => true,
-            Form::Shape(index) => self.get(index).holds,
+            Form::Handle(_) => true,
+            Form::Shape(index) => self.get(index).has_handles,
             _ => false,
         }
     }
 
-    /// Every bit pattern is a value: there is nothing to check.
+    /// Every bit pattern is a value, so that there is nothing to check.
     pub(super) fn is_trivial(&self, form: Form) -> bool {
         match form {
             Form::Scalar(scalar) => !matches!(scalar, Scalar::Bool | Scalar::Char),
-            Form::Text | Form::Bytes | Form::Held(_) => false,
+            Form::Text | Form::Bytes | Form::Handle(_) => false,
             Form::Shape(index) => match &self.get(index).kind {
                 ShapeKind::Record(members) => {
                     members.iter().all(|member| self.is_trivial(member.form))
@@ -320,19 +375,35 @@ impl Shapes {
         }
     }
 
-    /// Part of a name: `option_list_u8`.
-    /// Of a stream's element, if it has one.
-    pub(super) fn stem_of(&self, form: Option<Form>) -> &str {
+    /// [`stem`](Self::stem) of the elements of a stream, `void` if they carry nothing.
+    pub(super) fn stem_of_element(&self, form: Option<Form>) -> &str {
         form.map_or("void", |form| self.stem(form))
     }
 
+    /// Part of a name: `option_list_u8`.
     pub(super) fn stem(&self, form: Form) -> &str {
         match form {
             Form::Scalar(scalar) => scalar.wit(),
             Form::Text => "string",
             Form::Bytes => "list_u8",
-            Form::Held(index) => &self.1[index].stem,
+            Form::Handle(index) => &self.handles[index].stem,
             Form::Shape(index) => &self.get(index).stem,
         }
+    }
+}
+
+/// A C expression for the address of an lvalue. `&*pointer` becomes `pointer`.
+pub(super) fn pointer_to(place: &str) -> String {
+    match place.strip_prefix('*') {
+        Some(pointer) => pointer.to_owned(),
+        None => format!("&{place}"),
+    }
+}
+
+/// A C declaration's start, before the name: `uint64_t ` or `const search_point *`.
+pub(super) fn before_name(ty: &str) -> String {
+    match ty.ends_with('*') {
+        true => ty.to_owned(),
+        false => format!("{ty} "),
     }
 }

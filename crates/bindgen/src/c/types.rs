@@ -1,15 +1,15 @@
-//! The structs: flat ones with checks of their layout, those to fill in, and views of lists.
+//! Writes the structs: flat structs with checks of their layout, input structs, and views of lists.
 
 use super::plan::Plan;
 use super::shape::{Case, Form, Label, Member, Shape, ShapeKind, Shapes, unsigned};
 use super::source::Source;
 
-/// All types, each after those it uses.
+/// Writes all types, each after those that it uses.
 pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     out.banner("Types");
     out.docs("", LEGEND);
     out.blank();
-    for (index, shape) in plan.shapes.0.iter().enumerate() {
+    for (index, shape) in plan.shapes.all.iter().enumerate() {
         constants(shape, out);
         match &shape.kind {
             ShapeKind::List { element, .. } => list(&plan.shapes, shape, *element, out),
@@ -17,7 +17,7 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
                 if shape.has_flat() {
                     flat(&plan.shapes, shape, out);
                 }
-                if shape.usage.goes_in && !shape.plain {
+                if shape.usage.is_input && !shape.is_plain {
                     input(&plan.shapes, shape, out);
                 }
             }
@@ -27,13 +27,13 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
             .iter()
             .filter(|alias| alias.form == Form::Shape(index))
         {
-            let stands_for = if shape.has_flat() || shape.input == shape.flat {
+            let target = if shape.has_flat() || shape.input == shape.flat {
                 &shape.flat
             } else {
                 &shape.input
             };
             out.docs("", &alias.docs);
-            out.line(&format!("typedef {stands_for} {};", alias.name));
+            out.line(&format!("typedef {target} {};", alias.name));
             out.blank();
         }
     }
@@ -51,10 +51,10 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
 }
 
 const LEGEND: &str = "\
-A struct lies in messages and batches as it is declared here. In the place of text, bytes and lists
-it has a tw_slice; the accessor of the same name gives what it refers to.
-A struct `.._in` is the same thing to fill in, with pointers that need to live until the call that
-takes them returns. A type without text or lists inside has one struct for both.";
+A struct has the same layout as in messages and batches. Text, bytes and lists in it are a tw_slice;
+the accessor of the same name returns them. A struct `.._in` is the same type for arguments, with
+pointers, which must stay valid until the call returns. A type without text, bytes and lists has one
+struct for both.";
 
 fn docs(shape: &Shape, note: &str) -> String {
     let mut docs = shape.docs.clone();
@@ -111,7 +111,7 @@ fn flags(shape: &Shape, labels: &[Label], out: &mut Source) {
     if words > 1 {
         out.docs(
             "",
-            &docs(shape, "Flag F is set where `words[F / 32] >> F % 32 & 1`."),
+            &docs(shape, "Flag F is set if `words[F / 32] >> F % 32 & 1`."),
         );
         out.line(&format!("typedef struct {0} {{", shape.flat));
         out.line(&format!("  uint32_t words[{words}];"));
@@ -133,26 +133,26 @@ fn flags(shape: &Shape, labels: &[Label], out: &mut Source) {
     out.blank();
 }
 
-/// Which face of a type a struct shows.
+/// Which of its structs a type is written as.
 #[derive(Clone, Copy, PartialEq)]
-enum Face {
+enum Side {
     Flat,
     Input,
 }
 
-fn spelled(shapes: &Shapes, form: Form, face: Face) -> &str {
-    match face {
-        Face::Flat => shapes.flat(form),
-        Face::Input => shapes.input(form),
+fn spelled(shapes: &Shapes, form: Form, side: Side) -> &str {
+    match side {
+        Side::Flat => shapes.flat(form),
+        Side::Input => shapes.input(form),
     }
 }
 
 fn flat(shapes: &Shapes, shape: &Shape, out: &mut Source) {
     if matches!(shape.kind, ShapeKind::Enum(_) | ShapeKind::Flags(_)) {
-        return; // they are numbers, and `constants` has declared them
+        return; // they are numbers, which `constants` has declared
     }
     out.docs("", &docs(shape, ""));
-    body(shapes, shape, &shape.flat, Face::Flat, out);
+    body(shapes, shape, &shape.flat, Side::Flat, out);
     out.line(&format!("TW_SIZE({}, {});", shape.flat, shape.size));
     let mut offset = |member: &str, offset: u32| {
         out.line(&format!("TW_OFFSET({}, {member}, {offset});", shape.flat));
@@ -180,18 +180,22 @@ fn flat(shapes: &Shapes, shape: &Shape, out: &mut Source) {
 }
 
 fn input(shapes: &Shapes, shape: &Shape, out: &mut Source) {
-    let note = if shape.has_flat() { "To fill in." } else { "" };
+    let note = if shape.has_flat() {
+        "For arguments."
+    } else {
+        ""
+    };
     out.docs("", &docs(shape, note));
-    body(shapes, shape, &shape.input, Face::Input, out);
+    body(shapes, shape, &shape.input, Side::Input, out);
     out.blank();
 }
 
-fn body(shapes: &Shapes, shape: &Shape, name: &str, face: Face, out: &mut Source) {
+fn body(shapes: &Shapes, shape: &Shape, name: &str, side: Side, out: &mut Source) {
     out.line(&format!("typedef struct {name} {{"));
     match &shape.kind {
         ShapeKind::Record(members) => {
             for member in members {
-                field(shapes, member, face, out);
+                field(shapes, member, side, out);
             }
         }
         ShapeKind::Variant {
@@ -209,7 +213,7 @@ fn body(shapes: &Shapes, shape: &Shape, name: &str, face: Face, out: &mut Source
                     if let Some(form) = case.payload {
                         out.line(&format!(
                             "    {} {};",
-                            spelled(shapes, form, face),
+                            spelled(shapes, form, side),
                             case.name
                         ));
                     }
@@ -220,12 +224,12 @@ fn body(shapes: &Shapes, shape: &Shape, name: &str, face: Face, out: &mut Source
         ShapeKind::Option { value, .. } => {
             out.line("  bool some;");
             out.line(&format!(
-                "  {} value; /* where `some` */",
-                spelled(shapes, *value, face)
+                "  {} value; /* if `some` */",
+                spelled(shapes, *value, side)
             ));
         }
         ShapeKind::Array { element, count, .. } => {
-            let element = spelled(shapes, *element, face);
+            let element = spelled(shapes, *element, side);
             out.line(&format!("  {element} items[{count}];"));
         }
         ShapeKind::Enum(_) | ShapeKind::Flags(_) | ShapeKind::List { .. } => {}
@@ -233,18 +237,18 @@ fn body(shapes: &Shapes, shape: &Shape, name: &str, face: Face, out: &mut Source
     out.line(&format!("}} {name};"));
 }
 
-fn field(shapes: &Shapes, member: &Member, face: Face, out: &mut Source) {
+fn field(shapes: &Shapes, member: &Member, side: Side, out: &mut Source) {
     out.docs("  ", &member.docs);
     out.line(&format!(
         "  {} {};",
-        spelled(shapes, member.form, face),
+        spelled(shapes, member.form, side),
         member.name
     ));
 }
 
-/// A list has no struct in place, but a view to read through and, where its elements differ, one to fill in.
+/// A list has no flat struct. It has a view and, if its elements differ, an input struct.
 fn list(shapes: &Shapes, shape: &Shape, element: Form, out: &mut Source) {
-    let same = shape.input == shape.flat;
+    let has_one_struct = shape.input == shape.flat;
     let mut emit = |name: &str, element: &str, note: &str| {
         out.docs("", &docs(shape, note));
         out.line(&format!("typedef struct {name} {{"));
@@ -253,10 +257,10 @@ fn list(shapes: &Shapes, shape: &Shape, element: Form, out: &mut Source) {
         out.line(&format!("}} {name};"));
         out.blank();
     };
-    if shape.usage.comes_out || (same && shape.usage.goes_in) {
+    if shape.usage.is_output || (has_one_struct && shape.usage.is_input) {
         emit(&shape.flat, shapes.flat(element), "");
     }
-    if shape.usage.goes_in && !same {
-        emit(&shape.input, shapes.input(element), "To fill in.");
+    if shape.usage.is_input && !has_one_struct {
+        emit(&shape.input, shapes.input(element), "For arguments.");
     }
 }

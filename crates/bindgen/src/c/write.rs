@@ -1,12 +1,12 @@
-//! Writers: from a struct that was filled in to its place in a message, tails in pre-order.
+//! Writes input structs into messages, with tails in pre-order.
 
 use super::plan::Plan;
-use super::shape::{Form, Shape, ShapeKind, Shapes};
+use super::shape::{Form, Shape, ShapeKind, Shapes, pointer_to};
 use super::source::Source;
 
-/// Writers of all shapes that go in.
+/// Writes a function for each input shape.
 pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
-    for shape in plan.shapes.0.iter().filter(|shape| shape.usage.goes_in) {
+    for shape in plan.shapes.all.iter().filter(|shape| shape.usage.is_input) {
         match &shape.kind {
             ShapeKind::List {
                 element,
@@ -23,38 +23,37 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     }
 }
 
-/// An enum, or flags: also those of several words are copied.
+/// An enum or flags, also flags of several words. They are copied.
 fn is_number(shape: &Shape) -> bool {
     matches!(shape.kind, ShapeKind::Enum(_) | ShapeKind::Flags(_))
 }
 
-/// A form that is written by copying it: no padding, no tails.
+/// A form that is copied: it has no padding and no tails.
 fn is_copied(shapes: &Shapes, form: Form) -> bool {
     match form {
         Form::Scalar(_) => true,
-        Form::Text | Form::Bytes | Form::Held(_) => false,
+        Form::Text | Form::Bytes | Form::Handle(_) => false,
         Form::Shape(index) => is_number(shapes.get(index)),
     }
 }
 
-/// C that writes the value at `place` to offset `at`. `place` is an lvalue.
-pub(super) fn put(shapes: &Shapes, form: Form, at: &str, place: &str) -> String {
+/// A C statement that writes the value at `place`, an lvalue, to offset `at`. `writer` is a `tw_writer *`.
+pub(super) fn put(shapes: &Shapes, writer: &str, form: Form, at: &str, place: &str) -> String {
     match form {
-        Form::Text => format!("tw_put_text(writer, {at}, {place});"),
-        Form::Bytes => format!("tw_put_bytes(writer, {at}, {place});"),
-        Form::Held(_) => format!("tw_put_next_handle(writer, {at}, {place}.handle);"),
+        Form::Text => format!("tw_put_text({writer}, {at}, {place});"),
+        Form::Bytes => format!("tw_put_bytes({writer}, {at}, {place});"),
+        Form::Handle(_) => format!("tw_put_handle({writer}, {at}, {place}.handle);"),
         Form::Shape(index) if !is_copied(shapes, form) => {
-            let by_pointer = if shapes.is_list(form) { "" } else { "&" };
-            // `&*options` is what a parameter that is a pointer already would give.
-            let place = format!("{by_pointer}{place}");
-            let place = place.strip_prefix("&*").unwrap_or(&place);
-            format!("{}(writer, {at}, {place});", shapes.get(index).write)
+            let argument = match shapes.is_list(form) {
+                true => place.to_owned(),
+                false => pointer_to(place),
+            };
+            format!("{}({writer}, {at}, {argument});", shapes.get(index).write)
         }
-        _ => {
-            let pointer = format!("&{place}");
-            let pointer = pointer.strip_prefix("&*").unwrap_or(&pointer);
-            format!("tw_put(writer, {at}, {pointer}, sizeof({place}));")
-        }
+        _ => format!(
+            "tw_put({writer}, {at}, {}, sizeof({place}));",
+            pointer_to(place)
+        ),
     }
 }
 
@@ -77,7 +76,7 @@ fn structure(shapes: &Shapes, shape: &Shape, out: &mut Source) {
                 let place = format!("value->{}", member.name);
                 out.line(&format!(
                     "  {}",
-                    put(shapes, member.form, &plus(member.offset), &place)
+                    put(shapes, "writer", member.form, &plus(member.offset), &place)
                 ));
             }
         }
@@ -95,7 +94,7 @@ fn structure(shapes: &Shapes, shape: &Shape, out: &mut Source) {
                     let place = format!("value->value.{}", case.name);
                     out.line(&format!(
                         "    {}",
-                        put(shapes, form, &plus(*payload_offset), &place)
+                        put(shapes, "writer", form, &plus(*payload_offset), &place)
                     ));
                     out.line("    break;");
                 }
@@ -112,7 +111,13 @@ fn structure(shapes: &Shapes, shape: &Shape, out: &mut Source) {
             out.line("    tw_put(writer, at, &value->some, sizeof(value->some));");
             out.line(&format!(
                 "    {}",
-                put(shapes, *value, &plus(*payload_offset), "value->value")
+                put(
+                    shapes,
+                    "writer",
+                    *value,
+                    &plus(*payload_offset),
+                    "value->value"
+                )
             ));
             out.line("  }");
         }
@@ -126,6 +131,7 @@ fn structure(shapes: &Shapes, shape: &Shape, out: &mut Source) {
         } => {
             let put = put(
                 shapes,
+                "writer",
                 *element,
                 &format!("at + index * {size}"),
                 "value->items[index]",
@@ -152,7 +158,7 @@ fn list(shapes: &Shapes, shape: &Shape, element: Form, layout: (u32, u32), out: 
             "  tw_put_numbers(writer, at, list.items, list.count, {size});"
         ));
     } else {
-        let put = put(shapes, element, "at", "list.items[index]");
+        let put = put(shapes, "writer", element, "at", "list.items[index]");
         out.line("  size_t index;");
         out.line(&format!(
             "  at = tw_put_list(writer, at, list.items, list.count, {size}, {align});"

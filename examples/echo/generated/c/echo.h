@@ -5,12 +5,13 @@
 #define ECHO_H
 
 #include "thalweg_client.h"
+#include "thalweg_stream.h"
 
 #define ECHO_PACKAGE "thalweg:echo"
 #define ECHO_VERSION "0.1.0"
 #define ECHO_LAYOUT UINT64_C(0x85b23d4efd1e2c0a)
 
-/* Methods by number: tw_submission.method. */
+/* The number of each method, for tw_submission.method. */
 enum {
   ECHO_METHOD_TIMER_NEW = 0,
   ECHO_METHOD_TIMER_ECHO = 1,
@@ -21,10 +22,10 @@ enum {
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
-/* A struct lies in messages and batches as it is declared here. In the place of text, bytes and lists
- * it has a tw_slice; the accessor of the same name gives what it refers to.
- * A struct `.._in` is the same thing to fill in, with pointers that need to live until the call that
- * takes them returns. A type without text or lists inside has one struct for both. */
+/* A struct has the same layout as in messages and batches. Text, bytes and lists in it are a tw_slice;
+ * the accessor of the same name returns them. A struct `.._in` is the same type for arguments, with
+ * pointers, which must stay valid until the call returns. A type without text, bytes and lists has one
+ * struct for both. */
 
 /* What is said, and how long the answer takes. */
 typedef struct echo_request_in {
@@ -44,14 +45,14 @@ TW_OFFSET(echo_response, message, 0);
 TW_OFFSET(echo_response, name, 8);
 
 /* `list<request>`
- * To fill in. */
+ * For arguments. */
 typedef struct echo_list_request_in {
   const echo_request_in *items;
   size_t count;
 } echo_list_request_in;
 
 /* `list<string>`
- * To fill in. */
+ * For arguments. */
 typedef struct echo_list_string_in {
   const tw_text *items;
   size_t count;
@@ -60,13 +61,13 @@ typedef struct echo_list_string_in {
 /* `option<string>` */
 typedef struct echo_option_string_in {
   bool some;
-  tw_text value; /* where `some` */
+  tw_text value; /* if `some` */
 } echo_option_string_in;
 
 /* `option<s64>` */
 typedef struct echo_option_s64 {
   bool some;
-  int64_t value; /* where `some` */
+  int64_t value; /* if `some` */
 } echo_option_s64;
 TW_SIZE(echo_option_s64, 16);
 TW_OFFSET(echo_option_s64, value, 8);
@@ -122,8 +123,8 @@ TW_OFFSET(echo_timer_error, value, 4);
 
 /* ---- Accessors ------------------------------------------------------------------------------- */
 
-/* `base` is that of the batch, or of the reply, in which the value lies; what is returned is valid as
- * long as that is. An accessor that returns bool fills `*out` where it returns true. */
+/* `base` is that of the batch or of the reply that contains the value. The result is valid as long as
+ * that memory. An accessor that returns bool sets `*out` if it returns true. */
 
 static inline tw_text echo_response_message(const uint8_t *base, const echo_response *value) {
   return tw_text_view(base, value->message);
@@ -141,142 +142,135 @@ static inline tw_text echo_complex_response_summary(const uint8_t *base,
 
 /* ---- The library and its clients ------------------------------------------------------------- */
 
-/* The library, opened and checked. It is never closed: see tw_open. */
+/* The methods, by number. */
+static const tw_method echo_methods[] = {
+    {"echo.[constructor]timer", UINT64_C(0xfa31dfc4d160bd48), UINT64_C(0x5a1c164e7b57a908),
+     UINT64_C(0x8b48cb051347f86c), 0, 0, 72,
+     (const uint8_t *)"record{name:string}\n"
+     "own<timer>\n"
+     "variant{no-name,too-long(u32),too-short}\n"
+     ""},
+    {"echo.[method]timer.echo", UINT64_C(0x149c38db7ec9c630), UINT64_C(0x888b9577f47f0650),
+     UINT64_C(0x8b48cb051347f86c), 0, TW_METHOD_ASYNC, 147,
+     (const uint8_t *)"record{self:borrow<timer>,request:record{message:string,delay-ms:u32}}\n"
+     "record{message:string,name:string}\n"
+     "variant{no-name,too-long(u32),too-short}\n"
+     ""},
+    {"echo.[method]timer.complex", UINT64_C(0x5b6cb073f292c545), UINT64_C(0x7ba19d6c2aca7502),
+     0, 0, 0, 205,
+     (const uint8_t *)"record{self:borrow<timer>,request:record{messages:list<record{message:string,delay-ms:u32}>,tags:list<string>,note:option<string>,retries:option<s64>}}\n"
+     "record{summary:string,item-count:u64,has-note:bool}\n"
+     "\n"
+     ""},
+    {"echo.[method]timer.schedule", UINT64_C(0x161eb98fd3b66130), UINT64_C(0x8679efcc66983aa2),
+     UINT64_C(0x8b48cb051347f86c), UINT64_C(0xba691612fa35926e), 0, 160,
+     (const uint8_t *)"record{self:borrow<timer>,every-ms:u32,times:u32}\n"
+     "stream<record{number:u32,late-ns:u64}>\n"
+     "variant{no-name,too-long(u32),too-short}\n"
+     "record{number:u32,late-ns:u64}"},
+    {"echo.version", UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x704be0d8faaffc58),
+     0, 0, 0, 17,
+     (const uint8_t *)"record{}\n"
+     "string\n"
+     "\n"
+     ""},
+};
+
+/* The package that this header was made for. For tw_table_check, if the library is linked. */
+static inline const tw_expected *echo_expected(void) {
+  static const tw_expected expected = {ECHO_PACKAGE, ECHO_VERSION, ECHO_LAYOUT,
+                                       echo_methods, 5, 0, NULL, 0};
+  return &expected;
+}
+
+/* An open library. It stays loaded until the process ends. */
 typedef struct echo_library {
   const tw_table *table;
 } echo_library;
 
-/* What this header was made for: for tw_open, or tw_table_check where the library is linked. */
-static inline const tw_expected *echo_expected(void) {
-  static const tw_method methods[] = {
-      {"echo.[constructor]timer",
-       UINT64_C(0xfa31dfc4d160bd48), UINT64_C(0x5a1c164e7b57a908),
-       UINT64_C(0x8b48cb051347f86c), UINT64_C(0x0000000000000000),
-       0, 72,
-       (const uint8_t *)"record{name:string}\n"
-        "own<timer>\n"
-        "variant{no-name,too-long(u32),too-short}\n"
-        ""},
-      {"echo.[method]timer.echo",
-       UINT64_C(0x149c38db7ec9c630), UINT64_C(0x888b9577f47f0650),
-       UINT64_C(0x8b48cb051347f86c), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC, 147,
-       (const uint8_t *)"record{self:borrow<timer>,request:record{message:string,delay-ms:u32}}\n"
-        "record{message:string,name:string}\n"
-        "variant{no-name,too-long(u32),too-short}\n"
-        ""},
-      {"echo.[method]timer.complex",
-       UINT64_C(0x5b6cb073f292c545), UINT64_C(0x7ba19d6c2aca7502),
-       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       0, 205,
-       (const uint8_t *)"record{self:borrow<timer>,request:record{messages:list<record{message:string,delay-ms:u32}>,tags:list<string>,note:option<string>,retries:option<s64>}}\n"
-        "record{summary:string,item-count:u64,has-note:bool}\n"
-        "\n"
-        ""},
-      {"echo.[method]timer.schedule",
-       UINT64_C(0x161eb98fd3b66130), UINT64_C(0x8679efcc66983aa2),
-       UINT64_C(0x8b48cb051347f86c), UINT64_C(0xba691612fa35926e),
-       0, 160,
-       (const uint8_t *)"record{self:borrow<timer>,every-ms:u32,times:u32}\n"
-        "stream<record{number:u32,late-ns:u64}>\n"
-        "variant{no-name,too-long(u32),too-short}\n"
-        "record{number:u32,late-ns:u64}"},
-      {"echo.version",
-       UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x704be0d8faaffc58),
-       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       0, 17,
-       (const uint8_t *)"record{}\n"
-        "string\n"
-        "\n"
-        ""},
-  };
-  static const tw_expected expected = {ECHO_PACKAGE, ECHO_VERSION, ECHO_LAYOUT,
-                                       methods, 5, UINT64_C(0x0000000000000000), NULL, 0};
-  return &expected;
-}
-
-/* Opens the library at `path` and checks that it fits this header. TW_VERSION: it does not, and the
- * message names both sides. */
+/* Opens the library at `path` and checks that it is compatible with this header: see tw_open. */
 static inline uint32_t echo_open(const char *path, echo_library *library, tw_error *error) {
   return tw_open(path, echo_expected(), &library->table, error);
 }
 
-/* An instance of the service, and a port to call it through from one thread at a time. */
+/* An instance of the service, and a port that calls it. One thread at a time uses it. */
 typedef struct echo_client {
   tw_client tw;
 } echo_client;
 
-/* A new instance, and a port on which `capacity` calls may be unreaped at once (1 to 65,536). */
+/* Opens a new instance, and a port of `capacity` slots, 1 to 65,536: the most outstanding calls. */
 static inline uint32_t echo_client_open(const echo_library *library, uint32_t capacity,
                                         echo_client *client, tw_error *error) {
   return tw_client_open_as(library->table, echo_expected(), capacity, &client->tw, error);
 }
 
-/* The same instance through a port of its own: for another thread, or for an event loop. */
+/* Opens a further client of the same instance, for another thread or an event loop. */
 static inline uint32_t echo_client_attach(const echo_client *instance, uint32_t capacity,
                                           echo_client *client, tw_error *error) {
   return tw_client_attach(&instance->tw, capacity, &client->tw, error);
 }
 
-/* Closes the port and, unless it was attached, the instance. Their calls and streams end as cancelled. */
+/* Closes the port, and the instance unless the client is attached: see tw_client_close. */
 static inline uint32_t echo_client_close(echo_client *client, tw_error *error) {
   return tw_client_close(&client->tw, error);
 }
 
 /* ---- Resources ------------------------------------------------------------------------------- */
 
+/* For a resource R: R_close drops it, also twice. R_take takes one out of a result, see
+ * tw_reply_take_handle; you must then close it. */
+
 /* A timer with a name. */
 typedef struct echo_timer {
   tw_resource tw;
 } echo_timer;
 
-/* Harmless twice. */
 static inline uint32_t echo_timer_close(echo_timer *resource, tw_error *error) {
   return tw_resource_close(&resource->tw, error);
 }
 
-/* Takes one out of a value that came, as tw_reply_take_handle does. */
-static inline uint32_t echo_timer_take(tw_reply *reply, tw_handle_ref held, echo_timer *resource,
+static inline uint32_t echo_timer_take(tw_reply *reply, tw_handle_ref ref, echo_timer *resource,
                                        tw_error *error) {
-  return tw_reply_take_handle(reply, held, &resource->tw, error);
+  return tw_reply_take_handle(reply, ref, &resource->tw, error);
 }
 
 /* ---- Streams --------------------------------------------------------------------------------- */
 
-/* A stream of `echo_tick`. One thread at a time reads it:
+/* One thread at a time reads a stream. For a stream S of records R, with batches B:
  *
- *   while ((code = echo_tick_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *   while ((code = S_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
  *     for (i = 0; i < batch.tw.count; i++) {
- *       const echo_tick *record = echo_tick_batch_at(&batch, i);
+ *       const R *record = B_at(&batch, i);  (`base` for its accessors is `batch.tw.base`)
  *       ...
  *     }
- *     echo_tick_stream_release(&stream, batch.tw.count, &error);
+ *     S_release(&stream, batch.tw.count, &error);
  *   }
- *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
- *   echo_tick_stream_close(&stream, &error);
- */
+ *   if (code == TW_CLOSED) the stream is complete; otherwise `error` says how it ended
+ *   S_close(&stream, &error);
+ *
+ *   S_acquire_serving  answers host calls during the wait: see tw_stream_acquire_serving
+ *   S_arm              notifies the client's port when S_acquire would not wait: see tw_stream_arm
+ *   S_subscribe        delivers the records to a callback instead: see tw_stream_subscribe
+ *   S_take             takes a stream out of a result: see tw_reply_take_stream */
+
 typedef struct echo_tick_stream {
   tw_stream tw;
 } echo_tick_stream;
 
-/* Records in place: `tw.count` of them, valid until released. */
 typedef struct echo_tick_batch {
   tw_batch tw;
 } echo_tick_batch;
 
-/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
 static inline const echo_tick *echo_tick_batch_at(const echo_tick_batch *batch, uint32_t index) {
   return (const echo_tick *)tw_batch_at(&batch->tw, index);
 }
 
-/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
 static inline uint32_t echo_tick_stream_acquire(const echo_tick_stream *stream, uint32_t max,
                                                 uint64_t deadline_ns, echo_tick_batch *batch,
                                                 tw_error *error) {
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 16, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t echo_tick_stream_acquire_serving(const echo_tick_stream *stream,
                                                         const echo_client *client, uint32_t max,
                                                         uint64_t deadline_ns,
@@ -285,43 +279,36 @@ static inline uint32_t echo_tick_stream_acquire_serving(const echo_tick_stream *
                                    error);
 }
 
-/* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t echo_tick_stream_release(const echo_tick_stream *stream, uint32_t count,
                                                 tw_error *error) {
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t echo_tick_stream_arm(const echo_tick_stream *stream,
                                             const echo_client *client, uint64_t token,
                                             uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
 typedef uint32_t (*echo_tick_stream_callback)(void *ctx, const echo_tick_batch *batch,
-                                              const tw_error *ending);
+                                              const tw_error *outcome);
 
-/* What the core calls. */
 static inline uint32_t echo_tick_stream_deliver(void *ctx, const tw_batch *batch,
-                                                const tw_error *ending) {
+                                                const tw_error *outcome) {
   const tw_subscriber *to = (const tw_subscriber *)ctx;
   echo_tick_stream_callback callback = (echo_tick_stream_callback)to->callback;
-  tw_error other;
+  tw_error mismatch;
   echo_tick_batch typed;
   typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 16, &other) != TW_OK) {
+  if (!outcome && tw_batch_check(batch, 16, &mismatch) != TW_OK) {
     typed.tw.count = 0;
     typed.tw.flags = TW_BATCH_END;
-    callback(to->ctx, &typed, &other);
+    callback(to->ctx, &typed, &mismatch);
     return 1;
   }
-  return callback(to->ctx, &typed, ending);
+  return callback(to->ctx, &typed, outcome);
 }
 
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
 static inline uint32_t echo_tick_stream_subscribe(const echo_tick_stream *stream,
                                                   echo_tick_stream_callback callback, void *ctx,
                                                   tw_drop_ctx drop_ctx, tw_error *error) {
@@ -329,12 +316,11 @@ static inline uint32_t echo_tick_stream_subscribe(const echo_tick_stream *stream
                                    (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
-/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t echo_tick_stream_close(echo_tick_stream *stream, tw_error *error) {
   return tw_stream_close(&stream->tw, error);
 }
 
-/* ---- Writing and checking messages: what the calls below are made of ------------------------- */
+/* ---- Writing and checking messages ----------------------------------------------------------- */
 
 static inline void echo_request_write(tw_writer *writer, uint32_t at,
                                       const echo_request_in *value) {
@@ -386,475 +372,223 @@ static inline void echo_complex_request_write(tw_writer *writer, uint32_t at,
   echo_option_s64_write(writer, at + 32, &value->retries);
 }
 
-static inline bool echo_response_check(tw_checker *reader, const echo_response *value) {
-  return tw_check_text(reader, value->message) &&
-         tw_check_text(reader, value->name);
+static inline bool echo_response_check(tw_checker *checker, const void *place) {
+  const echo_response *value = (const echo_response *)place;
+  return tw_check_text(checker, &value->message) &&
+         tw_check_text(checker, &value->name);
 }
 
-static inline bool echo_complex_response_check(tw_checker *reader,
-                                               const echo_complex_response *value) {
-  return tw_check_text(reader, value->summary) &&
-         tw_check_bool(&value->has_note);
+static inline bool echo_complex_response_check(tw_checker *checker, const void *place) {
+  const echo_complex_response *value = (const echo_complex_response *)place;
+  return tw_check_text(checker, &value->summary) &&
+         tw_check_bool(checker, &value->has_note);
 }
 
-static inline bool echo_timer_error_check(tw_checker *reader, const echo_timer_error *value) {
-  (void)reader;
-  switch (value->tag) {
-  default:
-    return value->tag < 3;
-  }
+static inline bool echo_timer_error_check(tw_checker *checker, const void *place) {
+  const echo_timer_error *value = (const echo_timer_error *)place;
+  (void)checker;
+  return value->tag < 3;
 }
 
-/* ---- echo.[constructor]timer ----------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* constructor(name: string) -> result<timer, timer-error> */
+/* For each function F: F calls it and waits (tw_call), and returns the outcome or why there was no call.
+ * F_prepare fills in a tw_request, to submit the call without waiting. F_read decodes a completion of F,
+ * which it takes over, and returns the outcome. In F_result, `ok` is set with TW_OK and `error` with
+ * TW_ERROR. Call tw_reply_release(&result.reply) after F and F_read, whatever they return: it frees the
+ * memory that `ok` and `error` point to. Close a resource, stream or future in `ok`. F_stream_error reads
+ * the error of a stream that F returned and that ended as TW_ERROR; it is valid until the stream is
+ * closed. Arguments stay yours unless the comment of the function says otherwise. */
 
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+/* echo.[constructor]timer: constructor(name: string) -> result<timer, timer-error> */
 typedef struct echo_timer_new_result {
   tw_reply reply;
-  echo_timer ok; /* where TW_OK; yours to close */
-  const echo_timer_error *error; /* where TW_ERROR */
+  echo_timer ok;
+  const echo_timer_error *error;
 } echo_timer_new_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t echo_timer_new_prepare(const echo_client *client, tw_text name,
-                                              tw_writer *writer, tw_submission *submission,
-                                              tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0xfa31dfc4d160bd48), 0, 8);
-  tw_put_text(writer, root, name);
-  return tw_prepare(&client->tw, writer, ECHO_METHOD_TIMER_NEW, "echo_timer_new", submission,
-                    error);
+static inline tw_request *echo_timer_new_prepare(const echo_client *client, tw_text name,
+                                                 tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, echo_methods, ECHO_METHOD_TIMER_NEW, 0, 8);
+  tw_put_text(&request->writer, root, name);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t echo_timer_new_submit(const echo_client *client, tw_text name,
-                                             uint64_t deadline_ns, uint64_t token, tw_handle *call,
-                                             tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = echo_timer_new_prepare(client, name, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t echo_timer_new_read(const echo_client *client, tw_completion *completion,
                                            echo_timer_new_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x5a1c164e7b57a908), 4);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "echo_timer_new", error);
-    }
-    result->ok.tw.table = client->tw.table;
-    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
-  }
-  if (result->reply.completion.code == TW_ERROR) {
-    const echo_timer_error *root = (const echo_timer_error *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x8b48cb051347f86c), 8);
-    if (!root || !(echo_timer_error_check(reader, root))) {
-      return tw_reply_malformed(&result->reply, "echo_timer_new", error);
-    }
-    result->error = root;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &echo_methods[ECHO_METHOD_TIMER_NEW],
+                                       completion, result, sizeof(*result), error);
+  tw_decode_resource(&decoder, &result->ok.tw);
+  result->error = (const echo_timer_error *)tw_decode_root(&decoder, TW_ERROR, 8,
+                                                           echo_timer_error_check);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t echo_timer_new(const echo_client *client, tw_text name,
                                       uint64_t deadline_ns, echo_timer_new_result *result,
                                       tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = echo_timer_new_prepare(client, name, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? echo_timer_new_read(client, &completion, result, error) : code;
+  tw_request request;
+  echo_timer_new_prepare(client, name, &request);
+  return echo_timer_new_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
-/* ---- echo.[method]timer.echo ----------------------------------------------------------------- */
-
-/* echo: async func(request: request) -> result<response, timer-error>
+/* echo.[method]timer.echo: async func(request: request) -> result<response, timer-error>
  *
  * Says it back after its delay. Others are answered meanwhile. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct echo_timer_echo_result {
   tw_reply reply;
-  const echo_response *ok; /* where TW_OK */
-  const echo_timer_error *error; /* where TW_ERROR */
+  const echo_response *ok;
+  const echo_timer_error *error;
 } echo_timer_echo_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t echo_timer_echo_prepare(const echo_client *client, echo_timer self,
-                                               const echo_request_in *request, tw_writer *writer,
-                                               tw_submission *submission, tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0x149c38db7ec9c630), 1, 16);
-  if (!request) {
-    writer->status = TW_ARGUMENT;
-  } else {
-    tw_put_handle(writer, root, 0, self.tw.handle);
-    echo_request_write(writer, root + 4, request);
+static inline tw_request *echo_timer_echo_prepare(const echo_client *client, echo_timer self,
+                                                  const echo_request_in *request_,
+                                                  tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, echo_methods, ECHO_METHOD_TIMER_ECHO, 1,
+                                   16);
+  tw_put_handle(&request->writer, root, self.tw.handle);
+  if (tw_writer_require(&request->writer, request_)) {
+    echo_request_write(&request->writer, root + 4, request_);
   }
-  return tw_prepare(&client->tw, writer, ECHO_METHOD_TIMER_ECHO, "echo_timer_echo", submission,
-                    error);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t echo_timer_echo_submit(const echo_client *client, echo_timer self,
-                                              const echo_request_in *request, uint64_t deadline_ns,
-                                              uint64_t token, tw_handle *call, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = echo_timer_echo_prepare(client, self, request, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t echo_timer_echo_read(const echo_client *client, tw_completion *completion,
                                             echo_timer_echo_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const echo_response *root = (const echo_response *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x888b9577f47f0650), 16);
-    if (!root || !(echo_response_check(reader, root))) {
-      return tw_reply_malformed(&result->reply, "echo_timer_echo", error);
-    }
-    result->ok = root;
-    return TW_OK;
-  }
-  if (result->reply.completion.code == TW_ERROR) {
-    const echo_timer_error *root = (const echo_timer_error *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x8b48cb051347f86c), 8);
-    if (!root || !(echo_timer_error_check(reader, root))) {
-      return tw_reply_malformed(&result->reply, "echo_timer_echo", error);
-    }
-    result->error = root;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &echo_methods[ECHO_METHOD_TIMER_ECHO],
+                                       completion, result, sizeof(*result), error);
+  result->ok = (const echo_response *)tw_decode_root(&decoder, TW_OK, 16, echo_response_check);
+  result->error = (const echo_timer_error *)tw_decode_root(&decoder, TW_ERROR, 8,
+                                                           echo_timer_error_check);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t echo_timer_echo(const echo_client *client, echo_timer self,
-                                       const echo_request_in *request, uint64_t deadline_ns,
+                                       const echo_request_in *request_, uint64_t deadline_ns,
                                        echo_timer_echo_result *result, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = echo_timer_echo_prepare(client, self, request, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? echo_timer_echo_read(client, &completion, result, error) : code;
+  tw_request request;
+  echo_timer_echo_prepare(client, self, request_, &request);
+  return echo_timer_echo_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
-/* ---- echo.[method]timer.complex -------------------------------------------------------------- */
-
-/* complex: func(request: complex-request) -> complex-response
+/* echo.[method]timer.complex: func(request: complex-request) -> complex-response
  *
  * Says what arrived. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct echo_timer_complex_result {
   tw_reply reply;
-  const echo_complex_response *ok; /* where TW_OK */
+  const echo_complex_response *ok;
 } echo_timer_complex_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t echo_timer_complex_prepare(const echo_client *client, echo_timer self,
-                                                  const echo_complex_request_in *request,
-                                                  tw_writer *writer, tw_submission *submission,
-                                                  tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0x5b6cb073f292c545), 1, 56);
-  if (!request) {
-    writer->status = TW_ARGUMENT;
-  } else {
-    tw_put_handle(writer, root, 0, self.tw.handle);
-    echo_complex_request_write(writer, root + 8, request);
+static inline tw_request *echo_timer_complex_prepare(const echo_client *client, echo_timer self,
+                                                     const echo_complex_request_in *request_,
+                                                     tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, echo_methods, ECHO_METHOD_TIMER_COMPLEX,
+                                   1, 56);
+  tw_put_handle(&request->writer, root, self.tw.handle);
+  if (tw_writer_require(&request->writer, request_)) {
+    echo_complex_request_write(&request->writer, root + 8, request_);
   }
-  return tw_prepare(&client->tw, writer, ECHO_METHOD_TIMER_COMPLEX, "echo_timer_complex",
-                    submission, error);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t echo_timer_complex_submit(const echo_client *client, echo_timer self,
-                                                 const echo_complex_request_in *request,
-                                                 uint64_t deadline_ns, uint64_t token,
-                                                 tw_handle *call, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = echo_timer_complex_prepare(client, self, request, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t echo_timer_complex_read(const echo_client *client,
                                                tw_completion *completion,
                                                echo_timer_complex_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const echo_complex_response *root = (const echo_complex_response *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x7ba19d6c2aca7502), 24);
-    if (!root || !(echo_complex_response_check(reader, root))) {
-      return tw_reply_malformed(&result->reply, "echo_timer_complex", error);
-    }
-    result->ok = root;
-    return TW_OK;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &echo_methods[ECHO_METHOD_TIMER_COMPLEX],
+                                       completion, result, sizeof(*result), error);
+  result->ok = (const echo_complex_response *)tw_decode_root(&decoder, TW_OK, 24,
+                                                             echo_complex_response_check);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t echo_timer_complex(const echo_client *client, echo_timer self,
-                                          const echo_complex_request_in *request,
+                                          const echo_complex_request_in *request_,
                                           uint64_t deadline_ns, echo_timer_complex_result *result,
                                           tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = echo_timer_complex_prepare(client, self, request, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? echo_timer_complex_read(client, &completion, result, error) : code;
+  tw_request request;
+  echo_timer_complex_prepare(client, self, request_, &request);
+  return echo_timer_complex_read(client, tw_request_call(&request, deadline_ns, error), result,
+                                 error);
 }
 
-/* ---- echo.[method]timer.schedule ------------------------------------------------------------- */
-
-/* schedule: func(every-ms: u32, times: u32) -> result<stream<tick>, timer-error>
+/* echo.[method]timer.schedule: func(every-ms: u32, times: u32) -> result<stream<tick>, timer-error>
  *
  * Fires every so many milliseconds, so often; 0: until the stream is closed.
  *
- * The stream holds 64 unread records; when it is full, the writer waits. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+ * Where its reader is slow, the writer waits; it holds 64 records. */
 typedef struct echo_timer_schedule_result {
   tw_reply reply;
-  echo_tick_stream ok; /* where TW_OK; yours to close */
-  const echo_timer_error *error; /* where TW_ERROR */
+  echo_tick_stream ok;
+  const echo_timer_error *error;
 } echo_timer_schedule_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t echo_timer_schedule_prepare(const echo_client *client, echo_timer self,
-                                                   uint32_t every_ms, uint32_t times,
-                                                   tw_writer *writer, tw_submission *submission,
-                                                   tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0x161eb98fd3b66130), 1, 12);
-  tw_put_handle(writer, root, 0, self.tw.handle);
-  tw_put(writer, root + 4, &every_ms, sizeof(every_ms));
-  tw_put(writer, root + 8, &times, sizeof(times));
-  return tw_prepare(&client->tw, writer, ECHO_METHOD_TIMER_SCHEDULE, "echo_timer_schedule",
-                    submission, error);
+static inline tw_request *echo_timer_schedule_prepare(const echo_client *client, echo_timer self,
+                                                      uint32_t every_ms, uint32_t times,
+                                                      tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, echo_methods, ECHO_METHOD_TIMER_SCHEDULE,
+                                   1, 12);
+  tw_put_handle(&request->writer, root, self.tw.handle);
+  tw_put(&request->writer, root + 4, &every_ms, sizeof(every_ms));
+  tw_put(&request->writer, root + 8, &times, sizeof(times));
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t echo_timer_schedule_submit(const echo_client *client, echo_timer self,
-                                                  uint32_t every_ms, uint32_t times,
-                                                  uint64_t deadline_ns, uint64_t token,
-                                                  tw_handle *call, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = echo_timer_schedule_prepare(client, self, every_ms, times, &writer, &submission,
-                                              error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t echo_timer_schedule_read(const echo_client *client,
                                                 tw_completion *completion,
                                                 echo_timer_schedule_result *result,
                                                 tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x8679efcc66983aa2), 4);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "echo_timer_schedule", error);
-    }
-    result->ok.tw.table = client->tw.table;
-    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
-  }
-  if (result->reply.completion.code == TW_ERROR) {
-    const echo_timer_error *root = (const echo_timer_error *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x8b48cb051347f86c), 8);
-    if (!root || !(echo_timer_error_check(reader, root))) {
-      return tw_reply_malformed(&result->reply, "echo_timer_schedule", error);
-    }
-    result->error = root;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &echo_methods[ECHO_METHOD_TIMER_SCHEDULE],
+                                       completion, result, sizeof(*result), error);
+  tw_decode_stream(&decoder, &result->ok.tw);
+  result->error = (const echo_timer_error *)tw_decode_root(&decoder, TW_ERROR, 8,
+                                                           echo_timer_error_check);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t echo_timer_schedule(const echo_client *client, echo_timer self,
                                            uint32_t every_ms, uint32_t times, uint64_t deadline_ns,
                                            echo_timer_schedule_result *result, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = echo_timer_schedule_prepare(client, self, every_ms, times, &writer, &submission,
-                                              error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? echo_timer_schedule_read(client, &completion, result, error) : code;
+  tw_request request;
+  echo_timer_schedule_prepare(client, self, every_ms, times, &request);
+  return echo_timer_schedule_read(client, tw_request_call(&request, deadline_ns, error), result,
+                                  error);
 }
 
-
-/* Reads the error with which a stream of this function ended as TW_ERROR. Returns TW_ERROR and sets
- * result->error, which is valid until the stream is closed; or why there is none. */
 static inline uint32_t echo_timer_schedule_stream_error(const echo_client *client,
                                                         const echo_tick_stream *stream,
                                                         echo_timer_schedule_result *result,
                                                         tw_error *error) {
   tw_completion completion;
-  uint32_t code = tw_stream_error(&stream->tw, &completion, error);
-  memset(result, 0, sizeof(*result));
-  return code == TW_OK ? echo_timer_schedule_read(client, &completion, result, error) : code;
+  return echo_timer_schedule_read(client, tw_stream_error(&stream->tw, &completion, error), result,
+                                  error);
 }
 
-/* ---- echo.version ---------------------------------------------------------------------------- */
-
-/* version: func() -> string
+/* echo.version: func() -> string
  *
  * Of the service. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct echo_version_result {
   tw_reply reply;
-  tw_text ok; /* where TW_OK */
+  tw_text ok;
 } echo_version_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t echo_version_prepare(const echo_client *client, tw_writer *writer,
-                                            tw_submission *submission, tw_error *error) {
-  tw_writer_begin(writer, UINT64_C(0x651bccb0340f0ef8), 0, 0);
-  return tw_prepare(&client->tw, writer, ECHO_METHOD_VERSION, "echo_version", submission, error);
+static inline tw_request *echo_version_prepare(const echo_client *client, tw_request *request) {
+  tw_request_begin(request, &client->tw, echo_methods, ECHO_METHOD_VERSION, 0, 0);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t echo_version_submit(const echo_client *client, uint64_t deadline_ns,
-                                           uint64_t token, tw_handle *call, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = echo_version_prepare(client, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t echo_version_read(const echo_client *client, tw_completion *completion,
                                          echo_version_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const tw_slice *root = (const tw_slice *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x704be0d8faaffc58), 8);
-    if (!root || !(tw_check_text(reader, *root))) {
-      return tw_reply_malformed(&result->reply, "echo_version", error);
-    }
-    result->ok = tw_text_view(result->reply.base, *root);
-    return TW_OK;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &echo_methods[ECHO_METHOD_VERSION], completion,
+                                       result, sizeof(*result), error);
+  tw_decode_text(&decoder, TW_OK, &result->ok);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t echo_version(const echo_client *client, uint64_t deadline_ns,
                                     echo_version_result *result, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = echo_version_prepare(client, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? echo_version_read(client, &completion, result, error) : code;
+  tw_request request;
+  echo_version_prepare(client, &request);
+  return echo_version_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
 #endif

@@ -14,13 +14,16 @@ static void say(const echo_timer_echo_result *result) {
 
 /* Two calls under way at once: they come back in the order in which they end. */
 static uint32_t two_at_once(const echo_client *client, echo_timer timer, tw_error *error) {
+  tw_request request;
   const echo_request_in later = {tw_text_of("later"), 50};
   const echo_request_in sooner = {tw_text_of("sooner"), 0};
   const tw_table *table = client->tw.table;
   uint32_t ended = 0;
-  uint32_t code = echo_timer_echo_submit(client, timer, &later, TW_FOREVER, 1, NULL, error);
+  uint32_t code = tw_request_submit(echo_timer_echo_prepare(client, timer, &later, &request),
+                                    TW_FOREVER, 1, NULL, error);
   if (code == TW_OK) {
-    code = echo_timer_echo_submit(client, timer, &sooner, TW_FOREVER, 2, NULL, error);
+    code = tw_request_submit(echo_timer_echo_prepare(client, timer, &sooner, &request), TW_FOREVER,
+                             2, NULL, error);
   }
   while (code == TW_OK && ended < CALLS) {
     tw_completion completions[CALLS];

@@ -5,12 +5,13 @@
 #define FEED_H
 
 #include "thalweg_client.h"
+#include "thalweg_stream.h"
 
 #define FEED_PACKAGE "thalweg:feed"
 #define FEED_VERSION "0.1.0"
 #define FEED_LAYOUT UINT64_C(0x0898ab8c98348e4f)
 
-/* Methods by number: tw_submission.method. */
+/* The number of each method, for tw_submission.method. */
 enum {
   FEED_METHOD_ALL = 0,
   FEED_METHOD_RECENT = 1,
@@ -19,10 +20,10 @@ enum {
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
-/* A struct lies in messages and batches as it is declared here. In the place of text, bytes and lists
- * it has a tw_slice; the accessor of the same name gives what it refers to.
- * A struct `.._in` is the same thing to fill in, with pointers that need to live until the call that
- * takes them returns. A type without text or lists inside has one struct for both. */
+/* A struct has the same layout as in messages and batches. Text, bytes and lists in it are a tw_slice;
+ * the accessor of the same name returns them. A struct `.._in` is the same type for arguments, with
+ * pointers, which must stay valid until the call returns. A type without text, bytes and lists has one
+ * struct for both. */
 
 enum {
   /* The book has changed. */
@@ -79,108 +80,104 @@ TW_OFFSET(feed_event, asks, 264);
 
 /* ---- The library and its clients ------------------------------------------------------------- */
 
-/* The library, opened and checked. It is never closed: see tw_open. */
+/* The methods, by number. */
+static const tw_method feed_methods[] = {
+    {"feed.all", UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x1925f896516ad388),
+     0, UINT64_C(0xa41223dd4966ec14), 0, 364,
+     (const uint8_t *)"record{count:u64}\n"
+     "stream<record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}>\n"
+     "\n"
+     "record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}"},
+    {"feed.recent", UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x1925f896516ad388),
+     0, UINT64_C(0xa41223dd4966ec14), 0, 364,
+     (const uint8_t *)"record{count:u64}\n"
+     "stream<record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}>\n"
+     "\n"
+     "record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}"},
+    {"feed.newest", UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x1925f896516ad388),
+     0, UINT64_C(0xa41223dd4966ec14), 0, 364,
+     (const uint8_t *)"record{count:u64}\n"
+     "stream<record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}>\n"
+     "\n"
+     "record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}"},
+};
+
+/* The package that this header was made for. For tw_table_check, if the library is linked. */
+static inline const tw_expected *feed_expected(void) {
+  static const tw_expected expected = {FEED_PACKAGE, FEED_VERSION, FEED_LAYOUT,
+                                       feed_methods, 3, 0, NULL, 0};
+  return &expected;
+}
+
+/* An open library. It stays loaded until the process ends. */
 typedef struct feed_library {
   const tw_table *table;
 } feed_library;
 
-/* What this header was made for: for tw_open, or tw_table_check where the library is linked. */
-static inline const tw_expected *feed_expected(void) {
-  static const tw_method methods[] = {
-      {"feed.all",
-       UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x1925f896516ad388),
-       UINT64_C(0x0000000000000000), UINT64_C(0xa41223dd4966ec14),
-       0, 364,
-       (const uint8_t *)"record{count:u64}\n"
-        "stream<record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}>\n"
-        "\n"
-        "record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}"},
-      {"feed.recent",
-       UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x1925f896516ad388),
-       UINT64_C(0x0000000000000000), UINT64_C(0xa41223dd4966ec14),
-       0, 364,
-       (const uint8_t *)"record{count:u64}\n"
-        "stream<record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}>\n"
-        "\n"
-        "record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}"},
-      {"feed.newest",
-       UINT64_C(0x3bc93270ea6e6686), UINT64_C(0x1925f896516ad388),
-       UINT64_C(0x0000000000000000), UINT64_C(0xa41223dd4966ec14),
-       0, 364,
-       (const uint8_t *)"record{count:u64}\n"
-        "stream<record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}>\n"
-        "\n"
-        "record{number:u64,at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},14>}"},
-  };
-  static const tw_expected expected = {FEED_PACKAGE, FEED_VERSION, FEED_LAYOUT,
-                                       methods, 3, UINT64_C(0x0000000000000000), NULL, 0};
-  return &expected;
-}
-
-/* Opens the library at `path` and checks that it fits this header. TW_VERSION: it does not, and the
- * message names both sides. */
+/* Opens the library at `path` and checks that it is compatible with this header: see tw_open. */
 static inline uint32_t feed_open(const char *path, feed_library *library, tw_error *error) {
   return tw_open(path, feed_expected(), &library->table, error);
 }
 
-/* An instance of the service, and a port to call it through from one thread at a time. */
+/* An instance of the service, and a port that calls it. One thread at a time uses it. */
 typedef struct feed_client {
   tw_client tw;
 } feed_client;
 
-/* A new instance, and a port on which `capacity` calls may be unreaped at once (1 to 65,536). */
+/* Opens a new instance, and a port of `capacity` slots, 1 to 65,536: the most outstanding calls. */
 static inline uint32_t feed_client_open(const feed_library *library, uint32_t capacity,
                                         feed_client *client, tw_error *error) {
   return tw_client_open_as(library->table, feed_expected(), capacity, &client->tw, error);
 }
 
-/* The same instance through a port of its own: for another thread, or for an event loop. */
+/* Opens a further client of the same instance, for another thread or an event loop. */
 static inline uint32_t feed_client_attach(const feed_client *instance, uint32_t capacity,
                                           feed_client *client, tw_error *error) {
   return tw_client_attach(&instance->tw, capacity, &client->tw, error);
 }
 
-/* Closes the port and, unless it was attached, the instance. Their calls and streams end as cancelled. */
+/* Closes the port, and the instance unless the client is attached: see tw_client_close. */
 static inline uint32_t feed_client_close(feed_client *client, tw_error *error) {
   return tw_client_close(&client->tw, error);
 }
 
 /* ---- Streams --------------------------------------------------------------------------------- */
 
-/* A stream of `feed_event`. One thread at a time reads it:
+/* One thread at a time reads a stream. For a stream S of records R, with batches B:
  *
- *   while ((code = feed_event_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *   while ((code = S_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
  *     for (i = 0; i < batch.tw.count; i++) {
- *       const feed_event *record = feed_event_batch_at(&batch, i);
+ *       const R *record = B_at(&batch, i);  (`base` for its accessors is `batch.tw.base`)
  *       ...
  *     }
- *     feed_event_stream_release(&stream, batch.tw.count, &error);
+ *     S_release(&stream, batch.tw.count, &error);
  *   }
- *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
- *   feed_event_stream_close(&stream, &error);
- */
+ *   if (code == TW_CLOSED) the stream is complete; otherwise `error` says how it ended
+ *   S_close(&stream, &error);
+ *
+ *   S_acquire_serving  answers host calls during the wait: see tw_stream_acquire_serving
+ *   S_arm              notifies the client's port when S_acquire would not wait: see tw_stream_arm
+ *   S_subscribe        delivers the records to a callback instead: see tw_stream_subscribe
+ *   S_take             takes a stream out of a result: see tw_reply_take_stream */
+
 typedef struct feed_event_stream {
   tw_stream tw;
 } feed_event_stream;
 
-/* Records in place: `tw.count` of them, valid until released. */
 typedef struct feed_event_batch {
   tw_batch tw;
 } feed_event_batch;
 
-/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
 static inline const feed_event *feed_event_batch_at(const feed_event_batch *batch, uint32_t index) {
   return (const feed_event *)tw_batch_at(&batch->tw, index);
 }
 
-/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
 static inline uint32_t feed_event_stream_acquire(const feed_event_stream *stream, uint32_t max,
                                                  uint64_t deadline_ns, feed_event_batch *batch,
                                                  tw_error *error) {
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 488, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t feed_event_stream_acquire_serving(const feed_event_stream *stream,
                                                          const feed_client *client, uint32_t max,
                                                          uint64_t deadline_ns,
@@ -189,43 +186,36 @@ static inline uint32_t feed_event_stream_acquire_serving(const feed_event_stream
                                    error);
 }
 
-/* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t feed_event_stream_release(const feed_event_stream *stream, uint32_t count,
                                                  tw_error *error) {
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t feed_event_stream_arm(const feed_event_stream *stream,
                                              const feed_client *client, uint64_t token,
                                              uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
 typedef uint32_t (*feed_event_stream_callback)(void *ctx, const feed_event_batch *batch,
-                                               const tw_error *ending);
+                                               const tw_error *outcome);
 
-/* What the core calls. */
 static inline uint32_t feed_event_stream_deliver(void *ctx, const tw_batch *batch,
-                                                 const tw_error *ending) {
+                                                 const tw_error *outcome) {
   const tw_subscriber *to = (const tw_subscriber *)ctx;
   feed_event_stream_callback callback = (feed_event_stream_callback)to->callback;
-  tw_error other;
+  tw_error mismatch;
   feed_event_batch typed;
   typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 488, &other) != TW_OK) {
+  if (!outcome && tw_batch_check(batch, 488, &mismatch) != TW_OK) {
     typed.tw.count = 0;
     typed.tw.flags = TW_BATCH_END;
-    callback(to->ctx, &typed, &other);
+    callback(to->ctx, &typed, &mismatch);
     return 1;
   }
-  return callback(to->ctx, &typed, ending);
+  return callback(to->ctx, &typed, outcome);
 }
 
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
 static inline uint32_t feed_event_stream_subscribe(const feed_event_stream *stream,
                                                    feed_event_stream_callback callback, void *ctx,
                                                    tw_drop_ctx drop_ctx, tw_error *error) {
@@ -233,247 +223,115 @@ static inline uint32_t feed_event_stream_subscribe(const feed_event_stream *stre
                                    (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
-/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t feed_event_stream_close(feed_event_stream *stream, tw_error *error) {
   return tw_stream_close(&stream->tw, error);
 }
 
-/* ---- feed.all -------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* all: func(count: u64) -> stream<event>
+/* For each function F: F calls it and waits (tw_call), and returns the outcome or why there was no call.
+ * F_prepare fills in a tw_request, to submit the call without waiting. F_read decodes a completion of F,
+ * which it takes over, and returns the outcome. In F_result, `ok` is set with TW_OK and `error` with
+ * TW_ERROR. Call tw_reply_release(&result.reply) after F and F_read, whatever they return: it frees the
+ * memory that `ok` and `error` point to. Close a resource, stream or future in `ok`. F_stream_error reads
+ * the error of a stream that F returned and that ended as TW_ERROR; it is valid until the stream is
+ * closed. Arguments stay yours unless the comment of the function says otherwise. */
+
+/* feed.all: func(count: u64) -> stream<event>
  *
  * Every event, `count` of them: who is too slow keeps the market waiting. For a ledger.
  *
- * The stream holds 4096 unread records; when it is full, the writer waits. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+ * Where its reader is slow, the writer waits; it holds 4096 records. */
 typedef struct feed_all_result {
   tw_reply reply;
-  feed_event_stream ok; /* where TW_OK; yours to close */
+  feed_event_stream ok;
 } feed_all_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t feed_all_prepare(const feed_client *client, uint64_t count,
-                                        tw_writer *writer, tw_submission *submission,
-                                        tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0x3bc93270ea6e6686), 0, 8);
-  tw_put(writer, root, &count, sizeof(count));
-  return tw_prepare(&client->tw, writer, FEED_METHOD_ALL, "feed_all", submission, error);
+static inline tw_request *feed_all_prepare(const feed_client *client, uint64_t count,
+                                           tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, feed_methods, FEED_METHOD_ALL, 0, 8);
+  tw_put(&request->writer, root, &count, sizeof(count));
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t feed_all_submit(const feed_client *client, uint64_t count,
-                                       uint64_t deadline_ns, uint64_t token, tw_handle *call,
-                                       tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = feed_all_prepare(client, count, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t feed_all_read(const feed_client *client, tw_completion *completion,
                                      feed_all_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x1925f896516ad388), 4);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "feed_all", error);
-    }
-    result->ok.tw.table = client->tw.table;
-    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &feed_methods[FEED_METHOD_ALL], completion,
+                                       result, sizeof(*result), error);
+  tw_decode_stream(&decoder, &result->ok.tw);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t feed_all(const feed_client *client, uint64_t count, uint64_t deadline_ns,
                                 feed_all_result *result, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = feed_all_prepare(client, count, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? feed_all_read(client, &completion, result, error) : code;
+  tw_request request;
+  feed_all_prepare(client, count, &request);
+  return feed_all_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
-/* ---- feed.recent ----------------------------------------------------------------------------- */
-
-/* recent: func(count: u64) -> stream<event>
+/* feed.recent: func(count: u64) -> stream<event>
  *
  * The same, all of them written before anybody reads: of a full stream the oldest are dropped, and the reader is told. Every thousandth event is a halt on the control lane, which nothing drops. For a
  * screen.
  *
- * The stream holds 1024 unread records; when it is full, the oldest records are dropped and counted. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+ * Where its reader is slow, the oldest records are dropped and counted; it holds 1024. */
 typedef struct feed_recent_result {
   tw_reply reply;
-  feed_event_stream ok; /* where TW_OK; yours to close */
+  feed_event_stream ok;
 } feed_recent_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t feed_recent_prepare(const feed_client *client, uint64_t count,
-                                           tw_writer *writer, tw_submission *submission,
-                                           tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0x3bc93270ea6e6686), 0, 8);
-  tw_put(writer, root, &count, sizeof(count));
-  return tw_prepare(&client->tw, writer, FEED_METHOD_RECENT, "feed_recent", submission, error);
+static inline tw_request *feed_recent_prepare(const feed_client *client, uint64_t count,
+                                              tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, feed_methods, FEED_METHOD_RECENT, 0, 8);
+  tw_put(&request->writer, root, &count, sizeof(count));
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t feed_recent_submit(const feed_client *client, uint64_t count,
-                                          uint64_t deadline_ns, uint64_t token, tw_handle *call,
-                                          tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = feed_recent_prepare(client, count, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t feed_recent_read(const feed_client *client, tw_completion *completion,
                                         feed_recent_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x1925f896516ad388), 4);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "feed_recent", error);
-    }
-    result->ok.tw.table = client->tw.table;
-    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &feed_methods[FEED_METHOD_RECENT], completion,
+                                       result, sizeof(*result), error);
+  tw_decode_stream(&decoder, &result->ok.tw);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t feed_recent(const feed_client *client, uint64_t count, uint64_t deadline_ns,
                                    feed_recent_result *result, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = feed_recent_prepare(client, count, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? feed_recent_read(client, &completion, result, error) : code;
+  tw_request request;
+  feed_recent_prepare(client, count, &request);
+  return feed_recent_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
-/* ---- feed.newest ----------------------------------------------------------------------------- */
-
-/* newest: func(count: u64) -> stream<event>
+/* feed.newest: func(count: u64) -> stream<event>
  *
  * The newest event alone, all of them written before anybody reads. For who asks now and then.
  *
- * The stream holds one unread record; a newer record replaces it, which is counted. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+ * Where its reader is slow, a newer record replaces the one that waits, which is counted. */
 typedef struct feed_newest_result {
   tw_reply reply;
-  feed_event_stream ok; /* where TW_OK; yours to close */
+  feed_event_stream ok;
 } feed_newest_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t feed_newest_prepare(const feed_client *client, uint64_t count,
-                                           tw_writer *writer, tw_submission *submission,
-                                           tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0x3bc93270ea6e6686), 0, 8);
-  tw_put(writer, root, &count, sizeof(count));
-  return tw_prepare(&client->tw, writer, FEED_METHOD_NEWEST, "feed_newest", submission, error);
+static inline tw_request *feed_newest_prepare(const feed_client *client, uint64_t count,
+                                              tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, feed_methods, FEED_METHOD_NEWEST, 0, 8);
+  tw_put(&request->writer, root, &count, sizeof(count));
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t feed_newest_submit(const feed_client *client, uint64_t count,
-                                          uint64_t deadline_ns, uint64_t token, tw_handle *call,
-                                          tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = feed_newest_prepare(client, count, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t feed_newest_read(const feed_client *client, tw_completion *completion,
                                         feed_newest_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x1925f896516ad388), 4);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "feed_newest", error);
-    }
-    result->ok.tw.table = client->tw.table;
-    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &feed_methods[FEED_METHOD_NEWEST], completion,
+                                       result, sizeof(*result), error);
+  tw_decode_stream(&decoder, &result->ok.tw);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t feed_newest(const feed_client *client, uint64_t count, uint64_t deadline_ns,
                                    feed_newest_result *result, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = feed_newest_prepare(client, count, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? feed_newest_read(client, &completion, result, error) : code;
+  tw_request request;
+  feed_newest_prepare(client, count, &request);
+  return feed_newest_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
 #endif

@@ -8,12 +8,13 @@
 #define SEARCH_H
 
 #include "thalweg_client.h"
+#include "thalweg_stream.h"
 
 #define SEARCH_PACKAGE "thalweg:search"
 #define SEARCH_VERSION "0.1.0"
 #define SEARCH_LAYOUT UINT64_C(0x7ba19fc7a9af206c)
 
-/* Methods by number: tw_submission.method. */
+/* The number of each method, for tw_submission.method. */
 enum {
   SEARCH_METHOD_QUERY_NEW = 0,
   SEARCH_METHOD_QUERY_PROGRESS = 1,
@@ -24,13 +25,13 @@ enum {
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
-/* A struct lies in messages and batches as it is declared here. In the place of text, bytes and lists
- * it has a tw_slice; the accessor of the same name gives what it refers to.
- * A struct `.._in` is the same thing to fill in, with pointers that need to live until the call that
- * takes them returns. A type without text or lists inside has one struct for both. */
+/* A struct has the same layout as in messages and batches. Text, bytes and lists in it are a tw_slice;
+ * the accessor of the same name returns them. A struct `.._in` is the same type for arguments, with
+ * pointers, which must stay valid until the call returns. A type without text, bytes and lists has one
+ * struct for both. */
 
 /* `list<string>`
- * To fill in. */
+ * For arguments. */
 typedef struct search_list_string_in {
   const tw_text *items;
   size_t count;
@@ -53,7 +54,7 @@ typedef struct search_options_in {
 /* `option<list<u8>>` */
 typedef struct search_option_list_u8 {
   bool some;
-  tw_slice value; /* where `some` */
+  tw_slice value; /* if `some` */
 } search_option_list_u8;
 TW_SIZE(search_option_list_u8, 12);
 TW_OFFSET(search_option_list_u8, value, 4);
@@ -87,7 +88,7 @@ TW_OFFSET(search_match, cut, 56);
 /* `option<string>` */
 typedef struct search_option_string {
   bool some;
-  tw_slice value; /* where `some` */
+  tw_slice value; /* if `some` */
 } search_option_string;
 TW_SIZE(search_option_string, 12);
 TW_OFFSET(search_option_string, value, 4);
@@ -135,8 +136,8 @@ TW_OFFSET(search_search_error, value, 4);
 
 /* ---- Accessors ------------------------------------------------------------------------------- */
 
-/* `base` is that of the batch, or of the reply, in which the value lies; what is returned is valid as
- * long as that is. An accessor that returns bool fills `*out` where it returns true. */
+/* `base` is that of the batch or of the reply that contains the value. The result is valid as long as
+ * that memory. An accessor that returns bool sets `*out` if it returns true. */
 
 static inline bool search_option_list_u8_get(const uint8_t *base,
                                              const search_option_list_u8 *value, tw_bytes *out) {
@@ -216,136 +217,130 @@ static inline bool search_search_error_directory(const uint8_t *base,
 
 /* ---- The library and its clients ------------------------------------------------------------- */
 
-/* The library, opened and checked. It is never closed: see tw_open. */
+/* The methods, by number. */
+static const tw_method search_methods[] = {
+    {"search.[constructor]query", UINT64_C(0xd9320e1c1720221b), UINT64_C(0x4f46e92b541afa23),
+     UINT64_C(0x4730cc449f54e61b), 0, 0, 194,
+     (const uint8_t *)"record{pattern:string,dir:string,options:record{fixed:bool,ignore-case:bool,hidden:bool,ignore-files:bool,globs:list<string>}}\n"
+     "own<query>\n"
+     "variant{pattern(string),glob(string),directory(string)}\n"
+     ""},
+    {"search.[method]query.progress", UINT64_C(0x46895776341cb327), UINT64_C(0xa8e3ffe3ff16d31f),
+     0, UINT64_C(0x45e3daafd09ca3d9), 0, 191,
+     (const uint8_t *)"record{self:borrow<query>}\n"
+     "stream<record{files:u64,bytes:u64,matches:u64,unreadable:u64,problem:option<string>}>\n"
+     "\n"
+     "record{files:u64,bytes:u64,matches:u64,unreadable:u64,problem:option<string>}"},
+    {"search.count", UINT64_C(0x54eb4cb657b25c15), UINT64_C(0x4d35d3193e8d66f2),
+     UINT64_C(0x4730cc449f54e61b), 0, TW_METHOD_ASYNC, 94,
+     (const uint8_t *)"record{pattern:string,dir:string}\n"
+     "u64\n"
+     "variant{pattern(string),glob(string),directory(string)}\n"
+     ""},
+    {"search.matches", UINT64_C(0xbc7755fe385ddc7b), UINT64_C(0x439252368c6f876c),
+     UINT64_C(0x4730cc449f54e61b), UINT64_C(0xc2bc292635916f6c), TW_METHOD_ASYNC, 325,
+     (const uint8_t *)"record{query:borrow<query>}\n"
+     "stream<record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,cut:bool}>\n"
+     "variant{pattern(string),glob(string),directory(string)}\n"
+     "record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,cut:bool}"},
+    {"search.escape", UINT64_C(0x2dc9279d6ce0eec0), UINT64_C(0x704be0d8faaffc58),
+     0, 0, 0, 28,
+     (const uint8_t *)"record{text:string}\n"
+     "string\n"
+     "\n"
+     ""},
+};
+
+/* The package that this header was made for. For tw_table_check, if the library is linked. */
+static inline const tw_expected *search_expected(void) {
+  static const tw_expected expected = {SEARCH_PACKAGE, SEARCH_VERSION, SEARCH_LAYOUT,
+                                       search_methods, 5, 0, NULL, 0};
+  return &expected;
+}
+
+/* An open library. It stays loaded until the process ends. */
 typedef struct search_library {
   const tw_table *table;
 } search_library;
 
-/* What this header was made for: for tw_open, or tw_table_check where the library is linked. */
-static inline const tw_expected *search_expected(void) {
-  static const tw_method methods[] = {
-      {"search.[constructor]query",
-       UINT64_C(0xd9320e1c1720221b), UINT64_C(0x4f46e92b541afa23),
-       UINT64_C(0x4730cc449f54e61b), UINT64_C(0x0000000000000000),
-       0, 194,
-       (const uint8_t *)"record{pattern:string,dir:string,options:record{fixed:bool,ignore-case:bool,hidden:bool,ignore-files:bool,globs:list<string>}}\n"
-        "own<query>\n"
-        "variant{pattern(string),glob(string),directory(string)}\n"
-        ""},
-      {"search.[method]query.progress",
-       UINT64_C(0x46895776341cb327), UINT64_C(0xa8e3ffe3ff16d31f),
-       UINT64_C(0x0000000000000000), UINT64_C(0x45e3daafd09ca3d9),
-       0, 191,
-       (const uint8_t *)"record{self:borrow<query>}\n"
-        "stream<record{files:u64,bytes:u64,matches:u64,unreadable:u64,problem:option<string>}>\n"
-        "\n"
-        "record{files:u64,bytes:u64,matches:u64,unreadable:u64,problem:option<string>}"},
-      {"search.count",
-       UINT64_C(0x54eb4cb657b25c15), UINT64_C(0x4d35d3193e8d66f2),
-       UINT64_C(0x4730cc449f54e61b), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC, 94,
-       (const uint8_t *)"record{pattern:string,dir:string}\n"
-        "u64\n"
-        "variant{pattern(string),glob(string),directory(string)}\n"
-        ""},
-      {"search.matches",
-       UINT64_C(0xbc7755fe385ddc7b), UINT64_C(0x439252368c6f876c),
-       UINT64_C(0x4730cc449f54e61b), UINT64_C(0xc2bc292635916f6c),
-       TW_METHOD_ASYNC, 325,
-       (const uint8_t *)"record{query:borrow<query>}\n"
-        "stream<record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,cut:bool}>\n"
-        "variant{pattern(string),glob(string),directory(string)}\n"
-        "record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,cut:bool}"},
-      {"search.escape",
-       UINT64_C(0x2dc9279d6ce0eec0), UINT64_C(0x704be0d8faaffc58),
-       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       0, 28,
-       (const uint8_t *)"record{text:string}\n"
-        "string\n"
-        "\n"
-        ""},
-  };
-  static const tw_expected expected = {SEARCH_PACKAGE, SEARCH_VERSION, SEARCH_LAYOUT,
-                                       methods, 5, UINT64_C(0x0000000000000000), NULL, 0};
-  return &expected;
-}
-
-/* Opens the library at `path` and checks that it fits this header. TW_VERSION: it does not, and the
- * message names both sides. */
+/* Opens the library at `path` and checks that it is compatible with this header: see tw_open. */
 static inline uint32_t search_open(const char *path, search_library *library, tw_error *error) {
   return tw_open(path, search_expected(), &library->table, error);
 }
 
-/* An instance of the service, and a port to call it through from one thread at a time. */
+/* An instance of the service, and a port that calls it. One thread at a time uses it. */
 typedef struct search_client {
   tw_client tw;
 } search_client;
 
-/* A new instance, and a port on which `capacity` calls may be unreaped at once (1 to 65,536). */
+/* Opens a new instance, and a port of `capacity` slots, 1 to 65,536: the most outstanding calls. */
 static inline uint32_t search_client_open(const search_library *library, uint32_t capacity,
                                           search_client *client, tw_error *error) {
   return tw_client_open_as(library->table, search_expected(), capacity, &client->tw, error);
 }
 
-/* The same instance through a port of its own: for another thread, or for an event loop. */
+/* Opens a further client of the same instance, for another thread or an event loop. */
 static inline uint32_t search_client_attach(const search_client *instance, uint32_t capacity,
                                             search_client *client, tw_error *error) {
   return tw_client_attach(&instance->tw, capacity, &client->tw, error);
 }
 
-/* Closes the port and, unless it was attached, the instance. Their calls and streams end as cancelled. */
+/* Closes the port, and the instance unless the client is attached: see tw_client_close. */
 static inline uint32_t search_client_close(search_client *client, tw_error *error) {
   return tw_client_close(&client->tw, error);
 }
 
 /* ---- Resources ------------------------------------------------------------------------------- */
 
+/* For a resource R: R_close drops it, also twice. R_take takes one out of a result, see
+ * tw_reply_take_handle; you must then close it. */
+
 /* A pattern compiled once and used often, with the directory it is used on. */
 typedef struct search_query {
   tw_resource tw;
 } search_query;
 
-/* Harmless twice. */
 static inline uint32_t search_query_close(search_query *resource, tw_error *error) {
   return tw_resource_close(&resource->tw, error);
 }
 
-/* Takes one out of a value that came, as tw_reply_take_handle does. */
-static inline uint32_t search_query_take(tw_reply *reply, tw_handle_ref held,
+static inline uint32_t search_query_take(tw_reply *reply, tw_handle_ref ref,
                                          search_query *resource, tw_error *error) {
-  return tw_reply_take_handle(reply, held, &resource->tw, error);
+  return tw_reply_take_handle(reply, ref, &resource->tw, error);
 }
 
 /* ---- Streams --------------------------------------------------------------------------------- */
 
-/* A stream of `search_progress`. One thread at a time reads it:
+/* One thread at a time reads a stream. For a stream S of records R, with batches B:
  *
- *   while ((code = search_progress_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *   while ((code = S_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
  *     for (i = 0; i < batch.tw.count; i++) {
- *       const search_progress *record = search_progress_batch_at(&batch, i);
+ *       const R *record = B_at(&batch, i);  (`base` for its accessors is `batch.tw.base`)
  *       ...
  *     }
- *     search_progress_stream_release(&stream, batch.tw.count, &error);
+ *     S_release(&stream, batch.tw.count, &error);
  *   }
- *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
- *   search_progress_stream_close(&stream, &error);
- */
+ *   if (code == TW_CLOSED) the stream is complete; otherwise `error` says how it ended
+ *   S_close(&stream, &error);
+ *
+ *   S_acquire_serving  answers host calls during the wait: see tw_stream_acquire_serving
+ *   S_arm              notifies the client's port when S_acquire would not wait: see tw_stream_arm
+ *   S_subscribe        delivers the records to a callback instead: see tw_stream_subscribe
+ *   S_take             takes a stream out of a result: see tw_reply_take_stream */
+
 typedef struct search_progress_stream {
   tw_stream tw;
 } search_progress_stream;
 
-/* Records in place: `tw.count` of them, valid until released. */
 typedef struct search_progress_batch {
   tw_batch tw;
 } search_progress_batch;
 
-/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
 static inline const search_progress *search_progress_batch_at(const search_progress_batch *batch,
                                                               uint32_t index) {
   return (const search_progress *)tw_batch_at(&batch->tw, index);
 }
 
-/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
 static inline uint32_t search_progress_stream_acquire(const search_progress_stream *stream,
                                                       uint32_t max, uint64_t deadline_ns,
                                                       search_progress_batch *batch,
@@ -353,7 +348,6 @@ static inline uint32_t search_progress_stream_acquire(const search_progress_stre
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 48, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t search_progress_stream_acquire_serving(const search_progress_stream *stream,
                                                               const search_client *client,
                                                               uint32_t max, uint64_t deadline_ns,
@@ -363,43 +357,36 @@ static inline uint32_t search_progress_stream_acquire_serving(const search_progr
                                    error);
 }
 
-/* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t search_progress_stream_release(const search_progress_stream *stream,
                                                       uint32_t count, tw_error *error) {
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t search_progress_stream_arm(const search_progress_stream *stream,
                                                   const search_client *client, uint64_t token,
                                                   uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
 typedef uint32_t (*search_progress_stream_callback)(void *ctx, const search_progress_batch *batch,
-                                                    const tw_error *ending);
+                                                    const tw_error *outcome);
 
-/* What the core calls. */
 static inline uint32_t search_progress_stream_deliver(void *ctx, const tw_batch *batch,
-                                                      const tw_error *ending) {
+                                                      const tw_error *outcome) {
   const tw_subscriber *to = (const tw_subscriber *)ctx;
   search_progress_stream_callback callback = (search_progress_stream_callback)to->callback;
-  tw_error other;
+  tw_error mismatch;
   search_progress_batch typed;
   typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 48, &other) != TW_OK) {
+  if (!outcome && tw_batch_check(batch, 48, &mismatch) != TW_OK) {
     typed.tw.count = 0;
     typed.tw.flags = TW_BATCH_END;
-    callback(to->ctx, &typed, &other);
+    callback(to->ctx, &typed, &mismatch);
     return 1;
   }
-  return callback(to->ctx, &typed, ending);
+  return callback(to->ctx, &typed, outcome);
 }
 
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
 static inline uint32_t search_progress_stream_subscribe(const search_progress_stream *stream,
                                                         search_progress_stream_callback callback,
                                                         void *ctx, tw_drop_ctx drop_ctx,
@@ -408,47 +395,30 @@ static inline uint32_t search_progress_stream_subscribe(const search_progress_st
                                    (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
-/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t search_progress_stream_close(search_progress_stream *stream,
                                                     tw_error *error) {
   return tw_stream_close(&stream->tw, error);
 }
 
-/* A stream of `search_match`. One thread at a time reads it:
- *
- *   while ((code = search_match_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
- *     for (i = 0; i < batch.tw.count; i++) {
- *       const search_match *record = search_match_batch_at(&batch, i);
- *       ...
- *     }
- *     search_match_stream_release(&stream, batch.tw.count, &error);
- *   }
- *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
- *   search_match_stream_close(&stream, &error);
- */
 typedef struct search_match_stream {
   tw_stream tw;
 } search_match_stream;
 
-/* Records in place: `tw.count` of them, valid until released. */
 typedef struct search_match_batch {
   tw_batch tw;
 } search_match_batch;
 
-/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
 static inline const search_match *search_match_batch_at(const search_match_batch *batch,
                                                         uint32_t index) {
   return (const search_match *)tw_batch_at(&batch->tw, index);
 }
 
-/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
 static inline uint32_t search_match_stream_acquire(const search_match_stream *stream, uint32_t max,
                                                    uint64_t deadline_ns, search_match_batch *batch,
                                                    tw_error *error) {
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 64, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t search_match_stream_acquire_serving(const search_match_stream *stream,
                                                            const search_client *client,
                                                            uint32_t max, uint64_t deadline_ns,
@@ -458,43 +428,36 @@ static inline uint32_t search_match_stream_acquire_serving(const search_match_st
                                    error);
 }
 
-/* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t search_match_stream_release(const search_match_stream *stream,
                                                    uint32_t count, tw_error *error) {
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t search_match_stream_arm(const search_match_stream *stream,
                                                const search_client *client, uint64_t token,
                                                uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
 typedef uint32_t (*search_match_stream_callback)(void *ctx, const search_match_batch *batch,
-                                                 const tw_error *ending);
+                                                 const tw_error *outcome);
 
-/* What the core calls. */
 static inline uint32_t search_match_stream_deliver(void *ctx, const tw_batch *batch,
-                                                   const tw_error *ending) {
+                                                   const tw_error *outcome) {
   const tw_subscriber *to = (const tw_subscriber *)ctx;
   search_match_stream_callback callback = (search_match_stream_callback)to->callback;
-  tw_error other;
+  tw_error mismatch;
   search_match_batch typed;
   typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 64, &other) != TW_OK) {
+  if (!outcome && tw_batch_check(batch, 64, &mismatch) != TW_OK) {
     typed.tw.count = 0;
     typed.tw.flags = TW_BATCH_END;
-    callback(to->ctx, &typed, &other);
+    callback(to->ctx, &typed, &mismatch);
     return 1;
   }
-  return callback(to->ctx, &typed, ending);
+  return callback(to->ctx, &typed, outcome);
 }
 
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
 static inline uint32_t search_match_stream_subscribe(const search_match_stream *stream,
                                                      search_match_stream_callback callback,
                                                      void *ctx, tw_drop_ctx drop_ctx,
@@ -503,12 +466,11 @@ static inline uint32_t search_match_stream_subscribe(const search_match_stream *
                                    (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
-/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t search_match_stream_close(search_match_stream *stream, tw_error *error) {
   return tw_stream_close(&stream->tw, error);
 }
 
-/* ---- Writing and checking messages: what the calls below are made of ------------------------- */
+/* ---- Writing and checking messages ----------------------------------------------------------- */
 
 static inline void search_list_string_write(tw_writer *writer, uint32_t at,
                                             search_list_string_in list) {
@@ -529,469 +491,220 @@ static inline void search_options_write(tw_writer *writer, uint32_t at,
   search_list_string_write(writer, at + 4, value->globs);
 }
 
-static inline bool search_search_error_check(tw_checker *reader, const search_search_error *value) {
-  (void)reader;
+static inline bool search_search_error_check(tw_checker *checker, const void *place) {
+  const search_search_error *value = (const search_search_error *)place;
   switch (value->tag) {
   case SEARCH_SEARCH_ERROR_PATTERN:
-    return tw_check_text(reader, value->value.pattern);
+    return tw_check_text(checker, &value->value.pattern);
   case SEARCH_SEARCH_ERROR_GLOB:
-    return tw_check_text(reader, value->value.glob);
+    return tw_check_text(checker, &value->value.glob);
   case SEARCH_SEARCH_ERROR_DIRECTORY:
-    return tw_check_text(reader, value->value.directory);
+    return tw_check_text(checker, &value->value.directory);
   default:
     return false;
   }
 }
 
-/* ---- search.[constructor]query --------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* constructor(pattern: string, dir: string, options: options) -> result<query, search-error> */
+/* For each function F: F calls it and waits (tw_call), and returns the outcome or why there was no call.
+ * F_prepare fills in a tw_request, to submit the call without waiting. F_read decodes a completion of F,
+ * which it takes over, and returns the outcome. In F_result, `ok` is set with TW_OK and `error` with
+ * TW_ERROR. Call tw_reply_release(&result.reply) after F and F_read, whatever they return: it frees the
+ * memory that `ok` and `error` point to. Close a resource, stream or future in `ok`. F_stream_error reads
+ * the error of a stream that F returned and that ended as TW_ERROR; it is valid until the stream is
+ * closed. Arguments stay yours unless the comment of the function says otherwise. */
 
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+/* search.[constructor]query: constructor(pattern: string, dir: string, options: options) -> result<query, search-error> */
 typedef struct search_query_new_result {
   tw_reply reply;
-  search_query ok; /* where TW_OK; yours to close */
-  const search_search_error *error; /* where TW_ERROR */
+  search_query ok;
+  const search_search_error *error;
 } search_query_new_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t search_query_new_prepare(const search_client *client, tw_text pattern,
-                                                tw_text dir, const search_options_in *options,
-                                                tw_writer *writer, tw_submission *submission,
-                                                tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0xd9320e1c1720221b), 0, 28);
-  if (!options) {
-    writer->status = TW_ARGUMENT;
-  } else {
-    tw_put_text(writer, root, pattern);
-    tw_put_text(writer, root + 8, dir);
-    search_options_write(writer, root + 16, options);
+static inline tw_request *search_query_new_prepare(const search_client *client, tw_text pattern,
+                                                   tw_text dir, const search_options_in *options,
+                                                   tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, search_methods, SEARCH_METHOD_QUERY_NEW,
+                                   0, 28);
+  tw_put_text(&request->writer, root, pattern);
+  tw_put_text(&request->writer, root + 8, dir);
+  if (tw_writer_require(&request->writer, options)) {
+    search_options_write(&request->writer, root + 16, options);
   }
-  return tw_prepare(&client->tw, writer, SEARCH_METHOD_QUERY_NEW, "search_query_new", submission,
-                    error);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t search_query_new_submit(const search_client *client, tw_text pattern,
-                                               tw_text dir, const search_options_in *options,
-                                               uint64_t deadline_ns, uint64_t token,
-                                               tw_handle *call, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = search_query_new_prepare(client, pattern, dir, options, &writer, &submission,
-                                           error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t search_query_new_read(const search_client *client,
                                              tw_completion *completion,
                                              search_query_new_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x4f46e92b541afa23), 4);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "search_query_new", error);
-    }
-    result->ok.tw.table = client->tw.table;
-    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
-  }
-  if (result->reply.completion.code == TW_ERROR) {
-    const search_search_error *root = (const search_search_error *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x4730cc449f54e61b), 12);
-    if (!root || !(search_search_error_check(reader, root))) {
-      return tw_reply_malformed(&result->reply, "search_query_new", error);
-    }
-    result->error = root;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &search_methods[SEARCH_METHOD_QUERY_NEW],
+                                       completion, result, sizeof(*result), error);
+  tw_decode_resource(&decoder, &result->ok.tw);
+  result->error = (const search_search_error *)tw_decode_root(&decoder, TW_ERROR, 12,
+                                                              search_search_error_check);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t search_query_new(const search_client *client, tw_text pattern, tw_text dir,
                                         const search_options_in *options, uint64_t deadline_ns,
                                         search_query_new_result *result, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = search_query_new_prepare(client, pattern, dir, options, &writer, &submission,
-                                           error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? search_query_new_read(client, &completion, result, error) : code;
+  tw_request request;
+  search_query_new_prepare(client, pattern, dir, options, &request);
+  return search_query_new_read(client, tw_request_call(&request, deadline_ns, error), result,
+                               error);
 }
 
-/* ---- search.[method]query.progress ----------------------------------------------------------- */
-
-/* progress: func() -> stream<progress>
+/* search.[method]query.progress: func() -> stream<progress>
  *
  * Progress of every search of this query from now on. A slow reader misses what was
  * overtaken, never the newest.
  *
- * The stream holds one unread record; a newer record replaces it, which is counted. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+ * Where its reader is slow, a newer record replaces the one that waits, which is counted. */
 typedef struct search_query_progress_result {
   tw_reply reply;
-  search_progress_stream ok; /* where TW_OK; yours to close */
+  search_progress_stream ok;
 } search_query_progress_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t search_query_progress_prepare(const search_client *client,
-                                                     search_query self, tw_writer *writer,
-                                                     tw_submission *submission, tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0x46895776341cb327), 1, 4);
-  tw_put_handle(writer, root, 0, self.tw.handle);
-  return tw_prepare(&client->tw, writer, SEARCH_METHOD_QUERY_PROGRESS, "search_query_progress",
-                    submission, error);
+static inline tw_request *search_query_progress_prepare(const search_client *client,
+                                                        search_query self, tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, search_methods,
+                                   SEARCH_METHOD_QUERY_PROGRESS, 1, 4);
+  tw_put_handle(&request->writer, root, self.tw.handle);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t search_query_progress_submit(const search_client *client, search_query self,
-                                                    uint64_t deadline_ns, uint64_t token,
-                                                    tw_handle *call, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = search_query_progress_prepare(client, self, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t search_query_progress_read(const search_client *client,
                                                   tw_completion *completion,
                                                   search_query_progress_result *result,
                                                   tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0xa8e3ffe3ff16d31f), 4);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "search_query_progress", error);
-    }
-    result->ok.tw.table = client->tw.table;
-    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &search_methods[SEARCH_METHOD_QUERY_PROGRESS],
+                                       completion, result, sizeof(*result), error);
+  tw_decode_stream(&decoder, &result->ok.tw);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t search_query_progress(const search_client *client, search_query self,
                                              uint64_t deadline_ns,
                                              search_query_progress_result *result,
                                              tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = search_query_progress_prepare(client, self, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? search_query_progress_read(client, &completion, result, error) : code;
+  tw_request request;
+  search_query_progress_prepare(client, self, &request);
+  return search_query_progress_read(client, tw_request_call(&request, deadline_ns, error), result,
+                                    error);
 }
 
-/* ---- search.count ---------------------------------------------------------------------------- */
-
-/* count: async func(pattern: string, dir: string) -> result<u64, search-error>
+/* search.count: async func(pattern: string, dir: string) -> result<u64, search-error>
  *
  * How many lines below `dir` match the regular expression, hidden files included, ignore files not obeyed. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct search_count_result {
   tw_reply reply;
-  uint64_t ok; /* where TW_OK */
-  const search_search_error *error; /* where TW_ERROR */
+  uint64_t ok;
+  const search_search_error *error;
 } search_count_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t search_count_prepare(const search_client *client, tw_text pattern,
-                                            tw_text dir, tw_writer *writer,
-                                            tw_submission *submission, tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0x54eb4cb657b25c15), 0, 16);
-  tw_put_text(writer, root, pattern);
-  tw_put_text(writer, root + 8, dir);
-  return tw_prepare(&client->tw, writer, SEARCH_METHOD_COUNT, "search_count", submission, error);
+static inline tw_request *search_count_prepare(const search_client *client, tw_text pattern,
+                                               tw_text dir, tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, search_methods, SEARCH_METHOD_COUNT, 0,
+                                   16);
+  tw_put_text(&request->writer, root, pattern);
+  tw_put_text(&request->writer, root + 8, dir);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t search_count_submit(const search_client *client, tw_text pattern,
-                                           tw_text dir, uint64_t deadline_ns, uint64_t token,
-                                           tw_handle *call, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = search_count_prepare(client, pattern, dir, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t search_count_read(const search_client *client, tw_completion *completion,
                                          search_count_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint64_t *root = (const uint64_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x4d35d3193e8d66f2), 8);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "search_count", error);
-    }
-    result->ok = *root;
-    tw_reply_release(&result->reply);
-    return TW_OK;
-  }
-  if (result->reply.completion.code == TW_ERROR) {
-    const search_search_error *root = (const search_search_error *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x4730cc449f54e61b), 12);
-    if (!root || !(search_search_error_check(reader, root))) {
-      return tw_reply_malformed(&result->reply, "search_count", error);
-    }
-    result->error = root;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &search_methods[SEARCH_METHOD_COUNT],
+                                       completion, result, sizeof(*result), error);
+  tw_decode_value(&decoder, TW_OK, &result->ok, sizeof(result->ok), NULL);
+  result->error = (const search_search_error *)tw_decode_root(&decoder, TW_ERROR, 12,
+                                                              search_search_error_check);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t search_count(const search_client *client, tw_text pattern, tw_text dir,
                                     uint64_t deadline_ns, search_count_result *result,
                                     tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = search_count_prepare(client, pattern, dir, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? search_count_read(client, &completion, result, error) : code;
+  tw_request request;
+  search_count_prepare(client, pattern, dir, &request);
+  return search_count_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
-/* ---- search.matches -------------------------------------------------------------------------- */
-
-/* matches: async func(query: borrow<query>) -> result<stream<match>, search-error>
+/* search.matches: async func(query: borrow<query>) -> result<stream<match>, search-error>
  *
  * The lines that match, each file's in order. The stream ends with the search.
  *
- * The stream holds 8192 unread records; when it is full, the writer waits. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+ * Where its reader is slow, the writer waits; it holds 8192 records. */
 typedef struct search_matches_result {
   tw_reply reply;
-  search_match_stream ok; /* where TW_OK; yours to close */
-  const search_search_error *error; /* where TW_ERROR */
+  search_match_stream ok;
+  const search_search_error *error;
 } search_matches_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t search_matches_prepare(const search_client *client, search_query query,
-                                              tw_writer *writer, tw_submission *submission,
-                                              tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0xbc7755fe385ddc7b), 1, 4);
-  tw_put_handle(writer, root, 0, query.tw.handle);
-  return tw_prepare(&client->tw, writer, SEARCH_METHOD_MATCHES, "search_matches", submission,
-                    error);
+static inline tw_request *search_matches_prepare(const search_client *client, search_query query,
+                                                 tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, search_methods, SEARCH_METHOD_MATCHES, 1,
+                                   4);
+  tw_put_handle(&request->writer, root, query.tw.handle);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t search_matches_submit(const search_client *client, search_query query,
-                                             uint64_t deadline_ns, uint64_t token, tw_handle *call,
-                                             tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = search_matches_prepare(client, query, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t search_matches_read(const search_client *client, tw_completion *completion,
                                            search_matches_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x439252368c6f876c), 4);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "search_matches", error);
-    }
-    result->ok.tw.table = client->tw.table;
-    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
-  }
-  if (result->reply.completion.code == TW_ERROR) {
-    const search_search_error *root = (const search_search_error *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x4730cc449f54e61b), 12);
-    if (!root || !(search_search_error_check(reader, root))) {
-      return tw_reply_malformed(&result->reply, "search_matches", error);
-    }
-    result->error = root;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &search_methods[SEARCH_METHOD_MATCHES],
+                                       completion, result, sizeof(*result), error);
+  tw_decode_stream(&decoder, &result->ok.tw);
+  result->error = (const search_search_error *)tw_decode_root(&decoder, TW_ERROR, 12,
+                                                              search_search_error_check);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t search_matches(const search_client *client, search_query query,
                                       uint64_t deadline_ns, search_matches_result *result,
                                       tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = search_matches_prepare(client, query, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? search_matches_read(client, &completion, result, error) : code;
+  tw_request request;
+  search_matches_prepare(client, query, &request);
+  return search_matches_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
-
-/* Reads the error with which a stream of this function ended as TW_ERROR. Returns TW_ERROR and sets
- * result->error, which is valid until the stream is closed; or why there is none. */
 static inline uint32_t search_matches_stream_error(const search_client *client,
                                                    const search_match_stream *stream,
                                                    search_matches_result *result, tw_error *error) {
   tw_completion completion;
-  uint32_t code = tw_stream_error(&stream->tw, &completion, error);
-  memset(result, 0, sizeof(*result));
-  return code == TW_OK ? search_matches_read(client, &completion, result, error) : code;
+  return search_matches_read(client, tw_stream_error(&stream->tw, &completion, error), result,
+                             error);
 }
 
-/* ---- search.escape --------------------------------------------------------------------------- */
-
-/* escape: func(text: string) -> string
+/* search.escape: func(text: string) -> string
  *
  * A regular expression that matches just this text. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct search_escape_result {
   tw_reply reply;
-  tw_text ok; /* where TW_OK */
+  tw_text ok;
 } search_escape_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t search_escape_prepare(const search_client *client, tw_text text,
-                                             tw_writer *writer, tw_submission *submission,
-                                             tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0x2dc9279d6ce0eec0), 0, 8);
-  tw_put_text(writer, root, text);
-  return tw_prepare(&client->tw, writer, SEARCH_METHOD_ESCAPE, "search_escape", submission, error);
+static inline tw_request *search_escape_prepare(const search_client *client, tw_text text,
+                                                tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, search_methods, SEARCH_METHOD_ESCAPE, 0,
+                                   8);
+  tw_put_text(&request->writer, root, text);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t search_escape_submit(const search_client *client, tw_text text,
-                                            uint64_t deadline_ns, uint64_t token, tw_handle *call,
-                                            tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = search_escape_prepare(client, text, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t search_escape_read(const search_client *client, tw_completion *completion,
                                           search_escape_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const tw_slice *root = (const tw_slice *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x704be0d8faaffc58), 8);
-    if (!root || !(tw_check_text(reader, *root))) {
-      return tw_reply_malformed(&result->reply, "search_escape", error);
-    }
-    result->ok = tw_text_view(result->reply.base, *root);
-    return TW_OK;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &search_methods[SEARCH_METHOD_ESCAPE],
+                                       completion, result, sizeof(*result), error);
+  tw_decode_text(&decoder, TW_OK, &result->ok);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t search_escape(const search_client *client, tw_text text,
                                      uint64_t deadline_ns, search_escape_result *result,
                                      tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = search_escape_prepare(client, text, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? search_escape_read(client, &completion, result, error) : code;
+  tw_request request;
+  search_escape_prepare(client, text, &request);
+  return search_escape_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
 #endif

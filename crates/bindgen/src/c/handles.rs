@@ -1,37 +1,42 @@
-//! How many resources a value has in it: a message's table of handles is made before what follows it.
+//! Counts the resources in a value: the size of a message's table of handles is needed before the table's contents.
 
 use super::plan::Plan;
-use super::shape::{Form, Shape, ShapeKind, Shapes};
+use super::shape::{Form, Shape, ShapeKind, Shapes, pointer_to};
 use super::source::Source;
 
-/// A function for each shape that goes in and can have some.
+/// Writes a function for each input shape that can contain resources.
 pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     let shapes = &plan.shapes;
-    for shape in shapes.0.iter().filter(|shape| shape.usage.goes_in) {
+    for shape in shapes.all.iter().filter(|shape| shape.usage.is_input) {
         match &shape.kind {
-            ShapeKind::List { element, .. } if shape.holds => list(shapes, shape, *element, out),
-            _ if shape.holds => structure(shapes, shape, out),
+            ShapeKind::List { element, .. } if shape.has_handles => {
+                list(shapes, shape, *element, out)
+            }
+            _ if shape.has_handles => structure(shapes, shape, out),
             _ => {}
         }
     }
 }
 
-/// C's number of those in the value at `place`, an lvalue; `None` where it cannot have any.
+/// A C expression for the number of resources in the value at `place`, an lvalue. `None`: it cannot contain any.
 pub(super) fn count(shapes: &Shapes, form: Form, place: &str) -> Option<String> {
     let Form::Shape(index) = form else {
-        return matches!(form, Form::Held(_)).then(|| "1".to_owned());
+        return matches!(form, Form::Handle(_)).then(|| "1".to_owned());
     };
     let shape = shapes.get(index);
-    let by_pointer = if shapes.is_list(form) { "" } else { "&" };
+    let argument = match shapes.is_list(form) {
+        true => place.to_owned(),
+        false => pointer_to(place),
+    };
     shape
-        .holds
-        .then(|| format!("{}({by_pointer}{place})", shape.held))
+        .has_handles
+        .then(|| format!("{}({argument})", shape.count_handles))
 }
 
 fn structure(shapes: &Shapes, shape: &Shape, out: &mut Source) {
     out.line(&format!(
         "static inline uint32_t {}(const {} *value) {{",
-        shape.held, shape.input
+        shape.count_handles, shape.input
     ));
     match &shape.kind {
         ShapeKind::Record(members) => {
@@ -85,7 +90,7 @@ fn list(shapes: &Shapes, shape: &Shape, element: Form, out: &mut Source) {
     let each = count(shapes, element, "list.items[index]").unwrap_or_default();
     out.line(&format!(
         "static inline uint32_t {}({} list) {{",
-        shape.held, shape.input
+        shape.count_handles, shape.input
     ));
     out.line("  size_t index;");
     out.line("  uint32_t count = 0;");
