@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests of the C binding: headers on every compiler there is, then the test programs, plain and under
-# AddressSanitizer and UndefinedBehaviorSanitizer.
+# Tests of the C binding: compiles the headers with every available compiler, then runs the test
+# programs, plain and under AddressSanitizer and UndefinedBehaviorSanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -12,7 +12,7 @@ warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Werror)
 mkdir -p "$build"
 scripts/generate.sh
 
-# 1. Every header by itself, in each language it promises to be.
+# 1. Each header by itself, as C99, C11 and C++17.
 headers() {
   local compiler header
   for header in thalweg.h thalweg_error.h thalweg_message.h thalweg_open.h thalweg_client.h thalweg_stream.h search.h echo.h feed.h hello.h recipes.h conformance.h; do
@@ -29,13 +29,13 @@ headers() {
   done
 }
 
-# 2. Libraries that do not fit.
+# 2. Incompatible libraries, and two that are compatible.
 fake() {
   "$cc" -std=c99 -g -fPIC -shared "${warnings[@]}" "${include[@]}" "${@:2}" \
     bindings/c/tests/fake_library.c -o "$build/libfake_$1.so"
 }
 fakes() {
-  fake fits
+  fake compatible
   fake larger_table '-DFAKE_SIZE=(sizeof(tw_table) + 8)'
   fake other_abi '-DFAKE_ABI=(TW_ABI + 1)'
   fake smaller_table -DFAKE_SIZE=64
@@ -52,7 +52,7 @@ fakes() {
   fake no_symbol -DFAKE_NO_SYMBOL
 }
 
-# Programs of other versions than the library: what sed makes of the WIT, generated and called.
+# Programs of other versions of the package than the library: sed changes the WIT.
 version() {
   local folder=$build/version-$1
   rm -rf "$folder"
@@ -70,7 +70,7 @@ versions() {
   version other 's/^        errno: s32,$//; s/^        await: s32,$/errno: s32,&/' OTHER
 }
 
-# 3. The programs. A panic that a test asks for says so in one line.
+# 3. The test programs. A panic that a test causes prints one line.
 export RUST_BACKTRACE=0
 programs() {
   local folder=$build/$1 name
@@ -91,7 +91,7 @@ programs() {
   "$folder/files" "$target/debug/libthalweg_search.so" "$folder/made"
 }
 
-# What is opened and closed again and again: plain, for a sanitizer keeps what was freed.
+# Opens and closes everything repeatedly. Without sanitizers, which retain freed memory.
 soak() {
   "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g -O2 "${warnings[@]}" "${include[@]}" \
     bindings/c/tests/soak.c -o "$build/soak" -pthread -ldl
@@ -112,7 +112,7 @@ versions
 soak 10000
 programs sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
-# 4. The examples: one against grep on our own sources, one against what it prints in every language.
+# 4. The examples: search against grep on this repository's sources, the others against their expected output.
 example() {
   local search=$build/search-c library=$target/debug/libthalweg_search.so
   "$cc" -std=c99 -g -O1 -fsanitize=address,undefined "${warnings[@]}" "${include[@]}" \
@@ -124,7 +124,7 @@ example() {
   "$search" "$library" uint32_t bindings/c --json | grep -q "\"matches\":$(wc -l <"$build/grep.txt"),"
   if "$search" "$library" uint32_t no/such/folder 2>"$build/error.txt"; then return 1; fi
   grep -q 'No such file' "$build/error.txt"
-  echo "example: agrees with grep"
+  echo "search example: agrees with grep"
   "$cc" -std=c99 -g -O1 -fsanitize=address,undefined "${warnings[@]}" "${include[@]}" \
     examples/echo/hosts/c/echo.c -o "$build/echo-c" -ldl
   "$build/echo-c" "$target/debug/libthalweg_echo.so" | diff examples/echo/expected.txt - >&2
@@ -133,15 +133,15 @@ example() {
   "$cc" -std=c99 -g -O1 -fsanitize=address,undefined "${warnings[@]}" "${include[@]}" \
     examples/feed/hosts/c/feed.c -o "$build/feed-c" -ldl
   "$build/feed-c" "$target/debug/libthalweg_feed.so" | diff examples/feed/expected.txt - >&2
-  echo "examples: print what the others print"
+  echo "examples: expected output"
 }
 example
 
-# 5. The program in the README, against an installation, where there is pkg-config.
+# 5. The first program in the README, with an installed package if pkg-config is available.
 installed() {
   local prefix=$build/installed flags=(-Ibindings/c/include -ldl)
-  # shellcheck disable=SC2016 # the backticks are Markdown's
-  sed -n '/^```c$/,/^```$/p' bindings/c/README.md | sed '1d;$d' >"$build/readme.c"
+  # shellcheck disable=SC2016 # the backticks are Markdown
+  sed -n '/^```c$/,/^```$/{/^```$/q;/^```c$/d;p}' bindings/c/README.md >"$build/readme.c"
   if command -v pkg-config >/dev/null; then
     install -Dm644 -t "$prefix/include" bindings/c/include/*.h
     sed "s|@PREFIX@|$prefix|; s|@VERSION@|0.1.0|" bindings/c/thalweg.pc.in |
@@ -154,7 +154,7 @@ installed() {
 }
 installed
 
-# 6. The same program by CMake, where there is one: against an installation, and with the headers built along.
+# 6. The same program with CMake, if available: with an installed package, and with add_subdirectory.
 by_cmake() {
   local root=$PWD folder=$build/cmake version
   command -v cmake >/dev/null || return 0
@@ -171,10 +171,10 @@ by_cmake() {
     [[ $(cd bindings/c && LD_LIBRARY_PATH=$target/debug "$folder/$1/consumer") =~ ^[0-9]+\ lines$ ]]
   }
   consumer found "-DCMAKE_PREFIX_PATH=$folder/installed"
-  consumer along "-DHEADERS=$root/bindings/c"
-  echo "cmake: found, and built along"
+  consumer subdirectory "-DHEADERS=$root/bindings/c"
+  echo "cmake: installed package and add_subdirectory"
 }
 by_cmake
 
-# 7. The scenarios that every language passes.
+# 7. The conformance scenarios.
 conformance/c/test.sh

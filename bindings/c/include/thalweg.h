@@ -113,10 +113,10 @@ typedef struct tw_submission {
   tw_handle call;       /* out: for `cancel`; valid until the call has ended */
 } tw_submission;
 
-/* Requests progress notices: a TW_COMPLETION_NOTICE at each interval of the method (`notice` in the
- * policy file). The port holds at most one unreaped notice of a call, and none after its
- * TW_COMPLETION_CALL. Such a call uses two slots of the port. TW_ARGUMENT if the method does not
- * have TW_METHOD_NOTICES. */
+/* Requests progress notices: a TW_COMPLETION_NOTICE at each interval of the method
+ * (`notice_interval` in the policy file). The port holds at most one unreaped notice of a call, and
+ * none after its TW_COMPLETION_CALL. Such a call uses two slots of the port. TW_ARGUMENT if the
+ * method does not have TW_METHOD_NOTICES. */
 #define TW_SUBMIT_NOTICES 1u
 
 /* If the client has no capacity for the call and the method has TW_METHOD_CAN_BLOCK, `submit` waits
@@ -209,7 +209,7 @@ typedef struct tw_method {
 #define TW_METHOD_IDEMPOTENT                                                                       \
   4u                         /* repeating it does no harm, so more of its outcomes are retryable */
 #define TW_METHOD_NOTICES 8u /* supports TW_SUBMIT_NOTICES */
-#define TW_METHOD_CAN_BLOCK 16u /* supports TW_SUBMIT_BLOCK (policy `overload = "block"`) */
+#define TW_METHOD_CAN_BLOCK 16u /* supports TW_SUBMIT_BLOCK (policy `overflow = "block"`) */
 
 /* Formats for `transcode`. */
 #define TW_FLAT 0u /* a message, see "Messages" below */

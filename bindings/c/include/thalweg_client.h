@@ -35,7 +35,7 @@ typedef struct tw_client {
   tw_handle port;
   bool attached;        /* the instance belongs to another tw_client */
   struct tw_host *host; /* see tw_client_set_host; or NULL */
-  /* Progress notices: a blocking call of a method with a `notice` interval calls this function at
+  /* Progress notices: a blocking call of a method with a `notice_interval` calls this function at
    * each interval, with the nanoseconds since the submission. The function may cancel `call`. Set
    * it after the client was opened, and open the client with one more slot for it. NULL: no
    * notices. */

@@ -1,5 +1,5 @@
-/* What ends the whole process, as docs/c-abi.md says: a thread that is ended inside the library.
- * Each in a child. */
+/* Ending a thread inside the library aborts the process, as docs/c-abi.md describes. Each test runs
+ * in a child process. */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -8,34 +8,34 @@
 
 #include "host.h"
 
-/* A child that is aborted has not freed anything, and no sanitizer needs to say so; nor that it was
- * aborted. */
+/* An aborted child frees nothing. The sanitizer reports neither the leaks nor the abort. */
 const char *__asan_default_options(void);
 
 const char *__asan_default_options(void) {
   return "detect_leaks=0:handle_abort=0";
 }
 
-/* What the rest of a child stands on. */
+/* Ends the child unless the condition is true. */
 #define REQUIRE(condition)                                                                         \
   do {                                                                                             \
     if (!(condition)) {                                                                            \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                      \
+      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);                      \
       exit(1);                                                                                     \
     }                                                                                              \
   } while (0)
 
 static const char *path = NULL;
 
-/* How a child ended, and what it wrote to standard error, as far as there is room. */
-typedef struct ended {
+/* The exit status of a child, and the start of its standard error. */
+typedef struct child_result {
   int status;
   char text[4096];
-} ended;
+} child_result;
 
-/* The child opens the library by itself: the parent has none. SIGALRM ends a child that hangs. */
-static ended in_child(void (*work)(void)) {
-  ended result;
+/* Runs `work` in a child, which opens the library; the parent has not opened it. SIGALRM ends a
+ * child that hangs. */
+static child_result in_child(void (*work)(void)) {
+  child_result result;
   tw_error error;
   int ends[2];
   size_t size = 0;
@@ -64,7 +64,7 @@ static ended in_child(void (*work)(void)) {
 }
 
 static void check_aborted(void (*work)(void)) {
-  const ended result = in_child(work);
+  const child_result result = in_child(work);
   CHECK(WIFSIGNALED(result.status) && WTERMSIG(result.status) == SIGABRT);
   if (!WIFSIGNALED(result.status) || WTERMSIG(result.status) != SIGABRT) {
     fprintf(stderr, "status %d: %s\n", result.status, result.text);
@@ -78,7 +78,7 @@ static uint32_t exits(void *ctx, const conformance_u64_batch *batch, const tw_er
   pthread_exit(NULL);
 }
 
-static void exits_in_a_callback(void) {
+static void exit_in_a_callback(void) {
   conformance_client client = open_client(4);
   conformance_count_result result;
   tw_error error;
@@ -87,18 +87,18 @@ static void exits_in_a_callback(void) {
   REQUIRE_OK(tw_stream_join(&result.ok.tw, TW_FOREVER, &error), error);
 }
 
-static void pthread_exit_in_a_callback_aborts_the_process(void) {
-  check_aborted(exits_in_a_callback);
+static void pthread_exit_in_callback_aborts_the_process(void) {
+  check_aborted(exit_in_a_callback);
 }
 
-/* The thread that is to be cancelled. Its folder in /proc comes through the pipe once it runs. */
+/* A thread that will be cancelled. It writes its folder in /proc to the pipe when it runs. */
 typedef struct waiter {
   conformance_client client;
   bool async;
   int begun;
 } waiter;
 
-static void *waits(void *of) {
+static void *wait_on_port(void *of) {
   const waiter *mine = (const waiter *)of;
   char folder[256] = "/proc/";
   uint32_t code;
@@ -116,9 +116,8 @@ static void *waits(void *of) {
   return NULL;
 }
 
-/* Until the thread of this folder sleeps, which it does in port_wait alone. The child's alarm ends
- * what takes too long. */
-static void let_it_sleep(const char *folder) {
+/* Waits until the thread of this folder sleeps, which it does only in port_wait. */
+static void wait_until_asleep(const char *folder) {
   char file[300];
   char state = 0;
   (void)snprintf(file, sizeof(file), "%s/stat", folder);
@@ -130,7 +129,7 @@ static void let_it_sleep(const char *folder) {
   }
 }
 
-/* What the thread returned, which was cancelled while it slept in port_wait. */
+/* Cancels a thread that sleeps in port_wait. Returns the result of the thread. */
 static void *cancelled_in_port_wait(bool async) {
   waiter mine;
   pthread_t thread;
@@ -142,9 +141,9 @@ static void *cancelled_in_port_wait(bool async) {
   mine.client = open_client(4);
   mine.async = async;
   mine.begun = ends[1];
-  REQUIRE(pthread_create(&thread, NULL, waits, &mine) == 0);
+  REQUIRE(pthread_create(&thread, NULL, wait_on_port, &mine) == 0);
   REQUIRE(read(ends[0], folder, sizeof(folder)) == (ssize_t)sizeof(folder));
-  let_it_sleep(folder);
+  wait_until_asleep(folder);
   CHECK(pthread_cancel(thread) == 0);
   if (!async) {
     REQUIRE_OK(conformance_client_close(&mine.client, &error), error);
@@ -166,8 +165,8 @@ static void cancels_where_that_is_disabled(void) {
   exit(cancelled && checks_failed == 0 ? 0 : 3);
 }
 
-static void cancel_that_is_disabled_around_port_wait_comes_after_it(void) {
-  const ended result = in_child(cancels_where_that_is_disabled);
+static void cancel_disabled_around_port_wait_takes_effect_after_it(void) {
+  const child_result result = in_child(cancels_where_that_is_disabled);
   CHECK(WIFEXITED(result.status) && WEXITSTATUS(result.status) == 0);
   if (result.status != 0) {
     fprintf(stderr, "status %d: %s\n", result.status, result.text);
@@ -180,8 +179,8 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: %s LIBRARY\n", argv[0]);
     return 2;
   }
-  RUN(pthread_exit_in_a_callback_aborts_the_process);
+  RUN(pthread_exit_in_callback_aborts_the_process);
   RUN(asynchronous_cancel_in_port_wait_aborts_the_process);
-  RUN(cancel_that_is_disabled_around_port_wait_comes_after_it);
+  RUN(cancel_disabled_around_port_wait_takes_effect_after_it);
   return done("aborts");
 }

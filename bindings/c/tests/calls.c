@@ -1,4 +1,4 @@
-/* Calls on the conformance library: every way in which one can end. */
+/* Calls of the conformance library, with every outcome. */
 #include <signal.h>
 #include <sys/time.h>
 
@@ -6,9 +6,9 @@
 
 static conformance_client client;
 
-/* ---- Answers ---------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
-static void an_answer_comes_back(void) {
+static void call_returns_its_result(void) {
   conformance_echo_string_result result;
   tw_error error;
   CHECK_CODE(conformance_echo_string(&client, tw_text_of("gr\xc3\xbc\xc3\x9f dich"), TW_FOREVER,
@@ -19,7 +19,7 @@ static void an_answer_comes_back(void) {
   tw_reply_release(&result.reply);
 }
 
-static void a_call_without_a_result_ends(void) {
+static void call_without_result_ends_as_ok(void) {
   conformance_nothing_result result;
   tw_error error;
   CHECK_CODE(conformance_nothing(&client, TW_FOREVER, &result, &error), TW_OK);
@@ -34,7 +34,7 @@ static conformance_option_failure_in how(uint8_t tag) {
   return failure;
 }
 
-static void a_typed_error_has_its_payload(void) {
+static void typed_error_has_its_payload(void) {
   conformance_option_failure_in code = how(CONFORMANCE_FAILURE_CODE);
   conformance_option_failure_in at = how(CONFORMANCE_FAILURE_AT);
   conformance_option_failure_in none;
@@ -61,7 +61,7 @@ static void a_typed_error_has_its_payload(void) {
   tw_reply_release(&later.reply);
 }
 
-static void an_error_without_a_payload_is_an_error(void) {
+static void error_without_payload_ends_as_error(void) {
   conformance_fail_bare_result result;
   tw_error error;
   CHECK_CODE(conformance_fail_bare(&client, false, TW_FOREVER, &result, &error), TW_OK);
@@ -70,7 +70,7 @@ static void an_error_without_a_payload_is_an_error(void) {
   tw_reply_release(&result.reply);
 }
 
-static void a_batch_of_calls_completes_once_each(void) {
+static void each_call_of_a_batch_completes_once(void) {
   enum { COUNT = 3 };
   tw_request requests[COUNT];
   tw_submission batch[COUNT];
@@ -102,7 +102,7 @@ static void a_batch_of_calls_completes_once_each(void) {
   CHECK(seen == 7);
 }
 
-/* ---- Refused ---------------------------------------------------------------------------------- */
+/* ---- Refused --------------------------------------------------------------------------------- */
 
 static void text_that_is_not_utf8_is_refused(void) {
   conformance_echo_string_result result;
@@ -113,7 +113,7 @@ static void text_that_is_not_utf8_is_refused(void) {
   tw_reply_release(&result.reply);
 }
 
-static void a_value_that_its_type_does_not_have_is_refused(void) {
+static void invalid_value_of_a_type_is_refused(void) {
   conformance_echo_char_result character;
   conformance_echo_color_result color;
   conformance_echo_rights_result rights;
@@ -132,7 +132,7 @@ static void a_value_that_its_type_does_not_have_is_refused(void) {
   tw_reply_release(&shape.reply);
 }
 
-static void arguments_that_are_no_message_are_refused(void) {
+static void malformed_arguments_are_refused(void) {
   static const uint8_t garbage[] = {1, 2, 3, 4, 5};
   tw_submission submission;
   tw_completion completion;
@@ -148,7 +148,7 @@ static void arguments_that_are_no_message_are_refused(void) {
   client.tw.table->release(&completion);
 }
 
-static void a_method_that_there_is_not_is_refused(void) {
+static void unknown_method_is_refused(void) {
   tw_request request;
   tw_error error;
   uint32_t accepted = 7;
@@ -160,9 +160,9 @@ static void a_method_that_there_is_not_is_refused(void) {
   tw_request_free(&request);
 }
 
-/* ---- Ended early ------------------------------------------------------------------------------ */
+/* ---- Deadlines, cancellation and panics ------------------------------------------------------ */
 
-static void a_call_past_its_deadline_is_timed_out(void) {
+static void call_past_its_deadline_is_timed_out(void) {
   conformance_never_result result;
   tw_error error;
   uint64_t began = client.tw.table->now();
@@ -176,7 +176,7 @@ static void a_call_past_its_deadline_is_timed_out(void) {
   CHECK(tw_deadline_after(&client.tw, UINT64_MAX) == TW_FOREVER);
 }
 
-static void a_call_that_ends_before_its_deadline_is_not_touched_by_it(void) {
+static void call_that_ends_before_its_deadline_is_ok(void) {
   conformance_sleep_result result;
   tw_error error;
   CHECK_CODE(conformance_sleep(&client, 20, tw_deadline_after(&client.tw, 5000 * MILLISECOND),
@@ -186,14 +186,13 @@ static void a_call_that_ends_before_its_deadline_is_not_touched_by_it(void) {
   tw_reply_release(&result.reply);
 }
 
-static void a_cancelled_call_ends_as_cancelled_and_its_handle_is_stale(void) {
+static void cancelled_call_ends_as_cancelled_and_its_handle_is_stale(void) {
   tw_request request;
   conformance_never_result result;
   tw_completion completion;
   tw_error error;
   tw_handle call = 0;
-  REQUIRE_OK(tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 42, &call,
-                               &error),
+  REQUIRE_OK(submit_request(conformance_never_prepare(&client, &request), 42, &call, &error),
              error);
   CHECK_CODE(client.tw.table->cancel(call, &error), TW_OK);
   completion = next_completion(&client);
@@ -203,7 +202,7 @@ static void a_cancelled_call_ends_as_cancelled_and_its_handle_is_stale(void) {
   CHECK_CODE(client.tw.table->cancel(call, &error), TW_STALE);
 }
 
-static void a_panic_ends_its_call_and_a_fresh_instance_serves_the_next(void) {
+static void panic_ends_its_call_and_a_new_instance_serves_the_next(void) {
   conformance_panic_result result;
   conformance_panic_later_result later;
   tw_error error;
@@ -211,15 +210,15 @@ static void a_panic_ends_its_call_and_a_fresh_instance_serves_the_next(void) {
              TW_GUEST_PANICKED);
   CHECK(strstr(error.message, "oh no") != NULL);
   tw_reply_release(&result.reply);
-  an_answer_comes_back();
+  call_returns_its_result();
   CHECK_CODE(conformance_panic_later(&client, tw_text_of("later"), TW_FOREVER, &later, &error),
              TW_GUEST_PANICKED);
   CHECK(strstr(error.message, "later") != NULL);
   tw_reply_release(&later.reply);
-  an_answer_comes_back();
+  call_returns_its_result();
 }
 
-/* ---- Signals ---------------------------------------------------------------------------------- */
+/* ---- Signals --------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t alarms = 0;
 
@@ -228,8 +227,9 @@ static void on_alarm(int signal_number) {
   alarms = 1;
 }
 
-/* SIGALRM again and again, or no more for 0: one that comes before what it is to interrupt is not the last. */
-static void alarm_each_ms(uint32_t milliseconds) {
+/* Sends SIGALRM at this interval, because the first one may arrive before the wait begins. 0 stops
+ * it. */
+static void start_alarms(uint32_t milliseconds) {
   struct itimerval timer;
   memset(&timer, 0, sizeof(timer));
   timer.it_value.tv_usec = (suseconds_t)milliseconds * 1000;
@@ -237,31 +237,31 @@ static void alarm_each_ms(uint32_t milliseconds) {
   setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static void a_wait_that_a_signal_interrupts_returns(void) {
+static void port_wait_returns_interrupted_after_a_signal(void) {
   tw_error error;
   alarms = 0;
-  alarm_each_ms(30);
+  start_alarms(30);
   CHECK_CODE(client.tw.table->port_wait(client.tw.port, TW_FOREVER, &error), TW_INTERRUPTED);
-  alarm_each_ms(0);
+  start_alarms(0);
   CHECK(alarms == 1);
 }
 
-static void a_blocking_call_that_a_signal_interrupts_has_ended(void) {
+static void blocking_call_has_ended_after_a_signal(void) {
   conformance_never_result result;
   tw_error error;
   uint32_t ready = 7;
   alarms = 0;
-  alarm_each_ms(30);
+  start_alarms(30);
   CHECK_CODE(conformance_never(&client, TW_FOREVER, &result, &error), TW_INTERRUPTED);
-  alarm_each_ms(0);
+  start_alarms(0);
   CHECK(alarms == 1 && error.code == TW_INTERRUPTED);
   tw_reply_release(&result.reply);
   CHECK_CODE(client.tw.table->port_arm(client.tw.port, &ready, &error), TW_OK);
-  CHECK(ready == 0); /* nothing of it is left on the port */
-  an_answer_comes_back();
+  CHECK(ready == 0); /* the port has no completion of the call */
+  call_returns_its_result();
 }
 
-/* ---- Resources -------------------------------------------------------------------------------- */
+/* ---- Resources ------------------------------------------------------------------------------- */
 
 static conformance_counter counter_of(const conformance_client *of, uint64_t start) {
   conformance_counter_new_result result;
@@ -271,7 +271,7 @@ static conformance_counter counter_of(const conformance_client *of, uint64_t sta
   return result.ok;
 }
 
-static void a_resource_is_used_passed_on_and_closed(void) {
+static void resource_is_used_passed_and_closed(void) {
   conformance_counter left = counter_of(&client, 40);
   conformance_counter right = counter_of(&client, 1);
   conformance_counter sum;
@@ -286,7 +286,7 @@ static void a_resource_is_used_passed_on_and_closed(void) {
   sum = summed.ok;
   CHECK_CODE(conformance_counter_finish(&client, sum, TW_FOREVER, &finished, &error), TW_OK);
   CHECK(finished.ok == 42);
-  /* It was the service's to close: for us it is stale. */
+  /* The resource was passed to the service, so the handle is stale. */
   CHECK_CODE(conformance_counter_value(&client, sum, TW_FOREVER, &value, &error), TW_STALE);
   tw_reply_release(&value.reply);
   CHECK_CODE(conformance_counter_close(&sum, &error), TW_STALE);
@@ -295,7 +295,7 @@ static void a_resource_is_used_passed_on_and_closed(void) {
   CHECK_CODE(conformance_counter_close(&right, &error), TW_OK);
 }
 
-static void a_handle_of_something_else_is_refused(void) {
+static void handle_of_another_kind_is_refused(void) {
   conformance_client other = open_client(1);
   conformance_counter theirs = counter_of(&other, 1);
   conformance_counter not_one;
@@ -311,7 +311,7 @@ static void a_handle_of_something_else_is_refused(void) {
   close_client(&other);
 }
 
-static void a_resource_from_before_a_panic_is_stale(void) {
+static void resource_from_before_a_panic_is_stale(void) {
   conformance_counter counter = counter_of(&client, 1);
   conformance_panic_result panicked;
   conformance_counter_value_result value;
@@ -324,15 +324,14 @@ static void a_resource_from_before_a_panic_is_stale(void) {
   CHECK_CODE(conformance_counter_close(&counter, &error), TW_OK);
 }
 
-static void a_result_that_is_released_untaken_closes_its_handle(void) {
+static void release_closes_a_handle_that_was_not_taken(void) {
   tw_request request;
   conformance_counters_result before;
   conformance_counters_result after;
   tw_completion completion;
   tw_error error;
   REQUIRE_OK(conformance_counters(&client, TW_FOREVER, &before, &error), error);
-  REQUIRE_OK(tw_request_submit(conformance_counter_new_prepare(&client, 1, &request), TW_FOREVER, 0,
-                               NULL, &error),
+  REQUIRE_OK(submit_request(conformance_counter_new_prepare(&client, 1, &request), 0, NULL, &error),
              error);
   completion = next_completion(&client);
   CHECK_CODE(completion.code, TW_OK);
@@ -341,7 +340,7 @@ static void a_result_that_is_released_untaken_closes_its_handle(void) {
   CHECK(after.ok == before.ok);
 }
 
-static void release_of_a_copy_after_the_release_changes_nothing(void) {
+static void second_release_of_a_copy_has_no_effect(void) {
   tw_request request;
   const tw_table *table = client.tw.table;
   conformance_counters_result before;
@@ -353,16 +352,14 @@ static void release_of_a_copy_after_the_release_changes_nothing(void) {
   tw_error error;
   int i;
   REQUIRE_OK(conformance_counters(&client, TW_FOREVER, &before, &error), error);
-  REQUIRE_OK(tw_request_submit(conformance_counter_new_prepare(&client, 1, &request), TW_FOREVER, 0,
-                               NULL, &error),
+  REQUIRE_OK(submit_request(conformance_counter_new_prepare(&client, 1, &request), 0, NULL, &error),
              error);
   first = next_completion(&client);
   copy = first;
   table->release(&first);
   CHECK_CODE(table->take_handle(&copy, 0, &counter, &error), TW_STALE);
-  /* The next call has the memory of the one before: its completion is not the copy's to release. */
-  REQUIRE_OK(tw_request_submit(conformance_counter_new_prepare(&client, 2, &request), TW_FOREVER, 0,
-                               NULL, &error),
+  /* The next call reuses the memory. Releasing the old copy must not release the new completion. */
+  REQUIRE_OK(submit_request(conformance_counter_new_prepare(&client, 2, &request), 0, NULL, &error),
              error);
   next = next_completion(&client);
   CHECK_CODE(next.code, TW_OK);
@@ -374,7 +371,7 @@ static void release_of_a_copy_after_the_release_changes_nothing(void) {
   }
   REQUIRE_OK(table->take_handle(&next, 0, &counter, &error), error);
   copy = next;
-  /* A handle is taken once, also by way of a copy. */
+  /* A handle can be taken once, also through a copy. */
   CHECK_CODE(table->take_handle(&copy, 0, &first.call, &error), TW_ARGUMENT);
   table->release(&next);
   table->release(&copy);
@@ -383,7 +380,7 @@ static void release_of_a_copy_after_the_release_changes_nothing(void) {
   CHECK(after.ok == before.ok);
 }
 
-/* FNV-1a 64 of the next line, which `at` is behind afterwards; 0 of an empty one. */
+/* The FNV-1a 64 hash of the line at `at`, which is then after the line. 0 for an empty line. */
 static uint64_t hash_of_line(const uint8_t **at, const uint8_t *end) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   const uint8_t *from = *at;
@@ -397,7 +394,7 @@ static uint64_t hash_of_line(const uint8_t **at, const uint8_t *end) {
   return hash;
 }
 
-static void the_table_says_of_each_method_what_the_header_says(void) {
+static void table_and_header_describe_each_method_equally(void) {
   const tw_expected *expected = conformance_expected();
   const tw_method *methods = library.table->methods;
   uint32_t i;
@@ -422,8 +419,8 @@ static void the_table_says_of_each_method_what_the_header_says(void) {
         (TW_METHOD_ASYNC | TW_METHOD_IDEMPOTENT | TW_METHOD_CAN_BLOCK));
 }
 
-/* As if this program's header had been written before the last functions were. */
-static void a_program_that_knows_fewer_functions_calls_those(void) {
+/* A header without the last five functions. */
+static void program_with_fewer_functions_calls_them(void) {
   tw_expected expected = *conformance_expected();
   conformance_client mine;
   conformance_echo_u32_result result;
@@ -437,15 +434,15 @@ static void a_program_that_knows_fewer_functions_calls_those(void) {
   CHECK(result.ok == 7);
   tw_reply_release(&result.reply);
   expected.imports_layout ^= 1;
-  expected.imports = NULL; /* it does not say what it answers */
+  expected.imports = NULL; /* unknown */
   CHECK_CODE(tw_table_check(library.table, &expected, &error), TW_VERSION);
   CHECK(strstr(error.message, "its host imports") != NULL);
   close_client(&mine);
 }
 
-/* ---- Inline methods --------------------------------------------------------------------------- */
+/* ---- Inline methods -------------------------------------------------------------------------- */
 
-static void an_inline_call_gives_its_result_here_and_needs_no_port(void) {
+static void inline_call_returns_its_result_without_a_port(void) {
   conformance_client instance = client;
   conformance_option_failure_in code = how(CONFORMANCE_FAILURE_CODE);
   conformance_twice_result result;
@@ -463,7 +460,7 @@ static void an_inline_call_gives_its_result_here_and_needs_no_port(void) {
   tw_reply_release(&failed.reply);
 }
 
-static void an_inline_call_past_its_deadline_is_not_begun(void) {
+static void inline_call_past_its_deadline_does_not_run(void) {
   conformance_panic_here_result result;
   tw_error error;
   CHECK_CODE(conformance_panic_here(&client, tw_text_of("begun"), 1, &result, &error),
@@ -471,7 +468,7 @@ static void an_inline_call_past_its_deadline_is_not_begun(void) {
   tw_reply_release(&result.reply);
 }
 
-static void a_panic_in_an_inline_call_leaves_the_instance_as_it_was(void) {
+static void panic_in_inline_call_keeps_the_instance(void) {
   conformance_counter counter = counter_of(&client, 5);
   conformance_counter_value_result value;
   conformance_panic_here_result result;
@@ -486,13 +483,12 @@ static void a_panic_in_an_inline_call_leaves_the_instance_as_it_was(void) {
   CHECK_CODE(conformance_counter_close(&counter, &error), TW_OK);
 }
 
-static void an_inline_method_can_be_submitted_and_no_other_called_inline(void) {
+static void inline_method_can_be_submitted_and_others_cannot_be_called_inline(void) {
   tw_request request;
   conformance_twice_result result;
   tw_completion completion;
   tw_error error;
-  REQUIRE_OK(tw_request_submit(conformance_twice_prepare(&client, 21, &request), TW_FOREVER, 3,
-                               NULL, &error),
+  REQUIRE_OK(submit_request(conformance_twice_prepare(&client, 21, &request), 3, NULL, &error),
              error);
   completion = next_completion(&client);
   CHECK(completion.token == 3);
@@ -505,7 +501,7 @@ static void an_inline_method_can_be_submitted_and_no_other_called_inline(void) {
   tw_request_free(&request);
 }
 
-static void another_try_follows_the_method(void) {
+static void retryable_depends_on_the_method(void) {
   conformance_panic_result once;
   conformance_panic_later_result again;
   tw_error error;
@@ -519,7 +515,7 @@ static void another_try_follows_the_method(void) {
   tw_reply_release(&again.reply);
 }
 
-/* ---- Notices ---------------------------------------------------------------------------------- */
+/* ---- Progress notices ------------------------------------------------------------------------ */
 
 static tw_submission never_with_notices(void) {
   tw_request request;
@@ -534,7 +530,7 @@ static tw_submission never_with_notices(void) {
   return request.submission;
 }
 
-static void a_call_that_runs_long_says_so_and_ends_once(void) {
+static void long_call_sends_notices_and_ends_once(void) {
   const tw_table *table = client.tw.table;
   tw_submission submission = never_with_notices();
   tw_completion completion;
@@ -560,7 +556,7 @@ static void a_call_that_runs_long_says_so_and_ends_once(void) {
   table->release(&completion);
 }
 
-static void notices_are_for_methods_that_have_them_and_other_flags_are_refused(void) {
+static void notices_of_other_methods_and_unknown_flags_are_refused(void) {
   tw_request request;
   tw_error error;
   REQUIRE_OK(tw_request_end(conformance_nothing_prepare(&client, &request), &error), error);
@@ -581,7 +577,7 @@ static void count_and_cancel(void *ctx, const tw_client *from, tw_handle call,
   }
 }
 
-static void a_blocking_call_does_not_take_a_notice_for_the_end(void) {
+static void blocking_call_continues_after_a_notice(void) {
   conformance_never_result result;
   tw_error error;
   uint32_t count = 0;
@@ -600,36 +596,36 @@ int main(int argc, char **argv) {
   sigaction(SIGALRM, &action, NULL);
   open_library(argc, argv);
   client = open_client(16);
-  RUN(the_table_says_of_each_method_what_the_header_says);
-  RUN(a_program_that_knows_fewer_functions_calls_those);
-  RUN(an_answer_comes_back);
-  RUN(a_call_without_a_result_ends);
-  RUN(a_typed_error_has_its_payload);
-  RUN(an_error_without_a_payload_is_an_error);
-  RUN(a_batch_of_calls_completes_once_each);
+  RUN(table_and_header_describe_each_method_equally);
+  RUN(program_with_fewer_functions_calls_them);
+  RUN(call_returns_its_result);
+  RUN(call_without_result_ends_as_ok);
+  RUN(typed_error_has_its_payload);
+  RUN(error_without_payload_ends_as_error);
+  RUN(each_call_of_a_batch_completes_once);
   RUN(text_that_is_not_utf8_is_refused);
-  RUN(a_value_that_its_type_does_not_have_is_refused);
-  RUN(arguments_that_are_no_message_are_refused);
-  RUN(a_method_that_there_is_not_is_refused);
-  RUN(a_call_past_its_deadline_is_timed_out);
-  RUN(a_call_that_ends_before_its_deadline_is_not_touched_by_it);
-  RUN(a_cancelled_call_ends_as_cancelled_and_its_handle_is_stale);
-  RUN(a_panic_ends_its_call_and_a_fresh_instance_serves_the_next);
-  RUN(a_wait_that_a_signal_interrupts_returns);
-  RUN(a_blocking_call_that_a_signal_interrupts_has_ended);
-  RUN(a_resource_is_used_passed_on_and_closed);
-  RUN(a_handle_of_something_else_is_refused);
-  RUN(a_resource_from_before_a_panic_is_stale);
-  RUN(a_result_that_is_released_untaken_closes_its_handle);
-  RUN(release_of_a_copy_after_the_release_changes_nothing);
-  RUN(another_try_follows_the_method);
-  RUN(an_inline_call_gives_its_result_here_and_needs_no_port);
-  RUN(an_inline_call_past_its_deadline_is_not_begun);
-  RUN(a_panic_in_an_inline_call_leaves_the_instance_as_it_was);
-  RUN(an_inline_method_can_be_submitted_and_no_other_called_inline);
-  RUN(a_call_that_runs_long_says_so_and_ends_once);
-  RUN(notices_are_for_methods_that_have_them_and_other_flags_are_refused);
-  RUN(a_blocking_call_does_not_take_a_notice_for_the_end);
+  RUN(invalid_value_of_a_type_is_refused);
+  RUN(malformed_arguments_are_refused);
+  RUN(unknown_method_is_refused);
+  RUN(call_past_its_deadline_is_timed_out);
+  RUN(call_that_ends_before_its_deadline_is_ok);
+  RUN(cancelled_call_ends_as_cancelled_and_its_handle_is_stale);
+  RUN(panic_ends_its_call_and_a_new_instance_serves_the_next);
+  RUN(port_wait_returns_interrupted_after_a_signal);
+  RUN(blocking_call_has_ended_after_a_signal);
+  RUN(resource_is_used_passed_and_closed);
+  RUN(handle_of_another_kind_is_refused);
+  RUN(resource_from_before_a_panic_is_stale);
+  RUN(release_closes_a_handle_that_was_not_taken);
+  RUN(second_release_of_a_copy_has_no_effect);
+  RUN(retryable_depends_on_the_method);
+  RUN(inline_call_returns_its_result_without_a_port);
+  RUN(inline_call_past_its_deadline_does_not_run);
+  RUN(panic_in_inline_call_keeps_the_instance);
+  RUN(inline_method_can_be_submitted_and_others_cannot_be_called_inline);
+  RUN(long_call_sends_notices_and_ends_once);
+  RUN(notices_of_other_methods_and_unknown_flags_are_refused);
+  RUN(blocking_call_continues_after_a_notice);
   close_client(&client);
   return done("calls");
 }

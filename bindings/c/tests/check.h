@@ -1,4 +1,4 @@
-/* What a test needs: CHECK counts and reports, RUN names the situation, `done` is main's result. */
+/* Checks and test runs. A failed CHECK is printed and counted; `done` returns the exit status. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -11,12 +11,12 @@ static int tests_run = 0;
 #define CHECK(condition)                                                                           \
   do {                                                                                             \
     if (!(condition)) {                                                                            \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                      \
+      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);                      \
       checks_failed++;                                                                             \
     }                                                                                              \
   } while (0)
 
-/* A code that must be another's, both named. */
+/* Checks a tw_code. Prints the names of both codes. */
 #define CHECK_CODE(code, wanted)                                                                   \
   do {                                                                                             \
     uint32_t check_code = (code);                                                                  \
@@ -27,7 +27,7 @@ static int tests_run = 0;
     }                                                                                              \
   } while (0)
 
-/* What the rest of the test stands on: without it, the program ends. */
+/* Ends the program unless the code is TW_OK. */
 #define REQUIRE_OK(code, error)                                                                    \
   do {                                                                                             \
     uint32_t require_code = (code);                                                                \
@@ -38,6 +38,7 @@ static int tests_run = 0;
     }                                                                                              \
   } while (0)
 
+/* Runs a test. */
 #define RUN(test)                                                                                  \
   do {                                                                                             \
     int failed_before = checks_failed;                                                             \

@@ -1,7 +1,7 @@
-/* Messages in CBOR: by a method's description, which the library carries. */
+/* Conversion of messages to and from CBOR, with the descriptions of the library's methods. */
 #include "host.h"
 
-/* Line `line` of a method's description. */
+/* Line `line` of a method's description, from 0. */
 typedef struct description {
   const uint8_t *text;
   uint64_t size;
@@ -46,7 +46,7 @@ static uint32_t transcode(description of, uint32_t to, const void *data, uint64_
                                   made, error);
 }
 
-static void a_method_describes_its_types(void) {
+static void method_describes_its_types(void) {
   const tw_method *items = method("conformance.items");
   CHECK(is(line_of(items, PARAMS), "record{count:u64}"));
   CHECK(is(line_of(items, OK),
@@ -60,8 +60,8 @@ static void a_method_describes_its_types(void) {
   CHECK(is(line_of(method("conformance.nothing"), FAILED), ""));
 }
 
-/* A host that knows nothing of the types: arguments come as CBOR, the result goes as CBOR. */
-static void a_call_is_made_in_cbor(void) {
+/* A host without generated code: the arguments and the result are CBOR. */
+static void call_with_cbor_arguments_returns_a_cbor_result(void) {
   static const uint8_t given[] =
       "\xa1\x65value\xa2\x61x\x07\x61y\x28"; /* {"value": {"x": 7, "y": -9}} */
   static const uint8_t wanted[] = "\xa2\x61x\x07\x61y\x28";
@@ -93,7 +93,7 @@ static void a_call_is_made_in_cbor(void) {
   close_client(&client);
 }
 
-static void what_takes_more_room_is_overloaded(void) {
+static void output_larger_than_the_buffer_is_overloaded(void) {
   static const uint8_t given[] = "\xa1\x65value\x64"
                                  "four";
   description params = line_of(method("conformance.echo-string"), PARAMS);
@@ -114,7 +114,7 @@ static void what_takes_more_room_is_overloaded(void) {
   CHECK(size == 28);
 }
 
-static void what_is_no_value_of_the_type_is_refused(void) {
+static void data_of_another_type_is_refused(void) {
   static const uint8_t given[] = "\xa1\x65value\x64"
                                  "four";
   description params = line_of(method("conformance.echo-string"), PARAMS);
@@ -166,10 +166,10 @@ static void null_pointers_and_impossible_sizes_are_refused(void) {
 
 int main(int argc, char **argv) {
   open_library(argc, argv);
-  RUN(a_method_describes_its_types);
-  RUN(a_call_is_made_in_cbor);
-  RUN(what_takes_more_room_is_overloaded);
-  RUN(what_is_no_value_of_the_type_is_refused);
+  RUN(method_describes_its_types);
+  RUN(call_with_cbor_arguments_returns_a_cbor_result);
+  RUN(output_larger_than_the_buffer_is_overloaded);
+  RUN(data_of_another_type_is_refused);
   RUN(null_pointers_and_impossible_sizes_are_refused);
   return done("codec");
 }

@@ -1,4 +1,4 @@
-/* A library that says it is something else. What it says is given by macros when it is compiled. */
+/* A library without a service, whose table is defined by macros: test.sh compiles the variants. */
 #include "search.h"
 
 #ifndef FAKE_ABI

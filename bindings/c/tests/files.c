@@ -1,5 +1,5 @@
-/* The search library on files made for it: names and lines that are not text, a reader that is slow, a stream on
- * which nothing comes. files LIBRARY FOLDER: the folder is empty, and filled here. */
+/* The search library on files that this program creates: names and lines that are not UTF-8, a slow
+ * reader, a stream without records. files LIBRARY FOLDER: the folder is empty. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -87,8 +87,8 @@ static search_progress_stream progress_of(search_query query) {
   return result.ok;
 }
 
-/* A stream on which nothing comes: progress where nobody searches. What stands at its beginning, that nothing was
- * searched yet, is read off. */
+/* A stream without records: the progress of a query that has no search. Its first record, for 0
+ * files, has been read. */
 static search_progress_stream silent_stream_of(search_query query) {
   search_progress_stream stream = progress_of(query);
   search_progress_batch batch;
@@ -107,14 +107,14 @@ static search_match_stream matches_of(search_query query) {
   return result.ok;
 }
 
-/* ---- Files ------------------------------------------------------------------------------------ */
+/* ---- Files ----------------------------------------------------------------------------------- */
 
 static bool ends_with(const char *data, size_t size, const char *end) {
   size_t length = strlen(end);
   return size >= length && memcmp(data + size - length, end, length) == 0;
 }
 
-static void what_is_not_text_comes_as_text_and_as_bytes(void) {
+static void names_that_are_not_utf8_are_returned_as_text_and_bytes(void) {
   search_query query = query_in("odd");
   search_match_stream stream = matches_of(query);
   search_match_batch batch;
@@ -158,7 +158,7 @@ static void what_is_not_text_comes_as_text_and_as_bytes(void) {
   CHECK_CODE(search_query_close(&query, &error), TW_OK);
 }
 
-static void a_count_agrees(void) {
+static void count_is_the_number_of_lines(void) {
   search_count_result result;
   char path[1024];
   tw_error error;
@@ -170,7 +170,7 @@ static void a_count_agrees(void) {
   tw_reply_release(&result.reply);
 }
 
-static void a_wrong_pattern_and_a_missing_folder_are_typed_errors(void) {
+static void invalid_pattern_and_missing_folder_are_typed_errors(void) {
   search_count_result result;
   tw_error error;
   tw_text why;
@@ -187,7 +187,7 @@ static void a_wrong_pattern_and_a_missing_folder_are_typed_errors(void) {
   tw_reply_release(&result.reply);
 }
 
-static void a_wrong_glob_is_a_typed_error(void) {
+static void invalid_glob_is_a_typed_error(void) {
   static const tw_text globs[] = {{"*.txt", 5}, {"{a", 2}};
   search_options_in options;
   search_query_new_result result;
@@ -203,9 +203,9 @@ static void a_wrong_glob_is_a_typed_error(void) {
   tw_reply_release(&result.reply);
 }
 
-/* ---- A slow reader ---------------------------------------------------------------------------- */
+/* ---- A slow reader --------------------------------------------------------------------------- */
 
-static uint64_t matches_so_far(const search_progress_stream *stream, uint64_t before) {
+static uint64_t latest_matches(const search_progress_stream *stream, uint64_t before) {
   search_progress_batch batch;
   tw_error error;
   while (search_progress_stream_acquire(stream, 1, 0, &batch, &error) == TW_OK) {
@@ -215,7 +215,7 @@ static uint64_t matches_so_far(const search_progress_stream *stream, uint64_t be
   return before;
 }
 
-static void a_reader_that_stops_stops_the_walk_and_closing_ends_it(void) {
+static void stopped_reader_stops_the_walk_and_close_ends_it(void) {
   search_query query = query_in("many");
   search_progress_stream progress = progress_of(query);
   search_match_stream stream = matches_of(query);
@@ -224,14 +224,14 @@ static void a_reader_that_stops_stops_the_walk_and_closing_ends_it(void) {
   uint64_t now;
   REQUIRE_OK(search_match_stream_acquire(&stream, 1, TW_FOREVER, &batch, &error), error);
   sleep_ms(200);
-  now = matches_so_far(&progress, 0);
+  now = latest_matches(&progress, 0);
   CHECK(now < LINES / 4); /* the capacity is 8,192 */
   CHECK_CODE(search_match_stream_close(&stream, &error), TW_OK);
   CHECK_CODE(search_query_close(&query, &error), TW_OK);
   CHECK_CODE(search_progress_stream_close(&progress, &error), TW_OK);
 }
 
-static void a_whole_stream_is_read_after_a_slow_beginning(void) {
+static void slow_reader_still_reads_all_records(void) {
   search_query query = query_in("many");
   search_match_stream stream = matches_of(query);
   search_match_batch batch;
@@ -254,13 +254,13 @@ static void a_whole_stream_is_read_after_a_slow_beginning(void) {
   CHECK_CODE(search_query_close(&query, &error), TW_OK);
 }
 
-/* ---- A stream on which nothing comes ---------------------------------------------------------- */
+/* ---- A stream without records ---------------------------------------------------------------- */
 
 static void on_alarm(int signal_number) {
   (void)signal_number;
 }
 
-static void waiting_for_what_does_not_come_ends_as_it_was_told(void) {
+static void acquire_without_records_ends_by_deadline_or_signal(void) {
   search_query query = query_in("odd");
   search_progress_stream stream = silent_stream_of(query);
   const tw_table *table = library.table;
@@ -275,7 +275,7 @@ static void waiting_for_what_does_not_come_ends_as_it_was_told(void) {
   CHECK(batch.tw.flags == 0 && table->now() - began >= 30 * MILLISECOND);
   memset(&timer, 0, sizeof(timer));
   timer.it_value.tv_usec = 30000;
-  /* One that comes before the wait begins is not the last. */
+  /* The first signal may arrive before the wait begins. */
   timer.it_interval = timer.it_value;
   setitimer(ITIMER_REAL, &timer, NULL);
   CHECK_CODE(search_progress_stream_acquire(&stream, 1, TW_FOREVER, &batch, &error),
@@ -293,7 +293,7 @@ static void *close_later(void *argument) {
   return NULL;
 }
 
-static void closing_a_stream_wakes_who_reads_it(void) {
+static void closing_a_stream_wakes_its_reader(void) {
   search_query query = query_in("odd");
   search_progress_stream stream = silent_stream_of(query);
   search_progress_batch batch;
@@ -307,9 +307,9 @@ static void closing_a_stream_wakes_who_reads_it(void) {
   CHECK_CODE(search_query_close(&query, &error), TW_OK);
 }
 
-/* ---- An event loop ---------------------------------------------------------------------------- */
+/* ---- An event loop --------------------------------------------------------------------------- */
 
-static void a_stream_is_read_by_polling_the_port(void) {
+static void stream_is_read_by_polling_the_port(void) {
   search_query query = query_in("many");
   search_match_stream stream = matches_of(query);
   const tw_table *table = library.table;
@@ -351,7 +351,7 @@ static void a_stream_is_read_by_polling_the_port(void) {
   CHECK_CODE(search_query_close(&query, &error), TW_OK);
 }
 
-static void arming_again_and_again_does_not_use_up_the_port(void) {
+static void repeated_arming_uses_one_slot_of_the_port(void) {
   search_query query = query_in("odd");
   search_progress_stream stream = silent_stream_of(query);
   search_client narrow;
@@ -386,16 +386,16 @@ int main(int argc, char **argv) {
   make_files();
   REQUIRE_OK(search_open(argv[1], &library, &error), error);
   REQUIRE_OK(search_client_open(&library, 4, &client, &error), error);
-  RUN(what_is_not_text_comes_as_text_and_as_bytes);
-  RUN(a_count_agrees);
-  RUN(a_wrong_pattern_and_a_missing_folder_are_typed_errors);
-  RUN(a_wrong_glob_is_a_typed_error);
-  RUN(a_reader_that_stops_stops_the_walk_and_closing_ends_it);
-  RUN(a_whole_stream_is_read_after_a_slow_beginning);
-  RUN(waiting_for_what_does_not_come_ends_as_it_was_told);
-  RUN(closing_a_stream_wakes_who_reads_it);
-  RUN(a_stream_is_read_by_polling_the_port);
-  RUN(arming_again_and_again_does_not_use_up_the_port);
+  RUN(names_that_are_not_utf8_are_returned_as_text_and_bytes);
+  RUN(count_is_the_number_of_lines);
+  RUN(invalid_pattern_and_missing_folder_are_typed_errors);
+  RUN(invalid_glob_is_a_typed_error);
+  RUN(stopped_reader_stops_the_walk_and_close_ends_it);
+  RUN(slow_reader_still_reads_all_records);
+  RUN(acquire_without_records_ends_by_deadline_or_signal);
+  RUN(closing_a_stream_wakes_its_reader);
+  RUN(stream_is_read_by_polling_the_port);
+  RUN(repeated_arming_uses_one_slot_of_the_port);
   CHECK_CODE(search_client_close(&client, &error), TW_OK);
   return done("files");
 }

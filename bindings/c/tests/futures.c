@@ -1,4 +1,4 @@
-/* Values that come later. */
+/* Futures. */
 #include "host.h"
 
 static conformance_client client;
@@ -12,7 +12,7 @@ static conformance_string_future later(uint32_t milliseconds) {
   return result.ok;
 }
 
-static void a_value_comes_and_stays_until_the_future_is_closed(void) {
+static void value_of_a_future_is_valid_until_close(void) {
   uint32_t wait;
   for (wait = 0; wait <= 20; wait += 20) {
     conformance_string_future future = later(wait);
@@ -26,7 +26,7 @@ static void a_value_comes_and_stays_until_the_future_is_closed(void) {
   }
 }
 
-static void a_wait_past_its_deadline_leaves_the_future(void) {
+static void future_can_be_waited_for_again_after_a_deadline(void) {
   conformance_string_future future = later(60000);
   const tw_slice *value;
   tw_batch batch;
@@ -37,7 +37,7 @@ static void a_wait_past_its_deadline_leaves_the_future(void) {
   CHECK_CODE(conformance_string_future_close(&future, &error), TW_OK);
 }
 
-static void a_future_without_a_value_says_why(void) {
+static void future_without_a_value_returns_the_reason(void) {
   conformance_option_string_in message;
   conformance_never_comes_result result;
   const conformance_point *value;
@@ -60,9 +60,9 @@ static void a_future_without_a_value_says_why(void) {
 int main(int argc, char **argv) {
   open_library(argc, argv);
   client = open_client(16);
-  RUN(a_value_comes_and_stays_until_the_future_is_closed);
-  RUN(a_wait_past_its_deadline_leaves_the_future);
-  RUN(a_future_without_a_value_says_why);
+  RUN(value_of_a_future_is_valid_until_close);
+  RUN(future_can_be_waited_for_again_after_a_deadline);
+  RUN(future_without_a_value_returns_the_reason);
   close_client(&client);
   return done("futures");
 }

@@ -1,10 +1,11 @@
-/* Resources, streams and futures inside values: taken out of a reply, put into arguments, and closed where nobody takes them. */
+/* Resources, streams and futures inside values: taken out of a reply, put into arguments, and
+ * closed if they are not taken. */
 #include "host.h"
 
 static conformance_client client;
 
-/* How many counters live becomes `wanted`, within a minute. */
-static bool living_become(uint32_t wanted) {
+/* Whether the number of counters in the service becomes `wanted` within a minute. */
+static bool counters_become(uint32_t wanted) {
   const uint64_t until = library.table->now() + 60000 * MILLISECOND;
   conformance_counters_result result;
   tw_error error;
@@ -28,7 +29,7 @@ static conformance_give_counters_result given(uint64_t start, uint32_t count) {
   return result;
 }
 
-static void one_is_taken_out_of_a_list_and_the_others_are_closed(void) {
+static void release_closes_resources_of_a_list_that_were_not_taken(void) {
   conformance_give_counters_result result = given(10, 3);
   conformance_counter counter;
   conformance_counter again;
@@ -38,21 +39,21 @@ static void one_is_taken_out_of_a_list_and_the_others_are_closed(void) {
   CHECK_CODE(conformance_counter_take(&result.reply, result.ok.items[1], &again, &error),
              TW_ARGUMENT);
   CHECK(again.tw.handle == 0);
-  CHECK(living_become(3));
+  CHECK(counters_become(3));
   tw_reply_release(&result.reply);
-  CHECK(living_become(1));
+  CHECK(counters_become(1));
   CHECK(value_of(counter) == 11);
   CHECK_CODE(conformance_counter_close(&counter, &error), TW_OK);
-  CHECK(living_become(0));
+  CHECK(counters_become(0));
 }
 
-static void a_record_and_its_option_go_in_and_come_out(void) {
+static void resources_in_a_record_and_an_option_are_passed_both_ways(void) {
   conformance_give_counters_result three = given(1, 2);
   conformance_counter left;
   conformance_counter right;
   conformance_pair_in pair;
   conformance_swap_result result;
-  tw_handle_ref held = {0};
+  tw_handle_ref ref = {0};
   tw_error error;
   REQUIRE_OK(conformance_counter_take(&three.reply, three.ok.items[0], &left, &error), error);
   REQUIRE_OK(conformance_counter_take(&three.reply, three.ok.items[1], &right, &error), error);
@@ -63,41 +64,41 @@ static void a_record_and_its_option_go_in_and_come_out(void) {
   pair.right.some = true;
   pair.right.value = right.tw;
   CHECK_CODE(conformance_swap(&client, &pair, TW_FOREVER, &result, &error), TW_OK);
-  CHECK(conformance_pair_right(result.reply.base, result.ok, &held));
-  CHECK_CODE(conformance_counter_take(&result.reply, held, &right, &error), TW_OK);
+  CHECK(conformance_pair_right(result.reply.base, result.ok, &ref));
+  CHECK_CODE(conformance_counter_take(&result.reply, ref, &right, &error), TW_OK);
   CHECK_CODE(conformance_counter_take(&result.reply, result.ok->left, &left, &error), TW_OK);
   CHECK(value_of(left) == 2 && value_of(right) == 1);
   tw_reply_release(&result.reply);
-  /* Without a right one it is an error, with the left one in it. */
+  /* Without `right` the result is an error, which contains `left`. */
   pair.left = left.tw;
   pair.right.some = false;
   CHECK_CODE(conformance_swap(&client, &pair, TW_FOREVER, &result, &error), TW_ERROR);
-  CHECK(conformance_maybe_counter_one(result.reply.base, result.error, &held));
-  CHECK_CODE(conformance_counter_take(&result.reply, held, &left, &error), TW_OK);
+  CHECK(conformance_maybe_counter_one(result.reply.base, result.error, &ref));
+  CHECK_CODE(conformance_counter_take(&result.reply, ref, &left, &error), TW_OK);
   tw_reply_release(&result.reply);
   CHECK_CODE(conformance_counter_close(&left, &error), TW_OK);
   CHECK_CODE(conformance_counter_close(&right, &error), TW_OK);
-  CHECK(living_become(0));
+  CHECK(counters_become(0));
 }
 
-static void a_list_without_items_is_refused(void) {
+static void list_with_null_items_is_refused(void) {
   conformance_list_counter_in list = {NULL, 3};
   conformance_total_result result;
   tw_error error;
   CHECK_CODE(conformance_total(&client, list, TW_FOREVER, &result, &error), TW_ARGUMENT);
 }
 
-static void a_reply_that_was_released_has_nothing_to_take(void) {
+static void take_after_release_is_refused(void) {
   conformance_give_counters_result result = given(1, 1);
-  tw_handle_ref held = result.ok.items[0];
+  tw_handle_ref ref = result.ok.items[0];
   conformance_counter counter;
   tw_error error;
   tw_reply_release(&result.reply);
-  CHECK_CODE(conformance_counter_take(&result.reply, held, &counter, &error), TW_ARGUMENT);
-  CHECK(living_become(0));
+  CHECK_CODE(conformance_counter_take(&result.reply, ref, &counter, &error), TW_ARGUMENT);
+  CHECK(counters_become(0));
 }
 
-/* How many feeds are written becomes `wanted`, within a minute. */
+/* Whether the number of feeds that are being written becomes `wanted` within a minute. */
 static bool running_become(uint32_t wanted) {
   const uint64_t until = library.table->now() + 60000 * MILLISECOND;
   conformance_running_result result;
@@ -108,15 +109,15 @@ static bool running_become(uint32_t wanted) {
   return result.ok == wanted;
 }
 
-static void a_stream_outlives_its_reply_and_ends_when_it_is_closed(void) {
+static void taken_stream_outlives_its_reply(void) {
   conformance_endless_feed_result result;
   conformance_u64_stream numbers;
   conformance_u64_batch batch;
-  tw_handle_ref held;
+  tw_handle_ref ref;
   tw_error error;
   REQUIRE_OK(conformance_endless_feed(&client, TW_FOREVER, &result, &error), error);
-  held = result.ok->numbers;
-  CHECK_CODE(conformance_u64_stream_take(&result.reply, held, &numbers, &error), TW_OK);
+  ref = result.ok->numbers;
+  CHECK_CODE(conformance_u64_stream_take(&result.reply, ref, &numbers, &error), TW_OK);
   tw_reply_release(&result.reply);
   CHECK_CODE(conformance_u64_stream_acquire(&numbers, 1, TW_FOREVER, &batch, &error), TW_OK);
   CHECK(*conformance_u64_batch_at(&batch, 0) == 0);
@@ -125,29 +126,29 @@ static void a_stream_outlives_its_reply_and_ends_when_it_is_closed(void) {
   CHECK(running_become(0));
 }
 
-static void a_stream_is_taken_once_and_closed_where_nobody_takes_it(void) {
+static void stream_is_taken_once_and_closed_if_not_taken(void) {
   conformance_endless_feed_result result;
   conformance_u64_stream numbers;
   conformance_u64_stream again;
-  tw_handle_ref held;
+  tw_handle_ref ref;
   tw_error error;
   REQUIRE_OK(conformance_endless_feed(&client, TW_FOREVER, &result, &error), error);
-  held = result.ok->numbers;
+  ref = result.ok->numbers;
   CHECK(running_become(1));
   tw_reply_release(&result.reply);
   CHECK(running_become(0));
-  CHECK_CODE(conformance_u64_stream_take(&result.reply, held, &again, &error), TW_ARGUMENT);
+  CHECK_CODE(conformance_u64_stream_take(&result.reply, ref, &again, &error), TW_ARGUMENT);
   CHECK(again.tw.handle == 0);
   REQUIRE_OK(conformance_endless_feed(&client, TW_FOREVER, &result, &error), error);
-  held = result.ok->numbers;
-  CHECK_CODE(conformance_u64_stream_take(&result.reply, held, &numbers, &error), TW_OK);
-  CHECK_CODE(conformance_u64_stream_take(&result.reply, held, &again, &error), TW_ARGUMENT);
+  ref = result.ok->numbers;
+  CHECK_CODE(conformance_u64_stream_take(&result.reply, ref, &numbers, &error), TW_OK);
+  CHECK_CODE(conformance_u64_stream_take(&result.reply, ref, &again, &error), TW_ARGUMENT);
   tw_reply_release(&result.reply);
   CHECK_CODE(conformance_u64_stream_close(&numbers, &error), TW_OK);
   CHECK(running_become(0));
 }
 
-static void futures_and_the_streams_of_an_error_are_taken_likewise(void) {
+static void futures_and_streams_of_an_error_can_be_taken(void) {
   conformance_mixed_result result;
   conformance_void_stream nothing;
   conformance_point_future future;
@@ -177,13 +178,13 @@ static void futures_and_the_streams_of_an_error_are_taken_likewise(void) {
 int main(int argc, char **argv) {
   open_library(argc, argv);
   client = open_client(16);
-  RUN(one_is_taken_out_of_a_list_and_the_others_are_closed);
-  RUN(a_record_and_its_option_go_in_and_come_out);
-  RUN(a_list_without_items_is_refused);
-  RUN(a_reply_that_was_released_has_nothing_to_take);
-  RUN(a_stream_outlives_its_reply_and_ends_when_it_is_closed);
-  RUN(a_stream_is_taken_once_and_closed_where_nobody_takes_it);
-  RUN(futures_and_the_streams_of_an_error_are_taken_likewise);
+  RUN(release_closes_resources_of_a_list_that_were_not_taken);
+  RUN(resources_in_a_record_and_an_option_are_passed_both_ways);
+  RUN(list_with_null_items_is_refused);
+  RUN(take_after_release_is_refused);
+  RUN(taken_stream_outlives_its_reply);
+  RUN(stream_is_taken_once_and_closed_if_not_taken);
+  RUN(futures_and_streams_of_an_error_can_be_taken);
   close_client(&client);
   return done("held");
 }

@@ -1,4 +1,5 @@
-/* What the tests of the real libraries share: opened libraries, a clock, and waiting for something to become so. */
+/* Shared by the tests of the conformance library: opening it and its clients, submitting and
+ * reaping. */
 #ifndef HOST_H
 #define HOST_H
 
@@ -45,7 +46,7 @@ static inline uint32_t submit_request(tw_request *request, uint64_t token, tw_ha
   return tw_request_submit(request, TW_FOREVER, token, call, error);
 }
 
-/* The next completion of a port, waited for; the test ends where none comes for a minute. */
+/* Waits for the next completion. The test ends if there is none within a minute. */
 static inline tw_completion next_completion(const conformance_client *client) {
   const tw_table *table = client->tw.table;
   tw_completion completion;
@@ -54,13 +55,13 @@ static inline tw_completion next_completion(const conformance_client *client) {
   REQUIRE_OK(table->port_wait(client->tw.port, table->now() + 60000 * MILLISECOND, &error), error);
   REQUIRE_OK(table->port_reap(client->tw.port, &completion, 1, &count, &error), error);
   if (count != 1) {
-    fprintf(stderr, "port_wait returned, and there was nothing to reap\n");
+    fprintf(stderr, "port_wait returned, but there is no completion\n");
     exit(1);
   }
   return completion;
 }
 
-/* How many of the streams of `endless` still run becomes `wanted`, within a minute. */
+/* Whether the number of running `endless` streams becomes `wanted` within a minute. */
 static inline bool running_becomes(const conformance_client *client, uint32_t wanted) {
   conformance_running_result result;
   tw_error error;

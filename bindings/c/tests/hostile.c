@@ -1,6 +1,6 @@
-/* Bytes that no host of ours sends: hostile LIBRARY HOSTILE. The messages and how each must end stand in
- * conformance/hostile.json; those with `damage` are also cut at every byte and changed in every byte. Right
- * behind each of them, in the same batch, goes a good call, which must be answered. */
+/* Malformed messages: hostile LIBRARY HOSTILE. conformance/hostile.json has the messages and their
+ * expected outcomes. Those with `damage` are also truncated at every byte and changed in every
+ * byte. A valid call follows each of them in the same batch and must succeed. */
 #include <jansson.h>
 
 #include "host.h"
@@ -33,10 +33,10 @@ static size_t unhex(const char *hex, uint8_t *bytes) {
   return size;
 }
 
-/* How a call with these arguments ends. They lie in memory of just that size, so that the sanitizer sees whoever
- * reads behind them. */
-static uint32_t ending(const conformance_client *client, uint32_t method, const uint8_t *arguments,
-                       size_t size) {
+/* The outcome of a call with these arguments. They are in memory of exactly that size, so that the
+ * sanitizer detects a read beyond it. */
+static uint32_t outcome(const conformance_client *client, uint32_t method, const uint8_t *arguments,
+                        size_t size) {
   static const uint64_t nothing[2] = {UINT64_C(0), UINT64_C(0)};
   const tw_table *table = client->tw.table;
   const uint32_t good = method_number("nothing");
@@ -82,7 +82,7 @@ static const char *text(const json_t *message, const char *key) {
   return json_string_value(json_object_get(message, key));
 }
 
-static void every_message_ends_as_it_is_written(void) {
+static void every_message_ends_with_its_expected_outcome(void) {
   conformance_client client = open_client(2);
   uint8_t bytes[MOST];
   size_t i;
@@ -90,7 +90,7 @@ static void every_message_ends_as_it_is_written(void) {
     const json_t *message = json_array_get(messages, i);
     const size_t size = unhex(text(message, "arguments"), bytes);
     const uint32_t method = method_number(text(message, "call"));
-    const uint32_t code = ending(&client, method, bytes, size);
+    const uint32_t code = outcome(&client, method, bytes, size);
     if (strcmp(tw_code_name(code), text(message, "ends")) != 0) {
       fprintf(stderr, "%s: ended as %s\n", text(message, "name"), tw_code_name(code));
       checks_failed++;
@@ -99,7 +99,7 @@ static void every_message_ends_as_it_is_written(void) {
   close_client(&client);
 }
 
-static void a_message_that_is_cut_is_refused(void) {
+static void truncated_message_is_refused(void) {
   conformance_client client = open_client(2);
   uint8_t bytes[MOST];
   size_t i;
@@ -109,13 +109,14 @@ static void a_message_that_is_cut_is_refused(void) {
     size_t size = json_object_get(message, "damage") ? unhex(text(message, "arguments"), bytes) : 0;
     while (size-- > 0) {
       const uint32_t whole = (uint32_t)size;
-      CHECK_CODE(ending(&client, method, bytes, size), TW_ARGUMENT);
+      CHECK_CODE(outcome(&client, method, bytes, size), TW_ARGUMENT);
       if (size >= sizeof(whole)) {
-        /* Cut, and its header says so. What it ends with was a tail or its root, and all of it is needed. */
+        /* Truncated, with the new size in the header. The missing bytes are part of a tail or the
+         * root. */
         uint8_t first[sizeof(whole)];
         memcpy(first, bytes, sizeof(first));
         memcpy(bytes, &whole, sizeof(whole));
-        CHECK_CODE(ending(&client, method, bytes, size), TW_ARGUMENT);
+        CHECK_CODE(outcome(&client, method, bytes, size), TW_ARGUMENT);
         memcpy(bytes, first, sizeof(first));
       }
     }
@@ -123,8 +124,8 @@ static void a_message_that_is_cut_is_refused(void) {
   close_client(&client);
 }
 
-/* Another value of a byte may be another value of the type: then it is answered. */
-static void a_message_with_a_byte_changed_is_refused_or_answered(void) {
+/* A changed byte may be a valid value of the type. The call then succeeds. */
+static void message_with_a_changed_byte_is_refused_or_answered(void) {
   static const uint8_t others[] = {0x00, 0x01, 0x7f, 0x80, 0xc0, 0xff};
   conformance_client client = open_client(2);
   uint8_t bytes[MOST];
@@ -134,7 +135,7 @@ static void a_message_with_a_byte_changed_is_refused_or_answered(void) {
     const uint32_t method = method_number(text(message, "call"));
     const size_t size =
         json_object_get(message, "damage") ? unhex(text(message, "arguments"), bytes) : 0;
-    /* Every value where the message is short. */
+    /* Every value if the message is short. */
     const uint32_t values = size <= 48 ? 256 : (uint32_t)sizeof(others);
     size_t at;
     for (at = 0; at < size; at++) {
@@ -143,7 +144,7 @@ static void a_message_with_a_byte_changed_is_refused_or_answered(void) {
       for (value = 0; value < values; value++) {
         uint32_t code;
         bytes[at] = values == 256 ? (uint8_t)value : others[value];
-        code = ending(&client, method, bytes, size);
+        code = outcome(&client, method, bytes, size);
         if (code != TW_OK && code != TW_ERROR && code != TW_ARGUMENT) {
           fprintf(stderr, "%s, byte %u of value %u: ended as %s\n", text(message, "name"),
                   (unsigned)at, (unsigned)bytes[at], tw_code_name(code));
@@ -156,7 +157,7 @@ static void a_message_with_a_byte_changed_is_refused_or_answered(void) {
   close_client(&client);
 }
 
-static void a_method_that_there_is_not_is_refused_at_submit(void) {
+static void unknown_method_is_refused_at_submit(void) {
   conformance_client client = open_client(2);
   const uint32_t numbers[] = {library.table->method_count, UINT32_C(0x7fffffff), UINT32_MAX};
   uint8_t bytes[MOST];
@@ -178,8 +179,8 @@ static void a_method_that_there_is_not_is_refused_at_submit(void) {
   close_client(&client);
 }
 
-/* Every method gets every message of the table: its own types or none. */
-static void a_message_of_another_method_is_refused(void) {
+/* Sends every message to every method with other types. */
+static void message_of_another_method_is_refused(void) {
   conformance_client client = open_client(2);
   const tw_table *table = library.table;
   uint8_t bytes[MOST];
@@ -191,8 +192,8 @@ static void a_message_of_another_method_is_refused(void) {
     uint32_t method;
     for (method = 0; method < table->method_count; method++) {
       if (table->methods[method].params != layout) {
-        const uint32_t code = ending(&client, method, bytes, size);
-        /* One message of the table is another function's. */
+        const uint32_t code = outcome(&client, method, bytes, size);
+        /* One message of the file is a valid message of another function. */
         CHECK(code == TW_ARGUMENT || (code == TW_OK && strstr(text(message, "name"), "another")));
       }
     }
@@ -200,8 +201,8 @@ static void a_message_of_another_method_is_refused(void) {
   close_client(&client);
 }
 
-/* A host that keeps all it got: the port goes on, and what it kept stays what it was. */
-static void completions_that_are_never_released_keep_no_port_from_going_on(void) {
+/* A host that releases nothing: the port continues, and the completions stay valid. */
+static void unreleased_completions_do_not_stop_the_port(void) {
   tw_request request;
   enum { KEPT = 2000 };
   static tw_completion kept[KEPT];
@@ -233,12 +234,12 @@ int main(int argc, char **argv) {
     return 2;
   }
   open_library(argc, argv);
-  RUN(every_message_ends_as_it_is_written);
-  RUN(a_message_that_is_cut_is_refused);
-  RUN(a_message_with_a_byte_changed_is_refused_or_answered);
-  RUN(a_method_that_there_is_not_is_refused_at_submit);
-  RUN(a_message_of_another_method_is_refused);
-  RUN(completions_that_are_never_released_keep_no_port_from_going_on);
+  RUN(every_message_ends_with_its_expected_outcome);
+  RUN(truncated_message_is_refused);
+  RUN(message_with_a_changed_byte_is_refused_or_answered);
+  RUN(unknown_method_is_refused_at_submit);
+  RUN(message_of_another_method_is_refused);
+  RUN(unreleased_completions_do_not_stop_the_port);
   json_decref(messages);
   printf("hostile: %u messages, each with a good call behind it\n", (unsigned)sent);
   return done("hostile");

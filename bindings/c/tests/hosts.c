@@ -1,62 +1,62 @@
-/* A host in C: what the service asks, and what it is told. */
+/* Host imports that are implemented in C. */
 #include "host.h"
 
-/* What the functions below saw, and what they are to do. */
-typedef struct seen {
+/* What the functions below have received. */
+typedef struct received {
   conformance_client *client;
   uint32_t looks;
   uint32_t nods;
   uint32_t called_back;
   tw_host_call kept;
   uint64_t deadline;
-} seen;
+} received;
 
 enum { KEEP = 100, CALL_BACK = 102, BREAK = 104 };
 
-static void look_up(void *context, const tw_host_call *asked, uint64_t key) {
-  seen *what = (seen *)context;
+static void look_up(void *context, const tw_host_call *call, uint64_t key) {
+  received *what = (received *)context;
   conformance_nothing_result result;
   tw_error error;
   what->looks++;
-  what->deadline = tw_host_call_deadline(asked);
+  what->deadline = tw_host_call_deadline(call);
   if (key == KEEP) {
-    what->kept = *asked;
+    what->kept = *call;
     return;
   }
   if (key == CALL_BACK) {
     what->called_back = conformance_nothing(what->client, TW_FOREVER, &result, &error);
   }
   if (key == BREAK) {
-    CHECK_CODE(tw_host_call_fail(asked, TW_GUEST_PANICKED, "on purpose", &error), TW_OK);
+    CHECK_CODE(tw_host_call_fail(call, TW_GUEST_PANICKED, "on purpose", &error), TW_OK);
   } else if (key % 2 == 0) {
-    CHECK_CODE(conformance_oracle_look_up_answer(asked, tw_text_of("even"), &error), TW_OK);
+    CHECK_CODE(conformance_oracle_look_up_answer(call, tw_text_of("even"), &error), TW_OK);
   } else {
-    CHECK_CODE(conformance_oracle_look_up_fail(asked, key, &error), TW_OK);
+    CHECK_CODE(conformance_oracle_look_up_fail(call, key, &error), TW_OK);
   }
   if (key != KEEP) {
-    CHECK_CODE(conformance_oracle_look_up_fail(asked, key, &error), TW_STALE);
+    CHECK_CODE(conformance_oracle_look_up_fail(call, key, &error), TW_STALE);
   }
 }
 
-static void tell(void *context, const tw_host_call *asked, conformance_list_string words,
+static void tell(void *context, const tw_host_call *call, conformance_list_string words,
                  const conformance_option_u32 *at) {
   tw_error error;
   uint64_t bytes = at->some ? at->value : 0;
   uint32_t i;
   (void)context;
   for (i = 0; i < words.count; i++) {
-    bytes += conformance_list_string_at(asked->base, words, i).size;
+    bytes += conformance_list_string_at(call->base, words, i).size;
   }
-  CHECK_CODE(conformance_oracle_tell_answer(asked, bytes, &error), TW_OK);
+  CHECK_CODE(conformance_oracle_tell_answer(call, bytes, &error), TW_OK);
 }
 
-static void nod(void *context, const tw_host_call *asked) {
+static void nod(void *context, const tw_host_call *call) {
   tw_error error;
-  ((seen *)context)->nods++;
-  CHECK_CODE(conformance_oracle_nod_answer(asked, &error), TW_OK);
+  ((received *)context)->nods++;
+  CHECK_CODE(conformance_oracle_nod_answer(call, &error), TW_OK);
 }
 
-static conformance_oracle oracle_of(seen *what) {
+static conformance_oracle oracle_of(received *what) {
   conformance_oracle oracle;
   memset(&oracle, 0, sizeof(oracle));
   oracle.context = what;
@@ -84,9 +84,9 @@ static void check_ask(const conformance_client *client, uint64_t key, uint32_t w
   tw_reply_release(&later.reply);
 }
 
-static void a_host_answers_while_its_thread_waits_for_the_call(void) {
+static void host_answers_during_a_blocking_call(void) {
   conformance_client client = open_client(4);
-  seen what;
+  received what;
   conformance_oracle oracle = oracle_of(&what);
   conformance_tell_result told;
   conformance_list_string_in words;
@@ -111,9 +111,9 @@ static void a_host_answers_while_its_thread_waits_for_the_call(void) {
   close_client(&client);
 }
 
-static void a_host_answers_while_its_thread_waits_for_a_stream(void) {
+static void host_answers_during_a_wait_for_a_stream(void) {
   conformance_client client = open_client(4);
-  seen what;
+  received what;
   conformance_oracle oracle = oracle_of(&what);
   conformance_looked_up_result result;
   conformance_ticks_result quiet;
@@ -139,7 +139,7 @@ static void a_host_answers_while_its_thread_waits_for_a_stream(void) {
   CHECK_CODE(code, TW_CLOSED);
   CHECK(read == 40 && what.looks == 40);
   CHECK_CODE(conformance_string_stream_close(&result.ok, &error), TW_OK);
-  /* A wait that ended by its deadline leaves the port as it was for calls and for the next wait. */
+  /* After a wait that timed out, the port can be used for calls and further waits. */
   REQUIRE_OK(conformance_ticks(&client, TW_FOREVER, &quiet, &error), error);
   tw_reply_release(&quiet.reply);
   code = conformance_u64_stream_acquire_serving(&quiet.ok, &client, 8, 1, &numbers, &error);
@@ -155,9 +155,9 @@ static void a_host_answers_while_its_thread_waits_for_a_stream(void) {
   close_client(&client);
 }
 
-static void a_function_of_the_host_that_calls_its_client_would_park(void) {
+static void host_import_that_calls_its_client_would_park(void) {
   conformance_client client = open_client(4);
-  seen what;
+  received what;
   conformance_oracle oracle = oracle_of(&what);
   tw_error error;
   memset(&what, 0, sizeof(what));
@@ -168,11 +168,11 @@ static void a_function_of_the_host_that_calls_its_client_would_park(void) {
   close_client(&client);
 }
 
-static void what_is_kept_is_answered_later_and_what_is_late_is_stale(void) {
+static void host_call_can_be_answered_later_until_its_call_ends(void) {
   tw_request request;
   conformance_client client = open_client(4);
   const tw_table *table = client.tw.table;
-  seen what;
+  received what;
   conformance_oracle oracle = oracle_of(&what);
   conformance_ask_later_result result;
   tw_completion completion;
@@ -182,9 +182,9 @@ static void what_is_kept_is_answered_later_and_what_is_late_is_stale(void) {
   memset(&what, 0, sizeof(what));
   REQUIRE_OK(conformance_client_set_host(&client, &oracle, &error), error);
   for (round = 0; round < 2; round++) {
-    REQUIRE_OK(tw_request_submit(conformance_ask_later_prepare(&client, KEEP, &request), TW_FOREVER,
-                                 5, &call, &error),
-               error);
+    REQUIRE_OK(
+        submit_request(conformance_ask_later_prepare(&client, KEEP, &request), 5, &call, &error),
+        error);
     completion = next_completion(&client);
     CHECK(completion.kind == TW_COMPLETION_HOST_CALL && completion.code == 0);
     tw_host_serve(client.tw.host, &completion);
@@ -206,7 +206,7 @@ static void what_is_kept_is_answered_later_and_what_is_late_is_stale(void) {
   close_client(&client);
 }
 
-static void without_a_host_or_without_its_function_the_service_is_told_so(void) {
+static void host_call_without_host_or_function_is_closed(void) {
   conformance_client client = open_client(4);
   conformance_oracle oracle;
   tw_error error;
@@ -217,12 +217,12 @@ static void without_a_host_or_without_its_function_the_service_is_told_so(void) 
   close_client(&client);
 }
 
-static void an_answer_to_nothing_and_one_that_is_nothing_are_refused(void) {
+static void answers_with_a_wrong_handle_or_message_are_refused(void) {
   tw_request request;
   conformance_client client = open_client(4);
   const tw_table *table = client.tw.table;
   const uint8_t not_text = 0xff;
-  seen what;
+  received what;
   conformance_oracle oracle = oracle_of(&what);
   tw_completion completion;
   tw_error error;
@@ -230,9 +230,9 @@ static void an_answer_to_nothing_and_one_that_is_nothing_are_refused(void) {
   memset(&what, 0, sizeof(what));
   CHECK_CODE(table->host_call_answer(client.tw.instance, TW_OK, NULL, 0, &error), TW_ARGUMENT);
   REQUIRE_OK(conformance_client_set_host(&client, &oracle, &error), error);
-  REQUIRE_OK(tw_request_submit(conformance_ask_later_prepare(&client, KEEP, &request), TW_FOREVER,
-                               5, &call, &error),
-             error);
+  REQUIRE_OK(
+      submit_request(conformance_ask_later_prepare(&client, KEEP, &request), 5, &call, &error),
+      error);
   completion = next_completion(&client);
   CHECK_CODE(table->host_call_answer(call, TW_OK, NULL, 0, &error), TW_ARGUMENT);
   tw_host_serve(client.tw.host, &completion);
@@ -248,11 +248,11 @@ static void an_answer_to_nothing_and_one_that_is_nothing_are_refused(void) {
 
 int main(int argc, char **argv) {
   open_library(argc, argv);
-  RUN(a_host_answers_while_its_thread_waits_for_the_call);
-  RUN(a_host_answers_while_its_thread_waits_for_a_stream);
-  RUN(a_function_of_the_host_that_calls_its_client_would_park);
-  RUN(what_is_kept_is_answered_later_and_what_is_late_is_stale);
-  RUN(without_a_host_or_without_its_function_the_service_is_told_so);
-  RUN(an_answer_to_nothing_and_one_that_is_nothing_are_refused);
+  RUN(host_answers_during_a_blocking_call);
+  RUN(host_answers_during_a_wait_for_a_stream);
+  RUN(host_import_that_calls_its_client_would_park);
+  RUN(host_call_can_be_answered_later_until_its_call_ends);
+  RUN(host_call_without_host_or_function_is_closed);
+  RUN(answers_with_a_wrong_handle_or_message_are_refused);
   return done("hosts");
 }

@@ -1,7 +1,7 @@
-/* Messages without a library: what is written is read back, and what is malformed is refused.
+/* Writing and reading messages without a library.
  *
- * A function of the conformance package that echoes its one parameter has the same layout both ways, but for
- * the hash in the header; so the arguments, with the other hash, are a reply. */
+ * Functions that return their one parameter have the same layout for arguments and results, except
+ * for the hash in the header. With the other hash, the arguments are therefore a reply. */
 #include "check.h"
 #include "conformance.h"
 
@@ -26,10 +26,10 @@ static void make_table(void) {
   table.release = release;
   table.take_handle = take_handle;
   client.tw.table = &table;
-  client.tw.instance = 1; /* any but 0: nothing is submitted */
+  client.tw.instance = 1; /* not 0; nothing is submitted */
 }
 
-/* A reply to `method` made of the arguments that `submission` holds. Free with free(). */
+/* A reply to the call `submission`, made from its arguments. Free it with free(). */
 static uint8_t *reply_of(const tw_submission *submission, tw_completion *completion) {
   uint32_t layout =
       (uint32_t)(conformance_expected()->methods[submission->method].ok & 0xffffffffu);
@@ -50,7 +50,7 @@ static bool is_text(tw_text text, const char *expected) {
   return tw_text_equal(text, tw_text_of(expected));
 }
 
-/* ---- A value with everything in it ------------------------------------------------------------ */
+/* ---- A value with all types ------------------------------------------------------------------ */
 
 static const tw_text names[] = {{"one", 3}, {"", 0}, {"three", 5}};
 static const uint8_t some_bytes[] = {0, 255, 7};
@@ -104,7 +104,7 @@ static conformance_nested_in nested_value(void) {
   return nested;
 }
 
-/* Touches every byte that the value says is there. */
+/* Reads every byte that the value refers to. */
 static size_t walk(const uint8_t *base, const conformance_nested *nested) {
   conformance_list_string list = conformance_nested_names(base, nested);
   conformance_list_list_s32 grid = conformance_nested_grid(base, nested);
@@ -139,7 +139,7 @@ static size_t walk(const uint8_t *base, const conformance_nested *nested) {
     } else if (conformance_result_point_string_error(base, &outcomes.items[i], &text)) {
       sum += text.size > 0 ? (unsigned char)text.data[0] : 1;
     } else {
-      abort(); /* neither side: the check let a wrong discriminant pass */
+      abort(); /* an invalid discriminant */
     }
   }
   for (i = 0; i < pairs.count; i++) {
@@ -163,9 +163,9 @@ static size_t walk(const uint8_t *base, const conformance_nested *nested) {
   return sum;
 }
 
-/* ---- Tests ------------------------------------------------------------------------------------ */
+/* ---- Tests ----------------------------------------------------------------------------------- */
 
-static void a_value_with_everything_in_it_comes_back(void) {
+static void value_with_all_types_is_written_and_read(void) {
   conformance_nested_in in = nested_value();
   conformance_echo_nested_result result;
   conformance_list_string list;
@@ -237,7 +237,7 @@ static void padding_and_absent_payloads_are_zero(void) {
   tw_request_free(&request);
 }
 
-static void a_large_message_grows_and_comes_back(void) {
+static void large_message_is_written_and_read(void) {
   enum { COUNT = 100000 };
   int64_t *numbers = (int64_t *)malloc(COUNT * sizeof(*numbers));
   conformance_list_s64 list;
@@ -267,7 +267,7 @@ static void a_large_message_grows_and_comes_back(void) {
   free(numbers);
 }
 
-static void a_null_pointer_with_a_length_is_refused(void) {
+static void null_pointer_with_a_length_is_refused(void) {
   conformance_list_string_in list = {NULL, 3};
   tw_text text = {NULL, 1};
   tw_request request;
@@ -284,7 +284,7 @@ static void a_null_pointer_with_a_length_is_refused(void) {
   tw_request_free(&request);
 }
 
-static void more_than_a_message_can_hold_is_refused_before_it_is_read(void) {
+static void oversized_arguments_are_refused_before_they_are_read(void) {
   tw_text text = {"x", (size_t)TW_MESSAGE_MAX};
   conformance_list_s64 list = {(const int64_t *)(const void *)names, SIZE_MAX / 4};
   tw_request request;
@@ -297,7 +297,7 @@ static void more_than_a_message_can_hold_is_refused_before_it_is_read(void) {
   tw_request_free(&request);
 }
 
-/* Reads a changed message. It may pass, then all of it is walked; or it is TW_ARGUMENT. */
+/* Decodes a changed message. Either all of it can be read, or the result is TW_ARGUMENT. */
 static void read_changed(const tw_completion *original, const uint8_t *changed, size_t size,
                          int *refused) {
   conformance_echo_nested_result result;
@@ -315,7 +315,7 @@ static void read_changed(const tw_completion *original, const uint8_t *changed, 
   tw_reply_release(&result.reply);
 }
 
-static void whatever_byte_is_changed_nothing_wild_is_read(void) {
+static void changed_byte_never_causes_an_invalid_read(void) {
   static const uint8_t values[] = {0, 1, 2, 3, 8, 0x40, 0x7f, 0x80, 0xfe, 0xff};
   conformance_nested_in in = nested_value();
   tw_request request;
@@ -343,7 +343,7 @@ static void whatever_byte_is_changed_nothing_wild_is_read(void) {
   free(data);
 }
 
-static void a_message_cut_anywhere_is_refused(void) {
+static void message_truncated_anywhere_is_refused(void) {
   conformance_nested_in in = nested_value();
   tw_request request;
   tw_completion completion;
@@ -355,7 +355,7 @@ static void a_message_cut_anywhere_is_refused(void) {
              error);
   data = reply_of(&request.submission, &completion);
   for (size = 0; size < request.submission.args_size; size++) {
-    /* A copy of just that size, so that a sanitizer sees a read beyond it. */
+    /* A copy of exactly that size, so that the sanitizer detects a read beyond it. */
     uint8_t *cut = (uint8_t *)malloc(size + 1);
     if (!cut) {
       abort();
@@ -374,7 +374,7 @@ static void a_message_cut_anywhere_is_refused(void) {
   free(data);
 }
 
-static void a_result_of_another_layout_is_refused(void) {
+static void result_of_another_layout_is_refused(void) {
   conformance_echo_u32_result result;
   tw_request request;
   tw_completion completion;
@@ -388,7 +388,7 @@ static void a_result_of_another_layout_is_refused(void) {
   free(data);
 }
 
-static void an_ending_without_a_message_has_its_code_and_text(void) {
+static void outcome_without_data_has_its_code_and_text(void) {
   conformance_echo_u32_result result;
   tw_completion completion;
   tw_error error;
@@ -405,11 +405,11 @@ static void an_ending_without_a_message_has_its_code_and_text(void) {
   CHECK(strcmp(error.message, "overloaded") == 0 && error.retryable == 1);
 }
 
-static void a_long_text_is_cut_at_a_character(void) {
+static void long_error_text_is_truncated_at_a_character(void) {
   tw_error error;
   char text[400];
   memset(text, 'a', sizeof(text));
-  memcpy(text + 246, "\xc3\xa9", 2); /* its second byte is the first that does not fit */
+  memcpy(text + 246, "\xc3\xa9", 2); /* the second byte of the character does not fit */
   CHECK_CODE(tw_fail_with(&error, TW_CLOSED, 0, text, sizeof(text)), TW_CLOSED);
   CHECK(strlen(error.message) == 246);
   CHECK_CODE(tw_fail(NULL, TW_STALE, "%d", 1), TW_STALE);
@@ -419,15 +419,15 @@ static void a_long_text_is_cut_at_a_character(void) {
 
 int main(void) {
   make_table();
-  RUN(a_value_with_everything_in_it_comes_back);
+  RUN(value_with_all_types_is_written_and_read);
   RUN(padding_and_absent_payloads_are_zero);
-  RUN(a_large_message_grows_and_comes_back);
-  RUN(a_null_pointer_with_a_length_is_refused);
-  RUN(more_than_a_message_can_hold_is_refused_before_it_is_read);
-  RUN(whatever_byte_is_changed_nothing_wild_is_read);
-  RUN(a_message_cut_anywhere_is_refused);
-  RUN(a_result_of_another_layout_is_refused);
-  RUN(an_ending_without_a_message_has_its_code_and_text);
-  RUN(a_long_text_is_cut_at_a_character);
+  RUN(large_message_is_written_and_read);
+  RUN(null_pointer_with_a_length_is_refused);
+  RUN(oversized_arguments_are_refused_before_they_are_read);
+  RUN(changed_byte_never_causes_an_invalid_read);
+  RUN(message_truncated_anywhere_is_refused);
+  RUN(result_of_another_layout_is_refused);
+  RUN(outcome_without_data_has_its_code_and_text);
+  RUN(long_error_text_is_truncated_at_a_character);
   return done("message");
 }

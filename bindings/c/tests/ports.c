@@ -1,4 +1,4 @@
-/* Ports, and handles that are closed, stale, null or of another kind. */
+/* Ports, and handles that are closed, stale, zero or of another kind. */
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -7,9 +7,9 @@
 
 #include "host.h"
 
-/* ---- Capacity --------------------------------------------------------------------------------- */
+/* ---- Capacity -------------------------------------------------------------------------------- */
 
-static void a_full_port_is_overloaded_at_submit_and_takes_more_once_reaped(void) {
+static void full_port_is_overloaded_until_a_completion_is_reaped(void) {
   tw_request request;
   conformance_client client = open_client(2);
   const tw_table *table = client.tw.table;
@@ -18,31 +18,26 @@ static void a_full_port_is_overloaded_at_submit_and_takes_more_once_reaped(void)
   tw_handle first = 0;
   tw_handle second = 0;
   tw_handle third = 0;
-  REQUIRE_OK(tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 1, &first,
-                               &error),
+  REQUIRE_OK(submit_request(conformance_never_prepare(&client, &request), 1, &first, &error),
              error);
-  REQUIRE_OK(tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 2, &second,
-                               &error),
+  REQUIRE_OK(submit_request(conformance_never_prepare(&client, &request), 2, &second, &error),
              error);
-  CHECK_CODE(tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 3, &third,
-                               &error),
+  CHECK_CODE(submit_request(conformance_never_prepare(&client, &request), 3, &third, &error),
              TW_OVERLOADED);
   CHECK(error.retryable == 1);
   REQUIRE_OK(table->cancel(first, &error), error);
-  /* The place is the completion's until it was reaped. */
-  CHECK_CODE(tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 3, &third,
-                               &error),
+  /* The slot is in use until the completion is reaped. */
+  CHECK_CODE(submit_request(conformance_never_prepare(&client, &request), 3, &third, &error),
              TW_OVERLOADED);
   completion = next_completion(&client);
   CHECK(completion.token == 1);
   table->release(&completion);
-  REQUIRE_OK(tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 3, &third,
-                               &error),
+  REQUIRE_OK(submit_request(conformance_never_prepare(&client, &request), 3, &third, &error),
              error);
   close_client(&client);
 }
 
-static void a_batch_beyond_the_capacity_is_accepted_in_part(void) {
+static void batch_beyond_the_capacity_is_accepted_in_part(void) {
   conformance_client client = open_client(2);
   const tw_table *table = client.tw.table;
   tw_request requests[3];
@@ -76,7 +71,7 @@ static void a_batch_beyond_the_capacity_is_accepted_in_part(void) {
   close_client(&client);
 }
 
-static void a_flag_that_the_library_does_not_know_is_refused(void) {
+static void unknown_flag_is_refused(void) {
   conformance_client client = open_client(3);
   const tw_table *table = client.tw.table;
   tw_request requests[2];
@@ -96,7 +91,7 @@ static void a_flag_that_the_library_does_not_know_is_refused(void) {
     CHECK_CODE(table->submit(client.tw.port, batch, 1, &accepted, &error), TW_ARGUMENT);
     CHECK(accepted == 0 && strstr(error.message, "flags") != NULL);
   }
-  /* Those before it in the batch are accepted. */
+  /* The earlier calls of the batch are accepted. */
   batch[0].flags = 0;
   batch[1].flags = 77;
   CHECK_CODE(table->submit(client.tw.port, batch, 2, &accepted, &error), TW_ARGUMENT);
@@ -111,7 +106,7 @@ static void a_flag_that_the_library_does_not_know_is_refused(void) {
   close_client(&client);
 }
 
-static void a_capacity_out_of_range_is_refused(void) {
+static void capacity_out_of_range_is_refused(void) {
   tw_handle port = 0;
   tw_error error;
   CHECK_CODE(library.table->port_open(0, &port, &error), TW_ARGUMENT);
@@ -120,9 +115,9 @@ static void a_capacity_out_of_range_is_refused(void) {
   CHECK_CODE(library.table->port_close(port, &error), TW_OK);
 }
 
-/* ---- Waiting ---------------------------------------------------------------------------------- */
+/* ---- Waiting --------------------------------------------------------------------------------- */
 
-static void the_eventfd_is_readable_once_armed_and_completed(void) {
+static void armed_eventfd_is_readable_after_a_completion(void) {
   tw_request request;
   conformance_client client = open_client(4);
   const tw_table *table = client.tw.table;
@@ -138,17 +133,15 @@ static void the_eventfd_is_readable_once_armed_and_completed(void) {
     REQUIRE_OK(table->port_arm(client.tw.port, &ready, &error), error);
     CHECK(ready == 0);
     CHECK(poll(&watched, 1, 0) == 0);
-    REQUIRE_OK(tw_request_submit(conformance_sleep_prepare(&client, 1, &request), TW_FOREVER, 5,
-                                 NULL, &error),
+    REQUIRE_OK(submit_request(conformance_sleep_prepare(&client, 1, &request), 5, NULL, &error),
                error);
     CHECK(poll(&watched, 1, 60000) == 1);
     completion = next_completion(&client);
     CHECK(completion.token == 5);
     table->release(&completion);
   }
-  /* What completed before is said at once, and nothing is armed. */
-  REQUIRE_OK(tw_request_submit(conformance_nothing_prepare(&client, &request), TW_FOREVER, 6, NULL,
-                               &error),
+  /* If a completion is available, nothing is armed. */
+  REQUIRE_OK(submit_request(conformance_nothing_prepare(&client, &request), 6, NULL, &error),
              error);
   REQUIRE_OK(table->port_wait(client.tw.port, TW_FOREVER, &error), error);
   REQUIRE_OK(table->port_arm(client.tw.port, &ready, &error), error);
@@ -156,7 +149,7 @@ static void the_eventfd_is_readable_once_armed_and_completed(void) {
   close_client(&client);
 }
 
-static void a_wait_ends_at_its_deadline(void) {
+static void port_wait_ends_at_its_deadline(void) {
   conformance_client client = open_client(1);
   const tw_table *table = client.tw.table;
   tw_error error;
@@ -167,13 +160,12 @@ static void a_wait_ends_at_its_deadline(void) {
   close_client(&client);
 }
 
-static void something_else_under_way_is_said_by_a_blocking_call(void) {
+static void blocking_call_with_other_outstanding_calls_is_refused(void) {
   tw_request request;
   conformance_client client = open_client(4);
   conformance_sleep_result result;
   tw_error error;
-  REQUIRE_OK(tw_request_submit(conformance_nothing_prepare(&client, &request), TW_FOREVER, 1, NULL,
-                               &error),
+  REQUIRE_OK(submit_request(conformance_nothing_prepare(&client, &request), 1, NULL, &error),
              error);
   CHECK_CODE(conformance_sleep(&client, 20, TW_FOREVER, &result, &error), TW_ARGUMENT);
   tw_reply_release(&result.reply);
@@ -182,7 +174,7 @@ static void something_else_under_way_is_said_by_a_blocking_call(void) {
   close_client(&client);
 }
 
-/* ---- Closing ---------------------------------------------------------------------------------- */
+/* ---- Closing --------------------------------------------------------------------------------- */
 
 static void *close_later(void *argument) {
   sleep_ms(20);
@@ -190,24 +182,21 @@ static void *close_later(void *argument) {
   return NULL;
 }
 
-static void closing_a_port_wakes_who_waits_on_it(void) {
+static void closing_a_port_wakes_its_waiter(void) {
   tw_request request;
   conformance_client client = open_client(4);
   pthread_t thread;
   tw_error error;
   uint32_t count = 0;
   tw_completion completion;
-  REQUIRE_OK(
-      tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 1, NULL, &error),
-      error);
+  REQUIRE_OK(submit_request(conformance_never_prepare(&client, &request), 1, NULL, &error), error);
   pthread_create(&thread, NULL, close_later, &client.tw.port);
   CHECK_CODE(library.table->port_wait(client.tw.port, TW_FOREVER, &error), TW_CLOSED);
   pthread_join(thread, NULL);
   CHECK_CODE(library.table->port_wait(client.tw.port, TW_FOREVER, &error), TW_STALE);
   CHECK_CODE(library.table->port_reap(client.tw.port, &completion, 1, &count, &error), TW_STALE);
-  CHECK_CODE(
-      tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 2, NULL, &error),
-      TW_STALE);
+  CHECK_CODE(submit_request(conformance_never_prepare(&client, &request), 2, NULL, &error),
+             TW_STALE);
   CHECK_CODE(conformance_client_close(&client, &error), TW_STALE);
 }
 
@@ -216,22 +205,19 @@ static void closing_a_client_ends_its_calls_as_cancelled(void) {
   conformance_client client = open_client(4);
   tw_completion completion;
   tw_error error;
-  REQUIRE_OK(
-      tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 9, NULL, &error),
-      error);
+  REQUIRE_OK(submit_request(conformance_never_prepare(&client, &request), 9, NULL, &error), error);
   REQUIRE_OK(library.table->client_close(client.tw.instance, &error), error);
   completion = next_completion(&client);
   CHECK(completion.token == 9);
   CHECK_CODE(completion.code, TW_CANCELLED);
   library.table->release(&completion);
   CHECK_CODE(library.table->client_close(client.tw.instance, &error), TW_STALE);
-  CHECK_CODE(tw_request_submit(conformance_nothing_prepare(&client, &request), TW_FOREVER, 1, NULL,
-                               &error),
+  CHECK_CODE(submit_request(conformance_nothing_prepare(&client, &request), 1, NULL, &error),
              TW_STALE);
   CHECK_CODE(library.table->port_close(client.tw.port, &error), TW_OK);
 }
 
-static void a_closed_client_says_so_and_closes_twice(void) {
+static void closed_client_refuses_calls_and_closes_twice(void) {
   conformance_client client = open_client(1);
   conformance_nothing_result result;
   tw_error error;
@@ -241,7 +227,7 @@ static void a_closed_client_says_so_and_closes_twice(void) {
   close_client(&client);
 }
 
-static void a_completion_outlives_its_port(void) {
+static void completion_outlives_its_port(void) {
   conformance_client client = open_client(4);
   conformance_echo_string_result result;
   tw_error error;
@@ -253,7 +239,7 @@ static void a_completion_outlives_its_port(void) {
   tw_reply_release(&result.reply);
 }
 
-/* ---- Handles and pointers that are none ------------------------------------------------------- */
+/* ---- Invalid handles and pointers ------------------------------------------------------------ */
 
 static uint32_t callback(void *ctx, const tw_batch *batch, const tw_error *ending) {
   (void)ctx;
@@ -262,7 +248,7 @@ static uint32_t callback(void *ctx, const tw_batch *batch, const tw_error *endin
   return 0;
 }
 
-static void a_handle_of_another_kind_is_refused_everywhere(void) {
+static void handle_of_another_kind_is_refused_by_every_function(void) {
   conformance_client client = open_client(1);
   const tw_table *table = client.tw.table;
   const tw_handle wrong[] = {0, UINT64_C(0x00ffffff), client.tw.instance};
@@ -298,7 +284,7 @@ static void a_handle_of_another_kind_is_refused_everywhere(void) {
   close_client(&client);
 }
 
-static void a_null_pointer_is_refused_by_every_function(void) {
+static void null_pointer_is_refused_by_every_function(void) {
   conformance_client client = open_client(1);
   const tw_table *table = client.tw.table;
   conformance_count_result stream;
@@ -347,7 +333,7 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->client_set_layouts(0, NULL, 1, NULL, 0, &error), TW_ARGUMENT);
   CHECK_CODE(table->client_set_layouts(0, NULL, 0, NULL, 1, &error), TW_ARGUMENT);
   CHECK_CODE(table->host_call_deadline(client.tw.instance, NULL, &error), TW_ARGUMENT);
-  /* No error to fill is legal everywhere. */
+  /* `error` may always be NULL. */
   CHECK_CODE(table->client_open(NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->client_close(0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->port_open(0, &handle, NULL), TW_ARGUMENT);
@@ -383,9 +369,9 @@ static void a_null_pointer_is_refused_by_every_function(void) {
   close_client(&client);
 }
 
-/* ---- fork ------------------------------------------------------------------------------------- */
+/* ---- fork ------------------------------------------------------------------------------------ */
 
-/* In the child: what the parent opened is refused, and it opens its own. */
+/* In the child: the parent's client is refused, and a new one works. */
 static void use_in_the_child(conformance_client *parents) {
   const tw_table *table = parents->tw.table;
   conformance_echo_u8_result result;
@@ -403,7 +389,7 @@ static void use_in_the_child(conformance_client *parents) {
   close_client(&own);
 }
 
-static void a_child_is_told_that_it_was_forked_and_opens_its_own(void) {
+static void child_after_fork_gets_forked_and_can_open_its_own_client(void) {
   conformance_client client = open_client(1);
   conformance_echo_u8_result result;
   tw_error error;
@@ -420,7 +406,7 @@ static void a_child_is_told_that_it_was_forked_and_opens_its_own(void) {
   close_client(&client);
 }
 
-/* ---- Threads ---------------------------------------------------------------------------------- */
+/* ---- Threads --------------------------------------------------------------------------------- */
 
 static void *call_many_times(void *argument) {
   const conformance_client *instance = (const conformance_client *)argument;
@@ -449,7 +435,7 @@ static void two_threads_call_one_instance_through_a_port_each(void) {
   for (i = 0; i < 2; i++) {
     pthread_join(threads[i], NULL);
   }
-  /* Closing what was attached left the instance alone. */
+  /* Closing an attached client does not close the instance. */
   CHECK_CODE(conformance_counters(&instance, TW_FOREVER, &result, &error), TW_OK);
   close_client(&instance);
 }
@@ -460,8 +446,7 @@ static void *submit_many_times(void *argument) {
   tw_error error;
   uint64_t i;
   for (i = 0; i < 500; i++) {
-    REQUIRE_OK(tw_request_submit(conformance_echo_u64_prepare(client, i, &request), TW_FOREVER, i,
-                                 NULL, &error),
+    REQUIRE_OK(submit_request(conformance_echo_u64_prepare(client, i, &request), i, NULL, &error),
                error);
   }
   return NULL;
@@ -491,8 +476,8 @@ static void two_threads_submit_on_one_port_that_a_third_reaps(void) {
   close_client(&client);
 }
 
-/* Two threads reap one port against the rule: each is served or refused, and no completion is lost or
- * comes twice. */
+/* Two threads reap one port at the same time, which is not allowed. Each reap succeeds or is
+ * refused, and no completion is lost or returned twice. */
 static struct {
   pthread_mutex_t lock;
   tw_handle port;
@@ -536,8 +521,7 @@ static void two_threads_that_reap_one_port_lose_nothing(void) {
     pthread_create(&threads[i], NULL, reap_what_comes, NULL);
   }
   for (token = 0; token < 1000; token++) {
-    REQUIRE_OK(tw_request_submit(conformance_nothing_prepare(&client, &request), TW_FOREVER, token,
-                                 NULL, &error),
+    REQUIRE_OK(submit_request(conformance_nothing_prepare(&client, &request), token, NULL, &error),
                error);
   }
   for (i = 0; i < 2; i++) {
@@ -552,20 +536,20 @@ static void two_threads_that_reap_one_port_lose_nothing(void) {
 
 int main(int argc, char **argv) {
   open_library(argc, argv);
-  RUN(a_full_port_is_overloaded_at_submit_and_takes_more_once_reaped);
-  RUN(a_batch_beyond_the_capacity_is_accepted_in_part);
-  RUN(a_flag_that_the_library_does_not_know_is_refused);
-  RUN(a_capacity_out_of_range_is_refused);
-  RUN(the_eventfd_is_readable_once_armed_and_completed);
-  RUN(a_wait_ends_at_its_deadline);
-  RUN(something_else_under_way_is_said_by_a_blocking_call);
-  RUN(closing_a_port_wakes_who_waits_on_it);
+  RUN(full_port_is_overloaded_until_a_completion_is_reaped);
+  RUN(batch_beyond_the_capacity_is_accepted_in_part);
+  RUN(unknown_flag_is_refused);
+  RUN(capacity_out_of_range_is_refused);
+  RUN(armed_eventfd_is_readable_after_a_completion);
+  RUN(port_wait_ends_at_its_deadline);
+  RUN(blocking_call_with_other_outstanding_calls_is_refused);
+  RUN(closing_a_port_wakes_its_waiter);
   RUN(closing_a_client_ends_its_calls_as_cancelled);
-  RUN(a_closed_client_says_so_and_closes_twice);
-  RUN(a_completion_outlives_its_port);
-  RUN(a_handle_of_another_kind_is_refused_everywhere);
-  RUN(a_null_pointer_is_refused_by_every_function);
-  RUN(a_child_is_told_that_it_was_forked_and_opens_its_own);
+  RUN(closed_client_refuses_calls_and_closes_twice);
+  RUN(completion_outlives_its_port);
+  RUN(handle_of_another_kind_is_refused_by_every_function);
+  RUN(null_pointer_is_refused_by_every_function);
+  RUN(child_after_fork_gets_forked_and_can_open_its_own_client);
   RUN(two_threads_call_one_instance_through_a_port_each);
   RUN(two_threads_submit_on_one_port_that_a_third_reaps);
   RUN(two_threads_that_reap_one_port_lose_nothing);

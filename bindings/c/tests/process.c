@@ -1,5 +1,5 @@
-/* What a library does to the process it is in, and what it survives: descriptors beyond 1,024, signal handlers,
- * unloading, fork with a call in flight, threads that end, the process's own end. */
+/* The library and its process: signal actions, descriptors beyond 1,024, dlclose, fork during a
+ * call, threads that end, exit of the process, shortage of memory. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 #include "host.h"
 
-/* Who ends in the middle of something has not freed it, and no sanitizer needs to say so. */
+/* Children exit during calls. The sanitizer does not report their leaks. */
 const char *__asan_default_options(void);
 
 const char *__asan_default_options(void) {
@@ -20,7 +20,7 @@ const char *__asan_default_options(void) {
 
 static const char *path = NULL;
 
-static void a_good_call_is_answered(void) {
+static void check_call(void) {
   conformance_client client = open_client(4);
   conformance_echo_u32_result result;
   tw_error error;
@@ -29,10 +29,10 @@ static void a_good_call_is_answered(void) {
   close_client(&client);
 }
 
-/* Before anything is opened: see main. */
+/* The signal actions before the library was opened. */
 static struct sigaction before[65];
 
-static void note_signals(struct sigaction *into) {
+static void read_signal_actions(struct sigaction *into) {
   int number;
   memset(into, 0, 65 * sizeof(*into));
   for (number = 1; number <= 64; number++) {
@@ -40,12 +40,12 @@ static void note_signals(struct sigaction *into) {
   }
 }
 
-static void no_signal_s_action_is_changed(void) {
+static void signal_actions_are_unchanged(void) {
   struct sigaction after[65];
   int number;
   int other;
-  a_good_call_is_answered();
-  note_signals(after);
+  check_call();
+  read_signal_actions(after);
   for (number = 1; number <= 64; number++) {
     CHECK(after[number].sa_flags == before[number].sa_flags);
     CHECK(after[number].sa_handler == before[number].sa_handler);
@@ -56,7 +56,7 @@ static void no_signal_s_action_is_changed(void) {
   }
 }
 
-static void descriptors_beyond_1024_are_as_good(void) {
+static void descriptors_beyond_1024_work(void) {
   enum { MANY = 2000 };
   static int taken[MANY];
   struct rlimit limit;
@@ -94,8 +94,8 @@ static void descriptors_beyond_1024_are_as_good(void) {
   }
 }
 
-/* `-z nodelete`: its threads run on, and so do its handles. */
-static void dlclose_unloads_nothing(void) {
+/* With `-z nodelete`, its threads and handles remain valid. */
+static void dlclose_does_not_unload(void) {
   conformance_client client = open_client(4);
   conformance_echo_u32_result result;
   tw_error error;
@@ -110,7 +110,7 @@ static void dlclose_unloads_nothing(void) {
   close_client(&client);
 }
 
-/* The child ends by itself with 0, whatever its parent had under way; the parent goes on. */
+/* Runs `work` in a child and returns its status, which is 0 if no check failed. */
 static int in_child(void (*work)(const conformance_client *), const conformance_client *client) {
   int status = -1;
   const pid_t child = fork();
@@ -124,17 +124,17 @@ static int in_child(void (*work)(const conformance_client *), const conformance_
   return status;
 }
 
-static void opens_its_own(const conformance_client *client) {
+static void open_own_client(const conformance_client *client) {
   tw_error error;
   CHECK_CODE(client->tw.table->cancel(client->tw.port, &error), TW_FORKED);
-  a_good_call_is_answered();
+  check_call();
 }
 
 static void ends_at_once(const conformance_client *client) {
   (void)client;
 }
 
-static void a_fork_with_a_call_and_a_stream_under_way_disturbs_nobody(void) {
+static void fork_during_a_call_and_a_stream_affects_neither_process(void) {
   tw_request request;
   conformance_client client = open_client(8);
   conformance_endless_result stream;
@@ -142,10 +142,8 @@ static void a_fork_with_a_call_and_a_stream_under_way_disturbs_nobody(void) {
   tw_error error;
   tw_handle call = 0;
   REQUIRE_OK(conformance_endless(&client, TW_FOREVER, &stream, &error), error);
-  REQUIRE_OK(
-      tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 5, &call, &error),
-      error);
-  CHECK(in_child(opens_its_own, &client) == 0);
+  REQUIRE_OK(submit_request(conformance_never_prepare(&client, &request), 5, &call, &error), error);
+  CHECK(in_child(open_own_client, &client) == 0);
   CHECK(in_child(ends_at_once, &client) == 0);
   REQUIRE_OK(client.tw.table->cancel(call, &error), error);
   completion = next_completion(&client);
@@ -156,43 +154,41 @@ static void a_fork_with_a_call_and_a_stream_under_way_disturbs_nobody(void) {
   close_client(&client);
 }
 
-static void *leaves_all_open(void *into) {
+static void *open_and_end(void *into) {
   tw_request request;
   conformance_client *client = (conformance_client *)into;
   conformance_endless_result stream;
   tw_error error;
   *client = open_client(2);
   REQUIRE_OK(conformance_endless(client, TW_FOREVER, &stream, &error), error);
-  REQUIRE_OK(
-      tw_request_submit(conformance_never_prepare(client, &request), TW_FOREVER, 1, NULL, &error),
-      error);
+  REQUIRE_OK(submit_request(conformance_never_prepare(client, &request), 1, NULL, &error), error);
   return NULL;
 }
 
-/* What a thread opened outlives it, and another thread closes it. */
-static void a_thread_that_ends_with_a_port_open_takes_nothing_along(void) {
+/* A client outlives the thread that opened it, and another thread closes it. */
+static void port_outlives_the_thread_that_opened_it(void) {
   enum { THREADS = 50 };
   static conformance_client clients[THREADS];
   int i;
   for (i = 0; i < THREADS; i++) {
     pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, leaves_all_open, &clients[i]) == 0);
+    CHECK(pthread_create(&thread, NULL, open_and_end, &clients[i]) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
   }
-  a_good_call_is_answered();
+  check_call();
   for (i = 0; i < THREADS; i++) {
     close_client(&clients[i]);
   }
 }
 
-static void *waits(void *of) {
+static void *wait_on_port(void *of) {
   const conformance_client *client = (const conformance_client *)of;
   (void)client->tw.table->port_wait(client->tw.port, TW_FOREVER, NULL);
   return NULL;
 }
 
-/* main's return with a stream unread, a call in flight and a thread in a wait. */
-static void leaves_with_much_under_way(const conformance_client *parents) {
+/* Returns, and so exits, with an unread stream, an outstanding call and a thread in port_wait. */
+static void return_during_calls(const conformance_client *parents) {
   tw_request request;
   static conformance_client client;
   conformance_endless_result stream;
@@ -201,23 +197,21 @@ static void leaves_with_much_under_way(const conformance_client *parents) {
   (void)parents;
   client = open_client(4);
   REQUIRE_OK(conformance_endless(&client, TW_FOREVER, &stream, &error), error);
-  CHECK(pthread_create(&thread, NULL, waits, &client) == 0);
-  REQUIRE_OK(
-      tw_request_submit(conformance_never_prepare(&client, &request), TW_FOREVER, 1, NULL, &error),
-      error);
+  CHECK(pthread_create(&thread, NULL, wait_on_port, &client) == 0);
+  REQUIRE_OK(submit_request(conformance_never_prepare(&client, &request), 1, NULL, &error), error);
 }
 
-static void a_process_ends_with_much_under_way(void) {
+static void process_exits_during_calls_and_waits(void) {
   int i;
   for (i = 0; i < 10; i++) {
-    CHECK(in_child(leaves_with_much_under_way, NULL) == 0);
+    CHECK(in_child(return_during_calls, NULL) == 0);
   }
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
-/* In a child: the address space ends a little above where it ends now. A port that finds no memory is refused, and not
- * fatal, also where a panic would print a backtrace. */
-static void opens_ports_until_there_is_no_memory(const conformance_client *parents) {
+/* In a child: limits the address space and opens ports until memory is short. The port is refused,
+ * and the process continues, also if a panic would print a backtrace. */
+static void open_ports_until_memory_is_short(const conformance_client *parents) {
   enum { MOST = 256 };
   const tw_table *table = parents->tw.table;
   static tw_handle ports[MOST];
@@ -250,25 +244,25 @@ static void opens_ports_until_there_is_no_memory(const conformance_client *paren
 
 static void port_without_memory_is_overloaded(void) {
   conformance_client client = open_client(4);
-  /* A sanitizer's own memory is beyond such a limit. */
+  /* A sanitizer needs more memory than the limit. */
 #if !defined(__SANITIZE_ADDRESS__)
   CHECK(setenv("RUST_BACKTRACE", "1", 1) == 0);
-  CHECK(in_child(opens_ports_until_there_is_no_memory, &client) == 0);
+  CHECK(in_child(open_ports_until_memory_is_short, &client) == 0);
   CHECK(setenv("RUST_BACKTRACE", "0", 1) == 0);
 #endif
   close_client(&client);
 }
 
 int main(int argc, char **argv) {
-  note_signals(before);
+  read_signal_actions(before);
   open_library(argc, argv);
   path = argv[1];
-  RUN(no_signal_s_action_is_changed);
-  RUN(descriptors_beyond_1024_are_as_good);
-  RUN(dlclose_unloads_nothing);
-  RUN(a_fork_with_a_call_and_a_stream_under_way_disturbs_nobody);
-  RUN(a_thread_that_ends_with_a_port_open_takes_nothing_along);
+  RUN(signal_actions_are_unchanged);
+  RUN(descriptors_beyond_1024_work);
+  RUN(dlclose_does_not_unload);
+  RUN(fork_during_a_call_and_a_stream_affects_neither_process);
+  RUN(port_outlives_the_thread_that_opened_it);
   RUN(port_without_memory_is_overloaded);
-  RUN(a_process_ends_with_much_under_way);
+  RUN(process_exits_during_calls_and_waits);
   return done("process");
 }

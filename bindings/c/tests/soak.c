@@ -1,12 +1,12 @@
-/* What is opened and closed over and over leaves nothing: soak LIBRARY ROUNDS. A round is a client with its port, a
- * call, a resource, one that cannot be made, and a stream that is closed with a batch open and kept. After the first
- * tenth neither memory nor descriptors grow. */
+/* Opens and closes everything repeatedly: soak LIBRARY ROUNDS. A round has a client with its port,
+ * a call, a resource, a constructor that fails, and a stream that is closed with a batch open and
+ * retained. After the first tenth of the rounds, memory and descriptors must not grow. */
 #include <dirent.h>
 #include <unistd.h>
 
 #include "host.h"
 
-/* What the allocator may yet take for itself, however many rounds follow. */
+/* The growth of the allocator's own memory that is tolerated, in bytes. */
 #define SLACK (INT64_C(6) << 20)
 
 static int64_t resident(void) {
@@ -14,7 +14,7 @@ static int64_t resident(void) {
   long long all = 0;
   long long pages = 0;
   if (file == NULL || fscanf(file, "%lld %lld", &all, &pages) != 2) {
-    fprintf(stderr, "/proc/self/statm is not there\n");
+    fprintf(stderr, "/proc/self/statm cannot be read\n");
     exit(1);
   }
   fclose(file);
@@ -25,7 +25,7 @@ static int descriptors(void) {
   DIR *folder = opendir("/proc/self/fd");
   int count = 0;
   if (folder == NULL) {
-    fprintf(stderr, "/proc/self/fd is not there\n");
+    fprintf(stderr, "/proc/self/fd cannot be read\n");
     exit(1);
   }
   while (readdir(folder) != NULL) {

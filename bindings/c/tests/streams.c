@@ -21,9 +21,9 @@ static conformance_u64_stream endless(void) {
   return result.ok;
 }
 
-/* ---- Reading ---------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
-static void numbers_come_in_order_and_the_end_is_closed(void) {
+static void numbers_are_read_in_order_until_closed(void) {
   conformance_u64_stream stream = numbers(5, 20000, TW_FOREVER);
   conformance_u64_batch batch;
   tw_error error;
@@ -42,13 +42,13 @@ static void numbers_come_in_order_and_the_end_is_closed(void) {
   }
   CHECK_CODE(code, TW_CLOSED);
   CHECK(batch.tw.flags == TW_BATCH_END && next == 20005);
-  /* The end stays the end. */
+  /* The end is reported again. */
   CHECK_CODE(conformance_u64_stream_acquire(&stream, 1, TW_FOREVER, &batch, &error), TW_CLOSED);
   CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
   CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
 }
 
-static void records_have_their_text_and_lists_in_place(void) {
+static void records_have_text_and_lists_in_place(void) {
   conformance_items_result result;
   conformance_item_batch batch;
   tw_error error;
@@ -76,7 +76,7 @@ static void records_have_their_text_and_lists_in_place(void) {
   CHECK_CODE(conformance_item_stream_close(&result.ok, &error), TW_OK);
 }
 
-static void a_kept_batch_stays_when_it_is_released_and_when_the_stream_is_closed(void) {
+static void retained_batch_outlives_release_and_close(void) {
   conformance_u64_stream stream = numbers(0, 100000, TW_FOREVER);
   conformance_u64_batch batch;
   conformance_u64_batch kept;
@@ -106,7 +106,7 @@ static void a_kept_batch_stays_when_it_is_released_and_when_the_stream_is_closed
   CHECK_CODE(client.tw.table->retained_batch_release(again, &error), TW_OK);
 }
 
-static void a_batch_is_given_back_in_parts(void) {
+static void batch_is_released_in_parts(void) {
   conformance_u64_stream stream = numbers(0, 1000, TW_FOREVER);
   conformance_u64_batch batch;
   conformance_u64_batch other;
@@ -120,9 +120,9 @@ static void a_batch_is_given_back_in_parts(void) {
   CHECK(batch.tw.count == 10);
   CHECK_CODE(conformance_u64_stream_release(&stream, 4, &error), TW_OK);
   CHECK(*conformance_u64_batch_at(&batch, 9) == 9);
-  /* The libraries of the tests are debug builds, in which what was given back is poisoned. */
+  /* A debug build overwrites released records. */
   CHECK(*conformance_u64_batch_at(&batch, 3) == UINT64_C(0xdbdbdbdbdbdbdbdb));
-  /* One batch at a time; no more than it has. */
+  /* Only one batch can be open, and no more than its records can be released. */
   CHECK_CODE(conformance_u64_stream_acquire(&stream, 1, TW_FOREVER, &other, &error), TW_ARGUMENT);
   CHECK_CODE(conformance_u64_stream_release(&stream, 7, &error), TW_ARGUMENT);
   CHECK_CODE(conformance_u64_stream_release(&stream, 6, &error), TW_OK);
@@ -134,7 +134,7 @@ static void a_batch_is_given_back_in_parts(void) {
   CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
 }
 
-static void only_the_newest_comes_where_the_policy_says_so_and_the_rest_is_counted(void) {
+static void latest_policy_delivers_the_newest_and_counts_the_rest(void) {
   conformance_latest_result result;
   conformance_u64_batch batch;
   tw_error error;
@@ -158,28 +158,27 @@ static void only_the_newest_comes_where_the_policy_says_so_and_the_rest_is_count
   CHECK_CODE(conformance_u64_stream_close(&result.ok, &error), TW_OK);
 }
 
-/* ---- Ends before the end ---------------------------------------------------------------------- */
+/* ---- Closing a stream ------------------------------------------------------------------------ */
 
-static void a_stream_that_is_closed_in_the_middle_stops_its_writer(void) {
+static void closing_a_stream_stops_its_writer(void) {
   conformance_u64_stream stream = endless();
   conformance_u64_stream copy = stream;
   conformance_u64_batch batch;
   tw_error error;
   CHECK(running_becomes(&client, 1));
   REQUIRE_OK(conformance_u64_stream_acquire(&stream, 7, TW_FOREVER, &batch, &error), error);
-  CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK); /* with the batch open */
+  CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK); /* with an open batch */
   CHECK(running_becomes(&client, 0));
   CHECK_CODE(conformance_u64_stream_release(&copy, 1, &error), TW_STALE);
   CHECK_CODE(conformance_u64_stream_acquire(&copy, 1, TW_FOREVER, &batch, &error), TW_STALE);
   CHECK_CODE(conformance_u64_stream_close(&copy, &error), TW_STALE);
 }
 
-static void a_stream_that_nobody_takes_is_closed_with_its_completion(void) {
+static void release_closes_a_stream_that_was_not_taken(void) {
   tw_request request;
   tw_completion completion;
   tw_error error;
-  REQUIRE_OK(tw_request_submit(conformance_endless_prepare(&client, &request), TW_FOREVER, 0, NULL,
-                               &error),
+  REQUIRE_OK(submit_request(conformance_endless_prepare(&client, &request), 0, NULL, &error),
              error);
   completion = next_completion(&client);
   CHECK_CODE(completion.code, TW_OK);
@@ -188,7 +187,7 @@ static void a_stream_that_nobody_takes_is_closed_with_its_completion(void) {
   CHECK(running_becomes(&client, 0));
 }
 
-/* Reads to the end; gives the ending, and how many came before it. */
+/* Reads to the end. Returns the outcome and the number of records. */
 static uint32_t drain(conformance_u64_stream *stream, uint64_t *count, tw_error *error) {
   conformance_u64_batch batch;
   uint32_t code;
@@ -201,20 +200,20 @@ static uint32_t drain(conformance_u64_stream *stream, uint64_t *count, tw_error 
   return code;
 }
 
-static void a_panic_in_the_middle_comes_after_what_was_written(void) {
+static void panic_is_reported_after_the_written_records(void) {
   conformance_breaks_result result;
   tw_error error;
   uint64_t count;
-  /* More than the stream holds: before it was read from, that is after the answer, nothing breaks. */
+  /* More records than the capacity, so that the panic is after the result. */
   REQUIRE_OK(conformance_breaks(&client, 20000, TW_FOREVER, &result, &error), error);
   CHECK_CODE(drain(&result.ok, &count, &error), TW_GUEST_PANICKED);
   CHECK(count == 20000);
   CHECK_CODE(conformance_u64_stream_close(&result.ok, &error), TW_OK);
 }
 
-/* ---- Ends that are not regular ---------------------------------------------------------------- */
+/* ---- Failures -------------------------------------------------------------------------------- */
 
-static void a_scan_with_a_record_above_the_limit_does_not_end_cleanly(void) {
+static void stream_with_an_oversized_record_ends_as_guest_lost(void) {
   conformance_rows_of_result result;
   conformance_string_batch batch;
   tw_error error;
@@ -232,7 +231,7 @@ static void a_scan_with_a_record_above_the_limit_does_not_end_cleanly(void) {
   CHECK_CODE(conformance_string_stream_close(&result.ok, &error), TW_OK);
 }
 
-/* A stream of `count` numbers, and what becomes of its two writers. */
+/* A stream of `count` numbers from two writers, which end as `how` says. */
 static conformance_u64_stream stopped(uint64_t count, const char *how) {
   conformance_stops_result result;
   tw_error error;
@@ -242,7 +241,7 @@ static conformance_u64_stream stopped(uint64_t count, const char *how) {
   return result.ok;
 }
 
-static void a_stream_ends_with_the_error_of_its_function(void) {
+static void stream_ends_with_the_error_of_its_function(void) {
   conformance_u64_stream stream = stopped(3, "fail");
   conformance_stops_result result;
   conformance_u64_batch batch;
@@ -255,14 +254,14 @@ static void a_stream_ends_with_the_error_of_its_function(void) {
   CHECK(batch.tw.flags == TW_BATCH_END);
   CHECK_CODE(conformance_stops_stream_error(&client, &stream, &result, &error), TW_ERROR);
   CHECK(conformance_failure_code(result.reply.base, result.error, &number) && number == 3);
-  /* Releasing it does not harm, and it can be read again. */
+  /* The reply may be released, and the error read again. */
   tw_reply_release(&result.reply);
   CHECK_CODE(conformance_stops_stream_error(&client, &stream, &result, &error), TW_ERROR);
   CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
   CHECK_CODE(conformance_stops_stream_error(&client, &stream, &result, &error), TW_ARGUMENT);
 }
 
-static void a_stream_that_did_not_fail_has_no_error(void) {
+static void stream_without_failure_has_no_error(void) {
   conformance_u64_stream stream = stopped(3, "drop");
   conformance_stops_result result;
   tw_error error;
@@ -285,7 +284,7 @@ static uint32_t look_at_the_error(void *ctx, const conformance_u64_batch *batch,
   return 0;
 }
 
-static void a_callback_can_read_the_error_at_the_end(void) {
+static void callback_can_read_the_error_at_the_end(void) {
   conformance_u64_stream stream = stopped(3, "fail");
   tw_error error;
   CHECK_CODE(conformance_u64_stream_subscribe(&stream, look_at_the_error, &stream, NULL, &error),
@@ -294,12 +293,12 @@ static void a_callback_can_read_the_error_at_the_end(void) {
   CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
 }
 
-static void the_deadline_of_a_call_holds_for_its_stream(void) {
+static void deadline_of_a_call_applies_to_its_stream(void) {
   conformance_endless_result result;
   tw_error error;
   uint64_t count = 0;
   uint64_t time;
-  /* On a busy machine a short one may be over before the call is answered or a number is written. */
+  /* On a busy machine, a short deadline may pass before the first number is written. */
   for (time = 50; count == 0 && time < 100000; time *= 10) {
     uint64_t deadline = tw_deadline_after(&client.tw, time * MILLISECOND);
     uint32_t code = conformance_endless(&client, deadline, &result, &error);
@@ -316,7 +315,7 @@ static void the_deadline_of_a_call_holds_for_its_stream(void) {
   CHECK(running_becomes(&client, 0));
 }
 
-static void closing_the_client_ends_its_stream_and_leaves_the_batch(void) {
+static void closing_the_client_ends_its_stream_and_keeps_the_batch(void) {
   conformance_client other = open_client(1);
   conformance_endless_result result;
   conformance_u64_batch batch;
@@ -351,7 +350,7 @@ static void *count_the_rest(void *ctx) {
   return NULL;
 }
 
-static void several_readers_have_the_same_records_by_threads(void) {
+static void several_readers_on_threads_read_the_same_records(void) {
   conformance_u64_stream readers[3];
   conformance_u64_stream gone;
   pthread_t threads[3];
@@ -364,7 +363,7 @@ static void several_readers_have_the_same_records_by_threads(void) {
   for (i = 0; i < 3; i++) {
     CHECK(pthread_create(&threads[i], NULL, count_the_rest, &readers[i]) == 0);
   }
-  /* Until it is closed the slowest holds all up. */
+  /* The slowest reader blocks all others until it is closed. */
   CHECK_CODE(conformance_u64_stream_close(&gone, &error), TW_OK);
   for (i = 0; i < 3; i++) {
     pthread_join(threads[i], NULL);
@@ -372,7 +371,7 @@ static void several_readers_have_the_same_records_by_threads(void) {
   CHECK_CODE(tw_stream_tee(&gone.tw, &readers[0].tw, &error), TW_ARGUMENT);
 }
 
-static void the_statistics_of_a_method_outlive_its_streams(void) {
+static void counters_of_a_method_outlive_its_streams(void) {
   conformance_client other = open_client(1);
   conformance_count_result result;
   tw_stats stats;
@@ -389,7 +388,7 @@ static void the_statistics_of_a_method_outlive_its_streams(void) {
     CHECK(stats.lost[TW_GAP_CONFLATED] == 0 && stats.high_water > 0);
     CHECK_CODE(conformance_u64_stream_close(&result.ok, &error), TW_OK);
   }
-  /* By the client, into less room and into more than there is. */
+  /* With the client's handle, and with a smaller struct. */
   for (i = 0; i < (int)library.table->method_count; i++) {
     if (strcmp(library.table->methods[i].name, "conformance.count") == 0) {
       break;
@@ -407,22 +406,22 @@ static void the_statistics_of_a_method_outlive_its_streams(void) {
 int main(int argc, char **argv) {
   open_library(argc, argv);
   client = open_client(16);
-  RUN(numbers_come_in_order_and_the_end_is_closed);
-  RUN(records_have_their_text_and_lists_in_place);
-  RUN(a_kept_batch_stays_when_it_is_released_and_when_the_stream_is_closed);
-  RUN(a_batch_is_given_back_in_parts);
-  RUN(only_the_newest_comes_where_the_policy_says_so_and_the_rest_is_counted);
-  RUN(a_stream_that_is_closed_in_the_middle_stops_its_writer);
-  RUN(a_stream_that_nobody_takes_is_closed_with_its_completion);
-  RUN(a_panic_in_the_middle_comes_after_what_was_written);
-  RUN(a_scan_with_a_record_above_the_limit_does_not_end_cleanly);
-  RUN(a_stream_ends_with_the_error_of_its_function);
-  RUN(a_stream_that_did_not_fail_has_no_error);
-  RUN(a_callback_can_read_the_error_at_the_end);
-  RUN(the_deadline_of_a_call_holds_for_its_stream);
-  RUN(closing_the_client_ends_its_stream_and_leaves_the_batch);
-  RUN(several_readers_have_the_same_records_by_threads);
-  RUN(the_statistics_of_a_method_outlive_its_streams);
+  RUN(numbers_are_read_in_order_until_closed);
+  RUN(records_have_text_and_lists_in_place);
+  RUN(retained_batch_outlives_release_and_close);
+  RUN(batch_is_released_in_parts);
+  RUN(latest_policy_delivers_the_newest_and_counts_the_rest);
+  RUN(closing_a_stream_stops_its_writer);
+  RUN(release_closes_a_stream_that_was_not_taken);
+  RUN(panic_is_reported_after_the_written_records);
+  RUN(stream_with_an_oversized_record_ends_as_guest_lost);
+  RUN(stream_ends_with_the_error_of_its_function);
+  RUN(stream_without_failure_has_no_error);
+  RUN(callback_can_read_the_error_at_the_end);
+  RUN(deadline_of_a_call_applies_to_its_stream);
+  RUN(closing_the_client_ends_its_stream_and_keeps_the_batch);
+  RUN(several_readers_on_threads_read_the_same_records);
+  RUN(counters_of_a_method_outlive_its_streams);
   close_client(&client);
   return done("streams");
 }

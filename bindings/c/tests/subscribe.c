@@ -1,44 +1,45 @@
-/* Streams by callback, with the types of the package. */
+/* Streams with a typed callback. */
 #include "host.h"
 
 static conformance_client client;
 
-/* What a callback saw; the test's own, and looked at after the join. */
-typedef struct seen {
+/* The ctx of a callback: counts what it receives. The test reads it after the join. */
+typedef struct received {
   uint64_t calls;
-  uint64_t next; /* the number that the next record must have */
+  uint64_t next; /* the expected number of the next record */
   uint64_t controls;
-  uint64_t control; /* the last one */
+  uint64_t control; /* the last control record */
   uint64_t lost;
   uint32_t reason;
-  uint32_t ended;   /* the code; 0: not yet */
-  uint32_t after;   /* calls after the ending, or after it was dropped */
-  uint32_t dropped; /* how often */
-  uint64_t stop_at; /* stops when `next` is there; 0: never */
-  tw_stream closes; /* closes this one in its first call, where it has a table */
+  uint32_t ended;   /* the outcome; 0: not ended */
+  uint32_t after;   /* calls after the end, or after the drop */
+  uint32_t dropped; /* number of calls of drop_ctx */
+  uint64_t stop_at; /* stops when `next` reaches it; 0: never */
+  tw_stream closes; /* closed in the first call, if it has a table */
   uint32_t closed_in_it;
-} seen;
+} received;
 
 static void drop(void *ctx) {
-  ((seen *)ctx)->dropped++;
+  ((received *)ctx)->dropped++;
 }
 
-static bool is_over(seen *mine, const tw_batch *batch, const tw_error *ending) {
+static bool is_over(received *mine, const tw_batch *batch, const tw_error *outcome) {
   mine->calls++;
   mine->after += mine->ended != 0 || mine->dropped != 0;
   mine->lost += batch->lost_before;
   mine->reason = batch->lost_before ? batch->gap_reason : mine->reason;
-  if (ending) {
+  if (outcome) {
     CHECK(batch->count == 0 && batch->flags == TW_BATCH_END);
-    mine->ended = ending->code;
+    mine->ended = outcome->code;
   }
-  return ending != NULL;
+  return outcome != NULL;
 }
 
-static uint32_t take_items(void *ctx, const conformance_item_batch *batch, const tw_error *ending) {
-  seen *mine = (seen *)ctx;
+static uint32_t take_items(void *ctx, const conformance_item_batch *batch,
+                           const tw_error *outcome) {
+  received *mine = (received *)ctx;
   uint32_t i;
-  if (is_over(mine, &batch->tw, ending)) {
+  if (is_over(mine, &batch->tw, outcome)) {
     return 0;
   }
   for (i = 0; i < batch->tw.count; i++, mine->next++) {
@@ -53,13 +54,13 @@ static uint32_t take_items(void *ctx, const conformance_item_batch *batch, const
 }
 
 static uint32_t take_numbers(void *ctx, const conformance_u64_batch *batch,
-                             const tw_error *ending) {
-  seen *mine = (seen *)ctx;
+                             const tw_error *outcome) {
+  received *mine = (received *)ctx;
   uint32_t i;
   if (mine->closes.table) {
     mine->closed_in_it = tw_stream_close(&mine->closes, NULL);
   }
-  if (is_over(mine, &batch->tw, ending)) {
+  if (is_over(mine, &batch->tw, outcome)) {
     return 0;
   }
   for (i = 0; i < batch->tw.count; i++) {
@@ -83,9 +84,9 @@ static conformance_item_stream items(uint64_t count) {
   return result.ok;
 }
 
-static void records_come_typed_then_the_ending_then_the_drop(void) {
+static void callback_receives_records_then_the_outcome_then_drop(void) {
   conformance_item_stream stream = items(5000);
-  seen mine = {0};
+  received mine = {0};
   tw_error error;
   REQUIRE_OK(conformance_item_stream_subscribe(&stream, take_items, &mine, drop, &error), error);
   REQUIRE_OK(tw_stream_join(&stream.tw, TW_FOREVER, &error), error);
@@ -95,9 +96,9 @@ static void records_come_typed_then_the_ending_then_the_drop(void) {
   CHECK_CODE(conformance_item_stream_close(&stream, &error), TW_OK);
 }
 
-static void who_returns_another_number_is_called_no_more(void) {
+static void callback_that_returns_nonzero_is_not_called_again(void) {
   conformance_item_stream stream = items(UINT64_MAX);
-  seen mine = {0};
+  received mine = {0};
   tw_error error;
   mine.stop_at = 1000;
   REQUIRE_OK(conformance_item_stream_subscribe(&stream, take_items, &mine, drop, &error), error);
@@ -135,11 +136,11 @@ static void end_ticks(void) {
   tw_reply_release(&result.reply);
 }
 
-static void control_records_are_told_apart_and_a_second_reader_reads_on(void) {
+static void control_records_are_flagged_and_a_second_reader_continues(void) {
   conformance_u64_stream stream = ticks();
   conformance_u64_stream second;
   conformance_u64_batch batch;
-  seen mine = {0};
+  received mine = {0};
   tw_error error;
   uint64_t read = 0;
   REQUIRE_OK(tw_stream_tee(&stream.tw, &second.tw, &error), error);
@@ -160,9 +161,9 @@ static void control_records_are_told_apart_and_a_second_reader_reads_on(void) {
   CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
 }
 
-static void what_was_lost_is_told_with_its_reason(void) {
+static void lost_records_are_reported_with_their_reason(void) {
   conformance_drops_newest_result result;
-  seen mine = {0};
+  received mine = {0};
   tw_error error;
   REQUIRE_OK(conformance_drops_newest(&client, 1000, TW_FOREVER, &result, &error), error);
   tw_reply_release(&result.reply);
@@ -174,13 +175,13 @@ static void what_was_lost_is_told_with_its_reason(void) {
   CHECK_CODE(conformance_u64_stream_close(&result.ok, &error), TW_OK);
 }
 
-static void a_callback_that_closes_its_stream_is_called_no_more(void) {
+static void callback_that_closes_its_stream_is_not_called_again(void) {
   conformance_u64_stream stream = ticks();
-  seen mine = {0};
+  received mine = {0};
   tw_error error;
   mine.closes = stream.tw;
   REQUIRE_OK(conformance_u64_stream_subscribe(&stream, take_numbers, &mine, drop, &error), error);
-  /* Two calls of the service: the callback would come twice. */
+  /* Two writes, so that the callback would be called twice. */
   tick(1);
   tick(1);
   CHECK_CODE(mine.closed_in_it, TW_OK);
@@ -188,10 +189,10 @@ static void a_callback_that_closes_its_stream_is_called_no_more(void) {
   CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_STALE);
 }
 
-static void what_is_refused_leaves_its_ctx_with_the_caller(void) {
+static void refused_subscription_leaves_ctx_with_the_caller(void) {
   conformance_u64_stream stream = ticks();
   conformance_u64_stream copy = stream;
-  seen mine = {0};
+  received mine = {0};
   tw_error error;
   CHECK_CODE(conformance_u64_stream_subscribe(&stream, NULL, &mine, drop, &error), TW_ARGUMENT);
   CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
@@ -200,9 +201,9 @@ static void what_is_refused_leaves_its_ctx_with_the_caller(void) {
   end_ticks();
 }
 
-/* A core that was built for smaller records than this program. */
-static void records_that_are_too_small_are_an_ending(void) {
-  seen mine = {0};
+/* The records are smaller than those that this program was built for. */
+static void too_small_records_end_the_stream(void) {
+  received mine = {0};
   tw_subscriber to = {(void (*)(void))take_numbers, NULL, NULL};
   tw_batch batch = {0};
   to.ctx = &mine;
@@ -215,13 +216,13 @@ static void records_that_are_too_small_are_an_ending(void) {
 int main(int argc, char **argv) {
   open_library(argc, argv);
   client = open_client(4);
-  RUN(records_come_typed_then_the_ending_then_the_drop);
-  RUN(who_returns_another_number_is_called_no_more);
-  RUN(control_records_are_told_apart_and_a_second_reader_reads_on);
-  RUN(what_was_lost_is_told_with_its_reason);
-  RUN(a_callback_that_closes_its_stream_is_called_no_more);
-  RUN(what_is_refused_leaves_its_ctx_with_the_caller);
-  RUN(records_that_are_too_small_are_an_ending);
+  RUN(callback_receives_records_then_the_outcome_then_drop);
+  RUN(callback_that_returns_nonzero_is_not_called_again);
+  RUN(control_records_are_flagged_and_a_second_reader_continues);
+  RUN(lost_records_are_reported_with_their_reason);
+  RUN(callback_that_closes_its_stream_is_not_called_again);
+  RUN(refused_subscription_leaves_ctx_with_the_caller);
+  RUN(too_small_records_end_the_stream);
   close_client(&client);
   return done("subscribe");
 }

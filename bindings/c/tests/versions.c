@@ -1,5 +1,6 @@
-/* A program of another version than the library: test.sh generates conformance.h from a WIT that was changed.
- * -DOLDER: it knows less; -DNEWER: it knows more; -DOTHER: a field stands in another place. */
+/* A program of another version than the library: test.sh generates conformance.h from a changed
+ * WIT.
+ * -DOLDER: it has less; -DNEWER: it has more; -DOTHER: a field has another place. */
 #include "check.h"
 #include "conformance.h"
 
@@ -24,7 +25,7 @@ int main(int argc, char **argv) {
 
 static conformance_client client;
 
-static void a_record_has_what_both_know(void) {
+static void record_keeps_the_fields_that_both_versions_have(void) {
   conformance_echo_keywords_result result;
   conformance_keywords_in value;
   tw_error error;
@@ -35,7 +36,7 @@ static void a_record_has_what_both_know(void) {
   CHECK(result.ok->int_ == 1234567890 && result.ok->nullptr_ == -8);
   tw_reply_release(&result.reply);
 #ifdef NEWER
-  /* What the library does not know it does not give back. */
+  /* The library does not return fields that it does not have. */
   value.errno_ = -5;
   value.more = 7;
   REQUIRE_OK(conformance_echo_keywords(&client, &value, TW_FOREVER, &result, &error), error);
@@ -68,7 +69,7 @@ static void parameters_may_be_fewer_and_more(void) {
   tw_reply_release(&result.reply);
 }
 
-static void flags_have_those_that_both_know(void) {
+static void flags_keep_those_that_both_versions_have(void) {
   conformance_echo_rights_result result;
   tw_error error;
   conformance_rights all = CONFORMANCE_RIGHTS_READ | CONFORMANCE_RIGHTS_WRITE;
@@ -83,7 +84,7 @@ static void flags_have_those_that_both_know(void) {
   tw_reply_release(&result.reply);
 }
 
-static void an_error_s_payload_has_the_cases_that_both_know(void) {
+static void error_payload_keeps_the_cases_that_both_versions_have(void) {
   conformance_option_failure_in how;
   conformance_fail_result result;
   tw_error error;
@@ -110,7 +111,7 @@ static conformance_item_stream items(uint64_t count) {
   return result.ok;
 }
 
-/* Item `number`, as both know it. */
+/* Checks the fields of an item that both versions have. */
 static void check_item(const uint8_t *base, const conformance_item *item, uint64_t number) {
   char name[32];
   snprintf(name, sizeof(name), "item %u", (unsigned)number);
@@ -126,7 +127,7 @@ static void check_item(const uint8_t *base, const conformance_item *item, uint64
 #endif
 }
 
-static void elements_of_a_stream_have_what_both_know(void) {
+static void stream_elements_keep_the_fields_that_both_versions_have(void) {
   conformance_item_stream stream = items(1000);
   conformance_item_batch batch;
   tw_error error;
@@ -147,7 +148,7 @@ static void elements_of_a_stream_have_what_both_know(void) {
   CHECK_CODE(conformance_item_stream_close(&stream, &error), TW_OK);
 }
 
-static void a_stream_s_error_has_the_cases_that_both_know(void) {
+static void stream_error_keeps_the_cases_that_both_versions_have(void) {
   conformance_stops_result result;
   conformance_u64_stream stream;
   conformance_u64_batch batch;
@@ -161,7 +162,7 @@ static void a_stream_s_error_has_the_cases_that_both_know(void) {
   CHECK_CODE(conformance_u64_stream_close(&stream, &error), TW_OK);
 }
 
-static void a_batch_is_kept_as_its_reader_knows_it(void) {
+static void retained_batch_has_the_layout_of_its_reader(void) {
   conformance_item_stream stream = items(1000);
   conformance_item_batch batch;
   tw_handle kept;
@@ -177,7 +178,7 @@ static void a_batch_is_kept_as_its_reader_knows_it(void) {
   CHECK_CODE(client.tw.table->retained_batch_release(kept, &error), TW_OK);
 }
 
-static void what_is_sent_up_has_what_both_know(void) {
+static void sent_elements_keep_the_fields_that_both_versions_have(void) {
   conformance_item_stream_writer stream;
   conformance_names_of_result result;
   conformance_item_in item;
@@ -201,7 +202,7 @@ static void what_is_sent_up_has_what_both_know(void) {
   CHECK_CODE(conformance_item_stream_writer_close(&stream, &error), TW_OK);
 }
 
-static void what_is_wrong_is_refused_as_ever(void) {
+static void invalid_value_is_refused(void) {
   conformance_echo_string_result result;
   tw_error error;
   CHECK_CODE(conformance_echo_string(&client, tw_text_of("a\xff\x62"), TW_FOREVER, &result, &error),
@@ -209,7 +210,7 @@ static void what_is_wrong_is_refused_as_ever(void) {
   tw_reply_release(&result.reply);
 }
 
-static void layouts_are_said_once(void) {
+static void layouts_are_set_once(void) {
   const tw_expected *expected = conformance_expected();
   tw_error error;
   CHECK_CODE(client.tw.table->client_set_layouts(client.tw.instance, expected->methods,
@@ -228,16 +229,16 @@ int main(int argc, char **argv) {
   REQUIRE_OK(conformance_open(argv[1], &library, &error), error);
   REQUIRE_OK(conformance_client_open(&library, 4, &client, &error), error);
   CHECK(library.table->layout != conformance_expected()->layout);
-  RUN(a_record_has_what_both_know);
+  RUN(record_keeps_the_fields_that_both_versions_have);
   RUN(parameters_may_be_fewer_and_more);
-  RUN(flags_have_those_that_both_know);
-  RUN(an_error_s_payload_has_the_cases_that_both_know);
-  RUN(elements_of_a_stream_have_what_both_know);
-  RUN(a_stream_s_error_has_the_cases_that_both_know);
-  RUN(a_batch_is_kept_as_its_reader_knows_it);
-  RUN(what_is_sent_up_has_what_both_know);
-  RUN(what_is_wrong_is_refused_as_ever);
-  RUN(layouts_are_said_once);
+  RUN(flags_keep_those_that_both_versions_have);
+  RUN(error_payload_keeps_the_cases_that_both_versions_have);
+  RUN(stream_elements_keep_the_fields_that_both_versions_have);
+  RUN(stream_error_keeps_the_cases_that_both_versions_have);
+  RUN(retained_batch_has_the_layout_of_its_reader);
+  RUN(sent_elements_keep_the_fields_that_both_versions_have);
+  RUN(invalid_value_is_refused);
+  RUN(layouts_are_set_once);
   CHECK_CODE(conformance_client_close(&client, &error), TW_OK);
   return done("versions");
 }

@@ -1,20 +1,21 @@
-/* Where a client has no room for a call. */
+/* Calls to a client without capacity. */
 #include <pthread.h>
 
 #include "host.h"
 
-/* Of a client, where nothing else is said. */
+/* The default limit of a client's calls. */
 #define CALLS 4096
 
-/* The service reads what is sent to it by `block`, and has room for nothing more. */
-typedef struct crowd {
+/* A client without capacity: its service reads the stream `block`, and all calls wait for that. */
+typedef struct full_client {
   conformance_client client;
   conformance_item_stream_writer block;
   uint32_t waiting;
-} crowd;
+} full_client;
 
-/* Submits `nothing` once; the code. */
-static uint32_t submit(const crowd *it, uint64_t token, uint32_t flags, uint64_t deadline_ns) {
+/* Submits a call of `nothing`. */
+static uint32_t submit(const full_client *it, uint64_t token, uint32_t flags,
+                       uint64_t deadline_ns) {
   tw_request request;
   tw_error error;
   uint32_t accepted = 0;
@@ -29,9 +30,9 @@ static uint32_t submit(const crowd *it, uint64_t token, uint32_t flags, uint64_t
   return code;
 }
 
-static crowd crowded(void) {
+static full_client fill_client(void) {
   tw_request request;
-  crowd it;
+  full_client it;
   tw_error error;
   it.client = open_client(2 * CALLS);
   it.waiting = 0;
@@ -39,7 +40,7 @@ static crowd crowded(void) {
   REQUIRE_OK(submit_request(conformance_names_of_prepare(&it.client, &it.block, &request), 0, NULL,
                             &error),
              error);
-  /* A turn may have taken some of them out of the way. */
+  /* The service may have taken some calls out of the queue. */
   while (submit(&it, 1, 0, TW_FOREVER) == TW_OK) {
     it.waiting += 1;
   }
@@ -47,15 +48,15 @@ static crowd crowded(void) {
   return it;
 }
 
-/* Lets the service go on. */
-static void let_go(crowd *it) {
+/* Ends the stream, so that the service continues. */
+static void let_continue(full_client *it) {
   tw_error error;
   REQUIRE_OK(conformance_item_stream_writer_finish(&it->block, &error), error);
   REQUIRE_OK(conformance_item_stream_writer_close(&it->block, &error), error);
 }
 
-/* Reaps `count` completions, all of which are TW_OK. */
-static void reap_all(crowd *it, uint32_t count) {
+/* Reaps `count` completions and checks that they are TW_OK. */
+static void reap_all(full_client *it, uint32_t count) {
   while (count > 0) {
     tw_completion completion = next_completion(&it->client);
     CHECK(completion.code == TW_OK);
@@ -64,37 +65,37 @@ static void reap_all(crowd *it, uint32_t count) {
   }
 }
 
-static void without_the_flag_a_call_is_refused_where_the_policy_is_to_wait(void) {
-  crowd it = crowded();
+static void call_without_block_flag_is_overloaded(void) {
+  full_client it = fill_client();
   const tw_method *method = &it.client.tw.table->methods[CONFORMANCE_METHOD_NOTHING];
   CHECK(method->flags & TW_METHOD_CAN_BLOCK);
   CHECK(submit(&it, 2, 0, TW_FOREVER) == TW_OVERLOADED);
-  let_go(&it);
+  let_continue(&it);
   reap_all(&it, it.waiting + 1);
   close_client(&it.client);
 }
 
-static void who_waits_until_the_deadline_has_a_call_that_timed_out(void) {
-  crowd it = crowded();
+static void blocked_call_times_out_at_its_deadline(void) {
+  full_client it = fill_client();
   const tw_table *table = it.client.tw.table;
   tw_completion completion;
   CHECK(submit(&it, 2, TW_SUBMIT_BLOCK, table->now() + 20 * MILLISECOND) == TW_OK);
   completion = next_completion(&it.client);
   CHECK(completion.token == 2 && completion.code == TW_TIMED_OUT);
   table->release(&completion);
-  let_go(&it);
+  let_continue(&it);
   reap_all(&it, it.waiting + 1);
   close_client(&it.client);
 }
 
 static void *lets_go_soon(void *of) {
   sleep_ms(20);
-  let_go((crowd *)of);
+  let_continue((full_client *)of);
   return NULL;
 }
 
-static void who_waits_goes_on_when_there_is_room(void) {
-  crowd it = crowded();
+static void blocked_submission_continues_when_there_is_capacity(void) {
+  full_client it = fill_client();
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, lets_go_soon, &it) == 0);
   CHECK(submit(&it, 2, TW_SUBMIT_BLOCK, TW_FOREVER) == TW_OK);
@@ -103,9 +104,9 @@ static void who_waits_goes_on_when_there_is_room(void) {
   close_client(&it.client);
 }
 
-/* A blocking call sets the flag itself. */
-static void a_blocking_call_waits_for_room(void) {
-  crowd it = crowded();
+/* A blocking call sets TW_SUBMIT_BLOCK. */
+static void blocking_call_waits_for_capacity(void) {
+  full_client it = fill_client();
   conformance_client other;
   conformance_nothing_result result;
   pthread_t thread;
@@ -122,9 +123,9 @@ static void a_blocking_call_waits_for_room(void) {
 
 int main(int argc, char **argv) {
   open_library(argc, argv);
-  RUN(without_the_flag_a_call_is_refused_where_the_policy_is_to_wait);
-  RUN(who_waits_until_the_deadline_has_a_call_that_timed_out);
-  RUN(who_waits_goes_on_when_there_is_room);
-  RUN(a_blocking_call_waits_for_room);
+  RUN(call_without_block_flag_is_overloaded);
+  RUN(blocked_call_times_out_at_its_deadline);
+  RUN(blocked_submission_continues_when_there_is_capacity);
+  RUN(blocking_call_waits_for_capacity);
   return done("waits");
 }
