@@ -151,10 +151,10 @@ typedef struct tw_batch {
 #define TW_BATCH_CONTROL 2u
 
 /* Why records are missing. */
-#define TW_GAP_CONFLATED 1u      /* replaced by newer records (policies `latest` and `conflate`) */
+#define TW_GAP_CONFLATED 1u      /* newer records replaced them (policies `latest`, `conflate`) */
 #define TW_GAP_DROPPED_NEWEST 2u /* the stream was full (policy `drop-newest`) */
 #define TW_GAP_DROPPED_OLDEST 3u /* the stream was full (policy `drop-oldest`) */
-#define TW_GAP_BATCH_OPEN 4u     /* drop-oldest, but an open batch had the oldest: newest dropped */
+#define TW_GAP_BATCH_OPEN 4u     /* `drop-oldest` dropped the newest: a batch had the oldest */
 #define TW_GAP_SERVICE 5u        /* the service reported the records as missing */
 
 /* Counters of all streams of one method of one client, open and closed. Once the writers are gone,
@@ -204,11 +204,10 @@ typedef struct tw_method {
   const uint8_t *description;
 } tw_method;
 
-#define TW_METHOD_ASYNC 1u  /* an `async func`: later calls of the client do not wait for it */
-#define TW_METHOD_INLINE 2u /* call_inline can call it */
-#define TW_METHOD_IDEMPOTENT                                                                       \
-  4u                         /* repeating it does no harm, so more of its outcomes are retryable */
-#define TW_METHOD_NOTICES 8u /* supports TW_SUBMIT_NOTICES */
+#define TW_METHOD_ASYNC 1u      /* an `async func`: later calls of the client do not wait for it */
+#define TW_METHOD_INLINE 2u     /* call_inline can call it */
+#define TW_METHOD_IDEMPOTENT 4u /* repeating it does no harm: more outcomes are retryable */
+#define TW_METHOD_NOTICES 8u    /* supports TW_SUBMIT_NOTICES */
 #define TW_METHOD_CAN_BLOCK 16u /* supports TW_SUBMIT_BLOCK (policy `overflow = "block"`) */
 
 /* Formats for `transcode`. */

@@ -215,7 +215,8 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
   bool foreign = false;
   uint32_t code;
   if (client->host && client->host->serving) {
-    return tw_fail(error, TW_WOULD_PARK, "a host import must not call the client that called it");
+    return tw_fail(error, TW_WOULD_PARK,
+                   "a host must not call the client whose service waits for its answer");
   }
   if (client->on_notice && submission->client == client->instance &&
       submission->method < table->method_count &&

@@ -1,8 +1,9 @@
 //! The emitter for C: one C99 header per package, over `thalweg_client.h`.
 //!
-//! `collect` finds the types that need a name in C. `plan` contains all names, and where each type is used. One module writes
-//! each part of the header: `library` (constants, opening, clients, resources, streams), `types`, `access`, `write` and `check`
-//! (structs, accessors, writers and checks of each type), `stream_writer`, `call` and `host`.
+//! `collect` finds the types that need a name in C. `plan` contains all names, and where each type
+//! is used. One module writes each part of the header: `library` (constants, opening, clients,
+//! resources, streams), `types`, `access`, `write` and `check` (structs, accessors, writers and
+//! checks of each type), `stream_writer`, `call` and `host`.
 
 mod access;
 mod call;

@@ -1,100 +1,100 @@
-//! The C table as Rust sees it: `thalweg.h` field by field, under the same names.
+//! The types and constants of `thalweg.h`, under the same names. The header documents them.
 //!
-//! A binding that opens a library needs these shapes and nothing of the core, so this module uses nothing but
-//! `core::ffi`. What each field means, until when a pointer is valid and what releases it stands in the header.
+//! A binding that opens libraries needs these types and no other part of Thalweg, so this module
+//! uses only `core::ffi`.
 
 use core::ffi::{c_char, c_int, c_void};
 
-/// The number of this table's shape (`TW_ABI`). A library with another one is refused.
+/// The version of the layout of [`TwTable`]. A library with another one is incompatible.
 pub const TW_ABI: u32 = 2;
 
-/// The one symbol of a library, as `dlsym` wants it.
+/// The name of a library's one symbol, for `dlsym`.
 pub const TW_LIBRARY_SYMBOL: &core::ffi::CStr = c"tw_library";
 
-/// Done.
+/// Success.
 pub const TW_OK: u32 = 0;
-/// The service's own typed error: its payload is the data.
+/// The method's own error. The payload is the completion's data.
 pub const TW_ERROR: u32 = 1;
-/// Cancelled by the caller, or its port closed.
+/// The caller cancelled the call, or closed its client or port.
 pub const TW_CANCELLED: u32 = 2;
 /// The deadline passed.
 pub const TW_TIMED_OUT: u32 = 3;
-/// The service could not be (re)started, or dropped the call.
+/// The service could not be started or restarted, or dropped the call.
 pub const TW_GUEST_LOST: u32 = 4;
 /// The service panicked in this call.
 pub const TW_GUEST_PANICKED: u32 = 5;
-/// No room: try again later.
+/// A limit was reached, or memory is short. Try again later.
 pub const TW_OVERLOADED: u32 = 6;
 /// The runtime is shutting down.
 pub const TW_SHUT_DOWN: u32 = 7;
-/// Closed, or a stream's end.
+/// The object was closed. For a stream: the regular end.
 pub const TW_CLOSED: u32 = 8;
-/// The handle's object is gone.
+/// The handle's object no longer exists.
 pub const TW_STALE: u32 = 9;
-/// A null pointer, a wrong handle, a malformed message.
+/// A null pointer, a handle of another kind, or a malformed message.
 pub const TW_ARGUMENT: u32 = 10;
-/// The two sides do not fit.
+/// The caller and the library are incompatible.
 pub const TW_VERSION: u32 = 11;
-/// The handle was made before `fork()`.
+/// The handle was created before `fork()`.
 pub const TW_FORKED: u32 = 12;
-/// A signal arrived while waiting.
+/// A signal was handled during the wait.
 pub const TW_INTERRUPTED: u32 = 13;
-/// Nothing there now, and waiting was not allowed.
+/// Nothing is available, and the function must not wait.
 pub const TW_WOULD_PARK: u32 = 14;
 
-/// A wait without an end.
+/// No deadline.
 pub const TW_FOREVER: u64 = u64::MAX;
 
-/// A completion of a call.
+/// The kind of a completion: a call ended.
 pub const TW_COMPLETION_CALL: u32 = 1;
-/// A completion of `stream_arm`.
+/// The kind of a completion: an armed stream is ready.
 pub const TW_COMPLETION_STREAM_READY: u32 = 2;
-/// A call has not ended yet.
+/// The kind of a completion: a progress notice of a running call.
 pub const TW_COMPLETION_NOTICE: u32 = 3;
-/// The service asks its host.
+/// The kind of a completion: the service calls a host import.
 pub const TW_COMPLETION_HOST_CALL: u32 = 4;
 
-/// In a batch's flags: the status is the stream's ending, not the wait's.
+/// A flag of a batch: the stream ended, and the status is its outcome.
 pub const TW_BATCH_END: u32 = 1;
-/// In a batch's flags: the records are of the control lane.
+/// A flag of a batch: the records are of the control lane.
 pub const TW_BATCH_CONTROL: u32 = 2;
 
-/// Records were overtaken by newer ones (policy `latest`).
+/// A gap reason: newer records replaced them.
 pub const TW_GAP_CONFLATED: u32 = 1;
-/// The stream was full, and the new ones were dropped.
+/// A gap reason: the stream was full, and the newest records were dropped.
 pub const TW_GAP_DROPPED_NEWEST: u32 = 2;
-/// The stream was full, and the oldest ones were dropped.
+/// A gap reason: the stream was full, and the oldest records were dropped.
 pub const TW_GAP_DROPPED_OLDEST: u32 = 3;
-/// The stream was full, and the reader held what would have been dropped: so the new ones were.
+/// A gap reason: the oldest records were in an open batch, so the newest ones were dropped.
 pub const TW_GAP_BATCH_OPEN: u32 = 4;
-/// The service had them not.
+/// A gap reason: the service reported the records as missing.
 pub const TW_GAP_SERVICE: u32 = 5;
 
-/// In a method's flags: an `async func`.
+/// A flag of a method: an `async func`.
 pub const TW_METHOD_ASYNC: u32 = 1;
-/// May be called by `call_inline`, on the caller's thread.
+/// A flag of a method: `call_inline` can call it.
 pub const TW_METHOD_INLINE: u32 = 2;
-/// A second run does no harm.
+/// A flag of a method: repeating it does no harm.
 pub const TW_METHOD_IDEMPOTENT: u32 = 4;
-/// Its calls can say that they still run (`TW_SUBMIT_NOTICES`).
+/// A flag of a method: it supports [`TW_SUBMIT_NOTICES`].
 pub const TW_METHOD_NOTICES: u32 = 8;
-/// Its calls can wait for room (`TW_SUBMIT_BLOCK`).
+/// A flag of a method: it supports [`TW_SUBMIT_BLOCK`].
 pub const TW_METHOD_CAN_BLOCK: u32 = 16;
 
-/// In a submission's flags: completions `TW_COMPLETION_NOTICE` are wanted.
+/// A flag of a submission: requests progress notices.
 pub const TW_SUBMIT_NOTICES: u32 = 1;
-/// In a submission's flags: it waits for room where the policy file has `overflow = "block"`.
+/// A flag of a submission: waits for the client's capacity.
 pub const TW_SUBMIT_BLOCK: u32 = 2;
 
-/// The form of a message (`transcode`).
+/// A format for `transcode`: a message.
 pub const TW_FLAT: u32 = 0;
-/// The form of RFC 8949 (`transcode`).
+/// A format for `transcode`: RFC 8949.
 pub const TW_CBOR: u32 = 1;
 
 /// A handle: index and generation; 0 is never valid.
 pub type TwHandle = u64;
 
-/// What went wrong (`tw_error`).
+/// A failure (`tw_error`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
@@ -136,7 +136,7 @@ pub struct TwSubmission {
     pub call: TwHandle,
 }
 
-/// Records of a stream, in place (`tw_batch`).
+/// A batch view (`tw_batch`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
@@ -152,7 +152,7 @@ pub struct TwBatch {
     pub size: u64,
 }
 
-/// What the streams of a client's method did (`tw_stats`).
+/// Counters of the streams of a client's method (`tw_stats`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(missing_docs)]
@@ -172,11 +172,11 @@ pub struct TwStats {
     pub age: [u64; 32],
 }
 
-/// Takes a stream's records (`tw_stream_callback`).
+/// Receives a stream's records (`tw_stream_callback`).
 pub type TwStreamCallback =
     Option<unsafe extern "C" fn(*mut c_void, *const TwBatch, *const TwError) -> u32>;
 
-/// Gives a callback's `ctx` up (`tw_drop_ctx`).
+/// Frees the `ctx` of a callback (`tw_drop_ctx`).
 pub type TwDropCtx = Option<unsafe extern "C" fn(*mut c_void)>;
 
 /// A method (`tw_method`).
@@ -194,7 +194,8 @@ pub struct TwMethod {
     pub description: *const u8,
 }
 
-/// What a library offers (`tw_table`). The first five fields never move.
+/// The functions of a library (`tw_table`). The first five fields are at the same place in every
+/// version.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
@@ -282,20 +283,20 @@ pub struct TwTable {
     pub stream_error: unsafe extern "C" fn(TwHandle, *mut *const u8, *mut u64, *mut TwError) -> u32,
 }
 
-// SAFETY: a table is constant for the life of the process and its strings with it; all functions may be called
-// from any thread (the header says which object wants one thread at a time).
+// SAFETY: the table and its strings are constant until the process ends, and all functions may be
+// called on any thread.
 unsafe impl Send for TwTable {}
 // SAFETY: see `Send`.
 unsafe impl Sync for TwTable {}
-// SAFETY: as the table's.
+// SAFETY: see the table.
 unsafe impl Send for TwMethod {}
-// SAFETY: as the table's.
+// SAFETY: see the table.
 unsafe impl Sync for TwMethod {}
 
-/// The one exported function: `tw_library_function`.
+/// The type of `tw_library` (`tw_library_function`).
 pub type TwLibraryFunction = unsafe extern "C" fn(abi: u32) -> *const TwTable;
 
-// What the header's compiler would say on a 64-bit machine: a field that moved fails here.
+// The layout on 64-bit machines.
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     assert!(size_of::<TwError>() == 256);

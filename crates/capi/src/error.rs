@@ -1,4 +1,4 @@
-//! How a function of the table ends: a status, and a text for a person.
+//! The result of a function of the table: a `tw_code`, and a `tw_error`.
 
 use std::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,13 +7,14 @@ use thalweg_port::{Code, Failure};
 
 use crate::abi::TwError;
 
-/// Runs the body of an exported function: nothing unwinds out of it, and `error`, if there is one, is filled.
+/// Runs the body of a function of the table. Catches an unwind, and fills in `error` unless it is
+/// null.
 ///
 /// # Safety
-/// `error` is null or points to a `tw_error` that nobody else uses meanwhile.
+/// `error` is null, or points to a `tw_error` that no other thread uses.
 pub(crate) unsafe fn enter(error: *mut TwError, body: impl FnOnce() -> Result<(), Failure>) -> u32 {
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
-        // What was thrown may itself panic when dropped.
+        // Dropping the payload may panic.
         std::mem::forget(payload);
         Err(Code::GuestLost.because("a defect in Thalweg itself: it panicked in this call"))
     });
@@ -21,19 +22,20 @@ pub(crate) unsafe fn enter(error: *mut TwError, body: impl FnOnce() -> Result<()
         return Code::Ok as u32;
     };
     if !error.is_null() {
-        // SAFETY: the caller's promise.
-        unsafe { error.write(describe(&failure)) };
+        // SAFETY: the caller guarantees that it is valid.
+        unsafe { error.write(to_tw_error(&failure)) };
     }
     failure.code as u32
 }
 
-pub(crate) fn describe(failure: &Failure) -> TwError {
+/// Truncates the message at a character boundary to fit.
+pub(crate) fn to_tw_error(failure: &Failure) -> TwError {
     let mut error = TwError {
         code: failure.code as u32,
         retryable: failure.retryable().into(),
         message: [0; 248],
     };
-    // One byte is the terminator's.
+    // The last byte is the terminator.
     let end = failure.message.floor_char_boundary(error.message.len() - 1);
     for (to, from) in error.message.iter_mut().zip(failure.message[..end].bytes()) {
         *to = from as c_char;
@@ -41,15 +43,7 @@ pub(crate) fn describe(failure: &Failure) -> TwError {
     error
 }
 
+/// `TW_ARGUMENT`, with this message.
 pub(crate) fn argument(message: impl Into<String>) -> Failure {
     Code::Argument.because(message)
-}
-
-/// What an out pointer points to.
-///
-/// # Safety
-/// `pointer` is null or valid for writes, and nobody else uses what it points to meanwhile.
-pub(crate) unsafe fn out<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T, Failure> {
-    // SAFETY: the caller's promise.
-    unsafe { pointer.as_mut() }.ok_or_else(|| argument(format!("{name} is a null pointer")))
 }

@@ -1,22 +1,27 @@
-//! The C ABI: what a service's shared library exports, and the only `extern "C"` of Thalweg.
+//! The C ABI of a service library.
 //!
-//! A library is a `cdylib` that calls [`export!`] once. The C side is `bindings/c/include/thalweg.h`; what each function promises
-//! stands there.
+//! A library is a `cdylib` that calls [`export!`] once. It exports one symbol, `tw_library`, which
+//! returns a table of functions. The reference for these functions is `thalweg.h`.
 
 pub mod abi;
-mod codec;
 mod error;
-mod hosts;
+mod export;
+mod handles;
+mod host_calls;
+mod layouts;
 mod library;
 mod panics;
+mod pointers;
 mod ports;
+mod stream_writers;
 mod streams;
-mod upstreams;
-mod versions;
+mod transcode;
 
-pub use library::{Export, Library};
+pub use export::Export;
+pub use library::Library;
 
-/// The hash of a type that a description has this line for, as a [`TwMethod`](abi::TwMethod) says it; 0, no type, for an empty one.
+/// The layout hash of a type, given its line of [`TwMethod::description`](abi::TwMethod). An empty
+/// line means no type: 0.
 pub fn layout_of(text: &str) -> u64 {
     match text {
         "" => 0,
@@ -24,11 +29,12 @@ pub fn layout_of(text: &str) -> u64 {
     }
 }
 
-/// Makes this `cdylib` a Thalweg library: exports `tw_library` for a service, given its type and an expression that
-/// makes one (at a client's first call, and again after a panic).
+/// Makes this `cdylib` a Thalweg library: exports `tw_library` for a service, given its type and an
+/// expression that creates one. The expression is evaluated at a client's first call, and again
+/// after a panic.
 ///
-/// The library must not be unloaded, because its threads run in it. Its `build.rs` says so to the linker:
-/// `println!("cargo::rustc-link-arg-cdylib=-Wl,-z,nodelete");`.
+/// The library must not be unloaded, because its threads run its code. Its `build.rs` passes this
+/// option to the linker: `println!("cargo::rustc-link-arg-cdylib=-Wl,-z,nodelete");`.
 ///
 /// ```ignore
 /// thalweg_capi::export!(search::SearchServer<Ripgrep>, search::SearchServer::new(Ripgrep::default()));
@@ -46,8 +52,8 @@ macro_rules! export {
             }
         }
 
-        /// The library's one symbol: its table. The caller's ABI number is its own to compare.
-        // SAFETY: no other symbol of this name is in a Thalweg library: the macro is called once.
+        /// Returns the library's table. The caller compares the ABI numbers.
+        // SAFETY: the macro is called once per library, so that no other symbol has this name.
         #[unsafe(no_mangle)]
         pub extern "C" fn tw_library(_abi: u32) -> *const $crate::abi::TwTable {
             static LIBRARY: $crate::Library = $crate::Library::new::<ThalwegExport>();

@@ -1,9 +1,9 @@
-//! The table, and opening and closing clients.
+//! The table of a library, and opening and closing its clients.
 
 use std::ffi::CString;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use thalweg_port::{Failure, Instance, Method, Object, Package, Service, find, insert, remove};
+use thalweg_port::{Instance, Method, Object, Package, Service, find, insert, remove};
 use thalweg_queue::clock;
 use thalweg_wire::Shape;
 
@@ -11,23 +11,17 @@ use crate::abi::{
     TW_ABI, TW_METHOD_ASYNC, TW_METHOD_CAN_BLOCK, TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE,
     TW_METHOD_NOTICES, TwError, TwHandle, TwMethod, TwTable,
 };
-use crate::error::{argument, enter, out};
-use crate::{codec, hosts, panics, ports, streams, upstreams, versions};
+use crate::error::enter;
+use crate::export::Export;
+use crate::handles::{find_client, wrong_kind};
+use crate::pointers::out;
+use crate::{host_calls, layouts, panics, ports, stream_writers, streams, transcode};
 
-/// What [`export!`](crate::export) implements.
-pub trait Export: 'static {
-    /// The service.
-    type Service: Service;
-
-    /// A new one.
-    fn make() -> Self::Service;
-}
-
-/// A library's table, made when it is first asked for.
+/// A library. Its table is built on first use.
 pub struct Library {
     package: &'static Package,
     client_open: unsafe extern "C" fn(*mut TwHandle, *mut TwError) -> u32,
-    client_set_layouts: versions::ClientLayouts,
+    client_set_layouts: layouts::ClientSetLayouts,
     table: OnceLock<TwTable>,
 }
 
@@ -37,12 +31,13 @@ impl std::fmt::Debug for Library {
     }
 }
 
+/// A C string for the table. It is never freed.
 fn text(text: &str) -> *const std::ffi::c_char {
-    // Names of packages and methods come from WIT, which has no NUL. The table lives as long as the process.
+    // Names from WIT contain no NUL.
     CString::new(text).unwrap_or_default().into_raw()
 }
 
-/// The hash over what a service asks of its host, as generated code has it.
+/// The hash of all host imports, as in generated code.
 fn imports_layout(package: &Package) -> u64 {
     let line = |import: &Method| {
         let Method {
@@ -64,7 +59,7 @@ fn imports_layout(package: &Package) -> u64 {
     }
 }
 
-/// What a table says of a method.
+/// The `flags` of a method in the table.
 fn flags(package: &Package, method: &Method) -> u32 {
     let bit = |is: bool, bit: u32| if is { bit } else { 0 };
     bit(method.is_async, TW_METHOD_ASYNC)
@@ -75,17 +70,17 @@ fn flags(package: &Package, method: &Method) -> u32 {
 }
 
 impl Library {
-    /// Of a service.
+    /// A library that exports a service.
     pub const fn new<E: Export>() -> Self {
         Self {
             package: <E::Service as Service>::PACKAGE,
             client_open: client_open::<E>,
-            client_set_layouts: versions::client_set_layouts::<E>,
+            client_set_layouts: layouts::client_set_layouts::<E>,
             table: OnceLock::new(),
         }
     }
 
-    /// The table; the same one each time.
+    /// The table. Every call returns the same one.
     pub fn table(&self) -> &TwTable {
         self.table.get_or_init(|| {
             panics::set_hook();
@@ -133,21 +128,21 @@ impl Library {
                 stream_release: streams::release,
                 stream_arm: streams::arm,
                 stream_close: streams::close,
-                transcode: codec::transcode,
+                transcode: transcode::transcode,
                 stream_subscribe: streams::subscribe,
                 stream_join: streams::join,
                 stream_fd: streams::fd,
                 call_inline: ports::call_inline,
-                client_set_host: hosts::client_set_host,
-                host_call_answer: hosts::host_call_answer,
-                host_call_deadline: hosts::host_call_deadline,
-                stream_tee: streams::reader,
+                client_set_host: host_calls::client_set_host,
+                host_call_answer: host_calls::host_call_answer,
+                host_call_deadline: host_calls::host_call_deadline,
+                stream_tee: streams::tee,
                 stream_stats: streams::stats,
-                stream_retain_batch: streams::keep,
+                stream_retain_batch: streams::retain_batch,
                 retained_batch_release: streams::retained_batch_release,
-                stream_new: upstreams::new,
-                stream_send: upstreams::send,
-                stream_finish: upstreams::end,
+                stream_new: stream_writers::new,
+                stream_send: stream_writers::send,
+                stream_finish: stream_writers::finish,
                 imports_layout: imports_layout(self.package),
                 client_set_layouts: self.client_set_layouts,
                 stream_error: streams::error,
@@ -161,7 +156,7 @@ unsafe extern "C" fn now() -> u64 {
 }
 
 unsafe extern "C" fn client_open<E: Export>(client: *mut TwHandle, error: *mut TwError) -> u32 {
-    // SAFETY: the header demands of the caller what `enter` and `out` demand.
+    // SAFETY: thalweg.h requires of the caller what `enter` and `out` require.
     unsafe {
         enter(error, || {
             let client = out(client, "client")?;
@@ -173,7 +168,7 @@ unsafe extern "C" fn client_open<E: Export>(client: *mut TwHandle, error: *mut T
 }
 
 unsafe extern "C" fn client_close(client: TwHandle, error: *mut TwError) -> u32 {
-    // SAFETY: as in `client_open`.
+    // SAFETY: see `client_open`.
     unsafe {
         enter(error, || {
             find_client(client)?.close();
@@ -183,22 +178,11 @@ unsafe extern "C" fn client_close(client: TwHandle, error: *mut TwError) -> u32 
 }
 
 unsafe extern "C" fn resource_drop(resource: TwHandle, error: *mut TwError) -> u32 {
-    // SAFETY: as in `client_open`.
+    // SAFETY: see `client_open`.
     unsafe {
         enter(error, || match find(resource)? {
             Object::Resource(_) => remove(resource).map(drop),
-            other => Err(wrong(resource, &other, "a resource")),
+            other => Err(wrong_kind(resource, &other, "a resource")),
         })
-    }
-}
-
-pub(crate) fn wrong(handle: TwHandle, is: &Object, wanted: &str) -> Failure {
-    argument(format!("handle {handle:#x} is {}, not {wanted}", is.kind()))
-}
-
-pub(crate) fn find_client(handle: TwHandle) -> Result<Arc<Instance>, Failure> {
-    match find(handle)? {
-        Object::Client(instance) => Ok(instance),
-        other => Err(wrong(handle, &other, "a client")),
     }
 }

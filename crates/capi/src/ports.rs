@@ -1,8 +1,7 @@
-//! Ports and calls, as C sees them.
+//! Ports, submissions and completions.
 
 use std::ffi::c_int;
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
 
 use thalweg_port::{
     Code, Completion, Failure, Kind, Object, Port, SubmitOptions, Submitter, answer_host_call,
@@ -13,25 +12,20 @@ use crate::abi::{
     TW_COMPLETION_CALL, TW_COMPLETION_HOST_CALL, TW_COMPLETION_NOTICE, TW_COMPLETION_STREAM_READY,
     TW_SUBMIT_BLOCK, TW_SUBMIT_NOTICES, TwCompletion, TwError, TwHandle, TwSubmission,
 };
-use crate::error::{argument, enter, out};
-use crate::library::{find_client, wrong};
+use crate::error::{argument, enter};
+use crate::handles::{find_client, find_port, wrong_kind};
+use crate::pointers::{message, out};
 
-/// Completions whose memory is asked for together.
+/// Completions whose memory is prefetched together: see `Reap::fill`.
 const REAPED_AT_ONCE: usize = 16;
-
-pub(crate) fn find_port(handle: TwHandle) -> Result<Arc<Port>, Failure> {
-    match find(handle)? {
-        Object::Port(port) => Ok(port),
-        other => Err(wrong(handle, &other, "a port")),
-    }
-}
 
 pub(crate) unsafe extern "C" fn open(
     capacity: u32,
     port: *mut TwHandle,
     error: *mut TwError,
 ) -> u32 {
-    // SAFETY: the header demands of the caller what `enter` and `out` demand; so in every function here.
+    // SAFETY: thalweg.h requires of the caller what `enter` and `out` require; also in all
+    // functions below.
     unsafe {
         enter(error, || {
             let port = out(port, "port")?;
@@ -84,7 +78,7 @@ pub(crate) unsafe extern "C" fn reap(
     count: *mut u32,
     error: *mut TwError,
 ) -> u32 {
-    // SAFETY: see `open`; and the header says that `completions` has room for `max`.
+    // SAFETY: see `open`; `completions` has capacity for `max`.
     unsafe {
         enter(error, || {
             let count = out(count, "count")?;
@@ -98,7 +92,9 @@ pub(crate) unsafe extern "C" fn reap(
                 reap.fill(&mut some[..most]);
                 let before = *count;
                 for completion in some.into_iter().flatten() {
-                    completions.add(*count as usize).write(describe(completion));
+                    completions
+                        .add(*count as usize)
+                        .write(to_tw_completion(completion));
                     *count += 1;
                 }
                 if *count - before < most as u32 {
@@ -110,7 +106,7 @@ pub(crate) unsafe extern "C" fn reap(
     }
 }
 
-fn describe(completion: Completion) -> TwCompletion {
+fn to_tw_completion(completion: Completion) -> TwCompletion {
     let mut described = TwCompletion {
         token: completion.token,
         call: completion.handle,
@@ -133,13 +129,13 @@ fn describe(completion: Completion) -> TwCompletion {
     };
     if !completion.data.is_empty() {
         described.data = completion.data.as_ptr();
-        // The header promises it: allocators of 64-bit systems align to 16, whatever the layout asks for.
+        // thalweg.h guarantees this alignment. Allocators of 64-bit systems align to 16.
         debug_assert!(described.data.addr().is_multiple_of(8));
     }
     if !completion.message.is_empty() {
         described.message = completion.message.as_ptr().cast();
     }
-    // Its buffers stay where they are.
+    // Lending does not move the buffers.
     if !described.data.is_null() || !described.message.is_null() {
         match completion.lend() {
             Ok(number) => described.owner = number,
@@ -156,7 +152,7 @@ fn without_contents(described: &mut TwCompletion, completion: &Completion, failu
         // The host cannot read the request, so the service gets the failure.
         let _ = answer_host_call(completion.handle, failure.code, failure.message.as_bytes());
     } else {
-        // The call was served: only the second run of an idempotent method does no harm.
+        // The service has run, so that only an idempotent method may be repeated.
         described.code = Code::GuestLost as u32;
         described.retryable = completion.is_idempotent().into();
     }
@@ -166,8 +162,8 @@ fn without_contents(described: &mut TwCompletion, completion: &Completion, failu
 }
 
 pub(crate) unsafe extern "C" fn release(completion: *mut TwCompletion) {
-    // SAFETY: null, or a completion that `reap` filled, or a copy of one, that nobody else uses meanwhile. Its owner is a number: one that was
-    // released before, by this copy or another, is stale.
+    // SAFETY: null, or a completion that `reap` filled in, or a copy of one, which no other thread
+    // uses. Its `owner` is a handle: after a release of this completion or a copy it is stale.
     unsafe {
         enter(std::ptr::null_mut(), || {
             let completion = out(completion, "completion")?;
@@ -211,7 +207,7 @@ pub(crate) unsafe extern "C" fn submit(
     accepted: *mut u32,
     error: *mut TwError,
 ) -> u32 {
-    // SAFETY: see `open`; and the header says that `batch` has `count` entries.
+    // SAFETY: see `open`; `batch` has `count` entries.
     unsafe {
         enter(error, || {
             let accepted = out(accepted, "accepted")?;
@@ -222,11 +218,11 @@ pub(crate) unsafe extern "C" fn submit(
             out(batch, "batch")?;
             let port = find_port(port)?;
             let batch = std::slice::from_raw_parts_mut(batch, count as usize);
-            // Those of one client go together.
-            for its in batch.chunk_by_mut(|one, next| one.client == next.client) {
-                let instance = find_client(its[0].client)?;
+            // Consecutive calls of one client are submitted together.
+            for calls in batch.chunk_by_mut(|one, next| one.client == next.client) {
+                let instance = find_client(calls[0].client)?;
                 let mut submitter = Submitter::new(&instance, &port);
-                for submission in its {
+                for submission in calls {
                     submit_one(&mut submitter, submission)?;
                     *accepted += 1;
                 }
@@ -237,18 +233,16 @@ pub(crate) unsafe extern "C" fn submit(
 }
 
 /// # Safety
-/// `args` is null or points to `args_size` bytes.
+/// `args` is null, or points to `args_size` bytes.
 unsafe fn submit_one(
     submitter: &mut Submitter<'_>,
     submission: &mut TwSubmission,
 ) -> Result<(), Failure> {
     let flags = submission.flags;
     if flags & !(TW_SUBMIT_NOTICES | TW_SUBMIT_BLOCK) != 0 {
-        return Err(argument(format!(
-            "flags {flags:#x} are none of this version's"
-        )));
+        return Err(argument(format!("flags {flags:#x} are unknown")));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let args = unsafe { message(submission.args, submission.args_size) }?;
     let options = SubmitOptions {
         notices: flags & TW_SUBMIT_NOTICES != 0,
@@ -264,20 +258,7 @@ unsafe fn submit_one(
     Ok(())
 }
 
-/// # Safety
-/// `args` is null or points to `size` bytes, which nobody writes to meanwhile.
-pub(crate) unsafe fn message<'a>(args: *const u8, size: u64) -> Result<&'a [u8], Failure> {
-    if args.is_null() {
-        return Err(argument("the message is a null pointer"));
-    }
-    // A message says its own size as a u32; more than that is not one.
-    let size =
-        u32::try_from(size).map_err(|_| argument("the size is beyond what a message can have"))?;
-    // SAFETY: the caller's promise.
-    Ok(unsafe { std::slice::from_raw_parts(args, size as usize) })
-}
-
-/// A call's; 0 is none.
+/// The deadline of a call; 0 means none.
 fn deadline(ns: u64) -> u64 {
     match ns {
         0 => u64::MAX,
@@ -294,14 +275,14 @@ pub(crate) unsafe extern "C" fn call_inline(
     completion: *mut TwCompletion,
     error: *mut TwError,
 ) -> u32 {
-    // SAFETY: see `open`; and the header says that `args` has `args_size` bytes.
+    // SAFETY: see `open`; `args` has `args_size` bytes.
     unsafe {
         enter(error, || {
             let completion = out(completion, "out")?;
             let instance = find_client(client)?;
             let args = message(args, args_size)?;
             let ended = instance.call_inline(method, args, deadline(deadline_ns))?;
-            *completion = describe(ended);
+            *completion = to_tw_completion(ended);
             Ok(())
         })
     }
@@ -315,7 +296,7 @@ pub(crate) unsafe extern "C" fn cancel(call: TwHandle, error: *mut TwError) -> u
                 core.cancel();
                 Ok(())
             }
-            other => Err(wrong(call, &other, "a call")),
+            other => Err(wrong_kind(call, &other, "a call")),
         })
     }
 }

@@ -1,30 +1,23 @@
-//! Streams, as C sees them.
+//! Reading streams: batches, callbacks, counters.
 
 use std::ffi::{c_int, c_void};
 use std::ops::ControlFlow::{self, Break, Continue};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use thalweg_port::stream::{CallbackEvent, OpenBatch, StreamCore};
-use thalweg_port::{Failure, Object, Reason, Stats, close_handle, find, insert, native, remove};
+use thalweg_port::stream::{CallbackEvent, OpenBatch};
+use thalweg_port::{Object, Reason, Stats, close_handle, find, insert, native, remove};
 
 use crate::abi::{
     TW_BATCH_CONTROL, TW_BATCH_END, TW_GAP_BATCH_OPEN, TW_GAP_CONFLATED, TW_GAP_DROPPED_NEWEST,
     TW_GAP_DROPPED_OLDEST, TW_GAP_SERVICE, TwBatch, TwDropCtx, TwError, TwHandle, TwStats,
     TwStreamCallback,
 };
-use crate::error::{argument, describe as describe_failure, enter, out};
-use crate::library::wrong;
-use crate::ports::find_port;
+use crate::error::{argument, enter, to_tw_error};
+use crate::handles::{find_port, find_stream, wrong_kind};
+use crate::pointers::out;
 
-fn find_stream(handle: TwHandle) -> Result<Arc<StreamCore>, Failure> {
-    match find(handle)? {
-        Object::Stream(stream) => Ok(stream),
-        other => Err(wrong(handle, &other, "a stream")),
-    }
-}
-
-const NOTHING: TwBatch = TwBatch {
+const EMPTY_BATCH: TwBatch = TwBatch {
     base: std::ptr::null(),
     slots: std::ptr::null(),
     count: 0,
@@ -36,7 +29,7 @@ const NOTHING: TwBatch = TwBatch {
     size: 0,
 };
 
-fn number_of(reason: Option<Reason>) -> u32 {
+fn gap_number(reason: Option<Reason>) -> u32 {
     match reason {
         None => 0,
         Some(Reason::Conflated) => TW_GAP_CONFLATED,
@@ -47,28 +40,28 @@ fn number_of(reason: Option<Reason>) -> u32 {
     }
 }
 
-fn describe(open: &OpenBatch) -> TwBatch {
+fn to_tw_batch(open: &OpenBatch) -> TwBatch {
     TwBatch {
         base: open.base(),
-        // The first record lies inside of what the batch holds.
+        // The first record may be after the base.
         slots: open.base().wrapping_add(open.first() as usize),
         count: open.count,
         stride: open.stride(),
         first_seq: open.first_sequence,
         lost_before: open.lost_before,
-        gap_reason: number_of(open.reason),
+        gap_reason: gap_number(open.reason),
         flags: if open.control { TW_BATCH_CONTROL } else { 0 },
         size: open.size().into(),
     }
 }
 
-/// What is behind the last record.
-fn ended(lost: u64, reason: Option<Reason>) -> TwBatch {
+/// The batch at the end of a stream.
+fn end_batch(lost: u64, reason: Option<Reason>) -> TwBatch {
     TwBatch {
         lost_before: lost,
-        gap_reason: number_of(reason),
+        gap_reason: gap_number(reason),
         flags: TW_BATCH_END,
-        ..NOTHING
+        ..EMPTY_BATCH
     }
 }
 
@@ -79,22 +72,23 @@ pub(crate) unsafe extern "C" fn acquire(
     batch: *mut TwBatch,
     error: *mut TwError,
 ) -> u32 {
-    // SAFETY: the header demands of the caller what `enter` and `out` demand; so in every function here.
+    // SAFETY: thalweg.h requires of the caller what `enter` and `out` require; also in all
+    // functions below.
     unsafe {
         enter(error, || {
             let batch = out(batch, "out")?;
-            *batch = NOTHING;
+            *batch = EMPTY_BATCH;
             let stream = find_stream(stream)?;
             let open = stream
                 .acquire(max, deadline_ns)
                 .map_err(|(failure, is_ending)| {
                     if is_ending {
                         let (lost, reason) = stream.lost_at_end();
-                        *batch = ended(lost, reason);
+                        *batch = end_batch(lost, reason);
                     }
                     failure
                 })?;
-            *batch = describe(&open);
+            *batch = to_tw_batch(&open);
             Ok(())
         })
     }
@@ -127,7 +121,7 @@ pub(crate) unsafe extern "C" fn arm(
                 (Object::UpstreamWriter(core), port) => {
                     core.arm_port(&find_port(port)?, token, stream)?
                 }
-                (other, _) => return Err(wrong(stream, &other, "a stream")),
+                (other, _) => return Err(wrong_kind(stream, &other, "a stream")),
             }
             .into();
             Ok(())
@@ -145,32 +139,33 @@ pub(crate) unsafe extern "C" fn close(stream: TwHandle, error: *mut TwError) -> 
                 Ok(())
             }
             Object::Upstream(_) | Object::UpstreamWriter(_) => close_handle(stream),
-            other => Err(wrong(stream, &other, "a stream")),
+            other => Err(wrong_kind(stream, &other, "a stream")),
         })
     }
 }
 
-/// A host's callback, with what it is given.
+/// A callback and its context.
 struct Subscriber {
     callback: unsafe extern "C" fn(*mut c_void, *const TwBatch, *const TwError) -> u32,
     ctx: *mut c_void,
     drop_ctx: TwDropCtx,
 }
 
-// SAFETY: the header says that both functions are called on threads of the service, one call at a time.
+// SAFETY: thalweg.h states that both functions are called on threads of the service, one call at a
+// time.
 unsafe impl Send for Subscriber {}
 
 impl Subscriber {
     fn call(&mut self, delivered: &CallbackEvent<'_>) -> ControlFlow<()> {
         let (batch, ending) = match delivered {
-            CallbackEvent::Records(open) => (describe(open), None),
+            CallbackEvent::Records(open) => (to_tw_batch(open), None),
             CallbackEvent::Ended {
                 why, lost, reason, ..
-            } => (ended(*lost, *reason), Some(describe_failure(why))),
+            } => (end_batch(*lost, *reason), Some(to_tw_error(why))),
         };
         let ending = ending.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // An actor's stack is too small for code of other languages.
-        // SAFETY: the host's function, with its own `ctx`; both structs stay until it returns.
+        // Code of other languages needs a larger stack than an actor has.
+        // SAFETY: the caller's function with its own `ctx`; both structs live until it returns.
         let code = native(|| unsafe { (self.callback)(self.ctx, &raw const batch, ending) });
         if code == 0 { Continue(()) } else { Break(()) }
     }
@@ -179,7 +174,7 @@ impl Subscriber {
 impl Drop for Subscriber {
     fn drop(&mut self) {
         if let Some(drop_ctx) = self.drop_ctx {
-            // SAFETY: the host's function, with its own `ctx`, after the last call.
+            // SAFETY: the caller's function with its own `ctx`, after the last call.
             native(|| unsafe { drop_ctx(self.ctx) });
         }
     }
@@ -198,9 +193,7 @@ pub(crate) unsafe extern "C" fn subscribe(
         enter(error, || {
             let callback = callback.ok_or_else(|| argument("callback is a null pointer"))?;
             if flags != 0 {
-                return Err(argument(format!(
-                    "flags {flags:#x} are none of this version's"
-                )));
+                return Err(argument(format!("flags {flags:#x} are unknown")));
             }
             find_stream(stream)?.subscribe(|| {
                 let mut subscriber = Subscriber {
@@ -233,7 +226,7 @@ pub(crate) unsafe extern "C" fn fd(stream: TwHandle, fd: *mut c_int, error: *mut
     }
 }
 
-pub(crate) unsafe extern "C" fn reader(
+pub(crate) unsafe extern "C" fn tee(
     stream: TwHandle,
     reader: *mut TwHandle,
     error: *mut TwError,
@@ -249,10 +242,10 @@ pub(crate) unsafe extern "C" fn reader(
     }
 }
 
-fn table_of(stats: &Stats) -> TwStats {
+fn to_tw_stats(stats: &Stats) -> TwStats {
     let mut lost = [0; 8];
     for reason in Reason::ALL {
-        lost[number_of(Some(reason)) as usize] = stats.counts.lost(reason);
+        lost[gap_number(Some(reason)) as usize] = stats.counts.lost(reason);
     }
     TwStats {
         streams: stats.streams,
@@ -281,10 +274,10 @@ pub(crate) unsafe extern "C" fn error(
     unsafe {
         enter(error, || {
             let (data, size) = (out(data, "data")?, out(size, "size")?);
-            // The stream keeps it for as long as it is there itself.
+            // The message lives as long as the stream.
             let message = find_stream(stream)?
                 .error()
-                .ok_or_else(|| argument("the stream did not end with an error of the service's"))?;
+                .ok_or_else(|| argument("the stream did not end with an error of the service"))?;
             (*data, *size) = (message.as_ptr(), message.len() as u64);
             Ok(())
         })
@@ -298,7 +291,7 @@ pub(crate) unsafe extern "C" fn stats(
     size: u32,
     error: *mut TwError,
 ) -> u32 {
-    // SAFETY: see `acquire`; and the header says that `stats` has room for `size` bytes.
+    // SAFETY: see `acquire`; `stats` has capacity for `size` bytes.
     unsafe {
         enter(error, || {
             if stats.is_null() {
@@ -307,9 +300,9 @@ pub(crate) unsafe extern "C" fn stats(
             let found = match find(handle)? {
                 Object::Client(instance) => instance.stream_stats(method)?,
                 Object::Stream(stream) => stream.stats(),
-                other => return Err(wrong(handle, &other, "a client or a stream")),
+                other => return Err(wrong_kind(handle, &other, "a client or a stream")),
             };
-            let found = table_of(&found);
+            let found = to_tw_stats(&found);
             let written = size_of::<TwStats>().min(size as usize);
             let (from, to) = (std::ptr::from_ref(&found).cast::<u8>(), stats.cast::<u8>());
             to.copy_from_nonoverlapping(from, written);
@@ -319,27 +312,30 @@ pub(crate) unsafe extern "C" fn stats(
     }
 }
 
-pub(crate) unsafe extern "C" fn keep(
+pub(crate) unsafe extern "C" fn retain_batch(
     stream: TwHandle,
-    kept: *mut TwHandle,
+    retained: *mut TwHandle,
     error: *mut TwError,
 ) -> u32 {
     // SAFETY: see `acquire`.
     unsafe {
         enter(error, || {
-            let kept = out(kept, "kept")?;
-            *kept = insert(Object::KeptBatch(Arc::new(find_stream(stream)?.keep()?)))?;
+            let retained = out(retained, "retained")?;
+            *retained = insert(Object::KeptBatch(Arc::new(find_stream(stream)?.keep()?)))?;
             Ok(())
         })
     }
 }
 
-pub(crate) unsafe extern "C" fn retained_batch_release(kept: TwHandle, error: *mut TwError) -> u32 {
+pub(crate) unsafe extern "C" fn retained_batch_release(
+    retained: TwHandle,
+    error: *mut TwError,
+) -> u32 {
     // SAFETY: see `acquire`.
     unsafe {
-        enter(error, || match find(kept)? {
-            Object::KeptBatch(_) => remove(kept).map(drop),
-            other => Err(wrong(kept, &other, "a kept batch")),
+        enter(error, || match find(retained)? {
+            Object::KeptBatch(_) => remove(retained).map(drop),
+            other => Err(wrong_kind(retained, &other, "a retained batch")),
         })
     }
 }

@@ -1,4 +1,5 @@
-//! A panic where there is no memory for its backtrace. In a process of its own: its allocator has no large blocks.
+//! A panic without memory for its backtrace. A test program of its own, because it replaces the
+//! global allocator.
 #![cfg(not(miri))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -9,23 +10,23 @@ use std::time::{Duration, Instant};
 use thalweg_capi::{Export, Library};
 use thalweg_port::{Bounds, Incoming, Package, Service};
 
-/// Blocks of so many bytes and more are refused.
+/// Allocations of at least this many bytes are refused.
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 struct Limited;
 
-// SAFETY: it does what the system's does, or nothing.
+// SAFETY: it calls the system allocator, or returns null.
 unsafe impl GlobalAlloc for Limited {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() >= LIMIT.load(Ordering::Relaxed) {
             return std::ptr::null_mut();
         }
-        // SAFETY: as the caller promised.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promised.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.dealloc(block, layout) };
     }
 }
@@ -60,13 +61,13 @@ impl Export for Exported {
 
 static LIBRARY: Library = Library::new::<Exported>();
 
-/// In the child, which a backtrace is asked of.
+/// Set in the child process, which panics with `RUST_BACKTRACE=1`.
 const CHILD: &str = "THALWEG_TEST_CHILD";
 
 fn panic_without_memory() {
     let _ = LIBRARY.table();
     let panics = || {
-        // What symbolising takes is more, and what printing takes is less.
+        // Symbolising needs larger blocks, and printing only smaller ones.
         LIMIT.store(2048, Ordering::Relaxed);
         panic!("on purpose")
     };
@@ -96,7 +97,7 @@ fn panic_without_memory_for_its_backtrace_returns() {
             None if began.elapsed() > Duration::from_secs(60) => {
                 child.kill().unwrap();
                 child.wait().unwrap();
-                panic!("the child hangs");
+                panic!("the child process hangs");
             }
             None => std::thread::sleep(Duration::from_millis(5)),
         }

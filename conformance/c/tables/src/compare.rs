@@ -176,7 +176,8 @@ pub(crate) fn element(plan: &Plan<'_>, stream: &Stream, out: &mut Source) {
     });
 }
 
-/// Writes a function that compares a stream inside a value with a JSON list of all its elements, or a future with its value.
+/// Writes a function that compares a stream inside a value with a JSON list of all its elements, or
+/// a future with its value.
 pub(crate) fn stream_in_value(stream: &Stream, out: &mut Source) {
     out.template(
         if stream.is_future { FUTURE } else { STREAM },

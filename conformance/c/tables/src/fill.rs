@@ -102,8 +102,8 @@ fn body(shapes: &Shapes, shape: &Shape, ty: &str, out: &mut Source) {
     }
 }
 
-/// Writes a function that sends all elements before the call, and closes the writer. No scenario has more elements than the stream's
-/// capacity.
+/// Writes a function that sends all elements before the call, and closes the writer. No scenario
+/// has more elements than the stream's capacity.
 pub(crate) fn stream_writer(shapes: &Shapes, writer: &StreamWriter, out: &mut Source) {
     let name = &writer.name;
     // Declares the element and returns it as an argument.

@@ -1,8 +1,10 @@
-//! Writes `NAME_json.h`, the tables of the conformance runner in C: `conformance_tables WIT FOLDER`.
+//! Writes `NAME_json.h`, the tables of the conformance runner in C: `conformance_tables WIT
+//! FOLDER`.
 //!
-//! C has no reflection. So the runner needs a function per type that reads a value from JSON (`T_from(json, &value)`), one that compares
-//! a value with JSON (`T_is(base, view, json)`), and a table of the methods. They use the package's header and
-//! `conformance/c/values.h`. `conformance/c/test.sh` runs this program.
+//! C has no reflection. So the runner needs a function per type that reads a value from JSON
+//! (`T_from(json, &value)`), one that compares a value with JSON (`T_is(base, view, json)`), and a
+//! table of the methods. They use the package's header and `conformance/c/values.h`.
+//! `conformance/c/test.sh` runs this program.
 
 mod compare;
 mod fill;
@@ -37,7 +39,8 @@ fn tables(plan: &Plan<'_>) -> String {
     ));
     out.line(&format!("#include \"{prefix}.h\""));
     out.line("#include \"values.h\"\n");
-    // A value that contains a stream is compared after the elements of the stream, which contain no streams.
+    // A value that contains a stream is compared after the elements of the stream, which contain no
+    // streams.
     let shapes = plan.shapes.all.iter().enumerate();
     let (with_handles, without): (Vec<_>, Vec<_>) =
         shapes.partition(|(_, shape)| shape.has_handles);

@@ -1,4 +1,5 @@
-//! Calls: per function its result, and the functions that prepare a request, decode a completion and make a blocking call.
+//! Calls: per function its result, and the functions that prepare a request, decode a completion
+//! and make a blocking call.
 
 use super::check;
 use super::handles;
@@ -34,7 +35,8 @@ memory that `ok` and `error` point to. Close a resource, stream or future in `ok
 the error of a stream that F returned and that ended as TW_ERROR; it is valid until the stream is
 closed. Arguments stay yours unless the comment of the function says otherwise.";
 
-/// The documentation of a function: its name and signature, its parameters, and the documentation in WIT.
+/// The documentation of a function: its name and signature, its parameters, and the documentation
+/// in WIT.
 fn docs(plan: &Plan<'_>, call: &Call<'_>) -> String {
     let mut docs = format!("{}: {}", call.function.full_name, call.signature);
     for parameter in &call.parameters {

@@ -1,5 +1,6 @@
-//! Checks of results and errors, made once, before anything is read. A check tests that the value at a place is valid for its
-//! type, and that every tail is inside the message and after the previous one. Every check is a `tw_check` of `thalweg_message.h`.
+//! Checks of results and errors, made once, before anything is read. A check tests that the value
+//! at a place is valid for its type, and that every tail is inside the message and after the
+//! previous one. Every check is a `tw_check` of `thalweg_message.h`.
 
 use super::plan::Plan;
 use super::shape::{Form, Label, Scalar, Shape, ShapeKind, Shapes, is_full, unsigned};

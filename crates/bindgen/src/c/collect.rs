@@ -1,4 +1,5 @@
-//! Finds the shapes of a package: its named types, and the options, lists, tuples and results that they use.
+//! Finds the shapes of a package: its named types, and the options, lists, tuples and results that
+//! they use.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! Counts the resources in a value: the size of a message's table of handles is needed before the table's contents.
+//! Counts the resources in a value: the size of a message's table of handles is needed before the
+//! table's contents.
 
 use super::plan::Plan;
 use super::shape::{Form, Shape, ShapeKind, Shapes, pointer_to};
@@ -18,7 +19,8 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     }
 }
 
-/// A C expression for the number of resources in the value at `place`, an lvalue. `None`: it cannot contain any.
+/// A C expression for the number of resources in the value at `place`, an lvalue. `None`: it cannot
+/// contain any.
 pub(super) fn count(shapes: &Shapes, form: Form, place: &str) -> Option<String> {
     let Form::Shape(index) = form else {
         return matches!(form, Form::Handle(_)).then(|| "1".to_owned());

@@ -1,4 +1,5 @@
-//! The parts that every header has: the package's constants, opening the library, clients, resources and streams.
+//! The parts that every header has: the package's constants, opening the library, clients,
+//! resources and streams.
 
 use super::plan::Plan;
 use super::source::Source;
@@ -210,7 +211,8 @@ fn flags(package: &Package, function: &Function) -> String {
     }
 }
 
-/// Writes the resources, streams and futures: each has a type of its own, so that the compiler detects a wrong one.
+/// Writes the resources, streams and futures: each has a type of its own, so that the compiler
+/// detects a wrong one.
 pub(super) fn handles(plan: &Plan<'_>, out: &mut Source) {
     if !plan.resources.is_empty() {
         out.banner("Resources");

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-/// Words that cannot name a member or a parameter: keywords of C and C++ up to C23 and C++20, and lower-case macros of the
-/// included headers and of GNU C.
+/// Words that cannot name a member or a parameter: keywords of C and C++ up to C23 and C++20, and
+/// lower-case macros of the included headers and of GNU C.
 const RESERVED: &[&str] = &[
     "alignas",
     "alignof",
@@ -115,7 +115,8 @@ const RESERVED: &[&str] = &[
     "xor_eq",
 ];
 
-/// Parameters and variables of the generated functions. A WIT parameter of the same name gets a `_`.
+/// Parameters and variables of the generated functions. A WIT parameter of the same name gets a
+/// `_`.
 const LOCALS: &[&str] = &[
     "call",
     "client",
@@ -151,8 +152,8 @@ pub(super) fn parameter(name: &str) -> String {
     name
 }
 
-/// The identifiers of one header, which share one scope. The second claim of a name gets a `_`, so the order of the claims is part
-/// of the output.
+/// The identifiers of one header, which share one scope. The second claim of a name gets a `_`, so
+/// the order of the claims is part of the output.
 pub(super) struct Names {
     prefix: String,
     taken: BTreeSet<String>,

@@ -66,7 +66,8 @@ pub struct Call<'a> {
     pub prepare: String,
     /// The function that decodes a completion.
     pub read: String,
-    /// The function that reads its error at the end of its stream. Empty if it has no stream or no error.
+    /// The function that reads its error at the end of its stream. Empty if it has no stream or no
+    /// error.
     pub(super) stream_error: String,
     /// The struct of its result.
     pub result: String,
@@ -215,7 +216,8 @@ impl<'a> Plan<'a> {
             &streams,
             &stream_writers,
         );
-        // The order of the claims decides which name gets a `_`: first the names in WIT, then those made from them.
+        // The order of the claims decides which name gets a `_`: first the names in WIT, then those
+        // made from them.
         naming::name_shapes(&mut shapes, &mut names, true);
         for alias in &mut aliases {
             alias.name = names.claim(&alias.name);

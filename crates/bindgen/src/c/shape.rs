@@ -1,8 +1,8 @@
 //! The types of a package as C sees them. A type that needs a name in C is a shape.
 //!
-//! A type has up to three C types. *Flat*: in a message or a batch. *Input*: filled in by a caller, with pointers instead of
-//! slices; named `.._in`. *View*: returned by an accessor. A type that contains neither text nor lists is plain: its flat struct is
-//! all three.
+//! A type has up to three C types. *Flat*: in a message or a batch. *Input*: filled in by a caller,
+//! with pointers instead of slices; named `.._in`. *View*: returned by an accessor. A type that
+//! contains neither text nor lists is plain: its flat struct is all three.
 
 /// A type that C has itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,8 @@ pub(super) fn unsigned(size: u32) -> &'static str {
     }
 }
 
-/// Every number of `size` bytes is one of `count` cases. A comparison would always be true, and compilers warn about it.
+/// Every number of `size` bytes is one of `count` cases. A comparison would always be true, and
+/// compilers warn about it.
 pub(super) fn is_full(count: usize, size: u32) -> bool {
     count as u64 >= 1 << (8 * size)
 }
@@ -245,7 +246,8 @@ impl Shape {
 pub struct Shapes {
     /// All shapes, each after those that it uses.
     pub all: Vec<Shape>,
-    /// The types that values refer to by a handle: all resources, by their numbers, and then the streams and futures.
+    /// The types that values refer to by a handle: all resources, by their numbers, and then the
+    /// streams and futures.
     pub handles: Vec<HandleType>,
 }
 
@@ -307,7 +309,8 @@ impl Shapes {
         }
     }
 
-    /// A C expression for the view of the value at `place`, an lvalue. For a slice it uses the variable `base`.
+    /// A C expression for the view of the value at `place`, an lvalue. For a slice it uses the
+    /// variable `base`.
     pub fn view_of(&self, form: Form, place: &str) -> String {
         match form {
             Form::Text => format!("tw_text_view(base, {place})"),

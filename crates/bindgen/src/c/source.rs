@@ -95,8 +95,8 @@ impl Source {
     }
 }
 
-/// Place of the innermost parenthesis that is open at the end. A line that goes on from another has lost its
-/// own, and goes on where it begins.
+/// Place of the innermost parenthesis that is open at the end. A line that goes on from another has
+/// lost its own, and goes on where it begins.
 fn open_parenthesis(text: &str) -> Option<usize> {
     let mut open = Vec::new();
     for (at, character) in text.char_indices() {

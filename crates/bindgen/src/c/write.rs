@@ -37,7 +37,8 @@ fn is_copied(shapes: &Shapes, form: Form) -> bool {
     }
 }
 
-/// A C statement that writes the value at `place`, an lvalue, to offset `at`. `writer` is a `tw_writer *`.
+/// A C statement that writes the value at `place`, an lvalue, to offset `at`. `writer` is a
+/// `tw_writer *`.
 pub(super) fn put(shapes: &Shapes, writer: &str, form: Form, at: &str, place: &str) -> String {
     match form {
         Form::Text => format!("tw_put_text({writer}, {at}, {place});"),

@@ -6,12 +6,13 @@
 #define RECIPES_H
 
 #include "thalweg_client.h"
+#include "thalweg_stream.h"
 
 #define RECIPES_PACKAGE "thalweg:recipes"
 #define RECIPES_VERSION "0.1.0"
 #define RECIPES_LAYOUT UINT64_C(0xcb10b9f680a83b47)
 
-/* Methods by number: tw_submission.method. */
+/* The number of each method, for tw_submission.method. */
 enum {
   RECIPES_METHOD_JOB_NEW = 0,
   RECIPES_METHOD_JOB_RUN = 1,
@@ -24,10 +25,10 @@ enum {
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
-/* A struct lies in messages and batches as it is declared here. In the place of text, bytes and lists
- * it has a tw_slice; the accessor of the same name gives what it refers to.
- * A struct `.._in` is the same thing to fill in, with pointers that need to live until the call that
- * takes them returns. A type without text or lists inside has one struct for both. */
+/* A struct has the same layout as in messages and batches. Text, bytes and lists in it are a tw_slice;
+ * the accessor of the same name returns them. A struct `.._in` is the same type for arguments, with
+ * pointers, which must stay valid until the call returns. A type without text, bytes and lists has one
+ * struct for both. */
 
 /* How far a job is. */
 typedef struct recipes_progress {
@@ -67,7 +68,7 @@ TW_OFFSET(recipes_setting, name, 0);
 TW_OFFSET(recipes_setting, value, 8);
 
 /* A named setting.
- * To fill in. */
+ * For arguments. */
 typedef struct recipes_setting_in {
   tw_text name;
   tw_text value;
@@ -76,15 +77,15 @@ typedef struct recipes_setting_in {
 /* `option<u32>` */
 typedef struct recipes_option_u32 {
   bool some;
-  uint32_t value; /* where `some` */
+  uint32_t value; /* if `some` */
 } recipes_option_u32;
 TW_SIZE(recipes_option_u32, 8);
 TW_OFFSET(recipes_option_u32, value, 4);
 
 /* ---- Accessors ------------------------------------------------------------------------------- */
 
-/* `base` is that of the batch, or of the reply, in which the value lies; what is returned is valid as
- * long as that is. An accessor that returns bool fills `*out` where it returns true. */
+/* `base` is that of the batch or of the reply that contains the value. The result is valid as long as
+ * that memory. An accessor that returns bool sets `*out` if it returns true. */
 
 static inline tw_text recipes_setting_name(const uint8_t *base, const recipes_setting *value) {
   return tw_text_view(base, value->name);
@@ -96,151 +97,141 @@ static inline tw_text recipes_setting_value(const uint8_t *base, const recipes_s
 
 /* ---- The library and its clients ------------------------------------------------------------- */
 
-/* The library, opened and checked. It is never closed: see tw_open. */
+/* The methods, by number. */
+static const tw_method recipes_methods[] = {
+    {"recipes.[constructor]job", UINT64_C(0x6e2b3e012f654294), UINT64_C(0x716007b0d8f6026a),
+     UINT64_C(0xbd4682b323412e26), 0, 0, 71,
+     (const uint8_t *)"record{steps:u32,step-ms:u32}\n"
+     "own<job>\n"
+     "variant{empty,failed-step(u32)}\n"
+     ""},
+    {"recipes.[method]job.run", UINT64_C(0xe53a59aee2895814), UINT64_C(0x4d2bdf193e8526d1),
+     UINT64_C(0xbd4682b323412e26), 0, TW_METHOD_ASYNC, 61,
+     (const uint8_t *)"record{self:borrow<job>}\n"
+     "u32\n"
+     "variant{empty,failed-step(u32)}\n"
+     ""},
+    {"recipes.[method]job.progress", UINT64_C(0xe53a59aee2895814), UINT64_C(0xe1d3d523f01a7872),
+     0, UINT64_C(0xadcaf36471c083e2), 0, 87,
+     (const uint8_t *)"record{self:borrow<job>}\n"
+     "stream<record{done:u32,total:u32}>\n"
+     "\n"
+     "record{done:u32,total:u32}"},
+    {"recipes.set", UINT64_C(0xfdffb69a84b40e0f), UINT64_C(0xaf64124c8602484e),
+     0, 0, 0, 52,
+     (const uint8_t *)"record{setting:record{name:string,value:string}}\n"
+     "_\n"
+     "\n"
+     ""},
+    {"recipes.watch", UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x1907ee66cf4fa67a),
+     0, UINT64_C(0xa49db87c314ae7ae), 0, 83,
+     (const uint8_t *)"record{}\n"
+     "stream<record{name:string,value:string}>\n"
+     "\n"
+     "record{name:string,value:string}"},
+    {"recipes.digest", UINT64_C(0x2dc9279d6ce0eec0), UINT64_C(0x4d35d3193e8d66f2),
+     0, 0, TW_METHOD_ASYNC, 25,
+     (const uint8_t *)"record{text:string}\n"
+     "u64\n"
+     "\n"
+     ""},
+    {"recipes.steps", UINT64_C(0x94690ba5fd11684b), UINT64_C(0x7fad2f152bf2870f),
+     UINT64_C(0xbd4682b323412e26), UINT64_C(0x4d2bdf193e8526d1), 0, 85,
+     (const uint8_t *)"record{total:u32,failing:option<u32>}\n"
+     "stream<u32>\n"
+     "variant{empty,failed-step(u32)}\n"
+     "u32"},
+};
+
+/* The package that this header was made for. For tw_table_check, if the library is linked. */
+static inline const tw_expected *recipes_expected(void) {
+  static const tw_expected expected = {RECIPES_PACKAGE, RECIPES_VERSION, RECIPES_LAYOUT,
+                                       recipes_methods, 7, 0, NULL, 0};
+  return &expected;
+}
+
+/* An open library. It stays loaded until the process ends. */
 typedef struct recipes_library {
   const tw_table *table;
 } recipes_library;
 
-/* What this header was made for: for tw_open, or tw_table_check where the library is linked. */
-static inline const tw_expected *recipes_expected(void) {
-  static const tw_method methods[] = {
-      {"recipes.[constructor]job",
-       UINT64_C(0x6e2b3e012f654294), UINT64_C(0x716007b0d8f6026a),
-       UINT64_C(0xbd4682b323412e26), UINT64_C(0x0000000000000000),
-       0, 71,
-       (const uint8_t *)"record{steps:u32,step-ms:u32}\n"
-        "own<job>\n"
-        "variant{empty,failed-step(u32)}\n"
-        ""},
-      {"recipes.[method]job.run",
-       UINT64_C(0xe53a59aee2895814), UINT64_C(0x4d2bdf193e8526d1),
-       UINT64_C(0xbd4682b323412e26), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC, 61,
-       (const uint8_t *)"record{self:borrow<job>}\n"
-        "u32\n"
-        "variant{empty,failed-step(u32)}\n"
-        ""},
-      {"recipes.[method]job.progress",
-       UINT64_C(0xe53a59aee2895814), UINT64_C(0xe1d3d523f01a7872),
-       UINT64_C(0x0000000000000000), UINT64_C(0xadcaf36471c083e2),
-       0, 87,
-       (const uint8_t *)"record{self:borrow<job>}\n"
-        "stream<record{done:u32,total:u32}>\n"
-        "\n"
-        "record{done:u32,total:u32}"},
-      {"recipes.set",
-       UINT64_C(0xfdffb69a84b40e0f), UINT64_C(0xaf64124c8602484e),
-       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       0, 52,
-       (const uint8_t *)"record{setting:record{name:string,value:string}}\n"
-        "_\n"
-        "\n"
-        ""},
-      {"recipes.watch",
-       UINT64_C(0x651bccb0340f0ef8), UINT64_C(0x1907ee66cf4fa67a),
-       UINT64_C(0x0000000000000000), UINT64_C(0xa49db87c314ae7ae),
-       0, 83,
-       (const uint8_t *)"record{}\n"
-        "stream<record{name:string,value:string}>\n"
-        "\n"
-        "record{name:string,value:string}"},
-      {"recipes.digest",
-       UINT64_C(0x2dc9279d6ce0eec0), UINT64_C(0x4d35d3193e8d66f2),
-       UINT64_C(0x0000000000000000), UINT64_C(0x0000000000000000),
-       TW_METHOD_ASYNC, 25,
-       (const uint8_t *)"record{text:string}\n"
-        "u64\n"
-        "\n"
-        ""},
-      {"recipes.steps",
-       UINT64_C(0x94690ba5fd11684b), UINT64_C(0x7fad2f152bf2870f),
-       UINT64_C(0xbd4682b323412e26), UINT64_C(0x4d2bdf193e8526d1),
-       0, 85,
-       (const uint8_t *)"record{total:u32,failing:option<u32>}\n"
-        "stream<u32>\n"
-        "variant{empty,failed-step(u32)}\n"
-        "u32"},
-  };
-  static const tw_expected expected = {RECIPES_PACKAGE, RECIPES_VERSION, RECIPES_LAYOUT,
-                                       methods, 7, UINT64_C(0x0000000000000000), NULL, 0};
-  return &expected;
-}
-
-/* Opens the library at `path` and checks that it fits this header. TW_VERSION: it does not, and the
- * message names both sides. */
+/* Opens the library at `path` and checks that it is compatible with this header: see tw_open. */
 static inline uint32_t recipes_open(const char *path, recipes_library *library, tw_error *error) {
   return tw_open(path, recipes_expected(), &library->table, error);
 }
 
-/* An instance of the service, and a port to call it through from one thread at a time. */
+/* An instance of the service, and a port that calls it. One thread at a time uses it. */
 typedef struct recipes_client {
   tw_client tw;
 } recipes_client;
 
-/* A new instance, and a port on which `capacity` calls may be unreaped at once (1 to 65,536). */
+/* Opens a new instance, and a port of `capacity` slots, 1 to 65,536: the most outstanding calls. */
 static inline uint32_t recipes_client_open(const recipes_library *library, uint32_t capacity,
                                            recipes_client *client, tw_error *error) {
   return tw_client_open_as(library->table, recipes_expected(), capacity, &client->tw, error);
 }
 
-/* The same instance through a port of its own: for another thread, or for an event loop. */
+/* Opens a further client of the same instance, for another thread or an event loop. */
 static inline uint32_t recipes_client_attach(const recipes_client *instance, uint32_t capacity,
                                              recipes_client *client, tw_error *error) {
   return tw_client_attach(&instance->tw, capacity, &client->tw, error);
 }
 
-/* Closes the port and, unless it was attached, the instance. Their calls and streams end as cancelled. */
+/* Closes the port, and the instance unless the client is attached: see tw_client_close. */
 static inline uint32_t recipes_client_close(recipes_client *client, tw_error *error) {
   return tw_client_close(&client->tw, error);
 }
 
 /* ---- Resources ------------------------------------------------------------------------------- */
 
+/* For a resource R: R_close drops it, also twice. R_take takes one out of a result, see
+ * tw_reply_take_handle; you must then close it. */
+
 /* A long job that consists of steps. */
 typedef struct recipes_job {
   tw_resource tw;
 } recipes_job;
 
-/* Harmless twice. */
 static inline uint32_t recipes_job_close(recipes_job *resource, tw_error *error) {
   return tw_resource_close(&resource->tw, error);
 }
 
-/* Takes one out of a value that came, as tw_reply_take_handle does. */
-static inline uint32_t recipes_job_take(tw_reply *reply, tw_handle_ref held, recipes_job *resource,
+static inline uint32_t recipes_job_take(tw_reply *reply, tw_handle_ref ref, recipes_job *resource,
                                         tw_error *error) {
-  return tw_reply_take_handle(reply, held, &resource->tw, error);
+  return tw_reply_take_handle(reply, ref, &resource->tw, error);
 }
 
 /* ---- Streams --------------------------------------------------------------------------------- */
 
-/* A stream of `recipes_progress`. One thread at a time reads it:
+/* One thread at a time reads a stream. For a stream S of records R, with batches B:
  *
- *   while ((code = recipes_progress_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+ *   while ((code = S_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
  *     for (i = 0; i < batch.tw.count; i++) {
- *       const recipes_progress *record = recipes_progress_batch_at(&batch, i);
+ *       const R *record = B_at(&batch, i);  (`base` for its accessors is `batch.tw.base`)
  *       ...
  *     }
- *     recipes_progress_stream_release(&stream, batch.tw.count, &error);
+ *     S_release(&stream, batch.tw.count, &error);
  *   }
- *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
- *   recipes_progress_stream_close(&stream, &error);
- */
+ *   if (code == TW_CLOSED) the stream is complete; otherwise `error` says how it ended
+ *   S_close(&stream, &error);
+ *
+ *   S_acquire_serving  answers host calls during the wait: see tw_stream_acquire_serving
+ *   S_arm              notifies the client's port when S_acquire would not wait: see tw_stream_arm
+ *   S_subscribe        delivers the records to a callback instead: see tw_stream_subscribe
+ *   S_take             takes a stream out of a result: see tw_reply_take_stream */
+
 typedef struct recipes_progress_stream {
   tw_stream tw;
 } recipes_progress_stream;
 
-/* Records in place: `tw.count` of them, valid until released. */
 typedef struct recipes_progress_batch {
   tw_batch tw;
 } recipes_progress_batch;
 
-/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
 static inline const recipes_progress *recipes_progress_batch_at(const recipes_progress_batch *batch, uint32_t index) {
   return (const recipes_progress *)tw_batch_at(&batch->tw, index);
 }
 
-/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
 static inline uint32_t recipes_progress_stream_acquire(const recipes_progress_stream *stream,
                                                        uint32_t max, uint64_t deadline_ns,
                                                        recipes_progress_batch *batch,
@@ -248,50 +239,42 @@ static inline uint32_t recipes_progress_stream_acquire(const recipes_progress_st
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 8, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t recipes_progress_stream_acquire_serving(const recipes_progress_stream *stream, const recipes_client *client, uint32_t max, uint64_t deadline_ns, recipes_progress_batch *batch, tw_error *error) {
   return tw_stream_acquire_serving(&stream->tw, &client->tw, max, deadline_ns, 8, &batch->tw,
                                    error);
 }
 
-/* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t recipes_progress_stream_release(const recipes_progress_stream *stream,
                                                        uint32_t count, tw_error *error) {
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t recipes_progress_stream_arm(const recipes_progress_stream *stream,
                                                    const recipes_client *client, uint64_t token,
                                                    uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
 typedef uint32_t (*recipes_progress_stream_callback)(void *ctx,
                                                      const recipes_progress_batch *batch,
-                                                     const tw_error *ending);
+                                                     const tw_error *outcome);
 
-/* What the core calls. */
 static inline uint32_t recipes_progress_stream_deliver(void *ctx, const tw_batch *batch,
-                                                       const tw_error *ending) {
+                                                       const tw_error *outcome) {
   const tw_subscriber *to = (const tw_subscriber *)ctx;
   recipes_progress_stream_callback callback = (recipes_progress_stream_callback)to->callback;
-  tw_error other;
+  tw_error mismatch;
   recipes_progress_batch typed;
   typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 8, &other) != TW_OK) {
+  if (!outcome && tw_batch_check(batch, 8, &mismatch) != TW_OK) {
     typed.tw.count = 0;
     typed.tw.flags = TW_BATCH_END;
-    callback(to->ctx, &typed, &other);
+    callback(to->ctx, &typed, &mismatch);
     return 1;
   }
-  return callback(to->ctx, &typed, ending);
+  return callback(to->ctx, &typed, outcome);
 }
 
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
 static inline uint32_t recipes_progress_stream_subscribe(const recipes_progress_stream *stream,
                                                          recipes_progress_stream_callback callback,
                                                          void *ctx, tw_drop_ctx drop_ctx,
@@ -300,40 +283,24 @@ static inline uint32_t recipes_progress_stream_subscribe(const recipes_progress_
                                    (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
-/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t recipes_progress_stream_close(recipes_progress_stream *stream,
                                                      tw_error *error) {
   return tw_stream_close(&stream->tw, error);
 }
 
-/* A stream of `recipes_setting`. One thread at a time reads it:
- *
- *   while ((code = recipes_setting_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
- *     for (i = 0; i < batch.tw.count; i++) {
- *       const recipes_setting *record = recipes_setting_batch_at(&batch, i);
- *       ...
- *     }
- *     recipes_setting_stream_release(&stream, batch.tw.count, &error);
- *   }
- *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
- *   recipes_setting_stream_close(&stream, &error);
- */
 typedef struct recipes_setting_stream {
   tw_stream tw;
 } recipes_setting_stream;
 
-/* Records in place: `tw.count` of them, valid until released. */
 typedef struct recipes_setting_batch {
   tw_batch tw;
 } recipes_setting_batch;
 
-/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
 static inline const recipes_setting *recipes_setting_batch_at(const recipes_setting_batch *batch,
                                                               uint32_t index) {
   return (const recipes_setting *)tw_batch_at(&batch->tw, index);
 }
 
-/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
 static inline uint32_t recipes_setting_stream_acquire(const recipes_setting_stream *stream,
                                                       uint32_t max, uint64_t deadline_ns,
                                                       recipes_setting_batch *batch,
@@ -341,7 +308,6 @@ static inline uint32_t recipes_setting_stream_acquire(const recipes_setting_stre
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 16, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t recipes_setting_stream_acquire_serving(const recipes_setting_stream *stream,
                                                               const recipes_client *client,
                                                               uint32_t max, uint64_t deadline_ns,
@@ -351,43 +317,36 @@ static inline uint32_t recipes_setting_stream_acquire_serving(const recipes_sett
                                    error);
 }
 
-/* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t recipes_setting_stream_release(const recipes_setting_stream *stream,
                                                       uint32_t count, tw_error *error) {
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t recipes_setting_stream_arm(const recipes_setting_stream *stream,
                                                   const recipes_client *client, uint64_t token,
                                                   uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
 typedef uint32_t (*recipes_setting_stream_callback)(void *ctx, const recipes_setting_batch *batch,
-                                                    const tw_error *ending);
+                                                    const tw_error *outcome);
 
-/* What the core calls. */
 static inline uint32_t recipes_setting_stream_deliver(void *ctx, const tw_batch *batch,
-                                                      const tw_error *ending) {
+                                                      const tw_error *outcome) {
   const tw_subscriber *to = (const tw_subscriber *)ctx;
   recipes_setting_stream_callback callback = (recipes_setting_stream_callback)to->callback;
-  tw_error other;
+  tw_error mismatch;
   recipes_setting_batch typed;
   typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 16, &other) != TW_OK) {
+  if (!outcome && tw_batch_check(batch, 16, &mismatch) != TW_OK) {
     typed.tw.count = 0;
     typed.tw.flags = TW_BATCH_END;
-    callback(to->ctx, &typed, &other);
+    callback(to->ctx, &typed, &mismatch);
     return 1;
   }
-  return callback(to->ctx, &typed, ending);
+  return callback(to->ctx, &typed, outcome);
 }
 
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
 static inline uint32_t recipes_setting_stream_subscribe(const recipes_setting_stream *stream,
                                                         recipes_setting_stream_callback callback,
                                                         void *ctx, tw_drop_ctx drop_ctx,
@@ -396,46 +355,29 @@ static inline uint32_t recipes_setting_stream_subscribe(const recipes_setting_st
                                    (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
-/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t recipes_setting_stream_close(recipes_setting_stream *stream,
                                                     tw_error *error) {
   return tw_stream_close(&stream->tw, error);
 }
 
-/* A stream of `uint32_t`. One thread at a time reads it:
- *
- *   while ((code = recipes_u32_stream_acquire(&stream, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
- *     for (i = 0; i < batch.tw.count; i++) {
- *       const uint32_t *record = recipes_u32_batch_at(&batch, i);
- *       ...
- *     }
- *     recipes_u32_stream_release(&stream, batch.tw.count, &error);
- *   }
- *   if (code == TW_CLOSED) everything was read; else `error` says how it ended
- *   recipes_u32_stream_close(&stream, &error);
- */
 typedef struct recipes_u32_stream {
   tw_stream tw;
 } recipes_u32_stream;
 
-/* Records in place: `tw.count` of them, valid until released. */
 typedef struct recipes_u32_batch {
   tw_batch tw;
 } recipes_u32_batch;
 
-/* Record `index` of a batch, from 0. The base of its accessors is `batch->tw.base`. */
 static inline const uint32_t *recipes_u32_batch_at(const recipes_u32_batch *batch, uint32_t index) {
   return (const uint32_t *)tw_batch_at(&batch->tw, index);
 }
 
-/* Waits for records, at most `max`: TW_OK with at least one. TW_CLOSED: the end, all were read. */
 static inline uint32_t recipes_u32_stream_acquire(const recipes_u32_stream *stream, uint32_t max,
                                                   uint64_t deadline_ns, recipes_u32_batch *batch,
                                                   tw_error *error) {
   return tw_stream_acquire(&stream->tw, max, deadline_ns, 4, &batch->tw, error);
 }
 
-/* The same, and answers meanwhile host calls of the service: see tw_stream_acquire_serving. */
 static inline uint32_t recipes_u32_stream_acquire_serving(const recipes_u32_stream *stream,
                                                           const recipes_client *client,
                                                           uint32_t max, uint64_t deadline_ns,
@@ -445,43 +387,36 @@ static inline uint32_t recipes_u32_stream_acquire_serving(const recipes_u32_stre
                                    error);
 }
 
-/* Gives back the first `count` records of the open batch; all of them close it. */
 static inline uint32_t recipes_u32_stream_release(const recipes_u32_stream *stream, uint32_t count,
                                                   tw_error *error) {
   return tw_stream_release(&stream->tw, count, error);
 }
 
-/* One TW_COMPLETION_STREAM_READY with `token` comes to the client's port as soon as acquire would not wait. */
 static inline uint32_t recipes_u32_stream_arm(const recipes_u32_stream *stream,
                                               const recipes_client *client, uint64_t token,
                                               uint32_t *ready, tw_error *error) {
   return tw_stream_arm(&stream->tw, &client->tw, token, ready, error);
 }
 
-/* Takes a stream's records, on threads of the service, one call at a time: see tw_stream_callback in thalweg.h. `batch` is valid until it returns.
- * The last call has `ending` and no records. Any other result than 0 closes the stream. It must not wait. */
 typedef uint32_t (*recipes_u32_stream_callback)(void *ctx, const recipes_u32_batch *batch,
-                                                const tw_error *ending);
+                                                const tw_error *outcome);
 
-/* What the core calls. */
 static inline uint32_t recipes_u32_stream_deliver(void *ctx, const tw_batch *batch,
-                                                  const tw_error *ending) {
+                                                  const tw_error *outcome) {
   const tw_subscriber *to = (const tw_subscriber *)ctx;
   recipes_u32_stream_callback callback = (recipes_u32_stream_callback)to->callback;
-  tw_error other;
+  tw_error mismatch;
   recipes_u32_batch typed;
   typed.tw = *batch;
-  if (!ending && tw_batch_check(batch, 4, &other) != TW_OK) {
+  if (!outcome && tw_batch_check(batch, 4, &mismatch) != TW_OK) {
     typed.tw.count = 0;
     typed.tw.flags = TW_BATCH_END;
-    callback(to->ctx, &typed, &other);
+    callback(to->ctx, &typed, &mismatch);
     return 1;
   }
-  return callback(to->ctx, &typed, ending);
+  return callback(to->ctx, &typed, outcome);
 }
 
-/* Gives the records to `callback`, and not to a reader. TW_OK: `drop_ctx`, which may be NULL, is called once, last, whatever happens; else it never is.
- * tw_stream_join waits for that. */
 static inline uint32_t recipes_u32_stream_subscribe(const recipes_u32_stream *stream,
                                                     recipes_u32_stream_callback callback,
                                                     void *ctx, tw_drop_ctx drop_ctx,
@@ -490,12 +425,11 @@ static inline uint32_t recipes_u32_stream_subscribe(const recipes_u32_stream *st
                                    (void (*)(void))callback, ctx, drop_ctx, error);
 }
 
-/* Legal anywhere, also with a batch open, which is invalid from then on. Harmless twice. */
 static inline uint32_t recipes_u32_stream_close(recipes_u32_stream *stream, tw_error *error) {
   return tw_stream_close(&stream->tw, error);
 }
 
-/* ---- Writing and checking messages: what the calls below are made of ------------------------- */
+/* ---- Writing and checking messages ----------------------------------------------------------- */
 
 static inline void recipes_setting_write(tw_writer *writer, uint32_t at,
                                          const recipes_setting_in *value) {
@@ -511,612 +445,274 @@ static inline void recipes_option_u32_write(tw_writer *writer, uint32_t at,
   }
 }
 
-static inline bool recipes_job_error_check(tw_checker *reader, const recipes_job_error *value) {
-  (void)reader;
-  switch (value->tag) {
-  default:
-    return value->tag < 2;
-  }
+static inline bool recipes_job_error_check(tw_checker *checker, const void *place) {
+  const recipes_job_error *value = (const recipes_job_error *)place;
+  (void)checker;
+  return value->tag < 2;
 }
 
-/* ---- recipes.[constructor]job ---------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* constructor(steps: u32, step-ms: u32) -> result<job, job-error>
+/* For each function F: F calls it and waits (tw_call), and returns the outcome or why there was no call.
+ * F_prepare fills in a tw_request, to submit the call without waiting. F_read decodes a completion of F,
+ * which it takes over, and returns the outcome. In F_result, `ok` is set with TW_OK and `error` with
+ * TW_ERROR. Call tw_reply_release(&result.reply) after F and F_read, whatever they return: it frees the
+ * memory that `ok` and `error` point to. Close a resource, stream or future in `ok`. F_stream_error reads
+ * the error of a stream that F returned and that ended as TW_ERROR; it is valid until the stream is
+ * closed. Arguments stay yours unless the comment of the function says otherwise. */
+
+/* recipes.[constructor]job: constructor(steps: u32, step-ms: u32) -> result<job, job-error>
  *
  * Creates a job whose steps take `step-ms` milliseconds each. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct recipes_job_new_result {
   tw_reply reply;
-  recipes_job ok; /* where TW_OK; yours to close */
-  const recipes_job_error *error; /* where TW_ERROR */
+  recipes_job ok;
+  const recipes_job_error *error;
 } recipes_job_new_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t recipes_job_new_prepare(const recipes_client *client, uint32_t steps,
-                                               uint32_t step_ms, tw_writer *writer,
-                                               tw_submission *submission, tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0x6e2b3e012f654294), 0, 8);
-  tw_put(writer, root, &steps, sizeof(steps));
-  tw_put(writer, root + 4, &step_ms, sizeof(step_ms));
-  return tw_prepare(&client->tw, writer, RECIPES_METHOD_JOB_NEW, "recipes_job_new", submission,
-                    error);
+static inline tw_request *recipes_job_new_prepare(const recipes_client *client, uint32_t steps,
+                                                  uint32_t step_ms, tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, recipes_methods, RECIPES_METHOD_JOB_NEW,
+                                   0, 8);
+  tw_put(&request->writer, root, &steps, sizeof(steps));
+  tw_put(&request->writer, root + 4, &step_ms, sizeof(step_ms));
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t recipes_job_new_submit(const recipes_client *client, uint32_t steps,
-                                              uint32_t step_ms, uint64_t deadline_ns,
-                                              uint64_t token, tw_handle *call, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = recipes_job_new_prepare(client, steps, step_ms, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t recipes_job_new_read(const recipes_client *client,
                                             tw_completion *completion,
                                             recipes_job_new_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x716007b0d8f6026a), 4);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "recipes_job_new", error);
-    }
-    result->ok.tw.table = client->tw.table;
-    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
-  }
-  if (result->reply.completion.code == TW_ERROR) {
-    const recipes_job_error *root = (const recipes_job_error *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0xbd4682b323412e26), 8);
-    if (!root || !(recipes_job_error_check(reader, root))) {
-      return tw_reply_malformed(&result->reply, "recipes_job_new", error);
-    }
-    result->error = root;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &recipes_methods[RECIPES_METHOD_JOB_NEW],
+                                       completion, result, sizeof(*result), error);
+  tw_decode_resource(&decoder, &result->ok.tw);
+  result->error = (const recipes_job_error *)tw_decode_root(&decoder, TW_ERROR, 8,
+                                                            recipes_job_error_check);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t recipes_job_new(const recipes_client *client, uint32_t steps,
                                        uint32_t step_ms, uint64_t deadline_ns,
                                        recipes_job_new_result *result, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = recipes_job_new_prepare(client, steps, step_ms, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? recipes_job_new_read(client, &completion, result, error) : code;
+  tw_request request;
+  recipes_job_new_prepare(client, steps, step_ms, &request);
+  return recipes_job_new_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
-/* ---- recipes.[method]job.run ----------------------------------------------------------------- */
-
-/* run: async func() -> result<u32, job-error>
+/* recipes.[method]job.run: async func() -> result<u32, job-error>
  *
  * Runs all steps and returns their number. Stops early if the call is cancelled. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct recipes_job_run_result {
   tw_reply reply;
-  uint32_t ok; /* where TW_OK */
-  const recipes_job_error *error; /* where TW_ERROR */
+  uint32_t ok;
+  const recipes_job_error *error;
 } recipes_job_run_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t recipes_job_run_prepare(const recipes_client *client, recipes_job self,
-                                               tw_writer *writer, tw_submission *submission,
-                                               tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0xe53a59aee2895814), 1, 4);
-  tw_put_handle(writer, root, 0, self.tw.handle);
-  return tw_prepare(&client->tw, writer, RECIPES_METHOD_JOB_RUN, "recipes_job_run", submission,
-                    error);
+static inline tw_request *recipes_job_run_prepare(const recipes_client *client, recipes_job self,
+                                                  tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, recipes_methods, RECIPES_METHOD_JOB_RUN,
+                                   1, 4);
+  tw_put_handle(&request->writer, root, self.tw.handle);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t recipes_job_run_submit(const recipes_client *client, recipes_job self,
-                                              uint64_t deadline_ns, uint64_t token,
-                                              tw_handle *call, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = recipes_job_run_prepare(client, self, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t recipes_job_run_read(const recipes_client *client,
                                             tw_completion *completion,
                                             recipes_job_run_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x4d2bdf193e8526d1), 4);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "recipes_job_run", error);
-    }
-    result->ok = *root;
-    tw_reply_release(&result->reply);
-    return TW_OK;
-  }
-  if (result->reply.completion.code == TW_ERROR) {
-    const recipes_job_error *root = (const recipes_job_error *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0xbd4682b323412e26), 8);
-    if (!root || !(recipes_job_error_check(reader, root))) {
-      return tw_reply_malformed(&result->reply, "recipes_job_run", error);
-    }
-    result->error = root;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &recipes_methods[RECIPES_METHOD_JOB_RUN],
+                                       completion, result, sizeof(*result), error);
+  tw_decode_value(&decoder, TW_OK, &result->ok, sizeof(result->ok), NULL);
+  result->error = (const recipes_job_error *)tw_decode_root(&decoder, TW_ERROR, 8,
+                                                            recipes_job_error_check);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t recipes_job_run(const recipes_client *client, recipes_job self,
                                        uint64_t deadline_ns, recipes_job_run_result *result,
                                        tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = recipes_job_run_prepare(client, self, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? recipes_job_run_read(client, &completion, result, error) : code;
+  tw_request request;
+  recipes_job_run_prepare(client, self, &request);
+  return recipes_job_run_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
-/* ---- recipes.[method]job.progress ------------------------------------------------------------ */
-
-/* progress: func() -> stream<progress>
+/* recipes.[method]job.progress: func() -> stream<progress>
  *
  * The progress of `run` from now on. A slow reader receives only the newest record.
  *
- * The stream holds one unread record; a newer record replaces it, which is counted. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+ * Where its reader is slow, a newer record replaces the one that waits, which is counted. */
 typedef struct recipes_job_progress_result {
   tw_reply reply;
-  recipes_progress_stream ok; /* where TW_OK; yours to close */
+  recipes_progress_stream ok;
 } recipes_job_progress_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t recipes_job_progress_prepare(const recipes_client *client, recipes_job self,
-                                                    tw_writer *writer, tw_submission *submission,
-                                                    tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0xe53a59aee2895814), 1, 4);
-  tw_put_handle(writer, root, 0, self.tw.handle);
-  return tw_prepare(&client->tw, writer, RECIPES_METHOD_JOB_PROGRESS, "recipes_job_progress",
-                    submission, error);
+static inline tw_request *recipes_job_progress_prepare(const recipes_client *client,
+                                                       recipes_job self, tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, recipes_methods,
+                                   RECIPES_METHOD_JOB_PROGRESS, 1, 4);
+  tw_put_handle(&request->writer, root, self.tw.handle);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t recipes_job_progress_submit(const recipes_client *client, recipes_job self,
-                                                   uint64_t deadline_ns, uint64_t token,
-                                                   tw_handle *call, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = recipes_job_progress_prepare(client, self, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t recipes_job_progress_read(const recipes_client *client,
                                                  tw_completion *completion,
                                                  recipes_job_progress_result *result,
                                                  tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0xe1d3d523f01a7872), 4);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "recipes_job_progress", error);
-    }
-    result->ok.tw.table = client->tw.table;
-    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &recipes_methods[RECIPES_METHOD_JOB_PROGRESS],
+                                       completion, result, sizeof(*result), error);
+  tw_decode_stream(&decoder, &result->ok.tw);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t recipes_job_progress(const recipes_client *client, recipes_job self,
                                             uint64_t deadline_ns,
                                             recipes_job_progress_result *result, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = recipes_job_progress_prepare(client, self, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? recipes_job_progress_read(client, &completion, result, error) : code;
+  tw_request request;
+  recipes_job_progress_prepare(client, self, &request);
+  return recipes_job_progress_read(client, tw_request_call(&request, deadline_ns, error), result,
+                                   error);
 }
 
-/* ---- recipes.set ----------------------------------------------------------------------------- */
-
-/* set: func(setting: setting)
+/* recipes.set: func(setting: setting)
  *
  * Changes a setting. Every client that watches receives the change. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct recipes_set_result {
   tw_reply reply;
 } recipes_set_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t recipes_set_prepare(const recipes_client *client,
-                                           const recipes_setting_in *setting, tw_writer *writer,
-                                           tw_submission *submission, tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0xfdffb69a84b40e0f), 0, 16);
-  if (!setting) {
-    writer->status = TW_ARGUMENT;
-  } else {
-    recipes_setting_write(writer, root, setting);
+static inline tw_request *recipes_set_prepare(const recipes_client *client,
+                                              const recipes_setting_in *setting,
+                                              tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, recipes_methods, RECIPES_METHOD_SET, 0,
+                                   16);
+  if (tw_writer_require(&request->writer, setting)) {
+    recipes_setting_write(&request->writer, root, setting);
   }
-  return tw_prepare(&client->tw, writer, RECIPES_METHOD_SET, "recipes_set", submission, error);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t recipes_set_submit(const recipes_client *client,
-                                          const recipes_setting_in *setting, uint64_t deadline_ns,
-                                          uint64_t token, tw_handle *call, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = recipes_set_prepare(client, setting, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t recipes_set_read(const recipes_client *client, tw_completion *completion,
                                         recipes_set_result *result, tw_error *error) {
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    tw_reply_release(&result->reply);
-    return TW_OK;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &recipes_methods[RECIPES_METHOD_SET],
+                                       completion, result, sizeof(*result), error);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t recipes_set(const recipes_client *client, const recipes_setting_in *setting,
                                    uint64_t deadline_ns, recipes_set_result *result,
                                    tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = recipes_set_prepare(client, setting, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? recipes_set_read(client, &completion, result, error) : code;
+  tw_request request;
+  recipes_set_prepare(client, setting, &request);
+  return recipes_set_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
-/* ---- recipes.watch --------------------------------------------------------------------------- */
-
-/* watch: func() -> stream<setting>
+/* recipes.watch: func() -> stream<setting>
  *
  * All settings, then each change. A slow reader receives only the newest value of a setting.
  *
- * The stream holds one unread record for each of up to 64 values of `name`; a newer record replaces it, which is counted. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+ * Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one. */
 typedef struct recipes_watch_result {
   tw_reply reply;
-  recipes_setting_stream ok; /* where TW_OK; yours to close */
+  recipes_setting_stream ok;
 } recipes_watch_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t recipes_watch_prepare(const recipes_client *client, tw_writer *writer,
-                                             tw_submission *submission, tw_error *error) {
-  tw_writer_begin(writer, UINT64_C(0x651bccb0340f0ef8), 0, 0);
-  return tw_prepare(&client->tw, writer, RECIPES_METHOD_WATCH, "recipes_watch", submission, error);
+static inline tw_request *recipes_watch_prepare(const recipes_client *client, tw_request *request) {
+  tw_request_begin(request, &client->tw, recipes_methods, RECIPES_METHOD_WATCH, 0, 0);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t recipes_watch_submit(const recipes_client *client, uint64_t deadline_ns,
-                                            uint64_t token, tw_handle *call, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = recipes_watch_prepare(client, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t recipes_watch_read(const recipes_client *client, tw_completion *completion,
                                           recipes_watch_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x1907ee66cf4fa67a), 4);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "recipes_watch", error);
-    }
-    result->ok.tw.table = client->tw.table;
-    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &recipes_methods[RECIPES_METHOD_WATCH],
+                                       completion, result, sizeof(*result), error);
+  tw_decode_stream(&decoder, &result->ok.tw);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t recipes_watch(const recipes_client *client, uint64_t deadline_ns,
                                      recipes_watch_result *result, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = recipes_watch_prepare(client, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? recipes_watch_read(client, &completion, result, error) : code;
+  tw_request request;
+  recipes_watch_prepare(client, &request);
+  return recipes_watch_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
-/* ---- recipes.digest -------------------------------------------------------------------------- */
-
-/* digest: async func(text: string) -> u64
+/* recipes.digest: async func(text: string) -> u64
  *
  * A digest of the text, computed by one of two workers. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
 typedef struct recipes_digest_result {
   tw_reply reply;
-  uint64_t ok; /* where TW_OK */
+  uint64_t ok;
 } recipes_digest_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t recipes_digest_prepare(const recipes_client *client, tw_text text,
-                                              tw_writer *writer, tw_submission *submission,
-                                              tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0x2dc9279d6ce0eec0), 0, 8);
-  tw_put_text(writer, root, text);
-  return tw_prepare(&client->tw, writer, RECIPES_METHOD_DIGEST, "recipes_digest", submission,
-                    error);
+static inline tw_request *recipes_digest_prepare(const recipes_client *client, tw_text text,
+                                                 tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, recipes_methods, RECIPES_METHOD_DIGEST, 0,
+                                   8);
+  tw_put_text(&request->writer, root, text);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t recipes_digest_submit(const recipes_client *client, tw_text text,
-                                             uint64_t deadline_ns, uint64_t token, tw_handle *call,
-                                             tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = recipes_digest_prepare(client, text, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t recipes_digest_read(const recipes_client *client, tw_completion *completion,
                                            recipes_digest_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint64_t *root = (const uint64_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x4d35d3193e8d66f2), 8);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "recipes_digest", error);
-    }
-    result->ok = *root;
-    tw_reply_release(&result->reply);
-    return TW_OK;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &recipes_methods[RECIPES_METHOD_DIGEST],
+                                       completion, result, sizeof(*result), error);
+  tw_decode_value(&decoder, TW_OK, &result->ok, sizeof(result->ok), NULL);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t recipes_digest(const recipes_client *client, tw_text text,
                                       uint64_t deadline_ns, recipes_digest_result *result,
                                       tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = recipes_digest_prepare(client, text, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? recipes_digest_read(client, &completion, result, error) : code;
+  tw_request request;
+  recipes_digest_prepare(client, text, &request);
+  return recipes_digest_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
-/* ---- recipes.steps --------------------------------------------------------------------------- */
-
-/* steps: func(total: u32, failing: option<u32>) -> result<stream<u32>, job-error>
+/* recipes.steps: func(total: u32, failing: option<u32>) -> result<stream<u32>, job-error>
  *
  * The numbers of the steps. If `failing` is one of them, the stream ends there with an error.
  *
- * The stream holds 64 unread records; when it is full, the writer waits. */
-
-/* How it ended. Whatever that was: tw_reply_release(&result.reply) when done with it. */
+ * Where its reader is slow, the writer waits; it holds 64 records. */
 typedef struct recipes_steps_result {
   tw_reply reply;
-  recipes_u32_stream ok; /* where TW_OK; yours to close */
-  const recipes_job_error *error; /* where TW_ERROR */
+  recipes_u32_stream ok;
+  const recipes_job_error *error;
 } recipes_steps_result;
 
-/* Writes the call's message and fills `*submission` but for token and deadline. Then
- * tw_table.submit, alone or with others; then tw_writer_free, also after a failure. */
-static inline uint32_t recipes_steps_prepare(const recipes_client *client, uint32_t total,
-                                             const recipes_option_u32 *failing, tw_writer *writer,
-                                             tw_submission *submission, tw_error *error) {
-  uint32_t root = tw_writer_begin(writer, UINT64_C(0x94690ba5fd11684b), 0, 12);
-  if (!failing) {
-    writer->status = TW_ARGUMENT;
-  } else {
-    tw_put(writer, root, &total, sizeof(total));
-    recipes_option_u32_write(writer, root + 4, failing);
+static inline tw_request *recipes_steps_prepare(const recipes_client *client, uint32_t total,
+                                                const recipes_option_u32 *failing,
+                                                tw_request *request) {
+  uint32_t root = tw_request_begin(request, &client->tw, recipes_methods, RECIPES_METHOD_STEPS, 0,
+                                   12);
+  tw_put(&request->writer, root, &total, sizeof(total));
+  if (tw_writer_require(&request->writer, failing)) {
+    recipes_option_u32_write(&request->writer, root + 4, failing);
   }
-  return tw_prepare(&client->tw, writer, RECIPES_METHOD_STEPS, "recipes_steps", submission, error);
+  return request;
 }
 
-/* Submits it on the client's port. The completion will carry `token`. `*call` is for cancelling,
- * and may be NULL. */
-static inline uint32_t recipes_steps_submit(const recipes_client *client, uint32_t total,
-                                            const recipes_option_u32 *failing,
-                                            uint64_t deadline_ns, uint64_t token, tw_handle *call,
-                                            tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  uint32_t code = recipes_steps_prepare(client, total, failing, &writer, &submission, error);
-  if (code == TW_OK) {
-    submission.token = token;
-    submission.deadline_ns = deadline_ns;
-    code = tw_submit(&client->tw, &submission, error);
-    if (call) {
-      *call = submission.call;
-    }
-  }
-  tw_writer_free(&writer);
-  return code;
-}
-
-/* Reads how it ended, and takes the completion over. Returns the ending. */
 static inline uint32_t recipes_steps_read(const recipes_client *client, tw_completion *completion,
                                           recipes_steps_result *result, tw_error *error) {
-  tw_checker state;
-  tw_checker *reader = &state;
-  memset(result, 0, sizeof(*result));
-  tw_reply_take(&result->reply, client->tw.table, completion);
-  if (result->reply.completion.code == TW_OK) {
-    const uint32_t *root = (const uint32_t *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0x7fad2f152bf2870f), 4);
-    if (!root) {
-      return tw_reply_malformed(&result->reply, "recipes_steps", error);
-    }
-    result->ok.tw.table = client->tw.table;
-    return tw_reply_take_root_handle(&result->reply, *root, &result->ok.tw.handle, error);
-  }
-  if (result->reply.completion.code == TW_ERROR) {
-    const recipes_job_error *root = (const recipes_job_error *)tw_reply_root(
-        &result->reply, reader, UINT64_C(0xbd4682b323412e26), 8);
-    if (!root || !(recipes_job_error_check(reader, root))) {
-      return tw_reply_malformed(&result->reply, "recipes_steps", error);
-    }
-    result->error = root;
-  }
-  return tw_reply_error(&result->reply, error);
+  tw_decoder decoder = tw_decode_begin(&client->tw, &recipes_methods[RECIPES_METHOD_STEPS],
+                                       completion, result, sizeof(*result), error);
+  tw_decode_stream(&decoder, &result->ok.tw);
+  result->error = (const recipes_job_error *)tw_decode_root(&decoder, TW_ERROR, 8,
+                                                            recipes_job_error_check);
+  return tw_decode_end(&decoder);
 }
 
-/* Calls it and waits: see tw_call. Returns the ending, or why there was no call. */
 static inline uint32_t recipes_steps(const recipes_client *client, uint32_t total,
                                      const recipes_option_u32 *failing, uint64_t deadline_ns,
                                      recipes_steps_result *result, tw_error *error) {
-  tw_writer writer;
-  tw_submission submission;
-  tw_completion completion;
-  uint32_t code = recipes_steps_prepare(client, total, failing, &writer, &submission, error);
-  memset(result, 0, sizeof(*result));
-  if (code == TW_OK) {
-    submission.deadline_ns = deadline_ns;
-    code = tw_call(&client->tw, &submission, &completion, error);
-  }
-  tw_writer_free(&writer);
-  return code == TW_OK ? recipes_steps_read(client, &completion, result, error) : code;
+  tw_request request;
+  recipes_steps_prepare(client, total, failing, &request);
+  return recipes_steps_read(client, tw_request_call(&request, deadline_ns, error), result, error);
 }
 
-
-/* Reads the error with which a stream of this function ended as TW_ERROR. Returns TW_ERROR and sets
- * result->error, which is valid until the stream is closed; or why there is none. */
 static inline uint32_t recipes_steps_stream_error(const recipes_client *client,
                                                   const recipes_u32_stream *stream,
                                                   recipes_steps_result *result, tw_error *error) {
   tw_completion completion;
-  uint32_t code = tw_stream_error(&stream->tw, &completion, error);
-  memset(result, 0, sizeof(*result));
-  return code == TW_OK ? recipes_steps_read(client, &completion, result, error) : code;
+  return recipes_steps_read(client, tw_stream_error(&stream->tw, &completion, error), result,
+                            error);
 }
 
 #endif

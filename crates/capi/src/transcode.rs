@@ -1,25 +1,12 @@
-//! Messages in another form.
+//! Conversion between messages and CBOR.
 
-use thalweg_port::{Code, Failure};
+use thalweg_port::Code;
 use thalweg_wire::cbor::{Untranslated, of_message, to_message};
 use thalweg_wire::describe::Type;
 
 use crate::abi::{TW_CBOR, TW_FLAT, TwError};
-use crate::error::{argument, enter, out as place};
-
-/// `size` bytes at `data`.
-///
-/// # Safety
-/// `data` is null, or `size` bytes are there that nobody writes meanwhile.
-unsafe fn bytes<'a>(data: *const u8, size: u64, name: &str) -> Result<&'a [u8], Failure> {
-    let too_many = || argument(format!("{name} has {size} bytes, more than there can be"));
-    if data.is_null() {
-        return Err(argument(format!("{name} is a null pointer")));
-    }
-    let size = isize::try_from(size).map_err(|_| too_many())?;
-    // SAFETY: the caller's promise.
-    Ok(unsafe { std::slice::from_raw_parts(data, size as usize) })
-}
+use crate::error::{argument, enter};
+use crate::pointers::{bytes, out as target};
 
 pub(crate) unsafe extern "C" fn transcode(
     description: *const u8,
@@ -32,13 +19,13 @@ pub(crate) unsafe extern "C" fn transcode(
     size: *mut u64,
     error: *mut TwError,
 ) -> u32 {
-    // SAFETY: the header demands of the caller what `enter`, `place` and `bytes` demand, and that `out` has room for
-    // `capacity` bytes.
+    // SAFETY: thalweg.h requires of the caller what `enter`, `target` and `bytes` require, and that
+    // `out` has capacity for `capacity` bytes.
     unsafe {
         enter(error, || {
-            let size = place(size, "size")?;
+            let size = target(size, "size")?;
             *size = 0;
-            place(out, "out")?;
+            target(out, "out")?;
             let description = bytes(description, description_size, "description")?;
             let data = bytes(data, data_size, "data")?;
             let text = std::str::from_utf8(description)
@@ -48,7 +35,7 @@ pub(crate) unsafe extern "C" fn transcode(
             let made = match to {
                 TW_CBOR => of_message(&ty, data, limit),
                 TW_FLAT => to_message(&ty, data, limit),
-                other => return Err(argument(format!("there is no form {other}"))),
+                other => return Err(argument(format!("unknown format {other}"))),
             };
             let made = made.map_err(|error| match error {
                 Untranslated::Limit => Code::Overloaded.because(error.to_string()),

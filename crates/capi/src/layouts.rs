@@ -1,4 +1,4 @@
-//! Callers of another version of the package, as C sees them.
+//! Callers that were built for another version of the package.
 
 use std::ffi::CStr;
 
@@ -6,17 +6,19 @@ use thalweg_port::{Failure, FunctionSchema, Service, check_compatible};
 
 use crate::abi::{TwError, TwHandle, TwMethod};
 use crate::error::{argument, enter};
-use crate::library::{Export, find_client};
+use crate::export::Export;
+use crate::handles::find_client;
 
 /// The type of `tw_table.client_set_layouts`.
-pub(crate) type ClientLayouts =
+pub(crate) type ClientSetLayouts =
     unsafe extern "C" fn(TwHandle, *const TwMethod, u32, *const TwMethod, u32, *mut TwError) -> u32;
 
-/// Methods as the caller has them.
+/// The caller's methods or host imports.
 ///
 /// # Safety
-/// `methods` is null or has `count` entries, each with a name that ends with NUL, and a description, or none, of the size that stands there.
-unsafe fn known<'a>(
+/// `methods` is null or has `count` entries. Each name is NUL-terminated, and each description is
+/// null or has `description_size` bytes.
+unsafe fn schemas<'a>(
     methods: *const TwMethod,
     count: u32,
     what: &str,
@@ -27,17 +29,17 @@ unsafe fn known<'a>(
     if methods.is_null() {
         return Err(argument(format!("{what} is a null pointer")));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let methods = unsafe { std::slice::from_raw_parts(methods, count as usize) };
-    let known = methods.iter().map(|method| {
+    let schemas = methods.iter().map(|method| {
         if method.name.is_null() {
             return Err(argument(format!("a name of {what} is a null pointer")));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let name = unsafe { CStr::from_ptr(method.name) };
         let description = match method.description.is_null() {
             true => &[],
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             false => unsafe {
                 std::slice::from_raw_parts(method.description, method.description_size as usize)
             },
@@ -49,7 +51,7 @@ unsafe fn known<'a>(
             description: std::str::from_utf8(description).map_err(not_utf8)?,
         })
     });
-    known.collect()
+    schemas.collect()
 }
 
 pub(crate) unsafe extern "C" fn client_set_layouts<E: Export>(
@@ -60,11 +62,11 @@ pub(crate) unsafe extern "C" fn client_set_layouts<E: Export>(
     import_count: u32,
     error: *mut TwError,
 ) -> u32 {
-    // SAFETY: the header demands of the caller what `enter` and `known` demand.
+    // SAFETY: thalweg.h requires of the caller what `enter` and `schemas` require.
     unsafe {
         enter(error, || {
-            let methods = known(methods, method_count, "methods")?;
-            let imports = known(imports, import_count, "imports")?;
+            let methods = schemas(methods, method_count, "methods")?;
+            let imports = schemas(imports, import_count, "imports")?;
             match client {
                 0 => check_compatible(E::Service::PACKAGE, &methods, &imports),
                 client => find_client(client)?.set_caller_schema(&methods, &imports),

@@ -1,11 +1,11 @@
-//! What a service asks of its host, as C sees it.
+//! Host calls: receiving and answering them.
 
 use thalweg_port::{Code, answer_host_call};
 
 use crate::abi::{TwError, TwHandle};
-use crate::error::{argument, enter, out};
-use crate::library::find_client;
-use crate::ports::{find_port, message};
+use crate::error::{argument, enter};
+use crate::handles::{find_client, find_port};
+use crate::pointers::{message, out};
 
 pub(crate) unsafe extern "C" fn client_set_host(
     client: TwHandle,
@@ -13,7 +13,8 @@ pub(crate) unsafe extern "C" fn client_set_host(
     token: u64,
     error: *mut TwError,
 ) -> u32 {
-    // SAFETY: the header demands of the caller what `enter` demands; so in every function here.
+    // SAFETY: thalweg.h requires of the caller what `enter` and `out` require; also in all
+    // functions below.
     unsafe {
         enter(error, || {
             let client = find_client(client)?;
@@ -32,12 +33,12 @@ pub(crate) unsafe extern "C" fn host_call_answer(
     data_size: u64,
     error: *mut TwError,
 ) -> u32 {
-    // SAFETY: see `client_set_host`; and the header says that `data` has `data_size` bytes.
+    // SAFETY: see `client_set_host`; `data` has `data_size` bytes.
     unsafe {
         enter(error, || {
             let code = Code::from_number(code)
-                .ok_or_else(|| argument(format!("{code} is no code of an ending")))?;
-            // A text may be empty.
+                .ok_or_else(|| argument(format!("{code} is not the code of an outcome")))?;
+            // A text may be empty, and its pointer null.
             let data = match data_size {
                 0 => &[],
                 size => message(data, size)?,

@@ -1,4 +1,4 @@
-//! What the table's functions refuse that no host can bring about on purpose.
+//! Concurrent reaping, which a host cannot cause reliably.
 
 use std::ptr::null_mut;
 
@@ -34,16 +34,16 @@ impl Export for Exported {
 static LIBRARY: Library = Library::new::<Exported>();
 
 #[test]
-fn a_second_reaper_is_told_so() {
+fn second_reaper_is_refused() {
     let table = LIBRARY.table();
     let (mut port, mut count) = (0, 7);
-    // SAFETY: the handle's place is this frame's, and the error's pointer may be null.
+    // SAFETY: the handle is a local variable, and the error pointer may be null.
     let opened = unsafe { (table.port_open)(1, &raw mut port, null_mut()) };
     assert_eq!(opened, TW_OK);
     let mut completion = std::mem::MaybeUninit::<TwCompletion>::uninit();
     let mut error = std::mem::MaybeUninit::<TwError>::uninit();
     let mut reap = || {
-        // SAFETY: there is room for one completion, and all pointers are to this frame's.
+        // SAFETY: there is space for one completion, and all pointers are to local variables.
         unsafe {
             (table.port_reap)(
                 port,
@@ -62,7 +62,7 @@ fn a_second_reaper_is_told_so() {
     drop(first);
     assert_eq!(reap(), TW_OK);
     assert_eq!(count, 0);
-    // SAFETY: the error's pointer may be null.
+    // SAFETY: the error pointer may be null.
     let closed = unsafe { (table.port_close)(port, null_mut()) };
     assert_eq!(closed, TW_OK);
 }

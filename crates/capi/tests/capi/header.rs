@@ -1,19 +1,20 @@
-//! `thalweg.h` and `abi.rs` say the same: every constant's value, every field's name, type and place.
+//! Compares `thalweg.h` with `abi.rs`: the values of all constants, and the names, types and order
+//! of all fields.
 
 use std::collections::BTreeMap;
 
-const HEADER: &str = include_str!("../../../bindings/c/include/thalweg.h");
-const MIRROR: &str = include_str!("../src/abi.rs");
+const HEADER: &str = include_str!("../../../../bindings/c/include/thalweg.h");
+const MIRROR: &str = include_str!("../../src/abi.rs");
 
-/// What a file declares: constants by name, and by the name of a struct its fields in their order, as Rust's
-/// types without spaces.
+/// The declarations of a file: constants by name, and the fields of each struct in their order.
+/// Types are Rust types without spaces.
 #[derive(Debug, Default, PartialEq)]
 struct Declared {
     constants: BTreeMap<String, u64>,
     structs: BTreeMap<String, Vec<(String, String)>>,
 }
 
-/// The text between `begin` and `end`, wherever they stand, and what precedes it on its line is not looked at.
+/// All texts between `begin` and the next `end`.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> impl Iterator<Item = &'a str> {
     text.split(begin)
         .skip(1)
@@ -26,7 +27,7 @@ fn number(text: &str) -> u64 {
         digits => digits
             .trim_end_matches('u')
             .parse()
-            .unwrap_or_else(|_| panic!("{digits} is no number")),
+            .unwrap_or_else(|_| panic!("{digits} is not a number")),
     }
 }
 
@@ -64,7 +65,7 @@ fn rust_type(c: &str) -> String {
     out
 }
 
-/// `tw_handle port` as name and type; also `char message[248]`.
+/// The name and type of a declaration such as `tw_handle port` or `char message[248]`.
 fn declarator(text: &str) -> (String, String) {
     let text = text.trim();
     let at = text
@@ -80,7 +81,7 @@ fn declarator(text: &str) -> (String, String) {
     }
 }
 
-/// A field of a struct of the header.
+/// The name and type of a field in the header.
 fn c_field(text: &str) -> (String, String) {
     let Some((result, rest)) = text.split_once("(*") else {
         return declarator(text);
@@ -162,7 +163,7 @@ fn mirror() -> Declared {
         });
         let fields = fields.filter(|field| !field.is_empty()).map(|field| {
             let (name, of) = field.split_once(':').expect("a field has a type");
-            // Where a function's parameters stand a line each, the last has a comma.
+            // rustfmt writes a comma after the last of several lines of parameters.
             (name.to_owned(), of.replace(",)", ")"))
         });
         found.structs.insert(name.to_owned(), fields.collect());
@@ -171,9 +172,9 @@ fn mirror() -> Declared {
 }
 
 #[test]
-fn the_mirror_is_the_header() {
+fn abi_rs_declares_the_same_as_the_header() {
     let (mut header, mirror) = (header(), mirror());
-    // Of messages, which Rust reads with `thalweg_wire`.
+    // Rust reads messages with `thalweg_wire`.
     assert!(header.structs.remove("TwSlice").is_some());
     assert!(header.structs.remove("TwMessage").is_some());
     assert_eq!(header.constants, mirror.constants);
@@ -187,10 +188,10 @@ fn the_mirror_is_the_header() {
     assert!(header.structs["TwTable"].len() > 20 && header.constants["TW_WOULD_PARK"] == 14);
 }
 
-/// What the C test says of null pointers names each function of the table: a new one cannot be forgotten.
+/// Ensures that the C test of null pointers covers every function of the table.
 #[test]
-fn every_function_is_tried_with_null_pointers() {
-    let file = include_str!("../../../bindings/c/tests/ports.c");
+fn c_test_calls_every_function_with_null_pointers() {
+    let file = include_str!("../../../../bindings/c/tests/ports.c");
     let test = "null_pointer_is_refused_by_every_function(void) {";
     let body = between(file, test, "\n}").next().expect("the test");
     let functions = header().structs["TwTable"].clone();
@@ -198,15 +199,15 @@ fn every_function_is_tried_with_null_pointers() {
         .iter()
         .filter(|(_, of)| of.starts_with("unsafeextern"));
     for (name, of) in functions {
-        let takes_nothing_to_be_null = of.contains("fn()");
-        let tried = body.split(&format!("table->{name}(")).skip(1).any(|call| {
+        let has_no_parameters = of.contains("fn()");
+        let is_tested = body.split(&format!("table->{name}(")).skip(1).any(|call| {
             call.split(';')
                 .next()
                 .is_some_and(|call| call.contains("NULL"))
         });
         assert!(
-            tried || takes_nothing_to_be_null,
-            "{name} is not tried with NULL"
+            is_tested || has_no_parameters,
+            "{name} is not called with NULL"
         );
     }
 }

@@ -1,4 +1,5 @@
-//! Submissions through the table to a service that has no room: one that asks to wait does, another is refused.
+//! Submissions to a service without capacity: with `TW_SUBMIT_BLOCK` they wait, without it they are
+//! refused.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +13,9 @@ use thalweg_capi::{Export, Library};
 use thalweg_port::{Bounds, Incoming, Method, MethodOptions, Package, Service};
 use thalweg_wire::{Decode, message};
 
-/// Has begun.
+/// The service has begun a call.
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// May answer.
+/// The service may reply.
 static OPEN: AtomicBool = AtomicBool::new(false);
 
 struct Slow;
@@ -64,7 +65,7 @@ impl Export for Exported {
 
 static LIBRARY: Library = Library::new::<Exported>();
 
-/// Submits one call for each token, and says how many were accepted, and why not more.
+/// Submits one call per token. Returns the status and the number of accepted calls.
 fn submit(
     (client, port): (TwHandle, TwHandle),
     tokens: std::ops::Range<u64>,
@@ -84,7 +85,8 @@ fn submit(
     };
     let mut batch: Vec<_> = tokens.map(one).collect();
     let (mut accepted, count) = (0, u32::try_from(batch.len()).unwrap());
-    // SAFETY: the batch, its arguments and the place are this frame's; the error's pointer may be null.
+    // SAFETY: the batch, its arguments and the count are local variables; the error pointer may be
+    // null.
     let code = unsafe {
         (LIBRARY.table().submit)(
             port,
@@ -97,13 +99,14 @@ fn submit(
     (code, accepted)
 }
 
-/// The next `count` endings.
+/// The tokens and codes of the next `count` completions.
 fn reap(port: TwHandle, count: usize) -> Vec<(u64, u32)> {
     let mut ended = Vec::new();
     while ended.len() < count {
         let mut completion = std::mem::MaybeUninit::<TwCompletion>::uninit();
         let mut reaped = 0;
-        // SAFETY: there is room for one, the places are this frame's, and the error's pointer may be null; what was reaped is there.
+        // SAFETY: there is space for one completion, which is initialised if the count is 1; the
+        // error pointer may be null.
         unsafe {
             let table = LIBRARY.table();
             assert_eq!((table.port_wait)(port, TW_FOREVER, null_mut()), TW_OK);
@@ -125,10 +128,10 @@ fn reap(port: TwHandle, count: usize) -> Vec<(u64, u32)> {
 }
 
 #[test]
-fn one_that_asks_to_wait_for_room_does_and_another_is_refused() {
+fn submission_with_block_waits_for_capacity_and_without_is_refused() {
     let (mut client, mut port) = (0, 0);
     let table = LIBRARY.table();
-    // SAFETY: the places are this frame's, and the error's pointer may be null.
+    // SAFETY: the handles are local variables, and the error pointer may be null.
     unsafe {
         assert_eq!((table.client_open)(&raw mut client, null_mut()), TW_OK);
         assert_eq!((table.port_open)(32, &raw mut port, null_mut()), TW_OK);
@@ -139,12 +142,12 @@ fn one_that_asks_to_wait_for_room_does_and_another_is_refused() {
         thread::yield_now();
     }
     assert_eq!(submit(at, 1..3, 0, TW_FOREVER), (TW_OVERLOADED, 1));
-    // SAFETY: any thread may ask for the time.
+    // SAFETY: any thread may call `now`.
     let soon = unsafe { (table.now)() } + 10_000_000;
     assert_eq!(submit(at, 2..3, TW_SUBMIT_BLOCK, soon), (TW_OK, 1));
     assert_eq!(reap(port, 1), [(2, TW_TIMED_OUT)]);
     thread::scope(|scope| {
-        // One that is refused leaves no trace, one that waits is served, also where it is a batch that is larger than the bounds.
+        // A refused call has no effect. A batch waits even if it is larger than the limits.
         let waits = scope.spawn(|| submit(at, 3..19, TW_SUBMIT_BLOCK, TW_FOREVER));
         OPEN.store(true, Ordering::Release);
         assert_eq!(waits.join().unwrap(), (TW_OK, 16));
@@ -153,8 +156,8 @@ fn one_that_asks_to_wait_for_room_does_and_another_is_refused() {
     assert!(ended.iter().all(|(_, code)| *code == TW_OK));
     let tokens: Vec<_> = ended.into_iter().map(|(token, _)| token).collect();
     let expected: Vec<_> = (0..2).chain(3..19).collect();
-    assert_eq!(tokens, expected, "in their order");
-    // SAFETY: the error's pointer may be null.
+    assert_eq!(tokens, expected, "in order");
+    // SAFETY: the error pointer may be null.
     unsafe {
         (table.client_close)(client, null_mut());
         (table.port_close)(port, null_mut());

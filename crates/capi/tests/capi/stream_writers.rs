@@ -1,4 +1,4 @@
-//! Streams that are parameters, through the table.
+//! Streams and futures that the caller writes, through the table.
 
 use std::ptr::null_mut;
 
@@ -87,10 +87,11 @@ impl Export for Exported {
 
 static LIBRARY: Library = Library::new::<Exported>();
 
-/// A client and a port.
+/// Opens a client and a port.
 fn open() -> (TwHandle, TwHandle) {
     let (mut client, mut port) = (0, 0);
-    // SAFETY: the places are this frame's, and the error's pointer may be null; so in every call below.
+    // SAFETY: the handles are local variables, and the error pointer may be null; also in all calls
+    // below.
     unsafe {
         let table = LIBRARY.table();
         assert_eq!((table.client_open)(&raw mut client, null_mut()), TW_OK);
@@ -133,7 +134,7 @@ fn send<T: Encode>(writer: TwHandle, element: &T, deadline: u64) -> u32 {
     }
 }
 
-fn end(writer: TwHandle) -> u32 {
+fn finish(writer: TwHandle) -> u32 {
     // SAFETY: see `open`.
     unsafe { (LIBRARY.table().stream_finish)(writer, null_mut()) }
 }
@@ -163,11 +164,11 @@ fn submit<P: Encode>(client: TwHandle, port: TwHandle, method: u32, params: &P) 
     assert_eq!(code, TW_OK);
 }
 
-/// The next completion: its kind, its code and its data.
+/// The kind, code and data of the next completion.
 fn next(port: TwHandle) -> (u32, u32, Vec<u8>) {
     let mut place = std::mem::MaybeUninit::<TwCompletion>::uninit();
     let mut count = 0;
-    // SAFETY: see `open`; the completion is there where the count says so.
+    // SAFETY: see `open`; the completion is initialised because the count is 1.
     unsafe {
         let table = LIBRARY.table();
         assert_eq!((table.port_wait)(port, TW_FOREVER, null_mut()), TW_OK);
@@ -181,13 +182,13 @@ fn next(port: TwHandle) -> (u32, u32, Vec<u8>) {
                 std::slice::from_raw_parts(completion.data, size).to_vec()
             }
         };
-        let seen = (completion.kind, completion.code, data);
+        let reaped = (completion.kind, completion.code, data);
         (table.release)(completion);
-        seen
+        reaped
     }
 }
 
-fn answer(port: TwHandle) -> u64 {
+fn result(port: TwHandle) -> u64 {
     let (_, code, data) = next(port);
     assert_eq!(code, TW_OK);
     message::open(&data, u64::HASH).unwrap().owned().unwrap()
@@ -200,28 +201,28 @@ fn error(port: TwHandle) -> String {
 }
 
 #[test]
-fn what_is_sent_is_read() {
+fn sent_elements_are_read() {
     let (client, port) = open();
     let (writer, reader) = new(client, 0, 1).unwrap();
     submit(client, port, 0, &((1u8, 2u64), Handle(reader)));
     for number in 0..1_000u64 {
         assert_eq!(send(writer, &(number, "text"), TW_FOREVER), TW_OK);
     }
-    assert_eq!(end(writer), TW_OK);
-    assert_eq!(answer(port), 499_500);
+    assert_eq!(finish(writer), TW_OK);
+    assert_eq!(result(port), 499_500);
     assert_eq!(send(writer, &(1u64, ""), 0), TW_CLOSED);
     assert_eq!(close(writer), TW_OK);
     assert_eq!(close(writer), TW_STALE);
-    assert_eq!(close(reader), TW_STALE, "it was the service's");
+    assert_eq!(close(reader), TW_STALE, "it belonged to the service");
     assert_eq!(send(writer, &(1u64, ""), 0), TW_STALE);
 }
 
 #[test]
-fn what_no_call_took_is_closed_by_its_caller() {
+fn stream_without_a_call_is_closed_by_the_caller() {
     let (client, port) = open();
     let (writer, reader) = new(client, 0, 1).unwrap();
     assert_eq!(send(writer, &7u64, 0), TW_ARGUMENT, "another layout");
-    assert_eq!(send(reader, &(1u64, ""), 0), TW_ARGUMENT, "no writer");
+    assert_eq!(send(reader, &(1u64, ""), 0), TW_ARGUMENT, "not a writer");
     while send(writer, &(1u64, ""), 0) == TW_OK {}
     assert_eq!(send(writer, &(1u64, ""), 0), TW_WOULD_PARK);
     let mut ready = 7;
@@ -235,7 +236,7 @@ fn what_no_call_took_is_closed_by_its_caller() {
 }
 
 #[test]
-fn other_parameters_and_methods_are_refused() {
+fn parameters_that_are_no_streams_are_refused() {
     let (client, port) = open();
     for (method, parameter) in [(0, 0), (0, 2), (1, 1), (2, 0)] {
         assert_eq!(new(client, method, parameter), Err(TW_ARGUMENT));
@@ -247,7 +248,7 @@ fn other_parameters_and_methods_are_refused() {
 }
 
 #[test]
-fn a_writer_that_is_closed_has_not_ended_it() {
+fn closed_writer_cancels_the_stream() {
     let (client, port) = open();
     let (writer, reader) = new(client, 0, 1).unwrap();
     submit(client, port, 0, &((1u8, 2u64), Handle(reader)));
@@ -256,7 +257,7 @@ fn a_writer_that_is_closed_has_not_ended_it() {
 }
 
 #[test]
-fn a_client_that_is_closed_ends_it() {
+fn closed_client_cancels_its_streams() {
     let (client, _) = open();
     let (writer, reader) = new(client, 0, 1).unwrap();
     // SAFETY: see `open`.
@@ -266,16 +267,16 @@ fn a_client_that_is_closed_ends_it() {
 }
 
 #[test]
-fn a_future_has_one_value() {
+fn future_has_one_value() {
     let (client, port) = open();
     let (writer, reader) = new(client, 1, 0).unwrap();
     submit(client, port, 1, &(Handle(reader),));
     assert_eq!(send(writer, &7u64, 0), TW_OK);
     assert_eq!(send(writer, &7u64, 0), TW_CLOSED);
-    assert_eq!(end(writer), TW_OK);
-    assert_eq!(answer(port), 7);
+    assert_eq!(finish(writer), TW_OK);
+    assert_eq!(result(port), 7);
     let (writer, reader) = new(client, 1, 0).unwrap();
     submit(client, port, 1, &(Handle(reader),));
-    assert_eq!(end(writer), TW_OK);
-    assert_eq!(error(port), "cancelled", "it ended without one");
+    assert_eq!(finish(writer), TW_OK);
+    assert_eq!(error(port), "cancelled", "it ended without a value");
 }

@@ -1,0 +1,47 @@
+//! Checks of the pointers that a caller passes.
+
+use thalweg_port::Failure;
+
+use crate::error::argument;
+
+/// The target of a pointer for a result.
+///
+/// # Safety
+/// `pointer` is null, or valid for writes and used by no other thread.
+pub(crate) unsafe fn out<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T, Failure> {
+    // SAFETY: the caller guarantees that it is null or valid.
+    unsafe { pointer.as_mut() }.ok_or_else(|| argument(format!("{name} is a null pointer")))
+}
+
+/// A message of `size` bytes.
+///
+/// # Safety
+/// `data` is null, or points to `size` bytes that no thread writes to.
+pub(crate) unsafe fn message<'a>(data: *const u8, size: u64) -> Result<&'a [u8], Failure> {
+    if data.is_null() {
+        return Err(argument("the message is a null pointer"));
+    }
+    // A message has its size in a u32.
+    let size =
+        u32::try_from(size).map_err(|_| argument("the size is beyond what a message can have"))?;
+    // SAFETY: the caller guarantees it.
+    Ok(unsafe { std::slice::from_raw_parts(data, size as usize) })
+}
+
+/// `size` bytes of any kind.
+///
+/// # Safety
+/// `data` is null, or points to `size` bytes that no thread writes to.
+pub(crate) unsafe fn bytes<'a>(
+    data: *const u8,
+    size: u64,
+    name: &str,
+) -> Result<&'a [u8], Failure> {
+    if data.is_null() {
+        return Err(argument(format!("{name} is a null pointer")));
+    }
+    let size = isize::try_from(size)
+        .map_err(|_| argument(format!("{name} has {size} bytes, more than are possible")))?;
+    // SAFETY: the caller guarantees it.
+    Ok(unsafe { std::slice::from_raw_parts(data, size as usize) })
+}
