@@ -297,7 +297,7 @@ typedef struct tw_stream_writer {
 
 /* The kind of a tw_completion that no port returned: the call was not made. `code` says why, and
  * the tw_error was filled in. */
-#define TW_COMPLETION_NONE 0u
+#define TW_COMPLETION_NONE UINT32_MAX
 
 /* One call before it is submitted: its message and its submission. `X_prepare` of a package's
  * header fills it in; then use exactly one of tw_request_submit, tw_request_call,

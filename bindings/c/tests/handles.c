@@ -186,5 +186,5 @@ int main(int argc, char **argv) {
   RUN(stream_is_taken_once_and_closed_if_not_taken);
   RUN(futures_and_streams_of_an_error_can_be_taken);
   close_client(&client);
-  return done("held");
+  return done("handles");
 }
