@@ -520,12 +520,12 @@ static inline tw_decoder tw_decode_begin(const tw_client *client, const tw_metho
                                          tw_completion *completion, void *result,
                                          size_t result_size, tw_error *error) {
   tw_decoder decoder;
-  memset(&decoder, 0, sizeof(decoder));
   memset(result, 0, result_size);
   decoder.reply = (tw_reply *)result;
   decoder.method = method;
   decoder.error = error;
   decoder.code = completion->code;
+  decoder.in_place = false;
   if (completion->kind != TW_COMPLETION_NONE) {
     tw_reply_take(decoder.reply, client->table, completion);
   }

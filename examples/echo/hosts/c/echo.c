@@ -1,19 +1,19 @@
-/* Calls the echo service from C: echo-c LIBRARY. It prints what the hosts in Rust and Python print. */
+/* Calls the echo service from C: echo-c LIBRARY. All hosts print the same output. */
 #include "echo.h"
 
 #define HOUR (60 * 60 * 1000)
 #define MS UINT64_C(1000000)
-/* Calls that may be under way at once. */
+/* The most outstanding calls. */
 #define CALLS 2
 
-static void say(const echo_timer_echo_result *result) {
+static void print_response(const echo_timer_echo_result *result) {
   tw_text name = echo_response_name(result->reply.base, result->ok);
   tw_text message = echo_response_message(result->reply.base, result->ok);
   printf("%.*s said %.*s\n", (int)name.size, name.data, (int)message.size, message.data);
 }
 
-/* Two calls under way at once: they come back in the order in which they end. */
-static uint32_t two_at_once(const echo_client *client, echo_timer timer, tw_error *error) {
+/* Submits two calls and reaps their completions in the order in which the calls end. */
+static uint32_t submit_two(const echo_client *client, echo_timer timer, tw_error *error) {
   tw_request request;
   const echo_request_in later = {tw_text_of("later"), 50};
   const echo_request_in sooner = {tw_text_of("sooner"), 0};
@@ -37,7 +37,7 @@ static uint32_t two_at_once(const echo_client *client, echo_timer timer, tw_erro
       echo_timer_echo_result result;
       code = echo_timer_echo_read(client, &completions[i], &result, error);
       if (code == TW_OK) {
-        say(&result);
+        print_response(&result);
       }
       tw_reply_release(&result.reply);
     }
@@ -69,7 +69,7 @@ static uint32_t complex(const echo_client *client, echo_timer timer, tw_error *e
   return code;
 }
 
-/* TW_OK: it fired as often as it was told. */
+/* Reads a stream to its end. */
 static uint32_t ticks(const echo_client *client, echo_timer timer, tw_error *error) {
   echo_timer_schedule_result result;
   echo_tick_batch batch;
@@ -88,8 +88,8 @@ static uint32_t ticks(const echo_client *client, echo_timer timer, tw_error *err
   return code == TW_CLOSED ? TW_OK : code;
 }
 
-/* The service's own error is typed. A deadline is the caller's; the service's work for it ends, too. */
-static uint32_t two_that_fail(const echo_client *client, echo_timer timer, tw_error *error) {
+/* A typed error, and a call whose deadline passes: the service is cancelled, too. */
+static uint32_t show_failures(const echo_client *client, echo_timer timer, tw_error *error) {
   const echo_request_in never = {tw_text_of("never"), HOUR + 1};
   const echo_request_in in_an_hour = {tw_text_of("in an hour"), HOUR};
   const uint64_t now = client->tw.table->now();
@@ -110,7 +110,7 @@ static uint32_t two_that_fail(const echo_client *client, echo_timer timer, tw_er
 
 static uint32_t show(const echo_client *client, tw_error *error) {
   echo_version_result version;
-  echo_timer_new_result made;
+  echo_timer_new_result created;
   uint32_t code = echo_version(client, TW_FOREVER, &version, error);
   if (code == TW_OK) {
     printf("version %.*s\n", (int)version.ok.size, version.ok.data);
@@ -119,15 +119,15 @@ static uint32_t show(const echo_client *client, tw_error *error) {
   if (code != TW_OK) {
     return code;
   }
-  code = echo_timer_new(client, tw_text_of("clock"), TW_FOREVER, &made, error);
+  code = echo_timer_new(client, tw_text_of("clock"), TW_FOREVER, &created, error);
   if (code == TW_OK) {
-    code = two_at_once(client, made.ok, error);
-    code = code == TW_OK ? complex(client, made.ok, error) : code;
-    code = code == TW_OK ? ticks(client, made.ok, error) : code;
-    code = code == TW_OK ? two_that_fail(client, made.ok, error) : code;
-    echo_timer_close(&made.ok, NULL);
+    code = submit_two(client, created.ok, error);
+    code = code == TW_OK ? complex(client, created.ok, error) : code;
+    code = code == TW_OK ? ticks(client, created.ok, error) : code;
+    code = code == TW_OK ? show_failures(client, created.ok, error) : code;
+    echo_timer_close(&created.ok, NULL);
   }
-  tw_reply_release(&made.reply);
+  tw_reply_release(&created.reply);
   return code;
 }
 

@@ -1,25 +1,26 @@
-/* Reads the feed from C: feed-c LIBRARY. It prints what the hosts in Rust and Python print. Events come by callback, with the package's types. */
+/* Reads the feed from C: feed-c LIBRARY. All hosts print the same output. Typed callbacks receive
+ * the events. */
 #include "feed.h"
 
 #define BATCH 256
 
-/* Every event counts: the policy is `block`. */
+/* Sums over all events: the policy is `block`. */
 typedef struct ledger {
   uint64_t count;
   uint64_t trades;
   uint64_t volume;
   int64_t turnover;
   int64_t best;
-  tw_error ended; /* how */
+  tw_error outcome; /* of the stream */
 } ledger;
 
-/* On the thread that writes the events, one call at a time. */
-static uint32_t into_ledger(void *ctx, const feed_event_batch *batch, const tw_error *ending) {
+/* Runs on the thread that writes the events, one call at a time. */
+static uint32_t add_to_ledger(void *ctx, const feed_event_batch *batch, const tw_error *outcome) {
   ledger *sums = (ledger *)ctx;
   uint32_t i;
   uint32_t place;
-  if (ending) {
-    sums->ended = *ending;
+  if (outcome) {
+    sums->outcome = *outcome;
   }
   for (i = 0; i < batch->tw.count; i++) {
     const feed_event *event = feed_event_batch_at(batch, i);
@@ -37,12 +38,13 @@ static uint32_t into_ledger(void *ctx, const feed_event_batch *batch, const tw_e
   return 0;
 }
 
-/* Until the last call has returned, what the callback was given is its own. */
-static uint32_t wait_for(const feed_event_stream *events, const tw_error *ended, tw_error *error) {
+/* Waits for the last call of the callback. Until then, the callback owns its `ctx`. */
+static uint32_t wait_for(const feed_event_stream *events, const tw_error *outcome,
+                         tw_error *error) {
   uint32_t code = tw_stream_join(&events->tw, TW_FOREVER, error);
-  if (code == TW_OK && ended->code != TW_CLOSED) {
-    *error = *ended;
-    code = ended->code;
+  if (code == TW_OK && outcome->code != TW_CLOSED) {
+    *error = *outcome;
+    code = outcome->code;
   }
   return code;
 }
@@ -52,8 +54,8 @@ static uint32_t show_all(const feed_client *client, tw_error *error) {
   feed_all_result result;
   uint32_t code = feed_all(client, 100000, TW_FOREVER, &result, error);
   if (code == TW_OK) {
-    code = feed_event_stream_subscribe(&result.ok, into_ledger, &sums, NULL, error);
-    code = code == TW_OK ? wait_for(&result.ok, &sums.ended, error) : code;
+    code = feed_event_stream_subscribe(&result.ok, add_to_ledger, &sums, NULL, error);
+    code = code == TW_OK ? wait_for(&result.ok, &sums.outcome, error) : code;
     feed_event_stream_close(&result.ok, NULL);
     printf("all: %" PRIu64 " events, %" PRIu64 " trades of %" PRIu64 " for %" PRId64
            ", best bid %" PRId64 "\n",
@@ -66,15 +68,16 @@ static uint32_t show_all(const feed_client *client, tw_error *error) {
 typedef struct screen {
   uint64_t count;
   uint64_t volume;
-  tw_error ended;
+  tw_error outcome;
 } screen;
 
-/* What is missing is told, and a halt never is: the policy is `drop-oldest`. */
-static uint32_t onto_screen(void *ctx, const feed_event_batch *batch, const tw_error *ending) {
+/* Prints gaps and halts. The policy is `drop-oldest`; a halt is a control record, which is never
+ * dropped. */
+static uint32_t show_on_screen(void *ctx, const feed_event_batch *batch, const tw_error *outcome) {
   screen *sums = (screen *)ctx;
   uint32_t i;
-  if (ending) {
-    sums->ended = *ending;
+  if (outcome) {
+    sums->outcome = *outcome;
   }
   if (batch->tw.lost_before > 0) {
     printf("recent: gap of %" PRIu64 " events before number %" PRIu64 ", reason %" PRIu32 "\n",
@@ -98,8 +101,8 @@ static uint32_t show_recent(const feed_client *client, tw_error *error) {
   tw_stats stats;
   uint32_t code = feed_recent(client, 5000, TW_FOREVER, &result, error);
   if (code == TW_OK) {
-    code = feed_event_stream_subscribe(&result.ok, onto_screen, &sums, NULL, error);
-    code = code == TW_OK ? wait_for(&result.ok, &sums.ended, error) : code;
+    code = feed_event_stream_subscribe(&result.ok, show_on_screen, &sums, NULL, error);
+    code = code == TW_OK ? wait_for(&result.ok, &sums.outcome, error) : code;
     code = code == TW_OK ? tw_stream_stats(&result.ok.tw, &stats, error) : code;
     feed_event_stream_close(&result.ok, NULL);
   }
@@ -113,7 +116,7 @@ static uint32_t show_recent(const feed_client *client, tw_error *error) {
   return code;
 }
 
-/* The newest is enough: the policy is `latest`. Read batch by batch, on this thread. */
+/* Reads the newest event on this thread, batch by batch. The policy is `latest`. */
 static uint32_t show_newest(const feed_client *client, tw_error *error) {
   feed_newest_result result;
   feed_event_batch batch;

@@ -1,4 +1,4 @@
-/* Calls the service from C: hello-c LIBRARY. It prints what the hosts in Rust and Python print. */
+/* Calls the service from C: hello-c LIBRARY. All hosts print the same output. */
 #include "hello.h"
 
 static uint32_t greet(const hello_client *client, const hello_person_in *person, hello_tone tone,
@@ -58,7 +58,7 @@ static uint32_t show(const hello_client *client, tw_error *error) {
   hello_person_in people[2];
   hello_person_in nobody;
   hello_list_person_in invited;
-  hello_guests_new_result made;
+  hello_guests_new_result created;
   hello_guests_count_result counted;
   hello_greeted_result greeted;
   uint32_t code;
@@ -79,18 +79,18 @@ static uint32_t show(const hello_client *client, tw_error *error) {
   if (code != TW_OK) {
     return code;
   }
-  code = hello_guests_new(client, invited, TW_FOREVER, &made, error);
+  code = hello_guests_new(client, invited, TW_FOREVER, &created, error);
   if (code == TW_OK) {
-    code = hello_guests_count(client, made.ok, TW_FOREVER, &counted, error);
+    code = hello_guests_count(client, created.ok, TW_FOREVER, &counted, error);
     if (code == TW_OK) {
       printf("%" PRIu32 " guests\n", counted.ok);
     }
     tw_reply_release(&counted.reply);
-    code = code == TW_OK ? arrive(client, made.ok, error) : code;
-    code = code == TW_OK ? greet_all(client, made.ok, error) : code;
-    hello_guests_close(&made.ok, NULL);
+    code = code == TW_OK ? arrive(client, created.ok, error) : code;
+    code = code == TW_OK ? greet_all(client, created.ok, error) : code;
+    hello_guests_close(&created.ok, NULL);
   }
-  tw_reply_release(&made.reply);
+  tw_reply_release(&created.reply);
   if (code == TW_OK) {
     code = hello_greeted(client, TW_FOREVER, &greeted, error);
     if (code == TW_OK) {

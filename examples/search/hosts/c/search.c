@@ -2,31 +2,31 @@
  *
  *   search-c LIBRARY PATTERN DIR [--print | --count | --json]
  *
- * --print  each line that matches, as `grep -rn` prints it (the default)
- * --count  how many there are, counted by the service: nothing is streamed
- * --json   how many there are, streamed, with the time it took: one line for a program to read
+ * --print  prints each matching line like `grep -rn` (the default)
+ * --count  prints the number of matching lines, which the service counts without a stream
+ * --json   streams the matches and prints their number and the time as one line of JSON
  */
 #include "search.h"
 
-/* Records that are looked at between two calls into the library. */
+/* The most records in a batch. */
 #define BATCH 256
 
-static const char *const how_to_use =
+static const char *const usage =
     "usage: search-c LIBRARY PATTERN DIR [--print | --count | --json]\n";
 
 typedef struct found {
   uint64_t matches;
-  uint64_t lines_sum; /* of the lines' numbers: two searches that agree found the same lines */
-  uint64_t first_ns;  /* when the first match was there */
+  uint64_t lines_sum; /* sum of the line numbers, to compare two searches */
+  uint64_t first_ns;  /* time of the first match */
 } found;
 
-/* Says what went wrong, and gives the exit status. */
+/* Prints an error. Returns the exit status. */
 static int failed(uint32_t code, const tw_error *error) {
   fprintf(stderr, "search-c: %s: %s\n", tw_code_name(code), error->message);
   return 1;
 }
 
-/* The same for a call whose own error is a search-error, which has its own words. */
+/* The same for a call whose typed error is a search-error. Releases the reply. */
 static int search_failed(uint32_t code, const search_search_error *why, tw_reply *reply,
                          const tw_error *error) {
   tw_text text;
@@ -42,7 +42,7 @@ static int search_failed(uint32_t code, const search_search_error *why, tw_reply
   return 1;
 }
 
-/* Where text was not UTF-8, its own bytes. */
+/* Prints the original bytes of text that is not UTF-8. */
 static void print(const uint8_t *base, const search_match *match) {
   tw_text path = search_match_path(base, match);
   tw_text text = search_match_text(base, match);
@@ -61,7 +61,7 @@ static void print(const uint8_t *base, const search_match *match) {
   putchar('\n');
 }
 
-/* Reads a stream to its end. TW_CLOSED: that was the regular one. */
+/* Reads a stream to its end. Returns its outcome: TW_CLOSED if it is complete. */
 static uint32_t drain(search_match_stream *stream, bool prints, found *all, tw_error *error) {
   search_match_batch batch;
   uint32_t code;
@@ -93,7 +93,7 @@ static int stream(const search_client *client, tw_text pattern, tw_text dir, boo
   uint32_t code;
   const uint64_t began = client->tw.table->now();
   uint64_t ended;
-  memset(&options, 0, sizeof(options)); /* ignore files are not obeyed, every file is looked at */
+  memset(&options, 0, sizeof(options)); /* searches every file, also those in ignore files */
   options.fixed = true;
   options.hidden = true;
   code = search_query_new(client, pattern, dir, &options, TW_FOREVER, &query, &error);
@@ -120,7 +120,7 @@ static int stream(const search_client *client, tw_text pattern, tw_text dir, boo
   return 0;
 }
 
-/* `count` takes a regular expression: `escape` makes one of the text. */
+/* `count` takes a regular expression, which `escape` makes from the text. */
 static int count(const search_client *client, tw_text pattern, tw_text dir) {
   search_escape_result escaped;
   search_count_result counted;
@@ -149,7 +149,7 @@ int main(int argc, char **argv) {
   tw_error error;
   int status;
   if (argc < 4 || argc > 5 || !(counts || prints || strcmp(mode, "--json") == 0)) {
-    fputs(how_to_use, stderr);
+    fputs(usage, stderr);
     return 2;
   }
   if (search_open(argv[1], &library, &error) != TW_OK ||
