@@ -515,7 +515,7 @@ static inline uint32_t echo_timer_complex(const echo_client *client, echo_timer 
  *
  * Fires every so many milliseconds, so often; 0: until the stream is closed.
  *
- * Where its reader is slow, the writer waits; it holds 64 records. */
+ * The stream holds 64 unread records; when it is full, the writer waits. */
 typedef struct echo_timer_schedule_result {
   tw_reply reply;
   echo_tick_stream ok;

@@ -241,7 +241,7 @@ static inline uint32_t feed_event_stream_close(feed_event_stream *stream, tw_err
  *
  * Every event, `count` of them: who is too slow keeps the market waiting. For a ledger.
  *
- * Where its reader is slow, the writer waits; it holds 4096 records. */
+ * The stream holds 4096 unread records; when it is full, the writer waits. */
 typedef struct feed_all_result {
   tw_reply reply;
   feed_event_stream ok;
@@ -274,7 +274,7 @@ static inline uint32_t feed_all(const feed_client *client, uint64_t count, uint6
  * The same, all of them written before anybody reads: of a full stream the oldest are dropped, and the reader is told. Every thousandth event is a halt on the control lane, which nothing drops. For a
  * screen.
  *
- * Where its reader is slow, the oldest records are dropped and counted; it holds 1024. */
+ * The stream holds 1024 unread records; when it is full, the oldest records are dropped and counted. */
 typedef struct feed_recent_result {
   tw_reply reply;
   feed_event_stream ok;
@@ -306,7 +306,7 @@ static inline uint32_t feed_recent(const feed_client *client, uint64_t count, ui
  *
  * The newest event alone, all of them written before anybody reads. For who asks now and then.
  *
- * Where its reader is slow, a newer record replaces the one that waits, which is counted. */
+ * The stream holds one unread record; a newer record replaces it, which is counted. */
 typedef struct feed_newest_result {
   tw_reply reply;
   feed_event_stream ok;

@@ -435,7 +435,7 @@ static inline uint32_t hello_guests_count(const hello_client *client, hello_gues
  *
  * One after the other.
  *
- * Where its reader is slow, the writer waits; it holds 64 records. */
+ * The stream holds 64 unread records; when it is full, the writer waits. */
 typedef struct hello_guests_arrive_result {
   tw_reply reply;
   hello_person_stream ok;

@@ -538,7 +538,7 @@ static inline uint32_t recipes_job_run(const recipes_client *client, recipes_job
  *
  * The progress of `run` from now on. A slow reader receives only the newest record.
  *
- * Where its reader is slow, a newer record replaces the one that waits, which is counted. */
+ * The stream holds one unread record; a newer record replaces it, which is counted. */
 typedef struct recipes_job_progress_result {
   tw_reply reply;
   recipes_progress_stream ok;
@@ -608,7 +608,7 @@ static inline uint32_t recipes_set(const recipes_client *client, const recipes_s
  *
  * All settings, then each change. A slow reader receives only the newest value of a setting.
  *
- * Where its reader is slow, a newer record replaces the one that waits and has the same `name`, which is counted; it holds 64, each with another one. */
+ * The stream holds one unread record for each of up to 64 values of `name`; a newer record replaces it, which is counted. */
 typedef struct recipes_watch_result {
   tw_reply reply;
   recipes_setting_stream ok;
@@ -670,7 +670,7 @@ static inline uint32_t recipes_digest(const recipes_client *client, tw_text text
  *
  * The numbers of the steps. If `failing` is one of them, the stream ends there with an error.
  *
- * Where its reader is slow, the writer waits; it holds 64 records. */
+ * The stream holds 64 unread records; when it is full, the writer waits. */
 typedef struct recipes_steps_result {
   tw_reply reply;
   recipes_u32_stream ok;

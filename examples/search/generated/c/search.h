@@ -560,7 +560,7 @@ static inline uint32_t search_query_new(const search_client *client, tw_text pat
  * Progress of every search of this query from now on. A slow reader misses what was
  * overtaken, never the newest.
  *
- * Where its reader is slow, a newer record replaces the one that waits, which is counted. */
+ * The stream holds one unread record; a newer record replaces it, which is counted. */
 typedef struct search_query_progress_result {
   tw_reply reply;
   search_progress_stream ok;
@@ -634,7 +634,7 @@ static inline uint32_t search_count(const search_client *client, tw_text pattern
  *
  * The lines that match, each file's in order. The stream ends with the search.
  *
- * Where its reader is slow, the writer waits; it holds 8192 records. */
+ * The stream holds 8192 unread records; when it is full, the writer waits. */
 typedef struct search_matches_result {
   tw_reply reply;
   search_match_stream ok;
