@@ -8,7 +8,8 @@ use crate::gil::GilCell;
 use crate::handle::Owned;
 use crate::loop_port::LoopPort;
 
-/// A stream's place on a loop's port, until the port is closed or the stream dropped.
+/// The registration of a stream at a loop's port. It lasts until the port is closed or the stream
+/// is dropped.
 pub struct Armed {
     port: Arc<LoopPort>,
     token: u64,
@@ -22,15 +23,16 @@ impl Drop for Armed {
     }
 }
 
-/// A future of the running loop that is done when `stream` has something, or room; `None`: it has now. `last` is where it
-/// was armed last: it stays armed when a wait is cancelled, and the next wait uses that.
+/// A future of the running loop that is done when `stream` has a record, or capacity. `None`: it
+/// has one now. `last` is the loop where the stream was armed last: it stays armed when a wait is
+/// cancelled, and the next wait uses that.
 pub fn wait<'py>(
     py: Python<'py>,
     stream: &Owned,
     last: &GilCell<Option<Armed>>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let (event_loop, port) = LoopPort::of_running_loop(py, stream.library)?;
-    // An arming that nothing came of yet still stands.
+    // The stream may still be armed, if no notification has arrived since.
     let standing = last
         .take(py)
         .filter(|armed| Arc::ptr_eq(&armed.port, &port));

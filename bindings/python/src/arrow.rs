@@ -1,7 +1,8 @@
 //! A batch as an Arrow array.
 //!
-//! Arrow's columns lie each in one piece and a batch's records do not, so a column is gathered, once, without an object of Python
-//! for anything. A stream of numbers is handed out in place: there a batch is a column.
+//! An Arrow column is contiguous, and the records of a batch are not. A column is therefore copied
+//! once, without creating Python objects. A stream of numbers is passed in place, because its batch
+//! is a column already.
 
 use std::ffi::CString;
 
@@ -10,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::arrow_data::{Bytes, Column};
 use crate::batch::Batch;
-use crate::columns::Kept;
+use crate::columns::RetainedBatch;
 use crate::kind::{Kind, Shape};
 use crate::message::{MAX_EMPTY_ELEMENTS, Malformed, Region};
 
@@ -33,7 +34,7 @@ pub fn export<'py>(
                 Bytes::Absent,
                 Bytes::InPlace {
                     start,
-                    _kept: Kept::new(py, &batch.reader)?,
+                    _kept: RetainedBatch::new(py, &batch.reader)?,
                 },
             ],
             children: Vec::new(),
@@ -43,7 +44,7 @@ pub fn export<'py>(
                 building
                     .push(batch.region, element, batch.at(place))
                     .map_err(|malformed| {
-                        crate::decode::Undecodable::from(malformed).raise(py, &batch.reader.name)
+                        crate::decode::DecodeError::from(malformed).raise(py, &batch.reader.name)
                     })?;
             }
             building.finish()
@@ -52,12 +53,12 @@ pub fn export<'py>(
     column.capsules(py)
 }
 
-/// A column as it grows.
+/// A column that is being built.
 struct Building {
     format: String,
     name: CString,
     length: usize,
-    /// The validity bits and how many are 0; `None` where nothing can be null.
+    /// The validity bits and the number of nulls; `None` if no value can be null.
     valid: Option<(Bits, usize)>,
     values: Values,
 }
@@ -69,7 +70,7 @@ enum Values {
         size: u32,
         bytes: Vec<u8>,
     },
-    /// Text or bytes, and where each ends.
+    /// Text or bytes, and the end of each value.
     Text {
         ends: Vec<i32>,
         bytes: Vec<u8>,
@@ -83,7 +84,7 @@ enum Values {
     Parts(Vec<(u32, Building)>),
 }
 
-/// Bits, the lowest first.
+/// Bits, lowest first.
 #[derive(Default)]
 struct Bits(Vec<u64>);
 
@@ -104,7 +105,7 @@ fn end(of: usize) -> Result<i32, Malformed> {
     i32::try_from(of).map_err(|_| LONG)
 }
 
-/// The letter of numbers of this kind.
+/// The format letter of numbers of this kind.
 fn letter(kind: &Kind) -> Option<&'static str> {
     Some(match &kind.shape {
         Shape::U8 => "C",
@@ -128,10 +129,10 @@ fn letter(kind: &Kind) -> Option<&'static str> {
 }
 
 impl Building {
-    /// An empty column of `kind`, of a stream of `whose`.
+    /// An empty column of `kind`, for the stream `whose`.
     ///
     /// # Errors
-    /// `TypeError` for what has no column: variants, results and options of options.
+    /// `TypeError` for types without a column: variants, results and options of options.
     fn new(py: Python<'_>, kind: &Kind, name: &str, whose: &str) -> PyResult<Self> {
         let mut nullable = false;
         let mut of = kind;
@@ -202,7 +203,7 @@ impl Building {
         })
     }
 
-    /// One more: the value of `kind` at `at`.
+    /// Appends the value of `kind` at `at`.
     fn push(&mut self, from: Region, kind: &Kind, at: u32) -> Result<(), Malformed> {
         let (of, at) = match (&kind.shape, &mut self.valid) {
             (
@@ -274,7 +275,7 @@ impl Building {
         Ok(())
     }
 
-    /// One more, whose value nobody looks at; the bit that says so is the caller's.
+    /// Appends an unused value. The caller clears its validity bit.
     fn push_nothing(&mut self) {
         match &mut self.values {
             Values::Bools(bits) => bits.push(self.length, false),
@@ -341,7 +342,7 @@ fn le(numbers: &[i32]) -> Vec<u8> {
         .collect()
 }
 
-/// The same bytes where any number may begin.
+/// The same bytes, aligned for every number type.
 fn words(bytes: &[u8]) -> Bytes {
     let words = bytes.chunks(8).map(|chunk| {
         let mut word = [0; 8];

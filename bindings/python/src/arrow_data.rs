@@ -1,14 +1,15 @@
-//! Arrow's C data interface: its two structures, and who frees them.
+//! The two structures of Arrow's C data interface, and their release functions.
 //!
-//! <https://arrow.apache.org/docs/format/CDataInterface.html>: a structure belongs to whoever has it last, who calls its `release`
-//! once, which frees its children too, but those that were moved out of it (their `release` is null).
+//! <https://arrow.apache.org/docs/format/CDataInterface.html>: a structure belongs to its last
+//! consumer, which calls `release` once. `release` also frees its children, except those that were
+//! moved out of it (their `release` is null).
 
 use std::ffi::{CStr, CString, c_char, c_void};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::columns::Kept;
+use crate::columns::RetainedBatch;
 use crate::raw_type::guard;
 
 /// `struct ArrowSchema`.
@@ -44,45 +45,45 @@ const NULLABLE: i64 = 2;
 
 /// One buffer of an array.
 pub enum Bytes {
-    /// There is none.
+    /// There is no buffer.
     Absent,
-    /// In words, so that every number in it is aligned.
+    /// Words, so that every number in the buffer is aligned.
     Words(Vec<u64>),
-    /// Of any place.
+    /// Bytes without alignment.
     Text(Vec<u8>),
     /// A batch's own memory.
     InPlace {
-        /// Where it begins.
+        /// The first byte.
         start: *const u8,
-        /// What keeps it.
-        _kept: Kept,
+        /// Keeps the memory alive.
+        _kept: RetainedBatch,
     },
 }
 
-/// A column, finished.
+/// A finished column.
 pub struct Column {
-    /// Its type, as Arrow writes it.
+    /// The type, in Arrow's format syntax.
     pub format: CString,
-    /// Its name in its record.
+    /// The name of the field.
     pub name: CString,
-    /// Values.
+    /// The number of values.
     pub length: usize,
-    /// How many are null; `None`: none can be.
+    /// The number of nulls; `None` if no value can be null.
     pub nulls: Option<usize>,
-    /// The validity bits, and what the format wants after them.
+    /// The validity bits, then the buffers that the format requires.
     pub buffers: Vec<Bytes>,
-    /// Columns inside.
+    /// The child columns.
     pub children: Vec<Column>,
 }
 
-/// What a schema points to.
+/// Owns the memory that a schema points to.
 struct SchemaOwned {
     _format: CString,
     _name: CString,
     children: Vec<*mut ArrowSchema>,
 }
 
-/// What an array points to.
+/// Owns the memory that an array points to.
 struct ArrayOwned {
     _bytes: Vec<Bytes>,
     pointers: Vec<*const c_void>,
@@ -154,8 +155,9 @@ impl Column {
 }
 
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: the interface: called once, with a structure that `Column::schema` made, wherever it was moved to. Its children are
-    // boxes of ours, which may have been moved out of.
+    // SAFETY: the consumer calls this once, with a structure that `Column::schema` created. The
+    // structure may have been moved. Its children are our boxes, and the consumer may have moved
+    // them out.
     unsafe {
         let owned = Box::from_raw((*schema).private_data.cast::<SchemaOwned>());
         (*schema).release = None;
@@ -169,7 +171,7 @@ unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
 }
 
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: as `release_schema`.
+    // SAFETY: as in `release_schema`.
     unsafe {
         let owned = Box::from_raw((*array).private_data.cast::<ArrayOwned>());
         (*array).release = None;
@@ -184,8 +186,8 @@ unsafe extern "C" fn release_array(array: *mut ArrowArray) {
 
 unsafe extern "C" fn free_schema(capsule: *mut ffi::PyObject) {
     guard((), |_| {
-        // SAFETY: the capsule's own destructor: it holds a box of `ArrowSchema` under this name; a consumer that took it has set
-        // `release` to null.
+        // SAFETY: this is the capsule's own destructor. The capsule contains a box of `ArrowSchema`
+        // under this name. A consumer that took the structure has set `release` to null.
         unsafe {
             let schema = ffi::PyCapsule_GetPointer(capsule, c"arrow_schema".as_ptr());
             let mut schema = Box::from_raw(schema.cast::<ArrowSchema>());
@@ -199,7 +201,7 @@ unsafe extern "C" fn free_schema(capsule: *mut ffi::PyObject) {
 
 unsafe extern "C" fn free_array(capsule: *mut ffi::PyObject) {
     guard((), |_| {
-        // SAFETY: as `free_schema`.
+        // SAFETY: as in `free_schema`.
         unsafe {
             let array = ffi::PyCapsule_GetPointer(capsule, c"arrow_array".as_ptr());
             let mut array = Box::from_raw(array.cast::<ArrowArray>());
@@ -211,7 +213,7 @@ unsafe extern "C" fn free_array(capsule: *mut ffi::PyObject) {
     });
 }
 
-/// A capsule called `name` over a box of `value`.
+/// A capsule called `name` that contains a box of `value`.
 fn capsule<'py, T>(
     py: Python<'py>,
     name: &'static CStr,
@@ -219,7 +221,7 @@ fn capsule<'py, T>(
     free: unsafe extern "C" fn(*mut ffi::PyObject),
 ) -> PyResult<Bound<'py, PyAny>> {
     let value = Box::into_raw(Box::new(value));
-    // SAFETY: the name is static, the pointer is not null, and `free` takes back what is in it.
+    // SAFETY: the name is static, the pointer is not null, and `free` frees the box.
     unsafe {
         let capsule = ffi::PyCapsule_New(value.cast(), name.as_ptr(), Some(free));
         Bound::from_owned_ptr_or_err(py, capsule)

@@ -1,4 +1,4 @@
-//! A stream as asyncio reads it. Waiting arms the stream on the running loop's port.
+//! A stream that asyncio reads. A wait arms the stream on the running loop's port.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::reader::{Acquired, Reader};
 use crate::stats::{self, StreamStats};
 use crate::stream::{BATCH, Buffer, check_max};
 
-/// Records that a reader takes before others on the loop get a turn, although more are there: a batch of the usual
-/// size, so a turn of the loop is paid once in that many records.
+/// The number of records that a reader takes before it lets other tasks run. It is the usual batch
+/// size, so the cost of a loop iteration is spread over that many records.
 const FAIR: u32 = BATCH;
 
 /// A stream that is read with `async for`. One reader at a time.
@@ -25,9 +25,10 @@ const FAIR: u32 = BATCH;
 pub struct AsyncStream {
     reader: Arc<Reader>,
     buffer: Buffer,
-    /// Records taken since the loop had a turn.
+    /// Records taken since the loop last ran other tasks.
     taken: GilCell<u32>,
-    /// Where the stream was armed last. It stays armed when a wait is cancelled, and the next wait uses that.
+    /// The loop where the stream was armed last. It stays armed when a wait is cancelled, and the
+    /// next wait uses that.
     armed: GilCell<Option<Armed>>,
 }
 
@@ -45,7 +46,7 @@ impl AsyncStream {
 
 #[pymethods]
 impl AsyncStream {
-    /// The stream in a value. `held` is closed from then on.
+    /// The stream inside a value. `held` is closed afterwards.
     #[staticmethod]
     fn of(held: &Bound<'_, HeldStream>) -> PyResult<Self> {
         held.get().open(held.py()).map(Self::new)
@@ -62,7 +63,7 @@ impl AsyncStream {
         }
     }
 
-    /// The stream batch by batch, of at most `max` records each.
+    /// The batches of the stream, of at most `max` records each.
     #[pyo3(signature = (max=BATCH))]
     fn batches(slf: &Bound<'_, Self>, max: u32) -> PyResult<AsyncBatches> {
         Ok(AsyncBatches {
@@ -71,7 +72,8 @@ impl AsyncStream {
         })
     }
 
-    /// Ends the stream here: its writers see it and stop; an open batch's views raise. Closing twice is fine.
+    /// Closes the stream: its writers are notified and stop, and views of an open batch raise. A
+    /// second call has no effect.
     fn close(&self, py: Python<'_>) {
         self.reader.close(py);
         self.buffer.clear();
@@ -83,36 +85,36 @@ impl AsyncStream {
         awaitable::new(py, Box::new(Ready(Some(py.None()))))
     }
 
-    /// Was it closed, or has it ended?
+    /// Whether the stream was closed or has ended.
     #[getter]
     fn closed(&self) -> bool {
         self.reader.handle.is_closed()
     }
 
-    /// Records lost so far, as the stream's policy has it.
+    /// Records lost so far under the stream's overflow policy.
     #[getter]
     fn lost(&self, py: Python<'_>) -> u64 {
         self.reader.lost(py)
     }
 
-    /// Why the last of them were lost: `TW_GAP_*`; 0 where none were.
+    /// Why the last of them were lost: `TW_GAP_*`, or 0 if none was lost.
     #[getter]
     fn gap_reason(&self, py: Python<'_>) -> u32 {
         self.reader.gap_reason(py)
     }
 
-    /// Was the object that iterating gave last a record of the control lane?
+    /// Whether the last object of the iteration was a record of the control lane.
     #[getter]
     fn control(&self) -> bool {
         self.buffer.is_control()
     }
 
-    /// A further reader, for another task: it begins with what is written from now on.
+    /// Another reader, for another task. It starts with the next record that is written.
     fn tee(&self, py: Python<'_>) -> PyResult<Self> {
         self.reader.tee(py).map(Self::new)
     }
 
-    /// What all streams of this one's method and client did.
+    /// Statistics of all streams of this method and client.
     fn stats(&self, py: Python<'_>) -> PyResult<StreamStats> {
         stats::of(py, &self.reader.handle)
     }
@@ -140,7 +142,7 @@ impl AsyncStream {
     }
 }
 
-/// An async iterator over a stream's batches. The next one releases the one before.
+/// An async iterator over a stream's batches. The next step releases the previous batch.
 #[pyclass(frozen, module = "thalweg._native")]
 pub struct AsyncBatches {
     stream: Py<AsyncStream>,
@@ -183,7 +185,7 @@ struct Next {
     stream: Py<AsyncStream>,
     max: u32,
     what: What,
-    /// It is the one who reads.
+    /// This step is the stream's current reader.
     began: bool,
 }
 
@@ -245,7 +247,7 @@ impl Step for Next {
 impl Drop for Next {
     fn drop(&mut self) {
         if self.began {
-            // Not while the interpreter shuts down, when nobody can read any more.
+            // Nothing can be read while the interpreter shuts down, so nothing is done then.
             Python::try_attach(|py| self.stream.get().reader.end(py));
         }
     }

@@ -1,7 +1,9 @@
-//! What `await` gets: one step after another, without a frame of Python between the loop and the core.
+//! The object that `await` receives. It runs one step after another, without a Python frame between
+//! the loop and the core.
 //!
-//! It has no `throw` and no `close`. A task that is cancelled, or a coroutine that is closed, therefore unwinds the
-//! frame that awaits (PEP 380), which drops the awaitable, and dropping the step cancels what it waited for.
+//! It has no `throw` and no `close`. If a task is cancelled, or a coroutine is closed, Python
+//! unwinds the awaiting frame (PEP 380). That drops the awaitable, and dropping the step cancels
+//! the operation that it waited for.
 
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
@@ -15,19 +17,19 @@ use pyo3::types::PyType;
 
 use crate::raw_type::{self, Slot, guard};
 
-/// What polling a step gave.
+/// The result of polling a step.
 pub enum Polled<'py> {
     /// It is done.
     Done(Bound<'py, PyAny>),
     /// Poll again when this future of the running loop is done.
     Wait(Bound<'py, PyAny>),
-    /// Poll again in the loop's next turn: others first.
+    /// Poll again in the next iteration of the loop, after other tasks.
     Turn,
 }
 
-/// Something to wait for. Dropping it early cancels it.
+/// An operation to wait for. Dropping it early cancels it.
 pub trait Step: Send {
-    /// Goes on. An error ends it.
+    /// Continues. An error ends the step.
     fn poll<'py>(&mut self, py: Python<'py>) -> PyResult<Polled<'py>>;
 }
 
@@ -42,7 +44,8 @@ static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 /// A new awaitable over `step`.
 pub fn new<'py>(py: Python<'py>, step: Box<dyn Step>) -> PyResult<Bound<'py, PyAny>> {
     let class = class(py)?;
-    // SAFETY: a type of `Awaitable`s; its memory comes zeroed, and the step is written, not assigned.
+    // SAFETY: the type's instances are `Awaitable`s. The memory is zeroed, and the step is written
+    // without dropping an old value.
     unsafe {
         let object = ffi::PyType_GenericAlloc(class.as_type_ptr(), 0);
         let object = Bound::from_owned_ptr_or_err(py, object)?;
@@ -51,7 +54,7 @@ pub fn new<'py>(py: Python<'py>, step: Box<dyn Step>) -> PyResult<Bound<'py, PyA
     }
 }
 
-/// The type, made at the first use.
+/// The type, created at its first use.
 pub fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     let make = || -> PyResult<Py<PyType>> {
         let slots = [
@@ -65,7 +68,7 @@ pub fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
             size_of::<Awaitable>(),
             ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION,
         );
-        // SAFETY: the functions below have their slots' types and take `Awaitable`s.
+        // SAFETY: the functions below have the signatures of their slots and expect `Awaitable`s.
         let class =
             unsafe { raw_type::make(py, c"thalweg._native.Awaitable", size, flags, &slots) }?;
         Ok(class.unbind())
@@ -74,12 +77,13 @@ pub fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 }
 
 unsafe extern "C" fn itself(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: alive, as a slot's argument is.
+    // SAFETY: the argument of a slot is alive.
     unsafe { ffi::Py_INCREF(object) };
     object
 }
 
-/// Polls the step of `object`, which is taken out meanwhile, so that what it runs cannot get at it.
+/// Polls the step of `object`. The step is taken out meanwhile, so that code that it runs cannot
+/// access it.
 ///
 /// # Safety
 /// `object` is an `Awaitable`.
@@ -95,7 +99,8 @@ unsafe fn poll<'py>(py: Python<'py>, object: *mut ffi::PyObject) -> PyResult<Pol
     match &polled {
         Polled::Done(_) => {}
         Polled::Wait(future) => {
-            // What `Future.__await__` does: it tells the task that the future was yielded on purpose.
+            // `Future.__await__` does the same: it tells the task that the future was yielded on
+            // purpose.
             future.setattr(intern!(py, "_asyncio_future_blocking"), true)?;
             // SAFETY: as above.
             unsafe { **place = Some(step) };
@@ -118,7 +123,7 @@ unsafe extern "C" fn send(
             Ok(Polled::Wait(future)) => (ffi::PySendResult::PYGEN_NEXT, future.into_ptr()),
             Ok(Polled::Turn) => (ffi::PySendResult::PYGEN_NEXT, py.None().into_ptr()),
             Err(error) => {
-                // SAFETY: CPython's own place for the result.
+                // SAFETY: CPython's pointer for the result.
                 unsafe { *result = std::ptr::null_mut() };
                 return Err(error);
             }
@@ -144,9 +149,9 @@ unsafe extern "C" fn next(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
 
 unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     let place = object.cast::<Awaitable>();
-    // SAFETY: the last use of the object; the step is dropped once.
+    // SAFETY: this is the last use of the object, and the step is dropped once.
     let step = unsafe { &mut (*place).step }.take();
     raw_type::drop_attached(step);
-    // SAFETY: a type made by `raw_type::make`.
+    // SAFETY: `raw_type::make` created the type.
     unsafe { raw_type::free(object) };
 }

@@ -1,4 +1,4 @@
-//! A batch of records, in place: views of them, or objects made of all of them at once.
+//! A batch of records in place: views of the records, or objects created from all of them at once.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 use thalweg_capi::abi::{TW_BATCH_CONTROL, TwBatch};
 
-use crate::decode::{Decoder, Undecodable};
+use crate::decode::{DecodeError, Decoder};
 use crate::gil::GilCell;
 use crate::message::Region;
 use crate::raw_type;
 use crate::reader::Reader;
 use crate::{arrow, columns, errors, view};
 
-/// Records of a stream, in the library's memory, until it is released.
+/// Records of a stream in the library's memory, until the batch is released.
 #[pyclass(frozen, weakref, module = "thalweg._native")]
 pub struct Batch {
-    /// Whose.
+    /// The reader that acquired the batch.
     pub reader: Arc<Reader>,
-    /// Its serial number there.
+    /// The serial number of the batch in that reader.
     serial: u64,
-    /// Its memory; used only while the serial is the open one.
+    /// The batch's memory. It is used only while `serial` is the open batch.
     pub region: Region,
     slots: u32,
     raw: TwBatch,
 }
 
-// SAFETY: the pointers lead into the library's memory, which belongs to no thread, and are followed with the GIL held
-// and the batch open.
+// SAFETY: the pointers lead into the library's memory, which belongs to no thread. They are
+// followed only with the GIL held and the batch open.
 unsafe impl Send for Batch {}
 // SAFETY: as above.
 unsafe impl Sync for Batch {}
@@ -38,8 +38,8 @@ impl Batch {
     pub fn new(py: Python<'_>, reader: Arc<Reader>, raw: TwBatch, serial: u64) -> PyResult<Self> {
         let size = usize::try_from(raw.size)
             .map_err(|_| PyOverflowError::new_err("a batch of more than memory"))?;
-        // SAFETY: the table says that `size` bytes from `base` may be read while the batch is open. The serial is
-        // checked before each use.
+        // SAFETY: the table guarantees that `size` bytes from `base` are readable while the batch
+        // is open. The serial number is checked before each use.
         let region = unsafe { Region::new(raw.base, size) };
         let slots = region.offset_of(raw.slots).and_then(|slots| {
             let length = u64::from(raw.count) * u64::from(raw.stride);
@@ -64,35 +64,35 @@ impl Batch {
         }
     }
 
-    /// Its number among the stream's batches.
+    /// The serial number of the batch in its stream.
     pub fn serial(&self) -> u64 {
         self.serial
     }
 
-    /// How many records.
+    /// The number of records.
     pub fn count(&self) -> u32 {
         self.raw.count
     }
 
-    /// Is it of the control lane?
+    /// Whether the batch is of the control lane.
     pub fn is_control(&self) -> bool {
         self.raw.flags & TW_BATCH_CONTROL != 0
     }
 
-    /// May it be read?
+    /// Whether the batch may be read.
     pub fn is_open(&self, py: Python<'_>) -> bool {
         self.reader.is_open(py, self.serial)
     }
 
-    /// The exception for a batch that may not.
+    /// The exception for a batch that was released.
     pub fn released(&self, py: Python<'_>) -> PyErr {
         errors::closed(py, "the batch")
     }
 
-    /// May it be read?
+    /// Checks that the batch may be read.
     ///
     /// # Errors
-    /// `thalweg.Closed` where it was released.
+    /// `thalweg.Closed` if it was released.
     pub fn check(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_open(py) {
             Ok(())
@@ -101,22 +101,23 @@ impl Batch {
         }
     }
 
-    /// Where the part `at` of the first record is, of `size` bytes, and how far it is from there to the next record's.
+    /// The address of the part at offset `at` of the first record, of `size` bytes, and the
+    /// distance to the same part of the next record.
     pub fn rows(&self, at: u32, size: u32) -> PyResult<(*const u8, u32)> {
         if u64::from(at) + u64::from(size) > u64::from(self.raw.stride) {
             return Err(PyOverflowError::new_err("a field outside of its record"));
         }
-        // In the first of the slots, which `new` has checked.
+        // The part is inside the first slot; `new` has checked the slots.
         Ok((self.raw.slots.wrapping_add(at as usize), self.raw.stride))
     }
 
-    /// Where record `place` lies. The slots were checked as a whole.
+    /// The offset of record `place`. `new` has checked all slots.
     pub fn at(&self, place: u32) -> u32 {
         self.slots + place * self.raw.stride
     }
 
     /// The record at `at` as an object.
-    pub fn object<'py>(&self, py: Python<'py>, at: u32) -> Result<Bound<'py, PyAny>, Undecodable> {
+    pub fn object<'py>(&self, py: Python<'py>, at: u32) -> Result<Bound<'py, PyAny>, DecodeError> {
         let _pin = self.reader.pin(py);
         Decoder::field(py, self.region).value(&self.reader.element, at)
     }
@@ -170,7 +171,7 @@ impl Batch {
         }
     }
 
-    /// All records as objects, made at once; they outlive the batch.
+    /// All records as objects, created at once. They outlive the batch.
     fn objects<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.all_objects(py)?)
     }
@@ -192,41 +193,43 @@ impl Batch {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        // What is asked for is a wish, and whoever has it can cast.
+        // The requested schema is only a hint; the consumer can cast.
         drop(requested_schema);
         arrow::export(self, py)
     }
 
-    /// Gives the memory back; views of it raise from here on. Releasing twice is fine.
+    /// Returns the memory to the library. From then on, views of the batch raise. A second call has
+    /// no effect.
     fn release(&self, py: Python<'_>) {
         self.reader.release(py, self.serial);
     }
 
-    /// Was it released?
+    /// Whether the batch was released.
     #[getter(released)]
     fn is_released(&self, py: Python<'_>) -> bool {
         !self.is_open(py)
     }
 
-    /// Number of the first record, counted from 0 at the stream's beginning.
+    /// The number of the first record, counted from 0 at the start of the stream.
     #[getter]
     fn first_seq(&self) -> u64 {
         self.raw.first_seq
     }
 
-    /// Records lost right before the first one.
+    /// Records lost directly before the first record.
     #[getter]
     fn lost_before(&self) -> u64 {
         self.raw.lost_before
     }
 
-    /// Why they were lost: `TW_GAP_*`; 0 where nothing was.
+    /// Why they were lost: `TW_GAP_*`, or 0 if none was lost.
     #[getter]
     fn gap_reason(&self) -> u32 {
         self.raw.gap_reason
     }
 
-    /// Is it of the control lane: never dropped, before all others, with numbers of its own?
+    /// Whether the batch is of the control lane, whose records are never dropped, come first, and
+    /// have their own numbers.
     #[getter]
     fn control(&self) -> bool {
         self.is_control()
@@ -252,7 +255,7 @@ impl Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        // While the interpreter shuts down the stream's own end gives the memory back.
+        // While the interpreter shuts down, the end of the stream returns the memory.
         Python::try_attach(|py| self.reader.release(py, self.serial));
     }
 }

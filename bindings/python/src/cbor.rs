@@ -1,4 +1,4 @@
-//! Values of a method in CBOR, which the core makes of messages and messages of (`tw_table.transcode`, `docs/cbor.md`).
+//! Conversion of a method's values to and from CBOR, by `tw_table.transcode` (`docs/cbor.md`).
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use thalweg_capi::abi::{TW_CBOR, TW_FLAT, TW_OK, TW_OVERLOADED};
 
-use crate::decode::{Decoder, Undecodable};
+use crate::decode::{DecodeError, Decoder};
 use crate::kind::Kind;
 use crate::library::Library;
 use crate::message::{self, Region};
 use crate::method::{Method, Outcome};
 use crate::{encode, errors};
 
-/// What of a method a value is of: the line of its description.
+/// The part of a method that a value belongs to: a line of the method's description.
 #[derive(Clone, Copy)]
 enum Part {
     Params,
@@ -23,7 +23,7 @@ enum Part {
     Element,
 }
 
-/// Bytes for which room is made at first.
+/// The initial size of the output buffer, in bytes.
 const ROOM: usize = 1024;
 
 impl Part {
@@ -41,7 +41,7 @@ impl Part {
     }
 }
 
-/// The kind and the layout of a part of `method` that is no parameter.
+/// The kind and the layout of a part of `method` other than a parameter.
 fn kind(method: &Method, part: Part) -> PyResult<(&Arc<Kind>, u64)> {
     let hashes = method.hashes;
     let found = match (part, &method.outcome) {
@@ -53,7 +53,7 @@ fn kind(method: &Method, part: Part) -> PyResult<(&Arc<Kind>, u64)> {
     found.ok_or_else(|| PyTypeError::new_err(format!("{} has no such value", method.name)))
 }
 
-/// `value` in CBOR; for `params` a tuple of the arguments.
+/// `value` in CBOR. For `params`, it is a tuple of the arguments.
 pub fn write<'py>(
     method: &Method,
     library: &Library,
@@ -92,7 +92,7 @@ pub fn write<'py>(
     Ok(PyBytes::new(py, &made))
 }
 
-/// The value that `data` means; for `params` a tuple of the arguments.
+/// The value of `data`. For `params`, it is a tuple of the arguments.
 pub fn read<'py>(
     py: Python<'py>,
     method: &Method,
@@ -102,9 +102,9 @@ pub fn read<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let part = Part::named(part)?;
     let made = transcode(py, library, method, part, TW_FLAT, data)?;
-    // SAFETY: `made` lives to the end of this function and nobody writes it.
+    // SAFETY: `made` lives until the end of this function, and nobody writes it.
     let region = unsafe { Region::new(made.as_ptr(), made.len()) };
-    let value = || -> Result<_, Undecodable> {
+    let value = || -> Result<_, DecodeError> {
         if let Part::Params = part {
             let size = method.params_size;
             let root = message::root(region, method.hashes.params, size)?;
@@ -121,7 +121,7 @@ pub fn read<'py>(
     value().map_err(|undecodable| undecodable.raise(py, &method.name))
 }
 
-/// `data` in the other form.
+/// `data` in the other format.
 fn transcode(
     py: Python<'_>,
     library: &Library,
@@ -135,8 +135,9 @@ fn transcode(
     let mut room = vec![0; ROOM.max(data.len() * 2)];
     loop {
         let (mut size, mut error) = (0, errors::blank());
-        // SAFETY: the pointers are ours, and their sizes; a description that is none is an error of the table. An empty one
-        // and empty data have pointers that are not null.
+        // SAFETY: the pointers and sizes describe our own buffers. The table reports an invalid
+        // description as an error. An empty description and empty data have pointers that are not
+        // null.
         let code = unsafe {
             (library.table.transcode)(
                 line.as_ptr(),
@@ -155,7 +156,7 @@ fn transcode(
                 room.truncate(usize::try_from(size).unwrap_or(0));
                 return Ok(room);
             }
-            // More than a message can have is not asked for.
+            // A message cannot be larger, so no larger buffer is tried.
             TW_OVERLOADED if room.len() < 1 << 31 => room.resize(room.len() * 4, 0),
             _ => return Err(errors::from_table(py, code, &error)),
         }

@@ -17,8 +17,9 @@ use crate::package::Package;
 use crate::resource::Resource;
 use crate::together;
 
-/// What a new client or resource is made of, on its way through the class's `__new__`. Only this module and
-/// [`crate::resource`] make one, so nobody else makes a client or resource.
+/// The handle and state of a new client or resource, passed through the class's `__new__`. Only
+/// this module and [`crate::resource`] can create one, so no other code can create a client or
+/// resource.
 #[pyclass(frozen, module = "thalweg._native")]
 pub struct Seed(pub GilCell<Option<Owned>>);
 
@@ -36,7 +37,7 @@ impl Seed {
         }
     }
 
-    /// Takes the handle out.
+    /// Takes the handle out of the seed.
     pub fn open(&self, py: Python<'_>) -> PyResult<Owned> {
         self.0
             .take(py)
@@ -44,7 +45,7 @@ impl Seed {
     }
 }
 
-/// A client: an instance of the service of its own. Generated classes derive from it.
+/// A client, which has its own instance of the service. Generated classes derive from it.
 #[pyclass(frozen, subclass, weakref, module = "thalweg._native")]
 pub struct Client {
     handle: Owned,
@@ -52,19 +53,19 @@ pub struct Client {
 }
 
 impl Client {
-    /// Its handle.
+    /// The client's handle.
     pub fn handle(&self) -> &Owned {
         &self.handle
     }
 
-    /// Who answers what its service asks.
+    /// The host that answers the host imports of the client's service.
     pub fn host(&self, py: Python<'_>) -> Option<Arc<Host>> {
         let host = self.host.take(py);
         self.host.replace(py, host.clone());
         host
     }
 
-    /// From now on this one does.
+    /// Sets the host.
     pub fn set_host(&self, py: Python<'_>, host: Option<Arc<Host>>) {
         self.host.set(py, host);
     }
@@ -80,7 +81,7 @@ impl Client {
         })
     }
 
-    /// Opens `path` as a library of `package` and makes a client of it, whose service asks `host`.
+    /// Opens `path` as a library of `package` and creates a client whose host imports go to `host`.
     #[classmethod]
     #[pyo3(signature = (package, path, host=None, /))]
     fn _open<'py>(
@@ -99,8 +100,8 @@ impl Client {
         Ok(client)
     }
 
-    /// Closes the client: its instance of the service is dropped, its calls and streams end as cancelled. Closing
-    /// twice is fine.
+    /// Closes the client: its instance of the service is dropped, and its calls and streams end as
+    /// cancelled. A second call has no effect.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         together::hand_over(py)?;
         if let Some(client) = self.handle.take() {
@@ -114,7 +115,7 @@ impl Client {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // SAFETY: the collector holds the GIL, and nothing is put in while it visits.
+        // SAFETY: the garbage collector holds the GIL, and the cell is not written while it visits.
         match unsafe { self.host.peek() } {
             Some(host) => host.traverse(&visit),
             None => Ok(()),
@@ -125,13 +126,13 @@ impl Client {
         self.host.set(py, None);
     }
 
-    /// Was it closed?
+    /// Whether the client was closed.
     #[getter]
     fn closed(&self) -> bool {
         self.handle.is_closed()
     }
 
-    /// The library's file, as it was opened first.
+    /// The path of the library file, as it was opened first.
     #[getter]
     fn library(&self) -> PathBuf {
         self.handle.library.path.clone()
@@ -141,7 +142,8 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         if let Some(client) = self.handle.take() {
-            // SAFETY: see `close`. A client's close posts to the core and does not wait.
+            // SAFETY: as in `close`. Closing a client posts a message to the core and does not
+            // wait.
             unsafe { (self.handle.library.table.client_close)(client, std::ptr::null_mut()) };
             host::detach(client);
         }
@@ -150,19 +152,20 @@ impl Drop for Client {
 
 /// The client that a call goes to.
 pub struct Caller<'py> {
-    /// The object.
+    /// The client object.
     pub client: Bound<'py, Client>,
     /// Its library.
     pub library: &'static Library,
-    /// Its number.
+    /// The client's handle number.
     pub number: TwHandle,
 }
 
 impl<'py> Caller<'py> {
-    /// `of` is a client, or a resource: then the client that made it. `method` is of the package with the hash `layout`.
+    /// `of` is a client, or a resource, which stands for the client that created it. `method`
+    /// belongs to the package with the layout hash `layout`.
     ///
     /// # Errors
-    /// `TypeError` where it is neither, `thalweg.BadArgument` where it is of another package.
+    /// `TypeError` if it is neither; `thalweg.BadArgument` if it belongs to another package.
     pub fn of(of: &Bound<'py, PyAny>, method: &str, layout: u64) -> PyResult<Self> {
         let py = of.py();
         let client = match of.cast::<Client>() {

@@ -1,7 +1,9 @@
-//! A batch as arrays: buffers over the library's memory, for whoever reads the buffer protocol (numpy does).
+//! A batch as arrays: buffers over the library's memory, for consumers of the buffer protocol such
+//! as numpy.
 //!
-//! A buffer keeps the batch's memory (`stream_retain_batch`) until the last one who looks at it is gone; the batch and the stream may go
-//! before. Nothing is copied: a record's slot is one item, a column takes steps of a slot.
+//! A buffer keeps the batch's memory (`stream_retain_batch`) until its last consumer is gone, also
+//! after the batch and the stream are closed. Nothing is copied: a record's slot is one item, and
+//! the stride of a column is the size of a slot.
 
 use std::ffi::{CString, c_int, c_void};
 use std::fmt::Write as _;
@@ -18,16 +20,16 @@ use crate::kind::{Kind, Shape};
 use crate::library::Library;
 use crate::reader::Reader;
 
-/// A batch's memory, kept.
-pub struct Kept(Owned);
+/// Keeps a batch's memory alive.
+pub struct RetainedBatch(Owned);
 
-impl Kept {
+impl RetainedBatch {
     /// Keeps the memory of the open batch of `reader`.
     pub fn new(py: Python<'_>, reader: &Reader) -> PyResult<Self> {
         let library: &'static Library = reader.handle.library;
         let (mut kept, mut error) = (0, errors::blank());
         let stream = reader.handle.number(py)?;
-        // SAFETY: the pointers are ours; a closed or stale handle is an error of the table.
+        // SAFETY: the pointers are ours. The table reports a closed or stale handle as an error.
         let code =
             unsafe { (library.table.stream_retain_batch)(stream, &raw mut kept, &raw mut error) };
         if code == TW_OK {
@@ -38,16 +40,17 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for RetainedBatch {
     fn drop(&mut self) {
         if let Some(kept) = self.0.take() {
-            // SAFETY: a handle is a number; a stale one is an error of the table. Any thread may, with the GIL or without.
+            // SAFETY: a handle is a number, and the table reports a stale one as an error. Any
+            // thread may call this, with or without the GIL.
             unsafe { (self.0.library.table.retained_batch_release)(kept, std::ptr::null_mut()) };
         }
     }
 }
 
-/// The letter of a kind that is one number.
+/// The format letter of a kind that is a single number.
 fn letter(kind: &Kind) -> Option<char> {
     Some(match &kind.shape {
         Shape::Bool => '?',
@@ -71,7 +74,7 @@ fn letter(kind: &Kind) -> Option<char> {
     })
 }
 
-/// The format of `kind`; `None` where it has none: what has tails, or one of many forms.
+/// The format of `kind`; `None` if it has none: types with tails, variants and results.
 fn format(py: Python<'_>, kind: &Kind) -> Option<String> {
     if let Some(letter) = letter(kind) {
         return Some(letter.to_string());
@@ -109,7 +112,8 @@ fn format(py: Python<'_>, kind: &Kind) -> Option<String> {
     }
 }
 
-/// `T{..}`: what has a format by its name, everything else as padding. `None`: nothing has.
+/// `T{..}`: fields with a format have their name, and all others are padding. `None` if no field
+/// has a format.
 fn structure<'a>(
     py: Python<'_>,
     parts: impl Iterator<Item = (u32, String, &'a Kind)>,
@@ -138,7 +142,8 @@ fn pad(text: &mut String, bytes: u32) {
     }
 }
 
-/// Where the column `path` lies in a record of `kind`: names, with points between those of nested records.
+/// The offset and kind of the column `path` in a record of `kind`. Dots separate the names of
+/// nested records.
 fn find<'a>(py: Python<'_>, mut kind: &'a Kind, path: &str) -> PyResult<(u32, &'a Kind)> {
     let mut at = 0;
     for name in path.split('.') {
@@ -156,7 +161,7 @@ fn find<'a>(py: Python<'_>, mut kind: &'a Kind, path: &str) -> PyResult<(u32, &'
     Ok((at, kind))
 }
 
-/// The whole records of `batch`, or their column `path`, as a `memoryview`.
+/// All records of `batch` or their column `path`, as a `memoryview`.
 pub fn buffer<'py>(
     batch: &Batch,
     py: Python<'py>,
@@ -177,9 +182,10 @@ pub fn buffer<'py>(
     })?;
     let (start, stride) = batch.rows(at, kind.size)?;
     let buffer = Buffer {
-        _kept: Kept::new(py, &batch.reader)?,
+        _kept: RetainedBatch::new(py, &batch.reader)?,
         start,
-        // A structure says where each field lies; of single numbers `memoryview` knows the machine's own alone.
+        // A structure lists the offset of each field. For single numbers, `memoryview` supports
+        // only the machine's byte order.
         format: CString::new(if format.starts_with('T') {
             format!("<{format}")
         } else {
@@ -194,10 +200,10 @@ pub fn buffer<'py>(
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyMemoryView_FromObject(buffer.as_ptr())) }
 }
 
-/// Items in a batch's memory. Only its `memoryview` is handed out.
+/// Items in a batch's memory. Only its `memoryview` is visible to Python.
 #[pyclass(frozen, module = "thalweg._native")]
 pub struct Buffer {
-    _kept: Kept,
+    _kept: RetainedBatch,
     start: *const u8,
     format: CString,
     size: isize,
@@ -205,15 +211,16 @@ pub struct Buffer {
     strides: [isize; 1],
 }
 
-// SAFETY: the pointer leads into memory that is kept, belongs to no thread and is not written.
+// SAFETY: the pointer leads into memory that is kept alive, belongs to no thread and is not
+// written.
 unsafe impl Send for Buffer {}
-// SAFETY: as above; nothing here changes.
+// SAFETY: as above; nothing is modified.
 unsafe impl Sync for Buffer {}
 
 #[pymethods]
 impl Buffer {
     /// # Safety
-    /// Called by CPython, which passes a view to fill.
+    /// CPython calls this with a view to fill.
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         view: *mut ffi::Py_buffer,
@@ -230,8 +237,9 @@ impl Buffer {
         let asked = |flag: c_int| flags & flag == flag;
         let shape = this.shape.as_ptr().cast_mut();
         let strides = this.strides.as_ptr().cast_mut();
-        // SAFETY: CPython's view; what it points to lives in this object, which the view holds, and is not written: the
-        // view is read-only, and shape and strides are the exporter's to CPython.
+        // SAFETY: the view belongs to CPython. It points to memory that this object keeps alive and
+        // that nobody writes: the view is read-only, and CPython leaves shape and strides to the
+        // exporter.
         unsafe {
             (*view).buf = this.start.cast_mut().cast::<c_void>();
             (*view).len = this.shape[0] * this.size;

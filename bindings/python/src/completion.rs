@@ -1,4 +1,4 @@
-//! The end of one call, as it came out of a port.
+//! The completion of one call, reaped from a port.
 
 use pyo3::prelude::*;
 use thalweg_capi::abi::{
@@ -9,22 +9,22 @@ use crate::errors;
 use crate::library::Library;
 use crate::message::Region;
 
-/// A reaped completion; released when it is dropped, with the handles in it that were not taken.
+/// A reaped completion. Dropping it releases it, with the handles in it that were not taken.
 pub struct Completion {
     library: &'static Library,
     raw: TwCompletion,
 }
 
-// SAFETY: a completion may be read and released on any thread; the table has no thread of its own for it.
+// SAFETY: a completion may be read and released on any thread.
 unsafe impl Send for Completion {}
 
 impl Completion {
-    /// Takes over what `port_reap` wrote.
+    /// Takes ownership of a completion that `port_reap` wrote.
     pub fn new(library: &'static Library, raw: TwCompletion) -> Self {
         Self { library, raw }
     }
 
-    /// A completion for `port_reap` to write.
+    /// An empty completion for `port_reap` to fill.
     pub fn blank() -> TwCompletion {
         TwCompletion {
             token: 0,
@@ -40,7 +40,7 @@ impl Completion {
         }
     }
 
-    /// What the submission carried.
+    /// The token of the submission.
     pub fn token(&self) -> u64 {
         self.raw.token
     }
@@ -50,12 +50,12 @@ impl Completion {
         self.raw.call
     }
 
-    /// Whether a service asks its host: the code is the import's number.
+    /// Whether this is a call of a host import. The code is then the number of the import.
     pub fn is_host_call(&self) -> bool {
         self.raw.kind == TW_COMPLETION_HOST_CALL
     }
 
-    /// It says only that the call still runs, so many seconds after it was submitted.
+    /// For a progress notice: the seconds since the call was submitted.
     pub fn notice(&self) -> Option<f64> {
         if self.raw.kind != TW_COMPLETION_NOTICE {
             return None;
@@ -71,19 +71,19 @@ impl Completion {
         self.raw.code
     }
 
-    /// The same call may succeed later.
+    /// Whether the same call may succeed later.
     pub fn retryable(&self) -> bool {
         self.raw.retryable != 0
     }
 
-    /// The message of result or error payload. Readers keep the completion alive.
+    /// The message of the result or of the error payload. A reader must keep the completion alive.
     pub fn data(&self) -> Region {
         let size = usize::try_from(self.raw.data_size).unwrap_or(0);
         // SAFETY: `data` has `data_size` bytes until `release`, which `drop` calls.
         unsafe { Region::new(self.raw.data, size) }
     }
 
-    /// What the library says about the ending; may be empty.
+    /// The library's text about the outcome; may be empty.
     pub fn message(&self) -> String {
         if self.raw.message.is_null() {
             return String::new();
@@ -98,10 +98,10 @@ impl Completion {
         String::from_utf8_lossy(bytes).into_owned()
     }
 
-    /// Takes handle number `place` out; it is the caller's to close.
+    /// Takes handle number `place` out. The caller must close it.
     pub fn take_handle(&mut self, py: Python<'_>, place: u32) -> PyResult<TwHandle> {
         let (mut handle, mut error) = (0, errors::blank());
-        // SAFETY: the completion is not released; the rest is ours.
+        // SAFETY: the completion is not released yet, and the other pointers are ours.
         let code = unsafe {
             (self.library.table.take_handle)(
                 &raw mut self.raw,
@@ -120,7 +120,7 @@ impl Completion {
 
 impl Drop for Completion {
     fn drop(&mut self) {
-        // SAFETY: reaped, and released only here.
+        // SAFETY: the completion was reaped, and is released only here.
         unsafe { (self.library.table.release)(&raw mut self.raw) }
     }
 }

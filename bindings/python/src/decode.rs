@@ -1,4 +1,5 @@
-//! From messages and batches to values of Python. Every access is checked, whoever wrote the bytes.
+//! Decodes messages and batches into Python values. Every access is checked, whatever the bytes
+//! are.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -11,28 +12,28 @@ use crate::kind::{self, Case, Kind, Record, Shape};
 use crate::message::{MAX_EMPTY_ELEMENTS, Malformed, Region};
 use crate::results::{Wrapper, Wrappers};
 
-/// Why there is no value.
-pub enum Undecodable {
-    /// The bytes are wrong.
+/// Why a value cannot be decoded.
+pub enum DecodeError {
+    /// The bytes are malformed.
     Malformed(Malformed),
-    /// Python raised.
+    /// Python raised an exception.
     Raised(PyErr),
 }
 
-impl From<Malformed> for Undecodable {
+impl From<Malformed> for DecodeError {
     fn from(malformed: Malformed) -> Self {
         Self::Malformed(malformed)
     }
 }
 
-impl From<PyErr> for Undecodable {
+impl From<PyErr> for DecodeError {
     fn from(error: PyErr) -> Self {
         Self::Raised(error)
     }
 }
 
-impl Undecodable {
-    /// The exception: `thalweg.BadArgument` for bytes from `whose` that are wrong.
+impl DecodeError {
+    /// The exception: `thalweg.BadArgument` for malformed bytes from `whose`.
     pub fn raise(self, py: Python<'_>, whose: &str) -> PyErr {
         match self {
             Self::Malformed(Malformed(why)) => errors::argument(
@@ -48,15 +49,17 @@ impl Undecodable {
 pub struct Decoder<'a, 'py> {
     py: Python<'py>,
     region: Region,
-    /// Where the next tail may begin at the earliest: tails lie in the order in which they are met, so no bytes are
-    /// read twice and a short message cannot describe a huge value. `None` where single fields are read.
+    /// The earliest offset of the next tail. Tails lie in the order in which they are met, so no
+    /// bytes are read twice, and a short message cannot describe a huge value. `None` while single
+    /// fields are read.
     tails_from: Option<u64>,
-    /// The message's.
+    /// The handles of the message.
     handles: Option<Handles<'a, 'py>>,
 }
 
 impl<'a, 'py> Decoder<'a, 'py> {
-    /// For a whole message or record whose tails begin at `tails_from` at the earliest. Without `handles` it can have none.
+    /// For a whole message or record whose tails begin at `tails_from` at the earliest. Without
+    /// `handles`, it can contain none.
     pub fn whole(
         py: Python<'py>,
         region: Region,
@@ -82,7 +85,7 @@ impl<'a, 'py> Decoder<'a, 'py> {
     }
 
     /// The value of `kind` at `at`.
-    pub fn value(&mut self, kind: &Kind, at: u32) -> Result<Bound<'py, PyAny>, Undecodable> {
+    pub fn value(&mut self, kind: &Kind, at: u32) -> Result<Bound<'py, PyAny>, DecodeError> {
         let py = self.py;
         Ok(match &kind.shape {
             Shape::Bool => match self.byte(at)? {
@@ -156,7 +159,7 @@ impl<'a, 'py> Decoder<'a, 'py> {
                 let values = items
                     .iter()
                     .map(|(offset, item)| self.value(item, self.within(at, *offset)?))
-                    .collect::<Result<Vec<_>, Undecodable>>()?;
+                    .collect::<Result<Vec<_>, DecodeError>>()?;
                 PyTuple::new(py, values)?.into_any()
             }
             Shape::Record(record) => self.record(record, at)?,
@@ -220,7 +223,7 @@ impl<'a, 'py> Decoder<'a, 'py> {
         })
     }
 
-    /// The tail that the slice at `at` names: its offset and bytes, for elements of `size` bytes.
+    /// The tail of the slice at `at`: its offset and bytes, for elements of `size` bytes.
     fn tail(&mut self, at: u32, size: u32) -> Result<(u32, &[u8]), Malformed> {
         let (offset, count) = (self.region.u32(at)?, self.region.u32(self.within(at, 4)?)?);
         if count == 0 || size == 0 {
@@ -256,7 +259,7 @@ impl<'a, 'py> Decoder<'a, 'py> {
         unsafe { Bound::from_owned_ptr_or_err(self.py, ffi::PyFloat_FromDouble(number)) }
     }
 
-    fn list(&mut self, element: &Kind, at: u32) -> Result<Bound<'py, PyAny>, Undecodable> {
+    fn list(&mut self, element: &Kind, at: u32) -> Result<Bound<'py, PyAny>, DecodeError> {
         let count = self.region.u32(self.within(at, 4)?)?;
         if element.size == 0 && count > MAX_EMPTY_ELEMENTS {
             return Err(Malformed("too many elements without a size").into());
@@ -268,15 +271,16 @@ impl<'a, 'py> Decoder<'a, 'py> {
         self.items(element, first, count)
     }
 
-    /// `count` elements that stand side by side.
+    /// Decodes `count` contiguous elements.
     fn items(
         &mut self,
         element: &Kind,
         first: u32,
         count: u32,
-    ) -> Result<Bound<'py, PyAny>, Undecodable> {
+    ) -> Result<Bound<'py, PyAny>, DecodeError> {
         let mut place = first;
-        // A list that other code can see (through the garbage collector) has no empty places, so values first.
+        // A list that other code can see (through the garbage collector) must have no empty items,
+        // so the values come first.
         let mut values = Vec::with_capacity(count as usize);
         for _ in 0..count {
             values.push(self.value(element, place)?);
@@ -285,7 +289,7 @@ impl<'a, 'py> Decoder<'a, 'py> {
         Ok(pyo3::types::PyList::new(self.py, values)?.into_any())
     }
 
-    fn record(&mut self, record: &Record, at: u32) -> Result<Bound<'py, PyAny>, Undecodable> {
+    fn record(&mut self, record: &Record, at: u32) -> Result<Bound<'py, PyAny>, DecodeError> {
         let object = kind::allocate(record.class.bind(self.py))?;
         for field in &record.fields {
             let value = self.value(&field.kind, self.within(at, field.offset)?)?;
@@ -302,7 +306,7 @@ impl<'a, 'py> Decoder<'a, 'py> {
         labels: u32,
         size: u32,
         at: u32,
-    ) -> Result<Bound<'py, PyAny>, Undecodable> {
+    ) -> Result<Bound<'py, PyAny>, DecodeError> {
         let bytes = self.region.bytes(at, size as usize)?;
         for (place, byte) in bytes.iter().enumerate() {
             let used = (labels as usize).saturating_sub(place * 8).min(8);
@@ -331,7 +335,7 @@ fn new_case<'py>(
     py: Python<'py>,
     case: &Case,
     payload: Option<Bound<'py, PyAny>>,
-) -> Result<Bound<'py, PyAny>, Undecodable> {
+) -> Result<Bound<'py, PyAny>, DecodeError> {
     let class = case.class.bind(py);
     match (&case.slot, payload) {
         (Some(slot), Some(payload)) => {

@@ -1,4 +1,5 @@
-//! The functions of `thalweg.layout`: generated code builds its kinds with them, once, when it is imported.
+//! The functions of `thalweg.layout`. Generated code creates its kinds with them when it is
+//! imported.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use pyo3::types::{PyString, PyType};
 use crate::kind::{Case, Field, Kind, Labels, Record, Shape, Slot, Upstream};
 use crate::raw_type;
 
-/// How a type lies in messages.
+/// The layout of a type in messages.
 #[pyclass(frozen, name = "Kind", module = "thalweg.layout")]
 pub struct PyKind(pub Arc<Kind>);
 
@@ -64,7 +65,7 @@ fn array_of(element: &PyKind, count: u32) -> PyResult<PyKind> {
     kind(size, element.0.align, shape)
 }
 
-/// A list of so many bytes.
+/// A list of bytes with a fixed length.
 #[pyfunction]
 fn bytes_of(count: u32) -> PyResult<PyKind> {
     kind(in_place(1, count)?, 1, Shape::FixedBytes(count))
@@ -137,13 +138,13 @@ fn tuple_of(size: u32, align: u32, items: Vec<(u32, PyRef<'_, PyKind>)>) -> PyRe
     )
 }
 
-/// A stream that is a parameter or inside of a result; `hash` is the layout of one element.
+/// A stream that is a parameter or part of a result. `hash` is the layout hash of an element.
 #[pyfunction]
 fn stream_of(element: &PyKind, hash: u64) -> PyResult<PyKind> {
     carrying(element, hash, false)
 }
 
-/// The same of a future.
+/// The same for a future.
 #[pyfunction]
 fn future_of(element: &PyKind, hash: u64) -> PyResult<PyKind> {
     carrying(element, hash, true)
@@ -207,7 +208,7 @@ fn record(
     )
 }
 
-/// Class of a case and its payload's kind.
+/// The class of a case, and the kind of its payload.
 type CaseOf<'py> = (Bound<'py, PyType>, Option<PyRef<'py, PyKind>>);
 
 #[pyfunction]
@@ -290,7 +291,8 @@ fn members(class: &Bound<'_, PyType>) -> PyResult<Vec<Py<PyAny>>> {
         .collect()
 }
 
-/// Lets only classes in of which a new instance is nothing but its slots: see [`crate::kind::allocate`].
+/// Accepts only classes whose new instances consist of nothing but their slots: see
+/// [`crate::kind::allocate`].
 fn plain(class: &Bound<'_, PyType>) -> PyResult<()> {
     let py = class.py();
     let object = py.get_type::<PyAny>();

@@ -1,4 +1,4 @@
-//! From values of Python to a message.
+//! Encodes Python values into a message.
 
 use std::borrow::Cow;
 use std::ffi::c_int;
@@ -15,13 +15,13 @@ use crate::message;
 use crate::resource::Resource;
 use crate::results::Wrappers;
 
-/// A value that does not fit, and where: the innermost part of the path first.
-struct Unfit {
+/// A value that does not fit its type, and its path, innermost part first.
+struct EncodeError {
     error: PyErr,
     path: Vec<String>,
 }
 
-impl From<PyErr> for Unfit {
+impl From<PyErr> for EncodeError {
     fn from(error: PyErr) -> Self {
         Self {
             error,
@@ -30,13 +30,14 @@ impl From<PyErr> for Unfit {
     }
 }
 
-impl Unfit {
+impl EncodeError {
     fn within(mut self, part: impl Into<String>) -> Self {
         self.path.push(part.into());
         self
     }
 
-    /// The exception: of the same class, its text headed by the path, as in `options.globs[2]: expected str`.
+    /// The exception: of the same class, with the path in front of its text, as in
+    /// `options.globs[2]: expected str`.
     fn raise(self, py: Python<'_>, call: &str) -> PyErr {
         let mut place = String::new();
         for part in self.path.iter().rev() {
@@ -58,41 +59,42 @@ impl Unfit {
     }
 }
 
-/// How often arguments are encoded whose handles are not known before.
+/// The maximum number of attempts to encode arguments whose number of handles is not known before.
 const MOST_TRIES: u32 = 4;
 
 /// Writes one message of arguments.
 pub struct Encoder<'a, 'py> {
     py: Python<'py>,
     buffer: &'a mut Vec<u8>,
-    /// Places in the table of handles, and how many handles there are.
+    /// Capacity of the table of handles, and the number of handles.
     room: u32,
     handles: u32,
     given: Given<'py>,
-    /// The argument that is written.
+    /// The argument that is being written.
     parameter: usize,
 }
 
-/// What a call takes away with its arguments.
+/// The resources and streams that a call takes with its arguments.
 #[derive(Default)]
 pub struct Given<'py> {
-    /// Still open, so that a call that is not accepted leaves them.
+    /// They stay open until the call is accepted, so a refused call leaves them to the caller.
     pub resources: Vec<Bound<'py, Resource>>,
-    /// Places in the table of handles are empty for them: [`crate::upstream::open`] fills them.
-    pub streams: Vec<SentUp<'py>>,
+    /// Their entries in the table of handles are empty: [`crate::upstream::open`] fills them.
+    pub streams: Vec<StreamArgument<'py>>,
 }
 
 /// An argument that is a stream or a future.
-pub struct SentUp<'py> {
-    /// Which.
+pub struct StreamArgument<'py> {
+    /// The number of the parameter.
     pub parameter: usize,
-    /// Its place in the table of handles.
+    /// Its index in the table of handles.
     pub place: u32,
-    /// What was given for it.
+    /// The Python value that was passed.
     pub value: Bound<'py, PyAny>,
 }
 
-/// Encodes `arguments` as the record `fields` into `buffer`. Gives back what the call takes away.
+/// Encodes `arguments` as the record `fields` into `buffer`. Returns what the call takes from its
+/// caller.
 ///
 /// # Errors
 /// `TypeError`, `OverflowError` or `ValueError` that names `call` and the path of the value.
@@ -140,7 +142,8 @@ pub fn arguments<'py>(
         if encoder.handles == room {
             break encoder.given;
         }
-        // Values have some in them: now it is known how many. Encoding can run code that changes that, so not for ever.
+        // The values contain handles, and their number is known now. Encoding can run code that
+        // changes it, so the number of attempts is limited.
         room = encoder.handles;
         tries += 1;
         if tries == MOST_TRIES {
@@ -157,7 +160,8 @@ pub fn arguments<'py>(
     }
 }
 
-/// Encodes `value` alone, as a message of `kind` and `layout`, into `buffer`; errors say `place` of it.
+/// Encodes `value` alone, as a message of `kind` and `layout`, into `buffer`. Errors call it
+/// `place`.
 ///
 /// # Errors
 /// As [`arguments`].
@@ -192,7 +196,12 @@ pub fn alone(
 
 impl<'py> Encoder<'_, 'py> {
     /// Writes `value` at `at`, which lies in a zeroed part of the buffer; its tails go to the end.
-    fn value(&mut self, kind: &Kind, value: &Bound<'py, PyAny>, at: u32) -> Result<(), Unfit> {
+    fn value(
+        &mut self,
+        kind: &Kind,
+        value: &Bound<'py, PyAny>,
+        at: u32,
+    ) -> Result<(), EncodeError> {
         match &kind.shape {
             Shape::Bool => {
                 let value = value
@@ -346,7 +355,7 @@ impl<'py> Encoder<'_, 'py> {
                 }
             }
             Shape::Upstream(_) => {
-                let sent = SentUp {
+                let sent = StreamArgument {
                     parameter: self.parameter,
                     place: self.handle(0, at),
                     value: value.clone(),
@@ -362,11 +371,12 @@ impl<'py> Encoder<'_, 'py> {
         Ok(())
     }
 
-    /// Writes the next place of the table of handles at `at`, and `number` there.
+    /// Writes `number` into the next entry of the table of handles, and the index of the entry at
+    /// `at`.
     fn handle(&mut self, number: u64, at: u32) -> u32 {
         let place = self.handles;
         self.handles += 1;
-        // Where there is no place this is not the last try.
+        // If the table is too small, there will be another attempt.
         if place < self.room {
             self.put(message::handle_at(place), &number.to_le_bytes());
             self.put(at, &place.to_le_bytes());
@@ -374,7 +384,7 @@ impl<'py> Encoder<'_, 'py> {
         place
     }
 
-    fn unfit(&self, kind: &Kind, value: &Bound<'py, PyAny>) -> Unfit {
+    fn unfit(&self, kind: &Kind, value: &Bound<'py, PyAny>) -> EncodeError {
         let got = value
             .get_type()
             .name()
@@ -388,7 +398,13 @@ impl<'py> Encoder<'_, 'py> {
     }
 
     /// Adds a zeroed tail of `length` bytes and notes it, with `count`, in the slice at `at`.
-    fn tail(&mut self, length: usize, align: u32, count: usize, at: u32) -> Result<u32, Unfit> {
+    fn tail(
+        &mut self,
+        length: usize,
+        align: u32,
+        count: usize,
+        at: u32,
+    ) -> Result<u32, EncodeError> {
         let start = self.buffer.len().next_multiple_of(align as usize);
         let (Ok(offset), Ok(count), Some(end)) = (
             i32::try_from(start),
@@ -405,7 +421,7 @@ impl<'py> Encoder<'_, 'py> {
         Ok(offset.cast_unsigned())
     }
 
-    fn tail_bytes(&mut self, bytes: &[u8], at: u32) -> Result<(), Unfit> {
+    fn tail_bytes(&mut self, bytes: &[u8], at: u32) -> Result<(), EncodeError> {
         if !bytes.is_empty() {
             let offset = self.tail(bytes.len(), 1, bytes.len(), at)?;
             self.put(offset, bytes);
@@ -413,9 +429,14 @@ impl<'py> Encoder<'_, 'py> {
         Ok(())
     }
 
-    fn unsigned(&mut self, kind: &Kind, value: &Bound<'py, PyAny>, at: u32) -> Result<(), Unfit> {
+    fn unsigned(
+        &mut self,
+        kind: &Kind,
+        value: &Bound<'py, PyAny>,
+        at: u32,
+    ) -> Result<(), EncodeError> {
         let value = self.integer(kind, value)?;
-        // SAFETY: an int, alive.
+        // SAFETY: the object is an int and alive.
         let number = unsafe { ffi::PyLong_AsUnsignedLongLong(value.as_ptr()) };
         let failed = number == u64::MAX && PyErr::take(self.py).is_some();
         let bits = kind.size * 8;
@@ -427,10 +448,15 @@ impl<'py> Encoder<'_, 'py> {
         Ok(())
     }
 
-    fn signed(&mut self, kind: &Kind, value: &Bound<'py, PyAny>, at: u32) -> Result<(), Unfit> {
+    fn signed(
+        &mut self,
+        kind: &Kind,
+        value: &Bound<'py, PyAny>,
+        at: u32,
+    ) -> Result<(), EncodeError> {
         let value = self.integer(kind, value)?;
         let mut overflow: c_int = 0;
-        // SAFETY: an int, alive; `overflow` is ours.
+        // SAFETY: the object is an int and alive; `overflow` is ours.
         let number =
             unsafe { ffi::PyLong_AsLongLongAndOverflow(value.as_ptr(), &raw mut overflow) };
         let bits = kind.size * 8;
@@ -447,25 +473,30 @@ impl<'py> Encoder<'_, 'py> {
         &self,
         kind: &Kind,
         value: &'v Bound<'py, PyAny>,
-    ) -> Result<&'v Bound<'py, PyInt>, Unfit> {
+    ) -> Result<&'v Bound<'py, PyInt>, EncodeError> {
         value.cast::<PyInt>().map_err(|_| self.unfit(kind, value))
     }
 
-    fn float(&self, kind: &Kind, value: &Bound<'py, PyAny>) -> Result<f64, Unfit> {
+    fn float(&self, kind: &Kind, value: &Bound<'py, PyAny>) -> Result<f64, EncodeError> {
         if !value.is_instance_of::<PyFloat>() && !value.is_instance_of::<PyInt>() {
             return Err(self.unfit(kind, value));
         }
         Ok(value.extract::<f64>()?)
     }
 
-    fn text<'v>(&self, kind: &Kind, value: &'v Bound<'py, PyAny>) -> Result<&'v str, Unfit> {
+    fn text<'v>(&self, kind: &Kind, value: &'v Bound<'py, PyAny>) -> Result<&'v str, EncodeError> {
         let text = value
             .cast::<PyString>()
             .map_err(|_| self.unfit(kind, value))?;
         Ok(text.to_str()?)
     }
 
-    fn bytes(&mut self, kind: &Kind, value: &Bound<'py, PyAny>, at: u32) -> Result<(), Unfit> {
+    fn bytes(
+        &mut self,
+        kind: &Kind,
+        value: &Bound<'py, PyAny>,
+        at: u32,
+    ) -> Result<(), EncodeError> {
         let bytes = self.byte_string(kind, value)?;
         self.tail_bytes(&bytes, at)
     }
@@ -474,7 +505,7 @@ impl<'py> Encoder<'_, 'py> {
         &self,
         kind: &Kind,
         value: &'v Bound<'py, PyAny>,
-    ) -> Result<Cow<'v, [u8]>, Unfit> {
+    ) -> Result<Cow<'v, [u8]>, EncodeError> {
         if let Ok(bytes) = value.cast::<PyBytes>() {
             return Ok(Cow::Borrowed(bytes.as_bytes()));
         }
@@ -482,8 +513,8 @@ impl<'py> Encoder<'_, 'py> {
         Ok(Cow::Owned(buffer.to_vec(self.py)?))
     }
 
-    /// A list of a fixed length has as many as it has.
-    fn as_many(expected: u32, got: usize, what: &str) -> Result<(), Unfit> {
+    /// Checks the length of a list of fixed length.
+    fn as_many(expected: u32, got: usize, what: &str) -> Result<(), EncodeError> {
         if got == expected as usize {
             return Ok(());
         }
@@ -495,8 +526,8 @@ impl<'py> Encoder<'_, 'py> {
         &self,
         kind: &Kind,
         value: &Bound<'py, PyAny>,
-    ) -> Result<Bound<'py, PyTuple>, Unfit> {
-        // A str is a sequence of str, and a list of strings is never meant by it.
+    ) -> Result<Bound<'py, PyTuple>, EncodeError> {
+        // A str is a sequence of str, but a caller never means it as a list of strings.
         if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
             return Err(self.unfit(kind, value));
         }
@@ -515,13 +546,13 @@ impl<'py> Encoder<'_, 'py> {
         })
     }
 
-    /// Writes elements side by side.
+    /// Writes contiguous elements.
     fn items(
         &mut self,
         element: &Kind,
         items: &Bound<'py, PyTuple>,
         start: u32,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), EncodeError> {
         let mut place = start;
         for (index, item) in items.iter_borrowed().enumerate() {
             self.value(element, &item, place)
@@ -537,7 +568,7 @@ impl<'py> Encoder<'_, 'py> {
         element: &Kind,
         value: &Bound<'py, PyAny>,
         at: u32,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), EncodeError> {
         let items = self.sequence(kind, value)?;
         if items.is_empty() {
             return Ok(());
@@ -567,7 +598,7 @@ impl<'py> Encoder<'_, 'py> {
         record: &Record,
         value: &Bound<'py, PyAny>,
         at: u32,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), EncodeError> {
         if !value.is_instance(record.class.bind(self.py))? {
             return Err(self.unfit(kind, value));
         }
@@ -585,7 +616,7 @@ impl<'py> Encoder<'_, 'py> {
         labels: &Labels,
         value: &Bound<'py, PyAny>,
         at: u32,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), EncodeError> {
         let place = labels
             .places
             .get(&(value.as_ptr() as usize))

@@ -1,4 +1,4 @@
-//! From the table's codes to the exceptions of `thalweg._errors`.
+//! Converts the table's codes into the exceptions of `thalweg._errors`.
 
 use std::ffi::CStr;
 
@@ -7,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use thalweg_capi::abi::{TW_ARGUMENT, TW_CLOSED, TW_ERROR, TW_FORKED, TW_VERSION, TwError};
 
-/// The exception class of each code; place 0 is the base class, for codes of a newer library.
+/// The exception class of each code. Index 0 is the base class, for codes of a newer library.
 static CLASSES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
 
 fn classes(py: Python<'_>) -> PyResult<&Vec<Py<PyType>>> {
@@ -40,15 +40,15 @@ pub fn ended(py: Python<'_>, code: u32, message: &str, retryable: bool) -> PyErr
     make().unwrap_or_else(|failed| failed)
 }
 
-/// The exception for a function of the table that filled `error`.
+/// The exception for a function of the table that wrote `error`.
 pub fn from_table(py: Python<'_>, code: u32, error: &TwError) -> PyErr {
     ended(py, code, &message(error), error.retryable != 0)
 }
 
-/// Longest text of a value in a message, in characters.
+/// The maximum length of a value's text in a message, in characters.
 const SHOWN: usize = 80;
 
-/// The text of a value for a message, cut where it is long.
+/// The text of a value for a message, cut if it is long.
 pub fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = text(value);
     match text.char_indices().nth(SHOWN) {
@@ -57,9 +57,10 @@ pub fn shown(value: &Bound<'_, PyAny>) -> String {
     }
 }
 
-/// The text of an object. One without a text, as an int of more digits than Python converts, is named by its class.
+/// The text of an object. If it has none, for example an int with more digits than Python converts,
+/// its class is named instead.
 pub fn text(object: &Bound<'_, PyAny>) -> String {
-    // `Display` of an object writes "Exception ignored" to standard error where `str()` raises.
+    // `Display` of an object writes "Exception ignored" to standard error if `str()` raises.
     let Ok(text) = object.str() else {
         let class = object.get_type().name();
         let class = class.map_or_else(
@@ -86,7 +87,7 @@ pub fn blank() -> TwError {
     }
 }
 
-/// What the table wrote into `error`.
+/// The text that the table wrote into `error`.
 pub fn message(error: &TwError) -> String {
     let bytes: Vec<u8> = error
         .message
@@ -122,8 +123,9 @@ pub fn version(py: Python<'_>, text: &str) -> PyErr {
 
 /// The exception for a call that ended with the service's own error.
 ///
-/// A payload whose class is an exception (a variant used as an error) is raised itself; any other is wrapped in
-/// `class`, or in `thalweg.ServiceError` where the generated code has no class of its own.
+/// A payload whose class is an exception (a variant used as an error) is raised itself. Any other
+/// payload is wrapped in `class`, or in `thalweg.ServiceError` if the generated code has no class
+/// for it.
 pub fn service(
     py: Python<'_>,
     payload: Bound<'_, PyAny>,

@@ -1,21 +1,21 @@
 //! Which process a handle belongs to.
 //!
-//! Loading the package starts nothing. A child of `fork()` has the parent's handles and none of its threads, so
-//! every handle remembers the epoch it was made in and is refused in another. The core does the same behind the
-//! table; this side needs it too, for what it keeps per thread and per loop, and so that a finalizer in the child
-//! calls nothing.
+//! Loading the package starts no thread. A child of `fork()` has the parent's handles and none of
+//! its threads, so each handle stores the epoch of its creation and is refused in another epoch.
+//! The core checks the same behind the table. This side needs its own check for its state per
+//! thread and per loop, and so that a finalizer in the child calls nothing.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static EPOCH: AtomicU64 = AtomicU64::new(0);
 
-/// How many forks lie between the first process that loaded the package and this one.
+/// The number of forks between the first process that loaded the package and this one.
 pub fn epoch() -> u64 {
     EPOCH.load(Ordering::Relaxed)
 }
 
-/// Has every child of this process count one more. Also those that C code forks.
+/// Makes every child of this process count one more, including children that C code forks.
 pub fn watch() {
     static ONCE: Once = Once::new();
     extern "C" fn in_child() {

@@ -1,42 +1,43 @@
-//! A cell that the GIL guards.
+//! A cell that is protected by the GIL.
 
 use std::cell::UnsafeCell;
 
 use pyo3::Python;
 
-/// A value that is read and replaced by whoever holds the GIL.
+/// A value that is read and replaced by the thread that holds the GIL.
 ///
-/// There is no borrow to hold: a value goes in or comes out whole, so no code of Python runs in between, and
-/// nothing can be seen half-way. The module declares that it needs the GIL, and abi3 has no build without it.
+/// There are no borrows: a value goes in or comes out as a whole, so no Python code runs in
+/// between, and no code sees a partial change. The module declares that it needs the GIL, and abi3
+/// has no build without it.
 pub struct GilCell<T>(UnsafeCell<T>);
 
-// SAFETY: every access needs a `Python<'_>`, which only the one thread that holds the GIL has, and no access lasts
-// beyond the call (no reference comes out).
+// SAFETY: every access needs a `Python<'_>`, which only the thread that holds the GIL has, and no
+// access lasts longer than the call (no reference is returned).
 unsafe impl<T: Send> Sync for GilCell<T> {}
 
 impl<T> GilCell<T> {
-    /// A cell with `value` in it.
+    /// A cell that contains `value`.
     pub const fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
 
-    /// Puts `value` in and gives back what was there.
+    /// Replaces the value and returns the old one.
     pub fn replace(&self, _py: Python<'_>, value: T) -> T {
         // SAFETY: the GIL is held and no other reference exists: see the type. `mem::replace` runs no code of `T`.
         unsafe { std::mem::replace(&mut *self.0.get(), value) }
     }
 
-    /// Puts `value` in; what was there is dropped afterwards.
+    /// Replaces the value and then drops the old one.
     pub fn set(&self, py: Python<'_>, value: T) {
         drop(self.replace(py, value));
     }
 }
 
 impl<T> GilCell<T> {
-    /// What is there, for the collector, which has no token of the GIL.
+    /// The value, for the garbage collector, which has no GIL token.
     ///
     /// # Safety
-    /// The caller holds the GIL, and nothing is put in while the reference lives.
+    /// The caller holds the GIL, and the value is not replaced while the reference lives.
     pub unsafe fn peek(&self) -> &T {
         // SAFETY: the caller's promise.
         unsafe { &*self.0.get() }
@@ -44,15 +45,15 @@ impl<T> GilCell<T> {
 }
 
 impl<T: Copy> GilCell<T> {
-    /// What is there.
+    /// A copy of the value.
     pub fn get(&self, _py: Python<'_>) -> T {
-        // SAFETY: as `replace`; copying runs no code.
+        // SAFETY: as in `replace`; copying runs no code.
         unsafe { *self.0.get() }
     }
 }
 
 impl<T: Default> GilCell<T> {
-    /// Takes out what is there.
+    /// Takes the value out.
     pub fn take(&self, py: Python<'_>) -> T {
         self.replace(py, T::default())
     }

@@ -1,4 +1,4 @@
-//! A handle of the table as an object of Python owns it.
+//! A handle of the table that a Python object owns.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,9 +8,9 @@ use thalweg_capi::abi::{TW_OK, TwHandle};
 use crate::library::Library;
 use crate::{errors, fork};
 
-/// A handle, the library it is of and the process it was made in. 0 once it is closed or given away.
+/// A handle, its library, and the process that created it. 0 once it is closed or given away.
 pub struct Owned {
-    /// Whose.
+    /// The library of the handle.
     pub library: &'static Library,
     number: AtomicU64,
     epoch: u64,
@@ -18,7 +18,7 @@ pub struct Owned {
 }
 
 impl Owned {
-    /// Takes over `number`; `what` names it in messages: "the stream".
+    /// Takes ownership of `number`. `what` names it in messages: "the stream".
     pub fn new(library: &'static Library, number: TwHandle, what: &'static str) -> Self {
         Self {
             library,
@@ -40,15 +40,16 @@ impl Owned {
         }
     }
 
-    /// Of a stream: asks `port` for a completion with `token` as soon as it has something, or room. True: it has now.
+    /// For a stream: asks `port` for a completion with `token` as soon as the stream has a record,
+    /// or capacity. True if it has now.
     ///
     /// # Errors
-    /// As [`Self::number`], and what the table says.
+    /// As [`Self::number`], and the errors of the table.
     pub fn arm(&self, py: Python<'_>, port: TwHandle, token: u64) -> PyResult<bool> {
         let stream = self.number(py)?;
         let (mut ready, mut error) = (0, errors::blank());
         let table = self.library.table;
-        // SAFETY: the pointers are ours; a closed or stale handle is an error of the table.
+        // SAFETY: the pointers are ours. The table reports a closed or stale handle as an error.
         let code =
             unsafe { (table.stream_arm)(stream, port, token, &raw mut ready, &raw mut error) };
         if code == TW_OK {
@@ -58,22 +59,23 @@ impl Owned {
         }
     }
 
-    /// Of a stream: closes it, unless that was done before. It posts and does not wait.
+    /// For a stream: closes it, unless it was closed before. This posts a message and does not
+    /// wait.
     pub fn close_stream(&self) {
         if let Some(stream) = self.take() {
-            // SAFETY: a handle is a number; a stale one is an error of the table.
+            // SAFETY: a handle is a number, and the table reports a stale one as an error.
             unsafe { (self.library.table.stream_close)(stream, std::ptr::null_mut()) };
         }
     }
 
-    /// Takes the number out, to close it or because it was given away. None where that was done before, or in
-    /// another process: then there is nothing to close.
+    /// Takes the number out, to close the handle or because it was given away. `None` if that was
+    /// done before, or in another process: then there is nothing to close.
     pub fn take(&self) -> Option<TwHandle> {
         let number = self.number.swap(0, Ordering::Relaxed);
         (number != 0 && self.epoch == fork::epoch()).then_some(number)
     }
 
-    /// Closed or given away.
+    /// Whether the handle was closed or given away.
     pub fn is_closed(&self) -> bool {
         self.number.load(Ordering::Relaxed) == 0
     }

@@ -1,4 +1,5 @@
-//! Handles inside values: the resources, streams and futures of a message, each taken out of it when its place is read.
+//! Handles inside values: the resources, streams and futures of a message. Each is taken out when
+//! its part of the message is read.
 
 use std::sync::Arc;
 
@@ -13,19 +14,19 @@ use crate::raw_type;
 use crate::reader::Reader;
 use crate::resource::Resource;
 
-/// The handles of a message that came. Those that no value has are closed with the completion.
+/// The handles of a received message. Handles that no value takes are closed with the completion.
 pub struct Handles<'a, 'py> {
     completion: &'a mut Completion,
     client: &'a Bound<'py, Client>,
-    /// The method that gave them, for messages.
+    /// The method that returned them, for error messages.
     name: &'a str,
     count: u32,
-    /// How many were taken. They are met in the order of their places.
+    /// The number of handles that were taken. They occur in the order of their indexes.
     met: u32,
 }
 
 impl<'a, 'py> Handles<'a, 'py> {
-    /// Of a message with `count` of them.
+    /// The handles of a message with `count` handles.
     pub fn new(
         completion: &'a mut Completion,
         client: &'a Bound<'py, Client>,
@@ -41,7 +42,7 @@ impl<'a, 'py> Handles<'a, 'py> {
         }
     }
 
-    /// Takes number `place` out; `None` where it is not the next one.
+    /// Takes the handle with index `place`; `None` if it is not the next one.
     fn take(&mut self, place: u32, what: &'static str) -> PyResult<Option<Owned>> {
         if place != self.met || place >= self.count {
             return Ok(None);
@@ -52,7 +53,7 @@ impl<'a, 'py> Handles<'a, 'py> {
         Ok(Some(Owned::new(library, number, what)))
     }
 
-    /// The resource at `place`.
+    /// The resource with index `place`.
     pub fn resource(&mut self, place: u32) -> PyResult<Option<Bound<'py, PyAny>>> {
         let plain = self.client.py().get_type::<Resource>();
         let owned = self.take(place, "the resource")?;
@@ -60,7 +61,7 @@ impl<'a, 'py> Handles<'a, 'py> {
         owned.map(grow).transpose()
     }
 
-    /// The stream, or the future, at `place`.
+    /// The stream or future with index `place`.
     pub fn stream(
         &mut self,
         place: u32,
@@ -84,7 +85,7 @@ impl<'a, 'py> Handles<'a, 'py> {
     }
 }
 
-/// A stream in a value, before it is read: `Stream.of` and `AsyncStream.of` read it.
+/// A stream inside a value, before it is read. `Stream.of` and `AsyncStream.of` read it.
 #[pyclass(frozen, subclass, weakref, module = "thalweg")]
 pub struct HeldStream {
     handle: Owned,
@@ -94,7 +95,7 @@ pub struct HeldStream {
 }
 
 impl HeldStream {
-    /// What reads it; it is closed from then on.
+    /// The reader of the stream. This object is closed afterwards.
     ///
     /// # Errors
     /// `thalweg.Closed`, `thalweg.Forked`.
@@ -116,12 +117,12 @@ impl HeldStream {
 
 #[pymethods]
 impl HeldStream {
-    /// Ends the stream here: its writers see it and stop. Closing twice is fine.
+    /// Closes the stream: its writers are notified and stop. A second call has no effect.
     fn close(&self) {
         self.handle.close_stream();
     }
 
-    /// Was it closed, or taken to be read?
+    /// Whether it was closed, or taken for reading.
     #[getter]
     fn closed(&self) -> bool {
         self.handle.is_closed()
@@ -142,6 +143,6 @@ impl Drop for HeldStream {
     }
 }
 
-/// A future in a value: `Future.of` and `AsyncFuture.of` wait for it.
+/// A future inside a value. `Future.of` and `AsyncFuture.of` wait for it.
 #[pyclass(frozen, weakref, extends = HeldStream, module = "thalweg")]
 pub struct HeldFuture;

@@ -1,7 +1,8 @@
-//! What a service asks of its host: functions of an object of Python's.
+//! Host imports: functions that a service calls on its host, which are methods of a Python object.
 //!
-//! It comes to the port of the call for which it is asked, so who waits for that call answers: a thread in its wait, or
-//! the loop, where the function is a coroutine function and runs as a task.
+//! A call of a host import arrives at the port of the call that caused it. The thread that waits
+//! for that call therefore runs the function. On asyncio, the function is a coroutine function and
+//! runs as a task of the loop.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,26 +18,26 @@ use thalweg_capi::abi::{
 
 use crate::client::Client;
 use crate::completion::Completion;
-use crate::decode::{Decoder, Undecodable};
+use crate::decode::{DecodeError, Decoder};
 use crate::kind::{Field, Kind};
 use crate::library::Library;
 use crate::{encode, errors, message};
 
 /// A function of the host.
 pub struct Import {
-    /// As WIT has it: `oracle.look-up`.
+    /// The name in WIT: `oracle.look-up`.
     pub name: String,
     /// The method of the object.
     pub method: Py<PyString>,
     pub fields: Vec<Field>,
     pub params_size: u32,
     pub ok: Answer,
-    /// What it fails with, if it can.
+    /// The message of its error, if it can fail.
     pub error: Option<Answer>,
     pub hash: u64,
 }
 
-/// A message that a host answers with: one field, or none.
+/// A message with the host's answer: one field, or none.
 pub struct Answer {
     field: Vec<Field>,
     size: u32,
@@ -44,7 +45,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Of a value of `kind`, or of nothing.
+    /// For a value of `kind`, or for no value.
     pub fn new(py: Python<'_>, kind: Option<Arc<Kind>>, hash: u64) -> Self {
         let size = kind.as_ref().map_or(0, |kind| kind.size);
         let field = kind.map(|kind| Field {
@@ -60,7 +61,7 @@ impl Answer {
         }
     }
 
-    /// The message with `value` in it.
+    /// The message that contains `value`.
     fn message(&self, whose: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         let py = value.py();
         let values = match self.field.is_empty() {
@@ -74,31 +75,32 @@ impl Answer {
     }
 }
 
-/// What a client has of its host.
+/// The host of a client.
 pub struct Host {
     object: Py<PyAny>,
     imports: Vec<Arc<Import>>,
 }
 
 impl Host {
-    /// For the collector.
+    /// Shows the garbage collector the references.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.object)
     }
 }
 
-/// The clients that have a host, by their numbers. Locked with the GIL held and never across code of Python.
+/// The clients that have a host, by handle number. It is locked with the GIL held, and never while
+/// Python code runs.
 static CLIENTS: Mutex<Vec<(TwHandle, Py<PyWeakrefReference>)>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// The clients whose hosts this thread is in.
+    /// The clients whose host functions are running on this thread.
     static SERVING: RefCell<Vec<TwHandle>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Makes `object` the host of `client`.
 ///
 /// # Errors
-/// `thalweg.BadArgument` where the service asks nothing.
+/// `thalweg.BadArgument` if the service has no host imports.
 pub fn attach<'py>(
     client: &Bound<'py, Client>,
     object: &Bound<'py, PyAny>,
@@ -108,7 +110,7 @@ pub fn attach<'py>(
     let handle = client.get().handle();
     let number = handle.number(py)?;
     let mut error = errors::blank();
-    // SAFETY: numbers, and an error that is ours.
+    // SAFETY: numbers, and an error structure that is ours.
     let code = unsafe { (handle.library.table.client_set_host)(number, 0, number, &raw mut error) };
     if code != TW_OK {
         return Err(errors::from_table(py, code, &error));
@@ -123,7 +125,7 @@ pub fn attach<'py>(
     Ok(())
 }
 
-/// The client of this number is closed.
+/// Removes the host of a client that was closed.
 pub fn detach(number: TwHandle) {
     let gone = {
         let mut clients = clients();
@@ -137,7 +139,8 @@ fn clients() -> MutexGuard<'static, Vec<(TwHandle, Py<PyWeakrefReference>)>> {
     CLIENTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Refuses a call of a client that waits for this thread.
+/// Refuses a call of a client whose host function runs on this thread: the service waits for that
+/// function.
 ///
 /// # Errors
 /// `thalweg.WouldPark`.
@@ -149,17 +152,17 @@ pub fn check_not_serving(py: Python<'_>, client: TwHandle) -> PyResult<()> {
     Ok(())
 }
 
-/// Something that was asked, to answer once.
+/// A call of a host import, which is answered once.
 #[pyclass(frozen, module = "thalweg._native")]
-pub struct Asked {
+pub struct HostCall {
     library: &'static Library,
     call: TwHandle,
     import: Arc<Import>,
 }
 
 #[pymethods]
-impl Asked {
-    /// Answers with what the function gave.
+impl HostCall {
+    /// Answers with the function's return value.
     fn done(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = value.py();
         match self.import.ok.message(&self.import.name, value) {
@@ -168,7 +171,8 @@ impl Asked {
         }
     }
 
-    /// Answers with what the function raised: its typed error, or that it broke.
+    /// Answers with the exception of the function: as its typed error if it is one, otherwise as a
+    /// panic.
     fn fail(&self, raised: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = raised.py();
         let base = errors::class(py, TW_ERROR)?;
@@ -176,7 +180,7 @@ impl Asked {
             Some(error) if raised.is_instance(base)? => error,
             _ => return self.broke(py, &PyErr::from_value(raised.clone())),
         };
-        // A case of a variant is an exception itself; any other value is in one.
+        // A case of a variant is an exception itself; any other error value is the payload of one.
         let itself = error.message(&self.import.name, raised);
         let message = itself.or_else(|_| {
             let payload = raised.getattr(intern!(py, "payload"))?;
@@ -189,7 +193,7 @@ impl Asked {
     }
 }
 
-impl Asked {
+impl HostCall {
     fn broke(&self, py: Python<'_>, why: &PyErr) -> PyResult<()> {
         let text = format!("the host's {}: {why}", self.import.name);
         answer(
@@ -202,7 +206,7 @@ impl Asked {
     }
 }
 
-/// Who answers too late is not told: nobody waits any more.
+/// An answer that arrives too late is dropped, because no call waits for it.
 fn answer(
     py: Python<'_>,
     library: &'static Library,
@@ -211,7 +215,7 @@ fn answer(
     data: &[u8],
 ) -> PyResult<()> {
     let mut error = errors::blank();
-    // SAFETY: the data are read before the function returns; the rest is ours.
+    // SAFETY: the function reads the data before it returns, and the other pointers are ours.
     let status = unsafe {
         (library.table.host_call_answer)(
             call,
@@ -227,15 +231,15 @@ fn answer(
     }
 }
 
-/// What was asked, of which client, the function, and its arguments.
-type Question<'py> = (Asked, TwHandle, Bound<'py, PyAny>, Bound<'py, PyTuple>);
+/// A decoded call of a host import: the call, the client, the function and its arguments.
+type DecodedHostCall<'py> = (HostCall, TwHandle, Bound<'py, PyAny>, Bound<'py, PyTuple>);
 
-/// `None`: there is nobody to ask, or nothing to be asked, which is answered.
-fn question<'py>(
+/// `None` if there is no host, or the call is invalid; it has been answered then.
+fn decode_host_call<'py>(
     py: Python<'py>,
     library: &'static Library,
     completion: &Completion,
-) -> PyResult<Option<Question<'py>>> {
+) -> PyResult<Option<DecodedHostCall<'py>>> {
     let number = completion.token();
     let weak = {
         let clients = clients();
@@ -255,17 +259,17 @@ fn question<'py>(
         answer(py, library, call, TW_CLOSED, b"the client has no host")?;
         return Ok(None);
     };
-    let asked = Asked {
+    let host_call = HostCall {
         library,
         call,
         import,
     };
-    let arguments = asked.import.arguments(py, completion);
-    let method = object.bind(py).getattr(&asked.import.method);
+    let arguments = host_call.import.arguments(py, completion);
+    let method = object.bind(py).getattr(&host_call.import.method);
     match method.and_then(|method| Ok((method, arguments?))) {
-        Ok((method, arguments)) => Ok(Some((asked, number, method, arguments))),
+        Ok((method, arguments)) => Ok(Some((host_call, number, method, arguments))),
         Err(why) => {
-            asked.broke(py, &why)?;
+            host_call.broke(py, &why)?;
             Ok(None)
         }
     }
@@ -278,7 +282,7 @@ impl Import {
         completion: &Completion,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let data = completion.data();
-        let read = || -> Result<Vec<_>, Undecodable> {
+        let read = || -> Result<Vec<_>, DecodeError> {
             let root = message::root(data, self.hash, self.params_size)?;
             let mut decoder = Decoder::whole(py, data, root.saturating_add(self.params_size), None);
             let fields = self.fields.iter();
@@ -291,21 +295,22 @@ impl Import {
     }
 }
 
-/// Answers, on a thread that waits.
+/// Runs the function and answers, on a thread that waits.
 ///
 /// # Errors
-/// What the function raised that is no `Exception`: who presses Control-C is heard.
+/// An exception of the function that is not an `Exception`, for example `KeyboardInterrupt`.
 pub fn serve(py: Python<'_>, library: &'static Library, completion: &Completion) -> PyResult<()> {
-    let Some((asked, client, method, arguments)) = question(py, library, completion)? else {
+    let Some((host_call, client, method, arguments)) = decode_host_call(py, library, completion)?
+    else {
         return Ok(());
     };
     SERVING.with_borrow_mut(|serving| serving.push(client));
     let ended = method.call1(arguments);
     SERVING.with_borrow_mut(Vec::pop);
     match ended {
-        Ok(value) => asked.done(&value),
+        Ok(value) => host_call.done(&value),
         Err(raised) => {
-            asked.fail(raised.value(py).as_any())?;
+            host_call.fail(raised.value(py).as_any())?;
             match raised.is_instance_of::<PyException>(py) {
                 true => Ok(()),
                 false => Err(raised),
@@ -314,18 +319,18 @@ pub fn serve(py: Python<'_>, library: &'static Library, completion: &Completion)
     }
 }
 
-/// Answers, on the running loop: the function's coroutine is a task of it.
+/// Starts the function's coroutine as a task of the running loop, which answers.
 pub fn start(
     event_loop: &Bound<'_, PyAny>,
     library: &'static Library,
     completion: &Completion,
 ) -> PyResult<()> {
     let py = event_loop.py();
-    let Some((asked, _, method, arguments)) = question(py, library, completion)? else {
+    let Some((host_call, _, method, arguments)) = decode_host_call(py, library, completion)? else {
         return Ok(());
     };
-    let asked = Bound::new(py, asked)?;
+    let host_call = Bound::new(py, host_call)?;
     let begin = py.import("thalweg._host")?.getattr(intern!(py, "begin"))?;
-    begin.call1((event_loop, asked, method, arguments))?;
+    begin.call1((event_loop, host_call, method, arguments))?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Inline methods: called on this thread, with the GIL held, since they wait for nothing.
+//! Inline methods. They run on this thread with the GIL held, because they do not wait.
 
 use pyo3::prelude::*;
 use thalweg_capi::abi::TW_OK;
@@ -8,7 +8,7 @@ use crate::client::Caller;
 use crate::completion::Completion;
 use crate::errors;
 
-/// Calls; what comes back is how it ended.
+/// Calls the method and returns its completion.
 pub fn call(
     py: Python<'_>,
     caller: &Caller<'_>,
@@ -17,7 +17,7 @@ pub fn call(
     deadline_ns: u64,
 ) -> PyResult<Completion> {
     let (mut ended, mut error) = (Completion::blank(), errors::blank());
-    // SAFETY: the message is read before the function returns; the rest is ours.
+    // SAFETY: the function reads the message before it returns, and the other pointers are ours.
     let code = unsafe {
         (caller.library.table.call_inline)(
             caller.number,
@@ -36,7 +36,7 @@ pub fn call(
     }
 }
 
-/// What has its value already, for who awaits it.
+/// An awaitable that has its value already.
 pub struct Ready(pub Option<PyResult<Py<PyAny>>>);
 
 impl Step for Ready {

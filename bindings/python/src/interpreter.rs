@@ -1,5 +1,5 @@
-//! One interpreter per process. Classes, ports and loops are known by address in statics, which another interpreter of
-//! the process would share without sharing the objects.
+//! Allows one interpreter per process. Statics identify classes, ports and loops by address.
+//! Another interpreter of the process would share the statics, but not the objects.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -7,13 +7,13 @@ use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The interpreter that imported the module first. -1 is no interpreter's number.
+/// The interpreter that imported the module first. No interpreter has the number -1.
 static FIRST: AtomicI64 = AtomicI64::new(-1);
 
-/// Makes the running interpreter the one.
+/// Makes the running interpreter the only one.
 ///
 /// # Errors
-/// `ImportError` where another has imported the module.
+/// `ImportError` if another interpreter has imported the module.
 pub fn claim(py: Python<'_>) -> PyResult<()> {
     // SAFETY: the thread is attached, so there is an interpreter.
     let this = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };

@@ -1,8 +1,9 @@
-//! What generated code says about a type: how it lies in a message and which class of Python it is.
+//! The description of a type in generated code: its layout in a message, and its Python class.
 //!
-//! The numbers (offsets, sizes) come from the generator. They decide where the codec reads and writes, but never
-//! whether that is allowed: a reader checks every access against the message, and a writer's buffer grows by itself
-//! or is checked, so a wrong number gives an error or a wrong value and no worse.
+//! The generator writes the offsets and sizes. They decide where the codec reads and writes, but
+//! not whether it may: a reader checks every access against the message, and a writer's buffer
+//! grows or is checked. A wrong number therefore causes an error or a wrong value, but never an
+//! invalid access.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,15 +14,15 @@ use pyo3::types::{PyString, PyType};
 
 /// A type: its layout and its shape.
 pub struct Kind {
-    /// Bytes in place.
+    /// Size of the inline part, in bytes.
     pub size: u32,
-    /// 1, 2, 4 or 8.
+    /// Alignment: 1, 2, 4 or 8.
     pub align: u32,
-    /// What it is.
+    /// The kind of type.
     pub shape: Shape,
 }
 
-/// All of WIT's value types, and handles.
+/// All value types of WIT, and handles.
 pub enum Shape {
     Bool,
     U8,
@@ -41,9 +42,9 @@ pub enum Shape {
     List(Arc<Kind>),
     /// `list<u8, N>`: `bytes` of that length, in place.
     FixedBytes(u32),
-    /// A list of so many, in place.
+    /// An inline list of fixed length.
     Array(Arc<Kind>, u32),
-    /// `None` or the payload, which lies at `offset`. `wrapped`: the payload can itself be `None`, so it comes as
+    /// `None`, or the payload at `offset`. `wrapped`: the payload can itself be `None`, so it is a
     /// `thalweg.Some`.
     Option {
         payload: Arc<Kind>,
@@ -71,21 +72,22 @@ pub enum Shape {
     },
     /// A resource that the callee may use during the call.
     Borrow,
-    /// A resource that is given away.
+    /// A resource that the callee receives.
     Own,
-    /// A stream, or a future: as a parameter one that the caller writes, in a value one to read.
+    /// A stream or a future: as a parameter, the caller writes it; in a value, the receiver reads
+    /// it.
     Upstream(Upstream),
-    /// What a stream without an element carries: `None`, of no bytes.
+    /// The element of a stream without an element type: `None`, with a size of 0 bytes.
     Nothing,
 }
 
-/// What a caller sends up, or reads out of a value.
+/// A stream or future that is a parameter or part of a value.
 pub struct Upstream {
-    /// Its elements.
+    /// The type of its elements.
     pub element: Arc<Kind>,
-    /// The layout of a message of one.
+    /// The layout hash of a message with one element.
     pub hash: u64,
-    /// It has one.
+    /// Whether it is a future.
     pub is_future: bool,
 }
 
@@ -93,7 +95,7 @@ pub struct Upstream {
 pub struct Record {
     /// The class: `@dataclass(frozen=True, slots=True)`.
     pub class: Py<PyType>,
-    /// In the order of the layout.
+    /// The fields, in the order of the layout.
     pub fields: Vec<Field>,
 }
 
@@ -101,15 +103,15 @@ pub struct Record {
 pub struct Field {
     /// Its name in Python, interned.
     pub name: Py<PyString>,
-    /// From the record's start.
+    /// The offset from the start of the record.
     pub offset: u32,
     /// Its type.
     pub kind: Arc<Kind>,
-    /// How a value gets into the slot of a new instance. `None`: a parameter.
+    /// The slot of a new instance that takes the value. `None` for a parameter.
     pub slot: Option<Slot>,
 }
 
-/// The descriptor of a slot: what `__slots__` put into the class.
+/// The descriptor of a slot in a class with `__slots__`.
 pub struct Slot {
     descriptor: Py<PyAny>,
     set: ffi::descrsetfunc,
@@ -119,9 +121,10 @@ pub struct Slot {
 pub struct Case {
     /// The class of this case.
     pub class: Py<PyType>,
-    /// What it carries.
+    /// The payload type.
     pub payload: Option<Arc<Kind>>,
-    /// Where the payload goes in a new instance; `None` for an exception, which is called.
+    /// The slot of a new instance that takes the payload. `None` for an exception, whose class is
+    /// called.
     pub slot: Option<Slot>,
 }
 
@@ -129,9 +132,9 @@ pub struct Case {
 pub struct Labels {
     /// The class.
     pub class: Py<PyType>,
-    /// By discriminant.
+    /// The members by discriminant.
     pub members: Vec<Py<PyAny>>,
-    /// Discriminant by the member's address. Members live as long as `members`.
+    /// The discriminant by the member's address. Members live as long as `members`.
     pub places: HashMap<usize, u32>,
 }
 
@@ -139,13 +142,13 @@ impl Slot {
     /// The slot `name` of `class`.
     ///
     /// # Errors
-    /// `TypeError` where the class has no such slot.
+    /// `TypeError` if the class has no such slot.
     pub fn of(class: &Bound<'_, PyType>, name: &str) -> PyResult<Self> {
         let missing =
             || pyo3::exceptions::PyTypeError::new_err(format!("{class} has no slot {name}"));
         let descriptor = class.as_any().getattr(name)?;
-        // SAFETY: `descriptor` is alive, so its type is, and `Py_tp_descr_set` is a slot number that every type
-        // answers, with null where it has none.
+        // SAFETY: `descriptor` is alive, so its type is too. Every type accepts the slot number
+        // `Py_tp_descr_set`, and returns null if it has no such function.
         let set =
             unsafe { ffi::PyType_GetSlot(ffi::Py_TYPE(descriptor.as_ptr()), ffi::Py_tp_descr_set) };
         if set.is_null() {
@@ -159,7 +162,8 @@ impl Slot {
         })
     }
 
-    /// Puts `value` into the slot of `object`.
+    /// A frozen class forbids `setattr`. Setting a slot has the effect of `object.__setattr__`,
+    /// with one C call.
     ///
     /// A frozen class forbids `setattr`; its slots are what `object.__setattr__` would write, one C call each.
     pub fn fill(&self, object: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {

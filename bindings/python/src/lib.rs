@@ -1,7 +1,7 @@
-//! The generic Python package: opens a library of Thalweg, calls it, reads its streams.
+//! The generic Python package: opens a Thalweg library, calls it, and reads its streams.
 //!
-//! It knows the table of `thalweg.h` and nothing of any service; a generated package describes its types and methods
-//! once, when it is imported (`describe`), and from then on a call is one native function.
+//! It knows the table of `thalweg.h` and no service. A generated package describes its types and
+//! methods once, when it is imported (`describe`). From then on, a call is one native function.
 //!
 //! | concern | file |
 //! | --- | --- |
@@ -9,7 +9,7 @@
 //! | one process, one interpreter | `fork`, `interpreter`, `gil` |
 //! | from values to messages and back | `describe`, `kind`, `encode`, `decode`, `message`, `results`, `cbor` |
 //! | calls | `package`, `method`, `submission`, `completion`; sync: `thread_port`; asyncio: `loop_port`, `pending_call`, `awaitable`, `armed`, `together` |
-//! | what a call is given to send | `upstream` |
+//! | streams as parameters | `upstream` |
 //! | streams | `reader`, `batch`, `stats`, `view`, `columns`, `arrow`, `arrow_data`; sync: `stream`; asyncio: `async_stream` |
 
 mod armed;
@@ -27,6 +27,7 @@ mod describe;
 mod encode;
 mod errors;
 mod fork;
+mod function_info;
 mod gil;
 mod handle;
 mod held;
@@ -34,7 +35,6 @@ mod host;
 mod inline;
 mod interpreter;
 mod kind;
-mod known;
 mod library;
 mod loop_port;
 mod message;
@@ -71,7 +71,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<package::Package>()?;
     module.add_class::<method::Method>()?;
     module.add_class::<client::Client>()?;
-    module.add_class::<host::Asked>()?;
+    module.add_class::<host::HostCall>()?;
     module.add_class::<upstream::Writer>()?;
     module.add_class::<resource::Resource>()?;
     module.add_class::<held::HeldStream>()?;

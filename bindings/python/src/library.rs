@@ -1,7 +1,8 @@
-//! Opening a service library and refusing one that does not fit.
+//! Opens a service library, and refuses one that is incompatible.
 //!
-//! A library is loaded once, with `RTLD_NOW | RTLD_LOCAL`, and never unloaded: its runtime has threads. What
-//! stands behind the table is constant for the life of the process, so a [`Library`] is handed round as `&'static`.
+//! A library is loaded once, with `RTLD_NOW | RTLD_LOCAL`, and never unloaded, because its runtime
+//! has threads. The table and its data are constant for the life of the process, so a [`Library`]
+//! is passed as `&'static`.
 
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
@@ -15,33 +16,33 @@ use thalweg_capi::abi::{
 };
 
 use crate::errors;
-use crate::known::Known;
+use crate::function_info::FunctionInfo;
 
 /// One opened library.
 pub struct Library {
-    /// Its table; checked for this side's shape.
+    /// Its table, which has the layout that this side expects.
     pub table: &'static TwTable,
-    /// Of the package as which it was opened; its own may be another version's.
+    /// The layout hash of the package that opened it. The library itself may be of another version.
     pub layout: u64,
-    /// As it was named when it was opened first.
+    /// The path with which it was opened first.
     pub path: PathBuf,
-    /// The package's methods, as the library has them.
+    /// The library's entries for the package's methods.
     methods: Vec<&'static TwMethod>,
-    known: [Vec<Arc<Known>>; 2],
+    known: [Vec<Arc<FunctionInfo>>; 2],
 }
 
-/// What a generated package expects of its library.
+/// The library that a generated package expects.
 pub struct Expected<'a> {
     /// `thalweg:search`.
     pub package: &'a str,
     /// `0.1.0`.
     pub version: &'a str,
-    /// Hash over all methods, and what is asked of the host.
+    /// A hash over all methods and host imports.
     pub layout: u64,
-    /// Hash over what is asked of the host.
+    /// A hash over the host imports.
     pub imports: u64,
-    /// Its methods, and what is asked of the host.
-    pub known: [Vec<Arc<Known>>; 2],
+    /// The methods, and the host imports.
+    pub known: [Vec<Arc<FunctionInfo>>; 2],
 }
 
 impl Library {
@@ -50,7 +51,7 @@ impl Library {
         self.has_flag(method, TW_METHOD_INLINE)
     }
 
-    /// Whether a call of a method may wait for room.
+    /// Whether a call of a method may wait for capacity.
     pub fn waits(&self, method: u32) -> bool {
         self.has_flag(method, TW_METHOD_CAN_BLOCK)
     }
@@ -60,10 +61,10 @@ impl Library {
         known.is_some_and(|method| method.flags & flag != 0)
     }
 
-    /// Opens an instance, which takes calls as the package knows them.
+    /// Opens an instance that accepts calls in the layout of the package.
     ///
     /// # Errors
-    /// What the table says.
+    /// The errors of the table.
     pub fn client(&'static self, py: Python<'_>) -> PyResult<TwHandle> {
         let table = self.table;
         let (mut client, mut error) = (0, errors::blank());
@@ -84,11 +85,12 @@ impl Library {
     }
 }
 
-/// Tells the table how the package knows its functions; with client 0, asks whether that fits.
+/// Passes the package's function layouts to the table. With client 0, it only checks that they are
+/// compatible.
 fn layouts(
     table: &TwTable,
     client: TwHandle,
-    known: &[Vec<Arc<Known>>; 2],
+    known: &[Vec<Arc<FunctionInfo>>; 2],
     error: &mut TwError,
 ) -> u32 {
     let [methods, imports] = known.each_ref().map(|all| {
@@ -96,7 +98,8 @@ fn layouts(
             .map(|known| known.as_method())
             .collect::<Vec<_>>()
     });
-    // SAFETY: the arrays have these lengths; what their entries point to is `known`'s, and the table copies what it keeps.
+    // SAFETY: the arrays have these lengths. Their entries point into `known`, and the table copies
+    // the parts that it keeps.
     unsafe {
         (table.client_set_layouts)(
             client,
@@ -109,14 +112,15 @@ fn layouts(
     }
 }
 
-/// Every library of this process by its table. Locked with the GIL held and never across code of Python, so
-/// `os.fork()` cannot find it locked.
+/// All libraries of this process, by table. It is locked with the GIL held, and never while Python
+/// code runs, so `os.fork()` cannot find it locked.
 static OPENED: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
 
 /// Loads the library at `path` and checks it against what the generated package `expects`.
 ///
 /// # Errors
-/// `OSError` where the loader fails, `thalweg.VersionMismatch` where the two do not fit; it names both.
+/// `OSError` if the loader fails; `thalweg.VersionMismatch`, which names both versions, if the two
+/// are incompatible.
 pub fn open(py: Python<'_>, path: &Path, expected: &Expected<'_>) -> PyResult<&'static Library> {
     let table = load(py, path)?;
     let methods = check(table, path, expected).map_err(|text| errors::version(py, &text))?;
@@ -138,9 +142,9 @@ pub fn open(py: Python<'_>, path: &Path, expected: &Expected<'_>) -> PyResult<&'
     Ok(library)
 }
 
-/// Why a library is not loaded, as the system's loader says it.
+/// The system loader's reason for a library that cannot be loaded.
 fn not_loaded(path: &Path, error: &libloading::Error) -> PyErr {
-    // The error's own text is without the loader's.
+    // The error's own text does not contain the loader's text.
     let why = match std::error::Error::source(error) {
         Some(source) => source.to_string(),
         None => error.to_string(),
@@ -150,11 +154,11 @@ fn not_loaded(path: &Path, error: &libloading::Error) -> PyErr {
     PyOSError::new_err(format!("cannot load {path}: {why}"))
 }
 
-/// The table of the library at `path`, of this side's shape.
+/// The table of the library at `path`, in the layout that this side expects.
 fn load(py: Python<'_>, path: &Path) -> PyResult<&'static TwTable> {
     use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
     let name = path.to_owned();
-    // SAFETY: loading runs the library's initialisers. That is what opening a service means; nothing but the
+    // SAFETY: loading runs the library's initialisers. Opening a service requires that; only the
     // caller's choice of file can make it sound.
     let loaded = py
         .detach(|| unsafe { Loaded::open(Some(&name), RTLD_NOW | RTLD_LOCAL) })
@@ -170,7 +174,8 @@ fn load(py: Python<'_>, path: &Path) -> PyResult<&'static TwTable> {
             ),
         )
     })?;
-    // SAFETY: the function takes any number and returns a table that lives as long as the process.
+    // SAFETY: the function accepts any number and returns a table that lives as long as the
+    // process.
     let table = unsafe { function(TW_ABI) };
     if table.is_null() {
         return Err(errors::version(
@@ -178,7 +183,8 @@ fn load(py: Python<'_>, path: &Path) -> PyResult<&'static TwTable> {
             &format!("{}: tw_library returned no table", path.display()),
         ));
     }
-    // SAFETY: not null, and the first five fields never move, whatever the library's ABI is.
+    // SAFETY: the pointer is not null, and the first five fields never move, whatever the library's
+    // ABI is.
     let (abi, size, package, version) = unsafe {
         (
             (*table).abi,
@@ -198,11 +204,13 @@ fn load(py: Python<'_>, path: &Path) -> PyResult<&'static TwTable> {
             ),
         ));
     }
-    // SAFETY: the ABI and the size are this side's, so the whole table is there; it is constant.
+    // SAFETY: the ABI and the size are those of this side, so the whole table exists, and it is
+    // constant.
     Ok(unsafe { &*table })
 }
 
-/// The expected methods as the library behind `table` has them, or why it does not fit, naming both.
+/// The library's entries for the expected methods, or the reason why it is incompatible, which
+/// names both.
 fn check(
     table: &'static TwTable,
     path: &Path,
@@ -249,7 +257,8 @@ fn check(
     if same_types && all.len() == known.len() && table.imports_layout == expected.imports {
         return Err(both("the methods differ"));
     }
-    // Functions may stand elsewhere, and types may have grown: the library knows whether the two fit.
+    // Functions may have other numbers, and types may have grown: the library checks whether both
+    // sides are compatible.
     let mut error = errors::blank();
     match layouts(table, 0, &expected.known, &mut error) {
         TW_OK => Ok(there),
@@ -257,8 +266,8 @@ fn check(
     }
 }
 
-/// Whether versions are of one line, in which functions are only added: `1.2.3` and `1.4.0`, `0.1.2` and `0.1.3`. Others fit where they are the
-/// same.
+/// Whether two versions are compatible: `1.2.3` and `1.4.0`, `0.1.2` and `0.1.3`. In such versions,
+/// functions are only added. Other versions are compatible only if they are equal.
 fn fits(ours: &str, theirs: &str) -> bool {
     let line = |version: &str| {
         let numbers = version.split('.').map(str::parse::<u32>);
@@ -277,14 +286,14 @@ fn methods(table: &'static TwTable) -> &'static [TwMethod] {
     if table.methods.is_null() {
         return &[];
     }
-    // SAFETY: a table has `method_count` methods in a row, constant as itself.
+    // SAFETY: a table has `method_count` contiguous methods, which are constant.
     unsafe { std::slice::from_raw_parts(table.methods, table.method_count as usize) }
 }
 
-/// A method's.
+/// The name of a method.
 ///
 /// # Safety
-/// It is null or NUL-terminated, and constant.
+/// The name is null or NUL-terminated, and constant.
 unsafe fn name(method: &TwMethod) -> Option<&CStr> {
     // SAFETY: the caller's promise.
     (!method.name.is_null()).then(|| unsafe { CStr::from_ptr(method.name) })

@@ -1,15 +1,18 @@
 //! asyncio: one port per running loop and library, watched by the loop itself.
 //!
-//! 1. The loop watches the port's eventfd (`add_reader`); its callback is the bound method [`LoopReader::turn`]. There
-//!    is no helper thread.
-//! 2. The port is armed when it is made, and a turn ends armed or with the fd readable, so every completion brings a
-//!    turn. A turn takes at most [`BUDGET`] completions, so that a flood starves nobody on the loop.
-//! 3. Whoever waits has a slot; its number and generation are the token that the core carries. A slot that is given up
-//!    gets another generation, so a late completion finds nobody and is released.
-//! 4. A notice is kept beside what ends the wait: the last one, which the task that waits tells before anything else.
-//! 5. The only reference to the reader is the loop's. When the loop closes, it drops its callbacks, and with the last
-//!    reference to the reader the port is closed: its calls end, and nothing is called any more. A loop that is dropped
-//!    without being closed is collected with its reader: the reader shows the collector the futures that it holds.
+//! 1. The loop watches the port's eventfd (`add_reader`). Its callback is the bound method
+//! [`LoopReader::turn`]. There is no helper thread.
+//! 2. The port is armed when it is created. A turn ends with the port armed or the fd readable, so
+//! each completion causes a turn. A turn takes at most [`BUDGET`] completions, so that a flood does
+//! not starve other tasks.
+//! 3. Each waiting task has a slot. The slot's number and generation are the token that the core
+//! carries. A slot that is given up gets a new generation, so a late completion matches no slot and
+//! is released.
+//! 4. The latest notice is kept beside the completion. The waiting task delivers the notice first.
+//! 5. Only the loop has a reference to the reader. When the loop closes, it drops its callbacks,
+//! and dropping the last reference to the reader closes the port: its calls end, and no more
+//! callbacks run. A loop that is dropped without being closed is garbage-collected with its reader:
+//! the reader shows the garbage collector the futures that it holds.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,30 +26,32 @@ use thalweg_capi::abi::{TW_OK, TW_WOULD_PARK, TwHandle};
 
 use crate::completion::Completion;
 use crate::library::Library;
-use crate::submission::{self, Kept, Submission};
+use crate::submission::{self, PreparedCall, Submission};
 use crate::{errors, fork, host, together};
 
-/// Calls of one loop that may be unreaped at once. The core sets this many places of some 100 bytes aside when the port is
-/// opened, so the table's limit, 65,536, would cost every loop 6 MB; beyond it a call is `Overloaded`.
+/// The maximum number of outstanding calls of one loop. The core allocates about 100 bytes for each
+/// when the port is opened, so the table's maximum, 65,536, would cost each loop 6 MB. A call
+/// beyond this limit is `Overloaded`.
 const CAPACITY: u32 = 16_384;
 
-/// Completions that one turn of the loop takes.
+/// The maximum number of completions of one turn.
 const BUDGET: usize = 256;
 
-/// Completions that one reap takes.
+/// The maximum number of completions of one reap.
 const REAP: usize = 16;
 
 /// A port that a loop watches.
 pub struct LoopPort {
-    /// Whose.
+    /// The library that the port belongs to.
     pub library: &'static Library,
-    /// Its number.
+    /// The port's handle.
     pub port: TwHandle,
     epoch: u64,
-    /// The loop's address; valid as identity while the port is open, because the loop holds the reader.
+    /// The loop's address. It identifies the loop while the port is open, because the loop holds
+    /// the reader.
     loop_at: usize,
     closed: AtomicBool,
-    /// Locked with the GIL held and never across code of Python.
+    /// Locked with the GIL held, and never while Python code runs.
     slots: Mutex<Slots>,
 }
 
@@ -54,8 +59,8 @@ pub struct LoopPort {
 struct Slots {
     all: Vec<Slot>,
     free: Vec<u32>,
-    /// To be handed over together.
-    kept: Vec<Kept>,
+    /// Calls to be submitted together.
+    kept: Vec<PreparedCall>,
 }
 
 #[derive(Default)]
@@ -64,7 +69,7 @@ struct Slot {
     notice: Option<f64>,
     arrived: Option<Completion>,
     future: Option<Py<PyAny>>,
-    /// 0 while it was not submitted.
+    /// 0 before the call is submitted.
     call: TwHandle,
     refused: Option<PyErr>,
 }
@@ -75,7 +80,7 @@ static PORTS: Mutex<Vec<Weak<LoopPort>>> = Mutex::new(Vec::new());
 /// The loop that runs on this thread.
 ///
 /// # Errors
-/// `RuntimeError` where none does.
+/// `RuntimeError` if no loop is running.
 pub fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     GET.get_or_try_init(py, || {
@@ -89,7 +94,7 @@ impl LoopPort {
     /// The running loop, and its port of `library`.
     ///
     /// # Errors
-    /// `RuntimeError` where no loop runs.
+    /// `RuntimeError` if no loop is running.
     pub fn of_running_loop<'py>(
         py: Python<'py>,
         library: &'static Library,
@@ -122,7 +127,7 @@ impl LoopPort {
             closed: AtomicBool::new(false),
             slots: Mutex::default(),
         });
-        // From here on dropping the reader closes the port.
+        // From here on, dropping the reader closes the port.
         let reader = Bound::new(
             py,
             LoopReader {
@@ -146,23 +151,24 @@ impl LoopPort {
         Ok(this)
     }
 
-    /// Neither its loop was closed, nor is this a child of its process.
+    /// Whether the port is open: its loop was not closed, and this process is not a fork.
     pub fn is_open(&self) -> bool {
         !self.closed.load(Ordering::Relaxed) && self.epoch == fork::epoch()
     }
 
-    /// A token for something to wait for.
+    /// A token for a new waiting task.
     pub fn reserve(&self) -> u64 {
         let mut slots = self.slots();
         let place = slots.free.pop().unwrap_or_else(|| {
             slots.all.push(Slot::default());
-            // As many as unreaped calls and waiting streams: far below 2^32.
+            // There are as many slots as outstanding calls and waiting streams: far fewer than
+            // 2^32.
             u32::try_from(slots.all.len() - 1).expect("fewer than 2^32 waiting at once")
         });
         token(place, slots.all[place as usize].generation)
     }
 
-    /// Gives `token` back; what arrives for it from now on is released.
+    /// Gives up `token`. A completion that arrives for it later is released.
     pub fn give_up(&self, token: u64) {
         let place = place(token);
         let dropped = {
@@ -179,11 +185,11 @@ impl LoopPort {
         drop(dropped);
     }
 
-    /// Submits the call of `token`, or keeps it while others of the loop's turn come. One that `gives` something away is
-    /// submitted at once.
+    /// Submits the call of `token`, or keeps it to be submitted with other calls of the same loop
+    /// iteration. A call that `gives` a handle away is submitted at once.
     ///
     /// # Errors
-    /// What [`Submission::submit`] refuses with.
+    /// As for [`Submission::submit`].
     pub fn submit(
         &self,
         event_loop: &Bound<'_, PyAny>,
@@ -211,17 +217,17 @@ impl LoopPort {
         Ok(())
     }
 
-    /// Submits what was kept.
+    /// Submits the kept calls.
     ///
     /// # Errors
-    /// What a loop raises where it is told of a call that was refused.
+    /// An exception of the loop while it is notified of a refused call.
     fn hand_over(&self, py: Python<'_>) -> PyResult<()> {
         let kept = std::mem::take(&mut self.slots().kept);
         if kept.is_empty() || !self.is_open() {
             return Ok(());
         }
         let submitted = submission::submit_all(py, self.library, self.port, &kept);
-        let mut told = Vec::new();
+        let mut notified = Vec::new();
         {
             let mut slots = self.slots();
             for (kept, submitted) in kept.iter().zip(submitted) {
@@ -230,13 +236,13 @@ impl LoopPort {
                     Ok(call) => slot.call = call,
                     Err(refused) => {
                         slot.refused = Some(refused);
-                        told.extend(slot.future.take());
+                        notified.extend(slot.future.take());
                     }
                 }
             }
         }
-        for future in told {
-            // One that was cancelled meanwhile refuses.
+        for future in notified {
+            // A future that was cancelled meanwhile refuses the result.
             let _refused = future
                 .bind(py)
                 .call_method1(intern!(py, "set_result"), (py.None(),));
@@ -244,7 +250,8 @@ impl LoopPort {
         Ok(())
     }
 
-    /// The call of `token`; none where it was not submitted: then it is kept no longer.
+    /// The handle of the call of `token`. `None` if it was not submitted; it is then not kept any
+    /// longer.
     pub fn call_of(&self, token: u64) -> Option<TwHandle> {
         let mut slots = self.slots();
         let call = slots.all[place(token)].call;
@@ -254,22 +261,24 @@ impl LoopPort {
         Some(call).filter(|call| *call != 0)
     }
 
-    /// How the call of `token` was refused.
+    /// Why the call of `token` was refused.
     pub fn refused(&self, token: u64) -> Option<PyErr> {
         self.slots().all[place(token)].refused.take()
     }
 
-    /// What arrived for `token`.
+    /// The completion that arrived for `token`.
     pub fn arrived(&self, token: u64) -> Option<Completion> {
         self.slots().all[place(token)].arrived.take()
     }
 
-    /// So many seconds the call of `token` has run, if it said so since it was last asked.
+    /// The seconds since the call of `token` was submitted, if a notice has arrived since the last
+    /// question.
     pub fn notice(&self, token: u64) -> Option<f64> {
         self.slots().all[place(token)].notice.take()
     }
 
-    /// A future of `event_loop`, whose port this is, that is done when something arrives for `token`.
+    /// A future of `event_loop`, the loop of this port, that is done when a completion arrives for
+    /// `token`.
     pub fn future<'py>(
         &self,
         event_loop: &Bound<'py, PyAny>,
@@ -284,7 +293,7 @@ impl LoopPort {
         Ok(future)
     }
 
-    /// Arms the port. True: there is something to reap, and it is not armed.
+    /// Arms the port. True if completions are waiting, and the port is not armed.
     fn arm(&self, py: Python<'_>) -> PyResult<bool> {
         let (mut ready, mut error) = (0, errors::blank());
         // SAFETY: both pointers are ours.
@@ -297,7 +306,8 @@ impl LoopPort {
         }
     }
 
-    /// Reaps up to `max` completions and wakes who waits for them. How many there were.
+    /// Reaps up to `max` completions and wakes the tasks that wait for them. Returns the number of
+    /// completions.
     fn reap(&self, py: Python<'_>, max: usize) -> PyResult<usize> {
         let mut reaped = [Completion::blank(); REAP];
         let max = max.min(REAP);
@@ -306,7 +316,7 @@ impl LoopPort {
             let table = self.library.table;
             #[expect(clippy::cast_possible_truncation, reason = "at most REAP")]
             let max = max as u32;
-            // SAFETY: room for REAP; the rest is ours.
+            // SAFETY: the array has REAP entries, and the other pointers are ours.
             unsafe {
                 (table.port_reap)(
                     self.port,
@@ -327,7 +337,8 @@ impl LoopPort {
                 continue;
             }
             if let Some(future) = self.deliver(completion) {
-                // A future that was cancelled meanwhile refuses; its task unwinds and gives the slot up.
+                // A future that was cancelled meanwhile refuses the result; its task unwinds and
+                // gives the slot up.
                 let _refused = future
                     .bind(py)
                     .call_method1(intern!(py, "set_result"), (py.None(),));
@@ -337,7 +348,8 @@ impl LoopPort {
         Ok(count as usize)
     }
 
-    /// Puts a completion into its slot; the future that waits there comes back. One whose slot was given up is released.
+    /// Puts a completion into its slot and returns the future that waits there. If the slot was
+    /// given up, the completion is released.
     fn deliver(&self, completion: Completion) -> Option<Py<PyAny>> {
         let token = completion.token();
         let mut slots = self.slots();
@@ -356,7 +368,7 @@ impl LoopPort {
         if self.closed.swap(true, Ordering::Relaxed) || self.epoch != fork::epoch() {
             return;
         }
-        // SAFETY: opened by `open`, closed once.
+        // SAFETY: `open` opened it, and it is closed once.
         unsafe { (self.library.table.port_close)(self.port, std::ptr::null_mut()) };
         let dropped: Vec<_> = {
             let mut slots = self.slots();
@@ -379,10 +391,10 @@ fn ports() -> MutexGuard<'static, Vec<Weak<LoopPort>>> {
     PORTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Submits what the ports of the loop at `loop_at` have kept.
+/// Submits the kept calls of the loop at `loop_at`.
 ///
 /// # Errors
-/// What the loop raises where it is told of a call that was refused.
+/// An exception of the loop while it is notified of a refused call.
 pub fn hand_over(py: Python<'_>, loop_at: usize) -> PyResult<()> {
     let mine: Vec<Arc<LoopPort>> = ports()
         .iter()
@@ -405,7 +417,7 @@ fn generation(token: u64) -> u32 {
     (token >> 32) as u32
 }
 
-/// The loop's end of a port. Only the loop holds it: see rule 5.
+/// The loop's reference to a port. Only the loop has it: rule 5.
 #[pyclass(frozen, weakref, module = "thalweg._native")]
 pub struct LoopReader {
     port: Arc<LoopPort>,
@@ -413,7 +425,7 @@ pub struct LoopReader {
 
 #[pymethods]
 impl LoopReader {
-    /// The loop saw the fd readable.
+    /// Runs when the loop finds the fd readable.
     fn turn(slf: &Bound<'_, Self>) -> PyResult<()> {
         let py = slf.py();
         let port = &slf.get().port;
@@ -429,7 +441,7 @@ impl LoopReader {
                 armed_once = true;
             }
         }
-        // The fd is still readable, unless an attempt to arm has reset it.
+        // The fd is still readable, unless an attempt to arm the port has reset it.
         if armed_once {
             let turn = slf.getattr(intern!(py, "turn"))?;
             running_loop(py)?.call_method1(intern!(py, "call_soon"), (turn,))?;
@@ -438,7 +450,7 @@ impl LoopReader {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // The collector runs where Python allocates, never inside the lock.
+        // The garbage collector runs when Python allocates, never inside the lock.
         if let Ok(slots) = self.port.slots.try_lock() {
             for future in slots.all.iter().filter_map(|slot| slot.future.as_ref()) {
                 visit.call(future)?;

@@ -1,15 +1,17 @@
 //! Messages: the header and the region that readers may touch. See `thalweg.h`, "Messages".
 
-/// Most elements of a list whose elements have no size.
+/// The maximum number of elements of a list whose elements have size 0.
 pub const MAX_EMPTY_ELEMENTS: u32 = 65_536;
 
-/// What is wrong with bytes that came from a library.
+/// Bytes from a library are malformed.
 #[derive(Clone, Copy, Debug)]
 pub struct Malformed(pub &'static str);
 
-/// Memory of a message or of a batch. Offsets in it count from `base`; every read is checked against `size`.
+/// Memory of a message or of a batch. Offsets count from `base`, and every read is checked against
+/// `size`.
 ///
-/// It holds raw pointers, not a slice, because a batch's memory has other parts that the service writes meanwhile.
+/// It contains a raw pointer and not a slice, because the service writes to other parts of a
+/// batch's memory at the same time.
 #[derive(Clone, Copy)]
 pub struct Region {
     base: *const u8,
@@ -20,7 +22,7 @@ impl Region {
     /// The region of `size` bytes from `base`.
     ///
     /// # Safety
-    /// The bytes that a reader is led to (by offsets in the region) stay readable and unwritten for as long as the
+    /// The bytes at offsets that are stored in the region stay readable and unmodified while the
     /// region is used; `size` bytes from `base` lie in one object.
     pub unsafe fn new(base: *const u8, size: usize) -> Self {
         Self {
@@ -29,7 +31,7 @@ impl Region {
         }
     }
 
-    /// `length` bytes at `at`. Valid as long as the region's memory is.
+    /// `length` bytes at `at`. They are valid as long as the region's memory.
     pub fn bytes(&self, at: u32, length: usize) -> Result<&[u8], Malformed> {
         let at = at as usize;
         match at.checked_add(length) {
@@ -41,7 +43,7 @@ impl Region {
         }
     }
 
-    /// `N` bytes at `at`, to make a number of.
+    /// `N` bytes at `at`, to be converted into a number.
     pub fn array<const N: usize>(&self, at: u32) -> Result<[u8; N], Malformed> {
         let bytes = self.bytes(at, N)?;
         let mut array = [0; N];
@@ -54,7 +56,7 @@ impl Region {
         self.array(at).map(u32::from_le_bytes)
     }
 
-    /// How far `pointer` lies behind the base.
+    /// The offset of `pointer` from the base.
     pub fn offset_of(&self, pointer: *const u8) -> Option<u32> {
         let distance = (pointer as usize).checked_sub(self.base as usize)?;
         u32::try_from(distance)
@@ -63,12 +65,12 @@ impl Region {
     }
 }
 
-/// Checks a message's header and says where its root is.
+/// Checks a message's header and returns the offset of its root.
 pub fn root(message: Region, layout: u64, root_size: u32) -> Result<u32, Malformed> {
     if message.u32(0)? as usize != message.size {
         return Err(Malformed("its size is not the one it says"));
     }
-    // The low half is what the header holds.
+    // The header contains the low half of the hash.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the header holds the hash's low half"
@@ -86,13 +88,13 @@ pub fn root(message: Region, layout: u64, root_size: u32) -> Result<u32, Malform
     Ok(at)
 }
 
-/// How many handles a message has whose header was checked.
+/// The number of handles of a message whose header was checked.
 pub fn handles(message: Region) -> Result<u32, Malformed> {
     message.u32(8)
 }
 
-/// Begins a message of `layout` in `buffer`: header, zeroed room for `handles` handles and for a root of `root_size`
-/// bytes. Returns the root's offset.
+/// Begins a message of `layout` in `buffer`: the header, zeroed entries for `handles` handles, and
+/// a zeroed root of `root_size` bytes. Returns the root's offset.
 pub fn begin(buffer: &mut Vec<u8>, layout: u64, handles: u32, root_size: u32) -> u32 {
     buffer.clear();
     let at = handle_at(handles);
@@ -108,18 +110,21 @@ pub fn begin(buffer: &mut Vec<u8>, layout: u64, handles: u32, root_size: u32) ->
     at
 }
 
-/// Puts `handle` into a place of the table of handles of the message in `buffer`, which has that place.
+/// Writes `handle` into an entry of the table of handles of the message in `buffer`. The entry must
+/// exist.
 pub fn set_handle(buffer: &mut [u8], place: u32, handle: u64) {
     let at = handle_at(place) as usize;
     buffer[at..at + 8].copy_from_slice(&handle.to_le_bytes());
 }
 
-/// Where handle number `place` stands; for the number of handles, where the root does.
+/// The offset of the entry with index `place` in the table of handles. For the number of handles,
+/// it is the offset of the root.
 pub const fn handle_at(place: u32) -> u32 {
     16 + 8 * place
 }
 
-/// Writes the size into the header of a finished message. False: it is too long (2^31 - 1 bytes).
+/// Writes the size into the header of a finished message. False if it is longer than 2^31 - 1
+/// bytes.
 pub fn finish(buffer: &mut [u8]) -> bool {
     match i32::try_from(buffer.len()) {
         Ok(size) => {

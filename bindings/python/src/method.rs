@@ -1,4 +1,4 @@
-//! Calls: arguments in, one of the endings out.
+//! Calls: encodes arguments, submits, and converts the outcome.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use thalweg_capi::abi::{TW_ERROR, TW_FOREVER, TW_OK};
 use crate::async_stream::AsyncStream;
 use crate::client::{Caller, Client, Seed};
 use crate::completion::Completion;
-use crate::decode::{Decoder, Undecodable};
+use crate::decode::{DecodeError, Decoder};
+use crate::function_info::FunctionInfo;
 use crate::handle::Owned;
 use crate::held::Handles;
 use crate::kind::{Field, Kind};
-use crate::known::Known;
 use crate::library::Library;
 use crate::message;
 use crate::pending_call::{self, PendingCall};
@@ -38,7 +38,7 @@ pub struct Hashes {
     pub element: u64,
 }
 
-/// What a call gives when it ends well.
+/// The type of a call's successful result.
 pub enum Outcome {
     Nothing,
     Value(Arc<Kind>),
@@ -49,7 +49,7 @@ pub enum Outcome {
     Resource,
 }
 
-/// Which of the two faces a stream gets.
+/// Whether a stream is sync or async.
 #[derive(Clone, Copy)]
 pub enum Face {
     Sync,
@@ -67,16 +67,17 @@ pub struct Method {
     pub error: Option<Arc<Kind>>,
     pub error_class: Option<Py<PyType>>,
     pub hashes: Hashes,
-    /// Its texts.
-    pub known: Arc<Known>,
+    /// Its names and texts.
+    pub known: Arc<FunctionInfo>,
 }
 
 thread_local! {
-    /// The arguments of the call that is being made; its memory is used again and again.
+    /// The encoded arguments of the current call. The memory is reused.
     static ARGUMENTS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Memory that a thread keeps for arguments; a longer message's is freed.
+/// The maximum size of the buffer that a thread keeps for arguments, in bytes. A larger buffer is
+/// freed after the call.
 const KEPT_BYTES: usize = 64 * 1024;
 
 #[pymethods]
@@ -94,7 +95,7 @@ impl Method {
         self.finish(completion, &client, None, Face::Sync)
     }
 
-    /// Calls and waits; the resource that comes back is a `cls`.
+    /// Calls and waits. The result is a resource of class `cls`.
     #[pyo3(signature = (cls, of, timeout, *arguments, on_notice=None))]
     fn make<'py>(
         &self,
@@ -108,7 +109,7 @@ impl Method {
         self.finish(completion, &client, Some(cls), Face::Sync)
     }
 
-    /// Calls; what comes back is awaited on the running loop.
+    /// Calls, and returns an awaitable for the running loop.
     #[pyo3(signature = (of, timeout, *arguments, on_notice=None))]
     fn start<'py>(
         slf: &Bound<'py, Self>,
@@ -120,7 +121,7 @@ impl Method {
         Self::begin(slf, of, timeout, arguments, on_notice, None)
     }
 
-    /// Calls; what comes back is awaited on the running loop and gives a `cls`.
+    /// Calls, and returns an awaitable for the running loop, whose result is a `cls`.
     #[pyo3(signature = (cls, of, timeout, *arguments, on_notice=None))]
     fn start_make<'py>(
         slf: &Bound<'py, Self>,
@@ -133,7 +134,7 @@ impl Method {
         Self::begin(slf, of, timeout, arguments, on_notice, Some(cls))
     }
 
-    /// The message that a call with `arguments` would carry, for tools and tests of the format.
+    /// The message that a call with `arguments` would send, for tools and tests of the format.
     #[pyo3(signature = (*arguments))]
     fn message<'py>(&self, arguments: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyBytes>> {
         let py = arguments.py();
@@ -143,7 +144,7 @@ impl Method {
         Ok(PyBytes::new(py, &buffer))
     }
 
-    /// `value` in CBOR: `part` says of which it is, `"params"` (a tuple of the arguments), `"result"`, `"error"` or
+    /// `value` in CBOR. `part` is `"params"` (a tuple of the arguments), `"result"`, `"error"` or
     /// `"element"`. `of` is any client of the package.
     fn to_cbor<'py>(
         &self,
@@ -155,7 +156,7 @@ impl Method {
         cbor::write(self, caller.library, part, value)
     }
 
-    /// The value that `data`, in CBOR, means.
+    /// Decodes `data` from CBOR.
     #[pyo3(name = "from_cbor")]
     fn of_cbor<'py>(
         &self,
@@ -228,7 +229,7 @@ impl Method {
             arguments,
             Face::Async,
             |message, sources, gives| {
-                // The loop waits for nothing.
+                // On a loop, a submission never blocks.
                 let submission = this.submission(&caller, message, deadline, on_notice, false);
                 pending_call::submit(py, caller.library, &submission, sources, gives)
             },
@@ -260,8 +261,9 @@ impl Method {
         }
     }
 
-    /// Encodes the arguments and hands them to `submit`, with what is to be sent besides and whether it gives something away; on success what of them the
-    /// call takes is given away.
+    /// Encodes the arguments and passes them to `submit`, together with the streams to send and
+    /// whether the call gives a handle away. On success, the handles that the call takes belong to
+    /// the service.
     fn with_message<'py, T>(
         &self,
         caller: &Caller<'py>,
@@ -270,7 +272,8 @@ impl Method {
         submit: impl FnOnce(&[u8], Vec<Source<'py>>, bool) -> PyResult<T>,
     ) -> PyResult<T> {
         let py = arguments.py();
-        // Taken out, not borrowed: encoding and waiting can run code that calls on this thread.
+        // The buffer is taken out, not borrowed: encoding and waiting can run code that makes a
+        // call on this thread.
         let mut buffer = ARGUMENTS.take();
         let layout = (self.hashes.params, self.params_size);
         let given =
@@ -288,7 +291,7 @@ impl Method {
         Ok(done)
     }
 
-    /// The value or the exception of a call that ended. A resource becomes a `class`.
+    /// The value or the exception of a call that ended. A resource becomes an instance of `class`.
     pub fn finish<'py>(
         &self,
         mut completion: Completion,
@@ -334,7 +337,7 @@ impl Method {
         }
     }
 
-    /// What its stream may fail with.
+    /// The error type of its stream.
     fn stream_error(&self, py: Python<'_>) -> Option<Arc<StreamError>> {
         (self.hashes.error != 0).then(|| {
             Arc::new(StreamError {
@@ -349,7 +352,7 @@ impl Method {
         let data = completion.data();
         let place = message::root(data, self.hashes.ok, 4)
             .and_then(|root| data.u32(root))
-            .map_err(|malformed| Undecodable::from(malformed).raise(py, &self.name))?;
+            .map_err(|malformed| DecodeError::from(malformed).raise(py, &self.name))?;
         completion.take_handle(py, place)
     }
 
@@ -369,7 +372,7 @@ impl Method {
             let tails_from = root.saturating_add(kind.size);
             Decoder::whole(py, data, tails_from, Some(handles)).value(kind, root)
         };
-        value().map_err(|undecodable: Undecodable| undecodable.raise(py, &self.name))
+        value().map_err(|undecodable: DecodeError| undecodable.raise(py, &self.name))
     }
 
     fn service_error(
@@ -390,7 +393,7 @@ impl Method {
     }
 }
 
-/// The deadline `timeout` seconds from now; `None` and infinity: none.
+/// The deadline `timeout` seconds from now. `None` and infinity mean no deadline.
 ///
 /// # Errors
 /// `ValueError` for NaN.
@@ -401,9 +404,10 @@ pub fn deadline(library: &Library, timeout: Option<f64>) -> PyResult<u64> {
     if seconds.is_nan() {
         return Err(PyValueError::new_err("timeout is not a number"));
     }
-    // SAFETY: no arguments, any thread.
+    // SAFETY: the function has no arguments and may be called on any thread.
     let now = unsafe { (library.table.now)() };
-    // The cast saturates: below 0 is now, infinity is none. 0 would mean none to `submit`, and now is never 0.
+    // The cast saturates: a negative timeout is now, and infinity is no deadline. `submit` takes 0
+    // as no deadline, and now is never 0.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! What a generated package says about its library.
+//! The generated package's description of its library.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
 use crate::describe::{self, FieldOf, PyKind};
+use crate::function_info::FunctionInfo;
 use crate::host::{Answer, Import};
-use crate::known::Known;
 use crate::library::{self, Expected, Library};
 use crate::method::{Hashes, Method, Outcome};
 
@@ -18,29 +18,29 @@ pub struct Package {
     name: String,
     version: String,
     layout: u64,
-    /// Hash over what is asked of the host.
-    asked: u64,
-    methods: Mutex<Vec<Arc<Known>>>,
-    imports: Mutex<Vec<(Arc<Known>, Arc<Import>)>>,
+    /// A hash over the host imports.
+    imports_layout: u64,
+    methods: Mutex<Vec<Arc<FunctionInfo>>>,
+    imports: Mutex<Vec<(Arc<FunctionInfo>, Arc<Import>)>>,
 }
 
 impl Package {
     /// Opens `path` and checks that it is this package.
     pub fn open(&self, py: Python<'_>, path: &Path) -> PyResult<&'static Library> {
         let imports = lock(&self.imports);
-        let asked = imports.iter().map(|(known, _)| Arc::clone(known)).collect();
+        let known_imports = imports.iter().map(|(known, _)| Arc::clone(known)).collect();
         drop(imports);
         let expected = Expected {
             package: &self.name,
             version: &self.version,
             layout: self.layout,
-            imports: self.asked,
-            known: [lock(&self.methods).clone(), asked],
+            imports: self.imports_layout,
+            known: [lock(&self.methods).clone(), known_imports],
         };
         library::open(py, path, &expected)
     }
 
-    /// What its service asks of its host.
+    /// The host imports of its service.
     pub fn imports(&self) -> Vec<Arc<Import>> {
         let imports = lock(&self.imports);
         imports
@@ -60,7 +60,7 @@ impl Package {
     ) -> PyResult<Method> {
         let (size, fields) = parameters;
         let fields = describe::parameters(fields);
-        let known = Arc::new(Known::new(&name, texts)?);
+        let known = Arc::new(FunctionInfo::new(&name, texts)?);
         let mut methods = lock(&self.methods);
         let number = u32::try_from(methods.len()).unwrap_or(u32::MAX);
         methods.push(Arc::clone(&known));
@@ -85,7 +85,7 @@ impl Package {
     }
 }
 
-/// Locked with the GIL held and never across code of Python.
+/// Locked with the GIL held, and never while Python code runs.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -99,13 +99,13 @@ impl Package {
             name,
             version,
             layout,
-            asked: imports,
+            imports_layout: imports,
             methods: Mutex::default(),
             imports: Mutex::default(),
         }
     }
 
-    /// The next function that the service asks of its host: `method` of the host's object.
+    /// Adds the next host import: `method` of the host's object.
     #[pyo3(signature = (name, method, texts, params, ok, error=None))]
     #[expect(clippy::too_many_arguments, reason = "a description, in Python")]
     fn asks(
@@ -118,7 +118,7 @@ impl Package {
         ok: Option<PyRef<'_, PyKind>>,
         error: Option<PyRef<'_, PyKind>>,
     ) -> PyResult<()> {
-        let known = Arc::new(Known::new(&name, &texts)?);
+        let known = Arc::new(FunctionInfo::new(&name, &texts)?);
         let [hash, ok_hash, error_hash, _] = known.hashes;
         let (params_size, fields) = params;
         let kind = |kind: Option<PyRef<'_, PyKind>>| kind.map(|kind| Arc::clone(&kind.0));
@@ -135,7 +135,7 @@ impl Package {
         Ok(())
     }
 
-    /// The next method: one that gives a value, or nothing where `ok` is `None`.
+    /// Adds the next method: it returns a value, or nothing if `ok` is `None`.
     #[pyo3(signature = (name, texts, params, ok, error=None, error_class=None))]
     fn method(
         &self,
@@ -153,8 +153,8 @@ impl Package {
         self.add(name, &texts, params, outcome, error, error_class)
     }
 
-    /// The next method: one that gives a stream of `element`; batches of it give `view`s, or the values themselves
-    /// where it is `None`.
+    /// Adds the next method: it returns a stream of `element`. Its batches contain views of class
+    /// `view`, or values if `view` is `None`.
     #[pyo3(signature = (name, texts, params, element, view=None, error=None, error_class=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords, in Python")]
     fn stream_method(
@@ -177,7 +177,7 @@ impl Package {
         self.add(name, &texts, params, outcome, error, error_class)
     }
 
-    /// The next method: one that gives a resource.
+    /// Adds the next method: it returns a resource.
     #[pyo3(signature = (name, texts, params, error=None, error_class=None))]
     fn resource_method(
         &self,

@@ -1,4 +1,4 @@
-//! A call of asyncio between its submission and its end.
+//! A call on asyncio, from its submission to its outcome.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::method::{Face, Method};
 use crate::submission::Submission;
 use crate::upstream::{Source, Tasks};
 
-/// A submitted call. Dropping it before the end cancels the call.
+/// A submitted call. Dropping it before the call ends cancels the call.
 pub struct Ticket {
     event_loop: Py<PyAny>,
     port: Arc<LoopPort>,
@@ -25,8 +25,8 @@ pub struct Ticket {
     tasks: Tasks,
 }
 
-/// Submits one call on the running loop's port; where others go with it, it waits for them. One that `gives` something away
-/// goes at once.
+/// Submits one call on the running loop's port. If calls are being collected, it waits for the
+/// others. A call that `gives` a handle away is submitted at once.
 pub fn submit(
     py: Python<'_>,
     library: &'static Library,
@@ -49,7 +49,7 @@ pub fn submit(
         tasks: Tasks::default(),
     };
     if !sources.is_empty() {
-        // It gave them, so it was submitted.
+        // The call gave a handle away, so it was submitted at once.
         let call = ticket.port.call_of(token).unwrap_or_default();
         ticket.tasks = Tasks::begin(&event_loop, call, sources)?;
     }
@@ -62,14 +62,14 @@ impl Drop for Ticket {
             let call = self.port.call_of(self.token);
             self.port.give_up(self.token);
             if let Some(call) = call.filter(|_| !self.ended) {
-                // SAFETY: a stale call is an error of the table, and its words are of no use here.
+                // SAFETY: the table reports a stale call as an error, and the text is not needed.
                 unsafe { (self.port.library.table.cancel)(call, std::ptr::null_mut()) };
             }
         }
     }
 }
 
-/// The step that waits for a call's end.
+/// The step that waits for the outcome of a call.
 pub struct PendingCall {
     ticket: Ticket,
     method: Py<Method>,
@@ -78,7 +78,8 @@ pub struct PendingCall {
 }
 
 impl PendingCall {
-    /// Waits for `ticket`, a call of `method` on `client`; a resource that comes back becomes a `class`.
+    /// Waits for `ticket`, a call of `method` on `client`. A resource in the result becomes an
+    /// instance of `class`.
     pub fn new(
         ticket: Ticket,
         method: Py<Method>,
@@ -97,12 +98,13 @@ impl PendingCall {
 impl Step for PendingCall {
     fn poll<'py>(&mut self, py: Python<'py>) -> PyResult<Polled<'py>> {
         let port = &self.ticket.port;
-        // In the task that awaits: what is raised is raised there, and dropping the step cancels the call.
-        if let (Some(seconds), Some(told)) = (
+        // This runs in the awaiting task, so an exception is raised there, and dropping the step
+        // cancels the call.
+        if let (Some(seconds), Some(on_notice)) = (
             port.notice(self.ticket.token),
             self.ticket.on_notice.as_ref(),
         ) {
-            told.call1(py, (seconds,))?;
+            on_notice.call1(py, (seconds,))?;
         }
         if let Some(completion) = port.arrived(self.ticket.token) {
             self.ticket.ended = true;

@@ -1,7 +1,8 @@
-//! Heap types made of slots, for the few objects whose cost counts: a view, its fields, an awaitable.
+//! Heap types made of slots, for the few objects whose cost matters: a view, its fields, an
+//! awaitable.
 //!
-//! PyO3 writes every other class. These three need slots that it does not have (`am_send`) or instances of a subclass
-//! made without calling it.
+//! PyO3 implements all other classes. These three need slots that PyO3 does not support
+//! (`am_send`), or instances of a subclass that are created without calling it.
 
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,11 +15,11 @@ use pyo3::types::PyType;
 /// One slot: its number and its function.
 pub struct Slot(pub c_int, pub *mut c_void);
 
-/// Makes the type `name` of objects of `size` bytes.
+/// Creates the type `name` of objects of `size` bytes.
 ///
 /// # Safety
-/// Each slot's function has the type that its number wants, and does what CPython expects of it; `size` bytes are
-/// what those functions take an object to be.
+/// Each slot's function has the type that its number requires, and behaves as CPython expects.
+/// `size` is the size of the objects that those functions use.
 pub unsafe fn make<'py>(
     py: Python<'py>,
     name: &'static CStr,
@@ -49,12 +50,14 @@ pub unsafe fn make<'py>(
         flags: (ffi::Py_TPFLAGS_DEFAULT | flags) as c_uint,
         slots: raw.as_mut_ptr(),
     };
-    // SAFETY: the spec is complete and copied, but for the name, which is static; the slots are the caller's promise.
+    // SAFETY: the spec is complete. CPython copies it, except the name, which is static. The caller
+    // guarantees the slots.
     let class = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_FromSpec(&raw mut spec)) }?;
     Ok(class.cast_into()?)
 }
 
-/// Runs the body of a slot: no unwind crosses into C, and an error is left for CPython, with `failed` as the answer.
+/// Runs the body of a slot. No panic unwinds into C. An error is set for CPython, and the result is
+/// then `failed`.
 pub fn guard<T>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     // SAFETY: CPython calls slots with the GIL held.
     let py = unsafe { Python::assume_attached() };
@@ -72,12 +75,13 @@ pub fn guard<T>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     }
 }
 
-/// Frees the memory of `object`, whose fields were dropped, and the type's reference that it held.
+/// Frees the memory of `object`, whose fields were dropped, and its reference to the type.
 ///
 /// # Safety
-/// Called from `tp_dealloc` of a heap type made here that has no garbage collection, once, last.
+/// It is called from `tp_dealloc` of a heap type that was created here and has no garbage
+/// collection, once, at the end.
 pub unsafe fn free(object: *mut ffi::PyObject) {
-    // SAFETY: the object's type is alive: the object holds it until the last line. A heap type's `tp_free` is set.
+    // SAFETY: the object keeps its type alive until the last line. A heap type's `tp_free` is set.
     unsafe {
         let class = ffi::Py_TYPE(object);
         let free = ffi::PyType_GetSlot(class, ffi::Py_tp_free);
@@ -87,12 +91,12 @@ pub unsafe fn free(object: *mut ffi::PyObject) {
     }
 }
 
-/// `class[item]`, for annotations and whoever reads them.
+/// `class[item]`, for annotations and their readers.
 pub fn generic_alias<'py>(
     class: &Bound<'py, PyType>,
     item: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: both are alive; null is handled.
+    // SAFETY: both objects are alive, and null is handled.
     unsafe {
         Bound::from_owned_ptr_or_err(
             class.py(),
@@ -101,8 +105,9 @@ pub fn generic_alias<'py>(
     }
 }
 
-/// Drops what an object of Python held, attached for good, so that references go back at once. While the interpreter
-/// shuts down nobody can attach any more; what is left of references then ends with the process.
+/// Drops a value that a Python object owned, with the thread attached, so that references are
+/// released at once. While the interpreter shuts down, no thread can attach; the remaining
+/// references end with the process.
 pub fn drop_attached<T>(value: T) {
     let mut value = Some(value);
     Python::try_attach(|_| drop(value.take()));

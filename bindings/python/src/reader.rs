@@ -1,11 +1,12 @@
-//! One stream and its open batch: what both faces of a stream share.
+//! One stream and its open batch, shared by sync and async streams.
 //!
-//! 1. A stream has at most one open batch. Acquiring the next releases it; so do `release`, leaving `with`, closing the
-//!    stream, and the end of the batch object.
-//! 2. A batch is known by its serial number. A view may read only while its batch's serial is the open one, which is
-//!    checked at each access with the GIL held.
-//! 3. Decoding a value with parts can run other code (the garbage collector's finalizers), and that code may release
-//!    the batch or close the stream. So decoding *pins* the batch: its memory goes back when the last pin is gone.
+//! 1. A stream has at most one open batch. The next acquire releases it, and so do `release`,
+//! leaving `with`, closing the stream, and the end of the batch object.
+//! 2. A batch is identified by its serial number. A view may read only while its batch is the open
+//! one, which is checked at each access with the GIL held.
+//! 3. Decoding a value with parts can run other code (the garbage collector's finalizers), and that
+//! code may release the batch or close the stream. Decoding therefore *pins* the batch: its memory
+//! is returned when the last pin is dropped.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use thalweg_capi::abi::{
     TwError, TwHandle, TwTable,
 };
 
-use crate::decode::{Decoder, Undecodable};
+use crate::decode::{DecodeError, Decoder};
 use crate::errors;
 use crate::gil::GilCell;
 use crate::handle::Owned;
@@ -24,32 +25,32 @@ use crate::kind::Kind;
 use crate::message::{self, Region};
 use crate::thread_port::ThreadPort;
 
-/// A stream's reader.
+/// The reader of a stream.
 pub struct Reader {
     /// The stream.
     pub handle: Owned,
-    /// The method that it came from, for messages.
+    /// The method that returned it, for messages.
     pub name: String,
-    /// Its records.
+    /// The type of its records.
     pub element: Arc<Kind>,
-    /// The class of views of a record; `None`: batches give values.
+    /// The class of views of a record. `None`: batches contain values.
     pub view: Option<Arc<Py<PyType>>>,
-    /// What it may fail with; `None`: it has no error of the service's own.
+    /// The error type of the function that returned it. `None`: the function has none.
     error: Option<Arc<StreamError>>,
-    /// Its client has a host: who waits for it answers what the service asks.
+    /// Its client has a host: a waiting thread or task also answers host imports.
     serves: bool,
-    /// The open batch; 0: there is none.
+    /// The serial number of the open batch; 0 if there is none.
     open: GilCell<u64>,
-    /// Its records.
+    /// The number of its records.
     count: GilCell<u32>,
     last_serial: GilCell<u64>,
     pins: GilCell<u32>,
-    /// The stream is to be closed, or its batch released, when the last pin is gone.
+    /// Whether to close the stream or release its batch when the last pin is dropped.
     after_pins: GilCell<AfterPins>,
-    /// A thread or a task waits in here.
+    /// A thread or a task is waiting for the stream.
     reading: GilCell<bool>,
     lost: GilCell<u64>,
-    /// Why the last of them were.
+    /// Why the last of them were lost.
     gap_reason: GilCell<u32>,
 }
 
@@ -57,9 +58,9 @@ pub struct Reader {
 pub struct StreamError {
     /// `None`: an error without a payload.
     pub kind: Option<Arc<Kind>>,
-    /// Of exceptions, where the payload is none itself.
+    /// The exception class, if the payload's class is not an exception.
     pub class: Option<Py<PyType>>,
-    /// The layout of the error's message.
+    /// The layout hash of the error's message.
     pub hash: u64,
 }
 
@@ -70,25 +71,25 @@ enum AfterPins {
     Close(TwHandle),
 }
 
-/// What asking for a batch gave.
+/// The result of acquiring a batch.
 pub enum Acquired {
     /// The batch, and its serial number.
     Batch(TwBatch, u64),
-    /// The stream has ended well, or was closed on this side.
+    /// The stream has ended regularly, or was closed on this side.
     End,
-    /// Nothing there now.
+    /// No record is available now.
     WouldPark,
 }
 
-/// Keeps the open batch's memory; see rule 3.
+/// Keeps the open batch's memory: rule 3.
 pub struct Pin<'a, 'py> {
     reader: &'a Reader,
     py: Python<'py>,
 }
 
 impl Reader {
-    /// A reader of `handle`, a stream of `element` that `name` returned, and that may fail with `error`; `serves`: its client has a
-    /// host.
+    /// A reader of `handle`, a stream of `element` that the method `name` returned, which may fail
+    /// with `error`. `serves`: its client has a host.
     pub fn new(
         handle: Owned,
         name: &str,
@@ -115,10 +116,10 @@ impl Reader {
         }
     }
 
-    /// A further reader of the same stream.
+    /// Another reader of the same stream.
     ///
     /// # Errors
-    /// `thalweg.Closed` where it is closed.
+    /// `thalweg.Closed` if it is closed.
     pub fn tee(&self, py: Python<'_>) -> PyResult<Self> {
         let stream = self.handle.number(py)?;
         let (mut reader, mut error) = (0, errors::blank());
@@ -141,17 +142,17 @@ impl Reader {
         ))
     }
 
-    /// Is `serial` the open batch?
+    /// Whether `serial` is the open batch.
     pub fn is_open(&self, py: Python<'_>, serial: u64) -> bool {
         self.open.get(py) == serial
     }
 
-    /// Records that were lost so far.
+    /// The number of records that were lost so far.
     pub fn lost(&self, py: Python<'_>) -> u64 {
         self.lost.get(py)
     }
 
-    /// Why the last of them were: `TW_GAP_*`; 0 where none were.
+    /// Why the last of them were lost: `TW_GAP_*`, or 0 if none was lost.
     pub fn gap_reason(&self, py: Python<'_>) -> u32 {
         self.gap_reason.get(py)
     }
@@ -163,10 +164,10 @@ impl Reader {
         }
     }
 
-    /// One reader at a time, from here to [`Self::end`].
+    /// Starts to read. There is one reader at a time, until [`Self::end`].
     ///
     /// # Errors
-    /// `thalweg.BadArgument` where somebody else reads now.
+    /// `thalweg.BadArgument` if another thread or task is reading.
     pub fn begin(&self, py: Python<'_>) -> PyResult<()> {
         if self.reading.replace(py, true) {
             return Err(errors::argument(
@@ -177,15 +178,17 @@ impl Reader {
         Ok(())
     }
 
-    /// The one who began reads no more.
+    /// The current reader stops reading.
     pub fn end(&self, py: Python<'_>) {
         self.reading.set(py, false);
     }
 
-    /// Asks for at most `max` records, and waits until `deadline_ns` with the GIL released; 0 does not wait.
+    /// Acquires at most `max` records. Waits until `deadline_ns` with the GIL released; 0 means not
+    /// to wait.
     ///
     /// # Errors
-    /// How the stream ended, `thalweg.TimedOut`, and what a signal handler raised; then the stream is closed.
+    /// The outcome of the stream, `thalweg.TimedOut`, or an exception of a signal handler; the
+    /// stream is then closed.
     pub fn acquire(&self, py: Python<'_>, max: u32, deadline_ns: u64) -> PyResult<Acquired> {
         self.release(py, self.open.get(py));
         if self.handle.is_closed() {
@@ -248,8 +251,8 @@ impl Reader {
         }
     }
 
-    /// The exception of a stream that ended with the service's own error: the one that the call would have raised. `ended` is how the
-    /// table tells of it.
+    /// The exception of a stream that ended with the service's own error: the one that the call
+    /// would have raised. `ended` is the table's error.
     fn service_error(&self, py: Python<'_>, stream: TwHandle, ended: &TwError) -> PyErr {
         let (mut data, mut size, mut error) = (std::ptr::null(), 0, errors::blank());
         let table = self.handle.library.table;
@@ -262,15 +265,17 @@ impl Reader {
         if code != TW_OK {
             return errors::from_table(py, code, &error);
         }
-        // A copy, since decoding can run other code, and that can close the stream (rule 3).
-        // SAFETY: the message is the stream's, and closing it takes the GIL, which is held here.
+        // The message is copied, because decoding can run other code, which can close the stream
+        // (rule 3).
+        // SAFETY: the message belongs to the stream. Closing the stream needs the GIL, which this
+        // thread holds.
         let message = unsafe { std::slice::from_raw_parts(data, size as usize) }.to_vec();
         // SAFETY: the copy outlives the region.
         let region = unsafe { Region::new(message.as_ptr(), message.len()) };
         let payload = match &of.kind {
             None => Ok(py.None().into_bound(py)),
             Some(kind) => message::root(region, of.hash, kind.size)
-                .map_err(Undecodable::from)
+                .map_err(DecodeError::from)
                 .and_then(|root| {
                     let tails_from = root.saturating_add(kind.size);
                     Decoder::whole(py, region, tails_from, None).value(kind, root)
@@ -288,7 +293,7 @@ impl Reader {
         let serial = self.last_serial.get(py) + 1;
         self.last_serial.set(py, serial);
         if self.handle.is_closed() {
-            // Closed by another thread while this one came back: the memory may be gone.
+            // Another thread closed the stream meanwhile, so the memory may be freed.
             return Acquired::End;
         }
         self.open.set(py, serial);
@@ -297,7 +302,7 @@ impl Reader {
         Acquired::Batch(batch, serial)
     }
 
-    /// Releases the batch `serial`, if it is the open one. Its views are invalid from here on.
+    /// Releases the batch `serial`, if it is the open one. Its views are invalid afterwards.
     pub fn release(&self, py: Python<'_>, serial: u64) {
         if serial == 0 || self.open.get(py) != serial {
             return;
@@ -313,7 +318,8 @@ impl Reader {
     }
 
     fn release_all(&self, py: Python<'_>, stream: TwHandle) {
-        // SAFETY: a handle is a number; a stream that was closed meanwhile has no batch to release.
+        // SAFETY: a handle is a number. If the stream was closed meanwhile, there is no batch to
+        // release.
         unsafe {
             (self.handle.library.table.stream_release)(
                 stream,
@@ -323,7 +329,7 @@ impl Reader {
         };
     }
 
-    /// Closes the stream; the open batch is invalid from here on. Closing twice is fine.
+    /// Closes the stream. The open batch is invalid afterwards. A second call has no effect.
     pub fn close(&self, py: Python<'_>) {
         self.open.set(py, 0);
         if let Some(stream) = self.handle.take() {
@@ -336,11 +342,12 @@ impl Reader {
     }
 
     fn close_handle(&self, stream: TwHandle) {
-        // SAFETY: a handle is a number; a stale one is an error of the table. Closing posts and does not wait.
+        // SAFETY: a handle is a number, and the table reports a stale one as an error. Closing
+        // posts a message and does not wait.
         unsafe { (self.handle.library.table.stream_close)(stream, std::ptr::null_mut()) };
     }
 
-    /// Keeps the open batch's memory until what comes back is dropped.
+    /// Keeps the open batch's memory until the pin is dropped.
     pub fn pin<'a, 'py>(&'a self, py: Python<'py>) -> Pin<'a, 'py> {
         self.pins.set(py, self.pins.get(py) + 1);
         Pin { reader: self, py }
@@ -372,10 +379,11 @@ impl Drop for Reader {
     }
 }
 
-/// A batch for the table to fill; `Send`, so that it can be filled with the GIL released.
+/// A batch for the table to fill. It is `Send`, so that it can be filled with the GIL released.
 struct Blank(TwBatch);
 
-// SAFETY: a batch is numbers and pointers into the library's memory; it belongs to no thread.
+// SAFETY: a batch consists of numbers and pointers into the library's memory, and belongs to no
+// thread.
 unsafe impl Send for Blank {}
 
 impl Blank {
@@ -387,7 +395,7 @@ impl Blank {
         deadline_ns: u64,
         error: &mut TwError,
     ) -> u32 {
-        // SAFETY: the pointers are ours; a closed or stale handle is an error of the table.
+        // SAFETY: the pointers are ours. The table reports a closed or stale handle as an error.
         unsafe { (table.stream_acquire)(stream, max, deadline_ns, &raw mut self.0, error) }
     }
 }

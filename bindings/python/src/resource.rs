@@ -1,4 +1,4 @@
-//! Resources: objects on the service's side. Generated classes derive from [`Resource`].
+//! Resources: objects in the service. Generated classes derive from [`Resource`].
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -8,7 +8,7 @@ use crate::client::{Client, Seed};
 use crate::handle::Owned;
 use crate::together;
 
-/// A resource of a client, which it keeps open.
+/// A resource of a client. It keeps the client open.
 #[pyclass(frozen, subclass, weakref, module = "thalweg._native")]
 pub struct Resource {
     handle: Owned,
@@ -21,14 +21,14 @@ impl Resource {
         &self.handle
     }
 
-    /// The client that it came from.
+    /// The client that returned it.
     pub fn client(&self) -> &Py<Client> {
         &self.client
     }
 
     fn drop_handle(&self, resource: TwHandle) {
-        // SAFETY: a handle is a number; a stale one is an error of the table. Dropping posts to the core and does
-        // not wait.
+        // SAFETY: a handle is a number, and the table reports a stale one as an error. Dropping a
+        // resource posts a message to the core and does not wait.
         unsafe { (self.handle.library.table.resource_drop)(resource, std::ptr::null_mut()) };
     }
 }
@@ -43,7 +43,7 @@ impl Resource {
         })
     }
 
-    /// The resource in a value, as an object of this class. `held` is closed from then on.
+    /// The resource inside a value, as an object of this class. `held` is closed afterwards.
     #[classmethod]
     fn of<'py>(
         cls: &Bound<'py, PyType>,
@@ -57,7 +57,7 @@ impl Resource {
         Seed::grow(cls, owned, Some(held.client.bind(py)))
     }
 
-    /// Gives the resource back to the service. Closing twice is fine.
+    /// Closes the resource: the service drops it. A second call has no effect.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         together::hand_over(py)?;
         if let Some(resource) = self.handle.take() {
@@ -66,7 +66,7 @@ impl Resource {
         Ok(())
     }
 
-    /// Was it closed, or given away?
+    /// Whether it was closed or given away.
     #[getter]
     fn closed(&self) -> bool {
         self.handle.is_closed()

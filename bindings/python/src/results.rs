@@ -1,4 +1,4 @@
-//! The classes that stand for `result<T, E>` and a nested `option` inside a value.
+//! The classes that represent `result<T, E>` and a nested `option` inside a value.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -8,20 +8,20 @@ use crate::kind::Slot;
 
 /// `thalweg.Some`, `thalweg.Ok` and `thalweg.Err`, each with one slot `value`.
 pub struct Wrappers {
-    /// An option's payload where that can be `None` itself.
+    /// An option's payload, if the payload can be `None` itself.
     pub some: Py<PyType>,
-    /// The good side of a result.
+    /// The ok side of a result.
     pub ok: Py<PyType>,
-    /// The other one.
+    /// The error side of a result.
     pub err: Py<PyType>,
-    /// `thalweg.NoValue`: of a future that is a parameter.
+    /// `thalweg.NoValue`: for a future that is a parameter.
     pub no_value: Py<PyType>,
     some_slot: Slot,
     ok_slot: Slot,
     err_slot: Slot,
 }
 
-/// Which of them.
+/// One of the three wrapper classes.
 #[derive(Clone, Copy)]
 pub enum Wrapper {
     Some,
@@ -51,7 +51,7 @@ impl Wrappers {
         })
     }
 
-    /// A new one around `value`.
+    /// A new wrapper of `value`.
     pub fn wrap<'py>(
         &self,
         which: Wrapper,

@@ -1,4 +1,4 @@
-//! What the streams of a method did.
+//! Statistics of the streams of a method.
 
 use pyo3::prelude::*;
 use thalweg_capi::abi::{TW_OK, TwStats};
@@ -6,7 +6,8 @@ use thalweg_capi::abi::{TW_OK, TwStats};
 use crate::errors;
 use crate::handle::Owned;
 
-/// What the streams of a client's method did since the client was opened (`tw_stats`). Counted in records where nothing else is said.
+/// Statistics of the streams of a client's method since the client was opened (`tw_stats`). The
+/// unit is records, unless the field names another one.
 #[pyclass(frozen, get_all, module = "thalweg")]
 pub struct StreamStats {
     streams: u64,
@@ -40,17 +41,17 @@ impl StreamStats {
     }
 }
 
-/// Those of the method and client of `stream`.
+/// The statistics of the method and client of `stream`.
 ///
 /// # Errors
-/// `thalweg.Closed` where the stream is closed.
+/// `thalweg.Closed` if the stream is closed.
 pub fn of(py: Python<'_>, stream: &Owned) -> PyResult<StreamStats> {
     let number = stream.number(py)?;
     let (mut stats, mut error) = (TwStats::default(), errors::blank());
     #[expect(clippy::cast_possible_truncation, reason = "some hundred bytes")]
     let size = size_of::<TwStats>() as u32;
     let table = stream.library.table;
-    // SAFETY: both pointers are ours, and the first has room for `size` bytes.
+    // SAFETY: both pointers are ours, and the first points to `size` bytes.
     let code = unsafe { (table.stream_stats)(number, 0, &raw mut stats, size, &raw mut error) };
     if code != TW_OK {
         return Err(errors::from_table(py, code, &error));

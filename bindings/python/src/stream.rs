@@ -1,4 +1,4 @@
-//! A stream as sync code reads it: object by object, or batch by batch. Waiting releases the GIL.
+//! A stream that sync code reads, one object or one batch at a time. A wait releases the GIL.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,15 +16,16 @@ use crate::raw_type;
 use crate::reader::{Acquired, Reader};
 use crate::stats::{self, StreamStats};
 
-/// Records that iterating object by object takes at once. Large enough that a crossing costs little per record, small
-/// enough that the objects stay in a cache.
+/// The number of records that the iteration over objects takes at once. It is large enough that the
+/// cost of a crossing per record is small, and small enough that the objects stay in a cache.
 pub const BATCH: u32 = 256;
 
-/// Objects that were made of a batch and not handed out yet. Locked with the GIL held and never across code of Python.
+/// Objects that were created from a batch and not returned yet. Locked with the GIL held, and never
+/// while Python code runs.
 #[derive(Default)]
 pub struct Buffer {
     objects: Mutex<VecDeque<Py<PyAny>>>,
-    /// They are of the control lane: they come from one batch, which is of one kind.
+    /// Whether they are records of the control lane. They are from one batch, which has one lane.
     control: AtomicBool,
 }
 
@@ -34,7 +35,7 @@ impl Buffer {
         self.objects().pop_front()
     }
 
-    /// Makes objects of a whole batch and releases it.
+    /// Creates objects from a whole batch and releases it.
     pub fn fill(&self, py: Python<'_>, batch: &Batch) -> PyResult<()> {
         let objects = batch.all_objects(py);
         batch.reader.release(py, batch.serial());
@@ -44,12 +45,12 @@ impl Buffer {
         Ok(())
     }
 
-    /// Is what was handed out last of the control lane?
+    /// Whether the object that was returned last is of the control lane.
     pub fn is_control(&self) -> bool {
         self.control.load(Ordering::Relaxed)
     }
 
-    /// Drops what is left.
+    /// Drops the remaining objects.
     pub fn clear(&self) {
         let left = std::mem::take(&mut *self.objects());
         drop(left);
@@ -60,7 +61,7 @@ impl Buffer {
     }
 }
 
-/// `max` of `batches`.
+/// Checks the argument `max` of `batches`.
 ///
 /// # Errors
 /// `ValueError` for 0.
@@ -72,7 +73,7 @@ pub fn check_max(max: u32) -> PyResult<u32> {
     }
 }
 
-/// Waits for the next batch; `None` is the regular end.
+/// Waits for the next batch. `None` is the regular end.
 fn next_batch(
     py: Python<'_>,
     reader: &Arc<Reader>,
@@ -88,7 +89,7 @@ fn next_batch(
     }
 }
 
-/// A stream that is read by waiting. One reader at a time.
+/// A stream for blocking reads. One reader at a time.
 #[pyclass(frozen, weakref, module = "thalweg")]
 pub struct Stream {
     reader: Arc<Reader>,
@@ -107,7 +108,7 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
-    /// The stream in a value. `held` is closed from then on.
+    /// The stream inside a value. `held` is closed afterwards.
     #[staticmethod]
     fn of(held: &Bound<'_, HeldStream>) -> PyResult<Self> {
         held.get().open(held.py()).map(Self::new)
@@ -129,8 +130,8 @@ impl Stream {
         }
     }
 
-    /// The stream batch by batch, of at most `max` records each. Waiting for one longer than `timeout` seconds raises
-    /// `TimedOut`; the iteration may go on after that.
+    /// The batches of the stream, of at most `max` records each. If no batch arrives within
+    /// `timeout` seconds, it raises `TimedOut`; the iteration may continue afterwards.
     #[pyo3(signature = (max=BATCH, timeout=None))]
     fn batches(&self, max: u32, timeout: Option<f64>) -> PyResult<Batches> {
         Ok(Batches {
@@ -140,42 +141,43 @@ impl Stream {
         })
     }
 
-    /// Ends the stream here: its writers see it and stop; an open batch's views raise. Closing twice is fine.
+    /// Closes the stream: its writers are notified and stop, and views of an open batch raise. A
+    /// second call has no effect.
     fn close(&self, py: Python<'_>) {
         self.reader.close(py);
         self.buffer.clear();
     }
 
-    /// Was it closed, or has it ended?
+    /// Whether the stream was closed or has ended.
     #[getter]
     fn closed(&self) -> bool {
         self.reader.handle.is_closed()
     }
 
-    /// Records lost so far, as the stream's policy has it.
+    /// Records lost so far under the stream's overflow policy.
     #[getter]
     fn lost(&self, py: Python<'_>) -> u64 {
         self.reader.lost(py)
     }
 
-    /// Why the last of them were lost: `TW_GAP_*`; 0 where none were.
+    /// Why the last of them were lost: `TW_GAP_*`, or 0 if none was lost.
     #[getter]
     fn gap_reason(&self, py: Python<'_>) -> u32 {
         self.reader.gap_reason(py)
     }
 
-    /// Was the object that iterating gave last a record of the control lane?
+    /// Whether the last object of the iteration was a record of the control lane.
     #[getter]
     fn control(&self) -> bool {
         self.buffer.is_control()
     }
 
-    /// A further reader, for another thread: it begins with what is written from now on.
+    /// Another reader, for another thread. It starts with the next record that is written.
     fn tee(&self, py: Python<'_>) -> PyResult<Self> {
         self.reader.tee(py).map(Self::new)
     }
 
-    /// What all streams of this one's method and client did.
+    /// Statistics of all streams of this method and client.
     fn stats(&self, py: Python<'_>) -> PyResult<StreamStats> {
         stats::of(py, &self.reader.handle)
     }
@@ -198,7 +200,7 @@ impl Stream {
     }
 }
 
-/// An iterator over a stream's batches. The next one releases the one before.
+/// An iterator over a stream's batches. The next step releases the previous batch.
 #[pyclass(frozen, module = "thalweg._native")]
 pub struct Batches {
     reader: Arc<Reader>,

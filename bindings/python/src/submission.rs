@@ -1,4 +1,4 @@
-//! What of a call is the same for sync code and asyncio until it was submitted.
+//! A call before its submission, shared by sync and asyncio calls.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -12,25 +12,25 @@ use crate::library::Library;
 
 /// One call.
 pub struct Submission<'a, 'py> {
-    /// Of which client.
+    /// The client.
     pub client: TwHandle,
-    /// Its number.
+    /// The number of the method.
     pub method: u32,
-    /// By then it has ended.
+    /// The deadline of the call.
     pub deadline_ns: u64,
-    /// What is told the seconds since, each interval of the method that it still runs.
+    /// Called with the seconds since the submission, at each notice interval of the method.
     pub on_notice: Option<&'a Bound<'py, PyAny>>,
-    /// Where there is no room, the thread waits for some, with the GIL released.
+    /// If there is no capacity, the thread waits for it with the GIL released.
     pub waits: bool,
-    /// The arguments' message.
+    /// The message with the arguments.
     pub message: &'a [u8],
 }
 
 impl Submission<'_, '_> {
-    /// Submits it on `port`; the call's handle.
+    /// Submits the call on `port` and returns its handle.
     ///
     /// # Errors
-    /// What the table refuses with; `TypeError` where what is to be told of notices cannot be called.
+    /// The errors of the table; `TypeError` if `on_notice` is not callable.
     pub fn submit(
         &self,
         py: Python<'_>,
@@ -49,18 +49,18 @@ impl Submission<'_, '_> {
             };
             match code {
                 _ if accepted == 1 => return Ok(filled.0[0].call),
-                // It waited for room, and was withdrawn.
+                // The call was waiting for capacity and was withdrawn.
                 TW_INTERRUPTED => py.check_signals()?,
                 code => return Err(refused(py, code, &error)),
             }
         }
     }
 
-    /// The same, to be submitted with others.
+    /// Prepares the call, to be submitted together with others.
     ///
     /// # Errors
-    /// `TypeError` where what is to be told of notices cannot be called.
-    pub fn keep(&self, token: u64) -> PyResult<Kept> {
+    /// `TypeError` if `on_notice` is not callable.
+    pub fn keep(&self, token: u64) -> PyResult<PreparedCall> {
         let TwSubmission {
             client,
             method,
@@ -68,7 +68,7 @@ impl Submission<'_, '_> {
             deadline_ns,
             ..
         } = self.filled(token)?;
-        Ok(Kept {
+        Ok(PreparedCall {
             token,
             client,
             method,
@@ -96,9 +96,9 @@ impl Submission<'_, '_> {
     }
 }
 
-/// A call that waits to be submitted with others. None of them waits for room.
-pub struct Kept {
-    /// Of who waits for it.
+/// A call that will be submitted together with others. Such a call never waits for capacity.
+pub struct PreparedCall {
+    /// The token of the waiting task.
     pub token: u64,
     client: TwHandle,
     method: u32,
@@ -107,7 +107,7 @@ pub struct Kept {
     message: Vec<u8>,
 }
 
-impl Kept {
+impl PreparedCall {
     fn filled(&self) -> TwSubmission {
         TwSubmission {
             token: self.token,
@@ -122,15 +122,15 @@ impl Kept {
     }
 }
 
-/// Submits all of `kept` on `port`, in order; of each its call's handle, or how it was refused. One that is refused stops no
-/// other.
+/// Submits all of `kept` on `port`, in order. The result has the handle or the error of each call.
+/// A refused call does not affect the others.
 pub fn submit_all(
     py: Python<'_>,
     library: &'static Library,
     port: TwHandle,
-    kept: &[Kept],
+    kept: &[PreparedCall],
 ) -> Vec<PyResult<TwHandle>> {
-    let mut filled: Vec<TwSubmission> = kept.iter().map(Kept::filled).collect();
+    let mut filled: Vec<TwSubmission> = kept.iter().map(PreparedCall::filled).collect();
     let mut done = Vec::with_capacity(kept.len());
     while done.len() < filled.len() {
         let left = &mut filled[done.len()..];
@@ -148,8 +148,8 @@ pub fn submit_all(
     done
 }
 
-/// Why a call was not accepted. A client of which nobody knows any more is one that was closed since its number was looked at, as by another
-/// thread.
+/// Why a call was not accepted. A client that the table does not know was closed since its handle
+/// was read, for example by another thread.
 fn refused(py: Python<'_>, code: u32, error: &TwError) -> PyErr {
     match code {
         TW_STALE => errors::closed(py, "the client"),
@@ -157,20 +157,21 @@ fn refused(py: Python<'_>, code: u32, error: &TwError) -> PyErr {
     }
 }
 
-/// One submission for the table; `Send`, so that it can be made with the GIL released.
+/// One submission for the table. It is `Send`, so that it can be submitted with the GIL released.
 struct Filled([TwSubmission; 1]);
 
-// SAFETY: it is numbers and a pointer to the message, which its maker keeps borrowed; it belongs to no thread.
+// SAFETY: it consists of numbers and a pointer to the message, which its creator keeps borrowed. It
+// belongs to no thread.
 unsafe impl Send for Filled {}
 
 impl Filled {
-    /// The code, and how many were accepted.
+    /// Returns the code and the number of accepted submissions.
     fn submit(&mut self, table: &TwTable, port: TwHandle, error: &mut TwError) -> (u32, u32) {
         submit(table, port, &mut self.0, error)
     }
 }
 
-/// The code, and how many of `batch` were accepted, from the first on.
+/// Returns the code and the number of submissions of `batch` that were accepted, from the first on.
 fn submit(
     table: &TwTable,
     port: TwHandle,
@@ -178,9 +179,10 @@ fn submit(
     error: &mut TwError,
 ) -> (u32, u32) {
     let mut accepted = 0;
-    // Calls of a loop that are unreaped at once are far below 2^32.
+    // The number of outstanding calls of a loop is far below 2^32.
     let count = u32::try_from(batch.len()).unwrap_or(u32::MAX);
-    // SAFETY: so many submissions, whose arguments are copied before the call returns; the rest is ours.
+    // SAFETY: the array has `count` submissions, whose arguments are copied before the call
+    // returns. The other pointers are ours.
     let code = unsafe { (table.submit)(port, batch.as_mut_ptr(), count, &raw mut accepted, error) };
     (code, accepted)
 }

@@ -1,11 +1,13 @@
-//! Sync calls: each thread has one port per library, made at its first call and closed when it ends.
+//! Sync calls. Each thread has one port per library, which is opened at its first call and closed
+//! when the thread ends.
 //!
-//! A wait runs Python's signal handlers, and a handler may call on the same thread. So a port has any number of
-//! waiting calls, nested like the frames that wait, and a wait that reaps another's completion keeps it for the other.
+//! A wait runs Python's signal handlers, and a handler may make a call on the same thread. A port
+//! therefore has any number of waiting calls, nested like the waiting frames. A wait that reaps the
+//! completion of another call keeps it for that call.
 //!
-//! A notice is told by its own call's wait, between two waits of the core, and before the end where both are there: so a
-//! function that is told never runs inside of itself. Of those that come while it runs, or while a wait inside of it does,
-//! the last is kept.
+//! The wait of a call delivers its notices, between two waits of the core, and before the
+//! completion if both have arrived. A notice function therefore never runs recursively. If several
+//! notices arrive while it runs, or during a wait inside it, only the last one is kept.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,10 +22,11 @@ use crate::submission::Submission;
 use crate::upstream::Source;
 use crate::{errors, fork, host, together, upstream};
 
-/// Calls of one thread that may be unreaped at once: the waiting ones, and cancelled ones until they are reaped.
+/// The maximum number of outstanding calls of one thread: the waiting ones, and cancelled ones
+/// until they are reaped.
 const CAPACITY: u32 = 64;
 
-/// How many completions one reap takes.
+/// The maximum number of completions of one reap.
 const REAP: usize = 4;
 
 thread_local! {
@@ -36,14 +39,14 @@ pub struct ThreadPort {
     epoch: u64,
     port: TwHandle,
     last_token: Cell<u64>,
-    waiting: RefCell<Vec<Waiting>>,
+    waiting: RefCell<Vec<Waiter>>,
     kept: RefCell<Vec<Completion>>,
 }
 
-/// Something that waits.
-struct Waiting {
+/// A waiting call or stream.
+struct Waiter {
     token: u64,
-    /// What is told that its call still runs.
+    /// Called when the call is still running.
     on_notice: Option<Py<PyAny>>,
 }
 
@@ -79,7 +82,7 @@ impl ThreadPort {
         Ok(port)
     }
 
-    /// A token that nothing had before, for something to wait for; [`Self::forget`] ends it.
+    /// A new token for a waiting call or stream. [`Self::forget`] ends it.
     pub fn token(&self) -> u64 {
         self.token_of(None)
     }
@@ -87,21 +90,22 @@ impl ThreadPort {
     fn token_of(&self, on_notice: Option<Py<PyAny>>) -> u64 {
         let token = self.last_token.get() + 1;
         self.last_token.set(token);
-        let waiting = Waiting { token, on_notice };
+        let waiting = Waiter { token, on_notice };
         self.waiting.borrow_mut().push(waiting);
         token
     }
 
-    /// Its number.
+    /// The port's handle.
     pub fn number(&self) -> TwHandle {
         self.port
     }
 
-    /// Submits one call and waits for its end with the GIL released; `sources` are sent meanwhile.
+    /// Submits one call and waits for its outcome with the GIL released. Meanwhile, `sources` are
+    /// sent.
     ///
     /// # Errors
-    /// What `submit` refuses with, and what a signal handler, a source or who is told of notices raised; then the call is
-    /// cancelled.
+    /// The errors of `submit`, and exceptions of a signal handler, a source or the notice function;
+    /// the call is then cancelled.
     pub fn call(
         &self,
         py: Python<'_>,
@@ -125,17 +129,18 @@ impl ThreadPort {
         };
         self.forget(token);
         if ended.is_err() {
-            // SAFETY: a stale call is an error of the table, and its words are of no use here.
+            // SAFETY: the table reports a stale call as an error, and the text is not needed.
             unsafe { (self.library.table.cancel)(call, std::ptr::null_mut()) };
         }
         ended
     }
 
-    /// Waits until `reader` has something, or until `deadline_ns`, with the GIL released; what a service asks meanwhile is
-    /// answered.
+    /// Waits until `reader` has a record, or until `deadline_ns`, with the GIL released. Meanwhile,
+    /// host imports are answered.
     ///
     /// # Errors
-    /// What a signal handler raised, or a host's function that raised no `Exception`; how the stream's handle is no good.
+    /// An exception of a signal handler, or of a host function if it is not an `Exception`; an
+    /// error of the stream's handle.
     pub fn wait_for_stream(
         &self,
         py: Python<'_>,
@@ -152,7 +157,7 @@ impl ThreadPort {
         ended.map(drop)
     }
 
-    /// What comes for `token` from now on is nobody's and released.
+    /// Ends `token`: completions that arrive for it later are released.
     pub fn forget(&self, token: u64) {
         let waiting = {
             let mut waiting = self.waiting.borrow_mut();
@@ -162,7 +167,7 @@ impl ThreadPort {
         self.kept
             .borrow_mut()
             .retain(|completion| completion.token() != token);
-        // The last reference to what was told of notices can run code that calls here.
+        // Dropping the last reference to the notice function can run code that makes a call here.
         drop(waiting);
     }
 
@@ -175,15 +180,16 @@ impl ThreadPort {
     ) -> PyResult<Option<Completion>> {
         together::hand_over(py)?;
         loop {
-            // A signal that came before the GIL is released would be seen only when the call has ended.
+            // A signal that arrived before the GIL is released would otherwise be handled only when
+            // the call has ended.
             py.check_signals()?;
-            // A wait inside of this one, or one for several tokens, has reaped it.
+            // A nested wait, or a wait for several tokens, may have reaped it.
             if let Some(completion) = self.arrived(py, tokens)? {
                 return Ok(Some(completion));
             }
             let mut error = errors::blank();
             let (table, port) = (self.library.table, self.port);
-            // SAFETY: the port is this thread's and open; `error` is ours.
+            // SAFETY: the port belongs to this thread and is open; `error` is ours.
             let code =
                 py.detach(|| unsafe { (table.port_wait)(port, deadline_ns, &raw mut error) });
             match code {
@@ -197,13 +203,13 @@ impl ThreadPort {
         }
     }
 
-    /// Reaps what is there: a completion of one of `tokens` comes back, another's that waits is kept, the rest were
-    /// cancelled and are released.
+    /// Reaps the available completions. Returns one for `tokens`, keeps those of other waiting
+    /// calls, and releases those of cancelled calls.
     pub fn reap(&self, py: Python<'_>, tokens: &[u64]) -> PyResult<Option<Completion>> {
         loop {
             let mut reaped = [Completion::blank(); REAP];
             let (mut count, mut error) = (0, errors::blank());
-            // SAFETY: room for REAP; the rest is ours.
+            // SAFETY: the array has REAP entries, and the other pointers are ours.
             let code = unsafe {
                 (self.library.table.port_reap)(
                     self.port,
@@ -214,24 +220,24 @@ impl ThreadPort {
                 )
             };
             if code != TW_OK && count == 0 {
-                // Nothing to reap is said so, or as a status.
+                // The table reports an empty queue as a count of 0 or as a code.
                 return match code {
                     thalweg_capi::abi::TW_WOULD_PARK => self.arrived(py, tokens),
                     _ => Err(errors::from_table(py, code, &error)),
                 };
             }
-            let mut asked = Vec::new();
+            let mut host_calls = Vec::new();
             for raw in &reaped[..count as usize] {
                 let completion = Completion::new(self.library, *raw);
                 if completion.is_host_call() {
-                    asked.push(completion);
+                    host_calls.push(completion);
                 } else {
                     self.keep(completion);
                 }
             }
-            // They run code that may wait on this port, too.
-            for asked in asked {
-                host::serve(py, self.library, &asked)?;
+            // Host functions run code that may wait on this port, too.
+            for host_call in host_calls {
+                host::serve(py, self.library, &host_call)?;
             }
             if (count as usize) < REAP {
                 return self.arrived(py, tokens);
@@ -239,10 +245,11 @@ impl ThreadPort {
         }
     }
 
-    /// What was kept for one of `tokens`, once its call's notices were told.
+    /// The completion that was kept for one of `tokens`, after the notices of its call were
+    /// delivered.
     ///
     /// # Errors
-    /// What was raised by who was told.
+    /// An exception of the notice function.
     fn arrived(&self, py: Python<'_>, tokens: &[u64]) -> PyResult<Option<Completion>> {
         while let Some(completion) = self.kept(tokens) {
             let Some(seconds) = completion.notice() else {
@@ -262,7 +269,8 @@ impl ThreadPort {
         Ok(None)
     }
 
-    /// Keeps what came for who waits for it, in the order in which it came; of a call's notices the last.
+    /// Keeps a completion for the waiting call, in order of arrival; of a call's notices, only the
+    /// last one.
     fn keep(&self, completion: Completion) {
         let token = completion.token();
         if !self.waiting.borrow().iter().any(|one| one.token == token) {
@@ -291,7 +299,8 @@ impl Drop for ThreadPort {
     fn drop(&mut self) {
         self.kept.borrow_mut().clear();
         if self.epoch == fork::epoch() {
-            // SAFETY: opened by `of`, closed only here; runs without the GIL when the thread ends.
+            // SAFETY: `of` opened it, and it is closed only here. This runs without the GIL when
+            // the thread ends.
             unsafe { (self.library.table.port_close)(self.port, std::ptr::null_mut()) };
         }
     }

@@ -1,11 +1,12 @@
-//! `with thalweg.together():` the calls that a loop makes in one of its turns, handed over by one submission.
+//! `with thalweg.together():` submits the calls of one iteration of a loop together.
 //!
-//! 1. While such a block is open on a loop, a call on the loop is kept by its port, and the port is handed over when the block
-//!    is let go of: behind the tasks that were made inside of it, for each of them has its first turn before.
-//! 2. A port that keeps something is handed over in the loop's next turn in any case, so a block whose body awaits holds up
-//!    nobody.
-//! 3. What could tell a call that was kept from one that was made is preceded by handing over: a call that gives something
-//!    away, closing a client or a resource, a wait of sync code on the loop's thread.
+//! 1. While such a block is open on a loop, the loop's port keeps each new call. The port submits
+//! them when the block ends: after the first step of the tasks that were created in the block.
+//! 2. A port that keeps calls submits them in the loop's next iteration in any case, so a block
+//! whose body awaits delays nothing.
+//! 3. Operations that would reveal that a call was not submitted yet are preceded by the
+//! submission: a call that gives a handle away, closing a client or a resource, a wait of sync code
+//! on the loop's thread.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,25 +18,25 @@ use pyo3::sync::PyOnceLock;
 
 use crate::loop_port::{self, running_loop};
 
-/// The loops with open blocks, by their addresses: one entry a block, which is gone before its loop is.
+/// The loops with open blocks, by address: one entry per block. A block ends before its loop.
 static BLOCKS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// As many as there are, to be looked at without the lock.
+/// The number of entries, to be read without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn blocks() -> MutexGuard<'static, Vec<usize>> {
     BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Is a block open on the loop at this address?
+/// Whether a block is open on the loop at this address.
 pub fn is_open(loop_at: usize) -> bool {
     COUNT.load(Ordering::Relaxed) > 0 && blocks().contains(&loop_at)
 }
 
-/// Hands over what the loop that runs on this thread keeps.
+/// Submits the kept calls of the loop that runs on this thread.
 ///
 /// # Errors
-/// What the loop raises where it is told of a call that was refused.
+/// An exception of the loop while it is notified of a refused call.
 pub fn hand_over(py: Python<'_>) -> PyResult<()> {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return Ok(());
@@ -47,10 +48,10 @@ pub fn hand_over(py: Python<'_>) -> PyResult<()> {
     }
 }
 
-/// Has the running loop hand over in its next turn.
+/// Makes the running loop submit the kept calls in its next iteration.
 ///
 /// # Errors
-/// What the loop raises.
+/// The exceptions of the loop.
 pub fn hand_over_soon(event_loop: &Bound<'_, PyAny>) -> PyResult<()> {
     static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = event_loop.py();
@@ -66,7 +67,7 @@ fn next_turn(py: Python<'_>) -> PyResult<()> {
     loop_port::hand_over(py, running_loop(py)?.as_ptr() as usize)
 }
 
-/// A block whose calls go together.
+/// A block whose calls are submitted together.
 #[pyclass(frozen, name = "together", module = "thalweg")]
 pub struct Together(Mutex<Option<usize>>);
 
@@ -111,7 +112,7 @@ impl Together {
         Ok(())
     }
 
-    /// The tasks of the block have had their first turn.
+    /// Ends the block: its tasks have run their first step.
     fn _let_go(&self, py: Python<'_>) -> PyResult<()> {
         self.close();
         next_turn(py)
@@ -119,7 +120,7 @@ impl Together {
 }
 
 impl Drop for Together {
-    /// A loop that is closed drops what it was to call.
+    /// A loop that is closed drops its scheduled callbacks, and this object with them.
     fn drop(&mut self) {
         self.close();
     }

@@ -1,13 +1,17 @@
-//! Streams and futures that are parameters: what Python sends.
+//! Streams and futures as parameters, which Python sends.
 //!
-//! 1. Each is made for one call. Its reader goes into the call's message and is the service's once the call was submitted;
-//!    where the call is refused, both ends are closed.
-//! 2. A future's value is sent before the submission. What is awaited for it is sent as a stream's element is.
-//! 3. Sync: the thread that calls sends, while it waits: one element of each stream in turn, none of which waits. Where all
-//!    are full, it waits for room in one of them or for the call's end, and answers what the service asks.
-//! 4. asyncio: a task each (`thalweg/_upstream.py`), which is cancelled when the call has ended.
-//! 5. What the values raise closes the writer without an end, cancels the call, and is what the call raises.
-//! 6. A stream that the service has enough of, or that ended with its call, is sent no more, and nothing is said of it.
+//! 1. Each one is created for one call. Its reader goes into the call's message and belongs to the
+//! service once the call is submitted. If the call is refused, both ends are closed.
+//! 2. The value of a future is sent before the submission. An awaitable for it is sent like an
+//! element of a stream.
+//! 3. Sync: the calling thread sends while it waits: one element of each stream in turn, without
+//! waiting. If all streams are full, it waits for capacity in one of them or for the end of the
+//! call, and answers host imports.
+//! 4. asyncio: each stream has a task (`thalweg/_upstream.py`), which is cancelled when the call
+//! has ended.
+//! 5. An exception of the values closes the writer without finishing it and cancels the call, and
+//! the call raises it.
+//! 6. If the service stops reading a stream, or the call ends, sending stops without an error.
 
 use std::sync::Arc;
 
@@ -21,7 +25,7 @@ use crate::armed::{self, Armed};
 use crate::awaitable::{self, Polled, Step};
 use crate::client::Caller;
 use crate::completion::Completion;
-use crate::encode::{self, SentUp};
+use crate::encode::{self, StreamArgument};
 use crate::gil::GilCell;
 use crate::handle::Owned;
 use crate::kind::{Kind, Shape, Upstream};
@@ -30,38 +34,39 @@ use crate::results::Wrappers;
 use crate::thread_port::ThreadPort;
 use crate::{errors, message};
 
-/// After so many turns a thread looks for signals and for the call's end, and lets others have the GIL, although there is room:
-/// where no code of Python runs between the elements nobody else does.
-const LOOK: u32 = 64;
+/// After this number of elements, a thread checks for signals and for the end of the call, and lets
+/// other threads have the GIL, even if there is capacity. If no Python code runs between the
+/// elements, nothing else would do so.
+const CHECK_INTERVAL: u32 = 64;
 
-/// The caller's end of one of them.
+/// The caller's end of a stream or future that is a parameter.
 #[pyclass(frozen, module = "thalweg._native")]
 pub struct Writer {
     handle: Owned,
-    /// Of whose call, and the parameter: for messages.
+    /// The method and the parameter, for messages.
     name: String,
     parameter: String,
     element: Arc<Kind>,
     hash: u64,
-    /// Elements that were encoded.
+    /// The number of elements that were encoded.
     count: GilCell<u64>,
-    /// The message of the element that was encoded last; its memory is used again.
+    /// The message of the element that was encoded last. The memory is reused.
     unsent: GilCell<Vec<u8>>,
-    /// That was not sent yet.
+    /// Whether that element was not sent yet.
     has_unsent: GilCell<bool>,
     armed: GilCell<Option<Armed>>,
-    /// The call that it is cancelled with; 0: none, or it has ended.
+    /// The call to cancel with it; 0 if there is none, or it has ended.
     call: GilCell<TwHandle>,
     raised: GilCell<Option<PyErr>>,
 }
 
-/// What became of an element.
+/// The result of sending an element.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Sending {
     Sent,
-    /// There is no room; it is kept.
+    /// The stream is full; the element is kept.
     Full,
-    /// The stream has ended, and is closed.
+    /// The stream has ended and is closed.
     Over,
 }
 
@@ -69,7 +74,7 @@ impl Writer {
     /// Encodes the next element.
     fn encode(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = value.py();
-        // Taken out: encoding can run code that sends here, too.
+        // The buffer is taken out, because encoding can run code that sends here, too.
         let mut buffer = self.unsent.take(py);
         let count = self.count.get(py);
         self.count.set(py, count + 1);
@@ -88,7 +93,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Sends what was encoded, if there is room.
+    /// Sends the encoded element, if there is capacity.
     ///
     /// # Errors
     /// `thalweg.BadArgument`: the element is too large. `thalweg.Forked`.
@@ -99,7 +104,8 @@ impl Writer {
         let writer = self.handle.number(py)?;
         let element = self.unsent.take(py);
         let mut error = errors::blank();
-        // SAFETY: the element has so many bytes and is read before the function returns, which does not wait.
+        // SAFETY: the element has this size, and the function reads it before it returns. The
+        // function does not wait.
         let code = unsafe {
             (self.handle.library.table.stream_send)(
                 writer,
@@ -124,10 +130,11 @@ impl Writer {
         }
     }
 
-    /// Says that nothing more comes, and closes it.
+    /// Finishes the stream and closes it.
     fn finish(&self, py: Python<'_>) {
         if let Ok(writer) = self.handle.number(py) {
-            // SAFETY: a handle is a number. How else it has ended is the call's to say.
+            // SAFETY: a handle is a number. If the stream has ended in another way, the call
+            // reports it.
             unsafe { (self.handle.library.table.stream_finish)(writer, std::ptr::null_mut()) };
         }
         self.handle.close_stream();
@@ -140,10 +147,10 @@ impl Drop for Writer {
     }
 }
 
-/// For the task that sends.
+/// Methods for the task that sends.
 #[pymethods]
 impl Writer {
-    /// Sends an element; what is to be awaited, if there is no room.
+    /// Sends an element. If there is no capacity, it returns an awaitable.
     fn send<'py>(
         slf: &Bound<'py, Self>,
         value: &Bound<'py, PyAny>,
@@ -153,44 +160,45 @@ impl Writer {
         match this.push(slf.py())? {
             Sending::Sent | Sending::Over => Ok(None),
             Sending::Full => {
-                let room = Room(slf.clone().unbind());
+                let room = CapacityWait(slf.clone().unbind());
                 awaitable::new(slf.py(), Box::new(room)).map(Some)
             }
         }
     }
 
-    /// Nothing more comes.
+    /// Finishes the stream.
     fn end(&self, py: Python<'_>) {
         self.finish(py);
     }
 
-    /// Without an end, the service has `cancelled` behind what was sent. Closing twice is fine.
+    /// Closes the stream. If it was not finished, the service reads `cancelled` after the last
+    /// element. A second call has no effect.
     fn close(&self) {
         self.handle.close_stream();
     }
 
-    /// Was it closed, or has the service enough?
+    /// Whether the stream was closed, or the service has stopped reading.
     #[getter]
     fn closed(&self) -> bool {
         self.handle.is_closed()
     }
 
-    /// The values raised this: it is what the call raises.
+    /// The values raised this exception. The call raises it.
     fn fail(&self, py: Python<'_>, raised: Bound<'_, PyAny>) {
         self.handle.close_stream();
         let call = self.call.get(py);
         if call != 0 {
             self.raised.set(py, Some(PyErr::from_value(raised)));
-            // SAFETY: a stale call is an error of the table, and its words are of no use here.
+            // SAFETY: the table reports a stale call as an error, and the text is not needed.
             unsafe { (self.handle.library.table.cancel)(call, std::ptr::null_mut()) };
         }
     }
 }
 
-/// The step that waits for room.
-struct Room(Py<Writer>);
+/// The step that waits for capacity.
+struct CapacityWait(Py<Writer>);
 
-impl Step for Room {
+impl Step for CapacityWait {
     fn poll<'py>(&mut self, py: Python<'py>) -> PyResult<Polled<'py>> {
         let writer = self.0.clone_ref(py);
         let writer = writer.get();
@@ -207,11 +215,11 @@ impl Step for Room {
     }
 }
 
-/// The readers of a call's streams, until it was submitted: rule 1.
+/// The readers of a call's streams, until the call is submitted: rule 1.
 pub struct Readers(Vec<Owned>);
 
 impl Readers {
-    /// They are the service's now.
+    /// Forgets the readers, which belong to the service now.
     pub fn given(self) {
         for reader in &self.0 {
             let _theirs = reader.take();
@@ -225,23 +233,24 @@ impl Drop for Readers {
     }
 }
 
-/// What is sent after the submission: into a writer, what was given for it.
+/// A writer, and the Python value to be sent with it after the submission.
 pub type Source<'py> = (Writer, Bound<'py, PyAny>);
 
-/// Makes the streams among the arguments of `method` and puts their readers into the message in `buffer`.
+/// Creates the streams among the arguments of `method` and puts their readers into the message in
+/// `buffer`.
 ///
 /// # Errors
-/// `TypeError` for what cannot be iterated, and what encoding a future's value raises.
+/// `TypeError` for a value that is not iterable; exceptions while the value of a future is encoded.
 pub fn open<'py>(
     caller: &Caller<'py>,
     method: &Method,
-    streams: Vec<SentUp<'py>>,
+    streams: Vec<StreamArgument<'py>>,
     face: Face,
     buffer: &mut [u8],
 ) -> PyResult<(Readers, Vec<Source<'py>>)> {
     let mut readers = Readers(Vec::new());
     let mut sources = Vec::new();
-    for SentUp {
+    for StreamArgument {
         parameter,
         place,
         value,
@@ -292,7 +301,7 @@ pub fn open<'py>(
     Ok((readers, sources))
 }
 
-/// What is still to be sent of what was given.
+/// The remaining elements of an argument.
 fn values<'py>(
     writer: &Writer,
     up: &Upstream,
@@ -306,7 +315,7 @@ fn values<'py>(
         {
             return Ok(Some(given));
         }
-        // Rule 2. Without a value it is closed.
+        // Rule 2. A future without a value is closed.
         if !given.is_instance(Wrappers::of(py)?.no_value.bind(py))? {
             writer.encode(&given)?;
             writer.push(py)?;
@@ -317,7 +326,7 @@ fn values<'py>(
         Face::Sync => false,
         Face::Async => given.hasattr(intern!(py, "__aiter__"))?,
     };
-    // A str is an iterable of str, and a stream of strings is never meant by it.
+    // A str is an iterable of str, but a caller never means it as a stream of strings.
     let iterator = match given.is_instance_of::<PyString>() {
         true => None,
         false if is_async => return Ok(Some(given)),
@@ -334,7 +343,7 @@ fn values<'py>(
     }
 }
 
-/// One turn of a source: the next element.
+/// Sends the next element of a source.
 fn turn(writer: &Writer, values: &Bound<'_, PyAny>) -> PyResult<Sending> {
     let py = values.py();
     if !writer.has_unsent.get(py) {
@@ -349,10 +358,10 @@ fn turn(writer: &Writer, values: &Bound<'_, PyAny>) -> PyResult<Sending> {
     writer.push(py)
 }
 
-/// Sends the sources of the call `token`: rule 3. Its completion, where it ended before they did.
+/// Sends the sources of the call `token`: rule 3. Returns the call's completion, if it ended first.
 ///
 /// # Errors
-/// What they raised, and what a signal handler did.
+/// Exceptions of the sources and of a signal handler.
 pub fn send_all(
     py: Python<'_>,
     port: &ThreadPort,
@@ -367,7 +376,7 @@ pub fn send_all(
     ended
 }
 
-/// Each source stands with the token that it is armed with; 0: it is not.
+/// Each source has the token with which it is armed; 0 if it is not armed.
 fn rounds(
     py: Python<'_>,
     port: &ThreadPort,
@@ -398,7 +407,7 @@ fn rounds(
             }
         } else {
             round = round.wrapping_add(1);
-            if round.is_multiple_of(LOOK) {
+            if round.is_multiple_of(CHECK_INTERVAL) {
                 py.check_signals()?;
                 py.detach(|| ());
                 came = port.reap(py, &[token])?;
@@ -418,7 +427,7 @@ fn rounds(
     Ok(None)
 }
 
-/// Asks for room in each; false: there is some now.
+/// Asks for capacity in each source. False if one has capacity now.
 fn arm(py: Python<'_>, port: &ThreadPort, sources: &mut [(Source<'_>, u64)]) -> PyResult<bool> {
     for ((writer, _), armed) in sources {
         if *armed == 0 {
@@ -432,12 +441,13 @@ fn arm(py: Python<'_>, port: &ThreadPort, sources: &mut [(Source<'_>, u64)]) -> 
     Ok(true)
 }
 
-/// The tasks that send for a call of asyncio: rule 4. Dropped, they are cancelled, and what they send to is closed.
+/// The tasks that send for a call on asyncio: rule 4. Dropping this cancels them and closes their
+/// streams.
 #[derive(Default)]
 pub struct Tasks(Vec<(Py<Writer>, Py<PyAny>)>);
 
 impl Tasks {
-    /// Begins to send what `call` was given.
+    /// Starts to send the streams of `call`.
     pub fn begin(
         event_loop: &Bound<'_, PyAny>,
         call: TwHandle,
@@ -460,7 +470,7 @@ impl Tasks {
         Ok(tasks)
     }
 
-    /// What the values of one of them raised.
+    /// The exception of one of the sources.
     pub fn raised(&self, py: Python<'_>) -> Option<PyErr> {
         self.0
             .iter()
@@ -474,7 +484,7 @@ impl Drop for Tasks {
             return;
         }
         Python::try_attach(|py| {
-            // It can be dropped while an exception is on its way, which code of Python must not see.
+            // It can be dropped while an exception is being raised, which Python code must not see.
             let underway = PyErr::take(py);
             for (writer, task) in &self.0 {
                 let writer = writer.get();

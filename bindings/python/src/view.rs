@@ -1,7 +1,8 @@
 //! Views: records read in place, field by field.
 //!
-//! A generated view class derives from [`View`](class) and has one [`Field`](field_class) per field, a descriptor whose
-//! `__get__` is one C function: it checks that the batch is open, and reads. Nothing of a view is allocated but itself.
+//! A generated view class derives from [`View`](class) and has one [`Field`](field_class) per
+//! field. That is a descriptor whose `__get__` is one C function: it checks that the batch is open,
+//! and reads. A view allocates nothing but itself.
 
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -22,11 +23,11 @@ use crate::raw_type::{self, Slot, guard};
 #[repr(C)]
 struct ViewObject {
     head: ffi::PyObject,
-    /// A counted reference; null only while the object is being made.
+    /// A counted reference. It is null only while the object is being created.
     batch: *mut ffi::PyObject,
-    /// The inside of `batch`.
+    /// The Rust value inside `batch`.
     inside: *const Batch,
-    /// Where the record lies in the batch's region.
+    /// The offset of the record in the batch's region.
     at: u32,
 }
 
@@ -62,7 +63,7 @@ pub fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
             },
         ];
         methods.push(ffi::PyMethodDef::zeroed());
-        // The type keeps the definitions' address, and lives as long as the process.
+        // The type keeps the address of the definitions, and lives as long as the process.
         let methods = methods.leak();
         let slots = [
             Slot(ffi::Py_tp_dealloc, view_dealloc as *mut c_void),
@@ -70,7 +71,8 @@ pub fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
             Slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()),
         ];
         let flags = ffi::Py_TPFLAGS_BASETYPE | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION;
-        // SAFETY: the functions have their slots' types and take `ViewObject`s, whose size a subclass keeps or adds to.
+        // SAFETY: the functions have the signatures of their slots and expect `ViewObject`s. A
+        // subclass keeps their size or adds to it.
         let class = unsafe {
             raw_type::make(
                 py,
@@ -97,19 +99,21 @@ pub fn field_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
             size_of::<FieldObject>(),
             ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION,
         );
-        // SAFETY: the functions have their slots' types and take `FieldObject`s; the type is final.
+        // SAFETY: the functions have the signatures of their slots and expect `FieldObject`s; the
+        // type is final.
         let class = unsafe { raw_type::make(py, c"thalweg._native.Field", size, flags, &slots) }?;
         Ok(class.unbind())
     };
     Ok(FIELD.get_or_try_init(py, make)?.bind(py))
 }
 
-/// The descriptor of a field of `kind`, `offset` bytes into the record.
+/// The descriptor of a field of `kind` at `offset` bytes in the record.
 #[pyfunction]
 pub fn field<'py>(offset: u32, kind: &Bound<'py, PyKind>) -> PyResult<Bound<'py, PyAny>> {
     let py = kind.py();
     let class = field_class(py)?;
-    // SAFETY: a type of `FieldObject`s; its memory comes zeroed and the kind is written, not assigned.
+    // SAFETY: the type's instances are `FieldObject`s. The memory is zeroed, and the kind is
+    // written without dropping an old value.
     unsafe {
         let object =
             Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericAlloc(class.as_type_ptr(), 0))?;
@@ -120,7 +124,7 @@ pub fn field<'py>(offset: u32, kind: &Bound<'py, PyKind>) -> PyResult<Bound<'py,
     }
 }
 
-/// Is `class` a class of views?
+/// Checks that `class` is a view class.
 pub fn check_class(of: &Bound<'_, PyType>) -> PyResult<()> {
     if of.is_subclass(class(of.py())?)? {
         Ok(())
@@ -131,13 +135,14 @@ pub fn check_class(of: &Bound<'_, PyType>) -> PyResult<()> {
     }
 }
 
-/// A view, of a class that [`check_class`] passed, of the record at `at` of `batch`.
+/// A view of the record at `at` of `batch`, of a class that [`check_class`] accepted.
 pub fn new<'py>(
     class: &Bound<'py, PyType>,
     batch: &Bound<'py, Batch>,
     at: u32,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: a type that derives from `View`, so its objects begin with a `ViewObject`; the memory comes zeroed.
+    // SAFETY: the type derives from `View`, so its objects begin with a `ViewObject`. The memory is
+    // zeroed.
     unsafe {
         let object = Bound::from_owned_ptr_or_err(
             class.py(),
@@ -151,13 +156,14 @@ pub fn new<'py>(
     }
 }
 
-/// The batch and the place of a view.
+/// The batch and the offset of a view.
 ///
 /// # Safety
-/// `object` is a `ViewObject` that `new` made, and outlives what comes back.
+/// `object` is a `ViewObject` that `new` created, and outlives the result.
 unsafe fn of<'a>(object: *mut ffi::PyObject) -> (&'a Batch, u32) {
     let view = object.cast::<ViewObject>();
-    // SAFETY: the view holds its batch, a frozen class, which does not move.
+    // SAFETY: the view holds a reference to its batch, whose class is frozen and whose objects do
+    // not move.
     unsafe { (&*(*view).inside, (*view).at) }
 }
 
@@ -168,7 +174,7 @@ unsafe extern "C" fn field_get(
 ) -> *mut ffi::PyObject {
     guard(std::ptr::null_mut(), |py| {
         if object.is_null() {
-            // SAFETY: alive, as a slot's argument is.
+            // SAFETY: the argument of a slot is alive.
             unsafe { ffi::Py_INCREF(field) };
             return Ok(field);
         }
@@ -179,12 +185,13 @@ unsafe extern "C" fn field_get(
                 "a field of a view, on an object that is none",
             ));
         }
-        // SAFETY: just checked, and every view was made by `new`: the class cannot be instantiated otherwise.
+        // SAFETY: the type was just checked, and `new` created every view, because the class cannot
+        // be instantiated otherwise.
         let (batch, at) = unsafe { of(object) };
         if !batch.is_open(py) {
             return Err(batch.released(py));
         }
-        // SAFETY: a slot of the type; the kind is there from `field` to `dealloc`.
+        // SAFETY: a slot of the type. The kind exists from `field` to `dealloc`.
         let (kind, offset) = unsafe {
             let field = field.cast::<FieldObject>();
             (&(*field).kind, (*field).offset)
@@ -192,7 +199,8 @@ unsafe extern "C" fn field_get(
         let Some(kind) = &**kind else {
             return Err(PyTypeError::new_err("a field without a kind"));
         };
-        // Text and numbers allocate nothing that the garbage collector watches, so no other code can run meanwhile.
+        // Reading text and numbers allocates nothing that the garbage collector tracks, so no other
+        // code can run meanwhile.
         let _pin = if has_parts(&kind.shape) {
             Some(batch.reader.pin(py))
         } else {
@@ -233,10 +241,10 @@ unsafe extern "C" fn field_set(
 
 unsafe extern "C" fn field_dealloc(object: *mut ffi::PyObject) {
     let field = object.cast::<FieldObject>();
-    // SAFETY: the last use of the object; the kind is dropped once.
+    // SAFETY: this is the last use of the object, and the kind is dropped once.
     let kind = unsafe { &mut (*field).kind }.take();
     raw_type::drop_attached(kind);
-    // SAFETY: a type made by `raw_type::make`.
+    // SAFETY: `raw_type::make` created the type.
     unsafe { raw_type::free(object) };
 }
 
@@ -287,7 +295,7 @@ unsafe extern "C" fn view_repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject
 }
 
 unsafe extern "C" fn view_dealloc(object: *mut ffi::PyObject) {
-    // SAFETY: the last use of the object; its reference to the batch goes once.
+    // SAFETY: this is the last use of the object, and its reference to the batch is dropped once.
     unsafe {
         let batch = (*object.cast::<ViewObject>()).batch;
         if !batch.is_null() {

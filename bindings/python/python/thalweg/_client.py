@@ -1,4 +1,4 @@
-"""The base classes of what generated packages call clients and resources."""
+"""The base classes of clients and resources in generated packages."""
 
 from types import TracebackType
 from typing import Self
@@ -7,7 +7,7 @@ from thalweg import _native
 
 
 class Client(_native.Client):
-    """A client for sync code: an instance of the service of its own.
+    """A client for sync code. It has its own instance of the service.
 
     It closes itself when it is dropped; `with` closes it for sure.
     """
@@ -44,7 +44,7 @@ class AsyncClient(_native.Client):
 
 
 class Resource(_native.Resource):
-    """An object on the service's side, for sync code. It keeps its client open."""
+    """An object in the service, for sync code. It keeps its client open."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class Resource(_native.Resource):
 
 
 class AsyncResource(_native.Resource):
-    """An object on the service's side, for asyncio. It keeps its client open."""
+    """An object in the service, for asyncio. It keeps its client open."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""How a call or a stream can end other than well."""
+"""The exceptions for unsuccessful outcomes of calls and streams."""
 
 import re
 from typing import Any, ClassVar
@@ -16,10 +16,10 @@ class Error(Exception):
     def __init__(self, message: str = "", *, retryable: bool = False) -> None:
         super().__init__(message)
         self.retryable = retryable
-        """The same call may succeed later."""
+        """Whether the same call may succeed later."""
 
     def __str__(self) -> str:
-        """The message. Without one, the name of the class in words."""
+        """The message, or the name of the class in words if there is none."""
         name = type(self).__name__
         return super().__str__() or re.sub("(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
 
@@ -29,7 +29,7 @@ class ServiceError(Error):
 
     code = 1
     payload: Any
-    """What the service sent; `None` where the error has no payload."""
+    """The value that the service sent; `None` if the error has no payload."""
 
     __match_args__: ClassVar[tuple[str, ...]] = ("payload",)
 
@@ -38,7 +38,7 @@ class ServiceError(Error):
         self.payload = payload
 
     def __eq__(self, other: object) -> bool:
-        """Equal are errors of one class with equal payloads: they are values, too."""
+        """Errors of one class with equal payloads are equal."""
         if type(other) is not type(self):
             return NotImplemented
         return bool(self.payload == other.payload)
@@ -69,13 +69,13 @@ class GuestLost(Error):
 
 
 class GuestPanicked(Error):
-    """The service panicked in this call; the message says how."""
+    """The service panicked in this call; the message is the panic's."""
 
     code = 5
 
 
 class Overloaded(Error):
-    """No room for the call: try again later."""
+    """A limit was reached, and the call did not begin: try again later."""
 
     code = 6
 
@@ -93,38 +93,38 @@ class Closed(Error):
 
 
 class Stale(Error):
-    """The object behind the handle is gone."""
+    """The handle's object does not exist any more."""
 
     code = 9
 
 
 class BadArgument(Error, ValueError):
-    """Something of a wrong kind, or a malformed message. Also a `ValueError`."""
+    """A value of a wrong kind, or a malformed message. Also a `ValueError`."""
 
     code = 10
 
 
 class VersionMismatch(Error):
-    """The library and the package do not fit; the message names both sides."""
+    """The library and the package are incompatible; the message names both."""
 
     code = 11
 
 
 class Forked(Error):
-    """The object was made before `fork()`: open the library again in the child."""
+    """The object belongs to the parent process: open the library again after `fork()`."""
 
     code = 12
 
 
 class Interrupted(Error, InterruptedError):
     """A wait was interrupted. Calls and streams never raise it: they run Python's signal
-    handlers and go on waiting, or raise what a handler raised."""
+    handlers and continue to wait, or raise the exception of a handler."""
 
     code = 13
 
 
 class WouldPark(Error):
-    """The service was asked to wait where waiting is not allowed."""
+    """A wait was necessary where waiting is not allowed."""
 
     code = 14
 

@@ -1,4 +1,4 @@
-"""A value that comes later: a stream that ends after one record."""
+"""Futures: streams that end after one record."""
 
 from collections.abc import Generator
 from typing import Any, Generic, TypeVar
@@ -13,21 +13,21 @@ _LOST = "the service dropped the future without a value"
 
 
 class Future(Generic[_T_co]):
-    """A value that comes later, for sync code. It comes once."""
+    """A value that arrives later, for sync code. You can take it once."""
 
     __slots__ = ("stream",)
 
     def __init__(self, stream: Stream[_T_co, Any]) -> None:
         self.stream = stream
-        """The stream that it is."""
+        """The underlying stream."""
 
     @staticmethod
     def of(held: HeldFuture[_T]) -> "Future[_T]":
-        """The future in a value; `held` is closed then."""
+        """The future inside a value; `held` is closed afterwards."""
         return Future(Stream.of(held))
 
     def result(self, timeout: float | None = None) -> _T_co:
-        """Waits for the value, `timeout` seconds at most: then `TimedOut`, and it may be waited for again.
+        """Waits for the value. It raises `TimedOut` after `timeout` seconds; you may wait again.
 
         Raises `GuestLost` where the service dropped it without a value.
         """
@@ -36,22 +36,22 @@ class Future(Generic[_T_co]):
         raise GuestLost(_LOST)
 
     def close(self) -> None:
-        """Tells the service that nobody waits."""
+        """Notifies the service that the value is not needed."""
         self.stream.close()
 
 
 class AsyncFuture(Generic[_T_co]):
-    """A value that comes later, for asyncio: await it, once."""
+    """A value that arrives later, for asyncio. You can await it once."""
 
     __slots__ = ("stream",)
 
     def __init__(self, stream: AsyncStream[_T_co, Any]) -> None:
         self.stream = stream
-        """The stream that it is."""
+        """The underlying stream."""
 
     @staticmethod
     def of(held: HeldFuture[_T]) -> "AsyncFuture[_T]":
-        """The future in a value; `held` is closed then."""
+        """The future inside a value; `held` is closed afterwards."""
         return AsyncFuture(AsyncStream.of(held))
 
     async def _result(self) -> _T_co:
@@ -60,9 +60,9 @@ class AsyncFuture(Generic[_T_co]):
         raise GuestLost(_LOST)
 
     def __await__(self) -> Generator[Any, Any, _T_co]:
-        """The value; raises `GuestLost` where the service dropped it without one."""
+        """The value. It raises `GuestLost` if the service dropped the future without one."""
         return self._result().__await__()
 
     def close(self) -> None:
-        """Tells the service that nobody waits."""
+        """Notifies the service that the value is not needed."""
         self.stream.close()

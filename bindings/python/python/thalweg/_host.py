@@ -1,4 +1,4 @@
-"""How a host on asyncio answers: its functions' coroutines are tasks of the loop."""
+"""Answers host imports on asyncio: each call of a host function is a task of the loop."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -7,32 +7,32 @@ from typing import Any
 from thalweg import _native
 
 _TASKS: set[asyncio.Task[None]] = set()
-"""The loop itself holds its tasks weakly."""
+"""Strong references to the tasks, because the loop has only weak ones."""
 
 
 def begin(
     loop: asyncio.AbstractEventLoop,
-    asked: _native.Asked,
+    call: _native.HostCall,
     function: Callable[..., Coroutine[Any, Any, Any]],
     arguments: tuple[Any, ...],
 ) -> None:
-    """Has `function` answer what was `asked`."""
-    task = loop.create_task(_answer(asked, function, arguments))
+    """Starts a task in which `function` answers `call`."""
+    task = loop.create_task(_answer(call, function, arguments))
     _TASKS.add(task)
     task.add_done_callback(_TASKS.discard)
 
 
 async def _answer(
-    asked: _native.Asked,
+    call: _native.HostCall,
     function: Callable[..., Coroutine[Any, Any, Any]],
     arguments: tuple[Any, ...],
 ) -> None:
     try:
         value = await function(*arguments)
     except Exception as error:
-        asked.fail(error)
+        call.fail(error)
     except BaseException as error:
-        asked.fail(error)
+        call.fail(error)
         raise
     else:
-        asked.done(value)
+        call.done(value)

@@ -18,12 +18,12 @@ _N = TypeVar("_N", bound=enum.Enum)
 
 __version__: Final[str]
 ABI: Final[int]
-"""The number of the table's shape that this package speaks."""
+"""The ABI number of the table that this package supports."""
 
 # What users meet.
 
 class Client:
-    """A client. Generated classes derive from it, by way of `thalweg.Client`."""
+    """A client. Generated classes derive from it through `thalweg.Client`."""
 
     @classmethod
     def _open(
@@ -37,14 +37,14 @@ class Client:
         """
     @property
     def closed(self) -> bool:
-        """Was it closed?"""
+        """Whether it was closed."""
     @property
     def library(self) -> os.PathLike[str]:
-        """The library's file, as it was opened first."""
+        """The path of the library, as it was opened first."""
 
 @final
 class together:
-    """The calls that the running loop makes in one turn are handed over together.
+    """Submits the calls of one iteration of the running loop together.
 
     `with thalweg.together():` around what makes their tasks: `asyncio.gather`, `create_task`. They
     end as they do alone, each by itself.
@@ -60,57 +60,57 @@ class together:
     ) -> None: ...
 
 @final
-class Asked:
-    """Something that a service asks of its host, to answer once."""
+class HostCall:
+    """A call of a host import, which is answered once."""
 
     def done(self, value: object, /) -> None:
-        """Answers with what the function gave."""
+        """Answers with the function's return value."""
     def fail(self, raised: BaseException, /) -> None:
-        """Answers with what the function raised: its typed error, or that it broke."""
+        """Answers with the function's exception: its typed error, or a panic."""
 
 @final
 class Writer:
-    """What a call sends to the service: a stream, or a future's value."""
+    """The writer of a stream or future that is a parameter."""
 
     def send(self, value: object, /) -> Awaitable[None] | None:
-        """Sends an element; what is to be awaited, if there is no room."""
+        """Sends an element. If there is no capacity, it returns an awaitable."""
     def end(self) -> None:
-        """Says that nothing more comes, and closes it."""
+        """Finishes the stream and closes it."""
     def close(self) -> None:
-        """Without an end, the service has `Cancelled` behind what was sent."""
+        """Closes it. If it was not finished, the service reads `cancelled` at the end."""
     @property
     def closed(self) -> bool:
-        """Was it closed, or has the service enough?"""
+        """Whether it was closed, or the service has stopped reading."""
     def fail(self, raised: BaseException, /) -> None:
-        """The values raised this: the call is cancelled and raises it."""
+        """The values raised this exception: the call is cancelled and raises it."""
 
 class Resource:
-    """An object on the service's side. Generated classes derive from it.
+    """An object in the service. Generated classes derive from it.
 
     In a value it stands as it is, `thalweg.Held`: `Counter.of(held)` makes a counter of it.
     """
 
     @classmethod
     def of(cls, held: Resource) -> Self:
-        """The resource in a value, as an object of this class; `held` is closed then."""
+        """The resource inside a value, as an object of this class; `held` is closed then."""
     def close(self) -> None:
-        """Gives the object back to the service. Closing twice is fine."""
+        """Closes the resource: the service drops it. A second call has no effect."""
     @property
     def closed(self) -> bool:
-        """Was it closed, or given away?"""
+        """Whether it was closed or given away."""
 
 class HeldStream(Generic[_T_co, _V_co]):
-    """A stream in a value: `Stream.of(held)` or `AsyncStream.of(held)` reads it."""
+    """A stream inside a value: `Stream.of(held)` or `AsyncStream.of(held)` reads it."""
 
     def close(self) -> None:
-        """Ends the stream here: its writers see it and stop. Closing twice is fine."""
+        """Closes the stream: its writers stop. A second call has no effect."""
     @property
     def closed(self) -> bool:
-        """Was it closed, or taken to be read?"""
+        """Whether it was closed, or taken for reading."""
 
 @final
 class HeldFuture(HeldStream[_T_co, _T_co]):
-    """A future in a value: `Future.of(held)` or `AsyncFuture.of(held)` waits for it."""
+    """A future inside a value: `Future.of(held)` or `AsyncFuture.of(held)` waits for it."""
 
 @final
 class Stream(Generic[_T_co, _V_co]):
@@ -118,38 +118,38 @@ class Stream(Generic[_T_co, _V_co]):
 
     @staticmethod
     def of(held: HeldStream[_T, _V]) -> Stream[_T, _V]:
-        """The stream in a value; `held` is closed then."""
+        """The stream inside a value; `held` is closed then."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> _T_co: ...
     def batches(
         self, max: int = 256, timeout: float | None = None
     ) -> Iterator[Batch[_T_co, _V_co]]:
-        """The stream batch by batch, of at most `max` records each.
+        """The batches of the stream, of at most `max` records each.
 
         Waiting for one longer than `timeout` seconds raises `TimedOut`; the iteration may go on
         after that. The next batch releases the one before.
         """
     def close(self) -> None:
-        """Ends the stream here: its writers see it and stop; an open batch's views raise."""
+        """Closes the stream: its writers stop, and views of an open batch raise."""
     @property
     def closed(self) -> bool:
-        """Was it closed, or has it ended?"""
+        """Whether it was closed or has ended."""
     @property
     def lost(self) -> int:
-        """Records lost so far, as the stream's policy has it."""
+        """Records lost so far under the stream's overflow policy."""
     @property
     def gap_reason(self) -> int:
-        """Why the last of them were lost: `TW_GAP_*` of `thalweg.h`; 0 where none were."""
+        """Why the last of them were lost: `TW_GAP_*` of `thalweg.h`, or 0 if none was lost."""
     @property
     def control(self) -> bool:
-        """Was the object that iterating gave last a record of the control lane?"""
+        """Whether the last object was a record of the control lane."""
     def tee(self) -> Self:
-        """A further reader, with a place, losses and numbers of its own.
+        """Another reader, with its own position, losses and sequence numbers.
 
         It begins with what is written from now on.
         """
     def stats(self) -> StreamStats:
-        """What all streams of this one's method did since its client was opened."""
+        """Statistics of all streams of this method since its client was opened."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self,
@@ -165,37 +165,37 @@ class AsyncStream(Generic[_T_co, _V_co]):
 
     @staticmethod
     def of(held: HeldStream[_T, _V]) -> AsyncStream[_T, _V]:
-        """The stream in a value; `held` is closed then."""
+        """The stream inside a value; `held` is closed then."""
     def __aiter__(self) -> Self: ...
     def __anext__(self) -> Awaitable[_T_co]: ...
     def batches(self, max: int = 256) -> AsyncIterator[Batch[_T_co, _V_co]]:
-        """The stream batch by batch, of at most `max` records each.
+        """The batches of the stream, of at most `max` records each.
 
         The next batch releases the one before.
         """
     def close(self) -> None:
-        """Ends the stream here: its writers see it and stop; an open batch's views raise."""
+        """Closes the stream: its writers stop, and views of an open batch raise."""
     def aclose(self) -> Awaitable[None]:
         """`close()`, for `contextlib.aclosing`. It does not wait."""
     @property
     def closed(self) -> bool:
-        """Was it closed, or has it ended?"""
+        """Whether it was closed or has ended."""
     @property
     def lost(self) -> int:
-        """Records lost so far, as the stream's policy has it."""
+        """Records lost so far under the stream's overflow policy."""
     @property
     def gap_reason(self) -> int:
-        """Why the last of them were lost: `TW_GAP_*` of `thalweg.h`; 0 where none were."""
+        """Why the last of them were lost: `TW_GAP_*` of `thalweg.h`, or 0 if none was lost."""
     @property
     def control(self) -> bool:
-        """Was the object that iterating gave last a record of the control lane?"""
+        """Whether the last object was a record of the control lane."""
     def tee(self) -> Self:
-        """A further reader, with a place, losses and numbers of its own.
+        """Another reader, with its own position, losses and sequence numbers.
 
         It begins with what is written from now on.
         """
     def stats(self) -> StreamStats:
-        """What all streams of this one's method did since its client was opened."""
+        """Statistics of all streams of this method since its client was opened."""
     def __aenter__(self) -> Awaitable[Self]: ...
     def __aexit__(
         self,
@@ -207,7 +207,7 @@ class AsyncStream(Generic[_T_co, _V_co]):
 
 @final
 class StreamStats:
-    """What the streams of a client's method did since the client was opened, in records.
+    """Statistics of a client's streams of one method, in records.
 
     Once the writers are gone `published` is the sum of `delivered`, `lost`, `undelivered` and
     `occupancy`.
@@ -215,43 +215,43 @@ class StreamStats:
 
     @property
     def streams(self) -> int:
-        """How many there were."""
+        """The number of streams."""
     @property
     def published(self) -> int:
-        """Records that writers gave."""
+        """Records that writers have sent."""
     @property
     def delivered(self) -> int:
-        """Records that were in a batch."""
+        """Records that readers received in a batch."""
     @property
     def undelivered(self) -> int:
-        """Records that lay in a stream that was closed."""
+        """Unread records of streams that were closed."""
     @property
     def occupancy(self) -> int:
-        """Records that lie in open streams now."""
+        """Unread records of streams that are open."""
     @property
     def lost(self) -> list[int]:
-        """Records lost, by reason: the number of `gap_reason` is the place."""
+        """Records lost, by reason: the index is the number of `gap_reason`."""
     @property
     def high_water(self) -> int:
-        """The most places that one stream had taken, by whole segments."""
+        """The largest number of slots that one stream has used, in whole segments."""
     @property
     def control(self) -> int:
-        """Records of the control lane that were in a batch."""
+        """Records of the control lane that readers received in a batch."""
     @property
     def wakes(self) -> int:
-        """How often a writer woke a reader."""
+        """The number of times that a writer woke a reader."""
     @property
     def parks(self) -> int:
-        """How often a reader asked to be woken."""
+        """The number of times that a reader asked to be woken."""
     @property
     def waits(self) -> int:
-        """How often a writer found no room and waited."""
+        """The number of times that a writer waited for capacity."""
     @property
     def faults(self) -> int:
-        """Streams that ended neither regularly nor by a close."""
+        """Streams that ended with an error."""
     @property
     def age(self) -> list[int]:
-        """Segments whose first record was taken 2^i ns or more after they were begun."""
+        """Segments by age: entry i counts those first read after 2^i ns or more."""
 
 @final
 class Batch(Generic[_T_co, _V_co]):
@@ -265,7 +265,7 @@ class Batch(Generic[_T_co, _V_co]):
     def __getitem__(self, index: int, /) -> _V_co: ...
     def __iter__(self) -> Iterator[_V_co]: ...
     def objects(self) -> list[_T_co]:
-        """All records as objects, made at once; they outlive the batch."""
+        """All records as objects, created at once. They outlive the batch."""
     def array(self) -> memoryview:
         """The records in place: `numpy.asarray(batch.array())` is an array of structures.
 
@@ -287,22 +287,22 @@ class Batch(Generic[_T_co, _V_co]):
         flags and chars are numbers. Raises `TypeError` for variants, results and options of options.
         """
     def release(self) -> None:
-        """Gives the memory back. Releasing twice is fine."""
+        """Returns the memory. A second call has no effect."""
     @property
     def released(self) -> bool:
-        """Was it released?"""
+        """Whether it was released."""
     @property
     def first_seq(self) -> int:
-        """Number of the first record, counted from 0 at the stream's beginning."""
+        """The number of the first record, counted from 0 at the start of the stream."""
     @property
     def lost_before(self) -> int:
-        """Records lost right before the first one."""
+        """Records lost directly before the first record."""
     @property
     def gap_reason(self) -> int:
-        """Why they were lost: `TW_GAP_*` of `thalweg.h`; 0 where nothing was."""
+        """Why they were lost: `TW_GAP_*` of `thalweg.h`, or 0 if none was lost."""
     @property
     def control(self) -> bool:
-        """Is it of the control lane: never dropped, before all others, with numbers of its own?"""
+        """Whether it is of the control lane, whose records are never dropped."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self,
@@ -318,13 +318,13 @@ class View(Generic[_T_co]):
     __slots__ = ()
 
     def copy(self) -> _T_co:
-        """The record as an object of its own, which outlives the batch."""
+        """The record as an object that outlives the batch."""
 
 # What generated code uses: `thalweg.layout`.
 
 @final
 class Kind(Generic[_T_co]):
-    """How a type lies in messages."""
+    """The layout of a type in messages."""
 
 BOOL: Final[Kind[bool]]
 U8: Final[Kind[int]]
@@ -471,7 +471,7 @@ class Method(Generic[_T_co, _A_co]):
     """A method; `timeout` is in seconds."""
 
     def message(self, *arguments: object) -> bytes:
-        """The message that a call with `arguments` would carry."""
+        """The message that a call with `arguments` would send."""
     def to_cbor(self, of: Client | Resource, part: str, value: object, /) -> bytes:
         """`value` in CBOR, of the types of this method.
 
@@ -479,7 +479,7 @@ class Method(Generic[_T_co, _A_co]):
         `"element"`; `of` is any client of the package.
         """
     def from_cbor(self, of: Client | Resource, part: str, data: bytes, /) -> Any:
-        """The value that `data`, in CBOR, means. Raises `BadArgument` where it means none."""
+        """Decodes `data` from CBOR. It raises `BadArgument` if it is not a valid value."""
     def call(
         self,
         of: Client | Resource,

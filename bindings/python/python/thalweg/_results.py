@@ -1,4 +1,4 @@
-"""Values that Python has no name for: a result inside a value, an option of an option, no value."""
+"""Classes for a result inside a value, an option of an option, and a missing value."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -8,25 +8,25 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Ok(Generic[T_co]):
-    """The good side of a `result` inside a value; `Ok(None)` where it carries nothing."""
+    """The ok side of a `result` inside a value; `Ok(None)` if it has no payload."""
 
     value: T_co
 
 
 @dataclass(frozen=True, slots=True)
 class Err(Generic[T_co]):
-    """The other side of a `result` inside a value; `Err(None)` where it carries nothing."""
+    """The error side of a `result` inside a value; `Err(None)` if it has no payload."""
 
     value: T_co
 
 
 @dataclass(frozen=True, slots=True)
 class Some(Generic[T_co]):
-    """An option's payload where that can be `None` itself: `Some(None)` is not `None`."""
+    """An option's payload if that can be `None` itself: `Some(None)` is not `None`."""
 
     value: T_co
 
 
 @dataclass(frozen=True, slots=True)
 class NoValue:
-    """For a parameter that is a `future`: there is no value, and none comes."""
+    """For a parameter that is a `future`: the future ends without a value."""

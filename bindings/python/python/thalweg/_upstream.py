@@ -1,4 +1,4 @@
-"""How asyncio sends what is a parameter: a stream, or a future's value."""
+"""Sends streams and futures that are parameters, on asyncio."""
 
 import asyncio
 import inspect
@@ -9,7 +9,7 @@ from thalweg import _native
 from thalweg._results import NoValue
 
 _FAIR = 256
-"""Elements that are sent before others on the loop get a turn, although there is room."""
+"""The number of elements that are sent before other tasks of the loop run."""
 
 
 def begin(
@@ -17,10 +17,10 @@ def begin(
     writer: _native.Writer,
     values: AsyncIterable[Any] | Iterable[Any] | Awaitable[Any],
 ) -> asyncio.Task[None]:
-    """Has a task send `values`."""
+    """Starts a task that sends `values`."""
     task = loop.create_task(_send(writer, values))
     if inspect.iscoroutine(values):
-        # A task that is cancelled before it began has not awaited it.
+        # A task that is cancelled before it starts has not awaited it.
         task.add_done_callback(lambda _: values.close())
     return task
 
@@ -41,7 +41,7 @@ async def _send(
     except Exception as error:
         writer.fail(error)
     finally:
-        # Without an end, where it has none.
+        # A writer that was not finished closes without an end.
         writer.close()
 
 
@@ -67,7 +67,7 @@ async def _all(writer: _native.Writer, values: Iterable[Any]) -> None:
 
 
 async def _one(writer: _native.Writer, value: Any, sent: int) -> bool:
-    """Sends one; whether the service wants more."""
+    """Sends an element. Returns whether the service continues to read."""
     room = writer.send(value)
     if room is not None:
         await room

@@ -1,4 +1,4 @@
-"""For generated code: how types lie in messages, and what a package's methods are.
+"""For generated code: the layout of types in messages, and the methods of a package.
 
 A generated package describes its types here once, when it is imported; every number comes
 from the generator. Nothing in it is of use to write by hand.

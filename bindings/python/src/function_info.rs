@@ -1,4 +1,4 @@
-//! Functions as the generated package knows them, for a library of another version.
+//! Descriptions of functions in the generated package, for a library of another version.
 
 use std::ffi::CString;
 
@@ -6,20 +6,21 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use thalweg_capi::abi::TwMethod;
 
-/// A method, or what is asked of the host.
+/// A method or a host import.
 #[derive(Debug)]
-pub struct Known {
-    /// As WIT writes it.
+pub struct FunctionInfo {
+    /// The name in WIT.
     pub name: CString,
-    /// Of the parameters, the result, the error's payload and the stream's element; 0 where there is none.
+    /// The layout hashes of the parameters, the result, the error's payload and the stream's
+    /// element; 0 if there is none.
     pub hashes: [u64; 4],
-    /// The four texts that they are of, a line each.
+    /// The four texts that were hashed, one per line.
     pub description: String,
 }
 
-impl Known {
+impl FunctionInfo {
     /// # Errors
-    /// `ValueError`: a name or a text that no type has.
+    /// `ValueError`: a name or a text that is invalid for a type.
     pub fn new(name: &str, texts: &[String; 4]) -> PyResult<Self> {
         let description = texts.join("\n");
         let size_fits = u32::try_from(description.len()).is_ok();
@@ -33,7 +34,7 @@ impl Known {
         })
     }
 
-    /// For the table, as long as this is there.
+    /// The description for the table. It is valid as long as `self`.
     pub fn as_method(&self) -> TwMethod {
         let [params, ok, error, element] = self.hashes;
         TwMethod {
