@@ -14,17 +14,31 @@ use crate::batch::Batch;
 use crate::columns::RetainedBatch;
 use crate::kind::{Kind, Shape};
 use crate::message::{MAX_EMPTY_ELEMENTS, Malformed, Region};
+use crate::reader::Reader;
 
 /// The records of `batch`: schema and array.
 pub fn export<'py>(
     batch: &Batch,
     py: Python<'py>,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    column(batch, py)?.capsules(py)
+}
+
+/// A column without values, of the type of the records of `reader`.
+///
+/// # Errors
+/// `TypeError` for types without a column.
+pub fn empty_column(py: Python<'_>, reader: &Reader) -> PyResult<Column> {
+    Ok(Building::new(py, &reader.element, "", &reader.name)?.finish())
+}
+
+/// The records of `batch` as one column.
+pub fn column(batch: &Batch, py: Python<'_>) -> PyResult<Column> {
     batch.check(py)?;
     let element = &batch.reader.element;
     let mut building = Building::new(py, element, "", &batch.reader.name)?;
     let (start, stride) = batch.rows(0, element.size)?;
-    let column = match &building.values {
+    Ok(match &building.values {
         Values::Numbers { .. } if stride == element.size => Column {
             format: CString::new(building.format)?,
             name: building.name,
@@ -49,8 +63,7 @@ pub fn export<'py>(
             }
             building.finish()
         }
-    };
-    column.capsules(py)
+    })
 }
 
 /// A column that is being built.

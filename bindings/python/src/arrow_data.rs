@@ -14,7 +14,7 @@ use crate::raw_type::guard;
 
 /// `struct ArrowSchema`.
 #[repr(C)]
-struct ArrowSchema {
+pub struct ArrowSchema {
     format: *const c_char,
     name: *const c_char,
     metadata: *const c_char,
@@ -28,7 +28,7 @@ struct ArrowSchema {
 
 /// `struct ArrowArray`.
 #[repr(C)]
-struct ArrowArray {
+pub struct ArrowArray {
     length: i64,
     null_count: i64,
     offset: i64,
@@ -91,7 +91,8 @@ struct ArrayOwned {
 }
 
 impl Column {
-    fn schema(&self) -> ArrowSchema {
+    /// The column's type as a structure that the consumer releases.
+    pub fn schema(&self) -> ArrowSchema {
         let children = self
             .children
             .iter()
@@ -114,7 +115,8 @@ impl Column {
         }
     }
 
-    fn array(self) -> ArrowArray {
+    /// The column's values as a structure that the consumer releases.
+    pub fn array(self) -> ArrowArray {
         let pointers = self.buffers.iter().map(|bytes| match bytes {
             Bytes::Absent => std::ptr::null(),
             Bytes::Words(words) => words.as_ptr().cast(),
@@ -213,8 +215,26 @@ unsafe extern "C" fn free_array(capsule: *mut ffi::PyObject) {
     });
 }
 
+impl ArrowArray {
+    /// An array that is released already: the end of an Arrow stream.
+    pub fn released() -> Self {
+        Self {
+            length: 0,
+            null_count: 0,
+            offset: 0,
+            n_buffers: 0,
+            n_children: 0,
+            buffers: std::ptr::null_mut(),
+            children: std::ptr::null_mut(),
+            dictionary: std::ptr::null_mut(),
+            release: None,
+            private_data: std::ptr::null_mut(),
+        }
+    }
+}
+
 /// A capsule called `name` that contains a box of `value`.
-fn capsule<'py, T>(
+pub fn capsule<'py, T>(
     py: Python<'py>,
     name: &'static CStr,
     value: T,

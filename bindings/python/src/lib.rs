@@ -10,11 +10,12 @@
 //! | from values to messages and back | `describe`, `kind`, `encode`, `decode`, `message`, `results`, `cbor` |
 //! | calls | `package`, `method`, `submission`, `completion`; sync: `thread_port`; asyncio: `loop_port`, `pending_call`, `awaitable`, `armed`, `together` |
 //! | streams as parameters | `upstream` |
-//! | streams | `reader`, `batch`, `stats`, `view`, `columns`, `arrow`, `arrow_data`; sync: `stream`; asyncio: `async_stream` |
+//! | streams | `reader`, `batch`, `stats`, `view`, `columns`, `arrow`, `arrow_data`, `arrow_stream`; sync: `stream`; asyncio: `async_stream` |
 
 mod armed;
 mod arrow;
 mod arrow_data;
+mod arrow_stream;
 mod async_stream;
 mod awaitable;
 mod batch;

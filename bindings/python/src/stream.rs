@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyStopIteration, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 use thalweg_capi::abi::TW_FOREVER;
 
+use crate::arrow_stream;
 use crate::batch::Batch;
+use crate::errors;
 use crate::held::HeldStream;
 use crate::method::deadline;
 use crate::raw_type;
@@ -50,6 +52,11 @@ impl Buffer {
         self.control.load(Ordering::Relaxed)
     }
 
+    /// Whether no object remains.
+    pub fn is_empty(&self) -> bool {
+        self.objects().is_empty()
+    }
+
     /// Drops the remaining objects.
     pub fn clear(&self) {
         let left = std::mem::take(&mut *self.objects());
@@ -74,7 +81,7 @@ pub fn check_max(max: u32) -> PyResult<u32> {
 }
 
 /// Waits for the next batch. `None` is the regular end.
-fn next_batch(
+pub fn next_batch(
     py: Python<'_>,
     reader: &Arc<Reader>,
     max: u32,
@@ -104,6 +111,19 @@ impl Stream {
             buffer: Buffer::default(),
         }
     }
+
+    /// The next object, or `None` at the regular end.
+    fn next_until(&self, py: Python<'_>, deadline_ns: u64) -> PyResult<Option<Py<PyAny>>> {
+        loop {
+            if let Some(object) = self.buffer.pop() {
+                return Ok(Some(object));
+            }
+            match next_batch(py, &self.reader, BATCH, deadline_ns)? {
+                Some(batch) => self.buffer.fill(py, &batch)?,
+                None => return Ok(None),
+            }
+        }
+    }
 }
 
 #[pymethods]
@@ -119,15 +139,33 @@ impl Stream {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        loop {
-            if let Some(object) = self.buffer.pop() {
-                return Ok(Some(object));
-            }
-            match next_batch(py, &self.reader, BATCH, TW_FOREVER)? {
-                Some(batch) => self.buffer.fill(py, &batch)?,
-                None => return Ok(None),
-            }
+        self.next_until(py, TW_FOREVER)
+    }
+
+    /// The next record. If none arrives within `timeout` seconds, it raises `TimedOut`, and you may
+    /// try again. At the regular end it raises `StopIteration`.
+    #[pyo3(signature = (timeout=None))]
+    fn next(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
+        let deadline_ns = deadline(self.reader.handle.library, timeout)?;
+        self.next_until(py, deadline_ns)?
+            .ok_or_else(|| PyStopIteration::new_err(()))
+    }
+
+    /// The remaining records as an Arrow stream, through Arrow's C stream interface:
+    /// `pyarrow.table(stream)`, `pyarrow.RecordBatchReader.from_stream(stream)`.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // The requested schema is only a hint; the consumer can cast.
+        drop(requested_schema);
+        if !self.buffer.is_empty() {
+            let text = "part of a batch was read as objects: read the rest as objects, too";
+            return Err(errors::argument(py, text));
         }
+        arrow_stream::export(py, &self.reader)
     }
 
     /// The batches of the stream, of at most `max` records each. If no batch arrives within

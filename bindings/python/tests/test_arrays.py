@@ -186,6 +186,66 @@ def test_arrow_of_items(service: Conformance) -> None:
         ]
 
 
+def test_arrow_stream_is_a_table_of_all_records(service: Conformance) -> None:
+    objects = list(service.samples(10_000))
+    table = pyarrow.table(service.samples(10_000))
+    table.validate(full=True)
+    assert table.column("name").to_pylist() == [sample.name for sample in objects]
+    assert table.column("number").to_pylist() == [sample.number for sample in objects]
+    assert len(table) == 10_000
+
+
+def test_arrow_stream_of_numbers_is_a_chunked_array(service: Conformance) -> None:
+    numbers = pyarrow.chunked_array(service.count(0, 20_000))
+    assert numbers.to_pylist() == list(range(20_000))
+
+
+def test_arrow_stream_is_read_batch_by_batch(service: Conformance) -> None:
+    stream = service.samples(5_000)
+    reader = pyarrow.RecordBatchReader.from_stream(stream)
+    first = reader.read_next_batch()
+    assert 0 < len(first) <= 8_192
+    assert len(first) + len(reader.read_all()) == 5_000
+    assert stream.closed
+
+
+def test_arrow_stream_without_records_has_its_schema(service: Conformance) -> None:
+    table = pyarrow.table(service.samples(0))
+    assert len(table) == 0
+    assert table.schema.names[0] == "number"
+
+
+def test_arrow_stream_ends_with_the_error_of_the_stream(service: Conformance) -> None:
+    with pytest.raises(OSError, match="GuestPanicked"):
+        pyarrow.chunked_array(service.breaks(100))
+
+
+def test_arrow_stream_of_a_closed_stream_is_an_error(service: Conformance) -> None:
+    stream = service.samples(10)
+    stream.close()
+    with pytest.raises(OSError, match="Closed"):
+        pyarrow.table(stream)
+
+
+def test_arrow_stream_refuses_what_is_half_read_or_has_no_column(
+    service: Conformance,
+) -> None:
+    stream = service.samples(10)
+    next(stream)
+    with pytest.raises(thalweg.BadArgument, match="read as objects"):
+        pyarrow.table(stream)
+    assert len(list(stream)) == 9
+    with pytest.raises(TypeError, match="Arrow has no column of ShapeCircle"):
+        service.shapes(10).__arrow_c_stream__()
+
+
+def test_arrow_stream_capsule_that_nobody_takes_is_freed(service: Conformance) -> None:
+    stream = service.samples(10)
+    for _ in range(100):
+        stream.__arrow_c_stream__()
+    assert len(pyarrow.table(stream)) == 10
+
+
 def test_capsules_that_nobody_takes_are_freed(service: Conformance) -> None:
     batch = next(batches(service, 100))
     for _ in range(100):

@@ -252,6 +252,17 @@ def test_a_stream_that_breaks_gives_what_came_before(service: Conformance) -> No
     assert service.echo_u8(1) == 1
 
 
+def test_next_with_a_timeout_leaves_the_stream(service: Conformance) -> None:
+    stream = service.count(0, 2)
+    assert [stream.next(timeout=60), stream.next()] == [0, 1]
+    with pytest.raises(StopIteration):
+        stream.next(timeout=60)
+    slow = service.later(Point(1, 2), 200).stream
+    with pytest.raises(thalweg.TimedOut):
+        slow.next(timeout=0.001)
+    assert slow.next(timeout=60) == Point(1, 2)
+
+
 def test_a_timeout_while_waiting_leaves_the_stream(search: Search, tree: Path) -> None:
     with search.query("needle", str(tree), FIXED) as query:
         progress = query.progress()

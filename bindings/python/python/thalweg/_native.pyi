@@ -121,13 +121,21 @@ class Stream(Generic[_T_co, _V_co]):
         """The stream inside a value; `held` is closed then."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> _T_co: ...
+    def next(self, timeout: float | None = None) -> _T_co:
+        """The next record.
+
+        If none arrives within `timeout` seconds, it raises `TimedOut`, and you may try again.
+        At the regular end it raises `StopIteration`.
+        """
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The remaining records as an Arrow stream: `pyarrow.table(stream)`."""
     def batches(
         self, max: int = 256, timeout: float | None = None
     ) -> Iterator[Batch[_T_co, _V_co]]:
         """The batches of the stream, of at most `max` records each.
 
-        Waiting for one longer than `timeout` seconds raises `TimedOut`; the iteration may go on
-        after that. The next batch releases the one before.
+        If no batch arrives within `timeout` seconds, it raises `TimedOut`; the iteration may
+        continue afterwards. The next batch releases the previous one.
         """
     def close(self) -> None:
         """Closes the stream: its writers stop, and views of an open batch raise."""
