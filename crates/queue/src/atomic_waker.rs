@@ -1,16 +1,20 @@
-//! How one reader goes to sleep without missing what is published meanwhile, and how writers
-//! wake it once, and only if it sleeps.
+//! A slot for the waker of one reader. It guarantees that the reader does not miss published data,
+//! and that it is woken only if it sleeps.
 //!
-//! 1. A writer publishes its data, then calls [`AtomicWaker::signal`]: a SeqCst fence, then one load. Null: the reader is awake
-//!    and will look; nothing more to do.
-//! 2. The reader [`AtomicWaker::arm`]s with a waker: a store, then a SeqCst fence. Then it **must look again** at everything
-//!    that it waits for, and only then sleep. The two fences make it impossible that the writer sees null *and* the
-//!    reader sees no data.
-//! 3. The pointer is the whole state. WaiterKind swaps it for null owns the waker: a writer to wake it, the reader
-//!    ([`AtomicWaker::disarm`]) to drop it. So a waker is woken at most once an arming, however many writers there are.
-//! 4. A wake-up may come when the reader found its data by itself: readers take spurious ones.
-//! 5. Writers that publish often use [`AtomicWaker::signal_light`], and the reader then [`AtomicWaker::arm_heavy`]: the two barriers of
-//!    [`barrier`] in place of the two fences. Only both or none of them may be.
+//! 1. A writer publishes its data and calls [`AtomicWaker::signal`]: a SeqCst fence, then one load.
+//!    If the pointer is null, the reader is awake and will check for data, so there is nothing to
+//!    do.
+//! 2. The reader calls [`AtomicWaker::arm`] with a waker: a store, then a SeqCst fence. Then it
+//!    **must check again** for everything that it waits for. Only then may it sleep. The two fences
+//!    make it impossible that the writer sees null *and* the reader sees no data.
+//! 3. The pointer is the whole state. The side that swaps it for null owns the waker: a writer
+//!    wakes it, the reader ([`AtomicWaker::disarm`]) drops it. A waker is therefore woken at most
+//!    once per arming, regardless of the number of writers.
+//! 4. A wake-up may arrive although the reader has already found its data. Readers must accept
+//!    spurious wake-ups.
+//! 5. Writers that publish often use [`AtomicWaker::signal_light`], and the reader then uses
+//!    [`AtomicWaker::arm_heavy`]. These use the two barriers of [`barrier`] instead of the two
+//!    fences. Never combine a light signal with a normal arm, or a normal signal with a heavy arm.
 
 use std::ptr;
 use std::task::Waker;
@@ -18,7 +22,7 @@ use std::task::Waker;
 use crate::barrier;
 use crate::sync::{AtomicPtr, Ordering, fence};
 
-/// The sleeping place of one reader. See the module for the protocol.
+/// The waker of one reader. The module documents the protocol.
 ///
 /// ```
 /// use std::sync::{Arc, atomic::{AtomicBool, Ordering}};
@@ -55,20 +59,21 @@ impl Default for AtomicWaker {
 }
 
 impl AtomicWaker {
-    /// With the reader awake.
+    /// Creates an empty slot: the reader is awake.
     pub fn new() -> Self {
         Self {
             armed: AtomicPtr::new(ptr::null_mut()),
         }
     }
 
-    /// The reader: from now on `signal` wakes `waker`, once. Look again before sleeping (rule 2).
+    /// Called by the reader. From now on, one `signal` wakes `waker`. The reader must check for
+    /// data again before it sleeps (rule 2).
     pub fn arm(&self, waker: Waker) {
         self.set(waker);
         fence(Ordering::SeqCst);
     }
 
-    /// The same where writers use [`signal_light`](Self::signal_light) (rule 5).
+    /// Like [`arm`](Self::arm), for writers that use [`signal_light`](Self::signal_light) (rule 5).
     pub fn arm_heavy(&self, waker: Waker) {
         self.set(waker);
         barrier::heavy_or_full();
@@ -80,20 +85,23 @@ impl AtomicWaker {
         Self::drop_waker(old);
     }
 
-    /// The reader: takes the waker back. `false` if a writer had it already, and a wake-up is on its way.
+    /// Called by the reader: removes the waker. Returns `false` if a writer has already taken it,
+    /// so that a wake-up is on its way.
     pub fn disarm(&self) -> bool {
         let old = self.armed.swap(ptr::null_mut(), Ordering::AcqRel);
         Self::drop_waker(old);
         !old.is_null()
     }
 
-    /// A writer, after it published: wakes the reader if it is armed. `true` if it was.
+    /// Called by a writer after it has published data: wakes the reader if it is armed. Returns
+    /// whether this call woke it.
     pub fn signal(&self) -> bool {
         fence(Ordering::SeqCst);
         self.wake_if_armed()
     }
 
-    /// The same without a fence, where the kernel can pass it for the reader (rule 5).
+    /// Like [`signal`](Self::signal), without a fence if the kernel can execute the barrier for the
+    /// reader (rule 5).
     #[inline]
     pub fn signal_light(&self) -> bool {
         barrier::light_or_full();

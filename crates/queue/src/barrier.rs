@@ -114,7 +114,7 @@ pub fn light() {
 /// The publisher's side if the waiter uses [`heavy_or_full`] (rule 2).
 #[inline(always)]
 pub fn light_or_full() {
-    // The state is loaded after what was published.
+    // The state is loaded after the data is published.
     #[cfg(not(loom))]
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
     if is_asymmetric() {
@@ -164,7 +164,8 @@ pub fn heavy() {
 fn heavy_by_waiting() {
     STATE.fetch_max(CHANGING, Ordering::SeqCst);
     full();
-    // Without a call that a sandbox could refuse; one that refuses to yield makes it spin.
+    // This loop makes no system call that a sandbox could refuse, except a yield. If the yield is
+    // refused, the loop spins.
     let until = crate::clock::deadline(DRAIN);
     while crate::clock::now() < until {
         std::thread::yield_now();
@@ -174,14 +175,15 @@ fn heavy_by_waiting() {
 
 #[cfg(not(any(loom, miri, not(target_os = "linux"))))]
 fn membarrier(command: libc::c_int) -> libc::c_long {
-    // SAFETY: the call takes two numbers more, and no pointers.
+    // SAFETY: the call takes two more numbers and no pointers.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
 }
 
-/// The two barriers as loom can see them. `membarrier` lets every thread pass a full barrier at some moment of its own, so of a
-/// light and a heavy one either the first comes before or the second, and what was done before the one is seen after the other. That is
-/// what an exchange of one word does that both make. A light barrier orders nothing against another light one, or against a
-/// fence: so each thread has a word of its own.
+/// A model of the two barriers for loom. `membarrier` makes every thread execute a full barrier at
+/// some moment. Of a light barrier and a heavy barrier, one therefore precedes the other, and
+/// everything before the earlier one is visible after the later one. Two read-modify-writes of the
+/// same word have this effect. Light barriers do not order anything against other light barriers or
+/// fences, so each thread has its own word.
 #[cfg(loom)]
 pub mod model {
     use crate::sync::{AtomicUsize, Ordering};
@@ -214,16 +216,17 @@ pub mod model {
         static REFUSES: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// In a model, before anything else: this one has both barriers.
+    /// Runs a model in which the two barriers differ. Call it first in the model.
     pub fn use_both(model: impl FnOnce()) {
         HAS_BOTH.set(true);
-        // Whoever touches it first is seen by all others.
+        // Initialises the words before the model starts threads.
         let _ = &*WORDS;
         model();
         HAS_BOTH.set(false);
     }
 
-    /// The same, where the system refuses the heavy barrier from the beginning (rule 4).
+    /// Like [`use_both`], in a model where the system refuses the heavy barrier from the start
+    /// (rule 4).
     pub fn use_both_refused(model: impl FnOnce()) {
         REFUSES.set(true);
         use_both(model);
@@ -246,7 +249,8 @@ pub mod model {
         }
     }
 
-    /// From 1. Only in a model of both barriers do they differ.
+    /// The number of this thread, from 1. It differs between threads only in models that use both
+    /// barriers.
     pub(crate) fn this_thread() -> usize {
         if has_both() {
             1 + MINE.with(|mine| *mine)
@@ -269,7 +273,7 @@ pub mod model {
             WORDS.state.fetch_max(super::CHANGING, Ordering::SeqCst);
             super::full();
         }
-        // The wait of rule 5 promises what the call does.
+        // The wait of rule 5 has the effect of the system call.
         for word in &WORDS.words {
             word.fetch_add(1, Ordering::AcqRel);
         }

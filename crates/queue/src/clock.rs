@@ -1,6 +1,6 @@
-//! The one clock: nanoseconds of `CLOCK_MONOTONIC`, as absolute deadlines are given.
+//! The monotonic clock. Times and deadlines are nanoseconds of `CLOCK_MONOTONIC`.
 
-/// Nanoseconds since some moment before the process began.
+/// The current time in nanoseconds. The origin is a moment before the process started.
 ///
 /// ```
 /// let before = thalweg_queue::clock::now();
@@ -11,17 +11,17 @@ pub fn now() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the pointer is to a timespec of ours; CLOCK_MONOTONIC cannot fail.
+    // SAFETY: the pointer refers to a local timespec; CLOCK_MONOTONIC cannot fail.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The deadline `after` from now; `u64::MAX`, forever, if it is beyond the clock.
+/// The deadline `after` from now. It is `u64::MAX` (never) if the sum overflows.
 pub fn deadline(after: std::time::Duration) -> u64 {
     u64::try_from(after.as_nanos()).map_or(u64::MAX, |ns| now().saturating_add(ns))
 }
 
-/// The deadline that `instant` is; a moment that has passed is now.
+/// The deadline at `instant`. If `instant` has passed, the deadline is now.
 pub fn at(instant: std::time::Instant) -> u64 {
     deadline(instant.saturating_duration_since(std::time::Instant::now()))
 }

@@ -1,9 +1,9 @@
-//! What can go wrong with a channel: one type for each question that can be asked of it.
+//! The errors of channels. Each operation has its own type.
 
 use std::error::Error;
 use std::fmt;
 
-/// A capacity that no queue can have: 0, beyond 2^30, or more than there is memory for.
+/// The capacity is 0 or more than 2^30, or there is not enough memory for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapacityError(pub usize);
 
@@ -22,68 +22,72 @@ impl fmt::Display for CapacityError {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(capacity) = self;
         if *capacity == 0 || *capacity > Self::MAX {
-            write!(to, "a queue of {capacity} is not possible: 1 to 2^30")
+            write!(
+                to,
+                "the capacity {capacity} is invalid: it must be 1 to 2^30"
+            )
         } else {
-            write!(to, "there is no memory for a queue of {capacity}")
+            write!(to, "not enough memory for a queue of {capacity}")
         }
     }
 }
 
 impl Error for CapacityError {}
 
-/// Why [`Sender::try_send`](crate::Sender::try_send) gave the value back.
+/// The error of [`Sender::try_send`](crate::Sender::try_send). It returns the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
-    /// There is no room.
+    /// The channel is full.
     Full(T),
-    /// The channel was closed, or nobody is left to receive.
+    /// The channel is closed, or there is no receiver left.
     Closed(T),
 }
 
-/// Why [`Sender::send`](crate::Sender::send) gave the value back.
+/// The error of [`Sender::send`](crate::Sender::send). It returns the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SendError<T> {
-    /// The channel was closed, or nobody is left to receive.
+    /// The channel is closed, or there is no receiver left.
     Closed(T),
-    /// There is no room, and the channel's policy is [`Overflow::Fail`](crate::Overflow::Fail).
+    /// The channel is full, and its policy is [`Overflow::Fail`](crate::Overflow::Fail).
     Full(T),
-    /// There was no room for as long as the channel's policy waits.
+    /// The channel stayed full for as long as its policy
+    /// [`Overflow::BlockFor`](crate::Overflow::BlockFor) waits.
     TimedOut(T),
 }
 
-/// Why [`Sender::send_timeout`](crate::Sender::send_timeout) gave the value back.
+/// The error of [`Sender::send_timeout`](crate::Sender::send_timeout). It returns the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SendTimeoutError<T> {
-    /// There was no room in time.
+    /// The channel stayed full until the deadline.
     TimedOut(T),
-    /// The channel was closed, or nobody is left to receive.
+    /// The channel is closed, or there is no receiver left.
     Closed(T),
 }
 
-/// Why there is nothing from [`Receiver::try_recv`](crate::Receiver::try_recv).
+/// The error of [`Receiver::try_recv`](crate::Receiver::try_recv).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryRecvError {
-    /// There is nothing now.
+    /// The channel is empty now.
     Empty,
-    /// There is nothing, and nothing will come: closed, or nobody is left to send.
+    /// The channel is empty and closed, or there is no sender left.
     Closed,
 }
 
-/// Why there is nothing from [`Receiver::recv`](crate::Receiver::recv): the channel was closed, or nobody is left to send, and all
-/// that was sent was received.
+/// The error of [`Receiver::recv`](crate::Receiver::recv): the channel is closed or has no sender
+/// left, and every value has been received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecvError;
 
-/// Why there is nothing from [`Receiver::recv_timeout`](crate::Receiver::recv_timeout).
+/// The error of [`Receiver::recv_timeout`](crate::Receiver::recv_timeout).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecvTimeoutError {
-    /// Nothing came in time.
+    /// No value arrived before the deadline.
     TimedOut,
-    /// Nothing will come.
+    /// The channel is closed, and every value has been received.
     Closed,
 }
 
-/// The channel was closed, or the other side is gone.
+/// The channel is closed, or the other side is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 
@@ -158,7 +162,7 @@ impl RecvTimeoutError {
     }
 }
 
-/// Errors that carry a value say nothing of it: it need not be `Debug`.
+/// Errors that carry a value do not print it, because the value need not be `Debug`.
 macro_rules! errors_with_a_value {
     ($($name:ident),*) => {$(
         impl<T> fmt::Debug for $name<T> {

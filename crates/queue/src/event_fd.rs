@@ -1,23 +1,23 @@
-//! A wake-up that an event loop can watch: readable once somebody woke it, until it is reset.
+//! A wake-up that an event loop can poll. It is readable from the first signal until it is reset.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A Linux eventfd, non-blocking and closed on exec.
+/// A Linux eventfd, non-blocking and close-on-exec.
 #[derive(Debug)]
 pub struct EventFd {
     fd: OwnedFd,
-    /// Written since the last reset: saves the read where there is nothing to read.
+    /// Whether it was written since the last reset. Saves the read if there is nothing to read.
     signalled: AtomicBool,
 }
 
 impl EventFd {
-    /// A new one, not readable.
+    /// Creates an eventfd that is not readable.
     ///
     /// # Errors
-    /// The system's: no more file descriptors.
+    /// The error of the system: the limit of file descriptors is reached.
     pub fn new() -> io::Result<Self> {
         // SAFETY: no pointers are passed.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
@@ -25,19 +25,20 @@ impl EventFd {
             return Err(io::Error::last_os_error());
         }
         Ok(Self {
-            // SAFETY: the call above made the descriptor, and nobody else knows it.
+            // SAFETY: the call above created the descriptor, and this is its only owner.
             fd: unsafe { OwnedFd::from_raw_fd(fd) },
             signalled: AtomicBool::new(false),
         })
     }
 
-    /// Makes it readable. One system call, none if it is readable already.
+    /// Makes it readable. Executes one system call, or none if it is already readable.
     pub fn signal(&self) {
         if self.signalled.swap(true, Ordering::AcqRel) {
             return;
         }
         let one = 1u64;
-        // SAFETY: eight bytes are read from `one`. The count is at most 1 here, so the write cannot block.
+        // SAFETY: the call reads eight bytes from `one`. The count is at most 1 here, so the write
+        // cannot block.
         unsafe {
             libc::write(
                 self.fd.as_raw_fd(),
@@ -47,13 +48,14 @@ impl EventFd {
         }
     }
 
-    /// Makes it unreadable. No system call if it was. One that meets a signal may leave it readable, or about to be.
+    /// Makes it unreadable. Executes no system call if it was unreadable. If a signal arrives at
+    /// the same time, it may stay readable or become readable.
     pub fn reset(&self) {
         if !self.signalled.load(Ordering::Acquire) {
             return;
         }
         let mut count = 0u64;
-        // SAFETY: eight bytes are written to `count`; the descriptor does not block.
+        // SAFETY: the call writes eight bytes to `count`; the descriptor does not block.
         let read = unsafe {
             libc::read(
                 self.fd.as_raw_fd(),
@@ -62,12 +64,14 @@ impl EventFd {
             )
         };
         if read < 0 {
-            // Somebody has set the flag and is about to write. The flag stays, and the next reset reads what was written; were it
-            // cleared, the descriptor would be readable from then on, and no reset would read it.
+            // Another thread has set the flag and is about to write. Keep the flag, so that the
+            // next reset reads what it wrote. If the flag were cleared, the descriptor would stay
+            // readable, because no reset would read it.
             return;
         }
-        // After the read: a signal between the two finds the flag set and does not write, which is why the owner must
-        // look for data after a reset. `AtomicWaker::arm` comes after it and demands just that.
+        // This store follows the read. A signal between the two sees the flag set and does not
+        // write, so the owner must check for data after a reset. `AtomicWaker::arm`, which follows
+        // a reset, requires this check.
         self.signalled.store(false, Ordering::Release);
     }
 }
@@ -99,7 +103,7 @@ mod tests {
             events: libc::POLLIN,
             revents: 0,
         };
-        // SAFETY: one pollfd, of ours.
+        // SAFETY: the call gets one pollfd, a local variable.
         unsafe { libc::poll(&mut poll, 1, 0) == 1 }
     }
 

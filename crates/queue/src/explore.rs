@@ -1,7 +1,8 @@
-//! How this crate's models, and those of the crates above it, are explored by loom.
+//! How loom explores the models of this crate and of the crates above it.
 //!
-//! Bounds come from the environment: `LOOM_MAX_PREEMPTIONS`, and `LOOM_MAX_DURATION` in seconds for each exploration. loom ends one that
-//! takes longer as if it were complete. Here it says so on the standard error, which the test harness does not capture:
+//! The environment sets the bounds: `LOOM_MAX_PREEMPTIONS`, and `LOOM_MAX_DURATION` in seconds per
+//! exploration. loom ends an exploration that takes longer as if it were complete. This module
+//! reports it on standard error, which the test harness does not capture:
 //!
 //! ```text
 //! model select::a_value_in_either_channel_wakes_it: CUT OFF at 3 preemptions after 1204000 executions in 90.1 s
@@ -14,7 +15,8 @@ use std::time::Instant;
 
 use loom::model::Builder;
 
-/// The clock is looked at after so many executions; loom's own 20,000 would be minutes of the largest models.
+/// Executions between two checks of the clock. loom's default of 20,000 takes minutes in the
+/// largest models.
 const BETWEEN_LOOKS: usize = 500;
 
 /// Explores a model of two threads.
@@ -22,14 +24,15 @@ pub fn model(f: impl Fn() + Send + Sync + 'static) {
     explore(Builder::new(), f);
 }
 
-/// Explores a model of three threads or more, with one preemption less than the others have.
+/// Explores a model of three or more threads, with a preemption bound that is lower by one.
 pub fn large_model(f: impl Fn() + Send + Sync + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = builder.preemption_bound.map(|bound| bound - 1);
     explore(builder, f);
 }
 
-/// Explores a model within the bounds of `builder`, and says how it ended if its time has a bound.
+/// Explores a model within the bounds of `builder`. If the duration is bounded, reports how the
+/// exploration ended.
 pub fn explore(mut builder: Builder, f: impl Fn() + Send + Sync + 'static) {
     let Some(cap) = builder.max_duration else {
         return builder.check(f);
@@ -45,7 +48,8 @@ pub fn explore(mut builder: Builder, f: impl Fn() + Send + Sync + 'static) {
         }
     });
     let took = began.elapsed();
-    // loom does not tell the two apart. One that was complete in the last moments counts as cut off.
+    // loom does not distinguish the two. An exploration that completes just before the limit counts
+    // as cut off.
     let ending = if took < cap { "complete" } else { "CUT OFF" };
     let bound = match builder.preemption_bound {
         Some(bound) => format!("{bound} preemptions"),
@@ -57,6 +61,6 @@ pub fn explore(mut builder: Builder, f: impl Fn() + Send + Sync + 'static) {
         executions.load(Relaxed),
         took.as_secs_f64(),
     );
-    // Where nobody reads it nobody misses it.
+    // If standard error is closed, nobody needs the line.
     let _ = std::io::stderr().write_all(line.as_bytes());
 }

@@ -1,24 +1,27 @@
-//! Channels between threads, tasks and event loops, and the one protocol by which their handles sleep and are woken.
+//! Channels between threads, tasks and event loops, with one protocol for waiting and waking.
 //!
-//! | channel | senders, receivers | bound | order |
+//! | channel | senders, receivers | capacity | order |
 //! | --- | --- | --- | --- |
-//! | [`spsc`] | one, one | exact | of the sends |
-//! | [`mpsc`] | many, one | exact or none | of each sender's sends |
-//! | [`mpmc`] | many, many | exact | of all sends |
+//! | [`spsc`] | one, one | exact | FIFO |
+//! | [`mpsc`] | many, one | exact, or unbounded | FIFO per sender |
+//! | [`mpmc`] | many, many | exact | FIFO |
 //! | [`oneshot`] | one, one | one value | |
 //!
-//! The first three have the same two handles, [`Sender`] and [`Receiver`]: try, blocking, with a deadline, async, in batches; closing with
-//! drain; [`Options`] for a full channel and for how to wait; [`Stats`]; [`Select`]; and [`Readiness`], a file descriptor to poll.
+//! The first three share the handles [`Sender`] and [`Receiver`]. They support try, blocking,
+//! deadline, async and batch operations, close with drain, [`Options`] (overflow policy and wait
+//! strategy), [`Stats`], [`Select`], and [`Readiness`] (a file descriptor to poll).
 //!
-//! Below them, for whoever builds a channel of another kind:
-//! * [`ring`]: a bounded ring whose slots carry full and empty; any number of writers and readers.
-//! * [`atomic_waker`]: how a reader goes to sleep without missing what was published meanwhile.
-//! * [`park`]: a thread that sleeps until it is woken, a deadline passes, or a signal arrives.
-//! * [`spin`]: how long it is worth to look again before sleeping.
-//! * [`event_fd`]: a wake-up that an event loop can watch.
-//! * [`no_preempt`]: where an actor must not be preempted.
-//! * [`random`]: a choice among equals.
-//! * [`clock`]: the one clock.
+//! The building blocks are public, for crates that implement other channels:
+//!
+//! * [`ring`]: a bounded MPMC ring whose slots record whether they are full or empty.
+//! * [`atomic_waker`]: lets one reader sleep without missing data that is published meanwhile.
+//! * [`park`]: blocks a thread until it is unparked, a deadline passes, or a signal arrives.
+//! * [`spin`]: decides how long to spin before parking.
+//! * [`event_fd`]: a wake-up that an event loop can poll.
+//! * [`no_preempt`]: sections in which an actor must not be preempted.
+//! * [`barrier`]: the asymmetric memory barriers of the wake-up protocol.
+//! * [`random`]: a random choice among alternatives.
+//! * [`clock`]: the monotonic clock that all deadlines use.
 
 pub mod atomic_waker;
 pub mod barrier;

@@ -1,7 +1,9 @@
-//! Any number of senders and receivers on one bounded ring of stamped slots; each value goes to one receiver.
+//! A channel with any number of senders and receivers, on one bounded ring. Each value goes to one
+//! receiver.
 //!
-//! The order is that of the sends, for all senders together. Its senders can take values out, so it has every policy of
-//! [`Overflow`](crate::Overflow); and closing it is exact: a send either fails or is received.
+//! Values are received in the order in which they were sent, across all senders. Senders can remove
+//! values, so every [`Overflow`](crate::Overflow) policy is supported. Closing is exact: every send
+//! either fails or is received.
 //!
 //! ```
 //! let (sender, receiver) = thalweg_queue::mpmc::channel(16).unwrap();
@@ -33,20 +35,20 @@ struct Shared<T> {
     ring: Ring<T>,
 }
 
-/// A handle's share of the ring.
+/// A handle's reference to the ring.
 pub struct Handle<T> {
     shared: Arc<Shared<T>>,
 }
 
-/// A channel for at most `capacity` values.
+/// Creates a channel for at most `capacity` values.
 ///
 /// # Errors
-/// A capacity of 0, beyond 2^30, or beyond memory.
+/// The capacity is 0 or more than 2^30, or there is not enough memory for it.
 pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
     Ok(make(Ring::new(capacity)?, Options::new()))
 }
 
-/// A channel for at most `capacity` values, with `options`.
+/// Creates a channel for at most `capacity` values, with `options`.
 ///
 /// # Errors
 /// As [`channel`].
@@ -75,7 +77,7 @@ impl<T> Push for Handle<T> {
 
     #[inline(always)]
     fn push_fast(&self, value: T) -> Result<(), T> {
-        // The ring knows for itself whether it is closed.
+        // The ring itself records whether it is closed.
         self.try_push(value)
     }
 

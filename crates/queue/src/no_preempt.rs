@@ -1,10 +1,12 @@
-//! Stretches of code within which what the thread is running must not be made to let others run.
+//! Sections in which an actor must not be preempted.
 //!
-//! A runtime whose actors share threads may preempt one wherever it allocates. Whoever allocates while a lock is held, or while what
-//! others on the thread can reach is half changed, does it in a [`NoPreemptGuard`] stretch; [`lock`] begins one with the lock.
+//! A runtime whose actors share threads may preempt an actor at each allocation. Code that
+//! allocates while it holds a lock, or while it modifies data that other actors of the thread can
+//! access, must do so in a [`NoPreemptGuard`] section. [`lock`] starts such a section together with
+//! a lock.
 //!
-//! The depth is the thread's: 0 is "user code of an actor runs here, and may be preempted". It is 1 where no actor runs, and the
-//! runtime keeps each actor's own while the actor is put aside.
+//! The depth belongs to the thread. At depth 0, the code of an actor runs and may be preempted. The
+//! depth is 1 while no actor runs. The runtime saves the depth of each actor while it is suspended.
 
 #[cfg(not(loom))]
 use std::cell::Cell;
@@ -15,11 +17,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(not(loom))]
 thread_local! {
-    // Neither lazily made nor dropped: an allocator reads it.
+    // Neither initialised lazily nor dropped, because an allocator reads it.
     static DEPTH: Cell<u32> = const { Cell::new(1) };
 }
 
-/// From here until it is dropped nothing preempts what runs on this thread. They nest.
+/// The code on this thread is not preempted until the guard is dropped. Guards nest.
 #[derive(Debug)]
 #[must_use = "the stretch ends when this is dropped"]
 pub struct NoPreemptGuard {
@@ -27,7 +29,7 @@ pub struct NoPreemptGuard {
 }
 
 impl NoPreemptGuard {
-    /// Begins one.
+    /// Starts a section.
     #[inline(always)]
     pub fn enter() -> Self {
         #[cfg(not(loom))]
@@ -46,17 +48,17 @@ impl Drop for NoPreemptGuard {
     }
 }
 
-/// How many stretches this thread is in; 0: what runs may be preempted.
+/// The number of sections that this thread is in. At 0 it may be preempted.
 #[inline(always)]
 pub fn depth() -> u32 {
     #[cfg(not(loom))]
     return DEPTH.get();
-    // Models do not allocate at points.
+    // Models have no preemption in allocations.
     #[cfg(loom)]
     0
 }
 
-/// For a runtime, which goes from one actor to another: sets the depth, and gives what it was.
+/// Sets the depth and returns the old one. For a runtime that switches from one actor to another.
 #[inline(always)]
 pub fn set_depth(depth: u32) -> u32 {
     #[cfg(not(loom))]
@@ -65,15 +67,16 @@ pub fn set_depth(depth: u32) -> u32 {
     depth
 }
 
-/// What a lock guards, and the stretch that lasts as long.
+/// The guard of a locked mutex and of a section that lasts as long.
 pub struct LockGuard<'a, T> {
-    // In this order: the lock is open before the stretch ends.
+    // The order matters: the mutex is unlocked before the section ends.
     guard: MutexGuard<'a, T>,
     _no_preempt: NoPreemptGuard,
 }
 
-/// Locks, in a quiet stretch: an actor that was preempted with a lock held would keep the next one on its thread waiting for ever. Poison is
-/// ignored: it is for locks under which nothing panics.
+/// Locks a mutex in a section without preemption. If an actor were preempted while it holds a lock,
+/// the next actor on its thread could wait for the lock for ever. Poison is ignored: use it for
+/// locks under which nothing panics.
 #[inline]
 pub fn lock<T>(mutex: &Mutex<T>) -> LockGuard<'_, T> {
     let no_preempt = NoPreemptGuard::enter();

@@ -1,26 +1,30 @@
-//! One value, once: the answer to a question.
+//! A channel for one value, for example the answer to a request.
 //!
 //! ```
 //! let (sender, receiver) = thalweg_queue::oneshot::channel();
 //! std::thread::spawn(move || sender.send(42));
 //! assert_eq!(receiver.recv(), Ok(42));
 //! ```
-//!
-//! One word says all; whoever changes it knows from what it was before what is left to do.
-//!
-//! | bit | set by | meaning |
-//! | --- | --- | --- |
-//! | `RX_WAKER_SET` | receiver | the waker's place is filled |
-//! | `TX_DONE` | sender | it has sent, or is dropped |
-//! | `VALUE_SENT` | sender, with `TX_DONE` | the value is there |
-//! | `TX_DETACHED` | sender, last | it touches nothing any more |
-//! | `RX_CLOSED` | receiver, last | it touches nothing any more |
-//!
-//! 1. The value is written before `VALUE_SENT` is set (Release) and taken after it was seen (Acquire): by the receiver, or, where `RX_CLOSED` was set before
-//!    `TX_DONE`, by the sender, which has it back.
-//! 2. The waker's place is the receiver's while `RX_WAKER_SET` is clear. It takes it back by clearing `RX_WAKER_SET`, unless `TX_DONE` came first: then the place is
-//!    the sender's, if it saw `RX_WAKER_SET` when it set `TX_DONE`, and the receiver does not touch it again.
-//! 3. WaiterKind comes last frees the memory: the receiver where it finds `TX_DETACHED`, the sender where it finds `RX_CLOSED`.
+
+// One word is the whole state. A side that changes it learns from the old value what is left to do.
+//
+// | bit | set by | meaning |
+// | --- | --- | --- |
+// | `RX_WAKER_SET` | receiver | the waker is stored |
+// | `TX_DONE` | sender | it has sent, or was dropped |
+// | `VALUE_SENT` | sender, with `TX_DONE` | the value is stored |
+// | `TX_DETACHED` | sender, last | it accesses nothing any more |
+// | `RX_CLOSED` | receiver, last | it accesses nothing any more |
+//
+// 1. The value is written before `VALUE_SENT` is set (Release) and taken after `VALUE_SENT` is seen
+//    (Acquire). The receiver takes it, or the sender takes it back if `RX_CLOSED` was set before
+//    `TX_DONE`.
+// 2. The waker cell belongs to the receiver while `RX_WAKER_SET` is clear. The receiver gets it
+//    back by clearing `RX_WAKER_SET`, unless `TX_DONE` was set first. In that case the cell belongs
+//    to the sender, if it saw `RX_WAKER_SET` when it set `TX_DONE`, and the receiver does not
+//    access it again.
+// 3. The side that comes last frees the memory: the receiver if it finds `TX_DETACHED`, the sender
+//    if it finds `RX_CLOSED`.
 
 use std::fmt;
 use std::future::Future;
@@ -48,7 +52,7 @@ struct Shared<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-/// A channel for one value.
+/// Creates a channel for one value.
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let shared = NonNull::from(Box::leak(Box::new(Shared {
         state: AtomicUsize::new(0),
@@ -63,12 +67,12 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     (Sender { shared }, receiver)
 }
 
-/// Sends the value, or is dropped without: then the receiver is told.
+/// Sends the value. If it is dropped without sending, the receiver gets an error.
 pub struct Sender<T> {
     shared: NonNull<Shared<T>>,
 }
 
-/// Receives the value. It is a `Future` too.
+/// Receives the value. It is also a `Future`.
 #[must_use = "a future does nothing until it is awaited"]
 pub struct Receiver<T> {
     shared: NonNull<Shared<T>>,
@@ -78,25 +82,25 @@ pub struct Receiver<T> {
 
 // SAFETY: rules 1 to 3 give the value, the waker and the memory one owner at a time.
 unsafe impl<T: Send> Send for Sender<T> {}
-// SAFETY: as above; `&Sender` gives no more than whether it is closed.
+// SAFETY: as above. `&Sender` only reveals whether the channel is closed.
 unsafe impl<T: Send> Sync for Sender<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Receiver<T> {}
-// SAFETY: as above; `&Receiver` gives nothing.
+// SAFETY: as above. `&Receiver` has no methods that access the channel.
 unsafe impl<T: Send> Sync for Receiver<T> {}
 
-/// How the sender's end went.
+/// What is left for the sender to do after it has finished.
 enum Finish {
-    /// The receiver has the rest, or had it: nothing here is to be touched again.
+    /// Nothing: the receiver owns the rest, or has already freed it.
     Detached,
-    /// The receiver went meanwhile, with the value: the memory is the sender's to free.
+    /// Free the memory: the receiver has gone meanwhile and taken the value.
     FreesMemory,
-    /// The receiver was gone before: value and memory are the sender's.
+    /// Take the value back and free the memory: the receiver had already gone.
     KeepsValue,
 }
 
 impl<T> Shared<T> {
-    /// The sender's end, with what it adds to TX_DONE.
+    /// Ends the sender's part: sets TX_DONE together with `value`.
     fn finish(&self, value: usize) -> Finish {
         let seen = self.state.load(Ordering::Acquire);
         if seen & (RX_WAKER_SET | RX_CLOSED) == 0 {
@@ -116,7 +120,7 @@ impl<T> Shared<T> {
         }
         if before & RX_WAKER_SET != 0 {
             // SAFETY: rule 2.
-            let waker = self.waker.with_mut(|place| unsafe { (*place).take() });
+            let waker = self.waker.with_mut(|cell| unsafe { (*cell).take() });
             if let Some(waker) = waker {
                 waker.wake();
             }
@@ -129,37 +133,37 @@ impl<T> Shared<T> {
     }
 
     /// # Safety
-    /// The caller owns the value by rule 1, and takes it only once.
+    /// The caller owns the value by rule 1 and takes it only once.
     unsafe fn take(&self) -> T {
-        // SAFETY: as said.
+        // SAFETY: guaranteed by the caller.
         self.value
             .with_mut(|value| unsafe { (*value).assume_init_read() })
     }
 }
 
 /// # Safety
-/// Rule 3: the caller came last.
+/// Rule 3: the caller comes last.
 unsafe fn free<T>(shared: NonNull<Shared<T>>) {
-    // SAFETY: as said; it was boxed.
+    // SAFETY: guaranteed by the caller. The memory was allocated as a box.
     drop(unsafe { Box::from_raw(shared.as_ptr()) });
 }
 
 impl<T> Sender<T> {
     fn shared(&self) -> &Shared<T> {
-        // SAFETY: rule 3: the sender is here, so the memory is.
+        // SAFETY: rule 3: the sender exists, so the memory is not freed.
         unsafe { self.shared.as_ref() }
     }
 
     /// Sends the value and wakes the receiver. Never waits.
     ///
     /// # Errors
-    /// The value, if the receiver is gone.
+    /// Returns the value if the receiver is gone.
     pub fn send(self, value: T) -> Result<(), T> {
         let this = ManuallyDrop::new(self);
         let shared = this.shared();
-        shared.value.with_mut(|place| {
-            // SAFETY: rule 1: nobody reads it before VALUE_SENT is set.
-            unsafe { (*place).write(value) };
+        shared.value.with_mut(|cell| {
+            // SAFETY: rule 1: nobody reads the value before VALUE_SENT is set.
+            unsafe { (*cell).write(value) };
         });
         match shared.finish(VALUE_SENT) {
             Finish::Detached => Ok(()),
@@ -179,7 +183,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Whether nobody will receive.
+    /// Whether the receiver is gone.
     pub fn is_closed(&self) -> bool {
         self.shared().state.load(Ordering::Acquire) & RX_CLOSED != 0
     }
@@ -187,20 +191,21 @@ impl<T> Sender<T> {
 
 impl<T> Receiver<T> {
     fn shared(&self) -> &Shared<T> {
-        // SAFETY: rule 3: the receiver is here, so the memory is.
+        // SAFETY: rule 3: the receiver exists, so the memory is not freed.
         unsafe { self.shared.as_ref() }
     }
 
-    /// The value, if it is there.
+    /// Returns the value, if it has been sent.
     ///
     /// # Errors
-    /// It is not there yet, or will never be: the sender is gone, or it was received.
+    /// [`Empty`](TryRecvError::Empty) if it has not been sent yet. [`Closed`](TryRecvError::Closed)
+    /// if the sender is gone or the value was already received.
     #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let state = self.shared().state.load(Ordering::Acquire);
         if state & VALUE_SENT != 0 && !self.taken {
             self.taken = true;
-            // SAFETY: rule 1, and it is remembered now.
+            // SAFETY: rule 1. `taken` records that the value is gone.
             return Ok(unsafe { self.shared().take() });
         }
         if state & TX_DONE != 0 {
@@ -210,20 +215,21 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Rule 2: lets the sender wake `waker`. `false`: it has ended, look again.
+    /// Rule 2: lets the sender wake `waker`. Returns `false` if the sender has finished: check
+    /// again.
     fn arm(&mut self, waker: Waker) -> bool {
         if !self.disarm() {
             return false;
         }
-        self.shared().waker.with_mut(|place| {
+        self.shared().waker.with_mut(|cell| {
             // SAFETY: rule 2: RX_WAKER_SET is clear.
-            unsafe { *place = Some(waker) };
+            unsafe { *cell = Some(waker) };
         });
         self.armed = self.shared().state.fetch_or(RX_WAKER_SET, Ordering::AcqRel) & TX_DONE == 0;
         self.armed
     }
 
-    /// Rule 2: takes the place back. `false`: the sender has ended.
+    /// Rule 2: takes the waker cell back. Returns `false` if the sender has finished.
     fn disarm(&mut self) -> bool {
         !std::mem::take(&mut self.armed)
             || self
@@ -234,26 +240,26 @@ impl<T> Receiver<T> {
                 == 0
     }
 
-    /// The value; waits until it is there.
+    /// Waits for the value and returns it.
     ///
     /// # Errors
-    /// The sender is gone, or the value was received.
+    /// The sender is gone, or the value was already received.
     pub fn recv(mut self) -> Result<T, RecvError> {
         self.block(None).map_err(|_| RecvError)
     }
 
-    /// The value; waits for at most `timeout`.
+    /// Waits at most `timeout` for the value and returns it.
     ///
     /// # Errors
-    /// It did not come in time, or never will.
+    /// The value was not sent in time, the sender is gone, or the value was already received.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         self.block(Some(clock::deadline(timeout)))
     }
 
-    /// The value; waits until `deadline`.
+    /// Waits until `deadline` for the value and returns it.
     ///
     /// # Errors
-    /// It did not come in time, or never will.
+    /// The value was not sent in time, the sender is gone, or the value was already received.
     pub fn recv_deadline(&mut self, deadline: Instant) -> Result<T, RecvTimeoutError> {
         self.block(Some(clock::at(deadline)))
     }
@@ -315,9 +321,10 @@ impl<T> Drop for Receiver<T> {
         let mut state = self.shared().state.load(Ordering::Acquire);
         let mut value = None;
         loop {
-            // Before RX_CLOSED is set: then the sender may free it at any time.
+            // The value is taken before RX_CLOSED is set. After that, the sender may free the
+            // memory at any time.
             if state & VALUE_SENT != 0 && !std::mem::replace(&mut self.taken, true) {
-                // SAFETY: rule 1, and it is remembered now.
+                // SAFETY: rule 1. `taken` records that the value is gone.
                 value = Some(unsafe { self.shared().take() });
             }
             if state & TX_DETACHED != 0 {

@@ -1,4 +1,4 @@
-//! A thread that sleeps: woken, timed out, or interrupted by a signal.
+//! Blocks a thread until it is unparked, a deadline passes, or a signal arrives.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -22,7 +22,7 @@ impl std::task::Wake for Unparker {
     }
 }
 
-/// A place for one thread to sleep in.
+/// Parks one thread.
 #[derive(Clone, Debug)]
 pub struct Parker {
     unparker: Arc<Unparker>,
@@ -37,38 +37,40 @@ impl Default for Parker {
 
 thread_local! {
     static CURRENT: Parker = {
-        // Another actor of this thread would make a second one.
+        // Another actor of this thread could otherwise create a second one.
         let _no_preempt = NoPreemptGuard::enter();
         Parker::new()
     };
 }
 
 impl Parker {
-    /// A new one; only one thread at a time may [`park`](Self::park) on it.
+    /// Creates a parker. Only one thread at a time may [`park`](Self::park) on it.
     pub fn new() -> Self {
         let unparker = Arc::new(Unparker(Futex::new()));
         let waker = Waker::from(Arc::clone(&unparker));
         Self { unparker, waker }
     }
 
-    /// The calling thread's own.
+    /// The parker of the calling thread.
     pub fn current() -> Self {
-        // A thread whose thread-locals are gone already gets one for this once.
+        // While a thread destroys its thread-locals, it gets a temporary parker.
         CURRENT.try_with(Clone::clone).unwrap_or_default()
     }
 
-    /// What wakes the thread that parks here.
+    /// A waker that unparks this parker.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Wakes the thread that parks here, now or at its next parking.
+    /// Wakes the parked thread. If no thread is parked, the next [`park`](Self::park) returns at
+    /// once.
     pub fn unpark(&self) {
         self.waker.wake_by_ref();
     }
 
-    /// Sleeps until woken, until `deadline` ([`crate::clock`]; `None` and `u64::MAX`: for ever), or until a signal was
-    /// handled. Spurious wake-ups do not occur, stale ones do.
+    /// Parks until woken, until `deadline` ([`crate::clock`]; `None` and `u64::MAX`: no deadline),
+    /// or until a signal handler has run. There are no spurious wake-ups, but an old wake-up can
+    /// end a later `park`.
     pub fn park(&self, deadline: Option<u64>) -> ParkResult {
         self.unparker.0.park(deadline)
     }

@@ -1,7 +1,8 @@
-//! WaiterKind a blocking call puts to sleep: the thread, or what the thread is running just now.
+//! How a blocking call parks its caller: the thread, or the actor that runs on the thread.
 //!
-//! A runtime whose actors share threads says here how one of them waits ([`set_park_hooks`]). Then every blocking call of this crate that one
-//! makes lets its thread go on with others.
+//! A runtime whose actors share threads installs [`ParkHooks`] by [`set_park_hooks`]. Every
+//! blocking call of this crate then parks only the actor, and the thread runs other actors
+//! meanwhile.
 
 use std::cell::Cell;
 use std::task::Waker;
@@ -9,16 +10,17 @@ use std::task::Waker;
 use crate::park::{ParkResult, Parker};
 use crate::wait_list::WaiterKind;
 
-/// How what a thread is running waits.
+/// The functions by which a runtime parks its actors.
 #[derive(Clone, Copy, Debug)]
 pub struct ParkHooks {
-    /// What wakes the one that runs now; `None`: just the thread runs.
+    /// The waker of the current actor. `None`: no actor runs, so the thread itself parks.
     pub waker: fn() -> Option<Waker>,
-    /// Puts the one that runs now aside until it is woken, perhaps before, or in vain; or until the deadline
-    /// ([`clock`](crate::clock)). Without a deadline, [`ParkResult::TimedOut`] says that it must give up.
+    /// Parks the current actor until it is woken or the deadline ([`clock`](crate::clock)) passes.
+    /// It may return at once for an earlier wake-up, and may wake spuriously. Without a deadline,
+    /// [`ParkResult::TimedOut`] means that the actor must give up.
     pub park: fn(Option<u64>) -> ParkResult,
-    /// Asked before a call returns an error for [`ParkResult::TimedOut`], when nothing of it is left in any list: here the one that runs now may be
-    /// unwound.
+    /// Called before a blocking call returns an error because of [`ParkResult::TimedOut`]. The call
+    /// has no entry in any wait list at this point, so the actor may be unwound here.
     pub timed_out: fn(),
 }
 
@@ -26,7 +28,8 @@ thread_local! {
     static HOOKS: Cell<Option<&'static ParkHooks>> = const { Cell::new(None) };
 }
 
-/// From now on blocking calls on this thread ask `host` how to wait; `None`: the thread sleeps. What was there before.
+/// Installs `hooks` for blocking calls on this thread, and returns the previous ones. With `None`,
+/// the thread itself parks.
 pub fn set_park_hooks(hooks: Option<&'static ParkHooks>) -> Option<&'static ParkHooks> {
     HOOKS.replace(hooks)
 }
@@ -35,7 +38,7 @@ fn current_hooks() -> Option<&'static ParkHooks> {
     HOOKS.try_with(Cell::get).ok().flatten()
 }
 
-/// A call whose wait came to nothing is about to say so.
+/// Called when a wait has failed and the call is about to return its error.
 #[cold]
 pub(crate) fn timed_out() {
     if let Some(hooks) = current_hooks() {
@@ -46,12 +49,12 @@ pub(crate) fn timed_out() {
 #[derive(Debug)]
 pub(crate) enum CallerParker {
     Thread(Parker),
-    #[cfg_attr(loom, expect(dead_code, reason = "a model's threads have no host"))]
+    #[cfg_attr(loom, expect(dead_code, reason = "a model's threads run no actors"))]
     Actor(&'static ParkHooks, Waker),
 }
 
 impl CallerParker {
-    /// The caller.
+    /// The parker of the caller.
     #[cfg(not(loom))]
     pub(crate) fn current() -> Self {
         if let Some(hooks) = current_hooks()
@@ -77,7 +80,7 @@ impl CallerParker {
     pub(crate) fn waiter_kind(&self) -> WaiterKind {
         match self {
             Self::Thread(_) => WaiterKind::Thread,
-            // Others run before it does.
+            // Other actors may run before it does.
             Self::Actor(..) => WaiterKind::Task,
         }
     }
@@ -86,7 +89,7 @@ impl CallerParker {
         matches!(self, Self::Actor(..))
     }
 
-    /// `false`: the deadline passed, or it must give up.
+    /// Returns `false` if the deadline passed or the caller must give up.
     pub(crate) fn park(&self, deadline: Option<u64>) -> bool {
         loop {
             let woke = match self {
@@ -96,7 +99,7 @@ impl CallerParker {
             match woke {
                 ParkResult::Woken => return true,
                 ParkResult::TimedOut => return false,
-                // A signal's handler has run, and Rust's callers have nothing to do for it.
+                // The signal handler has run, and Rust callers have no pending work for it.
                 ParkResult::Interrupted => {}
             }
         }

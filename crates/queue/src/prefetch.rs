@@ -1,11 +1,13 @@
-//! What is needed next is fetched into the cache while something else runs.
+//! Prefetches memory into the cache while other code runs.
 //!
-//! Values that were written on another processor come one line after the other where each is asked for when it is read; asked for ahead, they come together.
+//! Without a prefetch, each cache line that another processor has written is fetched when it is
+//! read, one after the other. With prefetches, the lines arrive at the same time.
 
-/// Bytes of a line of the cache.
+/// The size of a cache line in bytes.
 pub const LINE: usize = 64;
 
-/// The line in which this byte is. Wherever it points: memory that is not there is not fetched.
+/// Prefetches the cache line that contains this byte. The pointer may be invalid: such an access is
+/// ignored.
 #[inline(always)]
 pub fn line(line: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
@@ -18,7 +20,7 @@ pub fn line(line: *const u8) {
     let _ = line;
 }
 
-/// All lines of a value.
+/// Prefetches all lines of a value.
 ///
 /// ```
 /// let next = Box::new([0u64; 32]);

@@ -1,18 +1,20 @@
-//! Random choices among equals, as a select makes among ready operations. Not for secrets.
+//! Random choices, for example among the ready operations of a select. Not for cryptography.
 //!
-//! Each thread has a SplitMix64 generator of its own: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014.
+//! Each thread has its own SplitMix64 generator: Steele, Lea, Flood, "Fast Splittable Pseudorandom
+//! Number Generators", 2014.
 
 #[cfg(not(loom))]
 thread_local! {
-    /// 0: it has no seed yet.
+    /// 0 if the generator has no seed yet.
     static STATE: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// A number below `count`, each with the same probability but for one part in 2^32 / `count`. 0 if `count` is 0.
+/// A random number below `count`. The distribution is uniform up to one part in 2^32 / `count`. 0
+/// if `count` is 0.
 ///
 /// ```
-/// let place = thalweg_queue::random::below(8);
-/// assert!(place < 8);
+/// let cell = thalweg_queue::random::below(8);
+/// assert!(cell < 8);
 /// ```
 #[inline]
 pub fn below(count: usize) -> usize {
@@ -25,14 +27,15 @@ pub fn below(count: usize) -> usize {
 
 #[cfg(not(loom))]
 fn bits() -> u64 {
-    STATE.with(|place| {
-        let mut state = place.get();
+    STATE.with(|cell| {
+        let mut state = cell.get();
         if state == 0 {
-            // Threads that start at the same moment differ by their addresses.
-            state = crate::clock::now() ^ (&raw const *place).addr() as u64;
+            // Threads that start at the same moment have different addresses, so their seeds
+            // differ.
+            state = crate::clock::now() ^ (&raw const *cell).addr() as u64;
         }
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        place.set(state);
+        cell.set(state);
         let mut z = state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -40,7 +43,7 @@ fn bits() -> u64 {
     })
 }
 
-/// A model of loom must do the same in each execution.
+/// A loom model must behave the same in each execution.
 #[cfg(loom)]
 fn bits() -> u64 {
     0
@@ -56,7 +59,8 @@ mod tests {
         assert_eq!((below(0), below(1)), (0, 0));
         let mut seen = [0; 3];
         (0..TURNS).for_each(|_| seen[below(3)] += 1);
-        // A third is expected. In 30,000 turns a tenth less is 12 standard deviations away, in 300 it is 4 for a half less.
+        // A third is expected. In 30,000 draws, a tenth less is 12 standard deviations away. In 300
+        // draws, half as many is 4 standard deviations away.
         let least = if cfg!(miri) {
             TURNS / 6
         } else {

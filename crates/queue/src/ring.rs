@@ -1,22 +1,26 @@
-//! A bounded queue whose slots carry full and empty.
+//! A bounded queue whose slots record whether they are full or empty.
 //!
-//! After Dmitry Vyukov's bounded MPMC queue (1024cores.net), for any capacity: a position is a lap and an index, and the
-//! next one after the last index is the first of the next lap. Each slot has a stamp:
-//!
-//! 1. stamp `== p`: the slot is empty and the push of position `p` may claim it;
-//! 2. stamp `== p + 1`: it holds the value of position `p`, and the pop of `p` may claim it;
-//! 3. claiming is a CAS of the shared tail or head from `p` to the next position; until the claimer has stored the next
-//!    stamp (`p + 1` after a push, `p` one lap later after a pop) nobody else touches the value;
-//! 4. the value travels by Release of the stamp and Acquire of it, never by the head or tail;
-//! 5. closing sets the tail's highest bit, so that every later claim fails: what was claimed before is still pushed and popped.
-//!
-//! ```text
-//!   capacity 3, a lap is 4      slot 0   slot 1   slot 2
-//!   fresh               stamp     0        1        2
-//!   2 pushed                      1 (v)    2 (v)    2       tail 2
-//!   1 popped                      4        2 (v)    2       head 1
-//!   2 pushed                      5 (v)    2 (v)    3 (v)   tail 5: lap 1, index 1
-//! ```
+//! It is based on Dmitry Vyukov's bounded MPMC queue (1024cores.net), for any capacity.
+
+// A position consists of a lap and an index. The position after the last index is the first index
+// of the next lap. Each slot has a stamp:
+//
+// 1. stamp `== p`: the slot is empty, and the push of position `p` may claim it.
+// 2. stamp `== p + 1`: the slot has the value of position `p`, and the pop of `p` may claim it.
+// 3. A push or pop claims a position by a CAS of the shared tail or head from `p` to the next
+//    position. Until it has stored the next stamp (`p + 1` after a push, `p` one lap later after a
+//    pop), nobody else accesses the value.
+// 4. The stamp hands over the value (Release and Acquire), never the head or tail.
+// 5. Closing sets the highest bit of the tail, so that every later claim fails. Positions that were
+//    claimed before are still pushed and popped.
+//
+// ```text
+//   capacity 3, a lap is 4      slot 0   slot 1   slot 2
+//   fresh               stamp     0        1        2
+//   2 pushed                      1 (v)    2 (v)    2       tail 2
+//   1 popped                      4        2 (v)    2       head 1
+//   2 pushed                      5 (v)    2 (v)    3 (v)   tail 5: lap 1, index 1
+// ```
 
 use std::mem::MaybeUninit;
 
@@ -24,7 +28,7 @@ use crate::cache_padded::CachePadded;
 use crate::error::CapacityError;
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell, spin_loop};
 
-/// In the tail: no claims any more. Positions never get that far.
+/// In the tail: no further claims. Positions never become this large.
 const CLOSED: usize = 1 << (usize::BITS - 1);
 
 struct Slot<T> {
@@ -32,7 +36,7 @@ struct Slot<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-/// The bounded queue of this module. Share it by reference or `Arc`.
+/// A bounded queue for any number of threads. Share it by reference or `Arc`.
 ///
 /// ```
 /// let ring = thalweg_queue::Ring::new(2).expect("2 is a capacity");
@@ -47,46 +51,47 @@ pub struct Ring<T> {
     tail: CachePadded<AtomicUsize>,
     head: CachePadded<AtomicUsize>,
     slots: Box<[Slot<T>]>,
-    /// What a position grows by in a lap: a power of two, more than the capacity.
+    /// The distance between the same index of two laps: a power of two that exceeds the capacity.
     lap: usize,
 }
 
-// SAFETY: rule 3 gives each value one owner at a time, and rule 4 orders the hand-over, so sharing the ring
-// moves values between threads and never shares them: `T: Send` suffices.
+// SAFETY: rule 3 gives each value one owner at a time, and rule 4 orders the hand-over. Sharing the
+// ring moves values between threads and never shares them, so `T: Send` suffices.
 unsafe impl<T: Send> Send for Ring<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Ring<T> {}
 
 impl<T> Ring<T> {
-    /// A ring for `capacity` values.
+    /// Creates a ring for `capacity` values.
     ///
     /// # Errors
-    /// 0, more than 2^30, and what there is no memory for.
+    /// The capacity is 0 or more than 2^30, or there is not enough memory for it.
     pub fn new(capacity: usize) -> Result<Self, CapacityError> {
         CapacityError::check(capacity)?;
-        let mut places = Vec::new();
-        if places.try_reserve_exact(capacity).is_err() {
+        let mut slots = Vec::new();
+        if slots.try_reserve_exact(capacity).is_err() {
             return Err(CapacityError(capacity));
         }
-        places.extend((0..capacity).map(|i| Slot {
+        slots.extend((0..capacity).map(|i| Slot {
             stamp: AtomicUsize::new(i),
             value: UnsafeCell::new(MaybeUninit::uninit()),
         }));
         Ok(Self {
             tail: CachePadded::new(AtomicUsize::new(0)),
             head: CachePadded::new(AtomicUsize::new(0)),
-            slots: places.into_boxed_slice(),
-            // More than the capacity: else, with one slot, "full" and "empty for the next lap" would be the same stamp.
+            slots: slots.into_boxed_slice(),
+            // It must exceed the capacity. Otherwise, with one slot, "full" and "empty for the next
+            // lap" would be the same stamp.
             lap: (capacity + 1).next_power_of_two(),
         })
     }
 
-    /// How many values fit.
+    /// The number of values that fit.
     pub fn capacity(&self) -> usize {
         self.slots.len()
     }
 
-    /// How many values are in it, or were a moment ago.
+    /// The number of values in the ring. It may lag behind other threads.
     pub fn len(&self) -> usize {
         let head = self.head.load(Ordering::Relaxed);
         let tail = self.tail.load(Ordering::Relaxed) & !CLOSED;
@@ -95,48 +100,48 @@ impl<T> Ring<T> {
             .min(self.capacity())
     }
 
-    /// Refuses every later push.
+    /// Closes the ring: every later push fails.
     pub fn close(&self) {
         self.tail.fetch_or(CLOSED, Ordering::AcqRel);
     }
 
-    /// Whether pushes are refused.
+    /// Whether the ring is closed.
     pub fn is_closed(&self) -> bool {
         self.tail.load(Ordering::Acquire) & CLOSED != 0
     }
 
-    /// Whether every push that was accepted was popped, those that are still under way included.
+    /// Whether every accepted push has been popped, including pushes in progress.
     pub fn is_drained(&self) -> bool {
         let tail = self.tail.load(Ordering::Acquire) & !CLOSED;
         self.head.load(Ordering::Acquire) == tail
     }
 
-    /// How many values were popped since the beginning.
+    /// The number of values popped since the beginning.
     pub(crate) fn popped(&self) -> usize {
         self.count(self.head.load(Ordering::Relaxed))
     }
 
-    /// How many pushes were accepted since the beginning.
+    /// The number of pushes accepted since the beginning.
     pub(crate) fn pushed(&self) -> usize {
         self.count(self.tail.load(Ordering::Relaxed) & !CLOSED)
     }
 
-    /// Whether a push would find room.
+    /// Whether a push would find a free slot.
     pub(crate) fn has_capacity(&self) -> bool {
         let tail = self.tail.load(Ordering::Relaxed);
         let stamp = self.slot(tail & !CLOSED).stamp.load(Ordering::Acquire);
         stamp == tail || self.tail.load(Ordering::Relaxed) != tail
     }
 
-    /// Whether a pop would find nothing. A push that is under way may not be seen yet, one that returned
-    /// before (happens-before) is.
+    /// Whether a pop would find nothing. It may miss a push in progress, but not a push that
+    /// returned before this call (happens-before).
     pub fn is_empty(&self) -> bool {
         let head = self.head.load(Ordering::Relaxed);
         let stamp = self.slot(head).stamp.load(Ordering::Acquire);
         stamp != head.wrapping_add(1) && self.head.load(Ordering::Relaxed) == head
     }
 
-    /// How many positions lie before this one.
+    /// The number of positions before this one.
     fn count(&self, position: usize) -> usize {
         position / self.lap * self.slots.len() + position % self.lap
     }
@@ -145,7 +150,8 @@ impl<T> Ring<T> {
     fn slot(&self, position: usize) -> &Slot<T> {
         let index = position & (self.lap - 1);
         debug_assert!(index < self.slots.len());
-        // SAFETY: positions come from the head and the tail, which `after` keeps below the capacity in each lap.
+        // SAFETY: positions come from the head and the tail. `after` keeps their index below the
+        // capacity.
         unsafe { self.slots.get_unchecked(index) }
     }
 
@@ -158,10 +164,10 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Puts a value in.
+    /// Pushes a value.
     ///
     /// # Errors
-    /// The value, if the ring is full or closed.
+    /// Returns the value if the ring is full or closed.
     pub fn push(&self, value: T) -> Result<(), T> {
         let mut position = self.tail.load(Ordering::Relaxed);
         loop {
@@ -180,8 +186,8 @@ impl<T> Ring<T> {
                 ) {
                     Ok(_) => {
                         slot.value.with_mut(|cell| {
-                            // SAFETY: rule 3: this push claimed the position, so nobody else
-                            // touches the value until the stamp is stored below.
+                            // SAFETY: rule 3: this push has claimed the position, so nobody else
+                            // accesses the value until the stamp is stored below.
                             unsafe { (*cell).write(value) };
                         });
                         slot.stamp
@@ -199,7 +205,7 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Takes the oldest value out; `None` if there is none.
+    /// Pops the oldest value. `None` if the ring is empty.
     pub fn pop(&self) -> Option<T> {
         let mut position = self.head.load(Ordering::Relaxed);
         loop {
@@ -215,8 +221,8 @@ impl<T> Ring<T> {
                 ) {
                     Ok(_) => {
                         let value = slot.value.with_mut(|cell| {
-                            // SAFETY: rules 2 and 3: the stamp said that the value is there, and
-                            // this pop claimed it.
+                            // SAFETY: rules 2 and 3: the stamp shows that the value is there, and
+                            // this pop has claimed it.
                             unsafe { (*cell).assume_init_read() }
                         });
                         slot.stamp
@@ -235,15 +241,16 @@ impl<T> Ring<T> {
     }
 }
 
-/// Many at once.
+/// Batch operations.
 impl<T> Ring<T> {
-    /// Puts in as many values, from the front, as there is room for; how many. They follow each other in the ring.
+    /// Pushes as many values as fit, from the front, at consecutive positions. Returns their
+    /// number.
     pub(crate) fn push_some(&self, values: &mut Vec<T>) -> usize {
         let mut position = self.tail.load(Ordering::Relaxed);
         let (count, next) = loop {
             let (count, next) = self.run(position, 0, values.len());
             if position & CLOSED != 0 || count == 0 {
-                // Not even one: `push` knows whether that is for now.
+                // No slot is free. `push` knows whether this is temporary.
                 return self.push_each(values);
             }
             match self.tail.compare_exchange_weak(
@@ -259,7 +266,7 @@ impl<T> Ring<T> {
         for value in values.drain(..count) {
             let slot = self.slot(position);
             slot.value.with_mut(|cell| {
-                // SAFETY: rule 3: the CAS claimed all of these positions.
+                // SAFETY: rule 3: the CAS has claimed all of these positions.
                 unsafe { (*cell).write(value) };
             });
             slot.stamp
@@ -283,7 +290,7 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Takes out what is there, `most` at most; how many. They followed each other in the ring.
+    /// Pops at most `most` values from consecutive positions. Returns their number.
     pub(crate) fn pop_some(&self, most: usize, mut take: impl FnMut(T)) -> usize {
         let mut position = self.head.load(Ordering::Relaxed);
         let count = loop {
@@ -310,7 +317,8 @@ impl<T> Ring<T> {
         for _ in 0..count {
             let slot = self.slot(position);
             let value = slot.value.with_mut(|cell| {
-                // SAFETY: rules 2 and 3: the stamps said that the values are there, and the CAS claimed them.
+                // SAFETY: rules 2 and 3: the stamps show that the values are there, and the CAS has
+                // claimed them.
                 unsafe { (*cell).assume_init_read() }
             });
             slot.stamp
@@ -321,8 +329,8 @@ impl<T> Ring<T> {
         count
     }
 
-    /// How many slots from `position` on have the stamp `position + ahead` of their own, `most` at most and no more than a lap, and the
-    /// position after them.
+    /// Counts the slots from `position` on whose stamp is their position plus `ahead`, at most
+    /// `most` and at most one lap. Returns the count and the position after them.
     fn run(&self, mut position: usize, ahead: usize, most: usize) -> (usize, usize) {
         let most = most.min(self.capacity());
         let mut count = 0;

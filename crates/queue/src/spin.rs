@@ -1,12 +1,14 @@
-//! Whether, and how long, it pays to look again before sleeping.
+//! Decides whether and how long to spin before parking.
 //!
-//! A wake-up across two idle processors costs 20 to 50 us on the machines measured, a hit while spinning under one. So a
-//! waiter spins for at most what a wake costs, and learns: a hit keeps the budget at a multiple of what the hits took,
-//! a miss halves it, and a sleep that turns out to have been short raises it again. At most (processors - 1) spin at a
-//! time in the whole process.
+//! On the machines measured, a wake-up across two idle processors costs 20 to 50 us, and a hit
+//! while spinning costs less than one. A waiter therefore spins for at most the cost of a wake-up,
+//! and adapts: a hit keeps the budget at a multiple of the time that hits took, a miss halves it,
+//! and a park that turns out to be short raises it again. At most (processors - 1) threads of the
+//! process spin at a time.
 //!
-//! With one processor nobody spins: a waiter yields it once. If the other side runs then and answers, both save the sleep and the
-//! wake-up. Where that fails, or another program takes the processor meanwhile, the next yield comes after twice as many waits.
+//! On one processor, nobody spins. Instead, a waiter yields the processor once. If the other side
+//! then runs and answers, both save the park and the wake-up. If it does not, or if another program
+//! takes the processor meanwhile, the number of waits until the next yield doubles.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -14,54 +16,57 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::clock;
 
-/// No spin is longer: the upper end of what a wake across processors was measured to cost.
+/// The longest spin: the upper end of the measured cost of a wake-up across processors.
 const MAX_SPIN_NS: u64 = 50_000;
-/// A budget below this is none: a look at the clock costs 25 ns, a wake on one processor about 1 us.
+/// A smaller budget counts as none: reading the clock costs 25 ns, a wake-up on one processor about
+/// 1 us.
 const MIN_SPIN_NS: u64 = 1_000;
-/// Looks for a place among the spinners before giving up: the one that just got its answer needs
-/// some 100 ns to leave.
+/// How often a waiter tries to get a spin permit. A thread that has just got its answer needs about
+/// 100 ns to release its permit.
 const PERMIT_TRIES: u32 = 64;
 
-/// A yield that took longer let another program run: 4 us is what both switches and the other side's answer cost.
+/// A longer yield let another program run. Both switches and the other side's answer cost 4 us.
 const YIELD_NS: u64 = 20_000;
-/// Yields of which one is timed: two looks at the clock are 2 % of a call.
+/// One of this many yields is timed. Two reads of the clock cost 2 % of a call.
 const YIELDS_PER_TIMING: u32 = 16;
-/// Waits between two yields grow to this at most: with a busy neighbour each costs its time slice, 3 ms, so one in 65,536
-/// is 1 % of waits of 5 us.
+/// The maximum number of waits between two yields. With a busy neighbour, each yield costs its time
+/// slice, 3 ms, so one in 65,536 is 1 % of waits of 5 us.
 const MAX_BACKOFF: u32 = 1 << 16;
 
-/// Yields of a channel's waiter in a row: measured with 2 to 8 senders, `docs/internals/queue.md`.
+/// Consecutive yields of a channel's waiter. Measured with 2 to 8 senders, see
+/// `docs/internals/queue.md`.
 const MAX_YIELDS: u32 = 16;
-/// Yields in a row that took longer let another program run: a slice of its time is 3 ms, a round of all of a channel's threads
-/// some 50 us.
+/// If consecutive yields take longer, another program has run: its time slice is 3 ms, and one
+/// round of all threads of a channel takes about 50 us.
 const MAX_YIELDING_NS: u64 = 1_000_000;
 
-/// Half of the shortest lingering: about what it takes to look at the clock twice.
+/// Half of the shortest linger: about the cost of reading the clock twice.
 const LINGER_NS: u64 = 30;
-/// The longest is 1 us: no more than a message waits anyway that finds its receiver asleep.
+/// The longest linger is 1 us. A message that finds its receiver asleep waits at least that long.
 const MAX_LINGER: u32 = 5;
 
 static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
-/// One waiter's memory of how its waits went.
+/// An adaptive spin: it remembers how one waiter's previous waits went.
 #[derive(Debug)]
 pub struct AdaptiveSpin {
     budget_ns: u64,
-    /// Yields instead of sleeping.
+    /// Yields instead of parking.
     yielding: Backoff,
     yields: u32,
-    /// Yields after a sleep.
+    /// Yields after parking.
     resuming: Backoff,
-    /// How long a wait goes on when it has found something, as a power of two; 0: it does not.
+    /// How long a wait lingers after it has found something, as a power of two. 0: not at all.
     linger: u32,
 }
 
-/// What is done each time as long as it helps, and after each failure in a row half as often.
+/// Exponential backoff: an action is done each time while it helps, and half as often after each
+/// consecutive failure.
 #[derive(Debug)]
 struct Backoff {
-    /// Times until the next one.
+    /// How often the action is skipped from now on.
     left: u32,
-    /// Times after the next failure, a power of two.
+    /// How often it is skipped after the next failure: a power of two.
     after: u32,
 }
 
@@ -83,7 +88,7 @@ impl Backoff {
         }
     }
 
-    /// In 22 bits.
+    /// Packs the state into 22 bits.
     fn pack(&self) -> u64 {
         const { assert!(MAX_BACKOFF == 1 << 16) };
         u64::from(self.left) | u64::from(self.after.trailing_zeros()) << 17
@@ -104,7 +109,7 @@ impl Default for AdaptiveSpin {
 }
 
 impl AdaptiveSpin {
-    /// A waiter that has learnt nothing yet and begins hopefully.
+    /// Creates the state of a waiter that has learnt nothing yet. It starts with the full budget.
     pub fn new() -> Self {
         Self {
             budget_ns: MAX_SPIN_NS,
@@ -115,13 +120,14 @@ impl AdaptiveSpin {
         }
     }
 
-    /// Looks until `found` says so or the budget is spent; whether it was found. Never for longer than 50 us.
+    /// Spins until `found` returns true or the budget is used up, for at most 50 us. Returns
+    /// whether it was found.
     pub fn until(&mut self, mut found: impl FnMut() -> bool) -> bool {
         if found() {
             return true;
         }
         if cfg!(loom) {
-            // Models have no time: they look again when they are woken.
+            // Models have no time. They check again when they are woken.
             return false;
         }
         if processors() < 2 {
@@ -151,7 +157,7 @@ impl AdaptiveSpin {
         }
     }
 
-    /// What the last wait adjust_linger: how many values were transferred since.
+    /// Adjusts the linger to the number of values that passed since the last wait.
     fn adjust_linger(&mut self, count: u64, capacity: u64) {
         if count >= 2 << self.linger && count <= capacity / 4 {
             self.linger = (self.linger + 1).min(MAX_LINGER);
@@ -169,7 +175,7 @@ impl AdaptiveSpin {
         }
     }
 
-    /// Where more threads want to run than there are processors: lets others run a few times, as long as that helps and no
+    /// For more runnable threads than processors: yields a few times, as long as that helps and no
     /// other program takes the processor meanwhile.
     fn yield_some(&mut self, mut found: impl FnMut() -> bool) -> bool {
         if !self.yielding.is_due() {
@@ -177,21 +183,21 @@ impl AdaptiveSpin {
         }
         let start = clock::now();
         let mut hit = false;
-        let mut quick = true;
+        let mut is_short = true;
         for _ in 0..MAX_YIELDS {
             std::thread::yield_now();
             hit = found();
-            quick = clock::now().saturating_sub(start) < MAX_YIELDING_NS;
-            if hit || !quick {
+            is_short = clock::now().saturating_sub(start) < MAX_YIELDING_NS;
+            if hit || !is_short {
                 break;
             }
         }
-        self.yielding.record(hit && quick);
+        self.yielding.record(hit && is_short);
         hit
     }
 
-    /// One that was woken lets its waker go on: on a processor that they share it was woken for one value or place, and a moment
-    /// later there are many.
+    /// A woken waiter lets its waker continue. On a shared processor, it was woken for one value or
+    /// slot, and a moment later there are many.
     fn yield_to_waker(&mut self) {
         if self.resuming.is_due() {
             let start = clock::now();
@@ -210,12 +216,12 @@ impl AdaptiveSpin {
         let start = if timed { clock::now() } else { 0 };
         std::thread::yield_now();
         let hit = found();
-        let quick = !timed || clock::now().saturating_sub(start) < YIELD_NS;
-        self.yielding.record(hit && quick);
+        let is_short = !timed || clock::now().saturating_sub(start) < YIELD_NS;
+        self.yielding.record(hit && is_short);
         hit
     }
 
-    /// Sleeps by `park`, and learns: a short sleep would have been worth spinning for.
+    /// Calls `park`, and learns from its duration: a short park would have been worth spinning for.
     pub fn sleep<R>(&mut self, park: impl FnOnce() -> R) -> R {
         if processors() < 2 {
             return park();
@@ -226,7 +232,8 @@ impl AdaptiveSpin {
         woken
     }
 
-    /// 16 bits of budget, 22 of each [`Backoff`], 4 of lingering. Nobody who shares yields once.
+    /// Packs the state: 16 bits of budget, 22 of each [`Backoff`], 4 of linger. `yields` is not
+    /// included, because shared waiters do not use `yield_once`.
     fn pack(&self) -> u64 {
         const { assert!(MAX_SPIN_NS < 1 << 16 && MAX_LINGER < 16) };
         self.budget_ns
@@ -252,12 +259,12 @@ impl AdaptiveSpin {
     }
 }
 
-/// A [`AdaptiveSpin`] that several waiters share: what one learns the others know. Two that wait at once may overwrite each other's
-/// lesson, which costs no more than learning it again.
+/// An [`AdaptiveSpin`] that several waiters share, so that all learn from each. Two concurrent
+/// waits may overwrite each other's result, which only costs learning it again.
 #[derive(Debug)]
 pub(crate) struct SharedSpin {
     packed: AtomicU64,
-    /// What the channel had transferred at the last wait.
+    /// How many values had passed through the channel at the last wait.
     transferred: AtomicU64,
 }
 
@@ -269,9 +276,10 @@ impl SharedSpin {
         }
     }
 
-    /// As [`AdaptiveSpin::until`] where there are several processors, and then [`AdaptiveSpin::yield_some`].
+    /// Like [`AdaptiveSpin::until`] if there are several processors, followed by
+    /// [`AdaptiveSpin::yield_some`].
     ///
-    /// In a model it does not even look: whoever waits looks again when it has armed.
+    /// In a model, it does not check at all, because a waiter checks again after it has armed.
     pub(crate) fn until(&self, transferred: u64, capacity: u64, found: impl Fn() -> bool) -> bool {
         if cfg!(loom) {
             return false;
@@ -284,7 +292,8 @@ impl SharedSpin {
         })
     }
 
-    /// As [`AdaptiveSpin::sleep`], and lets the waker go on. Whether it was woken.
+    /// Like [`AdaptiveSpin::sleep`], and lets the waker continue. Returns whether the caller was
+    /// woken.
     pub(crate) fn sleep(&self, park: impl FnOnce() -> bool) -> bool {
         self.with(|spin| {
             let woken = spin.sleep(park);
@@ -303,7 +312,7 @@ impl SharedSpin {
     }
 }
 
-/// One of the places for spinners in this process.
+/// A permit to spin. The process has (processors - 1) permits.
 struct SpinPermit;
 
 impl SpinPermit {
@@ -333,8 +342,9 @@ impl Drop for SpinPermit {
     }
 }
 
-/// Processors that the calling thread may use: its affinity mask, read again at every 256th question of the thread since it can
-/// change while the process runs, and at most the control group's quota, read once.
+/// The number of processors that the calling thread may use: its affinity mask, limited by the
+/// quota of the control group. The mask is read again at every 256th call of the thread, because it
+/// can change; the quota is read once.
 pub fn processors() -> usize {
     thread_local! {
         static KNOWN: Cell<(u32, usize)> = const { Cell::new((0, 1)) };
@@ -352,17 +362,17 @@ pub fn processors() -> usize {
 fn in_affinity_mask() -> usize {
     // SAFETY: an all-zero cpu_set_t is a valid, empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the size is that of the set behind the pointer; 0 is the calling thread.
+    // SAFETY: the size is that of the set behind the pointer. 0 means the calling thread.
     let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) };
     if failed != 0 {
-        // More processors than the set has bits: certainly more than one.
+        // The set has too few bits for the number of processors, so there is more than one.
         return usize::MAX;
     }
     // SAFETY: the set was filled above.
     unsafe { libc::CPU_COUNT(&set) as usize }
 }
 
-/// What the control group allows, if it allows fewer than the mask; std reads the files.
+/// The limit of the control group, if it is below the mask. std reads the files.
 fn quota() -> usize {
     static QUOTA: OnceLock<usize> = OnceLock::new();
     *QUOTA.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! One sender, one receiver: a bounded ring whose cache lines carry full and empty.
+//! A channel with one sender and one receiver: a bounded ring with one stamp per cache line.
 //!
 //! ```
 //! let (sender, receiver) = thalweg_queue::spsc::channel(1_024).unwrap();
@@ -25,30 +25,30 @@ struct Shared<T> {
     lane: OwnedLane<T>,
 }
 
-/// A sender's half of the ring.
+/// The sending half of the ring.
 pub struct Tx<T> {
     shared: Arc<Shared<T>>,
     writer: Writer,
 }
 
-/// A receiver's half of the ring.
+/// The receiving half of the ring.
 pub struct Rx<T> {
     shared: Arc<Shared<T>>,
     reader: Reader,
 }
 
-/// A channel for at most `capacity` values.
+/// Creates a channel for at most `capacity` values.
 ///
 /// # Errors
-/// A capacity of 0, beyond 2^30, or beyond memory.
+/// The capacity is 0 or more than 2^30, or there is not enough memory for it.
 pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
     Ok(make(Lane::bounded(capacity)?, Options::new()))
 }
 
-/// A channel for at most `capacity` values, with `options`.
+/// Creates a channel for at most `capacity` values, with `options`.
 ///
 /// # Errors
-/// As [`channel`], and a policy that only `mpmc` can have.
+/// As [`channel`], or a policy that only `mpmc` supports.
 pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), CreateError> {
     let options = options.without_eviction()?;
     Ok(make(Lane::bounded(capacity)?, options))
@@ -82,7 +82,8 @@ impl<T> Push for Tx<T> {
         if !shared.lane.has_granted(&self.writer) || shared.core.is_closed() {
             return Err(value);
         }
-        // SAFETY: the writer is the lane's, this handle is its one user and not Sync, and there is room.
+        // SAFETY: the writer belongs to the lane. This handle is its only user and is not Sync.
+        // There is a free slot.
         unsafe { shared.lane.push(&self.writer, value) };
         shared.core.recv_waiters.signal(1);
         Ok(())
@@ -123,7 +124,7 @@ impl<T> Push for Tx<T> {
 }
 
 impl<T> Tx<T> {
-    /// Room for how many of `wanted` values.
+    /// Reserves slots for at most `wanted` values. Returns their number.
     #[inline]
     fn reserve_up_to(&self, wanted: usize) -> usize {
         let lane = &self.shared.lane;
@@ -156,7 +157,8 @@ impl<T> Pop for Rx<T> {
         if !shared.lane.has_visible_value(&self.reader) {
             return None;
         }
-        // SAFETY: the reader is the lane's, this handle is its one user and not Sync, and there is a value.
+        // SAFETY: the reader belongs to the lane. This handle is its only user and is not Sync.
+        // There is a value.
         let value = unsafe { shared.lane.pop(&self.reader) };
         Some(shared.core.send_waiters.signal_returning(value))
     }
@@ -194,11 +196,12 @@ impl<T> Pop for Rx<T> {
     }
 }
 
-/// In place.
+/// Sending in place.
 impl<T> channel::Sender<Tx<T>> {
-    /// Writes values straight into the ring, as many as there is room for, `most` at most, as `next` gives them; how many.
+    /// Writes the values that `next` returns directly into the ring: as many as fit, at most
+    /// `most`. Returns their number.
     ///
-    /// The receiver sees them a cache line at a time, and is woken once.
+    /// The receiver sees the values one cache line at a time, and is woken once.
     ///
     /// ```
     /// let (mut sender, mut receiver) = thalweg_queue::spsc::channel(4).unwrap();
@@ -210,7 +213,7 @@ impl<T> channel::Sender<Tx<T>> {
     /// ```
     ///
     /// # Errors
-    /// The channel is closed; `next` was not called.
+    /// The channel is closed. `next` was not called.
     #[inline]
     pub fn try_fill(
         &mut self,
@@ -225,22 +228,22 @@ impl<T> channel::Sender<Tx<T>> {
     }
 }
 
-/// In place.
+/// Receiving in place.
 impl<T> channel::Receiver<Rx<T>> {
-    /// Looks at the values in the ring, oldest first, `most` at most, and drops each after `look` saw it; how many. Their room is
-    /// given back at once, at the end.
+    /// Passes the values in the ring to `look`, oldest first, at most `most`, and drops each of
+    /// them afterwards. Returns their number. Their slots are released together at the end.
     #[inline]
     pub fn try_drain(&mut self, most: usize, look: impl FnMut(&T)) -> usize {
         let flavour = self.flavour();
         let mut signal = SignalOnDrop::to(&flavour.shared.core.send_waiters);
-        // SAFETY: the reader is the lane's, and this handle is its one user. It is borrowed for itself, so that `look`
-        // has no way to it.
+        // SAFETY: the reader belongs to the lane, and this handle is its only user. The exclusive
+        // borrow keeps `look` from using it.
         signal.count = unsafe { flavour.shared.lane.peek_some(&flavour.reader, most, look) };
         signal.count
     }
 }
 
-/// Wakes who waits for what was done in place, also if that ended by a panic.
+/// Wakes the waiters for the values that were processed in place, also after a panic.
 struct SignalOnDrop<'a> {
     waiters: &'a WaitList,
     count: usize,
@@ -262,7 +265,7 @@ impl Drop for SignalOnDrop<'_> {
 
 impl<T> Drop for Rx<T> {
     fn drop(&mut self) {
-        // SAFETY: it is this lane's, and ends here.
+        // SAFETY: the reader belongs to this lane and ends here.
         unsafe { self.shared.lane.return_reader(&self.reader) };
     }
 }

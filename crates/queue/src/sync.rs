@@ -1,4 +1,4 @@
-//! The atomics, locks and cells of this crate, so that loom can take their place.
+//! The atomics, locks and cells of this crate, which loom replaces in models.
 
 #[cfg(loom)]
 pub(crate) use loom::{
@@ -22,7 +22,7 @@ pub(crate) use std::{
 
 #[cfg(not(loom))]
 mod real {
-    /// `std`'s cell behind loom's interface.
+    /// The standard cell with loom's interface.
     #[derive(Debug)]
     pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
@@ -38,15 +38,16 @@ mod real {
     }
 }
 
-/// What a lock guards. No code of a user runs under the locks of this crate, so what a panic left is whole.
+/// Locks a mutex. No user code runs under the locks of this crate, so a panic cannot leave the data
+/// inconsistent.
 #[cfg(not(loom))]
 pub(crate) use crate::no_preempt::lock;
 
-/// As above.
+/// The same for loom's mutex.
 #[cfg(loom)]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
     mutex.lock().expect("loom's locks are not poisoned")
 }
 
-/// A figure that users may ask for and on which nothing depends: none of loom's business.
+/// An atomic that loom does not track: for statistics and heuristics on which no protocol depends.
 pub(crate) use std::sync::atomic::AtomicU64 as StdAtomicU64;

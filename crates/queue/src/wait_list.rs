@@ -1,34 +1,49 @@
-//! Those who wait at one side of a channel, and how the other side wakes them: [`atomic_waker`](crate::atomic_waker)'s protocol for any number of
-//! waiters, with barriers that cost a busy channel nothing.
+//! The waiters of one side of a channel, and how the other side wakes them. It extends the protocol
+//! of [`atomic_waker`](crate::atomic_waker) to any number of waiters, with barriers that cost a
+//! busy channel nothing.
 //!
-//! One word says everything that a publisher must know: how many are armed, whether the channel is closed, and which barrier counts.
+//! One word tells a publisher everything that it must know: how many waiters are armed, whether the
+//! channel is closed, and which barrier applies.
 //!
-//! 1. A publisher makes its data visible (Release), then **loads the word**. All zero: nobody waits and the sleepers use the
-//!    heavy barrier; done. That is the whole fast path.
-//! 2. Anything in the word but CLOSED: the publisher passes a full fence and loads the word again.
-//! 3. Somebody armed: it takes the first off the list, and wakes it. A waker is taken once, so one data wakes one waiter.
-//! 4. A waiter arms: adds its waker and one to the word, under the list's lock, then passes a barrier, **looks again** at all that it waits
-//!    for, and only then sleeps. The barrier is a full fence if the word that its own addition replaced said FENCED, else the
-//!    heavy one.
-//! 5. WaiterKind arms may set FENCED: it then passes the heavy barrier still under the lock. A publisher may clear it. Because count and mode
-//!    are one word, whoever sees the mode cleared sees everybody who armed under fences before.
-//! 6. A waiter that was taken off the list and goes away without taking what it was woken for passes the wake-up on.
-//! 7. One woken thread at a time: from its wake-up until it runs again WAKING is set, and publishers wake nobody else. It clears the mark
-//!    before it looks again, with a full fence between, as publishers have one between publishing and reading the mark; and when it got
-//!    what it wanted and sees more, it wakes the next ones. Where others wait behind it SKIP_FENCE is set too: then publishers pass no fence, and
-//!    it passes the heavy barrier. Tasks are not marked: nobody knows when they are polled. A task that was woken and sees more than what
-//!    it took wakes the next ones too: the wake-up may have been for what it did not take.
-//! 8. Where a thread that was woken has not run for [`SLOW_WAKEUP_NS`], all processors are taken, perhaps by those who look again and again for
-//!    what it was woken for: so they sleep without looking again.
-//! 9. Tasks that wake each other on one thread need no fence: that thread sees its own next_ticket. `home` is that thread. A publisher
-//!    on it skips the fence of rule 2; whoever arms on another takes it away and passes the heavy barrier.
+//! 1. A publisher makes its data visible (Release), then **loads the word**. If it is zero, nobody
+//!    waits, and waiters use the heavy barrier: there is nothing to do. This is the whole fast
+//!    path.
+//! 2. If the word has anything but CLOSED, the publisher executes a full fence and loads the word
+//!    again.
+//! 3. If a waiter is armed, the publisher removes the first one from the list and wakes it. A waker
+//!    is taken once, so one published value wakes one waiter.
+//! 4. A waiter arms: under the lock of the list, it adds its waker to the list and one to the word.
+//!    Then it executes a barrier, **checks again** for everything that it waits for, and only then
+//!    sleeps. The barrier is a full fence if the word had FENCED before the addition, otherwise the
+//!    heavy barrier.
+//! 5. A waiter that arms may set FENCED; it then executes the heavy barrier while it still holds
+//!    the lock. A publisher may clear FENCED. Because count and mode are one word, a thread that
+//!    sees FENCED cleared also sees every waiter that armed with a fence before.
+//! 6. A waiter that was removed from the list, but leaves without taking the value, wakes the next
+//!    waiter.
+//! 7. At most one woken thread is pending. From its wake-up until it runs again, WAKING is set, and
+//!    publishers wake nobody else. The thread clears WAKING before it checks again, with a full
+//!    fence between the two, because publishers also have a fence between publishing and reading
+//!    WAKING. If it gets its value and sees more, it wakes the next waiters. If other waiters are
+//!    behind it, SKIP_FENCE is set too: publishers then execute no fence, and the thread executes
+//!    the heavy barrier. Tasks do not set WAKING, because it is unknown when they are polled. A
+//!    woken task that sees more than it took also wakes the next waiters: the wake-up may have been
+//!    for a value that it did not take.
+//! 8. If a woken thread has not run for [`SLOW_WAKEUP_NS`], all processors are busy, perhaps with
+//!    waiters that spin for the value that it was woken for. Waiters therefore park without
+//!    spinning.
+//! 9. Tasks that wake each other on one thread need no fence, because the thread sees its own
+//!    stores. `home` is that thread. A publisher on it skips the fence of rule 2. A waiter that
+//!    arms on another thread resets `home` and executes the heavy barrier.
 //!
-//! Why 5 is sound: a publisher that loaded the word before FENCED was set had published before that load, and the heavy
-//! barrier makes what it published visible to the waiter that looks again; a publisher that loads it later uses fences. 9 is sound for
-//! the same reason; and since `home` is given only where no thread sleeps or is on its way, rule 7 is nobody's there.
+//! Why rule 5 is sound: a publisher that loaded the word before FENCED was set had published before
+//! that load, and the heavy barrier makes its data visible to the waiter that checks again. A
+//! publisher that loads the word later uses fences. Rule 9 is sound for the same reason. `home` is
+//! set only while no thread sleeps or has a pending wake-up, so rule 7 does not apply there.
 //!
-//! FENCED is for those who sleep often: a fence for each of 512 messages costs less than one heavy barrier for all. So it is set by
-//! a waiter that sleeps again after fewer, and cleared by the publisher that found nobody armed so many times in a row.
+//! FENCED is for waiters that sleep often: a fence for each of up to 512 messages costs less than
+//! one heavy barrier. A waiter that sleeps again after fewer messages sets it. A publisher that
+//! found no waiter armed that many times in a row clears it.
 
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -43,29 +58,31 @@ const WAKING: usize = 4;
 const SKIP_FENCE: usize = 8;
 const ARMED: usize = 16;
 
-/// Messages between two sleeps from which on the heavy barrier is the cheaper one.
+/// From this many messages between two sleeps on, the heavy barrier is cheaper.
 const BUSY: usize = if cfg!(loom) { 2 } else { 512 };
 
-/// Five times what a wake-up costs, so that changing turns costs little.
+/// Five times the cost of a wake-up, so that an occasional mistake costs little.
 const SLOW_WAKEUP_NS: u64 = 250_000;
 
-/// Armings in a row on one thread that make it the home of all, at first.
+/// Initially, this many consecutive armings on one thread make it the home thread.
 const HOME_THRESHOLD: u32 = if cfg!(loom) { 1 } else { 16 };
-/// After each time that it was taken away it takes twice as many, up to this.
+/// The threshold doubles each time that the home is reset, up to this value.
 const MAX_HOME_THRESHOLD: u32 = 1 << 16;
 
-/// One arming, until it is woken or disarmed.
+/// Identifies one arming until it is woken or disarmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket(u64);
 
-/// WaiterKind waits.
+/// The kind of a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaiterKind {
-    /// A thread that looks again as soon as it runs, and passes on what it does not take.
+    /// A thread. It checks again as soon as it runs, and wakes others for values that it does not
+    /// take.
     Thread,
-    /// A task or a select: who may do something else first.
+    /// A task or a select. It may do other work first.
     Task,
-    /// An event loop's descriptor: it is told, and takes no wake-up away from those who wait behind it, one of whom may be its owner.
+    /// The file descriptor of an event loop. It is notified, but does not consume the wake-up of
+    /// the waiters behind it, because one of them may be its owner.
     Watcher,
 }
 
@@ -79,12 +96,12 @@ struct Waiter {
 #[derive(Debug)]
 struct Inner {
     waiters: VecDeque<Waiter>,
-    /// How many of them are no tasks.
+    /// How many of the waiters are not tasks.
     non_tasks: usize,
     next_ticket: u64,
-    /// What the channel had transferred at the last arming.
+    /// How many values had passed through the channel at the last arming.
     transferred: u64,
-    /// Where the last next_ticket were, how many in a row, and how many it takes (rule 9).
+    /// The thread of the last armings, their number, and the number that is required (rule 9).
     thread: usize,
     consecutive_arms: u32,
     home_threshold: u32,
@@ -93,11 +110,12 @@ struct Inner {
 #[derive(Debug)]
 pub(crate) struct WaitList {
     word: AtomicUsize,
-    /// Publishers that found FENCED and nobody armed, since somebody was. Two at once may count as one.
+    /// Publishes that found FENCED but no waiter, since a waiter last armed. Two concurrent ones
+    /// may count as one.
     idle_publishes: AtomicUsize,
     /// Rule 8: when a thread was last woken.
     woken_at: StdAtomicU64,
-    /// Rule 9: a thread, or 0. Written under the list's lock.
+    /// Rule 9: a thread, or 0. Written under the lock of the list.
     home: AtomicUsize,
     wakes: StdAtomicU64,
     parks: StdAtomicU64,
@@ -105,7 +123,7 @@ pub(crate) struct WaitList {
     list: Mutex<Inner>,
 }
 
-/// How often the waiters of one side slept.
+/// The parking statistics of one side.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParkStats {
     pub(crate) wakes: u64,
@@ -113,7 +131,7 @@ pub(crate) struct ParkStats {
     pub(crate) parked_ns: u64,
 }
 
-/// A number that no other thread has at the same time; not 0.
+/// A number that identifies this thread among the live threads. It is not 0.
 #[cfg(not(loom))]
 #[inline]
 fn this_thread() -> usize {
@@ -151,12 +169,12 @@ impl WaitList {
         self.word.load(Ordering::Acquire) & CLOSED != 0
     }
 
-    /// Whether anybody is armed.
+    /// Whether a waiter is armed.
     pub(crate) fn has_any(&self) -> bool {
         self.word.load(Ordering::Relaxed) >= ARMED
     }
 
-    /// Marks the word, and wakes everybody. Whether this was the first time.
+    /// Sets CLOSED and wakes every waiter. Returns whether this was the first close.
     pub(crate) fn close(&self) -> bool {
         let before = self.word.fetch_or(CLOSED, Ordering::AcqRel);
         barrier::full();
@@ -164,7 +182,7 @@ impl WaitList {
         before & CLOSED == 0
     }
 
-    /// Rule 1: after `published` values became visible.
+    /// Rule 1: called after `published` values became visible.
     #[inline(always)]
     pub(crate) fn signal(&self, published: usize) {
         if !self.is_idle() {
@@ -172,7 +190,8 @@ impl WaitList {
         }
     }
 
-    /// [`signal`](Self::signal) for one, by who has a value to return: so that it has nothing to keep while the slow path runs.
+    /// Like [`signal`](Self::signal) for one value. It passes `value` through, so that the caller
+    /// keeps no registers alive across the slow path.
     #[inline(always)]
     pub(crate) fn signal_returning<T>(&self, value: T) -> T {
         if self.is_idle() {
@@ -224,7 +243,7 @@ impl WaitList {
         }
     }
 
-    /// Rules 3 and 7: wakes up to `most` of those who wait, longest first, up to the first thread.
+    /// Rules 3 and 7: wakes up to `max` waiters, oldest first, but stops after the first thread.
     #[cold]
     pub(crate) fn wake(&self, max: usize) {
         let mut left = max;
@@ -266,7 +285,8 @@ impl WaitList {
         Some(first)
     }
 
-    /// Rule 4, up to "look again". `transferred` is how many values went through the channel so far.
+    /// Rule 4, up to "checks again". `transferred` is the number of values that have passed through
+    /// the channel.
     pub(crate) fn arm(&self, kind: WaiterKind, waker: Waker, transferred: u64) -> Ticket {
         let mut list = lock(&self.list);
         let ticket = Ticket(list.next_ticket);
@@ -282,7 +302,7 @@ impl WaitList {
         self.idle_publishes.store(0, Ordering::Relaxed);
         let revokes_home = self.revokes_home(&mut list);
         let fenced = self.word.fetch_add(ARMED, Ordering::Relaxed) & FENCED != 0;
-        // For good where the kernel does not pass the heavy barrier any more.
+        // FENCED stays set if the kernel no longer executes the heavy barrier.
         let sets_fenced = !fenced && (!busy || !barrier::is_asymmetric());
         if sets_fenced {
             self.word.fetch_or(FENCED, Ordering::Relaxed);
@@ -290,7 +310,7 @@ impl WaitList {
         if fenced && !revokes_home {
             barrier::full();
         } else if sets_fenced || revokes_home {
-            // Under the lock, so that who arms next relies on it.
+            // Under the lock, because the next waiter that arms relies on it.
             barrier::heavy();
         } else {
             drop(list);
@@ -299,7 +319,7 @@ impl WaitList {
         ticket
     }
 
-    /// Rule 9, for one that arms: `true`, if it takes another thread's home away.
+    /// Rule 9, for a waiter that arms. Returns `true` if it resets the home of another thread.
     fn revokes_home(&self, list: &mut Inner) -> bool {
         let thread = this_thread();
         if thread != list.thread {
@@ -326,7 +346,7 @@ impl WaitList {
         false
     }
 
-    /// Gives an arming another waker; `false` if it was woken already.
+    /// Replaces the waker of an arming. Returns `false` if it was already woken.
     pub(crate) fn rearm(&self, ticket: Ticket, waker: &Waker) -> bool {
         let mut list = lock(&self.list);
         let armed = list.waiters.iter_mut().find(|one| one.ticket == ticket);
@@ -337,10 +357,10 @@ impl WaitList {
         false
     }
 
-    /// Takes an arming back; `false` if it was woken already.
+    /// Cancels an arming. Returns `false` if it was already woken.
     pub(crate) fn disarm(&self, kind: WaiterKind, ticket: Ticket) -> bool {
         let mut list = lock(&self.list);
-        // Tickets grow along the list.
+        // Tickets increase along the list.
         let place = list
             .waiters
             .binary_search_by_key(&ticket.0, |one| one.ticket.0);
@@ -364,7 +384,7 @@ impl WaitList {
         false
     }
 
-    /// Rule 6: takes an arming back for good, and gives the wake-up that it had already to the next.
+    /// Rule 6: cancels an arming for good. If it was already woken, wakes the next waiter.
     pub(crate) fn disarm_or_pass_on(&self, kind: WaiterKind, ticket: Ticket) {
         if !self.disarm(kind, ticket) {
             self.wake(1);

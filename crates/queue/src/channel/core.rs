@@ -1,4 +1,4 @@
-//! What all handles of a channel share, whatever its flavour.
+//! The state that all handles of a channel share, in every flavour.
 
 use super::{Options, Stats};
 use crate::cache_padded::CachePadded;
@@ -6,12 +6,12 @@ use crate::spin::SharedSpin;
 use crate::sync::{AtomicUsize, Ordering, StdAtomicU64};
 use crate::wait_list::WaitList;
 
-/// See the module.
+/// The shared state. See the module.
 #[derive(Debug)]
 pub struct Core {
-    /// Receivers wait here; senders read it after each value.
+    /// Receivers that wait for values. Senders read it after each value.
     pub(crate) recv_waiters: CachePadded<WaitList>,
-    /// Senders wait here; receivers read it after each value.
+    /// Senders that wait for capacity. Receivers read it after each value.
     pub(crate) send_waiters: CachePadded<WaitList>,
     pub(crate) options: Options,
     pub(crate) send_spin: SharedSpin,
@@ -25,7 +25,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// With one sender and one receiver.
+    /// Creates the state for one sender and one receiver.
     pub(crate) fn new(options: Options) -> Self {
         Self {
             recv_waiters: CachePadded::new(WaitList::new()),
@@ -47,7 +47,7 @@ impl Core {
         self.recv_waiters.is_closed()
     }
 
-    /// Wakes everybody on both sides.
+    /// Wakes every waiter on both sides.
     pub(crate) fn close(&self) {
         self.recv_waiters.close();
         self.send_waiters.close();
@@ -61,12 +61,12 @@ impl Core {
         self.receiver_count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// `true`: it was the last one.
+    /// Returns whether this was the last sender.
     pub(crate) fn remove_sender(&self) -> bool {
         self.sender_count.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// `true`: it was the last one.
+    /// Returns whether this was the last receiver.
     pub(crate) fn remove_receiver(&self) -> bool {
         self.receiver_count.fetch_sub(1, Ordering::AcqRel) == 1
     }

@@ -1,26 +1,27 @@
-//! What a flavour of channel does: put in and take out without waiting.
+//! The traits of a channel flavour: push and pop without waiting.
 
 use super::Core;
 
-/// A sending handle without its waiting. Flavours of this crate implement it; nobody else can.
+/// The sending half of a flavour. It never waits. Only this crate implements it.
 pub trait Push {
-    /// What is sent.
+    /// The type of the values.
     type Item;
 
-    /// What all handles of the channel share.
+    /// The state that all handles of the channel share.
     #[doc(hidden)]
     fn core(&self) -> &Core;
 
-    /// As [`try_push`](Push::try_push) on a channel that is not closed, where nothing has to be looked up for it; gives the value back for any
-    /// other reason too. It is what a send costs, so it is short, and calls nothing that comes back to it.
+    /// The fast path of [`try_push`](Push::try_push) for an open channel. It may return the value
+    /// for any reason, for example because it would have to read the other side's position. The
+    /// cost of a send is the cost of this method, so it is short and is not recursive.
     #[doc(hidden)]
     fn push_fast(&self, value: Self::Item) -> Result<(), Self::Item>;
 
-    /// Puts a value in and wakes who waits for it; gives it back if there is no room.
+    /// Pushes a value and wakes a waiting receiver. Returns the value if the queue is full.
     #[doc(hidden)]
     fn try_push(&self, value: Self::Item) -> Result<(), Self::Item>;
 
-    /// Puts in as many values from the front as there is room for; how many.
+    /// Pushes as many values as fit, from the front. Returns their number.
     #[doc(hidden)]
     fn push_some(&self, values: &mut Vec<Self::Item>) -> usize;
 
@@ -28,53 +29,54 @@ pub trait Push {
     #[doc(hidden)]
     fn has_capacity(&self) -> bool;
 
-    /// A cheap form of [`has_capacity`](Push::has_capacity) for a sender that spins: it may miss room that another handle keeps.
+    /// A cheap form of [`has_capacity`](Push::has_capacity) for a spinning sender. It may miss
+    /// capacity that another handle has reserved.
     #[doc(hidden)]
     fn has_visible_capacity(&self) -> bool {
         self.has_capacity()
     }
 
-    /// Takes out the oldest value, where a sender may.
+    /// Removes the oldest value, if senders of this flavour can.
     #[doc(hidden)]
     fn evict(&self) -> Option<Self::Item> {
         None
     }
 
-    /// Values that this handle knows to have gone through.
+    /// The number of values that have passed through the channel, as far as this handle knows.
     #[doc(hidden)]
     fn transferred(&self) -> u64;
 
-    /// Values inside.
+    /// The number of values in the channel.
     #[doc(hidden)]
     fn len(&self) -> usize;
 
-    /// Most values inside.
+    /// The capacity of the channel.
     #[doc(hidden)]
     fn capacity(&self) -> usize;
 
-    /// Before the core is marked as closed: what the flavour does so that no later push succeeds.
+    /// Called before the core is marked as closed, so that no later push succeeds.
     #[doc(hidden)]
     fn close(&self) {}
 }
 
-/// A receiving handle without its waiting. Flavours of this crate implement it; nobody else can.
+/// The receiving half of a flavour. It never waits. Only this crate implements it.
 pub trait Pop {
-    /// What is received.
+    /// The type of the values.
     type Item;
 
-    /// What all handles of the channel share.
+    /// The state that all handles of the channel share.
     #[doc(hidden)]
     fn core(&self) -> &Core;
 
-    /// As [`try_pop`](Pop::try_pop) where nothing has to be looked up for it; `None` for any other reason too.
+    /// The fast path of [`try_pop`](Pop::try_pop). It may return `None` for any reason.
     #[doc(hidden)]
     fn pop_fast(&self) -> Option<Self::Item>;
 
-    /// Takes the oldest value out and wakes who waits for room.
+    /// Pops the oldest value and wakes a waiting sender.
     #[doc(hidden)]
     fn try_pop(&self) -> Option<Self::Item>;
 
-    /// Takes out what is there, `most` at most; how many.
+    /// Pops at most `most` values. Returns their number.
     #[doc(hidden)]
     fn pop_some(&self, most: usize, take: impl FnMut(Self::Item)) -> usize;
 
@@ -82,25 +84,25 @@ pub trait Pop {
     #[doc(hidden)]
     fn has_value(&self) -> bool;
 
-    /// On a closed channel: whether all that was accepted is out.
+    /// On a closed channel: whether all accepted values have been received.
     #[doc(hidden)]
     fn is_drained(&self) -> bool {
         !self.has_value()
     }
 
-    /// Values that this handle knows to have gone through.
+    /// The number of values that have passed through the channel, as far as this handle knows.
     #[doc(hidden)]
     fn transferred(&self) -> u64;
 
-    /// Values inside.
+    /// The number of values in the channel.
     #[doc(hidden)]
     fn len(&self) -> usize;
 
-    /// Most values inside.
+    /// The capacity of the channel.
     #[doc(hidden)]
     fn capacity(&self) -> usize;
 
-    /// As [`Push::close`].
+    /// Like [`Push::close`].
     #[doc(hidden)]
     fn close(&self) {}
 }

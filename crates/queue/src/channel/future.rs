@@ -1,10 +1,12 @@
-//! Sending and receiving for tasks of any executor.
+//! Sending and receiving in tasks of any executor.
 //!
-//! A future holds at most one registration among the waiters. Dropped, it gives the registration back, or the wake-up that it had already
-//! to the next: nothing is lost, since a value is taken out only when the future is ready.
+//! A future has at most one entry in the wait list. When it is dropped, it removes the entry, or
+//! passes a wake-up that it already received to the next waiter. Nothing is lost, because a value
+//! is removed from the channel only when the future completes.
 //!
-//! A future borrows its handle. A shared borrow of a handle that is not `Sync` is not `Send`, so such a future stays on its thread; with an
-//! exclusive borrow it may move. Each future waits for itself: those of one handle take turns as those of several handles do.
+//! A future borrows its handle. A shared borrow of a handle that is not `Sync` is not `Send`, so
+//! such a future stays on its thread. A future with an exclusive borrow can move. Each future is a
+//! separate waiter: several futures of one handle take turns, like futures of several handles.
 
 use std::fmt;
 use std::future::Future;
@@ -17,7 +19,7 @@ use super::{Pop, Push, Receiver, Sender};
 use crate::error::{RecvError, SendError, TryRecvError, TrySendError};
 use crate::wait_list::{Ticket, WaitList, WaiterKind};
 
-/// A registration among the waiters, or none.
+/// The future's entry in the wait list, if it has one.
 #[derive(Debug, Default)]
 struct Registration(Option<Ticket>);
 
@@ -31,7 +33,8 @@ impl Registration {
         self.0 = Some(waiters.arm(WaiterKind::Task, waker.clone(), transferred));
     }
 
-    /// The future got what it waited for. `true`: it had a wake-up, for that or for something else.
+    /// Called when the future has completed. Returns whether the entry had been woken, for this
+    /// value or for another.
     fn finish(&mut self, waiters: &WaitList) -> bool {
         let ticket = self.0.take();
         ticket.is_some_and(|ticket| !waiters.disarm(WaiterKind::Task, ticket))
@@ -67,7 +70,8 @@ fn poll_recv<P: Pop>(
     Poll::Pending
 }
 
-/// [`Receiver::recv_async`] and [`Receiver::recv_async_mut`]. `R` is how it borrows the receiver.
+/// The future of [`Receiver::recv_async`] and [`Receiver::recv_async_mut`]. `R` is the kind of
+/// borrow.
 #[must_use = "a future does nothing until it is awaited"]
 pub struct RecvFuture<'a, P: Pop, R = &'a mut Receiver<P>>
 where
@@ -108,7 +112,7 @@ impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Drop for RecvFuture<'_, P, 
     }
 }
 
-/// [`Receiver::stream`] and [`Receiver::stream_mut`]. `R` is how it borrows the receiver.
+/// The stream of [`Receiver::stream`] and [`Receiver::stream_mut`]. `R` is the kind of borrow.
 #[must_use = "a stream does nothing until it is polled"]
 pub struct RecvStream<'a, P: Pop, R = &'a mut Receiver<P>>
 where
@@ -149,7 +153,7 @@ impl<P: Pop, R: Deref<Target = Receiver<P>> + Unpin> Drop for RecvStream<'_, P, 
     }
 }
 
-/// [`Sender::send_async`] and [`Sender::send_async_mut`]. `S` is how it borrows the sender.
+/// The future of [`Sender::send_async`] and [`Sender::send_async_mut`]. `S` is the kind of borrow.
 #[must_use = "a future does nothing until it is awaited"]
 pub struct SendFuture<'a, P: Push, S = &'a mut Sender<P>>
 where
@@ -161,7 +165,7 @@ where
     borrows: PhantomData<fn() -> &'a P>,
 }
 
-// The value is moved out by value, never pinned.
+// The value is moved out of the future and never pinned.
 impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Unpin for SendFuture<'_, P, S> {}
 
 impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> SendFuture<'_, P, S> {
@@ -179,7 +183,7 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Future for SendFuture<'_, P,
     type Output = Result<(), SendError<P::Item>>;
 
     /// # Panics
-    /// When it is polled again after it was ready.
+    /// If it is polled again after it has completed.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self {
             sender,
@@ -194,7 +198,7 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Future for SendFuture<'_, P,
             }
             let sending = value
                 .take()
-                .expect("the future is not polled after its end");
+                .expect("the future was polled after it completed");
             let result = match sender.try_send(sending) {
                 Ok(()) => Ok(()),
                 Err(TrySendError::Closed(back)) => Err(SendError::Closed(back)),

@@ -1,7 +1,8 @@
-//! What every channel can do, written once over what its flavour does without waiting.
+//! The operations that all channels share, written once for all flavours.
 //!
-//! A flavour is a pair of handles that [`Push`] and [`Pop`]: [`spsc`](crate::spsc), [`mpsc`](crate::mpsc), [`mpmc`](crate::mpmc).
-//! Waiting, deadlines, futures, closing, policies and counts are here.
+//! A flavour is a pair of handles that implement [`Push`] and [`Pop`]: [`spsc`](crate::spsc),
+//! [`mpsc`](crate::mpsc), [`mpmc`](crate::mpmc). This module adds waiting, deadlines, futures,
+//! closing, overflow policies and counts.
 
 mod core;
 mod flavour;

@@ -1,41 +1,44 @@
-//! What can be chosen when a channel is made.
+//! The options of a channel.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What [`send`](crate::Sender::send) does where there is no room.
+/// The overflow policy: what [`send`](crate::Sender::send) does when the channel is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overflow {
-    /// Waits until there is room.
+    /// Waits until the channel has capacity.
     #[default]
     Block,
-    /// Waits for at most this long; then the value comes back.
+    /// Waits for at most this long, then returns the value.
     BlockFor(Duration),
-    /// Gives the value back at once.
+    /// Returns the value at once.
     Fail,
-    /// Drops the value that was to be sent, and counts it.
+    /// Drops the value that is being sent, and counts it.
     DropNewest,
-    /// Drops the oldest value in the channel, and counts it. Only [`mpmc`](crate::mpmc) can.
+    /// Drops the oldest value in the channel, and counts it. Only [`mpmc`](crate::mpmc) supports
+    /// this.
     DropOldest,
-    /// Drops every value in the channel, and counts them: the receiver finds the latest. Only [`mpmc`](crate::mpmc) can.
+    /// Drops every value in the channel, and counts them, so that the receiver gets the latest
+    /// value. Only [`mpmc`](crate::mpmc) supports this.
     Latest,
 }
 
-/// What a blocked call does before it sleeps.
+/// The wait strategy: what a blocking call does before it parks its thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WaitStrategy {
-    /// Spins for no longer than a wake-up costs, learns whether that helps, and sleeps.
+    /// Spins for at most the cost of a wake-up, learns whether spinning helps, then parks.
     #[default]
     Adaptive,
-    /// Sleeps at once.
+    /// Parks at once.
     Park,
-    /// Never sleeps: for threads that have a processor to themselves. Where there is one processor it yields.
+    /// Never parks. For threads that have a processor to themselves. On one processor it yields.
     Spin,
 }
 
-/// What a channel is made with. The default blocks, and waits adaptively.
+/// The options of a channel. The default is to block when the channel is full, and to wait
+/// adaptively.
 ///
 /// ```
 /// use thalweg_queue::{Options, Overflow, mpmc};
@@ -54,26 +57,26 @@ pub struct Options {
 }
 
 impl Options {
-    /// The default.
+    /// The default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With this policy for a full channel.
+    /// Sets the overflow policy.
     #[must_use]
     pub fn overflow(mut self, overflow: Overflow) -> Self {
         self.overflow = overflow;
         self
     }
 
-    /// With this way to wait.
+    /// Sets the wait strategy.
     #[must_use]
     pub fn wait_strategy(mut self, wait_strategy: WaitStrategy) -> Self {
         self.wait_strategy = wait_strategy;
         self
     }
 
-    /// For flavours whose senders cannot take values out.
+    /// Rejects the policies that remove values, for flavours whose senders cannot do this.
     pub(crate) fn without_eviction(self) -> Result<Self, CreateError> {
         match self.overflow {
             Overflow::DropOldest | Overflow::Latest => Err(CreateError::Overflow(self.overflow)),
@@ -82,13 +85,13 @@ impl Options {
     }
 }
 
-/// Why a channel cannot be made.
+/// Why a channel could not be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// The capacity.
+    /// The capacity is invalid or cannot be allocated.
     Capacity(crate::CapacityError),
-    /// This flavour's senders cannot take the oldest value out: use [`mpmc`](crate::mpmc).
+    /// The senders of this flavour cannot remove the oldest value. Use [`mpmc`](crate::mpmc).
     Overflow(Overflow),
 }
 
@@ -103,7 +106,7 @@ impl fmt::Display for CreateError {
         match self {
             Self::Capacity(bad) => bad.fmt(to),
             Self::Overflow(overflow) => {
-                write!(to, "only an mpmc channel can have the policy {overflow:?}")
+                write!(to, "only an mpmc channel supports the policy {overflow:?}")
             }
         }
     }

@@ -10,10 +10,12 @@ use super::{Pop, Receiver};
 use crate::event_fd::EventFd;
 use crate::wait_list::{Ticket, WaiterKind};
 
-/// A file descriptor that is readable once there may be something to receive, from [`Receiver::readiness`].
+/// A file descriptor that becomes readable when a receive may succeed. [`Receiver::readiness`]
+/// creates it.
 ///
-/// Drain the receiver, [`arm`](Self::arm), and watch the descriptor; when it is readable, drain and arm again. While it is armed the next
-/// value costs one system call, later ones none.
+/// Drain the receiver, call [`arm`](Self::arm), and poll the descriptor. When it is readable, drain
+/// and arm again. If the descriptor is armed, the next value costs the sender one system call;
+/// further values cost none.
 ///
 /// ```
 /// use std::os::fd::AsFd;
@@ -45,8 +47,8 @@ impl<'a, P: Pop> Readiness<'a, P> {
         })
     }
 
-    /// Makes the descriptor unreadable until something comes. `true`: there is something already, or the channel is closed; the descriptor is
-    /// not armed, receive first.
+    /// Makes the descriptor unreadable until a value arrives. Returns `true` if there is already a
+    /// value or the channel is closed. The descriptor is then not armed: receive first.
     pub fn arm(&mut self) -> bool {
         let waiters = &self.receiver.pop.core().recv_waiters;
         if let Some(ticket) = self.armed.take() {

@@ -11,10 +11,10 @@ use crate::error::{RecvError, RecvTimeoutError, TryRecvError};
 use crate::no_preempt::NoPreemptGuard;
 use crate::park_hooks::timed_out;
 
-/// Receives values from a channel: [`spsc::Receiver`](crate::spsc::Receiver), [`mpsc::Receiver`](crate::mpsc::Receiver),
-/// [`mpmc::Receiver`](crate::mpmc::Receiver).
+/// Receives values from a channel: [`spsc::Receiver`](crate::spsc::Receiver),
+/// [`mpsc::Receiver`](crate::mpsc::Receiver), [`mpmc::Receiver`](crate::mpmc::Receiver).
 ///
-/// When the last one is dropped the channel is closed, and what is in it is dropped.
+/// When the last receiver is dropped, the channel is closed and the values in it are dropped.
 pub struct Receiver<P: Pop> {
     pub(super) pop: P,
 }
@@ -28,10 +28,10 @@ impl<P: Pop> Receiver<P> {
         &self.pop
     }
 
-    /// The oldest value, if there is one now.
+    /// Returns the oldest value, if there is one now.
     ///
     /// # Errors
-    /// There is none, now or for ever.
+    /// [`Empty`](TryRecvError::Empty) or [`Closed`](TryRecvError::Closed).
     #[inline]
     pub fn try_recv(&self) -> Result<P::Item, TryRecvError> {
         match self.pop.pop_fast() {
@@ -49,7 +49,7 @@ impl<P: Pop> Receiver<P> {
         if !self.pop.core().is_closed() {
             return Err(TryRecvError::Empty);
         }
-        // What was sent before it was closed is visible now.
+        // Values that were sent before the close are visible now.
         match self.pop.try_pop() {
             Some(value) => Ok(value),
             None if self.pop.is_drained() => {
@@ -60,7 +60,7 @@ impl<P: Pop> Receiver<P> {
         }
     }
 
-    /// The oldest value; waits until there is one.
+    /// Returns the oldest value; waits until there is one.
     ///
     /// # Errors
     /// The channel is closed and drained.
@@ -78,18 +78,18 @@ impl<P: Pop> Receiver<P> {
         self.block(None).map_err(|_| RecvError)
     }
 
-    /// The oldest value; waits for at most `timeout` until there is one.
+    /// Returns the oldest value; waits at most `timeout` for one.
     ///
     /// # Errors
-    /// None came in time, or the channel is closed and drained.
+    /// No value arrived in time, or the channel is closed and drained.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<P::Item, RecvTimeoutError> {
         self.block(Some(clock::deadline(timeout)))
     }
 
-    /// The oldest value; waits until `deadline` until there is one.
+    /// Returns the oldest value; waits until `deadline` for one.
     ///
     /// # Errors
-    /// None came in time, or the channel is closed and drained.
+    /// No value arrived in time, or the channel is closed and drained.
     pub fn recv_deadline(&self, deadline: Instant) -> Result<P::Item, RecvTimeoutError> {
         self.block(Some(clock::at(deadline)))
     }
@@ -116,17 +116,19 @@ impl<P: Pop> Receiver<P> {
         }
     }
 
-    /// WaiterKind waited and sees more than `mine` lets the others know: while it was on its way they were not signalled.
-    pub(super) fn wake_others(&self, mine: usize) {
+    /// Wakes other receivers for the values beyond the `kept` ones. A receiver that has waited calls this,
+    /// because senders do not signal while a woken receiver is about to run.
+    pub(super) fn wake_others(&self, kept: usize) {
         let items = &self.pop.core().recv_waiters;
         if !items.has_any() {
             return;
         }
         if items.is_closed() {
-            // Some may sleep since before the last value, which was under way when it was closed.
+            // Some receivers may have been asleep since before the last value, which was being sent
+            // when the channel was closed.
             items.close();
         } else if self.pop.has_value() {
-            items.signal(self.pop.len().saturating_sub(mine));
+            items.signal(self.pop.len().saturating_sub(kept));
         }
     }
 
@@ -145,15 +147,17 @@ impl<P: Pop> Receiver<P> {
         ready
     }
 
-    /// Whether a receive would not wait: there is a value, or there will be none.
+    /// Whether a receive would return at once: there is a value, or the channel is closed and
+    /// drained.
     pub(crate) fn is_ready(&self) -> bool {
         self.pop.has_value() || (self.is_closed() && self.pop.is_drained())
     }
 
-    /// The oldest value, when there is one; lets the task wait until then. A future that is dropped took nothing.
+    /// Returns a future of the oldest value. If the future is dropped, no value is lost.
     ///
-    /// The receiver of an `spsc` or `mpsc` channel is not `Sync`, so this future is not `Send`: it is for tasks that stay on one
-    /// thread. A task that may move between threads uses [`recv_async_mut`](Self::recv_async_mut).
+    /// The receiver of an `spsc` or `mpsc` channel is not `Sync`, so this future is not `Send`: it
+    /// is for tasks that stay on one thread. A task that can move between threads uses
+    /// [`recv_async_mut`](Self::recv_async_mut).
     ///
     /// # Errors
     /// The channel is closed and drained.
@@ -171,29 +175,32 @@ impl<P: Pop> Receiver<P> {
         RecvFuture::new(self)
     }
 
-    /// As [`recv_async`](Self::recv_async). The future has the receiver alone, so it is `Send` if the values are.
+    /// Like [`recv_async`](Self::recv_async), with an exclusive borrow of the receiver. The future
+    /// is `Send` if the values are.
     ///
     /// # Errors
-    /// As [`recv_async`](Self::recv_async).
+    /// Like [`recv_async`](Self::recv_async).
     pub fn recv_async_mut(&mut self) -> RecvFuture<'_, P> {
         RecvFuture::new(self)
     }
 
-    /// The values as they come, until the channel is closed and drained, as a [`Stream`](futures_core::Stream). It is `Send` where
-    /// [`recv_async`](Self::recv_async) is.
+    /// Returns a [`Stream`](futures_core::Stream) of the values, until the channel is closed and
+    /// drained. It is `Send` under the same conditions as [`recv_async`](Self::recv_async).
     pub fn stream(&self) -> RecvStream<'_, P, &Self> {
         RecvStream::new(self)
     }
 
-    /// As [`stream`](Self::stream). The stream has the receiver alone, so it is `Send` if the values are.
+    /// Like [`stream`](Self::stream), with an exclusive borrow of the receiver. The stream is
+    /// `Send` if the values are.
     pub fn stream_mut(&mut self) -> RecvStream<'_, P> {
         RecvStream::new(self)
     }
 
-    /// Appends what is there to `values`, oldest first, `most` at most; how many, 1 or more.
+    /// Appends the values that are available to `values`, oldest first, at most `most`. Returns
+    /// their number, at least 1.
     ///
     /// # Errors
-    /// There is nothing, now or for ever.
+    /// [`Empty`](TryRecvError::Empty) or [`Closed`](TryRecvError::Closed).
     pub fn try_recv_batch(
         &self,
         values: &mut Vec<P::Item>,
@@ -203,7 +210,7 @@ impl<P: Pop> Receiver<P> {
             return Ok(0);
         }
         let count = {
-            // `values` may grow in the middle of a line.
+            // `values` may reallocate while a line is half read.
             let _no_preempt = NoPreemptGuard::enter();
             self.pop.pop_some(most, |value| values.push(value))
         };
@@ -214,7 +221,8 @@ impl<P: Pop> Receiver<P> {
         Ok(1)
     }
 
-    /// Appends what is there to `values`, oldest first, `most` at most; waits until there is something. How many, 1 or more.
+    /// Appends the values that are available to `values`, oldest first, at most `most`; waits until
+    /// there is one. Returns their number, at least 1.
     ///
     /// # Errors
     /// The channel is closed and drained.
@@ -240,51 +248,52 @@ impl<P: Pop> Receiver<P> {
         }
     }
 
-    /// The values as they come, waiting for each, until the channel is closed and drained.
+    /// Returns an iterator that waits for each value, until the channel is closed and drained.
     pub fn iter(&self) -> Iter<'_, P> {
         Iter { receiver: self }
     }
 
-    /// The values that are there.
+    /// Returns an iterator over the values that are available. It never waits.
     pub fn try_iter(&self) -> TryIter<'_, P> {
         TryIter { receiver: self }
     }
 
-    /// Closes the channel: later sends are refused, and what is in it is still received. See [`Sender::close`](crate::Sender::close).
+    /// Closes the channel: later sends fail, and values in the channel can still be received. See
+    /// [`Sender::close`](crate::Sender::close).
     pub fn close(&self) {
         self.pop.close();
         self.pop.core().close();
     }
 
-    /// Whether sends are refused. There may be values left.
+    /// Whether the channel is closed. It may still contain values.
     pub fn is_closed(&self) -> bool {
         self.pop.core().is_closed()
     }
 
-    /// Values inside, or a moment ago.
+    /// The number of values in the channel. It may lag behind other threads.
     pub fn len(&self) -> usize {
         self.pop.len()
     }
 
-    /// Whether there are none.
+    /// Whether the channel contains no value.
     pub fn is_empty(&self) -> bool {
         !self.pop.has_value()
     }
 
-    /// Most values inside; `usize::MAX` where there is no bound.
+    /// The capacity of the channel; `usize::MAX` if it is unbounded.
     pub fn capacity(&self) -> usize {
         self.pop.capacity()
     }
 
-    /// The channel's figures.
+    /// The statistics of the channel.
     pub fn stats(&self) -> Stats {
         self.pop.core().stats(self.pop.len())
     }
 
-    /// A file descriptor for event loops that says when to receive.
+    /// Returns a file descriptor that tells an event loop when to receive.
     ///
     /// # Errors
-    /// The system's: no more file descriptors.
+    /// The error of the system: the limit of file descriptors is reached.
     pub fn readiness(&self) -> io::Result<Readiness<'_, P>> {
         Readiness::new(self)
     }
@@ -318,7 +327,7 @@ impl<P: Pop> fmt::Debug for Receiver<P> {
     }
 }
 
-/// [`Receiver::iter`].
+/// The iterator of [`Receiver::iter`].
 #[derive(Debug)]
 pub struct Iter<'a, P: Pop> {
     receiver: &'a Receiver<P>,
@@ -334,7 +343,7 @@ impl<P: Pop> Iterator for Iter<'_, P> {
 
 impl<P: Pop> iter::FusedIterator for Iter<'_, P> {}
 
-/// [`Receiver::try_iter`].
+/// The iterator of [`Receiver::try_iter`].
 #[derive(Debug)]
 pub struct TryIter<'a, P: Pop> {
     receiver: &'a Receiver<P>,

@@ -1,4 +1,4 @@
-//! Waiting for the first of several channels, to receive or to send, or for a time.
+//! Waiting for the first of several channel operations, or for a deadline.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -10,25 +10,29 @@ use crate::random;
 use crate::spin::AdaptiveSpin;
 use crate::wait_list::{Ticket, WaitList, WaiterKind};
 
-/// One thing to wait for.
+/// One operation to wait for.
 struct Case<'a> {
     waiters: &'a WaitList,
     transferred: Box<dyn Fn() -> u64 + 'a>,
     ready: Box<dyn Fn() -> bool + 'a>,
-    /// Lets others know of what is there beyond so much.
+    /// Wakes other waiters for the values or the capacity beyond this number.
     wake_others: Box<dyn Fn(usize) + 'a>,
 }
 
-/// Which operation of a [`Select`] is ready: what [`Select::recv`] and [`Select::send`] returned.
+/// An operation of a [`Select`], as [`Select::recv`] and [`Select::send`] return it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation(usize);
 
 /// Waits until one of several operations would not block.
 ///
-/// A new `Select` chooses among the operations that are ready at random, each with the same probability. A `Select` that is used again
-/// takes turns: it begins behind the operation that was ready last. So a busy channel does not starve the others, whether the `Select` is
-/// built once or in each round. An operation on a closed channel is ready. Ready is not done: do it by `try_recv` or `try_send`; on an `mpmc` channel another thread may be
-/// faster, and then wait again.
+/// A new `Select` chooses at random among the operations that are ready, with equal probability. A
+/// `Select` that is used again takes turns: it starts after the operation that was ready last. A
+/// busy channel therefore does not starve the others, whether you build the `Select` once or in
+/// each round.
+///
+/// An operation on a closed channel is ready. The `Select` does not perform the operation: call
+/// `try_recv` or `try_send`. On an `mpmc` channel another thread may be faster; wait again in that
+/// case.
 ///
 /// ```
 /// use std::time::Duration;
@@ -53,19 +57,19 @@ pub struct Operation(usize);
 #[derive(Default)]
 pub struct Select<'a> {
     cases: Vec<Case<'a>>,
-    /// The operation behind the one that was ready last; `None` before the first.
+    /// The operation after the one that was ready last; `None` before the first.
     next: Option<usize>,
-    /// All cases, in a random order.
+    /// The indices of all cases in random order.
     order: Vec<usize>,
 }
 
 impl<'a> Select<'a> {
-    /// Of nothing yet.
+    /// Creates an empty set of operations.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Also waits until `receiver` has something, or is closed.
+    /// Adds an operation that is ready when `receiver` has a value or is closed.
     pub fn recv<P: Pop>(&mut self, receiver: &'a Receiver<P>) -> Operation {
         self.add(Case {
             waiters: &receiver.flavour().core().recv_waiters,
@@ -75,7 +79,7 @@ impl<'a> Select<'a> {
         })
     }
 
-    /// Also waits until `sender` has room, or is closed.
+    /// Adds an operation that is ready when `sender` has capacity or is closed.
     pub fn send<P: Push>(&mut self, sender: &'a Sender<P>) -> Operation {
         self.add(Case {
             waiters: &sender.flavour().core().send_waiters,
@@ -94,25 +98,26 @@ impl<'a> Select<'a> {
     /// Returns an operation that is ready now. `None`: none is ready, or none has been added.
     pub fn try_ready(&mut self) -> Option<Operation> {
         let count = self.cases.len();
-        let is_ready = |place: usize| (self.cases[place].ready)();
+        let is_ready = |index: usize| (self.cases[index].ready)();
         let mut found = None;
         for i in 0..count {
-            let place = match self.next {
+            let index = match self.next {
                 Some(next) => (next + i) % count,
-                // Each order has the same probability, so each one that is ready has, too: Fisher and Yates.
+                // Every order has the same probability, so every ready operation does too
+                // (Fisher-Yates shuffle).
                 None => {
                     self.order.swap(i, i + random::below(count - i));
                     self.order[i]
                 }
             };
-            if is_ready(place) {
-                found = Some(place);
+            if is_ready(index) {
+                found = Some(index);
                 break;
             }
         }
-        let place = found?;
-        self.next = Some(place + 1);
-        Some(Operation(place))
+        let index = found?;
+        self.next = Some(index + 1);
+        Some(Operation(index))
     }
 
     /// Waits until an operation is ready and returns it.
@@ -179,11 +184,12 @@ impl<'a> Select<'a> {
                 in_time = caller.park(deadline);
                 found = self.try_ready();
             }
-            for (place, (case, ticket)) in self.cases.iter().zip(tickets).enumerate() {
+            for (index, (case, ticket)) in self.cases.iter().zip(tickets).enumerate() {
                 if !case.waiters.disarm(WaiterKind::Task, ticket) {
-                    // Whoever woke us there has to find another, but for what we take. Where there is nothing any more nobody
-                    // is told: they would tell each other for ever.
-                    (case.wake_others)(usize::from(found == Some(Operation(place))));
+                    // A waker removed this entry for a value that this call does not take, so
+                    // another waiter must get it. If there is nothing more, no waiter is woken;
+                    // otherwise waiters would wake each other for ever.
+                    (case.wake_others)(usize::from(found == Some(Operation(index))));
                 }
             }
             if found.is_some() {

@@ -10,15 +10,15 @@ use crate::error::{Closed, SendError, SendTimeoutError, TrySendError};
 use crate::park_hooks::timed_out;
 use crate::sync::{Ordering, yield_now};
 
-/// How often a sender that drops what is oldest yields to whoever is at work on the last place.
+/// How often a sender that evicts values yields to a thread that is using the last slot.
 const EVICT_YIELDS: u32 = 64;
-/// And how long it sleeps then.
+/// After these yields, the sender sleeps for this long between attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Sends values into a channel: [`spsc::Sender`](crate::spsc::Sender), [`mpsc::Sender`](crate::mpsc::Sender),
-/// [`mpmc::Sender`](crate::mpmc::Sender).
+/// Sends values into a channel: [`spsc::Sender`](crate::spsc::Sender),
+/// [`mpsc::Sender`](crate::mpsc::Sender), [`mpmc::Sender`](crate::mpmc::Sender).
 ///
-/// When the last one is dropped the channel is closed: what is in it is still received.
+/// When the last sender is dropped, the channel is closed. Values in it can still be received.
 pub struct Sender<P: Push> {
     pub(super) push: P,
 }
@@ -32,10 +32,10 @@ impl<P: Push> Sender<P> {
         &self.push
     }
 
-    /// Sends if there is room now, whatever the channel's policy is.
+    /// Sends if the channel has capacity now. Ignores the overflow policy.
     ///
     /// # Errors
-    /// The value, if the channel is full or closed.
+    /// Returns the value if the channel is full or closed.
     #[inline]
     pub fn try_send(&self, value: P::Item) -> Result<(), TrySendError<P::Item>> {
         match self.push.push_fast(value) {
@@ -57,10 +57,10 @@ impl<P: Push> Sender<P> {
         }
     }
 
-    /// Sends by the channel's policy for a full channel: [`Overflow`]. Without one, waits for room.
+    /// Sends according to the channel's [`Overflow`] policy. By default, it waits for capacity.
     ///
     /// # Errors
-    /// The value, if the channel is closed, or if its policy is to fail.
+    /// Returns the value if the channel is closed, or if the policy returns it.
     #[inline]
     pub fn send(&self, value: P::Item) -> Result<(), SendError<P::Item>> {
         match self.push.push_fast(value) {
@@ -97,7 +97,7 @@ impl<P: Push> Sender<P> {
         }
     }
 
-    /// Takes out up to `most` of the oldest values at a time until the new one has room.
+    /// Evicts up to `most` of the oldest values at a time until the new value fits.
     fn evict_and_send(&self, mut value: P::Item, most: usize) -> Result<(), SendError<P::Item>> {
         let core = self.push.core();
         let count = if most == 1 {
@@ -107,7 +107,7 @@ impl<P: Push> Sender<P> {
         };
         let mut tries = 0;
         loop {
-            // Those that come meanwhile are not older than this one.
+            // Values that are sent meanwhile are not older than this one.
             for _ in 0..most.min(self.push.capacity()) {
                 let Some(oldest) = self.push.evict() else {
                     break;
@@ -123,8 +123,9 @@ impl<P: Push> Sender<P> {
                 Err(TrySendError::Closed(back)) => return Err(SendError::Closed(back)),
                 Err(TrySendError::Full(back)) => value = back,
             }
-            // Full and nothing to take out: somebody is between taking a place and filling it or giving it back, which is soon over unless
-            // its thread does not run. No one signals both, so this is the one wait that looks again by time.
+            // The channel is full, but there is nothing to evict: another thread has claimed a slot
+            // and has not filled or released it yet. This takes long only if that thread is not
+            // running. No signal follows, so this is the one wait that polls by time.
             tries += 1;
             if tries < EVICT_YIELDS {
                 yield_now();
@@ -135,10 +136,10 @@ impl<P: Push> Sender<P> {
         }
     }
 
-    /// Sends, waiting for room for at most `timeout`, whatever the channel's policy is.
+    /// Sends; waits at most `timeout` for capacity. Ignores the overflow policy.
     ///
     /// # Errors
-    /// The value, if there was no room in time or the channel is closed.
+    /// Returns the value if the channel stayed full or is closed.
     pub fn send_timeout(
         &self,
         value: P::Item,
@@ -147,10 +148,10 @@ impl<P: Push> Sender<P> {
         self.block(value, Some(clock::deadline(timeout)))
     }
 
-    /// Sends, waiting for room until `deadline`, whatever the channel's policy is.
+    /// Sends; waits until `deadline` for capacity. Ignores the overflow policy.
     ///
     /// # Errors
-    /// The value, if there was no room in time or the channel is closed.
+    /// Returns the value if the channel stayed full or is closed.
     pub fn send_deadline(
         &self,
         value: P::Item,
@@ -186,12 +187,13 @@ impl<P: Push> Sender<P> {
         }
     }
 
-    /// WaiterKind waited and sees more room than `mine` lets the others know: while it was on its way they were not signalled.
-    pub(super) fn wake_others(&self, mine: usize) {
+    /// Wakes other senders for the capacity beyond the `kept` ones. A sender that has waited calls this,
+    /// because receivers do not signal while a woken sender is about to run.
+    pub(super) fn wake_others(&self, kept: usize) {
         let room = &self.push.core().send_waiters;
         if room.has_any() && self.push.has_capacity() {
             let free = self.push.capacity().saturating_sub(self.push.len());
-            room.signal(free.saturating_sub(mine));
+            room.signal(free.saturating_sub(kept));
         }
     }
 
@@ -212,30 +214,33 @@ impl<P: Push> Sender<P> {
         )
     }
 
-    /// Sends when there is room, and lets the task wait until then, whatever the channel's policy is. A future that
-    /// is dropped sent nothing.
+    /// Returns a future that sends when there is capacity. Ignores the overflow policy. If the
+    /// future is dropped before it completes, nothing is sent.
     ///
-    /// The sender of an `spsc` or `mpsc` channel is not `Sync`, so this future is not `Send`: it is for tasks that stay on one
-    /// thread. A task that may move between threads uses [`send_async_mut`](Self::send_async_mut).
+    /// The sender of an `spsc` or `mpsc` channel is not `Sync`, so this future is not `Send`: it is
+    /// for tasks that stay on one thread. A task that can move between threads uses
+    /// [`send_async_mut`](Self::send_async_mut).
     ///
     /// # Errors
-    /// The value, if the channel is closed.
+    /// Returns the value if the channel is closed.
     pub fn send_async(&self, value: P::Item) -> SendFuture<'_, P, &Self> {
         SendFuture::new(self, value)
     }
 
-    /// As [`send_async`](Self::send_async). The future has the sender alone, so it is `Send` if the values are.
+    /// Like [`send_async`](Self::send_async), with an exclusive borrow of the sender. The future is
+    /// `Send` if the values are.
     ///
     /// # Errors
-    /// As [`send_async`](Self::send_async).
+    /// Like [`send_async`](Self::send_async).
     pub fn send_async_mut(&mut self, value: P::Item) -> SendFuture<'_, P> {
         SendFuture::new(self, value)
     }
 
-    /// Sends as many of `values`, from the front, as there is room for, and takes them out of the vector; how many.
+    /// Sends as many of `values` as fit, from the front, and removes them from the vector. Returns
+    /// their number.
     ///
     /// # Errors
-    /// The channel is closed; `values` is as it was.
+    /// The channel is closed; `values` is unchanged.
     pub fn try_send_batch(&self, values: &mut Vec<P::Item>) -> Result<usize, Closed> {
         if self.push.core().is_closed() {
             return Err(Closed);
@@ -243,10 +248,11 @@ impl<P: Push> Sender<P> {
         Ok(self.push.push_some(values))
     }
 
-    /// Sends all of `values`, waiting for room as often as it takes, whatever the channel's policy is.
+    /// Sends all of `values`; waits for capacity as often as necessary. Ignores the overflow
+    /// policy.
     ///
     /// # Errors
-    /// The channel is closed; what was not sent is left in `values`.
+    /// The channel is closed; the values that were not sent remain in `values`.
     pub fn send_batch(&self, values: &mut Vec<P::Item>) -> Result<(), Closed> {
         let mut waited = false;
         loop {
@@ -265,26 +271,26 @@ impl<P: Push> Sender<P> {
         }
     }
 
-    /// Closes the channel: later sends are refused, and what is in it is still received.
+    /// Closes the channel: later sends fail, and values in the channel can still be received.
     ///
-    /// What a send that runs at the same moment on another handle of an `spsc` or `mpsc` channel puts in after the receiver's last
-    /// look is dropped with the channel.
+    /// On an `spsc` or `mpsc` channel, a send on another handle may run at the same moment. If its
+    /// value arrives after the receiver's last check, the value is dropped with the channel.
     pub fn close(&self) {
         self.push.close();
         self.push.core().close();
     }
 
-    /// Whether sends are refused.
+    /// Whether the channel is closed, so that sends fail.
     pub fn is_closed(&self) -> bool {
         self.push.core().is_closed()
     }
 
-    /// Values inside, or a moment ago.
+    /// The number of values in the channel. It may lag behind other threads.
     pub fn len(&self) -> usize {
         self.push.len()
     }
 
-    /// Whether there are none.
+    /// Whether the channel contains no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -294,12 +300,12 @@ impl<P: Push> Sender<P> {
         !self.push.has_capacity()
     }
 
-    /// Most values inside; `usize::MAX` where there is no bound.
+    /// The capacity of the channel; `usize::MAX` if it is unbounded.
     pub fn capacity(&self) -> usize {
         self.push.capacity()
     }
 
-    /// The channel's figures.
+    /// The statistics of the channel.
     pub fn stats(&self) -> Stats {
         self.push.core().stats(self.push.len())
     }

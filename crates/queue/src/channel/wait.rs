@@ -1,4 +1,5 @@
-//! How a blocking call waits: look again for a while, then sleep by the waiters' protocol.
+//! How a blocking call waits: it spins for a while, then parks according to the protocol of the
+//! wait list.
 
 use super::WaitStrategy;
 use crate::clock;
@@ -6,19 +7,20 @@ use crate::park_hooks::CallerParker;
 use crate::spin::{SharedSpin, processors};
 use crate::wait_list::WaitList;
 
-/// One side of a channel, as one who waits there sees it.
+/// One side of a channel, as its waiters see it.
 pub(crate) struct Side<'a> {
     pub(crate) waiters: &'a WaitList,
     pub(crate) spin: &'a SharedSpin,
     pub(crate) wait_strategy: WaitStrategy,
-    /// What went through the channel so far.
+    /// The number of values that have passed through the channel.
     pub(crate) transferred: u64,
     pub(crate) capacity: usize,
 }
 
 impl Side<'_> {
-    /// Until `ready` or woken, which is `true`, or until the deadline, which is `false`. `shows_ready` is a cheap form of `ready`
-    /// for spinning; the last look before sleeping is `ready`.
+    /// Waits until `ready` holds or the caller is woken (returns `true`), or until the deadline
+    /// (returns `false`). `shows_ready` is a cheap form of `ready` for spinning. The last check
+    /// before parking uses `ready`.
     pub(crate) fn wait(
         &self,
         deadline: Option<u64>,
@@ -27,7 +29,8 @@ impl Side<'_> {
     ) -> bool {
         let caller = CallerParker::current();
         match self.wait_strategy {
-            // Others run meanwhile, perhaps the very one that it waits for; the thread spins when there are none.
+            // An actor does not spin: its thread runs other actors meanwhile, perhaps the one it
+            // waits for. The thread spins when it has no actor to run.
             _ if caller.is_actor() => {}
             WaitStrategy::Adaptive => {
                 if !self.waiters.has_slow_wakeup()
@@ -56,8 +59,8 @@ impl Side<'_> {
             self.waiters.record_park(clock::now().saturating_sub(since));
             woken
         };
-        // If it was taken off the list the caller looks again in any case, and finds what it was woken for, or that another
-        // took it.
+        // If the entry had already been removed, the caller checks the channel again. It finds the
+        // value, or another receiver has taken it.
         self.waiters.disarm(kind, ticket);
         woken
     }

@@ -32,7 +32,7 @@ impl Futex {
                 Ok(_) => {}
                 Err(NOTIFIED) => {
                     word.store(EMPTY, Ordering::Relaxed);
-                    // Pairs with the waker's Release: the load is the CAS above.
+                    // The CAS above loaded with Acquire. It pairs with the waker's Release.
                     return ParkResult::Woken;
                 }
                 Err(_) => {}
@@ -50,7 +50,7 @@ impl Futex {
     }
 }
 
-/// One futex call on a word of this process; the error number if it failed.
+/// Executes one futex call on a word of this process. Returns the error number if the call failed.
 fn futex(
     word: &AtomicU32,
     operation: libc::c_int,
@@ -66,8 +66,9 @@ fn futex(
     let time = time
         .as_ref()
         .map_or(std::ptr::null(), |time| time as *const libc::timespec);
-    // SAFETY: the word and the time live across the call; the other arguments are those of
-    // FUTEX_WAIT_BITSET (absolute CLOCK_MONOTONIC time) and FUTEX_WAKE, which ignores the last three.
+    // SAFETY: the word and the time live until the call returns. The other arguments are those of
+    // FUTEX_WAIT_BITSET (absolute CLOCK_MONOTONIC time) and FUTEX_WAKE, which ignores the last
+    // three.
     let result = unsafe {
         libc::syscall(
             libc::SYS_futex,

@@ -29,8 +29,8 @@ impl Futex {
         let waits = deadline.is_none_or(|ns| ns == u64::MAX);
         let mut notified = lock(&self.notified);
         while waits && !*notified {
-            let again = self.changed.wait(notified);
-            notified = again.expect("loom's locks are not poisoned");
+            let relocked = self.changed.wait(notified);
+            notified = relocked.expect("loom's locks are not poisoned");
         }
         match std::mem::take(&mut *notified) {
             true => ParkResult::Woken,

@@ -17,6 +17,6 @@ pub enum ParkResult {
     Woken,
     /// The deadline passed.
     TimedOut,
-    /// A signal handler ran on this thread. Run what is pending for the signal, then park again.
+    /// A signal handler ran on this thread. Run the pending signal work, then park again.
     Interrupted,
 }

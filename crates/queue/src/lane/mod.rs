@@ -1,28 +1,36 @@
-//! One writer, one reader: a chain of cache lines, each with the values of some positions and a stamp that says how far it is filled.
+//! A queue with one writer and one reader: a chain of cache lines. Each line has several values and
+//! one stamp, which tells how many of the values have been written.
 //!
-//! A **line** holds the values of [`Lane::PER_LINE`] positions behind one stamp, for small values all in one cache line; lines stand in
-//! **blocks**. A **offset** says where a side stands in one number that only grows: 64 for each line since the beginning, and how far
-//! into its line the next place is. Within a line offsets grow by [`Lane::STEP`] a value.
+//! A **line** has the values of [`Lane::PER_LINE`] positions behind one stamp. For small values,
+//! all of this fits in one cache line. Lines are in **blocks**. An **offset** is the position of a
+//! side as one number that only grows: 64 per line since the beginning, plus the byte offset of the
+//! next slot in its line. Within a line, each value adds [`Lane::STEP`] to the offset.
 //!
-//! 1. The stamp of a line is the offset of its last place that is filled. The writer stores it (Release) after each value, or once for
-//!    all the values that it put into the line.
-//! 2. The reader at offset `m` loads the stamp of its line (Acquire): all places from `m` to the stamp are filled. What a line held
-//!    a lap ago is below `m` and means: nothing. What the writer put there a lap ahead is above the line's last place: all are filled.
-//!    So nobody ever resets a stamp, the reader never writes to a line, and a value costs one transfer of its line.
-//! 3. The reader stores its offset as `head` (Release) after it took values out. The writer loads it (Acquire) only when it has
-//!    reached the limit that it knew: what was taken, and the capacity.
-//! 4. A bounded lane is one block whose next is itself. An unbounded one links a new block (Release) before it enters it; the reader
-//!    follows when it has drained the old one, and gives that back through `spare`.
-//! 5. A side asks for room or values only when it has used up what it knew of: the writer knows how many whole lines it was granted, the
-//!    reader looks at one stamp a line. A value costs the writer three stores: value, stamp, offset.
+//! 1. The stamp of a line is the offset of its last filled slot. The writer stores it (Release)
+//!    after each value, or once for all values that it wrote into the line.
+//! 2. The reader at offset `m` loads the stamp of its line (Acquire): all slots from `m` to the
+//!    stamp are filled. A stamp of the previous lap is below `m`, so nothing is filled. A stamp of
+//!    the next lap is above the last slot of the line, so all slots are filled. Stamps are
+//!    therefore never reset, the reader never writes to a line, and a value costs one transfer of
+//!    its line.
+//! 3. The reader stores its offset in `head` (Release) after it has removed values. The writer
+//!    loads it (Acquire) only when it has reached its limit, which is the number of removed values
+//!    plus the capacity.
+//! 4. A bounded lane is one block whose `next` is itself. The writer of an unbounded lane links a
+//!    new block (Release) before it enters it. The reader follows when it has drained the old
+//!    block, and returns the old block through `spare`.
+//! 5. A side checks for slots or values only when it has used up those that it knew of. The writer
+//!    knows how many whole lines it was granted. The reader loads one stamp per line. A value costs
+//!    the writer three stores: value, stamp, offset.
 //!
 //! ```text
 //!   line 0                       line 1                       line 2
-//!   stamp 120  a b c d e f g     stamp 152  h i j . . . .     stamp 0  . . . . . . .      u64: places at 8, 16, .. 56
+//!   stamp 120  a b c d e f g     stamp 152  h i j . . . .     stamp 0  . . . . . . .      u64: slots at 8, 16, .. 56
 //!              64+8     64+56               128+8  ^ tail = 160
 //! ```
 //!
-//! After the slot-state ring of JCTools' `SpscArrayQueue`; the stamp per line in place of per slot is ours: `docs/internals/queue.md` has the figures.
+//! The design is based on the slot-state ring of JCTools' `SpscArrayQueue`. One stamp per line
+//! instead of per slot is new here; `docs/internals/queue.md` has the figures.
 
 mod owned;
 mod reader;
@@ -41,10 +49,10 @@ use crate::error::CapacityError;
 use crate::no_preempt::NoPreemptGuard;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
 
-/// A cache line, and what a line of small values is fitted into.
+/// The size of a cache line. A line of small values fits into it.
 const LINE: usize = 64;
 
-/// One value's place.
+/// The storage of one value.
 type ValueCell<T> = UnsafeCell<MaybeUninit<T>>;
 
 /// The head of a block; its lines follow in the same allocation.
@@ -52,31 +60,33 @@ struct Block {
     next: AtomicPtr<Block>,
 }
 
-/// What the writer and the reader of a lane share.
+/// The part of a lane that the writer and the reader share.
 pub(crate) struct Lane<T> {
-    /// Where the reader stands. Stored by the reader alone.
+    /// The reader's offset. Only the reader stores it.
     head: CachePadded<AtomicUsize>,
     writer_state: CachePadded<WriterState>,
     values: PhantomData<T>,
 }
 
-/// What the writer works with.
+/// The writer's data.
 struct WriterState {
-    /// Where the writer stands. Stored by the writer alone, read by others for the length.
+    /// The writer's offset. Only the writer stores it; other threads read it to compute the length.
     tail: AtomicUsize,
-    /// A block that the reader drained, for the writer to fill again.
+    /// A block that the reader has drained and the writer can fill again.
     spare: AtomicPtr<Block>,
     first: *mut Block,
     lines: usize,
     capacity: usize,
 }
 
-// SAFETY: rules 1 to 3 give each value one owner at a time and order the hand-over by the stamp and by `head`.
+// SAFETY: rules 1 to 3 give each value one owner at a time. The stamp and `head` order the
+// hand-over.
 unsafe impl<T: Send> Send for Lane<T> {}
-// SAFETY: as above; what only one side may do is unsafe to call.
+// SAFETY: as above. The methods that only one side may call are unsafe.
 unsafe impl<T: Send> Sync for Lane<T> {}
 
-/// The line in which a side stands, where its block ends, and the offset up to which the side may go without asking.
+/// The current line of a side, the end of its block, and the offset up to which the side may go
+/// without checking.
 #[derive(Clone)]
 struct Cursor {
     line: Cell<*mut u8>,
@@ -84,21 +94,22 @@ struct Cursor {
     until: Cell<usize>,
 }
 
-/// The writer's own half.
+/// The private half of the writer.
 pub(crate) struct Writer {
     cursor: Cursor,
-    /// So many values may be put in, since the beginning.
+    /// How many values may be pushed, counted from the beginning.
     limit: Cell<usize>,
-    /// Whole lines after this one that it may fill, up to the end of the block at max.
+    /// How many whole lines after this one may be filled, at most up to the end of the block.
     lines: Cell<usize>,
 }
 
-/// The reader's own half.
+/// The private half of the reader.
 pub(crate) struct Reader {
     cursor: Cursor,
 }
 
-// SAFETY: the pointers lead into the lane, which is Send; whoever moves a half to another thread hands over that side of the lane.
+// SAFETY: the pointers refer to the lane, which is Send. Moving a half to another thread moves that
+// side of the lane.
 unsafe impl Send for Writer {}
 // SAFETY: as above.
 unsafe impl Send for Reader {}
@@ -108,10 +119,10 @@ const fn round_up(size: usize, to: usize) -> usize {
 }
 
 impl<T> Lane<T> {
-    /// Where the values begin in a line, behind the stamp.
+    /// Where the values start in a line, behind the stamp.
     const VALUES: usize = round_up(size_of::<AtomicUsize>(), align_of::<ValueCell<T>>());
 
-    /// How many values share a stamp: as many as the line has room for, and one at least.
+    /// How many values share a stamp: as many as fit in the line, but at least one.
     pub(crate) const PER_LINE: usize = {
         let room = LINE.saturating_sub(Self::VALUES);
         if size_of::<ValueCell<T>>() == 0 || size_of::<ValueCell<T>>() > room {
@@ -132,36 +143,37 @@ impl<T> Lane<T> {
         Self::ALIGN,
     );
 
-    /// Where the lines begin in a block.
+    /// Where the lines start in a block.
     const LINES: usize = round_up(size_of::<Block>(), Self::ALIGN);
 
-    /// Offsets between one place and the next. A place that is alone in its line is passed by one step of any length.
+    /// The difference between the offsets of neighbouring slots. If a line has only one slot, any
+    /// step skips it.
     const STEP: usize = if Self::PER_LINE == 1 {
         1
     } else {
         size_of::<ValueCell<T>>()
     };
 
-    /// How far into its line's offsets the first place is.
+    /// The offset of the first slot within its line.
     const FIRST: usize = Self::VALUES % LINE;
 
-    /// Offsets of all places of a line.
+    /// The difference of offsets from the first slot of a line to its end.
     const FULL: usize = Self::PER_LINE * Self::STEP;
 
-    /// A lane for at max `capacity` values.
+    /// Creates a lane for at most `capacity` values.
     ///
     /// # Errors
-    /// 0, more than 2^30, and what there is no memory for.
+    /// The capacity is 0 or more than 2^30, or there is not enough memory for it.
     pub(crate) fn bounded(capacity: usize) -> Result<Self, CapacityError> {
         CapacityError::check(capacity)?;
         let lines = capacity.div_ceil(Self::PER_LINE);
         let first = Self::try_allocate_block(lines).ok_or(CapacityError(capacity))?;
-        // SAFETY: the block was just made and is not shared yet.
+        // SAFETY: the block is new and not shared yet.
         unsafe { &*first }.next.store(first, Ordering::Relaxed);
         Ok(Self::with(first, lines, capacity))
     }
 
-    /// A lane without a limit of its own, in blocks for about `block` values.
+    /// Creates a lane without a limit of its own, in blocks of about `block` values.
     pub(crate) fn unbounded(block: usize) -> Self {
         let lines = block.div_ceil(Self::PER_LINE).max(1);
         Self::with(Self::allocate_block(lines), lines, usize::MAX)
@@ -188,31 +200,34 @@ impl<T> Lane<T> {
 
     fn allocate_block(lines: usize) -> *mut Block {
         Self::try_allocate_block(lines).unwrap_or_else(|| {
-            handle_alloc_error(Self::layout(lines).expect("there is one block of it already"))
+            handle_alloc_error(Self::layout(lines).expect("a block of this layout exists already"))
         })
     }
 
-    /// Zeroed memory, which the system gives page by page as it is touched; `None` if there is none.
+    /// Allocates zeroed memory, whose pages the system provides when they are touched. `None` if
+    /// there is not enough memory.
     fn try_allocate_block(lines: usize) -> Option<*mut Block> {
         let layout = Self::layout(lines)?;
-        // The writer has left its line.
+        // The writer has left its line but has not entered the next one.
         let _no_preempt = NoPreemptGuard::enter();
-        // SAFETY: the layout is not empty: it has the block's head.
+        // SAFETY: the layout is not empty, because it contains the head of the block.
         let block = unsafe { alloc_zeroed(layout) }.cast::<Block>();
         if block.is_null() {
             return None;
         }
         let next = AtomicPtr::new(ptr::null_mut());
-        // SAFETY: the memory is ours, large enough and aligned for the head. Zeros are an atomic of 0, and a place takes any bytes.
+        // SAFETY: the memory is new, large enough and aligned for the head. A zeroed atomic is 0,
+        // and a value cell accepts any bytes.
         unsafe { block.write(Block { next }) };
         #[cfg(loom)]
         for line in 0..lines {
             let line = Self::first_line(block).wrapping_add(line * Self::STRIDE);
-            // SAFETY: as above; loom's types are more than their bytes.
+            // SAFETY: as above. loom's types consist of more than their bytes, so they are written
+            // one by one.
             unsafe {
                 line.cast::<AtomicUsize>().write(AtomicUsize::new(0));
-                for place in 0..Self::PER_LINE {
-                    Self::cell(line, place).write(UnsafeCell::new(MaybeUninit::uninit()));
+                for slot in 0..Self::PER_LINE {
+                    Self::cell(line, slot).write(UnsafeCell::new(MaybeUninit::uninit()));
                 }
             }
         }
@@ -220,17 +235,18 @@ impl<T> Lane<T> {
     }
 
     /// # Safety
-    /// `block` is one of this lane's, and nobody uses it any more.
+    /// `block` is a block of this lane, and nobody uses it any more.
     unsafe fn free(block: *mut Block, lines: usize) {
-        let layout = Self::layout(lines).expect("it was made by this layout");
-        // SAFETY: `block` made all of these, and the caller says that nobody uses them.
+        let layout = Self::layout(lines).expect("the block was allocated with this layout");
+        // SAFETY: `try_allocate_block` created all of these, and the caller ensures that nobody
+        // uses them.
         unsafe {
             #[cfg(loom)]
             for line in 0..lines {
                 let line = Self::first_line(block).wrapping_add(line * Self::STRIDE);
                 line.cast::<AtomicUsize>().drop_in_place();
-                for place in 0..Self::PER_LINE {
-                    Self::cell(line, place).drop_in_place();
+                for slot in 0..Self::PER_LINE {
+                    Self::cell(line, slot).drop_in_place();
                 }
             }
             block.drop_in_place();
@@ -244,13 +260,13 @@ impl<T> Lane<T> {
     }
 
     #[cfg(loom)]
-    fn cell(line: *mut u8, place: usize) -> *mut ValueCell<T> {
+    fn cell(line: *mut u8, slot: usize) -> *mut ValueCell<T> {
         line.wrapping_add(Self::VALUES)
             .cast::<ValueCell<T>>()
-            .wrapping_add(place)
+            .wrapping_add(slot)
     }
 
-    /// The place of a offset in its line; those of the offsets after it follow.
+    /// The slot at an offset in its line. The slots of the following offsets are behind it.
     #[inline(always)]
     fn cell_at(line: *mut u8, offset: usize) -> *mut ValueCell<T> {
         line.wrapping_add(Self::VALUES - Self::FIRST + offset % LINE)
@@ -258,31 +274,32 @@ impl<T> Lane<T> {
     }
 
     /// # Safety
-    /// `line` is in a block that is alive.
+    /// `line` is in a block that has not been freed.
     #[inline(always)]
     unsafe fn stamp<'a>(line: *mut u8) -> &'a AtomicUsize {
-        // SAFETY: every line begins with its stamp.
+        // SAFETY: every line starts with its stamp.
         unsafe { &*line.cast::<AtomicUsize>() }
     }
 
-    /// The offset of the first place of the line that `offset` is in or at the end of.
+    /// The offset of the first slot of the line that contains `offset` or ends at it.
     fn line_start(offset: usize) -> usize {
         (offset - Self::FIRST) / LINE * LINE + Self::FIRST
     }
 
-    /// How many values come before a offset.
+    /// The number of values before an offset.
     fn position(offset: usize) -> usize {
         let offset = offset - Self::FIRST;
         (offset / LINE - 1) * Self::PER_LINE + offset % LINE / Self::STEP
     }
 
-    /// The offset behind the last place of that line.
+    /// The offset behind the last slot of that line.
     fn line_end(offset: usize) -> usize {
         Self::line_start(offset) + Self::FULL
     }
 
-    /// Goes to the line after that of `offset`, by `leave` where the block ends; the offset of its first place, or `None` if `leave` has no
-    /// block.
+    /// Moves the cursor to the line after the one of `offset`. At the end of the block, `leave`
+    /// provides the next block. Returns the offset of the line's first slot, or `None` if `leave`
+    /// has no block.
     fn next_line(
         &self,
         cursor: &Cursor,
@@ -305,12 +322,12 @@ impl<T> Lane<T> {
         cursor.end.set(first.wrapping_add(length));
     }
 
-    /// Lines of the block after this one.
+    /// The number of lines of the block after the current one.
     fn lines_after(cursor: &Cursor) -> usize {
         (cursor.end.get().addr() - cursor.line.get().addr()) / Self::STRIDE - 1
     }
 
-    /// The block whose lines end there.
+    /// The block whose lines end at `end`.
     fn block_before(&self, end: *mut u8) -> *mut Block {
         end.wrapping_sub(self.writer_state.lines * Self::STRIDE + Self::LINES)
             .cast()
@@ -326,7 +343,8 @@ impl<T> Lane<T> {
         cursor
     }
 
-    /// The two halves of a lane that was just made. The writer may put in nothing yet: [`Lane::reserve`].
+    /// Creates the two halves of a new lane. The writer must call [`Lane::reserve`] before it can
+    /// push.
     pub(crate) fn halves(&self) -> (Writer, Reader) {
         let writer = Writer {
             cursor: self.cursor(),
@@ -343,30 +361,30 @@ impl<T> Lane<T> {
         self.writer_state.capacity
     }
 
-    /// How many values were put in since the beginning.
+    /// The number of values that have been pushed since the beginning.
     pub(crate) fn pushed(&self) -> usize {
         Self::position(self.writer_state.tail.load(Ordering::Relaxed))
     }
 
-    /// How many values were taken out since the beginning.
+    /// The number of values that have been popped since the beginning.
     pub(crate) fn popped(&self) -> usize {
         Self::position(self.head.load(Ordering::Relaxed))
     }
 
-    /// Values inside, or a moment ago.
+    /// The number of values in the lane. It may lag behind other threads.
     pub(crate) fn len(&self) -> usize {
-        // The reader may be ahead of the first look.
+        // The reader may advance between the two loads, so the difference saturates.
         let pushed = self.pushed();
         pushed.saturating_sub(self.popped())
     }
 
-    /// Drops what is inside, and frees the lane's memory.
+    /// Drops the values in the lane and frees its memory.
     ///
     /// # Safety
-    /// Nobody else uses the lane any more, and nobody does after this call.
+    /// Nobody else uses the lane, now or later.
     pub(crate) unsafe fn destroy(&self, reader: &Reader) {
         let lines = self.writer_state.lines;
-        // SAFETY: the caller has the lane alone.
+        // SAFETY: the caller has exclusive use of the lane.
         unsafe {
             while let Some(value) = self.try_pop(reader) {
                 drop(value);

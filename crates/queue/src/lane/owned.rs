@@ -1,20 +1,20 @@
-//! A lane on the heap, which goes when everybody has let go of it.
+//! A lane that frees its memory when its last owner drops it.
 
 use super::{Lane, Reader, Writer};
 use crate::sync::UnsafeCell;
 
-/// A lane that frees its memory when everybody has let go of it.
+/// A lane that frees its memory when its last owner drops it.
 pub(crate) struct OwnedLane<T> {
     lane: Lane<T>,
-    /// The reader's half, when the reader is gone.
+    /// The reader's half, after the reader is gone.
     reader: UnsafeCell<Option<Reader>>,
 }
 
-// SAFETY: `left` is written once, by the reader when it goes, and read when nobody has the lane any more.
+// SAFETY: `reader` is written once, when the reader goes, and read when nobody else has the lane.
 unsafe impl<T: Send> Sync for OwnedLane<T> {}
 
 impl<T> OwnedLane<T> {
-    /// The lane and its two halves.
+    /// Wraps a lane and returns its two halves.
     pub(crate) fn new(lane: Lane<T>) -> (Self, Writer, Reader) {
         let (writer, reader) = lane.halves();
         let returned = UnsafeCell::new(None);
@@ -28,16 +28,16 @@ impl<T> OwnedLane<T> {
         )
     }
 
-    /// Gives back the reader's half: what is left inside is dropped with the lane.
+    /// Returns the reader's half. Values that remain in the lane are dropped with it.
     ///
     /// # Safety
-    /// `reader` is this lane's, and is not used any more.
+    /// `reader` belongs to this lane and is not used afterwards.
     pub(crate) unsafe fn return_reader(&self, reader: &Reader) {
         let reader = Reader {
             cursor: reader.cursor.clone(),
         };
         self.reader.with_mut(|returned| {
-            // SAFETY: there is one reader, and this is its end.
+            // SAFETY: there is one reader, and it ends here.
             unsafe { *returned = Some(reader) };
         });
     }

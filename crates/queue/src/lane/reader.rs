@@ -10,8 +10,8 @@ impl<T> Lane<T> {
         self.head.load(Ordering::Relaxed)
     }
 
-    /// Whether there is a value in this line, or in the next one if this one is used up, as far as one look at a stamp tells (rule 2).
-    /// It looks at none while it knows of values.
+    /// Whether there is a value in this line, or in the next line if this one is used up. It loads
+    /// at most one stamp (rule 2), and none while the reader knows of values.
     #[inline(always)]
     pub(crate) fn has_visible_value(&self, reader: &Reader) -> bool {
         self.has_known_value(reader) || self.load_stamp(reader)
@@ -29,13 +29,15 @@ impl<T> Lane<T> {
             return false;
         };
         if found != head {
-            // Release like any other: a weaker store would hide the one before from the writer that reads it.
+            // Release, like every other store of `head`: a weaker store would hide the previous one
+            // from a writer that reads it.
             self.head.store(found, Ordering::Release);
         }
         true
     }
 
-    /// By a reader that knows of no value at `head`: the offset of the next one, if there is one.
+    /// For a reader that knows of no value at `head`: the offset of the next value, if there is
+    /// one.
     #[inline(always)]
     fn load_stamp_from(&self, reader: &Reader, mut head: usize) -> Option<usize> {
         let cursor = &reader.cursor;
@@ -48,7 +50,7 @@ impl<T> Lane<T> {
                 return None;
             }
         }
-        // SAFETY: the reader's block is alive, and the line is in it.
+        // SAFETY: the reader's block has not been freed, and the line is in it.
         let filled = unsafe { Self::stamp(line) }.load(Ordering::Acquire);
         if filled < head {
             return None;
@@ -56,19 +58,20 @@ impl<T> Lane<T> {
         if is_next {
             cursor.line.set(line);
         }
-        // The writer may have come round to this line again.
+        // The stamp may belong to the next lap, so it is limited to the end of the line.
         cursor
             .until
             .set(Self::line_end(head).min(filled + Self::STEP));
         Some(head)
     }
 
-    /// Whether there is a value; rule 2.
+    /// Whether there is a value (rule 2).
     pub(crate) fn has_value(&self, reader: &Reader) -> bool {
         self.known(reader) > 0
     }
 
-    /// How many values of the reader's line, or the next one, are there for sure: 0 if there are none at all.
+    /// How many values of the reader's line, or of the next one, are known to be there. 0 if the
+    /// lane is empty.
     #[inline(always)]
     pub(crate) fn known(&self, reader: &Reader) -> usize {
         if self.has_visible_value(reader) || self.enter_next_block(reader) {
@@ -78,7 +81,7 @@ impl<T> Lane<T> {
         }
     }
 
-    /// Where the reader's block is drained: whether there is a value in the next one.
+    /// At the end of a drained block: enters the next block and returns whether it has a value.
     #[inline(never)]
     fn enter_next_block(&self, reader: &Reader) -> bool {
         let cursor = &reader.cursor;
@@ -93,48 +96,51 @@ impl<T> Lane<T> {
         self.load_stamp(reader)
     }
 
-    /// Takes a value out.
+    /// Pops a value.
     ///
     /// # Safety
-    /// `reader` is this lane's, the caller is its one user, and [`Lane::has_visible_value`], or a like of it, said so.
+    /// `reader` belongs to this lane, the caller is its only user, and [`Lane::has_visible_value`]
+    /// or an equivalent method has returned that there is a value.
     #[inline(always)]
     pub(crate) unsafe fn pop(&self, reader: &Reader) -> T {
         let head = self.head();
         let at = Self::cell_at(reader.cursor.line.get(), head);
-        // SAFETY: rule 2: the value of this place is there, and nobody else takes it.
+        // SAFETY: rule 2: the slot is filled, and this is the only reader.
         let value = unsafe { (*at).with_mut(|cell| (*cell).assume_init_read()) };
         self.head.store(head + Self::STEP, Ordering::Release);
         value
     }
 
-    /// Takes a value out, if there is one.
+    /// Pops a value, if there is one.
     ///
     /// # Safety
-    /// `reader` is this lane's, and the caller is its one user.
+    /// `reader` belongs to this lane, and the caller is its only user.
     #[inline(always)]
     pub(crate) unsafe fn try_pop(&self, reader: &Reader) -> Option<T> {
-        // SAFETY: the caller's, and there is a value.
+        // SAFETY: guaranteed by the caller, and there is a value.
         self.has_value(reader).then(|| unsafe { self.pop(reader) })
     }
 
-    /// The block after this one, which goes back to the writer; `None`: the writer has not left it yet.
+    /// Returns the block after `block` and gives `block` back to the writer. `None` if the writer
+    /// has not left it yet.
     fn recycle_block(&self, block: *mut Block) -> Option<*mut Block> {
-        // SAFETY: the reader's block is alive until it is given back below.
+        // SAFETY: the reader's block stays allocated until it is returned below.
         let next = unsafe { (*block).next.load(Ordering::Acquire) };
         if next.is_null() || next == block {
             return (!next.is_null()).then_some(next);
         }
-        // SAFETY: both sides have left the block: the link is the last thing of it that the writer touched.
+        // SAFETY: both sides have left the block. The link was the last part that the writer
+        // accessed.
         unsafe { (*block).next.store(ptr::null_mut(), Ordering::Relaxed) };
         let old = self.writer_state.spare.swap(block, Ordering::AcqRel);
         if !old.is_null() {
-            // SAFETY: a spare block is nobody's.
+            // SAFETY: nobody uses a spare block.
             unsafe { Self::free(old, self.writer_state.lines) };
         }
         Some(next)
     }
 
-    /// Takes out what is there, `most` at max, and hands each value to `take`; how many.
+    /// Pops at most `max` values and passes each to `take`. Returns their number.
     ///
     /// # Safety
     /// As [`Lane::try_pop`].
@@ -146,12 +152,12 @@ impl<T> Lane<T> {
         mut take: impl FnMut(T),
     ) -> usize {
         self.consume_some(reader, max, |at| {
-            // SAFETY: rule 2: the value of this place is there, and nobody else takes it.
+            // SAFETY: rule 2: the slot is filled, and this is the only reader.
             take(unsafe { (*at).with_mut(|cell| (*cell).assume_init_read()) })
         })
     }
 
-    /// Looks at what is there, `most` at max, in place, and drops it; how many.
+    /// Passes at most `max` values to `look` in slot, and drops each. Returns their number.
     ///
     /// # Safety
     /// As [`Lane::try_pop`].
@@ -166,14 +172,16 @@ impl<T> Lane<T> {
             // SAFETY: as in `pop_some`.
             let value = unsafe { (*at).with_mut(|cell| (*cell).as_mut_ptr()) };
             let _value = DropInPlace(value);
-            // SAFETY: the value is there until the end of this turn.
+            // SAFETY: the value is valid until the end of this iteration.
             look(unsafe { &*value });
         })
     }
 
-    /// Goes through the places that are filled, `most` at max, each of which the reader leaves with its call of `leave`; how many.
+    /// Visits at most `max` filled slots. The reader leaves each slot when it calls `consume`.
+    /// Returns their number.
     ///
-    /// They are given back together, so that a writer that waits for room does not take `head` away at every line.
+    /// The slots are released together, so that a writer that waits for capacity does not take the
+    /// cache line of `head` away at every line.
     #[inline(always)]
     fn consume_some(
         &self,
@@ -207,7 +215,7 @@ impl<T> Lane<T> {
             let here = (reader.cursor.until.get() - consuming.head) / Self::STEP;
             let here = here.min(left);
             let line = reader.cursor.line.get();
-            // As in `push_some`.
+            // See `push_some`.
             if here == Self::PER_LINE {
                 consuming.consume(line, Self::PER_LINE, &mut leave);
             } else {
@@ -219,10 +227,10 @@ impl<T> Lane<T> {
     }
 }
 
-/// Lines that are given back together, at max.
+/// How many lines are released together, at most.
 const RELEASE_LINES: usize = 16;
 
-/// Gives back the places that the reader has left, whatever happens.
+/// Releases the slots that the reader has consumed, also after a panic.
 struct Consuming<'a, T> {
     lane: &'a Lane<T>,
     head: usize,
@@ -230,11 +238,11 @@ struct Consuming<'a, T> {
 
 impl<T> Consuming<'_, T> {
     #[inline(always)]
-    fn consume(&mut self, line: *mut u8, places: usize, leave: &mut impl FnMut(*mut ValueCell<T>)) {
+    fn consume(&mut self, line: *mut u8, slots: usize, visit: &mut impl FnMut(*mut ValueCell<T>)) {
         let first = Lane::<T>::cell_at(line, self.head);
-        for place in 0..places {
+        for slot in 0..slots {
             self.head += Lane::<T>::STEP;
-            leave(first.wrapping_add(place));
+            visit(first.wrapping_add(slot));
         }
     }
 
@@ -253,7 +261,7 @@ struct DropInPlace<T>(*mut T);
 
 impl<T> Drop for DropInPlace<T> {
     fn drop(&mut self) {
-        // SAFETY: who made it owns the value and uses it no more.
+        // SAFETY: the creator of this guard owns the value and does not use it again.
         unsafe { self.0.drop_in_place() };
     }
 }

@@ -6,12 +6,12 @@ use crate::sync::Ordering;
 use std::ptr;
 
 impl Writer {
-    /// How many values may be put in, since the beginning.
+    /// How many values may be pushed, counted from the beginning.
     pub(crate) fn limit(&self) -> usize {
         self.limit.get()
     }
 
-    /// `limit` is not below what it was.
+    /// Raises the limit. `limit` must not be below the old one.
     pub(crate) fn set_limit(&self, limit: usize) {
         self.limit.set(limit);
     }
@@ -23,7 +23,7 @@ impl<T> Lane<T> {
         self.writer_state.tail.load(Ordering::Relaxed)
     }
 
-    /// Whether it is known that there is room for a value.
+    /// Whether the writer knows of a free slot.
     #[inline(always)]
     pub(crate) fn has_granted(&self, writer: &Writer) -> bool {
         let tail = self.tail();
@@ -45,18 +45,18 @@ impl<T> Lane<T> {
         true
     }
 
-    /// How many values may be put in without asking for more.
+    /// How many values can be pushed without reserving more.
     pub(crate) fn granted(&self, writer: &Writer) -> usize {
         writer.limit.get() - self.pushed()
     }
 
-    /// The limit of a bounded lane's writer by rule 3.
+    /// The limit of the writer of a bounded lane (rule 3).
     pub(crate) fn newest_limit(&self) -> usize {
         let head = Self::position(self.head.load(Ordering::Acquire));
         head.saturating_add(self.capacity())
     }
 
-    /// Whether there is room for a value; `raise` gives a new limit where the old one is reached.
+    /// Whether there is a free slot. When the old limit is reached, `raise` returns a new one.
     #[inline(always)]
     pub(crate) fn reserve(&self, writer: &Writer, raise: impl FnOnce(usize) -> usize) -> bool {
         self.has_granted(writer) || self.reserve_slow(writer, raise)
@@ -74,14 +74,15 @@ impl<T> Lane<T> {
         }
         if tail == Self::line_end(tail) {
             let next = self.next_line(&writer.cursor, tail, |block| Some(self.next_block(block)));
-            tail = next.expect("the writer makes the blocks that it needs");
+            tail = next.expect("the writer allocates every block that it needs");
             self.writer_state.tail.store(tail, Ordering::Relaxed);
         }
         self.grant(writer, tail);
         true
     }
 
-    /// Lets the writer go on from `tail` to its limit, or to the end of the block, without asking.
+    /// Lets the writer advance from `tail` to its limit, or to the end of the block, without
+    /// checking.
     fn grant(&self, writer: &Writer, tail: usize) {
         let (granted, left) = (
             self.granted(writer),
@@ -97,30 +98,35 @@ impl<T> Lane<T> {
             .set(lines.min(Self::lines_after(&writer.cursor)));
     }
 
-    /// Gives the writer a limit that may be lower than the one it has, but not lower than what it put in.
+    /// Sets the writer's limit. It may be below the old one, but not below the number of pushed
+    /// values.
     pub(crate) fn replace_limit(&self, writer: &Writer, limit: usize) {
         writer.limit.set(limit);
         self.grant(writer, self.tail());
     }
 
-    /// Puts a value in.
+    /// Pushes a value.
     ///
     /// # Safety
-    /// `writer` is this lane's, the caller is its one user, and [`Lane::has_granted`] or [`Lane::reserve`] said so.
+    /// `writer` belongs to this lane, the caller is its only user, and [`Lane::has_granted`] or
+    /// [`Lane::reserve`] has returned true.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, writer: &Writer, value: T) {
         let (line, tail) = (writer.cursor.line.get(), self.tail());
-        // SAFETY: the offset is of a place in the line, and rule 3 says that the reader is done with it.
+        // SAFETY: the offset is that of a slot in the line, and by rule 3 the reader has finished
+        // with it.
         unsafe {
             (*Self::cell_at(line, tail)).with_mut(|cell| (*cell).write(value));
             self.publish(line, tail);
         }
     }
 
-    /// Announces a value by the writer's offset, and then puts it in unless `is_revoked`: the value comes back.
+    /// Announces a value by storing the writer's offset, then pushes it. If `is_revoked` returns
+    /// true, the value is returned instead.
     ///
-    /// Between the offset and `is_revoked` is a light barrier: a thread that makes `is_revoked` true and then passes the heavy
-    /// barrier sees the offset of each value that is put in nevertheless.
+    /// A light barrier separates the offset from `is_revoked`. A thread that makes `is_revoked`
+    /// true and then executes the heavy barrier sees the offset of every value that is pushed
+    /// nevertheless.
     ///
     /// # Safety
     /// As [`Lane::push`].
@@ -139,7 +145,7 @@ impl<T> Lane<T> {
             self.writer_state.tail.store(tail, Ordering::Relaxed);
             return Err(value);
         }
-        // SAFETY: as in `push`; the reader looks at the stamp, not at the writer's offset.
+        // SAFETY: as in `push`. The reader uses the stamp, not the writer's offset.
         unsafe {
             (*Self::cell_at(line, tail)).with_mut(|cell| (*cell).write(value));
             Self::stamp(line).store(tail, Ordering::Release);
@@ -147,10 +153,10 @@ impl<T> Lane<T> {
         Ok(())
     }
 
-    /// Rule 1: the places of the line up to `last` are filled.
+    /// Rule 1: publishes the slots of the line up to `last`.
     ///
     /// # Safety
-    /// They are, and `line` is the writer's.
+    /// These slots are filled, and `line` belongs to the writer.
     #[inline(always)]
     unsafe fn publish(&self, line: *mut u8, last: usize) {
         let next = last + Self::STEP;
@@ -160,7 +166,8 @@ impl<T> Lane<T> {
     }
 
     fn next_block(&self, block: *mut Block) -> *mut Block {
-        // SAFETY: the writer's block is alive: the reader gives back only what both have left.
+        // SAFETY: the writer's block has not been freed: the reader returns only blocks that both
+        // have left.
         let link = unsafe { &(*block).next };
         let next = link.load(Ordering::Relaxed);
         if !next.is_null() {
@@ -174,12 +181,14 @@ impl<T> Lane<T> {
         next
     }
 
-    /// Puts in what `next` gives, `most` at max, and no more than the limit lets in; how many.
+    /// Pushes the values that `next` returns, at most `max` and at most up to the limit. Returns
+    /// their number.
     ///
-    /// A line is published when it is full or `next` ends, and also if `next` panics; what else the writer keeps it stores at the end.
+    /// A line is published when it is full or `next` ends, also if `next` panics. The rest of the
+    /// writer's state is stored at the end.
     ///
     /// # Safety
-    /// `writer` is this lane's, and the caller is its one user.
+    /// `writer` belongs to this lane, and the caller is its only user.
     #[inline]
     pub(crate) unsafe fn push_some(
         &self,
@@ -191,7 +200,7 @@ impl<T> Lane<T> {
         let mut filling = Filling::of(self, writer);
         while left > 0 && (filling.tail != filling.until || filling.next_line()) {
             let here = ((filling.until - filling.tail) / Self::STEP).min(left);
-            // Nearly always it is a whole line: a number that the compiler knows, so it unrolls the loop.
+            // `here` is nearly always a whole line. The constant lets the compiler unroll the loop.
             let filled = if here == Self::PER_LINE {
                 filling.fill(Self::PER_LINE, &mut next)
             } else {
@@ -206,7 +215,8 @@ impl<T> Lane<T> {
     }
 }
 
-/// A writer on its way along the lines. It publishes what it put into a line, and stores where it stands, whatever happens.
+/// A writer that fills several lines. It publishes the values of each line and stores its state,
+/// also after a panic.
 struct Filling<'a, T> {
     lane: &'a Lane<T>,
     writer: &'a Writer,
@@ -253,34 +263,35 @@ impl<'a, T> Filling<'a, T> {
         self.writer.lines.set(self.lines);
     }
 
-    /// How many values `next` gave, which is fewer than `places` only if it gave no more.
+    /// Returns how many values `next` provided. It is less than `slots` only if `next` ended.
     #[inline(always)]
-    fn fill(&mut self, places: usize, next: &mut impl FnMut() -> Option<T>) -> usize {
+    fn fill(&mut self, slots: usize, next: &mut impl FnMut() -> Option<T>) -> usize {
         let first = Lane::<T>::cell_at(self.line, self.tail);
-        for place in 0..places {
+        for slot in 0..slots {
             let Some(value) = next() else {
                 self.publish();
-                return place;
+                return slot;
             };
-            // SAFETY: the place is in the line, and there is room for it.
-            unsafe { (*first.wrapping_add(place)).with_mut(|cell| (*cell).write(value)) };
+            // SAFETY: the slot is in the line and is free.
+            unsafe { (*first.wrapping_add(slot)).with_mut(|cell| (*cell).write(value)) };
             self.tail += Lane::<T>::STEP;
         }
         self.publish();
-        places
+        slots
     }
 
     #[inline(always)]
     fn publish(&mut self) {
         if self.published != self.tail {
             self.published = self.tail;
-            // SAFETY: the line is in the writer's block, and filled up to the place before `tail`.
+            // SAFETY: the line is in the writer's block, and it is filled up to the slot before
+            // `tail`.
             unsafe { Lane::<T>::stamp(self.line) }
                 .store(self.tail - Lane::<T>::STEP, Ordering::Release);
         }
     }
 
-    /// Goes on to the next line; `false`: the limit is reached.
+    /// Moves to the next line. Returns `false` if the limit is reached.
     #[inline(always)]
     fn next_line(&mut self) -> bool {
         if self.lines == 0 {

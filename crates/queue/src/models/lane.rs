@@ -1,4 +1,5 @@
-//! One writer and one reader of a lane. loom watches each value's place: nobody writes what another may read.
+//! Loom models of a lane with one writer and one reader. loom tracks each value cell and detects a
+//! write to a slot that the reader may read.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -6,24 +7,25 @@ use loom::thread;
 use crate::explore::model;
 use crate::lane::{Lane, OwnedLane, Writer};
 
-/// Larger than a line has room for: one has a stamp of its own.
+/// Larger than a line, so each value has its own stamp.
 type Large = [u64; 12];
 
-/// Puts in as many of `values` as there is room for, one after the other; how many.
+/// Pushes values one by one until the lane is full. Returns their number.
 fn push_each<T>(lane: &Lane<T>, writer: &Writer, values: impl Iterator<Item = T>) -> usize {
     let mut count = 0;
     for value in values {
         if !lane.reserve(writer, |_| lane.newest_limit()) {
             break;
         }
-        // SAFETY: the caller is the writer's only user, and there is room.
+        // SAFETY: the caller is the only user of the writer, and there is a free slot.
         unsafe { lane.push(writer, value) };
         count += 1;
     }
     count
 }
 
-/// One thread fills the lane and goes on filling while the other drains it: all comes, once and in order.
+/// One thread fills the lane and continues while the other drains it. Every value must arrive once
+/// and in order.
 fn goes_round<T: Send + 'static>(
     capacity: usize,
     make: fn(u64) -> T,
@@ -42,7 +44,7 @@ fn goes_round<T: Send + 'static>(
                 if batches {
                     let mut values = values;
                     writer.set_limit(lane.newest_limit());
-                    // SAFETY: this thread is the writer's only user.
+                    // SAFETY: this thread is the only user of the writer.
                     unsafe { lane.push_some(&writer, 2, || values.next()) }
                 } else {
                     push_each(&lane, &writer, values.take(2))
@@ -54,17 +56,17 @@ fn goes_round<T: Send + 'static>(
             assert_eq!(number(&value), next);
             next += 1;
         };
-        // One more than was there before: what is being written now is read, too.
+        // One more than there were before, so that values that are being written are read, too.
         for _ in 0..=capacity.min(2) {
             let most = if batches { 2 } else { 1 };
-            // SAFETY: this thread is the reader's only user.
+            // SAFETY: this thread is the only user of the reader.
             unsafe { lane.pop_some(&reader, most, &mut take) };
         }
         let more = writing.join().unwrap();
         // SAFETY: as above.
         unsafe { lane.pop_some(&reader, usize::MAX, &mut take) };
         assert_eq!(next, (full + more) as u64);
-        // SAFETY: it is this lane's, and is not used any more.
+        // SAFETY: the reader belongs to this lane and is not used afterwards.
         unsafe { lane.return_reader(&reader) };
     });
 }
@@ -91,7 +93,8 @@ fn batches_go_round_a_block_of_two_lines() {
     );
 }
 
-/// Rule 4: the next block is linked before its first value is seen, and a drained one is filled again.
+/// Rule 4: the next block is linked before its first value is visible, and a drained block is
+/// filled again.
 fn is_linked<T: Send + 'static>(values: u64, make: fn(u64) -> T, number: fn(&T) -> u64) {
     model(move || {
         let (lane, writer, reader) = OwnedLane::new(Lane::unbounded(1));
@@ -106,7 +109,7 @@ fn is_linked<T: Send + 'static>(values: u64, make: fn(u64) -> T, number: fn(&T) 
             next += 1;
         };
         for _ in 0..values {
-            // SAFETY: this thread is the reader's only user.
+            // SAFETY: this thread is the only user of the reader.
             if let Some(value) = unsafe { lane.try_pop(&reader) } {
                 take(value);
             }
@@ -115,7 +118,7 @@ fn is_linked<T: Send + 'static>(values: u64, make: fn(u64) -> T, number: fn(&T) 
         // SAFETY: as above.
         unsafe { lane.pop_some(&reader, usize::MAX, &mut take) };
         assert_eq!(next, values);
-        // SAFETY: it is this lane's, and is not used any more.
+        // SAFETY: the reader belongs to this lane and is not used afterwards.
         unsafe { lane.return_reader(&reader) };
     });
 }
@@ -131,7 +134,7 @@ fn blocks_of_several_values_are_linked_and_used_again() {
     is_linked(values, |n| n as u8, |n| u64::from(*n));
 }
 
-/// Whoever goes last drops what is inside, once.
+/// The side that is dropped last drops the remaining values, each once.
 #[test]
 fn values_that_are_left_inside_are_dropped_once() {
     for capacity in [Some(3), None] {
@@ -147,9 +150,9 @@ fn values_that_are_left_inside_are_dropped_once() {
                 let (lane, token) = (Arc::clone(&lane), token.clone());
                 move || push_each(&lane, &writer, (0..3).map(|_| token.clone()))
             });
-            // SAFETY: this thread is the reader's only user.
+            // SAFETY: this thread is the only user of the reader.
             drop(unsafe { lane.try_pop(&reader) });
-            // SAFETY: it is this lane's, and is not used any more.
+            // SAFETY: the reader belongs to this lane and is not used afterwards.
             unsafe { lane.return_reader(&reader) };
             drop(lane);
             assert_eq!(writing.join().unwrap(), 3);

@@ -1,6 +1,6 @@
-//! WaiterKind sleeps is woken: the waiters' protocol with as few threads as each of its rules needs.
+//! Loom models of the wait list: each rule with as few threads as it needs.
 //!
-//! A lost wake-up is a deadlock, which loom finds.
+//! A lost wake-up is a deadlock, which loom detects.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use crate::explore::{large_model, model};
 use crate::park::{ParkResult, Parker};
 use crate::wait_list::{WaitList, WaiterKind};
 
-/// Places for values, and those who wait for one. A value is seen by a load and by nothing else, as in a lane.
+/// Two slots for values and a wait list. A value becomes visible by a load alone, as in a lane.
 struct Values {
     there: [AtomicBool; 2],
     taken: AtomicUsize,
@@ -27,8 +27,8 @@ impl Values {
         })
     }
 
-    fn publish(&self, place: usize) {
-        self.there[place].store(true, Ordering::Release);
+    fn publish(&self, slot: usize) {
+        self.there[slot].store(true, Ordering::Release);
         self.waiters.signal(1);
     }
 
@@ -53,7 +53,8 @@ impl Values {
         }
     }
 
-    /// As a channel's blocking call waits; `false`: the time is over, or it is closed.
+    /// Waits like a blocking call of a channel. `false`: the deadline passed, or the list is
+    /// closed.
     fn wait(&self, deadline: Option<u64>) -> bool {
         let parker = Parker::current();
         let mut in_time = true;
@@ -96,9 +97,9 @@ fn one_waiter_and_one_publisher() {
 fn one_waiter_and_two_publishers() {
     model(|| {
         let values = Values::new();
-        let publishers = [0, 1].map(|place| {
+        let publishers = [0, 1].map(|slot| {
             let values = Arc::clone(&values);
-            thread::spawn(move || values.publish(place))
+            thread::spawn(move || values.publish(slot))
         });
         assert!(values.wait(None));
         assert!(values.wait(None));
@@ -108,7 +109,8 @@ fn one_waiter_and_two_publishers() {
     });
 }
 
-/// Rule 7: while one is on its way nobody else is woken, so it wakes the other.
+/// Rule 7: no second waiter is woken while a woken one has not run, so the woken one wakes the
+/// other.
 #[test]
 fn two_waiters_and_one_publisher() {
     large_model(|| {
@@ -117,7 +119,8 @@ fn two_waiters_and_one_publisher() {
             let values = Arc::clone(&values);
             thread::spawn(move || values.wait(None))
         });
-        // Last, so that both sleep before it begins if nobody is preempted.
+        // The publisher is spawned last, so that both waiters sleep before it starts if nobody is
+        // preempted.
         let publisher = thread::spawn(move || {
             values.publish(0);
             values.publish(1);
@@ -129,7 +132,7 @@ fn two_waiters_and_one_publisher() {
     });
 }
 
-/// Rule 7 at its narrowest: a thread that was woken looks again while a publisher still takes it to be on its way.
+/// Rule 7 in its critical window: a woken thread checks again while a publisher still sees WAKING.
 #[test]
 fn a_value_that_comes_while_a_woken_thread_resumes_wakes_the_next() {
     model(|| {
@@ -154,7 +157,7 @@ fn a_value_that_comes_while_a_woken_thread_resumes_wakes_the_next() {
     });
 }
 
-/// Rule 7 without FENCED: the publisher passes no fence while one is on its way.
+/// Rule 7 without FENCED: the publisher executes no fence while a woken thread has not run.
 #[test]
 fn a_value_that_comes_without_a_fence_while_a_woken_thread_resumes_is_not_missed() {
     model(|| {
@@ -184,7 +187,7 @@ fn a_value_that_comes_without_a_fence_while_a_woken_thread_resumes_is_not_missed
     });
 }
 
-/// The same with FENCED set meanwhile, by one that arms.
+/// Like the previous model, but an arming waiter sets FENCED meanwhile.
 #[test]
 fn fenced_is_set_while_a_woken_thread_resumes() {
     large_model(|| {
@@ -205,7 +208,7 @@ fn fenced_is_set_while_a_woken_thread_resumes() {
                 !values.waiters.disarm(WaiterKind::Thread, ticket),
                 "it was woken"
             );
-            // The other may have been faster, and then there is one to come.
+            // The other waiter may have taken the first value. Then a second value will arrive.
             if values.take() {
                 values.wake_others();
             } else {
@@ -217,7 +220,7 @@ fn fenced_is_set_while_a_woken_thread_resumes() {
     });
 }
 
-/// Rule 6: one of them may be woken just when its time is over.
+/// Rule 6: a waiter may be woken at the moment its deadline passes.
 #[test]
 fn a_waiter_whose_time_is_over_takes_no_wake_up_with_it() {
     large_model(|| {
@@ -240,7 +243,7 @@ fn a_waiter_whose_time_is_over_takes_no_wake_up_with_it() {
     });
 }
 
-/// Rule 6 for a task that is dropped after it was woken, or before.
+/// Rule 6 for a task that is dropped before or after it was woken.
 #[test]
 fn a_task_that_goes_passes_its_wake_up_on() {
     model(|| {
@@ -279,7 +282,8 @@ fn a_close_wakes_all() {
     });
 }
 
-/// An arming before the model begins: from now on FENCED is set, until `signals` and more have found nobody.
+/// Arms once before the model starts. FENCED is then set until publishers have signalled `signals`
+/// more times without a waiter.
 fn is_fenced(values: &Values, signals: usize) {
     let ticket = values
         .waiters
@@ -290,10 +294,11 @@ fn is_fenced(values: &Values, signals: usize) {
     }
 }
 
-/// Rule 5: who sleeps again soon sets FENCED, and a publisher that finds nobody twice clears it, in whatever order.
+/// Rule 5: a waiter that sleeps again soon sets FENCED, and a publisher that finds no waiter twice
+/// clears it, in any order.
 #[test]
 fn the_barriers_change_while_one_sleeps_and_one_publishes() {
-    // WaiterKind arms after more than these values does not set FENCED.
+    // A waiter that arms after more values than BUSY does not set FENCED.
     for (taken, signals) in [
         (0, None),
         (9, None),
@@ -323,16 +328,16 @@ fn the_barriers_change_while_one_sleeps_and_one_publishes() {
     }
 }
 
-/// Rule 5 with one publisher that clears FENCED while another has not yet seen it.
+/// Rule 5: one publisher clears FENCED while another has not seen it yet.
 #[test]
 fn the_barriers_change_between_two_publishers() {
     model(|| {
         use_both(|| {
             let values = Values::new();
             is_fenced(&values, 1);
-            let publishers = [0, 1].map(|place| {
+            let publishers = [0, 1].map(|slot| {
                 let values = Arc::clone(&values);
-                thread::spawn(move || values.publish(place))
+                thread::spawn(move || values.publish(slot))
             });
             assert!(values.wait(None));
             assert!(values.wait(None));
@@ -343,7 +348,8 @@ fn the_barriers_change_between_two_publishers() {
     });
 }
 
-/// Rule 9: a thread where tasks arm publishes without a fence, while others arm on theirs.
+/// Rule 9: a thread on which tasks arm publishes without a fence, while waiters arm on other
+/// threads.
 #[test]
 fn the_home_of_tasks_is_taken_away_while_it_publishes() {
     for others in [1, 2] {
@@ -357,8 +363,8 @@ fn the_home_of_tasks_is_taken_away_while_it_publishes() {
                         thread::spawn(move || values.wait(None))
                     })
                     .collect();
-                for place in 0..others {
-                    values.publish(place);
+                for slot in 0..others {
+                    values.publish(slot);
                 }
                 for waiter in waiters {
                     assert!(waiter.join().unwrap());

@@ -1,4 +1,4 @@
-//! The lanes of a channel: who has one, and which hold something.
+//! The lanes of a channel: their registry and the hint that tells which of them may have values.
 
 use std::ops::Deref;
 
@@ -7,29 +7,30 @@ use crate::cache_padded::CachePadded;
 use crate::lane::{Lane, OwnedLane, Reader, Writer};
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 
-/// Most lanes of a channel. Models are small.
+/// The maximum number of lanes of a channel. It is smaller in models.
 const MAX_LANES: usize = if cfg!(loom) { 128 } else { 256 };
 const WORDS: usize = MAX_LANES / 64;
 
-/// Values in one block of a lane.
+/// Values per block of a lane.
 const BLOCK: usize = if cfg!(loom) { 2 } else { 224 };
 
-/// A lane and what the receiver has to know of it.
+/// A lane and the flags and counters that its two ends share.
 pub(super) struct LaneEntry<T> {
     pub(super) lane: OwnedLane<T>,
-    /// No more values will come.
+    /// The sender is gone: no more values follow.
     closed: AtomicBool,
-    /// Rule 6: the sender takes the lock before its next value.
+    /// Rule 6: the sender must take the lock before its next value.
     revoked: AtomicBool,
-    /// Credits that the sender ever claimed. Stored by the sender alone.
+    /// Credits that the sender has ever claimed. Only the sender stores it.
     claimed: AtomicUsize,
-    /// Values that the sender put in, or is about to put in as a batch. Stored by the sender alone; the lane knows of other values.
+    /// Values that the sender has pushed, or has announced as a batch. Only the sender stores it.
+    /// The lane itself counts single values.
     announced: AtomicUsize,
-    /// Claimed credits that are not the sender's any more. Stored under the registry's lock.
-    taken_back: AtomicUsize,
+    /// Claimed credits that were reclaimed from the sender. Stored under the lock of the registry.
+    reclaimed: AtomicUsize,
 }
 
-/// A sender's end of a lane.
+/// The sender's end of a lane.
 pub(super) struct LaneTx<T> {
     pub(super) entry: Arc<LaneEntry<T>>,
     pub(super) writer: Writer,
@@ -42,27 +43,27 @@ pub(super) struct LaneRx<T> {
     pub(super) entry: Arc<LaneEntry<T>>,
     reader: Reader,
     pub(super) number: usize,
-    /// Rule 2: how much of the common path comes first.
+    /// Rule 2: how many values of the shared lane must be received first.
     pub(super) after: usize,
 }
 
 /// All lanes of a channel.
 pub(super) struct Registry<T> {
-    /// Made since the receiver last looked.
+    /// Lanes that were created since the receiver last checked.
     new_lanes: Vec<LaneRx<T>>,
-    /// By number.
+    /// Indexed by the number of the lane.
     entries: Vec<Option<Arc<LaneEntry<T>>>>,
-    /// Values that were put into lanes that are gone.
+    /// Values that were pushed into lanes that have been released.
     pushed_to_released: usize,
-    /// The channel is closed: each lane is revoked for good.
+    /// Whether the channel is closed. Then every lane stays revoked.
     is_closed: bool,
 }
 
 pub(super) struct Lanes<T> {
-    /// A bit for each lane that may hold something.
+    /// One bit per lane that may have a value.
     hint: CachePadded<[AtomicU64; WORDS]>,
     count: AtomicUsize,
-    /// Grows with each lane that is created.
+    /// The number of lanes ever created.
     created: AtomicUsize,
     max_lanes: usize,
     block: usize,
@@ -86,23 +87,23 @@ impl<T> Lanes<T> {
         }
     }
 
-    /// Whether a sender may ever get one.
+    /// Whether senders of this channel can get lanes at all.
     pub(super) fn are_allowed(&self) -> bool {
         self.max_lanes > 0
     }
 
-    /// How many there are.
+    /// The current number of lanes.
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// How many were made since the beginning.
+    /// The number of lanes ever created.
     pub(super) fn created(&self) -> usize {
         self.created.load(Ordering::Acquire)
     }
 
-    /// A lane of the caller's own, unless there are too many. `after`: rule 2.
-    pub(super) fn make(&self, after: impl FnOnce() -> usize) -> Option<LaneTx<T>> {
+    /// Creates a lane for the caller, unless the limit is reached. `after`: rule 2.
+    pub(super) fn create(&self, after: impl FnOnce() -> usize) -> Option<LaneTx<T>> {
         if self.count() >= self.max_lanes {
             return None;
         }
@@ -114,13 +115,13 @@ impl<T> Lanes<T> {
             revoked: AtomicBool::new(registry.is_closed),
             claimed: AtomicUsize::new(0),
             announced: AtomicUsize::new(0),
-            taken_back: AtomicUsize::new(0),
+            reclaimed: AtomicUsize::new(0),
         });
         let free = registry.entries.iter().position(Option::is_none);
         let number = free.unwrap_or(registry.entries.len());
         if number >= self.max_lanes {
             drop(registry);
-            // SAFETY: it is this lane's.
+            // SAFETY: the reader belongs to this lane.
             unsafe { entry.lane.return_reader(&reader) };
             return None;
         }
@@ -144,12 +145,12 @@ impl<T> Lanes<T> {
         })
     }
 
-    /// Those that were made since the last call.
-    pub(super) fn new_lanes(&self) -> Vec<LaneRx<T>> {
+    /// Takes the lanes that were created since the last call.
+    pub(super) fn take_new(&self) -> Vec<LaneRx<T>> {
         std::mem::take(&mut lock(&self.registry).new_lanes)
     }
 
-    /// Rule 5: the receiver is done with this one.
+    /// Rule 5: releases a lane that the receiver has finished with.
     pub(super) fn release(&self, number: usize) {
         let mut registry = lock(&self.registry);
         if let Some(entry) = registry.entries[number].take() {
@@ -169,14 +170,14 @@ impl<T> Lanes<T> {
         lock(&self.registry)
     }
 
-    /// Rule 7: no sender puts in a value any more without asking whether the channel is closed.
+    /// Rule 7: from now on, every sender checks whether the channel is closed before it pushes.
     pub(super) fn close(&self) {
         let mut registry = lock(&self.registry);
         registry.is_closed = true;
         registry.revoke_all();
     }
 
-    /// Rule 4: this lane may hold something.
+    /// Rule 4: marks a lane that may have a value.
     pub(super) fn set_hint(&self, number: usize) {
         self.hint_bit(number / 64, 1 << (number % 64));
     }
@@ -195,12 +196,13 @@ impl<T> Lanes<T> {
         }
     }
 
-    /// Rule 4, the receiver's part: the next lane from `from` on, round and round, whose bit is set, and clears the bit.
+    /// Rule 4, the receiver's part: finds the next lane whose bit is set, starting at `from` and
+    /// wrapping around, and clears the bit.
     pub(super) fn take_hint(&self, from: usize) -> Option<usize> {
         let from = from % MAX_LANES;
         for turn in 0..=WORDS {
-            let place = (from / 64 + turn) % WORDS;
-            let word = &self.hint[place];
+            let index = (from / 64 + turn) % WORDS;
+            let word = &self.hint[index];
             let mut set = word.load(Ordering::Relaxed);
             if turn == 0 {
                 set &= u64::MAX << (from % 64);
@@ -210,7 +212,7 @@ impl<T> Lanes<T> {
             if set != 0 {
                 let bit = set & set.wrapping_neg();
                 word.fetch_and(!bit, Ordering::Acquire);
-                return Some(place * 64 + bit.trailing_zeros() as usize);
+                return Some(index * 64 + bit.trailing_zeros() as usize);
             }
         }
         None
@@ -222,42 +224,43 @@ impl<T> Registry<T> {
         self.entries.iter().flatten().map(|entry| &**entry)
     }
 
-    /// Values ever put into a lane.
+    /// Values that were ever pushed into a lane.
     pub(super) fn pushed(&self) -> usize {
         self.pushed_to_released + self.entries().map(LaneEntry::pushed).sum::<usize>()
     }
 
-    /// Rule 6: from the next heavy barrier on no sender uses a credit that it claimed before.
+    /// Rule 6: after the next heavy barrier, no sender uses a credit that it claimed before.
     pub(super) fn revoke_all(&self) {
         for entry in self.entries() {
             entry.revoked.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Rule 6, after the heavy barrier: takes all credits back that are not used, but for those of `mine`; how many.
-    pub(super) fn reclaim_unused(&self, mine: Option<&LaneTx<T>>) -> usize {
-        let mine = mine.map(|lane_tx| Arc::as_ptr(&lane_tx.entry));
+    /// Rule 6, after the heavy barrier: reclaims all unused credits except those of `own`. Returns
+    /// their number.
+    pub(super) fn reclaim_unused(&self, own: Option<&LaneTx<T>>) -> usize {
+        let own = own.map(|lane_tx| Arc::as_ptr(&lane_tx.entry));
         let others = self
             .entries()
-            .filter(|entry| mine != Some(&raw const **entry));
+            .filter(|entry| own != Some(&raw const **entry));
         others.map(LaneEntry::reclaim_unused).sum()
     }
 }
 
 impl<T> LaneEntry<T> {
-    /// Values put in, or about to be.
+    /// Values that have been pushed or are about to be.
     fn pushed(&self) -> usize {
         let announced = self.announced.load(Ordering::Relaxed);
         announced.max(self.lane.pushed())
     }
 
-    /// Under the lock.
+    /// Call it under the lock.
     fn reclaim_unused(&self) -> usize {
         let claimed = self.claimed.load(Ordering::Relaxed);
-        let taken_back = self.taken_back.load(Ordering::Relaxed);
-        let unused = (claimed - taken_back).saturating_sub(self.pushed());
-        let taken_back = taken_back + unused;
-        self.taken_back.store(taken_back, Ordering::Relaxed);
+        let reclaimed = self.reclaimed.load(Ordering::Relaxed);
+        let unused = (claimed - reclaimed).saturating_sub(self.pushed());
+        let reclaimed = reclaimed + unused;
+        self.reclaimed.store(reclaimed, Ordering::Relaxed);
         unused
     }
 }
@@ -272,43 +275,44 @@ impl<T> LaneTx<T> {
         self.entry.lane.reserve(&self.writer, raise)
     }
 
-    /// Credits that are not used yet. They may have been taken back.
+    /// Credits that are not used yet. They may have been reclaimed.
     pub(super) fn granted(&self) -> usize {
         self.entry.lane.granted(&self.writer)
     }
 
-    /// Rule 6: whether the sender has to take the lock before its next value.
+    /// Rule 6: whether the sender must take the lock before its next value.
     #[inline(always)]
     pub(super) fn is_revoked(&self) -> bool {
         self.entry.revoked.load(Ordering::Relaxed)
     }
 
-    /// Counts `credits` as the lane's, which the sender claimed; how many values may be put in now, since the beginning.
+    /// Adds `credits`, which the sender has claimed, to the lane. Returns how many values may be
+    /// pushed, counted from the beginning.
     pub(super) fn add(&self, credits: usize) -> usize {
         let claimed = self.entry.claimed.load(Ordering::Relaxed) + credits;
         self.entry.claimed.store(claimed, Ordering::Relaxed);
         self.writer.limit() + credits
     }
 
-    /// The same, and puts in no more than that.
+    /// Like [`add`](Self::add), and sets the writer's limit.
     pub(super) fn grant(&self, credits: usize) {
         self.writer.set_limit(self.add(credits));
     }
 
-    /// Without a bound there are no credits.
+    /// An unbounded channel has no credits.
     pub(super) fn set_unbounded(&self) {
         self.writer.set_limit(usize::MAX);
     }
 
-    /// Rule 6: learns which credits were taken back.
+    /// Rule 6: lowers the limit by the credits that were reclaimed.
     pub(super) fn update_limit(&self, _locked: &Registry<T>) {
         let claimed = self.entry.claimed.load(Ordering::Relaxed);
-        let taken_back = self.entry.taken_back.load(Ordering::Relaxed);
+        let reclaimed = self.entry.reclaimed.load(Ordering::Relaxed);
         let lane = &self.entry.lane;
-        lane.replace_limit(&self.writer, claimed - taken_back);
+        lane.replace_limit(&self.writer, claimed - reclaimed);
     }
 
-    /// Rule 6: gives up what is not used; how many credits.
+    /// Rule 6: gives up the unused credits. Returns their number.
     pub(super) fn release_unused(&self, locked: &Registry<T>) -> usize {
         let unused = self.entry.reclaim_unused();
         self.update_limit(locked);
@@ -317,30 +321,35 @@ impl<T> LaneTx<T> {
         unused
     }
 
-    /// Puts a value in, unless the lane is revoked: then it comes back.
+    /// Pushes a value. If the lane is revoked, the value is returned.
     ///
     /// # Safety
-    /// [`LaneTx::has_granted`] or [`LaneTx::reserve`] said that there is room.
+    /// [`LaneTx::has_granted`] or [`LaneTx::reserve`] has returned true.
     #[inline(always)]
     pub(super) unsafe fn push(&self, value: T) -> Result<(), T> {
         let lane = &self.entry.lane;
-        // SAFETY: the writer is the lane's, an lane_tx is one sender's, and the caller knows of room.
+        // SAFETY: the writer belongs to the lane, one sender owns this end, and the caller has a
+        // free slot.
         unsafe { lane.push_unless(&self.writer, value, || self.is_revoked()) }
     }
 
-    /// Announces `count` values, which [`push_some`](Self::push_some) then puts in; `false`: the lane is revoked.
+    /// Announces `count` values for [`push_some`](Self::push_some). Returns `false` if the lane is
+    /// revoked.
     pub(super) fn announce(&self, count: usize) -> bool {
-        let put = self.entry.lane.pushed();
-        self.entry.announced.store(put + count, Ordering::Relaxed);
+        let pushed = self.entry.lane.pushed();
+        self.entry
+            .announced
+            .store(pushed + count, Ordering::Relaxed);
         barrier::light();
         let is_revoked = self.is_revoked();
         if is_revoked {
-            self.entry.announced.store(put, Ordering::Relaxed);
+            self.entry.announced.store(pushed, Ordering::Relaxed);
         }
         !is_revoked
     }
 
-    /// Puts in `count` values, for which there are credits: announced ones, or under the lock.
+    /// Pushes `count` values for which there are credits: announced values, or values under the
+    /// lock.
     pub(super) fn push_some(&self, count: usize, mut values: impl Iterator<Item = T>) {
         let lane = &self.entry.lane;
         // SAFETY: as in `push`.
@@ -348,7 +357,7 @@ impl<T> LaneTx<T> {
         debug_assert_eq!(pushed, count);
     }
 
-    /// The last thing a sender does with it.
+    /// The sender calls this last.
     pub(super) fn close(&self) {
         self.entry.closed.store(true, Ordering::Release);
     }
@@ -360,7 +369,7 @@ impl<T> LaneRx<T> {
         self.entry.lane.has_known_value(&self.reader)
     }
 
-    /// How many values are there for sure; 0: none.
+    /// How many values are known to be there. 0 if the lane is empty.
     pub(super) fn known(&self) -> usize {
         self.entry.lane.known(&self.reader)
     }
@@ -370,10 +379,10 @@ impl<T> LaneRx<T> {
     }
 
     /// # Safety
-    /// [`LaneRx::has_known_value`] or [`LaneRx::known`] said that there is one.
+    /// [`LaneRx::has_known_value`] or [`LaneRx::known`] has returned that there is a value.
     #[inline(always)]
     pub(super) unsafe fn pop(&self) -> T {
-        // SAFETY: the reader is the lane's, the lane_rx is the receiver's, and there is a value.
+        // SAFETY: the reader belongs to the lane, the receiver owns this end, and there is a value.
         unsafe { self.entry.lane.pop(&self.reader) }
     }
 
@@ -382,7 +391,7 @@ impl<T> LaneRx<T> {
         unsafe { self.entry.lane.pop_some(&self.reader, max, take) }
     }
 
-    /// Rule 5: closed, and after that empty.
+    /// Rule 5: closed, and found empty after that.
     pub(super) fn is_finished(&self) -> bool {
         self.entry.closed.load(Ordering::Acquire) && !self.has_value()
     }
@@ -390,7 +399,7 @@ impl<T> LaneRx<T> {
 
 impl<T> Drop for LaneRx<T> {
     fn drop(&mut self) {
-        // SAFETY: it is this lane's, and ends here.
+        // SAFETY: the reader belongs to this lane and ends here.
         unsafe { self.entry.lane.return_reader(&self.reader) };
     }
 }

@@ -1,6 +1,8 @@
-//! Many senders, one receiver: each busy sender has a lane of its own, so that senders do not meet.
+//! A channel with many senders and one receiver. Each busy sender has its own lane, so senders do
+//! not contend.
 //!
-//! The order is that of each sender's sends; between senders there is none. A clone of a [`Sender`] is another sender.
+//! Values of one sender arrive in the order of its sends. Between senders there is no order. A
+//! clone of a [`Sender`] is another sender. The capacity is exact, and is shared by all senders.
 //!
 //! ```
 //! let (sender, receiver) = thalweg_queue::mpsc::channel(1_024).unwrap();
@@ -13,27 +15,36 @@
 //!     assert_eq!(receiver.iter().sum::<u64>(), 6_000);
 //! });
 //! ```
-//!
-//! 1. A sender's first 63 values take the **common** path that all share. Its 64th makes a lane, where there is one to be had:
-//!    at most 256, and at most one for each 4 of the capacity.
-//! 2. The receiver reads a new lane only when it has taken from the common path all that was there when the lane was created:
-//!    so the order of a sender's values holds.
-//! 3. Capacity is the channel's, and exact: a sender needs a **credit** for each value. It claims credits by adding to `claimed`, and
-//!    the receiver gives them back by adding to `popped`. At any time `values inside <= claimed - popped <= capacity`. A sender with a
-//!    lane claims a block in advance, capacity / (8 x lanes), but at most half of its share of the room that is left.
-//! 4. The receiver takes at most 64 values from a lane, then goes on to the next that has some. Up to 8 lanes it looks at each;
-//!    with more it follows a **hint**, a bit a lane: a sender sets its bit when it finds it clear, the receiver clears it before it reads
-//!    the lane. The hint may miss a value that was on its way; so before it says that there is nothing, and at every 64th turn, the receiver looks at
-//!    all lanes.
-//! 5. A lane's number is used again only after the receiver saw the lane closed and, after that, empty.
-//! 6. A sender that finds no capacity **reclaims** the unused credits of other lanes before it refuses or
-//!    blocks. Under the lock of the lanes, it marks each lane as revoked, executes the heavy barrier, and
-//!    takes back `claimed - put` from each lane. A sender announces a value (by its mark in the lane) or a
-//!    batch (by `announced`), executes the light barrier, and checks the lane's mark `revoked`. Either it
-//!    sees the mark, or the reclaiming sender sees the announced value. A sender whose lane is revoked
-//!    takes the lock, reads its remaining credits, stores its value, gives up the rest, and signals. If the
-//!    barriers are not asymmetric, no sender claims in advance.
-//! 7. Closing revokes all lanes for good: a send in a lane asks whether the channel is closed only if its lane is revoked.
+
+// The rules of this module:
+//
+// 1. A sender's first 63 values use the **shared lane**. With its 64th value, it creates a lane of
+//    its own, if possible: a channel has at most 256 lanes, and at most one for each 4 of its
+//    capacity.
+// 2. The receiver reads a new lane only when it has received everything that was in the shared lane
+//    when the lane was created. This preserves the order of a sender's values.
+// 3. The capacity belongs to the channel and is exact: a sender needs a **credit** for each value.
+//    Senders claim credits by adding to `claimed`; the receiver returns them by adding to `popped`.
+//    At any time `values inside <= claimed - popped <= capacity`. A sender with a lane claims a
+//    block in advance: capacity / (8 x lanes), but at most half of its share of the available
+//    credits.
+// 4. The receiver takes at most 64 values from a lane, then continues with the next lane that has a
+//    value. With up to 8 lanes, it checks each lane. With more, it follows a **hint**, one bit per
+//    lane: a sender sets its bit when it finds it clear, and the receiver clears it before it reads
+//    the lane. The hint may miss a value that is being sent. Therefore the receiver checks all
+//    lanes before it reports that the channel is empty, and at every 64th turn.
+// 5. The number of a lane is reused only after the receiver has seen the lane closed and, after
+//    that, empty.
+// 6. A sender that finds no capacity **reclaims** the unused credits of other lanes before it fails
+//    or blocks. Under the lock of the lanes, it marks each lane as revoked, executes the heavy
+//    barrier, and takes back `claimed - pushed` from each lane. A sender announces a value (by its
+//    offset in the lane) or a batch (by `announced`), executes the light barrier, and checks the
+//    flag `revoked` of the lane. Either it sees the flag, or the reclaiming sender sees the
+//    announced value. A sender whose lane is revoked takes the lock, reads its remaining credits,
+//    stores its value, gives up the rest, and signals. If the barriers are not asymmetric, no
+//    sender claims in advance.
+// 7. Closing revokes all lanes permanently. A send in a lane therefore checks whether the channel
+//    is closed only if its lane is revoked.
 
 mod credits;
 mod lanes;
@@ -59,19 +70,19 @@ pub type Receiver<T> = channel::Receiver<Rx<T>>;
 
 struct Shared<T> {
     core: Core,
-    /// `usize::MAX`: without a bound, and without credits.
+    /// `usize::MAX` if the channel is unbounded. It then uses no credits.
     capacity: usize,
     shared_lane: SharedLane<T>,
     lanes: Lanes<T>,
     credits: CachePadded<Credits>,
-    /// Values ever taken out. Stored by the receiver alone.
+    /// Values that were ever popped. Only the receiver stores it.
     popped: CachePadded<AtomicUsize>,
 }
 
-/// A channel for at most `capacity` values, of all senders together.
+/// Creates a channel for at most `capacity` values, shared by all senders.
 ///
 /// # Errors
-/// A capacity of 0, beyond 2^30, or beyond memory.
+/// The capacity is 0 or more than 2^30, or there is not enough memory for it.
 pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
     Ok(make(
         SharedLane::bounded(capacity)?,
@@ -80,16 +91,16 @@ pub fn channel<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityE
     ))
 }
 
-/// A channel for at most `capacity` values, with `options`.
+/// Creates a channel for at most `capacity` values, with `options`.
 ///
 /// # Errors
-/// As [`channel`], and a policy that only `mpmc` can have.
+/// As [`channel`], or a policy that only `mpmc` supports.
 pub fn with<T>(capacity: usize, options: Options) -> Result<(Sender<T>, Receiver<T>), CreateError> {
     let options = options.without_eviction()?;
     Ok(make(SharedLane::bounded(capacity)?, capacity, options))
 }
 
-/// A channel without a bound: a send never waits, and what is not received stays in memory.
+/// Creates an unbounded channel. A send never waits. Values stay in memory until they are received.
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     make(SharedLane::unbounded(), usize::MAX, Options::new())
 }

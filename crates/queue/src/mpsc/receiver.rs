@@ -1,4 +1,4 @@
-//! The receiver of many senders.
+//! The receiving half of an `mpsc` channel.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -10,37 +10,37 @@ use crate::channel::{Core, Pop};
 use crate::no_preempt::NoPreemptGuard;
 use crate::sync::{Arc, Ordering};
 
-/// Values from one lane before the next has its turn.
+/// The maximum number of values from one lane per turn.
 const MAX_PER_TURN: usize = if cfg!(loom) { 2 } else { 64 };
-/// Lanes up to which the receiver looks at each, and does not touch the hint.
+/// With up to this many lanes, the receiver checks each lane and ignores the hint.
 const MAX_SCANNED_LANES: usize = if cfg!(loom) { 1 } else { 8 };
-/// Turns by the hint before all lanes are looked at.
+/// Turns that follow the hint before all lanes are checked.
 const MAX_HINTED_TURNS: usize = if cfg!(loom) { 1 } else { 64 };
 
-/// The receiver's part of the channel.
+/// The receiving half of an `mpsc` channel.
 pub struct Rx<T> {
     shared: Arc<Shared<T>>,
-    /// Whose turn it is: a lane of `lanes`, or null for the common path.
+    /// The source of the current turn: a lane of `lanes`, or null for the shared lane.
     current: Cell<*const LaneRx<T>>,
-    /// Values left of the turn.
+    /// How many values of the turn are left.
     left: Cell<usize>,
     lanes: RefCell<LaneScan<T>>,
 }
 
-// SAFETY: `current` points to what `lanes` owns, which is Send.
+// SAFETY: `current` points into `lanes`, which is Send.
 unsafe impl<T: Send> Send for Rx<T> {}
 
 struct LaneScan<T> {
-    /// By number; boxed, so that `current` stays where it is.
+    /// Indexed by the number of the lane. Boxed, so that the target of `current` does not move.
     lane_rxs: Vec<Option<Box<LaneRx<T>>>>,
     count: usize,
     turn: Source,
-    /// Turns by the hint since all lanes were looked at.
+    /// Turns that followed the hint since all lanes were checked.
     hinted: usize,
     created: usize,
 }
 
-/// Whose turn it is.
+/// Where the values of a turn come from.
 #[derive(Clone, Copy)]
 enum Source {
     SharedLane,
@@ -66,11 +66,12 @@ impl<T> Rx<T> {
 
     #[inline(always)]
     fn current(&self) -> Option<&LaneRx<T>> {
-        // SAFETY: `next_turn` sets it to a lane that `lanes` owns, and nothing else drops one.
+        // SAFETY: `next_turn` points it to a lane that `lanes` owns, and only `next_turn` drops
+        // lanes.
         unsafe { self.current.get().as_ref() }
     }
 
-    /// Goes on to the next that has something; `false`: nobody has.
+    /// Moves on to the next source that has a value. Returns `false` if there is none.
     #[inline(never)]
     fn next_turn(&self) -> bool {
         let lanes = &mut *self.lanes.borrow_mut();
@@ -106,10 +107,10 @@ impl<T> LaneScan<T> {
 
     fn next_turn(&mut self, shared: &Shared<T>) -> bool {
         if self.created != shared.lanes.created() {
-            // The lanes are borrowed.
+            // An allocation below could preempt while `lanes` is borrowed.
             let _no_preempt = NoPreemptGuard::enter();
             self.created = shared.lanes.created();
-            for lane_rx in shared.lanes.new_lanes() {
+            for lane_rx in shared.lanes.take_new() {
                 let number = lane_rx.number;
                 if number >= self.lane_rxs.len() {
                     self.lane_rxs.resize_with(number + 1, || None);
@@ -133,13 +134,14 @@ impl<T> LaneScan<T> {
         let mut from = 0;
         if let Source::Lane(number) = self.turn {
             from = number + 1;
-            // What the turn left: the sender finds the bit clear only at its next value.
+            // The turn may have left values behind, and the sender sets the bit only with its next
+            // value.
             if self.lane_rx().is_some_and(LaneRx::has_value) {
                 shared.lanes.set_hint(number);
             }
         }
         while let Some(number) = shared.lanes.take_hint(from) {
-            // The common path has its turn when the numbers begin again.
+            // The shared lane has its turn when the numbers wrap around.
             if number < from && shared.shared_lane.has_value() {
                 shared.lanes.set_hint(number);
                 return self.begin(Source::SharedLane);
@@ -181,7 +183,7 @@ impl<T> LaneScan<T> {
         true
     }
 
-    /// Whether a lane has a value, and its sender's earlier ones are out (rule 2).
+    /// Whether a lane has a value and the sender's earlier values have been received (rule 2).
     fn is_readable(&mut self, number: usize, shared: &Shared<T>) -> bool {
         let Some(Some(lane_rx)) = self.lane_rxs.get_mut(number) else {
             return false;
@@ -197,10 +199,10 @@ impl<T> LaneScan<T> {
 
     /// Rule 5.
     fn release_if_finished(&mut self, number: usize, shared: &Shared<T>) {
-        if let Some(place) = self.lane_rxs.get_mut(number)
-            && place.as_ref().is_some_and(|lane_rx| lane_rx.is_finished())
+        if let Some(slot) = self.lane_rxs.get_mut(number)
+            && slot.as_ref().is_some_and(|lane_rx| lane_rx.is_finished())
         {
-            *place = None;
+            *slot = None;
             self.count -= 1;
             shared.lanes.release(number);
         }
@@ -239,11 +241,11 @@ impl<T> Pop for Rx<T> {
         loop {
             let left = self.left.get();
             if left > 0 {
-                // What is known of a lane belongs to the turn: taking it is not counted again.
+                // Known values of a lane belong to the turn, so taking them is not counted again.
                 let (count, value) = match self.current() {
                     Some(lane_rx) => match lane_rx.known() {
                         0 => (0, None),
-                        // SAFETY: there is one.
+                        // SAFETY: there is a value.
                         known => (known, Some(unsafe { lane_rx.pop() })),
                     },
                     None => (1, self.shared.shared_lane.pop()),

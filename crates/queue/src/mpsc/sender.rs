@@ -1,4 +1,4 @@
-//! A sender of many.
+//! The sending half of an `mpsc` channel.
 
 use std::cell::{Cell, OnceCell};
 use std::fmt;
@@ -9,14 +9,14 @@ use crate::channel::{Core, Push};
 use crate::no_preempt::NoPreemptGuard;
 use crate::sync::Arc;
 
-/// Values that a sender sends before it has a lane.
+/// The send that creates the sender's own lane.
 const SENDS_BEFORE_LANE: u32 = if cfg!(loom) { 2 } else { 64 };
 
-/// A sender's part of the channel.
+/// The sending half of an `mpsc` channel.
 pub struct Tx<T> {
     shared: Arc<Shared<T>>,
     lane_tx: OnceCell<LaneTx<T>>,
-    /// Values sent on the common path, until it has a lane.
+    /// Values that were sent through the shared lane, until there is an own lane.
     sent: Cell<u32>,
 }
 
@@ -29,13 +29,13 @@ impl<T> Tx<T> {
         }
     }
 
-    /// Whether the sender has credits in hand.
+    /// Whether the sender has unused credits.
     fn has_credits(&self) -> bool {
         let lane_tx = self.lane_tx.get();
         lane_tx.is_some_and(|lane_tx| lane_tx.granted() > 0 && !lane_tx.is_revoked())
     }
 
-    /// Rule 3: the lane's new limit, where the old one is reached.
+    /// Rule 3: the lane's new limit when the old one is reached.
     fn raise(&self, lane_tx: &LaneTx<T>) -> usize {
         if self.shared.is_bounded() {
             lane_tx.add(self.shared.claim(1, true))
@@ -47,7 +47,7 @@ impl<T> Tx<T> {
     /// Rule 1.
     #[cold]
     fn push_shared(&self, value: T) -> Result<(), T> {
-        // The lane_tx is being created.
+        // The lane is being created.
         let _no_preempt = NoPreemptGuard::enter();
         let shared = &*self.shared;
         if !shared.lanes.are_allowed() {
@@ -55,7 +55,7 @@ impl<T> Tx<T> {
         }
         if self.sent.get() + 1 >= SENDS_BEFORE_LANE {
             self.sent.set(0);
-            if let Some(lane_tx) = shared.lanes.make(|| shared.shared_lane.pushed()) {
+            if let Some(lane_tx) = shared.lanes.create(|| shared.shared_lane.pushed()) {
                 return self.push_to(self.lane_tx.get_or_init(|| lane_tx), value);
             }
         }
@@ -68,7 +68,7 @@ impl<T> Tx<T> {
         Ok(())
     }
 
-    /// Rule 3: on the common path a credit is claimed for each value.
+    /// Rule 3: in the shared lane, a credit is claimed for each value.
     fn push_with_credit(&self, value: T) -> Result<(), T> {
         let shared = &*self.shared;
         let mut credits = shared.claim(1, false);
@@ -83,13 +83,13 @@ impl<T> Tx<T> {
         }
         let result = shared.shared_lane.push(value);
         let used = usize::from(result.is_ok());
-        shared.give_back(credits - used);
+        shared.release(credits - used);
         result
     }
 
     fn push_to(&self, lane_tx: &LaneTx<T>, mut value: T) -> Result<(), T> {
         if lane_tx.reserve(|_| self.raise(lane_tx)) {
-            // SAFETY: there is room.
+            // SAFETY: there is a free slot.
             match unsafe { lane_tx.push(value) } {
                 Ok(()) => {
                     self.shared.lanes.set_hint_of(lane_tx);
@@ -131,7 +131,8 @@ impl<T> Tx<T> {
         pushed
     }
 
-    /// Rule 6: lets `push` put in up to `wanted` values, as many as there are credits for; how many.
+    /// Rule 6: calls `push` with the number of values for which there are credits, at most
+    /// `wanted`. Returns that number.
     #[cold]
     #[inline(never)]
     fn push_reclaiming(
@@ -142,7 +143,8 @@ impl<T> Tx<T> {
     ) -> usize {
         let shared = &*self.shared;
         if !shared.is_bounded() {
-            // Its lane is revoked since the channel is being closed, which is no later than this value.
+            // The lane is revoked because the channel is being closed. This value still counts as
+            // sent before the close.
             push(wanted);
             shared.lanes.set_hint_of(lane_tx);
             return wanted;
@@ -168,7 +170,7 @@ impl<T> Tx<T> {
         if count > 0 {
             shared.lanes.set_hint_of(lane_tx);
         }
-        shared.give_back(unused);
+        shared.release(unused);
         count
     }
 }
@@ -189,8 +191,8 @@ impl<T> Push for Tx<T> {
         if !lane_tx.has_granted() {
             return Err(value);
         }
-        // Rule 7: that the channel is closed is among what revokes a lane.
-        // SAFETY: there is room.
+        // Rule 7: closing the channel revokes the lane, so no check for closed is needed. SAFETY:
+        // there is a free slot.
         unsafe { lane_tx.push(value)? };
         self.shared.lanes.set_hint_of(lane_tx);
         self.shared.core.recv_waiters.signal(1);
@@ -208,7 +210,7 @@ impl<T> Push for Tx<T> {
 
     fn push_some(&self, values: &mut Vec<T>) -> usize {
         let mut count = 0;
-        // The lane may come with any of them; from then on all take it.
+        // Any of these values may create the lane. All later values use it.
         while self.lane_tx.get().is_none() && !values.is_empty() {
             match self.push_shared(values.remove(0)) {
                 Ok(()) => count += 1,
@@ -282,7 +284,7 @@ impl<T> Drop for Tx<T> {
         }
         lane_tx.close();
         self.shared.lanes.set_hint_of(lane_tx);
-        self.shared.give_back(unused);
+        self.shared.release(unused);
     }
 }
 

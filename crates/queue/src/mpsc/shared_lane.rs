@@ -1,4 +1,4 @@
-//! The path that senders without a lane share.
+//! The lane that all senders without their own lane share.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use crate::error::CapacityError;
 use crate::ring::Ring;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// A ring of stamped slots where there is a bound, a locked list where there is none.
+/// A ring if the channel is bounded, otherwise a list behind a lock.
 #[expect(
     clippy::large_enum_variant,
     reason = "a channel has one, on the heap with the rest of it"
@@ -18,7 +18,7 @@ pub(super) enum SharedLane<T> {
 
 pub(super) struct List<T> {
     values: Mutex<VecDeque<T>>,
-    /// Changed under the lock, read without.
+    /// Changed under the lock, read without it.
     pushed: AtomicUsize,
     popped: AtomicUsize,
 }
@@ -77,7 +77,7 @@ impl<T> SharedLane<T> {
         }
     }
 
-    /// How many values were put in since the beginning, or are about to be.
+    /// Values that were pushed since the beginning, or are being pushed.
     pub(super) fn pushed(&self) -> usize {
         match self {
             Self::Ring(ring) => ring.pushed(),
@@ -85,7 +85,7 @@ impl<T> SharedLane<T> {
         }
     }
 
-    /// How many were taken out.
+    /// Values that were popped since the beginning.
     pub(super) fn popped(&self) -> usize {
         match self {
             Self::Ring(ring) => ring.popped(),

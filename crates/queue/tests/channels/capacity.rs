@@ -275,11 +275,11 @@ fn what_there_is_no_memory_for_is_refused() {
 fn the_errors_say_what_is_wrong() {
     assert_eq!(
         CapacityError(0).to_string(),
-        "a queue of 0 is not possible: 1 to 2^30"
+        "the capacity 0 is invalid: it must be 1 to 2^30"
     );
     assert_eq!(
         CapacityError(8).to_string(),
-        "there is no memory for a queue of 8"
+        "not enough memory for a queue of 8"
     );
     let capacity = one::with::<u8>(0, Default::default()).err();
     assert_eq!(capacity, Some(CreateError::Capacity(CapacityError(0))));

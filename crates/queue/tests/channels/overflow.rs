@@ -105,7 +105,7 @@ flavours! { without_eviction: spsc, mpsc;
             assert_eq!(refused, Some(CreateError::Overflow(overflow)));
             assert_eq!(
                 refused.unwrap().to_string(),
-                format!("only an mpmc channel can have the policy {overflow:?}")
+                format!("only an mpmc channel supports the policy {overflow:?}")
             );
         }
     }
