@@ -5,7 +5,7 @@
 //! reports it on standard error, which the test harness does not capture:
 //!
 //! ```text
-//! model select::a_value_in_either_channel_wakes_it: CUT OFF at 3 preemptions after 1204000 executions in 90.1 s
+//! model select::value_in_either_channel_wakes_select: CUT OFF at 3 preemptions after 1204000 executions in 90.1 s
 //! ```
 
 use std::io::Write;

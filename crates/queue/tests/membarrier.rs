@@ -1,4 +1,6 @@
-//! A sandbox that refuses `membarrier` after it worked: nobody panics, and nobody sleeps for ever.
+//! A sandbox that refuses `membarrier` after it has worked: no panic, and no lost wake-up.
+//!
+//! This is a separate binary because each test installs a seccomp filter in a child process.
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -12,13 +14,14 @@ use std::time::Duration;
 
 use thalweg_queue::{AtomicWaker, Parker, barrier, mpmc, mpsc, spsc};
 
-/// The child's environment: which test it is to run.
+/// The environment variable that names the test for the child process.
 const CHILD: &str = "THALWEG_MEMBARRIER_TEST";
 
-/// A child that takes so long hangs.
+/// A child process that takes longer counts as hung.
 const LONG: Duration = Duration::from_secs(120);
 
-/// Runs `body` in a process of its own, in which `membarrier` works until `body` refuses it. A body that hangs fails the test.
+/// Runs `body` in a child process, in which `membarrier` works until `body` refuses it. A body that
+/// hangs fails the test.
 fn alone(name: &str, body: fn()) {
     if std::env::var(CHILD).as_deref() == Ok(name) {
         let (done, is_done) = std::sync::mpsc::channel();
@@ -38,7 +41,8 @@ fn alone(name: &str, body: fn()) {
     assert!(text.contains("1 passed"), "{text}");
 }
 
-/// From now on the kernel refuses `membarrier` to every thread of this process with `EPERM`, as a seccomp sandbox does.
+/// From now on, the kernel refuses `membarrier` to every thread of this process with `EPERM`, like
+/// a seccomp sandbox.
 fn refuse_membarrier() {
     const fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
         libc::sock_filter {
@@ -48,7 +52,7 @@ fn refuse_membarrier() {
             k,
         }
     }
-    // The number of the system call is at the beginning of what the filter looks at.
+    // The number of the system call is at the start of the data that the filter reads.
     let mut filter = [
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
         step(
@@ -84,15 +88,15 @@ fn refuse_membarrier() {
     }
 }
 
-/// On a kernel without `membarrier` there is nothing to refuse.
+/// A kernel without `membarrier` has nothing to refuse.
 fn has_membarrier() -> bool {
     barrier::is_asymmetric()
 }
 
 #[test]
-fn heavy_barrier_that_is_refused_changes_the_process_to_fences() {
+fn refused_heavy_barrier_changes_the_process_to_fences() {
     alone(
-        "heavy_barrier_that_is_refused_changes_the_process_to_fences",
+        "refused_heavy_barrier_changes_the_process_to_fences",
         || {
             if !has_membarrier() {
                 return;
@@ -108,95 +112,95 @@ fn heavy_barrier_that_is_refused_changes_the_process_to_fences() {
     );
 }
 
-/// Two threads that sleep for each other, over what is made before the sandbox and used after it.
+/// Two threads that wait for each other, on channels created before the sandbox and used after it.
 #[test]
-fn channels_made_before_the_refusal_lose_no_wakeup() {
-    alone("channels_made_before_the_refusal_lose_no_wakeup", || {
-        const ROUNDS: u64 = 20_000;
-        if !has_membarrier() {
-            return;
-        }
-        let (ping, pinged) = spsc::channel::<u64>(4).expect("a capacity in range");
-        let (pong, ponged) = mpsc::channel::<u64>(4).expect("a capacity in range");
-        let (more, mored) = mpmc::channel::<u64>(4).expect("a capacity in range");
-        let echo = std::thread::spawn({
-            let (pinged, pong, more) = (pinged, pong, more);
-            move || {
-                while let Ok(number) = pinged.recv() {
-                    pong.send(number).expect("the other end is there");
-                    more.send(number).expect("the other end is there");
-                }
-            }
-        });
-        for number in 0..ROUNDS {
-            if number == ROUNDS / 4 {
-                refuse_membarrier();
-            }
-            ping.send(number).expect("the other end is there");
-            assert_eq!(ponged.recv(), Ok(number));
-            assert_eq!(mored.recv(), Ok(number));
-        }
-        drop(ping);
-        echo.join().expect("it does not panic");
-    });
-}
-
-/// A writer that never passes a fence before the refusal, and a reader that arms again and again.
-#[test]
-fn gate_signalled_lightly_over_the_refusal_wakes_its_reader() {
+fn refused_membarrier_loses_no_wake_up_of_older_channels() {
     alone(
-        "gate_signalled_lightly_over_the_refusal_wakes_its_reader",
+        "refused_membarrier_loses_no_wake_up_of_older_channels",
         || {
             const ROUNDS: u64 = 20_000;
             if !has_membarrier() {
                 return;
             }
-            let (gate, data) = (Arc::new(AtomicWaker::new()), Arc::new(AtomicU64::new(0)));
-            let taken = Arc::new(AtomicU64::new(0));
-            let writer = std::thread::spawn({
-                let (gate, data, taken) = (gate.clone(), data.clone(), taken.clone());
+            let (ping, pinged) = spsc::channel::<u64>(4).expect("a capacity in range");
+            let (pong, ponged) = mpsc::channel::<u64>(4).expect("a capacity in range");
+            let (more, mored) = mpmc::channel::<u64>(4).expect("a capacity in range");
+            let echo = std::thread::spawn({
+                let (pinged, pong, more) = (pinged, pong, more);
                 move || {
-                    for number in 1..=ROUNDS {
-                        data.store(number, Ordering::Release);
-                        gate.signal_light();
-                        while taken.load(Ordering::Acquire) < number {
-                            std::thread::yield_now();
-                        }
+                    while let Ok(number) = pinged.recv() {
+                        pong.send(number).expect("the other end is there");
+                        more.send(number).expect("the other end is there");
                     }
                 }
             });
-            let parker = Parker::current();
-            for number in 1..=ROUNDS {
+            for number in 0..ROUNDS {
                 if number == ROUNDS / 4 {
                     refuse_membarrier();
                 }
-                while data.load(Ordering::Acquire) < number {
-                    gate.arm_heavy(parker.waker());
-                    if data.load(Ordering::Acquire) >= number {
-                        gate.disarm();
-                        break;
-                    }
-                    parker.park(None);
-                }
-                taken.store(number, Ordering::Release);
+                ping.send(number).expect("the other end is there");
+                assert_eq!(ponged.recv(), Ok(number));
+                assert_eq!(mored.recv(), Ok(number));
             }
-            writer.join().expect("it does not panic");
-            assert!(!barrier::is_asymmetric());
+            drop(ping);
+            echo.join().expect("it does not panic");
         },
     );
 }
 
-/// Senders that hold credits in advance when the process changes to fences do not keep them.
+/// A writer that never executes a fence before the refusal, and a reader that arms repeatedly.
 #[test]
-fn capacity_after_the_refusal_is_exact() {
-    alone("capacity_after_the_refusal_is_exact", || {
+fn refused_membarrier_loses_no_light_signal() {
+    alone("refused_membarrier_loses_no_light_signal", || {
+        const ROUNDS: u64 = 20_000;
+        if !has_membarrier() {
+            return;
+        }
+        let (gate, data) = (Arc::new(AtomicWaker::new()), Arc::new(AtomicU64::new(0)));
+        let taken = Arc::new(AtomicU64::new(0));
+        let writer = std::thread::spawn({
+            let (gate, data, taken) = (gate.clone(), data.clone(), taken.clone());
+            move || {
+                for number in 1..=ROUNDS {
+                    data.store(number, Ordering::Release);
+                    gate.signal_light();
+                    while taken.load(Ordering::Acquire) < number {
+                        std::thread::yield_now();
+                    }
+                }
+            }
+        });
+        let parker = Parker::current();
+        for number in 1..=ROUNDS {
+            if number == ROUNDS / 4 {
+                refuse_membarrier();
+            }
+            while data.load(Ordering::Acquire) < number {
+                gate.arm_heavy(parker.waker());
+                if data.load(Ordering::Acquire) >= number {
+                    gate.disarm();
+                    break;
+                }
+                parker.park(None);
+            }
+            taken.store(number, Ordering::Release);
+        }
+        writer.join().expect("it does not panic");
+        assert!(!barrier::is_asymmetric());
+    });
+}
+
+/// Senders that have credits in advance do not keep them when the process changes to fences.
+#[test]
+fn refused_membarrier_keeps_the_capacity_exact() {
+    alone("refused_membarrier_keeps_the_capacity_exact", || {
         const CAPACITY: u32 = 1_024;
         if !has_membarrier() {
             return;
         }
         let (sender, receiver) = mpsc::channel::<u32>(CAPACITY as usize).expect("in range");
         let idle: Vec<_> = (0..8).map(|_| sender.clone()).collect();
-        // Each sender gets a lane, and with it a block of credits.
+        // Each sender gets a lane, and a block of credits with it.
         for sender in &idle {
             for number in 0..100 {
                 sender.send(number).expect("the receiver exists");

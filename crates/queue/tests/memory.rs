@@ -1,4 +1,6 @@
-//! What a channel keeps in memory: nothing of what went through it.
+//! The memory of a channel: it keeps nothing of the values that have passed through it.
+//!
+//! This is a separate binary because it replaces the global allocator.
 #![cfg(all(not(loom), not(miri)))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -12,22 +14,22 @@ use std::time::Duration;
 
 use thalweg_queue::{Select, mpmc, mpsc, oneshot, spsc};
 
-/// The system's allocator, with a count of the bytes that are in use.
+/// The system allocator with a count of the bytes in use.
 struct Counting;
 
 static IN_USE: AtomicIsize = AtomicIsize::new(0);
 
-// SAFETY: all is passed on to the system's allocator, and what is counted does not change it.
+// SAFETY: every call is forwarded to the system allocator. Counting does not change it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         IN_USE.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         IN_USE.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -35,10 +37,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// What the test harness may allocate for itself meanwhile.
+/// What the test harness may allocate meanwhile.
 const NOISE: isize = 16 << 10;
 
-/// One test at a time.
+/// Serialises the tests.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -48,14 +50,14 @@ fn in_use() -> isize {
     IN_USE.load(Ordering::Relaxed)
 }
 
-/// What is in use after `work` beyond what was before.
+/// How many more bytes are in use after `work` than before.
 fn left_by<R>(work: impl FnOnce() -> R) -> (isize, R) {
     let before = in_use();
     let result = work();
     (in_use() - before, result)
 }
 
-/// 1,000 strings of 100 KB, which came and went: less than 1 % of them is left.
+/// Sends and receives 1,000 strings of 100 KB: less than 1 % of their memory remains.
 macro_rules! strings_leave_nothing_behind {
     ($sender:expr, $receiver:expr) => {{
         let (sender, receiver) = ($sender, $receiver);
@@ -71,7 +73,7 @@ macro_rules! strings_leave_nothing_behind {
 }
 
 #[test]
-fn slots_are_cleared_when_they_are_received() {
+fn received_values_do_not_stay_in_memory() {
     let _alone = alone();
     let (sender, receiver) = spsc::channel(1_024).unwrap();
     strings_leave_nothing_behind!(sender, receiver);
@@ -93,7 +95,7 @@ fn slots_are_cleared_when_they_are_received() {
 }
 
 #[test]
-fn what_is_drained_in_place_is_cleared_too() {
+fn values_drained_in_place_do_not_stay_in_memory() {
     let _alone = alone();
     let (mut sender, mut receiver) = spsc::channel(64).unwrap();
     let (left, ()) = left_by(|| {
@@ -110,7 +112,7 @@ fn what_is_drained_in_place_is_cleared_too() {
 }
 
 #[test]
-fn a_channel_gives_all_its_memory_back() {
+fn dropped_channel_frees_all_memory() {
     let _alone = alone();
     let (left, ()) = left_by(|| {
         for _ in 0..100 {
@@ -139,7 +141,7 @@ fn a_channel_gives_all_its_memory_back() {
 }
 
 #[test]
-fn an_unbounded_channel_gives_back_what_a_burst_took() {
+fn unbounded_channel_frees_memory_after_a_burst() {
     let _alone = alone();
     let (sender, receiver) = mpsc::unbounded::<[u64; 8]>();
     // A channel in use, with a lane.
@@ -151,11 +153,11 @@ fn an_unbounded_channel_gives_back_what_a_burst_took() {
             assert_eq!(receiver.try_iter().count(), 100_000);
         }
     });
-    // 64 MB went through; a block or two of 224 values stay.
+    // 64 MB passed through; one or two blocks of 224 values remain.
     assert!(left < 100_000, "{left} bytes");
 }
 
-/// Clones that send 64 values and go, `count` of them: the memory at the end is that of the beginning.
+/// Creates and drops `count` clones that send 64 values each. The memory in use does not grow.
 fn senders_that_come_and_go(count: usize) {
     for bounded in [true, false] {
         for idle in [0, 5, 300] {
@@ -167,7 +169,7 @@ fn senders_that_come_and_go(count: usize) {
             let turn = |number: usize| {
                 let sender = sender.clone();
                 (0..64).for_each(|i| sender.try_send(i).unwrap());
-                // The receiver may be idle while several come and go.
+                // The receiver may be idle while several senders come and go.
                 if number.checked_rem(idle).unwrap_or(0) == 0 {
                     let values = receiver.try_iter().fold(0, |count, value| {
                         assert!(value < 64);
@@ -176,7 +178,7 @@ fn senders_that_come_and_go(count: usize) {
                     assert_eq!(values % 64, 0);
                 }
             };
-            // As many as there may be at once, and what those leave behind.
+            // As many senders as can exist at once, and what they leave behind.
             (0..2 * idle + 300).for_each(turn);
             receiver.try_iter().for_each(drop);
             let (left, ()) = left_by(|| {
@@ -192,21 +194,21 @@ fn senders_that_come_and_go(count: usize) {
 }
 
 #[test]
-fn thousands_of_lanes_that_come_and_go_leave_the_memory_flat() {
+fn thousands_of_short_lived_lanes_do_not_grow_memory() {
     let _alone = alone();
     senders_that_come_and_go(5_000);
 }
 
 #[test]
 #[ignore = "a minute: for `make prove`"]
-fn a_million_lanes_that_come_and_go_leave_the_memory_flat() {
+fn million_short_lived_lanes_do_not_grow_memory() {
     let _alone = alone();
     senders_that_come_and_go(1_000_000 / 6);
 }
 
-/// As above, from threads that end.
+/// The same from threads that end.
 #[test]
-fn senders_of_threads_that_end_leave_the_memory_flat() {
+fn senders_of_ended_threads_do_not_grow_memory() {
     let _alone = alone();
     let (sender, receiver) = mpsc::channel::<usize>(1_024).unwrap();
     let turn = || {
@@ -231,12 +233,12 @@ impl Wake for Nothing {
 
 /// flume's list of waiters grew with each poll.
 #[test]
-fn polling_again_and_again_leaves_the_memory_flat() {
+fn repeated_polls_do_not_grow_memory() {
     let _alone = alone();
     // The list of waiters is allocated once.
     let (sender, receiver) = mpmc::channel::<u64>(1).unwrap();
     let poll = |future: &mut std::pin::Pin<&mut dyn Future<Output = ()>>| {
-        // Each time another waker.
+        // A new waker each time.
         let waker = Waker::from(Arc::new(Nothing));
         assert!(
             future
@@ -263,7 +265,7 @@ fn polling_again_and_again_leaves_the_memory_flat() {
 }
 
 #[test]
-fn waits_that_end_without_a_value_leave_the_memory_flat() {
+fn expired_waits_do_not_grow_memory() {
     let _alone = alone();
     let (sender, receiver) = mpmc::channel::<u64>(1).unwrap();
     sender.try_send(1).unwrap();

@@ -1,10 +1,12 @@
-//! A thread that is stopped in the midst of an operation keeps nobody else in a spin.
+//! A thread that is stopped in the middle of an operation does not make other threads spin.
 //!
-//! The thread is stopped by a signal whose handler waits, at a moment that chance chooses: between claiming a slot and filling it,
-//! between filling it and saying so, under the lock of a list of waiters. In another system two threads once spun on such a
-//! slot for four hours. Here the others sleep meanwhile: those with a deadline until then, unless it is a lock that is held.
+//! A signal whose handler waits stops the thread at a random moment: between claiming a slot and
+//! filling it, between filling it and publishing it, or under the lock of a wait list. In another
+//! system, two threads once spun on such a slot for four hours. Here the other threads sleep:
+//! threads with a deadline sleep until the deadline, unless the stopped thread holds a lock.
 //!
-//! What is asserted is how long a thread ran, not how long it took: a busy machine changes that little.
+//! The tests check how long a thread ran, not how long it took, because a busy machine changes that
+//! little. This is a separate binary because it installs a signal handler.
 #![cfg(all(not(loom), not(miri)))]
 
 use std::os::unix::thread::JoinHandleExt;
@@ -18,9 +20,9 @@ use thalweg_queue::{Options, Overflow, RecvTimeoutError, SendTimeoutError, mpmc,
 static HELD: AtomicBool = AtomicBool::new(false);
 static STOPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// How long those wait who have a deadline.
+/// The timeout of waits that have a deadline.
 const TIMEOUT: Duration = Duration::from_millis(100);
-/// After so long the stopped thread goes on: whoever needs what it holds waits until then.
+/// The stopped thread continues after this time. Threads that need what it holds wait until then.
 const LONGEST_STOP: Duration = Duration::from_secs(3);
 const ROUNDS: usize = 8;
 
@@ -31,45 +33,46 @@ extern "C" fn wait_while_held(_signal: libc::c_int) {
             tv_sec: 0,
             tv_nsec: 50_000,
         };
-        // SAFETY: nanosleep may be called in a handler; the time is ours, and the rest is not asked for.
+        // SAFETY: nanosleep is async-signal-safe. The time is a local variable, and the remainder
+        // is not used.
         unsafe { libc::nanosleep(&time, std::ptr::null_mut()) };
     }
     STOPPED.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// One test at a time: the signal's handler is the process's.
+/// Serialises the tests, because the signal handler belongs to the process.
 fn handle_signals() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: all zeros are a sigaction without flags.
+    // SAFETY: a zeroed sigaction is valid and has no flags.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = wait_while_held as *const () as usize;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler does only what a handler may: atomics and nanosleep.
+    // SAFETY: the handler uses only atomics and nanosleep, which are async-signal-safe.
     let failed = unsafe { libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()) };
     assert_eq!(failed, 0);
     alone
 }
 
-/// Time that the calling thread has run.
+/// The processor time of the calling thread.
 fn processor_time() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the pointer is to a timespec of ours.
+    // SAFETY: the pointer refers to a local timespec.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Stops the thread, wherever it is, while another does something. Whether that was over before the thread had to go on, and what it
-/// found.
+/// Stops the thread, wherever it is, while another thread runs `work`. Returns whether `work`
+/// finished before the thread had to continue, and its result.
 fn while_stopped<T, R: Send>(
     thread: &JoinHandle<T>,
     meanwhile: impl FnOnce() -> R + Send,
 ) -> (bool, R) {
     HELD.store(true, Ordering::SeqCst);
-    // SAFETY: the thread is not joined yet.
+    // SAFETY: the thread has not been joined yet.
     let failed = unsafe { libc::pthread_kill(thread.as_pthread_t(), libc::SIGUSR1) };
     assert_eq!(failed, 0);
     wait_for(|| STOPPED.load(Ordering::SeqCst) == 1);
@@ -94,7 +97,7 @@ fn wait_for(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// What `wait` says, which may take as long as it likes, but runs for no more than a part of `TIMEOUT`.
+/// Calls `wait`, which may take any time, but must run for only a fraction of `TIMEOUT`.
 fn sleeps<R>(wait: impl FnOnce() -> R) -> R {
     let before = processor_time();
     let result = wait();
@@ -103,7 +106,7 @@ fn sleeps<R>(wait: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Large, so that it is being written or read when the signal comes, as often as not.
+/// Large, so that the signal often arrives while the value is being written or read.
 #[derive(Clone, Copy)]
 struct Value([u64; 4_096]);
 
@@ -111,7 +114,7 @@ fn value(number: u64) -> Value {
     Value([number; 4_096])
 }
 
-/// Whether it was sent in time; the channel is open.
+/// Whether the value was sent in time; the channel is open.
 fn is_sent<T>(result: Result<(), SendTimeoutError<T>>) -> bool {
     match result {
         Ok(()) => true,
@@ -120,10 +123,11 @@ fn is_sent<T>(result: Result<(), SendTimeoutError<T>>) -> bool {
     }
 }
 
-/// What another sender sends.
+/// The value that another sender sends.
 const OTHER: u64 = u64::MAX;
 
-/// A sender is stopped, and the receiver finds the values before, in order, and then nothing until its deadline.
+/// A sender is stopped. The receiver gets the earlier values in order, and then nothing until its
+/// deadline.
 macro_rules! a_sender_is_stopped {
     ($sender:expr, $receiver:expr, $meanwhile:expr) => {{
         let _alone = handle_signals();
@@ -146,13 +150,14 @@ macro_rules! a_sender_is_stopped {
                 next += 1;
             }
         };
-        // It has its lane, where it may have one: making one takes a lock that the receiver takes too.
+        // The sender already has its lane, if it can have one: creating a lane takes a lock that
+        // the receiver also takes.
         for _ in 0..70 {
             received(receiver.recv().unwrap());
         }
         let mut rounds = 0;
         for _ in 0..ROUNDS {
-            // The sender runs for a while, on a full channel and on one that has room.
+            // The sender runs for a while, on a full channel and on one with capacity.
             for _ in 0..200 {
                 receiver.try_iter().take(1).for_each(&mut received);
             }
@@ -179,7 +184,7 @@ macro_rules! a_sender_is_stopped {
     }};
 }
 
-/// Another sender has room, unless what was stopped holds the way: then it sleeps until its deadline.
+/// Another sender finds capacity. If the stopped thread blocks it, it sleeps until its deadline.
 macro_rules! sends_or_sleeps {
     ($other:expr) => {{
         sleeps(|| is_sent($other.send_timeout(value(OTHER), TIMEOUT)));
@@ -187,13 +192,13 @@ macro_rules! sends_or_sleeps {
 }
 
 #[test]
-fn a_stopped_sender_of_one() {
+fn stopped_spsc_sender_lets_the_receiver_sleep() {
     let (sender, receiver) = spsc::channel(16).unwrap();
     a_sender_is_stopped!(sender, receiver, {});
 }
 
 #[test]
-fn a_stopped_sender_among_others_with_lanes() {
+fn stopped_mpsc_sender_with_lanes_lets_the_receiver_sleep() {
     let (sender, receiver) = mpsc::channel(16).unwrap();
     let mut other = sender.clone();
     a_sender_is_stopped!(sender, receiver, sends_or_sleeps!(&mut other));
@@ -201,14 +206,14 @@ fn a_stopped_sender_among_others_with_lanes() {
 
 /// All senders share stamped slots.
 #[test]
-fn a_stopped_sender_among_others_without_lanes() {
+fn stopped_mpsc_sender_without_lanes_lets_the_receiver_sleep() {
     let (sender, receiver) = mpsc::channel(3).unwrap();
     let mut other = sender.clone();
     a_sender_is_stopped!(sender, receiver, sends_or_sleeps!(&mut other));
 }
 
 #[test]
-fn a_stopped_sender_of_many_to_many() {
+fn stopped_mpmc_sender_lets_the_receiver_sleep() {
     let (sender, receiver) = mpmc::channel(4).unwrap();
     let other = sender.clone();
     a_sender_is_stopped!(sender, receiver, {
@@ -217,7 +222,7 @@ fn a_stopped_sender_of_many_to_many() {
 }
 
 #[test]
-fn a_stopped_receiver_and_senders_that_wait() {
+fn stopped_receiver_lets_blocked_senders_sleep() {
     let _alone = handle_signals();
     let (sender, receiver) = mpmc::channel(2).unwrap();
     let thread = thread::spawn(move || {
@@ -248,13 +253,14 @@ fn a_stopped_receiver_and_senders_that_wait() {
     thread.join().unwrap();
 }
 
-/// So large that a receiver that takes values out is mostly copying them.
+/// So large that a receiver spends most of its time copying values.
 struct Larger([u64; NUMBERS]);
 
-/// ThreadSanitizer looks at each word that is copied, of which a sender that looks again copies a whole value's.
+/// ThreadSanitizer checks each word of a copy, and a sender that retries copies the whole value.
 const NUMBERS: usize = if cfg!(thalweg_threads) { 2_048 } else { 32_768 };
 
-/// Senders whose policy is to drop go on, and one that cannot, since the stopped receiver has the place that it needs, sleeps.
+/// Senders with a policy that drops continue. A sender that cannot, because the stopped receiver
+/// has the slot that it needs, sleeps.
 fn a_stopped_receiver_and_senders_that_drop(overflow: Overflow) {
     const HOLD: Duration = Duration::from_millis(200);
     let _alone = handle_signals();
@@ -299,11 +305,11 @@ fn a_stopped_receiver_and_senders_that_drop(overflow: Overflow) {
 }
 
 #[test]
-fn a_stopped_receiver_and_senders_that_drop_the_oldest() {
+fn stopped_receiver_lets_drop_oldest_senders_sleep() {
     a_stopped_receiver_and_senders_that_drop(Overflow::DropOldest);
 }
 
 #[test]
-fn a_stopped_receiver_and_senders_that_drop_all_others() {
+fn stopped_receiver_lets_latest_senders_sleep() {
     a_stopped_receiver_and_senders_that_drop(Overflow::Latest);
 }

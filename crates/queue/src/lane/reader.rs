@@ -157,7 +157,7 @@ impl<T> Lane<T> {
         })
     }
 
-    /// Passes at most `max` values to `look` in slot, and drops each. Returns their number.
+    /// Passes at most `max` values to `look` in place, and drops each. Returns their number.
     ///
     /// # Safety
     /// As [`Lane::try_pop`].

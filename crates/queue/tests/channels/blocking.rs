@@ -1,4 +1,5 @@
-//! Sending and receiving, blocking and not, on channels that are empty, full, closed, and neither.
+//! Blocking and non-blocking sends and receives on channels that are empty, full, closed, or
+//! neither.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ const WAITS: [WaitStrategy; 3] = [
 ];
 
 flavours! { each: spsc, mpsc, lane, mpmc;
-    fn from_an_empty_channel_nothing_comes(chan) {
+    fn try_recv_on_empty_channel_fails(chan) {
         for capacity in CAPACITIES {
             let (_sender, receiver) = chan::channel::<u64>(capacity).unwrap();
             assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
@@ -32,7 +33,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn a_full_channel_gives_the_value_back(chan) {
+    fn try_send_on_full_channel_returns_the_value(chan) {
         for capacity in CAPACITIES {
             let (sender, receiver) = chan::channel(capacity).unwrap();
             for i in 0..capacity as u64 {
@@ -51,7 +52,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn a_receiver_waits_until_a_value_comes(chan) {
+    fn recv_on_empty_channel_waits_for_a_value(chan) {
         let crew = Crew::new();
         for strategy in WAITS {
             let (sender, receiver) = chan::with::<u64>(2, Options::new().wait_strategy(strategy)).unwrap();
@@ -72,7 +73,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn a_sender_waits_until_there_is_room(chan) {
+    fn send_on_full_channel_waits_for_capacity(chan) {
         let crew = Crew::new();
         for strategy in WAITS {
             let options = Options::new().wait_strategy(strategy);
@@ -94,7 +95,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn what_was_sent_before_the_close_is_received_and_then_no_more(chan) {
+    fn recv_after_close_drains_then_fails(chan) {
         for capacity in CAPACITIES {
             let (sender, receiver) = chan::channel(capacity).unwrap();
             for i in 0..capacity as u64 {
@@ -115,7 +116,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
             for i in 0..capacity as u64 {
                 assert_eq!(receiver.recv(), Ok(i));
             }
-            // As often as one asks.
+            // The result is the same every time.
             for _ in 0..3 {
                 assert_eq!(receiver.recv(), Err(RecvError));
                 assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
@@ -129,7 +130,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn values_pass_between_two_threads_in_order(chan) {
+    fn blocking_send_and_recv_between_threads_keep_order(chan) {
         for capacity in CAPACITIES {
             let count = scaled(5_000, 100) as u64;
             let (sender, receiver) = chan::channel(capacity).unwrap();
@@ -143,7 +144,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn values_pass_without_anybody_blocking(chan) {
+    fn try_send_and_try_recv_between_threads_keep_order(chan) {
         for capacity in CAPACITIES {
             let count = scaled(5_000, 50) as u64;
             let (sender, receiver) = chan::channel(capacity).unwrap();
@@ -174,7 +175,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn batches_keep_the_order_and_wait_for_room(chan) {
+    fn send_batch_keeps_order_and_waits_for_capacity(chan) {
         for (capacity, size) in [(1, 3), (7, 3), (10, 64), (64, 64), (100, 7)] {
             let count = scaled(6_000, 200) as u64;
             let (sender, receiver) = chan::channel(capacity).unwrap();
@@ -196,7 +197,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn a_batch_takes_what_there_is_room_for_and_leaves_the_rest(chan) {
+    fn try_send_batch_on_nearly_full_channel_leaves_the_rest(chan) {
         let (sender, receiver) = chan::channel(5).unwrap();
         let mut values: Vec<u64> = (0..8).collect();
         assert_eq!(sender.try_send_batch(&mut values), Ok(5));
@@ -213,7 +214,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
     }
 
-    fn a_batch_that_waits_when_the_channel_is_closed_keeps_what_was_not_sent(chan) {
+    fn send_batch_interrupted_by_close_keeps_unsent_values(chan) {
         let crew = Crew::new();
         let (sender, receiver) = chan::channel(4).unwrap();
         let thread = crew.spawn(move || {
@@ -231,7 +232,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(all, (0..10).collect::<Vec<_>>());
     }
 
-    fn one_value_makes_the_round_many_times(chan) {
+    fn ping_pong_between_two_threads_delivers_every_value(chan) {
         let (sender, there) = chan::channel(1).unwrap();
         let (back, receiver) = chan::channel(1).unwrap();
         let rounds = scaled(20_000, 100) as u64;
@@ -248,7 +249,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
 }
 
 flavours! { without_a_bound: unbounded;
-    fn a_send_never_waits(chan) {
+    fn send_on_unbounded_channel_never_waits(chan) {
         let (sender, receiver) = chan::channel(0).unwrap();
         assert_eq!(sender.capacity(), usize::MAX);
         let count = scaled(100_000, 1_000) as u64;

@@ -1,4 +1,4 @@
-//! A channel holds exactly its capacity, for values of every size and alignment, lap after lap.
+//! A channel has exactly its capacity, for values of every size and alignment, over many laps.
 
 use thalweg_queue::{CapacityError, CreateError, mpmc as many, mpsc as some, spsc as one};
 
@@ -6,14 +6,14 @@ use crate::threads::{scaled, watch};
 
 const CAPACITIES: [usize; 8] = [1, 2, 3, 7, 8, 10, 64, 1_000];
 
-/// A value that knows its number, as far as it has room for it.
+/// A value made from a number, as far as its size allows.
 trait Sample: Default + Send + 'static {
     fn of(number: usize) -> Self;
-    /// Whether it is of this number, and where it may be.
+    /// Whether the value was made from `number` and is aligned correctly.
     fn is(&self, number: usize) -> bool;
 }
 
-/// `N` bytes, all of them the number's.
+/// `N` bytes that depend on the number.
 struct Bytes<const N: usize>([u8; N]);
 
 impl<const N: usize> Default for Bytes<N> {
@@ -62,7 +62,7 @@ macro_rules! aligned {
 
 aligned!(Align16 16, Align32 32, Align64 64, Align128 128);
 
-/// Nothing in it, but particular about where it is.
+/// A value of size 0 with a large alignment.
 #[derive(Default)]
 #[repr(align(128))]
 struct AlignedNothing;
@@ -96,7 +96,7 @@ macro_rules! for_each_sample {
 }
 
 flavours! { each: spsc, mpsc, lane, mpmc;
-    fn it_fills_exactly_and_each_receive_makes_room_for_one(chan) {
+    fn send_fills_exactly_and_each_recv_frees_one_slot(chan) {
         fn test<T: Sample>() {
             for capacity in CAPACITIES {
                 let (sender, receiver) = chan::channel::<T>(capacity).unwrap();
@@ -117,13 +117,13 @@ flavours! { each: spsc, mpsc, lane, mpmc;
                 };
                 (0..capacity).for_each(|_| send(true));
                 send(false);
-                // One out, one in, for many laps of the small ones.
+                // Receives one value and sends one, for many laps of the small channels.
                 for _ in 0..scaled(3_000.max(2 * capacity), 20) {
                     receive();
                     send(true);
                     send(false);
                 }
-                // Some out, some in.
+                // Receives some values and sends as many.
                 for step in 1..20 {
                     let count = step * 31 % capacity + 1;
                     (0..count).for_each(|_| receive());
@@ -138,7 +138,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         for_each_sample!(test);
     }
 
-    fn len_counts_what_is_inside(chan) {
+    fn len_counts_the_values_inside(chan) {
         for capacity in CAPACITIES {
             let (sender, receiver) = chan::channel::<u64>(capacity).unwrap();
             for _ in 0..3 {
@@ -156,7 +156,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn what_no_channel_can_have_is_refused(chan) {
+    fn capacity_out_of_range_is_an_error(chan) {
         for capacity in [0, (1 << 30) + 1, usize::MAX / 2, usize::MAX] {
             assert!(chan::channel::<u64>(capacity).is_err());
             assert!(chan::channel::<()>(capacity).is_err());
@@ -190,21 +190,21 @@ fn fills_in_place<T: Sample>() {
 }
 
 #[test]
-fn in_place_too() {
+fn try_fill_and_try_drain_respect_the_capacity() {
     let _watched = watch();
     for_each_sample!(fills_in_place);
 }
 
-/// All senders together fill an mpsc channel exactly, whoever holds the credits.
+/// All senders of an mpsc channel together fill it exactly, whichever of them has the credits.
 #[test]
-fn many_senders_fill_a_channel_exactly() {
+fn send_by_many_senders_fills_the_channel_exactly() {
     let _watched = watch();
     for capacity in [1, 2, 3, 4, 7, 8, 10, 64, 1_000] {
         for senders in [2, 3, 16, 40] {
             let (sender, receiver) = some::channel::<usize>(capacity).unwrap();
             let mut senders: Vec<_> = (0..senders).map(|_| sender.clone()).collect();
             senders.push(sender);
-            // Past the 64th value most have a lane of their own, and credits in hand.
+            // After their 64th value, most senders have a lane and unused credits.
             let mut inside = 0;
             for round in 0..scaled(200, 3) {
                 loop {
@@ -228,9 +228,9 @@ fn many_senders_fill_a_channel_exactly() {
     }
 }
 
-/// One out, one in: of all senders together.
+/// One receive frees exactly one slot, across all senders.
 #[test]
-fn one_receive_makes_room_for_one_of_many_senders() {
+fn recv_on_full_channel_frees_one_slot_for_all_senders() {
     let _watched = watch();
     for capacity in [1, 2, 3, 7, 64] {
         let (sender, receiver) = some::channel::<usize>(capacity).unwrap();
@@ -251,12 +251,13 @@ fn one_receive_makes_room_for_one_of_many_senders() {
 }
 
 #[test]
-fn what_there_is_no_memory_for_is_refused() {
-    // 2^54 bytes are more than any address space; 2^70 are more than can be said.
+fn capacity_beyond_memory_is_an_error() {
+    // 2^54 bytes exceed every address space, and 2^70 bytes do not fit in a `usize`.
     type Large = [u8; 1 << 24];
     type Larger = [u8; 1 << 40];
     const MOST: usize = 1 << 30;
-    // What drops such a channel has one of its values on the stack, so there must be no code for that in here.
+    // Dropping such a channel would need one of its values on the stack, so this code must not be
+    // compiled.
     fn error<C, E>(made: Result<C, E>) -> Option<E> {
         made.map(std::mem::forget).err()
     }
@@ -272,7 +273,7 @@ fn what_there_is_no_memory_for_is_refused() {
 }
 
 #[test]
-fn the_errors_say_what_is_wrong() {
+fn creation_errors_describe_the_cause() {
     assert_eq!(
         CapacityError(0).to_string(),
         "the capacity 0 is invalid: it must be 1 to 2^30"
@@ -285,8 +286,8 @@ fn the_errors_say_what_is_wrong() {
     assert_eq!(capacity, Some(CreateError::Capacity(CapacityError(0))));
 }
 
-/// One thread sends as many values as the channel holds, and then receives: with idle senders that hold lanes and credits,
-/// and from any of the senders.
+/// One thread fills the channel and empties it, next to idle senders that have lanes and credits,
+/// through any of the senders.
 #[test]
 fn send_beside_idle_senders_fills_the_channel_exactly() {
     let _watched = watch();
@@ -294,7 +295,7 @@ fn send_beside_idle_senders_fills_the_channel_exactly() {
         let (sender, receiver) = some::channel::<usize>(capacity).unwrap();
         let idle: Vec<_> = (0..scaled(idle, 3)).map(|_| sender.clone()).collect();
         for one in &idle {
-            // The 64th value makes a lane.
+            // The 64th value creates a lane.
             for number in 0..65 {
                 one.try_send(number).unwrap();
                 receiver.recv().unwrap();
@@ -318,9 +319,10 @@ fn send_beside_idle_senders_fills_the_channel_exactly() {
     }
 }
 
-/// Many threads send without a receiver: as many values as the capacity are accepted, whoever sends them.
+/// Many threads send without a receiver. The channel accepts exactly its capacity, whichever
+/// threads send.
 #[test]
-fn senders_on_many_threads_fill_the_channel_exactly() {
+fn send_on_many_threads_fills_the_channel_exactly() {
     let _watched = watch();
     for capacity in [16, 64, 500] {
         for round in 0..scaled(40, 2) {
@@ -335,7 +337,7 @@ fn senders_on_many_threads_fill_the_channel_exactly() {
             let threads = senders.into_iter().enumerate().map(|(name, sender)| {
                 std::thread::spawn(move || {
                     let mut accepted = 0;
-                    // Some go on to the end, others leave credits behind.
+                    // Some continue to the end, others leave credits unused.
                     while accepted < capacity / (1 + (name + round) % 4) {
                         if sender.try_send(accepted).is_err() {
                             break;

@@ -1,4 +1,4 @@
-//! Numbers by chance, the same ones for the same seed.
+//! Pseudo-random numbers. The same seed gives the same numbers.
 
 /// Marsaglia's xorshift.
 #[derive(Clone)]
@@ -20,18 +20,18 @@ impl Random {
         self.0 >> 8
     }
 
-    /// For somebody else.
+    /// Creates an independent generator.
     pub fn another(&mut self) -> Self {
         Self::new(self.next())
     }
 
-    /// Less than `end`.
+    /// A number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 }
 
-/// `THALWEG_TEST_SEED`, with which a run that failed is run again.
+/// The value of `THALWEG_TEST_SEED`, to repeat a failed run.
 pub fn seed() -> Option<u64> {
     let seed = std::env::var("THALWEG_TEST_SEED").ok()?;
     Some(seed.parse().expect("a number"))

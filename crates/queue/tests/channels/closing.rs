@@ -1,4 +1,4 @@
-//! The end of a channel: by a close, by handles that go, by threads that die.
+//! The end of a channel: by `close`, by dropping handles, by panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
@@ -16,7 +16,7 @@ use crate::threads::{Crew, scaled, watch};
 const LONG: Duration = Duration::from_secs(200);
 
 flavours! { each: spsc, mpsc, lane, mpmc;
-    fn a_close_wakes_a_receiver_that_waits(chan) {
+    fn close_wakes_a_waiting_receiver(chan) {
         for how in 0..4 {
             let crew = Crew::new();
             let (sender, receiver) = chan::channel::<u64>(2).unwrap();
@@ -32,7 +32,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn a_close_wakes_a_sender_that_waits(chan) {
+    fn close_wakes_a_waiting_sender(chan) {
         for how in 0..4 {
             let crew = Crew::new();
             let (sender, receiver) = chan::channel::<u64>(1).unwrap();
@@ -48,7 +48,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn a_close_by_the_receiver_refuses_and_drains(chan) {
+    fn close_by_receiver_fails_sends_and_drains(chan) {
         let (sender, receiver) = chan::channel::<u64>(4).unwrap();
         sender.send(1).unwrap();
         sender.send(2).unwrap();
@@ -61,7 +61,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert!(sender.is_closed());
     }
 
-    fn a_sender_without_a_receiver_is_told(chan) {
+    fn send_without_receiver_fails(chan) {
         let (sender, receiver) = chan::channel::<u64>(4).unwrap();
         drop(receiver);
         assert_eq!(sender.send(1), Err(SendError::Closed(1)));
@@ -69,8 +69,8 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert!(sender.is_closed() && sender.is_empty());
     }
 
-    /// Everything that a sender was told is sent is received, whenever its end comes.
-    fn what_was_sent_before_the_end_is_received(chan) {
+    /// Every value that a send accepted is received, whenever the channel is closed.
+    fn values_sent_before_the_close_are_received(chan) {
         for count in 0..scaled(300, 10) as u64 {
             let (sender, receiver) = chan::channel::<u64>(8).unwrap();
             thread::scope(|scope| {
@@ -85,7 +85,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn a_producer_that_panics_ends_the_channel_after_what_it_sent(chan) {
+    fn panic_of_the_sender_closes_after_its_values(chan) {
         let (sender, receiver) = chan::channel::<u64>(8).unwrap();
         let thread = thread::spawn(move || {
             let result = catch_unwind(AssertUnwindSafe(|| {
@@ -101,7 +101,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         thread.join().unwrap();
     }
 
-    fn a_consumer_that_panics_ends_the_channel_for_the_sender(chan) {
+    fn panic_of_the_receiver_closes_the_channel(chan) {
         let (sender, receiver) = chan::channel::<u64>(2).unwrap();
         let thread = thread::spawn(move || {
             catch_unwind(AssertUnwindSafe(|| {
@@ -117,8 +117,8 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert!(thread.join().unwrap());
     }
 
-    /// A thread that leaves its handle behind, alive and idle, keeps nobody in a spin.
-    fn a_handle_that_is_never_dropped_blocks_only_for_as_long_as_one_asks(chan) {
+    /// A thread that keeps its handle and is idle does not make others spin.
+    fn recv_timeout_with_idle_sender_times_out(chan) {
         let (sender, receiver) = chan::channel::<u64>(2).unwrap();
         sender.send(1).unwrap();
         assert_eq!(receiver.recv(), Ok(1));
@@ -127,7 +127,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         drop(sender);
     }
 
-    fn a_value_may_hold_the_other_end_of_its_channel(chan) {
+    fn value_may_contain_a_receiver(chan) {
         #[derive(Default)]
         struct Holds(Option<chan::Receiver<Holds>>);
         let (sender, receiver) = chan::channel::<Holds>(4).unwrap();
@@ -139,7 +139,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert!(other.is_closed());
     }
 
-    fn a_channel_goes_through_a_channel(chan) {
+    fn channel_sent_through_a_channel_works(chan) {
         let (sender, receiver) = chan::channel::<Option<chan::Sender<u64>>>(1).unwrap();
         let thread = thread::spawn(move || {
             let answer = receiver.recv().unwrap().unwrap();
@@ -153,7 +153,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
 }
 
 flavours! { with_many_senders: mpsc, lane, mpmc;
-    fn the_last_sender_closes(chan) {
+    fn last_sender_dropped_closes_the_channel(chan) {
         let (sender, receiver) = chan::channel::<u64>(8).unwrap();
         let second = sender.clone();
         sender.send(1).unwrap();
@@ -168,7 +168,7 @@ flavours! { with_many_senders: mpsc, lane, mpmc;
         assert!(receiver.iter().eq([1, 2, 3]));
     }
 
-    fn a_close_wakes_all_senders_that_wait(chan) {
+    fn close_wakes_all_waiting_senders(chan) {
         let crew = Crew::new();
         let (sender, receiver) = chan::channel::<u64>(1).unwrap();
         sender.send(1).unwrap();
@@ -186,7 +186,7 @@ flavours! { with_many_senders: mpsc, lane, mpmc;
         assert!(receiver.iter().eq([1]));
     }
 
-    fn the_death_of_one_of_many_producers_leaves_the_others(chan) {
+    fn panic_of_one_sender_does_not_affect_the_others(chan) {
         let each = scaled(2_000, 100) as u64;
         let (sender, receiver) = chan::channel::<u64>(32).unwrap();
         thread::scope(|scope| {
@@ -214,7 +214,7 @@ flavours! { with_many_senders: mpsc, lane, mpmc;
 }
 
 #[test]
-fn a_close_wakes_all_receivers_that_wait() {
+fn close_wakes_all_waiting_receivers() {
     let _watched = watch();
     let crew = Crew::new();
     let (sender, receiver) = many::channel::<u64>(4).unwrap();
@@ -232,7 +232,7 @@ fn a_close_wakes_all_receivers_that_wait() {
 }
 
 #[test]
-fn the_last_receiver_closes() {
+fn last_receiver_dropped_closes_the_channel() {
     let (sender, receiver) = many::channel::<u64>(4).unwrap();
     let second = receiver.clone();
     drop(receiver);
@@ -242,9 +242,9 @@ fn the_last_receiver_closes() {
     assert_eq!(sender.send(2), Err(SendError::Closed(2)));
 }
 
-/// Closing an mpmc channel is exact: a send fails or is received, also when they meet.
+/// Closing an mpmc channel is exact: a concurrent send either fails or is received.
 #[test]
-fn a_close_amid_sends_loses_nothing_that_was_accepted() {
+fn close_during_sends_loses_no_accepted_value() {
     let _watched = watch();
     for round in 0..scaled(500, 5) {
         let (sender, receiver) = many::channel::<usize>(4).unwrap();
@@ -272,9 +272,9 @@ fn a_close_amid_sends_loses_nothing_that_was_accepted() {
     }
 }
 
-/// Values of an mpsc channel that were sent before its close are received, those of all senders.
+/// Values of all senders of an mpsc channel that were sent before the close are received.
 #[test]
-fn senders_that_end_one_after_the_other_lose_nothing() {
+fn senders_dropped_one_by_one_lose_nothing() {
     let _watched = watch();
     for round in 0..scaled(100, 3) {
         let (sender, receiver) = some::channel::<usize>(64).unwrap();

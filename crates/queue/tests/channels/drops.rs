@@ -1,4 +1,4 @@
-//! Every value is dropped once, however its channel ends.
+//! Every value is dropped exactly once, however its channel ends.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
@@ -10,7 +10,8 @@ use crate::executor::poll_once;
 use crate::ledger::{Entry, Ledger};
 use crate::threads::scaled;
 
-/// Capacities, and how many values went through before: the second lap, and in the midst of a line and of a block.
+/// Capacities, and how many values pass before: also the second lap, and the middle of a line and
+/// of a block.
 const SHAPES: [(usize, usize); 7] = [
     (1, 0),
     (1, 5),
@@ -22,7 +23,7 @@ const SHAPES: [(usize, usize); 7] = [
 ];
 
 flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
-    fn what_is_inside_when_the_receiver_goes_first(chan) {
+    fn receiver_dropped_first_drops_each_value_once(chan) {
         for (capacity, before) in SHAPES.into_iter().take(scaled(7, 5)) {
             let ledger = Ledger::new(capacity + 1);
             let (sender, receiver) = chan::channel::<Entry>(capacity).unwrap();
@@ -42,7 +43,7 @@ flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
         }
     }
 
-    fn what_is_inside_when_the_sender_goes_first(chan) {
+    fn sender_dropped_first_drops_each_value_once(chan) {
         for (capacity, before) in SHAPES.into_iter().take(scaled(7, 5)) {
             let ledger = Ledger::new(capacity);
             let (sender, receiver) = chan::channel::<Entry>(capacity).unwrap();
@@ -63,7 +64,7 @@ flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
         }
     }
 
-    fn what_is_inside_a_closed_channel(chan) {
+    fn closed_channel_dropped_drops_each_value_once(chan) {
         for (capacity, _) in SHAPES.into_iter().take(scaled(7, 5)) {
             for sender_first in [true, false] {
                 let ledger = Ledger::new(capacity);
@@ -83,7 +84,7 @@ flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
         }
     }
 
-    fn what_a_batch_could_not_send_and_what_it_received(chan) {
+    fn partial_batches_drop_each_value_once(chan) {
         let ledger = Ledger::new(20);
         let (sender, receiver) = chan::channel::<Entry>(10).unwrap();
         let mut batch: Vec<_> = (0..20).map(|i| ledger.entry(i)).collect();
@@ -100,7 +101,7 @@ flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
         ledger.assert_each_dropped_once(20);
     }
 
-    fn a_value_whose_drop_panics_takes_no_other_with_it(chan) {
+    fn panic_in_drop_does_not_leak_other_values(chan) {
         #[derive(Default)]
         struct Panics(Entry);
         impl Drop for Panics {
@@ -118,7 +119,7 @@ flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
         ledger.assert_each_dropped_once(8);
     }
 
-    fn both_sides_that_go_at_the_same_moment(chan) {
+    fn both_handles_dropped_concurrently_drop_each_value_once(chan) {
         for round in 0..scaled(2_000, 20) {
             let inside = round % 5;
             let ledger = Ledger::new(8);
@@ -145,12 +146,12 @@ flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
         }
     }
 
-    fn futures_that_are_dropped_while_they_wait(chan) {
+    fn pending_futures_dropped_drop_each_value_once(chan) {
         let ledger = Ledger::new(6);
         let (sender, receiver) = chan::channel::<Entry>(5).unwrap();
         assert!(poll_once(&mut receiver.recv_async()).is_pending());
         (0..5).for_each(|i| sender.try_send(ledger.entry(i)).unwrap());
-        // Where there is no bound it is sent.
+        // An unbounded channel accepts it.
         let _ = poll_once(&mut sender.send_async(ledger.entry(5)));
         drop(receiver);
         drop(sender);
@@ -163,7 +164,7 @@ fn ledger_has(ledger: &Ledger, dropped: usize) {
 }
 
 #[test]
-fn what_a_panicking_filler_made_is_sent_and_what_it_did_not_make_is_not() {
+fn panic_in_try_fill_sends_the_values_before_it() {
     for before in 0..20 {
         for panics_at in 0..12 {
             let ledger = Ledger::new(12);
@@ -189,7 +190,7 @@ fn what_a_panicking_filler_made_is_sent_and_what_it_did_not_make_is_not() {
                     .eq(0..panics_at)
             );
             assert_eq!(receiver.try_recv().unwrap_err(), TryRecvError::Empty);
-            // It goes on.
+            // The channel still works.
             assert_eq!(sender.try_fill(1, || Some(ledger.entry(next))), Ok(1));
             drop((sender, receiver));
             ledger.assert_each_dropped_once(panics_at + 1);
@@ -198,7 +199,7 @@ fn what_a_panicking_filler_made_is_sent_and_what_it_did_not_make_is_not() {
 }
 
 #[test]
-fn what_a_panicking_look_saw_is_gone_and_the_rest_stays() {
+fn panic_in_try_drain_keeps_the_unseen_values() {
     for before in 0..20 {
         for panics_at in 0..12 {
             let ledger = Ledger::new(13);
@@ -214,7 +215,7 @@ fn what_a_panicking_look_saw_is_gone_and_the_rest_stays() {
             assert!(result.is_err());
             ledger.assert_each_dropped_once(panics_at + 1);
             assert_eq!(receiver.len(), 12 - panics_at - 1);
-            // The room is there again, and the order is as it was.
+            // The slots are free again, and the order is kept.
             sender.try_send(ledger.entry(12)).unwrap();
             assert!(
                 receiver
@@ -228,7 +229,7 @@ fn what_a_panicking_look_saw_is_gone_and_the_rest_stays() {
 }
 
 #[test]
-fn a_drain_in_place_drops_each_value_after_it_was_looked_at() {
+fn try_drain_drops_each_value_after_look() {
     let all = scaled(500, 30);
     let ledger = Ledger::new(all);
     let (mut sender, mut receiver) = spsc::channel::<Entry>(10).unwrap();
@@ -249,7 +250,7 @@ fn a_drain_in_place_drops_each_value_after_it_was_looked_at() {
 }
 
 #[test]
-fn a_refused_value_comes_back_whole() {
+fn failed_send_returns_the_value_intact() {
     let ledger = Ledger::new(2);
     let (sender, receiver) = spsc::channel::<Entry>(1).unwrap();
     sender.try_send(ledger.entry(0)).unwrap();
@@ -263,7 +264,7 @@ fn a_refused_value_comes_back_whole() {
 }
 
 #[test]
-fn the_value_of_a_oneshot_in_each_way_it_can_end() {
+fn oneshot_value_is_dropped_once_in_every_ending() {
     let ledger = Ledger::new(6);
     // Received.
     let (sender, mut receiver) = oneshot::channel();
@@ -272,12 +273,12 @@ fn the_value_of_a_oneshot_in_each_way_it_can_end() {
     assert_eq!(receiver.try_recv().unwrap_err(), TryRecvError::Closed);
     drop(receiver);
     ledger.assert_each_dropped_once(1);
-    // Sent, not received.
+    // Sent but not received.
     let (sender, receiver) = oneshot::channel();
     sender.send(ledger.entry(1)).unwrap();
     drop(receiver);
     ledger.assert_each_dropped_once(2);
-    // Not sent: nobody receives.
+    // Not sent, because there is no receiver.
     let (sender, receiver) = oneshot::channel();
     drop(receiver);
     assert!(sender.is_closed());
@@ -289,7 +290,7 @@ fn the_value_of_a_oneshot_in_each_way_it_can_end() {
     let (sender, mut receiver) = oneshot::channel::<Entry>();
     drop(sender);
     assert_eq!(receiver.try_recv().unwrap_err(), TryRecvError::Closed);
-    // Sent while the receiver goes.
+    // Sent while the receiver is dropped.
     for round in 0..scaled(2_000, 20) {
         let ledger = Ledger::new(1);
         let (sender, receiver) = oneshot::channel();
@@ -310,7 +311,7 @@ fn the_value_of_a_oneshot_in_each_way_it_can_end() {
         });
         ledger.assert_each_dropped_once(1);
     }
-    // A future that was polled and dropped.
+    // The future was polled and dropped.
     let (sender, mut receiver) = oneshot::channel();
     assert!(poll_once(&mut receiver).is_pending());
     sender.send(ledger.entry(3)).unwrap();

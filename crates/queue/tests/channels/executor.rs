@@ -1,4 +1,4 @@
-//! An executor made by hand: it polls when it is told to, and counts the wake-ups.
+//! A manual executor: it polls on request, and counts wake-ups.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ pub fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// A task's waker.
+/// The waker of a task.
 #[derive(Default)]
 pub struct Task(Arc<Wakes>);
 
@@ -26,12 +26,12 @@ impl Wake for Wakes {
 }
 
 impl Task {
-    /// How often it was woken.
+    /// How often the task was woken.
     pub fn wakes(&self) -> usize {
         self.0.0.load(Ordering::SeqCst)
     }
 
-    /// Whether it was woken since the last question.
+    /// Whether the task was woken since the last call.
     pub fn take_wake(&self) -> bool {
         self.0.0.swap(0, Ordering::SeqCst) > 0
     }
@@ -53,7 +53,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future on this thread.
+/// Runs a future to completion on this thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = std::pin::pin!(future);

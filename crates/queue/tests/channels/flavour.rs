@@ -1,8 +1,9 @@
-//! The flavours of channel as tests see them, and the macro that runs a test for each.
+//! The channel flavours under test, and the macro that runs a test for each of them.
 
-/// A module of tests for each of the named flavours: in the body the flavour is a module with `channel` and `with`.
+/// Creates a module of tests for each named flavour. In the body, the flavour is a module with
+/// `channel` and `with`.
 ///
-/// Values are `Default`, since a `lane` is what comes after a sender has sent some.
+/// Values are `Default`, because a `lane` starts after its sender has sent some.
 macro_rules! flavours {
     ($group:ident: $($module:ident),+; $($tests:tt)*) => {
         mod $group {
@@ -36,18 +37,18 @@ macro_rules! flavours {
 pub mod spsc {
     pub use thalweg_queue::spsc::{Receiver, Sender, channel, with};
 
-    /// As many more of them as there may be: none.
+    /// Additional senders: this flavour has none.
     pub fn more_senders<T>(_sender: &Sender<T>, _count: usize) -> Vec<Sender<T>> {
         Vec::new()
     }
 
-    /// As above.
+    /// Additional receivers: this flavour has none.
     pub fn more_receivers<T>(_receiver: &Receiver<T>, _count: usize) -> Vec<Receiver<T>> {
         Vec::new()
     }
 }
 
-/// A sender on the common path.
+/// A sender that uses the shared lane.
 pub mod mpsc {
     pub use thalweg_queue::mpsc::{Receiver, Sender, channel, with};
 
@@ -56,7 +57,7 @@ pub mod mpsc {
         (0..count).map(|_| sender.clone()).collect()
     }
 
-    /// None.
+    /// This flavour has none.
     pub fn more_receivers<T>(_receiver: &Receiver<T>, _count: usize) -> Vec<Receiver<T>> {
         Vec::new()
     }
@@ -76,7 +77,7 @@ pub mod mpmc {
     }
 }
 
-/// `mpsc` without a bound; the capacity that a test asks for is not heeded.
+/// An unbounded `mpsc` channel. It ignores the capacity that a test requests.
 pub mod unbounded {
     pub use super::mpsc::{more_receivers, more_senders};
     pub use thalweg_queue::mpsc::{Receiver, Sender};
@@ -86,7 +87,7 @@ pub mod unbounded {
         Ok(mpsc::unbounded())
     }
 
-    /// There are no options where nobody waits for room.
+    /// It ignores the options, because no sender waits for capacity.
     pub fn with<T>(
         capacity: usize,
         _options: Options,
@@ -95,7 +96,7 @@ pub mod unbounded {
     }
 }
 
-/// `mpsc` with a sender that has a lane of its own: it sent 64 values.
+/// An `mpsc` channel whose sender has its own lane, because it has sent 64 values.
 pub mod lane {
     pub use super::mpsc::{more_receivers, more_senders};
     pub use thalweg_queue::mpsc::{Receiver, Sender};

@@ -1,4 +1,4 @@
-//! Futures on an executor made by hand, where a test decides who is polled when.
+//! Futures on a manual executor: the test decides which task is polled when.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,7 +11,7 @@ use crate::executor::{Task, block_on, poll_once};
 use crate::threads::{Crew, scaled, watch};
 
 flavours! { each: spsc, mpsc, lane, mpmc;
-    fn a_receive_waits_for_a_value_and_a_send_for_room(chan) {
+    fn recv_async_waits_for_a_value_and_send_async_for_capacity(chan) {
         let (sender, receiver) = chan::channel::<u64>(1).unwrap();
         let task = Task::default();
         let mut receive = receiver.recv_async();
@@ -32,7 +32,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(receiver.try_recv(), Ok(3));
     }
 
-    fn two_receive_futures_of_one_receiver_lose_nothing(chan) {
+    fn two_recv_futures_of_one_receiver_lose_nothing(chan) {
         let (sender, receiver) = chan::channel::<u64>(4).unwrap();
         let tasks = [Task::default(), Task::default()];
         let mut first = Box::pin(receiver.recv_async());
@@ -41,7 +41,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert!(tasks[1].poll(&mut second).is_pending());
         sender.try_send(1).unwrap();
         assert_eq!((tasks[0].wakes(), tasks[1].wakes()), (1, 0));
-        // The one that was woken goes: the other has the value.
+        // The woken future is dropped, so the other one gets the value.
         drop(first);
         assert_eq!(tasks[1].wakes(), 1);
         assert_eq!(tasks[1].poll(&mut second), Poll::Ready(Ok(1)));
@@ -54,7 +54,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         for (place, (task, future)) in tasks.iter().zip(&mut futures).enumerate() {
             assert_eq!(task.poll(future), Poll::Ready(Ok(2 + place as u64)));
         }
-        // A call that blocks is another one beside them.
+        // A blocking call is an independent waiter.
         let mut future = Box::pin(receiver.recv_async());
         assert!(tasks[0].poll(&mut future).is_pending());
         sender.try_send(4).unwrap();
@@ -89,14 +89,14 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(receiver.recv(), Ok(4));
     }
 
-    fn what_can_be_done_at_once_is_done_at_the_first_poll(chan) {
+    fn future_of_ready_operation_completes_at_the_first_poll(chan) {
         let (sender, receiver) = chan::channel::<u64>(2).unwrap();
         assert_eq!(poll_once(&mut sender.send_async(1)), Poll::Ready(Ok(())));
         assert_eq!(poll_once(&mut receiver.recv_async()), Poll::Ready(Ok(1)));
         assert_eq!(receiver.stats().receiver_wakes + sender.stats().sender_wakes, 0);
     }
 
-    fn a_future_that_was_never_polled_does_nothing(chan) {
+    fn future_never_polled_does_nothing(chan) {
         let (sender, receiver) = chan::channel::<u64>(2).unwrap();
         drop(sender.send_async(1));
         assert!(receiver.is_empty());
@@ -105,7 +105,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(receiver.try_recv(), Ok(2));
     }
 
-    fn a_close_wakes_both_sides(chan) {
+    fn close_wakes_futures_of_both_sides(chan) {
         let (sender, receiver) = chan::channel::<u64>(1).unwrap();
         let task = Task::default();
         let mut receive = receiver.recv_async();
@@ -125,8 +125,9 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(task.poll(&mut send), Poll::Ready(Err(SendError::Closed(5))));
     }
 
-    /// kanal lost 200 of 200: a future that is dropped, woken or not, took nothing out.
-    fn receive_futures_that_are_dropped_at_every_point_lose_nothing(chan) {
+    /// kanal lost 200 of 200 values here. A dropped future takes no value, whether or not it was
+    /// woken.
+    fn recv_futures_dropped_at_any_point_lose_nothing(chan) {
         for polls_before in 0..3 {
             for polls_after in 0..2 {
                 for i in 0..scaled(200, 5) as u64 {
@@ -151,7 +152,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn send_futures_that_are_dropped_at_every_point_send_nothing(chan) {
+    fn send_futures_dropped_at_any_point_send_nothing(chan) {
         for polls_before in 0..3 {
             for i in 0..scaled(200, 5) as u64 {
                 let (sender, receiver) = chan::channel::<u64>(1).unwrap();
@@ -170,8 +171,8 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    /// As above, with a sender that runs at the same time.
-    fn receive_futures_that_come_and_go_lose_nothing(chan) {
+    /// Like the previous test, with a concurrent sender.
+    fn recv_futures_dropped_during_sends_lose_nothing(chan) {
         let count = scaled(10_000, 50) as u64;
         let (sender, receiver) = chan::channel::<u64>(3).unwrap();
         thread::scope(|scope| {
@@ -194,7 +195,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         });
     }
 
-    fn send_futures_that_come_and_go_send_what_they_say(chan) {
+    fn send_futures_dropped_during_receives_send_only_when_completed(chan) {
         let count = scaled(10_000, 50) as u64;
         let (sender, receiver) = chan::channel::<u64>(3).unwrap();
         thread::scope(|scope| {
@@ -218,7 +219,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         });
     }
 
-    fn a_task_and_a_thread_on_one_channel(chan) {
+    fn task_and_thread_share_one_channel(chan) {
         let count = scaled(10_000, 50) as u64;
         for task_sends in [true, false] {
             let (sender, receiver) = chan::channel::<u64>(2).unwrap();
@@ -244,7 +245,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn a_stream_ends_when_the_channel_is_closed_and_drained(chan) {
+    fn stream_of_closed_and_drained_channel_ends(chan) {
         let (sender, receiver) = chan::channel::<u64>(4).unwrap();
         let task = Task::default();
         let waker = task.waker();
@@ -266,7 +267,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(next(), Poll::Ready(None));
     }
 
-    fn another_waker_replaces_the_first(chan) {
+    fn poll_with_new_waker_replaces_the_first(chan) {
         let (sender, receiver) = chan::channel::<u64>(4).unwrap();
         let (first, second) = (Task::default(), Task::default());
         let mut receive = receiver.recv_async();
@@ -276,7 +277,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!((first.wakes(), second.wakes()), (0, 1));
     }
 
-    fn a_policy_of_the_channel_does_not_keep_a_task_from_waiting(chan) {
+    fn send_async_ignores_the_overflow_policy(chan) {
         for overflow in [Overflow::Fail, Overflow::DropNewest] {
             let options = Options::new().overflow(overflow);
             let (sender, receiver) = chan::with::<u64>(1, options).unwrap();
@@ -289,9 +290,10 @@ flavours! { each: spsc, mpsc, lane, mpmc;
     }
 }
 
-/// One value, and two that wait: the one that was woken and then dropped gives its wake-up to the other.
+/// One value and two waiting futures: the one that was woken and then dropped passes its wake-up
+/// on.
 #[test]
-fn a_woken_future_that_is_dropped_passes_the_wake_up_on() {
+fn woken_future_dropped_wakes_the_next_task() {
     let (sender, receiver) = mpmc::channel::<u64>(2).unwrap();
     let tasks = [Task::default(), Task::default()];
     let mut receivers = [receiver.clone(), receiver.clone()];
@@ -321,9 +323,9 @@ fn a_woken_future_that_is_dropped_passes_the_wake_up_on() {
     assert_eq!(receiver.try_recv(), Ok(2));
 }
 
-/// As above, with a thread behind the future, and the other way round.
+/// Like the previous test, with a thread behind the future, and with a future behind a thread.
 #[test]
-fn a_woken_future_that_is_dropped_wakes_the_thread_behind_it() {
+fn woken_future_dropped_wakes_the_next_thread() {
     let _watched = watch();
     let crew = Crew::new();
     let (sender, receiver) = mpmc::channel::<u64>(2).unwrap();
@@ -339,10 +341,10 @@ fn a_woken_future_that_is_dropped_wakes_the_thread_behind_it() {
     assert_eq!(thread.join().unwrap(), Ok(1));
 }
 
-/// Two tasks wait, two values come, and the first task is polled for another reason and takes both wake-ups' values
-/// one by one: whoever is left asleep has nothing to wait for.
+/// Two tasks wait and two values arrive. The first task is polled for another reason and takes both
+/// values one by one. The task that stays asleep has nothing to wait for.
 #[test]
-fn a_task_that_takes_a_value_without_its_wake_up_leaves_it_to_another() {
+fn task_that_takes_a_value_unwoken_leaves_the_wake_up_to_another() {
     let (sender, receiver) = mpmc::channel::<u64>(4).unwrap();
     let tasks = [Task::default(), Task::default()];
     let mut receivers = [receiver.clone(), receiver.clone()];
@@ -351,7 +353,7 @@ fn a_task_that_takes_a_value_without_its_wake_up_leaves_it_to_another() {
     assert!(tasks[0].poll(&mut first).is_pending());
     assert!(tasks[1].poll(&mut second).is_pending());
     sender.try_send(1).unwrap();
-    // The first has the wake-up, the second is faster.
+    // The first task has the wake-up, but the second one is faster.
     assert_eq!(tasks[1].poll(&mut second), Poll::Ready(Ok(1)));
     drop(second);
     sender.try_send(2).unwrap();
@@ -359,9 +361,10 @@ fn a_task_that_takes_a_value_without_its_wake_up_leaves_it_to_another() {
     assert_eq!(tasks[0].poll(&mut first), Poll::Ready(Ok(2)));
 }
 
-/// Many tasks on several threads: all that is sent is received, with futures that are dropped now and then.
+/// Many tasks on several threads: every value is received although futures are dropped now and
+/// then.
 #[test]
-fn tasks_that_give_up_now_and_then_leave_no_value_behind() {
+fn tasks_that_drop_futures_leave_no_value_behind() {
     let _watched = watch();
     let each = scaled(5_000, 20);
     let (sender, receiver) = mpmc::channel::<usize>(3).unwrap();
@@ -374,7 +377,7 @@ fn tasks_that_give_up_now_and_then_leave_no_value_behind() {
                         while i % 3 == 0
                             && poll_once(&mut sender.send_async(usize::MAX)).is_pending()
                         {
-                            // It gave up: it sent nothing.
+                            // The future was dropped, so nothing was sent.
                         }
                         sender.send_async(i).await.unwrap();
                     }
@@ -410,7 +413,7 @@ fn tasks_that_give_up_now_and_then_leave_no_value_behind() {
 }
 
 #[test]
-fn a_oneshot_is_a_future() {
+fn oneshot_receiver_is_a_future() {
     let _watched = watch();
     let (sender, mut receiver) = oneshot::channel::<u64>();
     let (first, second) = (Task::default(), Task::default());
@@ -434,9 +437,10 @@ fn a_oneshot_is_a_future() {
     }
 }
 
-/// A sleeping thread takes its time; meanwhile nobody else is woken for the same value, and nobody is forgotten.
+/// A woken thread may run late. Meanwhile, no other waiter is woken for the same value, and none is
+/// forgotten.
 #[test]
-fn close_while_a_send_is_under_way_leaves_no_receiver_asleep() {
+fn close_during_a_send_leaves_no_receiver_asleep() {
     let _watched = watch();
     for _ in 0..scaled(1_000, 5) {
         let (sender, receiver) = mpmc::channel::<u64>(8).unwrap();

@@ -1,4 +1,4 @@
-//! What can be done with handles: sent to another thread, shared, cloned, printed.
+//! The properties of handles: Send, Sync, Clone and Debug.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use thalweg_queue::{
     TrySendError, mpmc, mpsc, oneshot, spsc,
 };
 
-/// Compiles only if each type is of the trait.
+/// Compiles only if each type implements the trait.
 macro_rules! are {
     ($trait:ident: $($type:ty),* $(,)?) => {
         const _: () = {
@@ -17,7 +17,8 @@ macro_rules! are {
     };
 }
 
-/// Compiles only if no type is of the trait: else there are two implementations to choose from.
+/// Compiles only if no type implements the trait. Otherwise there are two applicable
+/// implementations.
 macro_rules! are_not {
     ($trait:ident: $($type:ty),* $(,)?) => {
         $(const _: () = {
@@ -34,7 +35,7 @@ macro_rules! are_not {
 are!(Send:
     spsc::Sender<u8>, spsc::Receiver<u8>, mpsc::Sender<u8>, mpsc::Receiver<u8>,
     mpmc::Sender<u8>, mpmc::Receiver<u8>, oneshot::Sender<u8>, oneshot::Receiver<u8>,
-    // What is only moved need not be shared.
+    // Values that are only moved need not be Sync.
     mpmc::Sender<std::cell::Cell<u8>>, mpmc::Receiver<std::cell::Cell<u8>>,
 );
 are!(Send:
@@ -42,7 +43,7 @@ are!(Send:
     SendFuture<'static, spsc::Tx<u8>>, SendFuture<'static, mpsc::Tx<u8>>, SendFuture<'static, mpmc::Handle<u8>>,
     RecvStream<'static, spsc::Rx<u8>>, RecvStream<'static, mpsc::Rx<u8>>, RecvStream<'static, mpmc::Handle<u8>>,
 );
-// A future that shares its handle may move to another thread only where the handle may be shared with one.
+// A future with a shared borrow of its handle is Send only if the handle is Sync.
 are!(Send:
     RecvFuture<'static, mpmc::Handle<u8>, &'static mpmc::Receiver<u8>>,
     SendFuture<'static, mpmc::Handle<u8>, &'static mpmc::Sender<u8>>,
@@ -63,19 +64,19 @@ are_not!(Sync:
 are_not!(Clone:
     spsc::Sender<u8>, spsc::Receiver<u8>, mpsc::Receiver<u8>, oneshot::Sender<u8>, oneshot::Receiver<u8>,
 );
-// What may not go to another thread does not go through a channel.
+// A channel of values that are not Send is not Send.
 are_not!(Send:
     spsc::Sender<Rc<u8>>, spsc::Receiver<Rc<u8>>, mpsc::Sender<Rc<u8>>, mpsc::Receiver<Rc<u8>>,
     mpmc::Sender<Rc<u8>>, mpmc::Receiver<Rc<u8>>, oneshot::Sender<Rc<u8>>, oneshot::Receiver<Rc<u8>>,
     std::sync::MutexGuard<'static, u8>, mpmc::Sender<std::sync::MutexGuard<'static, u8>>,
     SendFuture<'static, mpmc::Handle<Rc<u8>>>, RecvFuture<'static, mpmc::Handle<Rc<u8>>>,
-    // One thread's at a time, and borrowed from a receiver that is so too.
+    // A readiness is not Sync, and it borrows a receiver that is not Sync either.
     Readiness<'static, spsc::Rx<u8>>,
 );
 are_not!(Sync: mpmc::Sender<Rc<u8>>, mpmc::Receiver<Rc<u8>>);
 
 flavours! { each: spsc, mpsc, lane, mpmc;
-    fn within_one_thread_anything_can_be_sent(chan) {
+    fn values_that_are_not_send_work_within_one_thread(chan) {
         let (sender, receiver) = chan::channel::<Rc<u8>>(2).unwrap();
         let value = Rc::new(1);
         sender.send(Rc::clone(&value)).unwrap();
@@ -84,7 +85,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(Rc::strong_count(&value), 1);
     }
 
-    fn they_say_what_they_are(chan) {
+    fn debug_output_names_the_type(chan) {
         let (sender, receiver) = chan::channel::<u8>(2).unwrap();
         sender.send(1).unwrap();
         assert_eq!(format!("{sender:?}"), "Sender { len: 1, capacity: 2, closed: false }");
@@ -93,7 +94,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(format!("{:?}", receiver.readiness().is_ok()), "true");
     }
 
-    fn a_receiver_is_iterated_by_reference(chan) {
+    fn receiver_can_be_iterated_by_reference(chan) {
         let (sender, receiver) = chan::channel::<u8>(4).unwrap();
         (0..4).for_each(|i| sender.send(i).unwrap());
         let mut got = Vec::new();
@@ -113,7 +114,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
 }
 
 #[test]
-fn errors_say_what_happened_and_not_what_the_value_was() {
+fn errors_describe_the_cause_but_not_the_value() {
     struct Secret;
     assert_eq!(
         TrySendError::Full(Secret).to_string(),

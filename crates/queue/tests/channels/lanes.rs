@@ -1,4 +1,4 @@
-//! Senders of an mpsc channel come and go: lanes are made, drained in their order, and used again.
+//! Senders of an mpsc channel come and go: lanes are created, drained in order, and reused.
 
 use std::thread;
 
@@ -6,15 +6,15 @@ use thalweg_queue::mpsc::{self, Sender};
 
 use crate::threads::{scaled, watch};
 
-/// Bounded and not.
+/// A bounded and an unbounded channel.
 fn channels<T>() -> [(Sender<T>, mpsc::Receiver<T>); 2] {
     [mpsc::channel(4_096).unwrap(), mpsc::unbounded()]
 }
 
-/// The order of one sender's values holds where it changes from the common path to its lane, whatever the receiver has
-/// taken by then.
+/// A sender's values stay in order when it changes from the shared lane to its own lane, however
+/// much the receiver has taken by then.
 #[test]
-fn the_order_holds_across_the_change_to_a_lane() {
+fn order_is_kept_when_a_sender_gets_its_lane() {
     for taken_before in (0..130).step_by(scaled(1, 43)) {
         for (sender, receiver) in channels::<usize>() {
             let others = sender.clone();
@@ -41,9 +41,9 @@ fn the_order_holds_across_the_change_to_a_lane() {
     }
 }
 
-/// With batches of any size the change may come in their midst.
+/// With batches of any size, the change may happen in the middle of a batch.
 #[test]
-fn the_order_holds_where_a_batch_makes_the_lane() {
+fn order_is_kept_when_a_batch_creates_the_lane() {
     for first in (0..70).step_by(scaled(1, 31)) {
         for size in [200, 65, 64, 10, 2, 1].into_iter().take(scaled(6, 2)) {
             for (sender, receiver) in channels::<usize>() {
@@ -60,9 +60,9 @@ fn the_order_holds_where_a_batch_makes_the_lane() {
     }
 }
 
-/// As above where there is no room for the whole batch.
+/// Like the previous test, when the whole batch does not fit.
 #[test]
-fn the_order_holds_where_a_batch_makes_the_lane_and_is_cut_off() {
+fn order_is_kept_when_a_partial_batch_creates_the_lane() {
     for capacity in [4, 7, 16, 40, 64, 100] {
         let (sender, receiver) = mpsc::channel::<usize>(capacity).unwrap();
         let mut left: Vec<_> = (0..500).collect();
@@ -78,9 +78,10 @@ fn the_order_holds_where_a_batch_makes_the_lane_and_is_cut_off() {
     }
 }
 
-/// More senders than a channel has lanes: those without one share the common path, and all keep their order.
+/// More senders than lanes: senders without a lane use the shared lane, and every sender's values
+/// stay in order.
 #[test]
-fn three_hundred_senders_keep_their_order() {
+fn order_is_kept_for_each_of_three_hundred_senders() {
     let _watched = watch();
     let count = scaled(300, 20);
     for (sender, receiver) in channels::<(usize, usize)>() {
@@ -88,11 +89,11 @@ fn three_hundred_senders_keep_their_order() {
         drop(sender);
         let each = scaled(200, 70);
         thread::scope(|scope| {
-            // Eight threads with many senders each, in turns.
+            // Eight threads with many senders each, which take turns.
             for some in senders.chunks(count.div_ceil(8)) {
                 let place = some.as_ptr_range().start.addr() - senders.as_ptr_range().start.addr();
                 let first = place / size_of::<Sender<(usize, usize)>>();
-                // A sender is for one thread at a time: each goes to one.
+                // A sender is not Sync, so each clone moves to one thread.
                 let some: Vec<_> = some.iter().map(Sender::clone).collect();
                 scope.spawn(move || {
                     for i in 0..each {
@@ -113,13 +114,15 @@ fn three_hundred_senders_keep_their_order() {
     }
 }
 
-/// All 256 lanes hold something, and more senders something on the common path; then all are gone.
+/// All 256 lanes have values, and more senders have values in the shared lane. Then all senders are
+/// dropped.
 #[test]
-fn a_receiver_that_comes_late_finds_the_values_of_all_senders_that_are_gone() {
+fn late_receiver_finds_values_of_dropped_senders() {
     let _watched = watch();
     let count = scaled(300, 12);
     for (sender, receiver) in channels::<(usize, usize)>() {
-        // 13 each fit into the bound; without one the first value makes the lane.
+        // 13 values of each sender fit into the bounded channel. In the unbounded one, the first
+        // value creates the lane.
         for number in 0..count {
             let sender = sender.clone();
             (0..13).for_each(|i| sender.try_send((number, i)).unwrap());
@@ -134,15 +137,16 @@ fn a_receiver_that_comes_late_finds_the_values_of_all_senders_that_are_gone() {
     }
 }
 
-/// Many more than there are numbers for lanes, one after the other: each is drained and its number used again.
+/// Many more lanes than lane numbers, one after the other: each lane is drained and its number is
+/// reused.
 #[test]
-fn lanes_are_used_again_when_their_senders_are_gone() {
+fn lanes_of_dropped_senders_are_reused() {
     let _watched = watch();
     for (sender, receiver) in channels::<(usize, usize)>() {
         for number in 0..scaled(2_000, 10) {
             let sender = sender.clone();
             (0..70).for_each(|i| sender.try_send((number, i)).unwrap());
-            // Now and then the receiver is idle while several senders come and go.
+            // Sometimes the receiver is idle while several senders come and go.
             if number % 11 == 0 {
                 let mut count = 0;
                 let mut next = std::collections::HashMap::new();
@@ -158,9 +162,9 @@ fn lanes_are_used_again_when_their_senders_are_gone() {
     }
 }
 
-/// Lanes of senders that are gone, lanes of senders that are idle, and one that is busy among 40.
+/// Lanes of dropped senders, lanes of idle senders, and one busy lane among 40.
 #[test]
-fn one_busy_sender_among_many_idle_ones_is_heard_at_once() {
+fn busy_sender_among_many_idle_ones_is_received_at_once() {
     let _watched = watch();
     for (sender, receiver) in channels::<usize>() {
         let idle: Vec<_> = (0..scaled(40, 10)).map(|_| sender.clone()).collect();
@@ -178,13 +182,13 @@ fn one_busy_sender_among_many_idle_ones_is_heard_at_once() {
     }
 }
 
-/// A lane that always has something does not keep the receiver from the others, nor from the common path.
+/// A lane that always has values does not starve the other lanes or the shared lane.
 #[test]
-fn every_lane_has_its_turn() {
+fn every_lane_gets_its_turn() {
     for lanes in [9, 8, 2, 40].into_iter().take(scaled(4, 1)) {
         let (sender, receiver) = mpsc::unbounded::<usize>();
         let senders: Vec<_> = (0..lanes).map(|_| sender.clone()).collect();
-        // Until all have lanes.
+        // Repeats until every sender has a lane.
         for sender in &senders {
             (0..70).for_each(|_| sender.try_send(0).unwrap());
         }
@@ -193,7 +197,7 @@ fn every_lane_has_its_turn() {
             (0..scaled(1_000, 200)).for_each(|_| sender.try_send(number).unwrap());
         }
         let mut seen = vec![0; lanes];
-        // A turn is 64 values and the rest of their cache line.
+        // A turn is 64 values, plus the rest of their cache line.
         for _ in 0..lanes * 128 {
             seen[receiver.recv().unwrap()] += 1;
         }
@@ -208,9 +212,9 @@ fn every_lane_has_its_turn() {
     assert!(place.is_some_and(|place| place <= 128), "{place:?}");
 }
 
-/// What a sender that is gone had in hand goes back to the others.
+/// Unused credits of a dropped sender are available to the others.
 #[test]
-fn credits_of_senders_that_are_gone_are_given_back() {
+fn credits_of_dropped_senders_are_released() {
     for capacity in [8, 64, 1_000] {
         let (sender, receiver) = mpsc::channel::<usize>(capacity).unwrap();
         for _ in 0..scaled(500, 5) {
@@ -228,9 +232,9 @@ fn credits_of_senders_that_are_gone_are_given_back() {
     }
 }
 
-/// A sender that idles holds credits, but never so many that another waits on an empty channel.
+/// An idle sender keeps credits, but never so many that a send on an empty channel waits.
 #[test]
-fn idle_senders_leave_room_on_an_empty_channel() {
+fn idle_senders_do_not_block_sends_on_an_empty_channel() {
     for capacity in [16, 5, 8, 4, 64, 300, 1_024].into_iter().take(scaled(7, 2)) {
         let (sender, receiver) = mpsc::channel::<usize>(capacity).unwrap();
         let mut all = Vec::new();
@@ -252,13 +256,13 @@ fn idle_senders_leave_room_on_an_empty_channel() {
     }
 }
 
-/// A sender that waits for room is woken by one that gives its credits back.
+/// A sender that waits for capacity is woken when another sender returns its credits.
 #[test]
-fn a_sender_that_goes_wakes_one_that_waits_for_its_credits() {
+fn sender_dropped_wakes_a_sender_that_waits_for_its_credits() {
     let _watched = watch();
     let (sender, receiver) = mpsc::channel::<usize>(8).unwrap();
     let holds = sender.clone();
-    // Its 64th value makes a lane, and it takes a credit or more in advance.
+    // The 64th value creates a lane and claims one or more credits in advance.
     for i in 0..64 {
         holds.try_send(i).unwrap();
         receiver.recv().unwrap();
@@ -272,7 +276,7 @@ fn a_sender_that_goes_wakes_one_that_waits_for_its_credits() {
     crew.asleep(1);
     drop(holds);
     if inside == 8 {
-        // It held none: there is room when something is received.
+        // The dropped sender had no credits, so a receive must free a slot.
         receiver.recv().unwrap();
     }
     assert_eq!(waits.join().unwrap(), Ok(()));

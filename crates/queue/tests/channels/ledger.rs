@@ -1,18 +1,18 @@
-//! Values that say how often each of them was dropped.
+//! Values that record how often they were dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Keeps the books on values 0 to its size.
+/// Counts the drops of the values 0 to its size.
 #[derive(Debug, Clone)]
 pub struct Ledger(Arc<Vec<AtomicU32>>);
 
-/// A value in a [`Ledger`]'s books; the default one is in none.
+/// A value that reports its drop to a [`Ledger`]. The default value reports to none.
 #[derive(Debug, Default)]
 pub struct Entry {
     pub number: usize,
     ledger: Option<Ledger>,
-    /// Memory of its own, so that a leak or a second drop is one for the tools that look for such too.
+    /// A heap allocation, so that memory checkers also notice a leak or a double drop.
     _heap: Option<Box<usize>>,
 }
 
@@ -30,13 +30,13 @@ impl Ledger {
         }
     }
 
-    /// How many were dropped.
+    /// How many values were dropped.
     pub fn dropped(&self) -> usize {
         let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
         counts.filter(|count| *count > 0).count()
     }
 
-    /// All values below `made` were dropped once, and no other.
+    /// Checks that each value below `made` was dropped once, and no other value was dropped.
     pub fn assert_each_dropped_once(&self, made: usize) {
         for (number, count) in self.0.iter().enumerate() {
             let count = count.load(Ordering::Relaxed);

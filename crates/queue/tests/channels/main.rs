@@ -1,6 +1,8 @@
-//! What the channels promise, one situation a test, the same ones for every flavour that can be in it.
+//! The behaviour of the channels. Each test covers one situation, and runs for every flavour that
+//! supports it.
 //!
-//! The situations of Go's channel tests are among them, and the defects that users of other channels met.
+//! The situations of Go's channel tests are included, and so are defects that users of other
+//! channel libraries reported.
 #![cfg(not(loom))]
 
 #[macro_use]

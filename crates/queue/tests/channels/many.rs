@@ -1,4 +1,4 @@
-//! Many threads on one channel: sums, orders, shares.
+//! Many threads on one channel: sums, order, progress of every thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -39,7 +39,7 @@ macro_rules! order_holds {
 }
 
 flavours! { each: mpsc, lane, mpmc;
-    fn the_order_of_each_producer_holds(chan) {
+    fn order_of_each_producer_is_kept(chan) {
         for capacity in [1, 2, 7, 16, 300, 1_000] {
             for producers in [1, 2, 5, 12] {
                 let each = scaled(2_000, 10) as u64;
@@ -49,7 +49,7 @@ flavours! { each: mpsc, lane, mpmc;
         }
     }
 
-    fn with_batches_the_order_of_each_producer_holds(chan) {
+    fn order_of_each_producer_is_kept_with_batches(chan) {
         for capacity in [1, 7, 64, 500] {
             let each = scaled(3_000, 30) as u64;
             let (sender, receiver) = chan::channel::<(usize, u64)>(capacity).unwrap();
@@ -88,8 +88,8 @@ flavours! { each: mpsc, lane, mpmc;
         }
     }
 
-    /// Four threads send what a generator says, and it all comes, each thread's in its order.
-    fn pseudo_random_values_arrive_as_they_were_sent(chan) {
+    /// Four threads send pseudo-random values. All arrive, in order per thread.
+    fn pseudo_random_values_arrive_in_order(chan) {
         let each = scaled(5_000, 20);
         let (sender, receiver) = chan::channel::<(usize, u64)>(10).unwrap();
         thread::scope(|scope| {
@@ -113,9 +113,9 @@ flavours! { each: mpsc, lane, mpmc;
         });
     }
 
-    /// Nobody is kept out for ever: after each 10,000 values of the others a sender has had its turn too. (How large the
-    /// shares are the lab measures, on a machine of its own.)
-    fn no_sender_is_starved(chan) {
+    /// No sender is starved: for each 10,000 values of the others, every sender makes progress.
+    /// (The lab measures the shares on a dedicated machine.)
+    fn each_of_many_senders_makes_progress(chan) {
         let turn = scaled(10_000, 50);
         let (sender, receiver) = chan::channel::<usize>(64).unwrap();
         thread::scope(|scope| {
@@ -127,7 +127,8 @@ flavours! { each: mpsc, lane, mpmc;
             for _ in 0..4 {
                 let before = shares;
                 let mut received = 0;
-                // On a busy machine a thread may not run at all for a while: the count goes on until all had a share.
+                // On a busy machine a thread may not run for a while, so the test continues until
+                // every sender has made progress.
                 while received < turn || (0..4).any(|i| shares[i] == before[i]) {
                     shares[receiver.recv().unwrap()] += 1;
                     received += 1;
@@ -140,7 +141,7 @@ flavours! { each: mpsc, lane, mpmc;
 }
 
 #[test]
-fn many_producers_and_many_consumers() {
+fn many_producers_and_consumers_keep_order() {
     let _watched = watch();
     let each = scaled(2_000, 10) as u64;
     for (producers, consumers) in [(2, 2), (5, 3), (1, 4), (4, 1), (4, 4)] {
@@ -153,7 +154,7 @@ fn many_producers_and_many_consumers() {
 }
 
 #[test]
-fn many_producers_and_many_consumers_that_sleep_at_once() {
+fn many_producers_and_consumers_that_park_at_once_keep_order() {
     let _watched = watch();
     let each = scaled(2_000, 10) as u64;
     for capacity in [1, 2, 10] {
@@ -165,9 +166,9 @@ fn many_producers_and_many_consumers_that_sleep_at_once() {
     }
 }
 
-/// What four threads take in and pass on, four others sum up: nothing is lost on the way.
+/// Four threads forward values to four other threads, which sum them up: nothing is lost.
 #[test]
-fn sums_of_many_to_many() {
+fn many_to_many_forwarding_loses_nothing() {
     let _watched = watch();
     let each = scaled(2_000, 20) as u64;
     let (first, from_first) = many::channel::<u64>(3).unwrap();
@@ -194,9 +195,9 @@ fn sums_of_many_to_many() {
     assert_eq!(total, 4 * each * (each + 1));
 }
 
-/// One in, several workers, one out.
+/// One source, several workers, one sink.
 #[test]
-fn fan_out_and_fan_in() {
+fn fan_out_and_fan_in_deliver_every_value() {
     let _watched = watch();
     let count = scaled(5_000, 50) as u64;
     let (work, jobs) = many::channel::<u64>(16).unwrap();
@@ -214,9 +215,9 @@ fn fan_out_and_fan_in() {
     });
 }
 
-/// The primes by a chain of filters, each a thread that the filter before it feeds.
+/// Primes from a chain of filters. Each filter is a thread that the previous one feeds.
 #[test]
-fn a_chain_of_threads() {
+fn prime_sieve_through_a_chain_of_threads_is_correct() {
     let _watched = watch();
     let count = scaled(60, 5);
     let (sender, mut numbers) = thalweg_queue::spsc::channel::<u64>(1).unwrap();

@@ -1,4 +1,4 @@
-//! Any sequence of operations in one thread does what it does to a plain queue.
+//! Any sequence of operations on one thread has the same result as on a plain queue.
 
 use std::collections::VecDeque;
 use std::task::Poll;
@@ -39,13 +39,13 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Small ones above all; powers of two and their neighbours.
+/// Mostly small capacities; powers of two and their neighbours.
 fn capacity() -> impl Strategy<Value = usize> {
     prop_oneof![1..9usize, 1..70usize, Just(255), Just(256), Just(1_000)]
 }
 
-/// Runs `test` with many capacities and sequences, and says the shortest that fails, and the seed. `THALWEG_TEST_SECONDS` multiplies
-/// how many.
+/// Runs `test` with many capacities and sequences, and reports the shortest failing sequence and
+/// the seed. `THALWEG_TEST_SECONDS` multiplies their number.
 fn check<O: Strategy>(operation: O, test: impl Fn(usize, Vec<O::Value>))
 where
     O::Value: Clone,
@@ -69,7 +69,7 @@ where
 }
 
 flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
-    fn a_channel_is_a_queue(chan) {
+    fn channel_behaves_like_a_queue(chan) {
         check(operation(), |capacity, sequence| {
             let (sender, receiver) = chan::channel::<u32>(capacity).unwrap();
             let capacity = receiver.capacity();
@@ -160,9 +160,9 @@ flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
 }
 
 #[test]
-fn what_is_filled_and_drained_in_place_is_a_queue() {
+fn fill_and_drain_in_place_behave_like_a_queue() {
     let _watched = watch();
-    // Odd numbers fill, even ones drain.
+    // Odd numbers fill, even numbers drain.
     check(0..200usize, |capacity, sequence| {
         let (mut sender, mut receiver) = one::channel::<usize>(capacity).unwrap();
         let mut numbers = 0..usize::MAX;
@@ -176,7 +176,7 @@ fn what_is_filled_and_drained_in_place_is_a_queue() {
                 assert!(seen.into_iter().eq(model.drain(..count)));
             } else {
                 let count = most.min(capacity - model.len());
-                // It is asked no more often than there is room.
+                // `next` is called at most as often as there are free slots.
                 let mut asked = 0;
                 let filled = sender.try_fill(most, || {
                     asked += 1;
@@ -190,11 +190,11 @@ fn what_is_filled_and_drained_in_place_is_a_queue() {
     });
 }
 
-/// Several senders of one channel, which come and go: each has its own order, and all together the one capacity.
+/// Several senders of one channel come and go. Each has its own order, and all share one capacity.
 #[test]
-fn many_senders_are_as_many_queues() {
+fn many_senders_behave_like_many_queues() {
     let _watched = watch();
-    // Which sender, and what it does: 0 goes, 1 is cloned, 2 to 9 receive, others send.
+    // The sender, and its operation: 0 drops it, 1 clones it, 2 to 9 receive, other numbers send.
     let operation = (0..20usize, 0..24usize, 1..80usize);
     for bounded in [true, false] {
         check(operation.clone(), |capacity, sequence| {

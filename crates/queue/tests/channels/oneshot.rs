@@ -1,4 +1,4 @@
-//! One value, once: blocking, with a deadline, and whoever goes first.
+//! Oneshot channels: blocking, with a deadline, and with either side dropped first.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use thalweg_queue::{RecvError, RecvTimeoutError, TryRecvError, oneshot};
 use crate::threads::{Crew, scaled, watch};
 
 #[test]
-fn a_value_is_received_once() {
+fn value_is_received_once() {
     let (sender, mut receiver) = oneshot::channel();
     assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
     assert!(!sender.is_closed());
@@ -23,7 +23,7 @@ fn a_value_is_received_once() {
 }
 
 #[test]
-fn a_receiver_sleeps_until_the_value_comes() {
+fn recv_parks_until_the_value_is_sent() {
     let _watched = watch();
     let crew = Crew::new();
     let (sender, receiver) = oneshot::channel();
@@ -34,7 +34,7 @@ fn a_receiver_sleeps_until_the_value_comes() {
 }
 
 #[test]
-fn a_receiver_is_woken_when_the_sender_goes() {
+fn sender_dropped_wakes_the_receiver() {
     let _watched = watch();
     let crew = Crew::new();
     let (sender, receiver) = oneshot::channel::<u64>();
@@ -48,7 +48,7 @@ fn a_receiver_is_woken_when_the_sender_goes() {
 }
 
 #[test]
-fn a_sender_learns_that_nobody_receives() {
+fn send_after_receiver_dropped_returns_the_value() {
     let (sender, receiver) = oneshot::channel();
     drop(receiver);
     assert!(sender.is_closed());
@@ -56,7 +56,7 @@ fn a_sender_learns_that_nobody_receives() {
 }
 
 #[test]
-fn a_timeout_is_not_early_and_the_value_may_still_come() {
+fn recv_timeout_is_not_early_and_can_be_repeated() {
     let (sender, mut receiver) = oneshot::channel();
     for ms in [0, 1, 30] {
         let since = Instant::now();
@@ -75,9 +75,9 @@ fn a_timeout_is_not_early_and_the_value_may_still_come() {
     assert_eq!(receiver.recv_timeout(Duration::ZERO), Ok(3));
 }
 
-/// The value at the moment of the deadline: it is received, or it is there afterwards.
+/// A value sent at the moment of the deadline is received by the call, or is available afterwards.
 #[test]
-fn a_value_that_meets_a_deadline_is_not_lost() {
+fn value_sent_at_the_deadline_is_not_lost() {
     let _watched = watch();
     for i in 0..scaled(3_000, 10) as u64 {
         let (sender, mut receiver) = oneshot::channel();
@@ -93,7 +93,7 @@ fn a_value_that_meets_a_deadline_is_not_lost() {
 }
 
 #[test]
-fn values_of_every_size() {
+fn values_of_every_size_are_received() {
     fn through<T: PartialEq + std::fmt::Debug + Clone>(value: T) {
         let (sender, receiver) = oneshot::channel();
         sender.send(value.clone()).unwrap();

@@ -1,4 +1,4 @@
-//! What a send does where there is no room, and that every value is accounted for.
+//! The overflow policies. Every value is accounted for.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -19,7 +19,7 @@ fn options(overflow: Overflow) -> Options {
 }
 
 flavours! { each: spsc, mpsc, lane, mpmc;
-    fn fail_gives_back_what_does_not_fit(chan) {
+    fn fail_returns_the_value_when_full(chan) {
         let (sender, receiver) = chan::with(SLOTS as usize, options(Overflow::Fail)).unwrap();
         let mut failed = 0;
         for i in 0..PUBLISHED {
@@ -62,7 +62,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(stats.dropped_newest + stats.dropped_oldest + stats.conflated, 0);
     }
 
-    fn block_for_waits_so_long_and_gives_the_value_back(chan) {
+    fn block_for_returns_the_value_after_the_timeout(chan) {
         let time = Duration::from_millis(20);
         let (sender, receiver) = chan::with(1, options(Overflow::BlockFor(time))).unwrap();
         sender.send(1u64).unwrap();
@@ -74,7 +74,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         sender.close();
         assert_eq!(sender.send(4), Err(SendError::Closed(4)));
 
-        // In time, if there is room in time.
+        // If there is capacity in time, the send succeeds.
         let long = Overflow::BlockFor(Duration::from_secs(100));
         let (sender, receiver) = chan::with(1, options(long)).unwrap();
         sender.send(1u64).unwrap();
@@ -85,8 +85,8 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(thread.join().unwrap(), Ok(()));
     }
 
-    /// Whatever is delivered is in order, and what is not delivered is counted.
-    fn dropping_with_a_receiver_at_work_counts_exactly(chan) {
+    /// Delivered values are in order, and the others are counted.
+    fn drops_during_receives_are_counted_exactly(chan) {
         let options = options(Overflow::DropNewest);
         let (sender, receiver) = chan::with(SLOTS as usize, options).unwrap();
         thread::scope(|scope| {
@@ -99,7 +99,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
 }
 
 flavours! { without_eviction: spsc, mpsc;
-    fn the_oldest_cannot_be_taken_out_by_a_sender(chan) {
+    fn eviction_policy_without_eviction_is_an_error(chan) {
         for overflow in [Overflow::DropOldest, Overflow::Latest] {
             let refused = chan::with::<u64>(4, options(overflow)).err();
             assert_eq!(refused, Some(CreateError::Overflow(overflow)));
@@ -123,7 +123,7 @@ fn drop_oldest_keeps_the_newest_and_counts_the_rest() {
 }
 
 #[test]
-fn latest_keeps_the_last_and_counts_what_it_replaced() {
+fn latest_keeps_the_last_and_counts_the_replaced() {
     for slots in [1, 2, SLOTS as usize] {
         let (sender, receiver) = many::with(slots, options(Overflow::Latest)).unwrap();
         (0..PUBLISHED).for_each(|i| sender.send(i).unwrap());
@@ -137,7 +137,8 @@ fn latest_keeps_the_last_and_counts_what_it_replaced() {
     }
 }
 
-/// Several senders and a receiver at once: delivered + dropped = published, exactly, for each policy that drops.
+/// Several senders and a concurrent receiver: delivered + dropped = published, exactly, for each
+/// policy that drops.
 #[test]
 fn every_policy_accounts_for_every_value_of_many_senders() {
     let _watched = watch();
@@ -177,7 +178,7 @@ fn every_policy_accounts_for_every_value_of_many_senders() {
 }
 
 #[test]
-fn the_defaults_block_and_wait_adaptively() {
+fn default_options_block_and_wait_adaptively() {
     assert_eq!(Options::new(), Options::default().overflow(Overflow::Block));
     assert!(one::with::<u8>(1, Options::new()).is_ok());
     assert!(some::with::<u8>(1, Options::new()).is_ok());

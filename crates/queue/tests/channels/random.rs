@@ -1,7 +1,8 @@
-//! Long runs by chance: senders and receivers in every way there is to send and to receive, a close at any moment, and at the end
-//! every value that was accepted was delivered once, or is left.
+//! Long random runs. Senders and receivers use every kind of send and receive, and the channel is
+//! closed at a random moment. In the end, every accepted value was delivered once, or is left in
+//! the channel.
 //!
-//! `THALWEG_TEST_SECONDS` says how long each of these tests runs, `THALWEG_TEST_SEED` with which seed it begins.
+//! `THALWEG_TEST_SECONDS` sets the duration of each test, `THALWEG_TEST_SEED` sets the first seed.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,10 +17,10 @@ use crate::chance::{Random, seed};
 use crate::executor::{block_on, poll_once};
 use crate::threads::{scaled, seconds};
 
-/// Which sender, and its how-manieth.
+/// The sender, and the index of the value.
 type Value = (usize, u32);
 
-/// Sends by chance until the channel is closed or enough is sent; what was accepted.
+/// Sends randomly until the channel is closed or enough was sent. Returns the accepted values.
 macro_rules! send_by_chance {
     ($sender:expr, $name:expr, $random:expr, $most:expr, $closes:expr) => {{
         let (sender, mut random, name) = ($sender, $random, $name);
@@ -55,7 +56,7 @@ macro_rules! send_by_chance {
                     };
                     let sent = count - batch.len() as u32;
                     accepted.extend(next..next + sent);
-                    // What was left is not sent any more.
+                    // The values that were left over are not sent again.
                     next += count;
                     if result.is_err() {
                         break;
@@ -76,7 +77,7 @@ macro_rules! send_by_chance {
     }};
 }
 
-/// Receives by chance until the channel is closed and drained; what came, and the receiver.
+/// Receives randomly until the channel is closed and drained. Returns the values and the receiver.
 macro_rules! receive_by_chance {
     ($receiver:expr, $random:expr, $closes:expr) => {{
         let (receiver, mut random) = ($receiver, $random);
@@ -126,7 +127,7 @@ macro_rules! receive_by_chance {
     }};
 }
 
-/// Runs rounds with one seed after the other for a while, and says with which one it failed.
+/// Runs rounds with successive seeds for a while, and reports the seed of a failure.
 fn rounds(mut round: impl FnMut(Random)) {
     struct Seed(u64);
     impl Drop for Seed {
@@ -149,7 +150,8 @@ fn rounds(mut round: impl FnMut(Random)) {
     }
 }
 
-/// What each sender's receivers got is what was accepted from it: no value lost, none twice, none made up.
+/// Checks that the receivers got exactly the values that were accepted from each sender: none lost,
+/// none duplicated, none invented.
 fn settle(accepted: Vec<Vec<u32>>, delivered: &[Vec<Value>], in_order: bool) {
     let mut by_sender: HashMap<usize, Vec<u32>> = HashMap::new();
     for got in delivered {
@@ -179,7 +181,7 @@ fn settle(accepted: Vec<Vec<u32>>, delivered: &[Vec<Value>], in_order: bool) {
 }
 
 flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
-    fn everything_accepted_is_delivered_once_or_left(chan) {
+    fn accepted_values_are_delivered_once_or_left(chan) {
         rounds(|mut random| {
             let capacity = [1, 2, 3, 5, 16, 64, 500][random.below(7) as usize];
             let strategy = [WaitStrategy::Adaptive, WaitStrategy::Park][random.below(2) as usize];
@@ -220,7 +222,8 @@ flavours! { each: spsc, mpsc, lane, mpmc, unbounded;
                 delivered.push(got);
             }
             if alone {
-                // What came after the receiver's last look comes after what it saw.
+                // Values that arrived after the receiver's last check follow those that it
+                // received.
                 delivered[0].extend(left);
             } else {
                 assert_eq!(left, [], "closing such a channel is exact");

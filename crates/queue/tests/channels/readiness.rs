@@ -1,4 +1,4 @@
-//! A receiver in an event loop: what poll(2) says of its file descriptor.
+//! A receiver in an event loop: the state of its file descriptor according to poll(2).
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Arc, Barrier};
@@ -8,27 +8,27 @@ use thalweg_queue::{EventFd, Select, mpmc, spsc};
 
 use crate::threads::{Crew, scaled, until, watch};
 
-/// Whether poll(2) calls it readable, at most `ms` milliseconds later; -1: for ever.
+/// Whether poll(2) reports the descriptor as readable within `ms` milliseconds (-1: no limit).
 fn poll(fd: BorrowedFd<'_>, ms: i32) -> bool {
     let mut poll = libc::pollfd {
         fd: fd.as_raw_fd(),
         events: libc::POLLIN,
         revents: 0,
     };
-    // SAFETY: one pollfd, of ours.
+    // SAFETY: the call gets one pollfd, a local variable.
     unsafe { libc::poll(&mut poll, 1, ms) == 1 }
 }
 
-/// How often the eventfd was written since it was last read, which it is now.
+/// Reads the eventfd. Returns how often it was written since the last read.
 fn writes(fd: BorrowedFd<'_>) -> u64 {
     let mut count = 0u64;
-    // SAFETY: eight bytes are read into `count`; the descriptor does not block.
+    // SAFETY: the call reads eight bytes into `count`; the descriptor does not block.
     let read = unsafe { libc::read(fd.as_raw_fd(), std::ptr::from_mut(&mut count).cast(), 8) };
     if read == 8 { count } else { 0 }
 }
 
 flavours! { each: spsc, mpsc, lane, mpmc;
-    fn the_first_value_makes_it_readable_and_arming_makes_it_quiet(chan) {
+    fn first_value_makes_readable_and_arm_makes_unreadable(chan) {
         let (sender, receiver) = chan::channel::<u64>(64).unwrap();
         let mut readiness = receiver.readiness().unwrap();
         assert!(!poll(readiness.as_fd(), 0));
@@ -45,7 +45,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(receiver.stats().receiver_wakes, 100);
     }
 
-    fn an_armed_edge_is_written_once(chan) {
+    fn armed_descriptor_is_written_once(chan) {
         let (sender, receiver) = chan::channel::<u64>(1_000).unwrap();
         let mut readiness = receiver.readiness().unwrap();
         assert!(!readiness.arm());
@@ -54,12 +54,12 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         (0..1_000).for_each(|i| sender.send(i).unwrap());
         assert_eq!(writes(readiness.as_fd()), 1);
         assert_eq!(receiver.try_iter().count(), 1_000);
-        // Nobody armed it since: nobody writes.
+        // It was not armed again, so nothing is written.
         (0..1_000).for_each(|i| sender.send(i).unwrap());
         assert_eq!(writes(readiness.as_fd()), 0);
     }
 
-    fn a_close_makes_it_readable_and_arming_says_so(chan) {
+    fn close_makes_readable_and_arm_returns_true(chan) {
         let (sender, receiver) = chan::channel::<u64>(4).unwrap();
         let mut readiness = receiver.readiness().unwrap();
         assert!(!readiness.arm());
@@ -72,7 +72,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert!(receiver.recv().is_err());
     }
 
-    fn an_event_loop_receives_everything(chan) {
+    fn event_loop_receives_everything(chan) {
         let count = scaled(20_000, 1) as u64;
         let (sender, receiver) = chan::channel::<u64>(16).unwrap();
         thread::scope(|scope| {
@@ -96,8 +96,8 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         });
     }
 
-    /// What armed it has to be told, and so has the thread that waits in the usual way.
-    fn a_receiver_that_is_armed_and_then_blocks_is_woken(chan) {
+    /// Both the armed descriptor and the thread that blocks must be notified.
+    fn armed_receiver_that_blocks_is_woken(chan) {
         let crew = Crew::new();
         let (sender, receiver) = chan::channel::<u64>(4).unwrap();
         let thread = crew.spawn(move || {
@@ -115,7 +115,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
 }
 
 #[test]
-fn each_armed_readiness_of_an_mpmc_channel_is_told() {
+fn every_armed_readiness_of_mpmc_is_notified() {
     let (sender, receiver) = mpmc::channel::<u64>(4).unwrap();
     let others = [receiver.clone(), receiver.clone()];
     let mut all = others.each_ref().map(|one| one.readiness().unwrap());
@@ -128,14 +128,14 @@ fn each_armed_readiness_of_an_mpmc_channel_is_told() {
 }
 
 #[test]
-fn one_that_is_dropped_while_it_is_armed_is_forgotten() {
+fn armed_readiness_dropped_leaves_the_wait_list() {
     let _watched = watch();
     let crew = Crew::new();
     let (sender, receiver) = mpmc::channel::<u64>(4).unwrap();
     for _ in 0..100 {
         let mut readiness = receiver.readiness().unwrap();
         assert!(!readiness.arm());
-        // Armed twice is armed once.
+        // Arming twice has the effect of arming once.
         assert!(!readiness.arm());
     }
     let thread = crew.spawn(move || receiver.recv());
@@ -146,7 +146,7 @@ fn one_that_is_dropped_while_it_is_armed_is_forgotten() {
 }
 
 #[test]
-fn a_readiness_and_a_select_on_one_receiver() {
+fn readiness_and_select_share_one_receiver() {
     let (sender, receiver) = spsc::channel::<u64>(4).unwrap();
     let mut readiness = receiver.readiness().unwrap();
     assert!(!readiness.arm());
@@ -164,10 +164,10 @@ fn a_readiness_and_a_select_on_one_receiver() {
     assert!(readiness.arm());
 }
 
-/// The signal and the reset at the same moment: what is reset afterwards is not readable, and what is signalled
-/// afterwards is.
+/// A signal and a reset at the same moment. After a reset, the descriptor is not readable; after a
+/// signal, it is.
 #[test]
-fn a_reset_that_meets_a_signal_leaves_no_event_behind() {
+fn reset_during_signal_leaves_no_event_behind() {
     let _watched = watch();
     for _ in 0..scaled(2_000, 1) {
         let event = Arc::new(EventFd::new().unwrap());

@@ -1,4 +1,5 @@
-//! The channels' futures on tokio, whose tasks move between threads and are dropped in the midst of a wait.
+//! The channels' futures on tokio, whose tasks move between threads and are dropped while they
+//! wait.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use tokio::{select, task, time};
 
 use crate::threads::{scaled, watch};
 
-/// One thread, and several.
+/// A single-threaded and a multi-threaded runtime.
 fn runtimes() -> [Runtime; 2] {
     [
         Builder::new_current_thread().enable_time().build().unwrap(),
@@ -21,7 +22,7 @@ fn runtimes() -> [Runtime; 2] {
 }
 
 flavours! { each: spsc, mpsc, lane, mpmc;
-    fn two_tasks(chan) {
+    fn two_tasks_exchange_every_value(chan) {
         for runtime in runtimes() {
             for capacity in [1, 16, 1_024] {
                 let count = scaled(20_000, 10) as u64;
@@ -42,7 +43,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn a_task_and_a_thread(chan) {
+    fn task_and_thread_exchange_every_value(chan) {
         for runtime in runtimes() {
             let count = scaled(10_000, 10) as u64;
             let (sender, mut receiver) = chan::channel::<u64>(4).unwrap();
@@ -56,8 +57,8 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    /// In a `select!` the branch that loses is dropped: what it waited for is neither lost nor sent twice.
-    fn select_drops_the_loser_and_loses_nothing(chan) {
+    /// `select!` drops the losing branch. Its value is neither lost nor sent twice.
+    fn select_dropping_the_loser_loses_nothing(chan) {
         for runtime in runtimes() {
             let count = scaled(3_000, 10) as u64;
             let (mut to_b, mut from_a) = chan::channel::<u64>(1).unwrap();
@@ -98,7 +99,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn a_timeout_drops_the_wait(chan) {
+    fn timeout_drops_the_pending_operation(chan) {
         for runtime in runtimes() {
             let (mut sender, mut receiver) = chan::channel::<u64>(1).unwrap();
             runtime.block_on(async {
@@ -114,7 +115,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn a_task_that_is_aborted_lets_go_of_its_handle(chan) {
+    fn aborted_task_drops_its_handle(chan) {
         for runtime in runtimes() {
             let (mut sender, mut receiver) = chan::channel::<u64>(1).unwrap();
             runtime.block_on(async {
@@ -129,7 +130,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
 }
 
 #[test]
-fn many_tasks_on_one_channel() {
+fn many_tasks_share_one_channel() {
     let _watched = watch();
     for runtime in runtimes() {
         let each = scaled(2_000, 5);
@@ -167,14 +168,14 @@ fn many_tasks_on_one_channel() {
 }
 
 #[test]
-fn many_questions_with_a_oneshot_each() {
+fn many_requests_with_a_oneshot_each_are_answered() {
     let _watched = watch();
     for runtime in runtimes() {
         let (mut ask, mut questions) = one::channel::<(u64, oneshot::Sender<u64>)>(4).unwrap();
         runtime.block_on(async {
             task::spawn(async move {
                 while let Ok((question, answer)) = questions.recv_async_mut().await {
-                    // Some get no answer.
+                    // Some requests get no answer.
                     if question % 10 != 0 {
                         answer.send(question + 1).unwrap();
                     }

@@ -1,4 +1,4 @@
-//! Waiting for the first of several channels, in both directions.
+//! Select: waiting for the first of several channels, in both directions.
 
 use std::panic::catch_unwind;
 use std::thread;
@@ -12,7 +12,7 @@ use crate::threads::{Crew, scaled, until, watch};
 const LONG: Duration = Duration::from_secs(100);
 
 flavours! { each: spsc, mpsc, lane, mpmc;
-    fn what_is_there_already_is_ready(chan) {
+    fn existing_value_is_ready(chan) {
         let (sender, receiver) = chan::channel::<u64>(1).unwrap();
         let mut receiving = Select::new();
         receiving.recv(&receiver);
@@ -31,7 +31,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(receiving.try_ready(), None);
     }
 
-    fn a_time_out_is_not_early(chan) {
+    fn ready_timeout_is_not_early(chan) {
         let (_sender, receiver) = chan::channel::<u64>(1).unwrap();
         let mut select = Select::new();
         select.recv(&receiver);
@@ -42,7 +42,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn a_value_that_comes_wakes_it(chan) {
+    fn value_wakes_select(chan) {
         let crew = Crew::new();
         let (sender, receiver) = chan::channel::<u64>(1).unwrap();
         let (_other_sender, other) = chan::channel::<u64>(1).unwrap();
@@ -58,7 +58,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(thread.join().unwrap(), Ok(8));
     }
 
-    fn room_that_comes_wakes_it(chan) {
+    fn capacity_wakes_select(chan) {
         let crew = Crew::new();
         let (sender, receiver) = chan::channel::<u64>(1).unwrap();
         let (_other_sender, other) = chan::channel::<u64>(1).unwrap();
@@ -76,7 +76,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(receiver.recv(), Ok(2));
     }
 
-    fn a_close_wakes_it_and_a_closed_channel_stays_ready(chan) {
+    fn close_wakes_select_and_stays_ready(chan) {
         for receiver_closes in [true, false] {
             let crew = Crew::new();
             let (full, behind) = chan::channel::<u64>(1).unwrap();
@@ -113,7 +113,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn among_those_that_are_always_ready_none_starves(chan) {
+    fn always_ready_operations_do_not_starve_each_other(chan) {
         let channels: Vec<_> = (0..5).map(|_| chan::channel::<u64>(4).unwrap()).collect();
         for (sender, _) in &channels {
             while sender.try_send(1).is_ok() {}
@@ -132,9 +132,9 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(served, [200; 5]);
     }
 
-    fn select_built_anew_each_round_chooses_uniformly(chan) {
+    fn new_select_per_round_chooses_uniformly(chan) {
         let turns = scaled(8_000, 200);
-        // Of eight the last two are ready.
+        // The last two of eight channels are ready.
         let channels: Vec<_> = (0..8).map(|_| chan::channel::<u64>(4).unwrap()).collect();
         for (sender, receiver) in &channels {
             sender.try_send(1).unwrap();
@@ -150,13 +150,14 @@ flavours! { each: spsc, mpsc, lane, mpmc;
             served[operations.iter().position(|one| *one == ready).unwrap()] += 1;
         }
         assert_eq!(served[6] + served[7], turns);
-        // Half of them is expected; a tenth less than half is 8.9 standard deviations away. Of 200 a quarter is 7.1 away.
+        // Half of the turns is expected. A tenth less than half is 8.9 standard deviations away. Of
+        // 200 turns, a quarter is 7.1 away.
         let least = if cfg!(miri) { turns / 4 } else { turns * 45 / 100 };
         assert!(served[6] > least && served[7] > least, "{served:?}");
     }
 
-    /// What is sent on one of many channels by many threads is received by one thread, all of it and in order.
-    fn many_channels_into_one_thread(chan) {
+    /// Many threads send on many channels. One thread receives everything, in order.
+    fn select_over_many_channels_receives_everything(chan) {
         let each = scaled(3_000, 20) as u64;
         let channels: Vec<_> = (0..4).map(|i| chan::channel::<u64>(i * 3 + 1).unwrap()).collect();
         let (senders, receivers): (Vec<_>, Vec<_>) = channels.into_iter().unzip();
@@ -185,9 +186,9 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         });
     }
 
-    /// Each of two threads sends on one channel and receives on the other, whichever can go on: neither direction
-    /// blocks the other.
-    fn both_directions_in_each_of_two_threads(chan) {
+    /// Each of two threads sends on one channel and receives on the other, whichever is ready.
+    /// Neither direction blocks the other.
+    fn select_in_both_directions_does_not_deadlock(chan) {
         let count = scaled(3_000, 20) as u64;
         let (to_b, from_a) = chan::channel::<u64>(1).unwrap();
         let (to_a, from_b) = chan::channel::<u64>(2).unwrap();
@@ -216,7 +217,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
 }
 
 #[test]
-fn channels_of_all_flavours_and_types_in_one_select() {
+fn select_accepts_all_flavours_and_types() {
     let _watched = watch();
     let (a, from_a) = spsc::channel::<u8>(1).unwrap();
     let (b, from_b) = mpsc::channel::<String>(1).unwrap();
@@ -266,9 +267,10 @@ fn try_ready_without_operations_returns_none() {
     assert_eq!(Select::new().try_ready(), None);
 }
 
-/// Several threads select over the same channels, and steal from each other: all values are received once.
+/// Several threads select over the same channels and compete for the values. Each value is received
+/// once.
 #[test]
-fn many_threads_select_over_the_same_channels() {
+fn many_selects_over_the_same_channels_lose_nothing() {
     let _watched = watch();
     let each = scaled(3_000, 20);
     let channels: Vec<_> = (0..3).map(|_| mpmc::channel::<usize>(2).unwrap()).collect();
@@ -306,9 +308,9 @@ fn many_threads_select_over_the_same_channels() {
     assert_eq!(sum, 3 * each * (each + 1) / 2);
 }
 
-/// A wake-up for a value that somebody else took ends: it does not go round among those who wait.
+/// A wake-up for a value that another thread took ends there. Waiters do not pass it around.
 #[test]
-fn selects_that_found_nothing_do_not_wake_each_other_for_ever() {
+fn selects_without_a_value_do_not_wake_each_other() {
     let _watched = watch();
     let crew = Crew::new();
     let (sender, receiver) = mpmc::channel::<u64>(4).unwrap();
@@ -356,9 +358,10 @@ fn selects_that_found_nothing_do_not_wake_each_other_for_ever() {
     assert_eq!(received + stolen, rounds);
 }
 
-/// The select is woken for one of two values that came, and takes one: the task behind it is woken for the other.
+/// Two values arrive. The select is woken for one and takes one. The task behind it is woken for
+/// the other.
 #[test]
-fn a_task_behind_a_select_is_woken_for_what_the_select_leaves() {
+fn task_behind_a_select_gets_the_remaining_value() {
     let _watched = watch();
     for _ in 0..scaled(30, 2) {
         let crew = Crew::new();
@@ -390,9 +393,9 @@ fn a_task_behind_a_select_is_woken_for_what_the_select_leaves() {
     }
 }
 
-/// A select that takes the value of one channel gives the wake-up of the other back.
+/// A select that takes the value of one channel passes the wake-up of the other channel on.
 #[test]
-fn a_wake_up_that_a_select_has_no_use_for_goes_to_another() {
+fn unused_wake_up_of_a_select_goes_to_another() {
     let _watched = watch();
     for round in 0..scaled(200, 5) {
         let crew = Crew::new();
@@ -404,7 +407,7 @@ fn a_wake_up_that_a_select_has_no_use_for_goes_to_another() {
                 let mut select = Select::new();
                 let one = select.recv(&from_a);
                 select.recv(&from_b);
-                // It takes one value, of whichever channel, and is gone.
+                // Takes one value from either channel and is dropped.
                 if select.ready() == one {
                     from_a.recv()
                 } else {
@@ -423,7 +426,7 @@ fn a_wake_up_that_a_select_has_no_use_for_goes_to_another() {
             a.send(1).unwrap();
         }
         assert_eq!(selects.join().unwrap(), Ok(1));
-        // One of the two gets the other value; the other one learns that there is none.
+        // One of the two gets the other value. The other one finds none.
         until("the second value is received", || {
             a.is_empty() && b.is_empty()
         });

@@ -1,4 +1,4 @@
-//! What tests need to know of threads: that none hangs, and which of them sleep.
+//! Thread helpers: a watchdog for tests that hang, and a check for which threads sleep.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,7 +7,8 @@ use std::sync::{LazyLock, Mutex, Once};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A test that runs for longer hangs: the slowest takes seconds, and machines may be busy.
+/// A test that runs longer counts as hung. The slowest test takes seconds, and machines may be
+/// busy.
 const TOO_LONG: Duration = Duration::from_secs(240);
 
 /// `usual`, or `few` under Miri, which is a thousand times slower.
@@ -15,7 +16,7 @@ pub const fn scaled(usual: usize, few: usize) -> usize {
     if cfg!(miri) { few } else { usual }
 }
 
-/// How much longer than usual random runs last: `THALWEG_TEST_SECONDS`, for each of them.
+/// The duration of each random run, from `THALWEG_TEST_SECONDS`.
 pub fn seconds() -> Option<Duration> {
     let seconds = std::env::var("THALWEG_TEST_SECONDS").ok()?;
     Some(Duration::from_secs(seconds.parse().expect("a number")))
@@ -23,7 +24,7 @@ pub fn seconds() -> Option<Duration> {
 
 static RUNNING: LazyLock<Mutex<HashMap<String, Instant>>> = LazyLock::new(Mutex::default);
 
-/// Ends the process, with the test's name, if the calling test is not over in time.
+/// Aborts the process with the name of the calling test if the test does not finish in time.
 pub fn watch() -> Watched {
     static START: Once = Once::new();
     let name = std::thread::current().name().unwrap_or("?").to_owned();
@@ -36,7 +37,7 @@ pub fn watch() -> Watched {
     Watched(name)
 }
 
-/// A test that is running.
+/// A running test.
 pub struct Watched(String);
 
 impl Drop for Watched {
@@ -58,7 +59,7 @@ fn abort_what_hangs() {
     }
 }
 
-/// Waits until `is_so`.
+/// Waits until `is_so` returns true.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let since = Instant::now();
     while !is_so() {
@@ -70,28 +71,28 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Threads that know each other by a name of their own.
+/// A group of threads that share a thread name.
 #[derive(Clone)]
 pub struct Crew(String);
 
 impl Crew {
-    /// With nobody in it.
+    /// Creates an empty group.
     pub fn new() -> Self {
         static CREWS: AtomicUsize = AtomicUsize::new(0);
         Self(format!("crew-{}", CREWS.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// The calling thread is one of them from now on. Miri's threads have no such names.
+    /// Adds the calling thread to the group. Miri does not support thread names.
     pub fn join(&self) {
         if cfg!(miri) {
             return;
         }
         let name = std::ffi::CString::new(self.0.as_str()).unwrap();
-        // SAFETY: the name is a C string that lives across the call.
+        // SAFETY: the name is a C string that lives until the call returns.
         unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
     }
 
-    /// A new thread that is one of them.
+    /// Spawns a thread in the group.
     pub fn spawn<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -105,7 +106,8 @@ impl Crew {
         thread.expect("the system has threads")
     }
 
-    /// Waits until there are `count`, and all sleep. Under Miri, which has no such files, for a while.
+    /// Waits until the group has `count` threads and all of them sleep. Miri has no such files, so
+    /// there it waits for a fixed time.
     pub fn asleep(&self, count: usize) {
         if cfg!(miri) {
             for _ in 0..100 {
@@ -118,17 +120,17 @@ impl Crew {
             let threads = self.threads();
             let all = threads.len() == count && threads.iter().all(|thread| thread.sleeps);
             in_a_row = if all { in_a_row + 1 } else { 0 };
-            // A thread may sleep for another reason on its way to where it is to sleep.
+            // A thread may sleep briefly for another reason before it reaches its wait.
             in_a_row == 4
         });
     }
 
-    /// How many there are.
+    /// The number of threads in the group.
     pub fn count(&self) -> usize {
         self.threads().len()
     }
 
-    /// How often all of them together were given a processor or lost one.
+    /// How many context switches all threads of the group have had.
     pub fn switches(&self) -> u64 {
         self.threads().iter().map(|thread| thread.switches).sum()
     }
@@ -136,7 +138,7 @@ impl Crew {
     fn threads(&self) -> Vec<Thread> {
         let tasks = fs::read_dir("/proc/self/task").expect("Linux");
         let tasks = tasks.map(|task| task.expect("Linux").path());
-        // One that has ended meanwhile has no files any more.
+        // A thread that has ended meanwhile has no files any more.
         let mine = tasks.filter(|task| {
             fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == self.0)
         });

@@ -1,4 +1,5 @@
-//! WaiterKind waits is woken: not too early, not twice, not in place of another, and without looking again and again meanwhile.
+//! Each waiter is woken: not too early, not twice, not instead of another waiter, and without
+//! polling.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +14,11 @@ use thalweg_queue::{
 use crate::executor::Task;
 use crate::threads::{Crew, scaled, seconds, until, watch};
 
-/// Later than this is absurd, whatever else runs on the machine.
+/// Longer than this is a failure, whatever else runs on the machine.
 const LATE: Duration = Duration::from_secs(30);
 
 flavours! { each: spsc, mpsc, lane, mpmc;
-    fn a_timeout_is_neither_early_nor_absurdly_late(chan) {
+    fn recv_timeout_is_neither_early_nor_very_late(chan) {
         for strategy in [WaitStrategy::Adaptive, WaitStrategy::Park, WaitStrategy::Spin] {
             let (sender, receiver) = chan::with(1, Options::new().wait_strategy(strategy)).unwrap();
             for ms in [0, 1, 20] {
@@ -42,7 +43,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         }
     }
 
-    fn a_value_that_is_there_beats_a_deadline_that_has_passed(chan) {
+    fn available_value_beats_a_passed_deadline(chan) {
         let (sender, receiver) = chan::channel(2).unwrap();
         let past = Instant::now();
         sender.send_deadline(1u64, past).unwrap();
@@ -51,7 +52,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(receiver.recv_timeout(Duration::ZERO), Ok(2));
     }
 
-    fn the_longest_time_is_for_ever(chan) {
+    fn longest_timeout_never_expires(chan) {
         let crew = Crew::new();
         let (sender, receiver) = chan::channel(1).unwrap();
         let thread = crew.spawn(move || {
@@ -62,7 +63,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(thread.join().unwrap(), Ok(1));
     }
 
-    fn a_sleeping_receiver_is_woken_once_for_one_value(chan) {
+    fn parked_receiver_is_woken_once_per_value(chan) {
         let crew = Crew::new();
         let (sender, receiver) = chan::with(8, Options::new().wait_strategy(WaitStrategy::Park)).unwrap();
         let rounds = scaled(100, 5) as u64;
@@ -86,7 +87,7 @@ flavours! { each: spsc, mpsc, lane, mpmc;
         assert_eq!(stats.sender_parks, 0);
     }
 
-    fn deadlines_and_values_at_the_same_moment_lose_nothing(chan) {
+    fn values_sent_at_deadlines_are_not_lost(chan) {
         let count = scaled(2_000, 20) as u64;
         let (sender, receiver) = chan::with(1, Options::new().wait_strategy(WaitStrategy::Park)).unwrap();
         thread::scope(|scope| {
@@ -111,10 +112,11 @@ flavours! { each: spsc, mpsc, lane, mpmc;
     }
 }
 
-/// Nobody polls: those who wait for 1 second (`THALWEG_TEST_SECONDS` for longer) do not run at all.
+/// Waiting does not poll: the waiters do not run at all for 1 second (`THALWEG_TEST_SECONDS` for
+/// longer).
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no files of the kernel")]
-fn a_thousand_receivers_that_wait_never_run() {
+fn thousand_waiting_receivers_use_no_processor() {
     let _watched = watch();
     let waits = seconds().unwrap_or(Duration::from_secs(1));
     let crew = Crew::new();
@@ -149,9 +151,9 @@ fn a_thousand_receivers_that_wait_never_run() {
     }
 }
 
-/// One value, many sleepers: one is woken, and the others go on sleeping.
+/// One value and many sleeping receivers: one is woken, and the others stay asleep.
 #[test]
-fn one_value_wakes_one_of_many_sleeping_receivers() {
+fn one_value_wakes_one_of_many_receivers() {
     let _watched = watch();
     let crew = Crew::new();
     let count = scaled(32, 4);
@@ -176,9 +178,9 @@ fn one_value_wakes_one_of_many_sleeping_receivers() {
     });
 }
 
-/// What came while the woken thread was on its way is for the others.
+/// Values that arrive before the woken thread runs are for the other waiters.
 #[test]
-fn a_batch_wakes_as_many_threads_as_it_has_values() {
+fn batch_wakes_one_thread_per_value() {
     let _watched = watch();
     let crew = Crew::new();
     for _ in 0..scaled(50, 2) {
@@ -210,9 +212,10 @@ fn a_batch_wakes_as_many_threads_as_it_has_values() {
     }
 }
 
-/// A thread and tasks wait for the same values; the thread, woken first, must not keep the tasks' wake-ups.
+/// A thread and tasks wait for the same values. The thread is woken first and must pass the
+/// remaining wake-ups on to the tasks.
 #[test]
-fn tasks_behind_a_thread_are_woken_for_what_the_thread_leaves() {
+fn tasks_behind_a_thread_get_the_remaining_values() {
     let _watched = watch();
     let crew = Crew::new();
     for one_by_one in [true, false] {
@@ -234,7 +237,8 @@ fn tasks_behind_a_thread_are_woken_for_what_the_thread_leaves() {
             sender.send_batch(&mut (0..4).collect()).unwrap();
         }
         thread.join().unwrap().unwrap();
-        // All three values are for tasks that wait: whoever is woken is polled, as an executor does.
+        // All three values are for the waiting tasks. Each woken task is polled, as an executor
+        // does.
         let mut received = 0;
         until("three tasks with a value each", || {
             for (task, future) in tasks.iter().zip(&mut futures) {
@@ -247,9 +251,9 @@ fn tasks_behind_a_thread_are_woken_for_what_the_thread_leaves() {
     }
 }
 
-/// As above, from the senders' side.
+/// Like the previous test, for senders.
 #[test]
-fn tasks_behind_a_thread_are_woken_for_the_room_that_the_thread_leaves() {
+fn tasks_behind_a_thread_get_the_remaining_capacity() {
     let _watched = watch();
     let crew = Crew::new();
     let (sender, receiver) = mpmc::channel::<u64>(4).unwrap();
@@ -278,9 +282,9 @@ fn tasks_behind_a_thread_are_woken_for_the_room_that_the_thread_leaves() {
     });
 }
 
-/// What was put in or taken out before a panic is known to the other side, which sleeps.
+/// The sleeping side is notified of values that were pushed or popped before a panic.
 #[test]
-fn a_panic_in_a_fill_or_a_drain_leaves_nobody_asleep() {
+fn panic_in_fill_or_drain_still_wakes_waiters() {
     let _watched = watch();
     let crew = Crew::new();
     let (mut sender, receiver) = spsc::channel::<u64>(8).unwrap();
@@ -319,9 +323,9 @@ fn a_panic_in_a_fill_or_a_drain_leaves_nobody_asleep() {
     assert!(receiver.try_iter().eq(3..9));
 }
 
-/// A sender that throws out all values makes room for others who wait for it.
+/// A sender that evicts all values frees capacity for other waiting senders.
 #[test]
-fn room_that_a_policy_made_is_known_to_those_who_wait_for_it() {
+fn capacity_freed_by_a_policy_wakes_waiting_senders() {
     let _watched = watch();
     let crew = Crew::new();
     let options = Options::new().overflow(Overflow::Latest);
@@ -343,9 +347,10 @@ fn room_that_a_policy_made_is_known_to_those_who_wait_for_it() {
     assert_eq!(receiver.stats().conflated, 4);
 }
 
-/// Those whose deadline passes at the moment of their wake-up, and those who wait on: all values are received.
+/// Some receivers time out at the moment of their wake-up, others wait longer. Every value is
+/// received.
 #[test]
-fn wake_ups_that_meet_a_deadline_reach_another_receiver() {
+fn wake_up_at_a_deadline_reaches_another_receiver() {
     let _watched = watch();
     let count = scaled(2_000, 20);
     let (sender, receiver) =
@@ -366,7 +371,7 @@ fn wake_ups_that_meet_a_deadline_reach_another_receiver() {
                 }
             });
         }
-        // This one waits without a deadline, and is woken for what the others missed.
+        // This receiver waits without a deadline, and is woken for values that the others missed.
         let waits = receiver.clone();
         let received = &received;
         scope.spawn(move || {

@@ -1,4 +1,4 @@
-//! The sleeping place of one reader.
+//! Loom models of `AtomicWaker`.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,9 +8,9 @@ use thalweg_queue::explore::model;
 
 use crate::counter;
 
-/// Rule 2: the reader that armed and saw no data is woken.
+/// Rule 2: a reader that armed and saw no data is woken.
 #[test]
-fn gate_never_misses_what_is_published_while_arming() {
+fn signal_while_arming_is_not_missed() {
     model(|| {
         let gate = Arc::new(AtomicWaker::new());
         let data = Arc::new(AtomicBool::new(false));
@@ -29,15 +29,15 @@ fn gate_never_misses_what_is_published_while_arming() {
     });
 }
 
-/// Rule 5: the same with a barrier on the reader's side alone.
+/// Rule 5: the same, with a barrier on the reader's side only.
 #[test]
-fn gate_never_misses_what_is_published_lightly_while_arming() {
+fn light_signal_while_arming_is_not_missed() {
     model(|| thalweg_queue::barrier::model::use_both(light_writer_and_heavy_reader));
 }
 
-/// `barrier`'s rules 4 to 6: the system refuses the reader's barrier.
+/// Rules 4 to 6 of `barrier`: the system refuses the reader's barrier.
 #[test]
-fn gate_never_misses_what_is_published_while_the_heavy_barrier_is_refused() {
+fn light_signal_with_refused_heavy_barrier_is_not_missed() {
     model(|| thalweg_queue::barrier::model::use_both_refused(light_writer_and_heavy_reader));
 }
 
@@ -60,7 +60,7 @@ fn light_writer_and_heavy_reader() {
 
 /// Rule 3: two writers, one arming, one wake-up.
 #[test]
-fn gate_wakes_once_an_arming() {
+fn waker_is_woken_once_per_arming() {
     model(|| {
         let gate = Arc::new(AtomicWaker::new());
         let (count, waker) = counter();
@@ -84,9 +84,9 @@ fn gate_wakes_once_an_arming() {
     });
 }
 
-/// Rule 3: the reader that takes its waker back, and the writer that fires it: one of them has it.
+/// Rule 3: the reader disarms while the writer signals. Exactly one of them gets the waker.
 #[test]
-fn gate_disarms_or_fires_never_both() {
+fn waker_is_disarmed_or_woken_never_both() {
     model(|| {
         let gate = Arc::new(AtomicWaker::new());
         let (count, waker) = counter();

@@ -1,10 +1,10 @@
-//! The end of a channel while somebody waits.
+//! Loom models of a channel that is closed while a thread waits.
 
 use loom::thread;
 use thalweg_queue::explore::model;
 use thalweg_queue::{RecvError, SendError, TryRecvError, mpmc, mpsc, spsc};
 
-/// Runs one model for each flavour: in `body`, `chan` is the flavour.
+/// Runs one model for each flavour. In `body`, `chan` is the flavour.
 macro_rules! flavours {
     ($chan:ident: $($flavour:ident),+; $body:block) => {
         $({
@@ -15,7 +15,7 @@ macro_rules! flavours {
 }
 
 #[test]
-fn a_close_wakes_a_receiver_that_waits() {
+fn close_wakes_a_waiting_receiver() {
     flavours! { chan: spsc, mpsc, mpmc; {
         let (sender, receiver) = chan::channel::<u64>(1).unwrap();
         let closing = thread::spawn(move || {
@@ -28,7 +28,7 @@ fn a_close_wakes_a_receiver_that_waits() {
 }
 
 #[test]
-fn a_close_wakes_a_sender_that_waits() {
+fn close_wakes_a_waiting_sender() {
     flavours! { chan: spsc, mpsc, mpmc; {
         let (sender, receiver) = chan::channel::<u64>(1).unwrap();
         sender.try_send(1).unwrap();
@@ -43,12 +43,13 @@ fn a_close_wakes_a_sender_that_waits() {
 }
 
 #[test]
-fn the_last_receiver_that_goes_wakes_a_sender_that_waits() {
+fn last_receiver_dropped_wakes_a_waiting_sender() {
     flavours! { chan: spsc, mpsc, mpmc; {
         let (sender, receiver) = chan::channel::<u64>(1).unwrap();
         sender.try_send(1).unwrap();
         let going = thread::spawn(move || drop(receiver));
-        // The receiver drops what is inside as it goes: a send of that moment may find room, and goes the same way.
+        // The receiver drops the values in the channel when it is dropped. A concurrent send may
+        // find capacity, and its value is then dropped too.
         assert!(matches!(sender.send(2), Ok(()) | Err(SendError::Closed(2))));
         going.join().unwrap();
         assert_eq!(sender.send(3), Err(SendError::Closed(3)));
@@ -56,7 +57,7 @@ fn the_last_receiver_that_goes_wakes_a_sender_that_waits() {
 }
 
 #[test]
-fn the_end_comes_after_what_was_sent_before_the_last_sender_went() {
+fn end_follows_the_values_of_the_last_sender() {
     flavours! { chan: mpsc, mpmc; {
         let (first, receiver) = chan::channel::<u64>(2).unwrap();
         let second = first.clone();
@@ -79,7 +80,7 @@ fn the_end_comes_after_what_was_sent_before_the_last_sender_went() {
 }
 
 #[test]
-fn the_last_sender_that_goes_wakes_a_receiver_that_waits() {
+fn last_sender_dropped_wakes_a_waiting_receiver() {
     flavours! { chan: spsc, mpsc, mpmc; {
         let (sender, receiver) = chan::channel::<u64>(1).unwrap();
         let going = thread::spawn(move || sender.try_send(1).unwrap());
@@ -89,9 +90,10 @@ fn the_last_sender_that_goes_wakes_a_receiver_that_waits() {
     }}
 }
 
-/// As above with lanes, which senders share nothing of: what the first one sent is seen by the count of those that went.
+/// The same with lanes, which do not share state between senders. The count of dropped senders
+/// makes the values of the first sender visible.
 #[test]
-fn the_end_comes_after_what_was_sent_in_lanes() {
+fn end_follows_the_values_in_lanes() {
     model(|| {
         let (first, receiver) = mpsc::unbounded::<u64>();
         let second = first.clone();

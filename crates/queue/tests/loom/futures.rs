@@ -1,4 +1,4 @@
-//! Tasks that wait.
+//! Loom models of waiting tasks.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use thalweg_queue::{mpmc, spsc};
 use crate::counter;
 
 #[test]
-fn a_task_that_receives_is_woken_or_has_the_value() {
+fn receiving_task_is_woken_or_gets_the_value() {
     model(|| {
         let (sender, mut receiver) = spsc::channel(1).unwrap();
         let (count, waker) = counter();
@@ -31,7 +31,7 @@ fn a_task_that_receives_is_woken_or_has_the_value() {
 }
 
 #[test]
-fn a_task_that_sends_is_woken_or_had_room() {
+fn sending_task_is_woken_or_finds_capacity() {
     model(|| {
         let (mut sender, receiver) = spsc::channel(1).unwrap();
         sender.try_send(5).unwrap();
@@ -55,9 +55,9 @@ fn a_task_that_sends_is_woken_or_had_room() {
     });
 }
 
-/// A future that is dropped took nothing, and gives the wake-up that it had to the thread behind it.
+/// A dropped future has taken no value, and passes its wake-up on to the thread behind it.
 #[test]
-fn a_future_that_is_dropped_leaves_the_value_to_the_next() {
+fn future_dropped_leaves_the_value_to_the_next() {
     model(|| {
         let (sender, mut receiver) = mpmc::channel(1).unwrap();
         let waits = thread::spawn({
@@ -78,9 +78,10 @@ fn a_future_that_is_dropped_leaves_the_value_to_the_next() {
     });
 }
 
-/// Two that wait while the last value is under way as the channel is closed: one gets it, and then the other learns of the end.
+/// Two tasks wait while the last value is being sent and the channel is closed. One gets the value,
+/// and then the other one sees the end.
 #[test]
-fn a_close_amid_a_send_ends_both_tasks() {
+fn close_during_a_send_ends_both_tasks() {
     model(|| {
         let (sender, receiver) = mpmc::channel(1).unwrap();
         let mut receivers = [receiver.clone(), receiver.clone()];
@@ -98,7 +99,7 @@ fn a_close_amid_a_send_ends_both_tasks() {
         let sending = thread::spawn(move || (sender.try_send(1).is_ok(), sender));
         receiver.close();
         let mut results = Vec::new();
-        // As an executor does: whoever was woken is polled, and that until nobody is.
+        // Like an executor: polls each woken task until no task is woken.
         let mut run = || {
             let mut progress = false;
             tasks.retain_mut(|(future, (count, waker), polled)| {

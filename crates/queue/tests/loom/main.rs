@@ -1,8 +1,9 @@
-//! Tiny models of each protocol, explored by loom:
-//! `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo test --profile loom -p thalweg-queue --lib --test loom`.
+//! Small loom models of each protocol: `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo test
+//! --profile loom -p thalweg-queue --lib --test loom`.
 //!
-//! What waits for ever is a deadlock, which loom finds; so "it is woken" is what every model says in which somebody waits. In a
-//! model a sender has its lane from its second value on, a lane's blocks have one line, and nobody spins.
+//! A thread that waits for ever is a deadlock, which loom detects. Every model with a waiting
+//! thread therefore checks that the thread is woken. In a model, a sender gets its lane with its
+//! second value, the blocks of a lane have one line, and no thread spins.
 #![cfg(loom)]
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,11 +19,11 @@ mod ring;
 mod select;
 mod spsc;
 
-/// How often a waker woke.
+/// Counts how often a waker was called.
 pub struct Count(std::sync::atomic::AtomicUsize);
 
 impl Count {
-    /// So far.
+    /// The number of wake-ups so far.
     pub fn woken(&self) -> usize {
         self.0.load(Relaxed)
     }
@@ -34,7 +35,7 @@ impl Wake for Count {
     }
 }
 
-/// A waker that counts.
+/// Creates a counting waker.
 pub fn counter() -> (std::sync::Arc<Count>, Waker) {
     let count = std::sync::Arc::new(Count(0.into()));
     (count.clone(), Waker::from(count))

@@ -1,12 +1,12 @@
-//! Many senders, many receivers.
+//! Loom models of `mpmc`.
 
 use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 use thalweg_queue::{Options, Overflow, RecvError, TryRecvError, mpmc};
 
-/// Rule 7 of the waiters: the first one is woken, and wakes the second.
+/// Rule 7 of the wait list: the first waiter is woken, and wakes the second.
 #[test]
-fn room_for_two_is_for_both_that_wait() {
+fn capacity_for_two_wakes_both_waiting_senders() {
     large_model(|| {
         let (sender, receiver) = mpmc::channel(2).unwrap();
         sender.send_batch(&mut vec![1, 2]).unwrap();
@@ -28,9 +28,9 @@ fn room_for_two_is_for_both_that_wait() {
     });
 }
 
-/// As above, from the other side.
+/// The same for senders.
 #[test]
-fn a_batch_is_for_both_that_wait() {
+fn batch_wakes_both_waiting_receivers() {
     large_model(|| {
         let (sender, receiver) = mpmc::channel(2).unwrap();
         let threads = [(); 2].map(|()| {
@@ -47,9 +47,9 @@ fn a_batch_is_for_both_that_wait() {
     });
 }
 
-/// Two claims of runs meet two single ones in two slots.
+/// Two batches and two single operations compete for two slots.
 #[test]
-fn batches_and_single_values_come_once() {
+fn batches_and_single_values_arrive_once() {
     model(|| {
         let (sender, receiver) = mpmc::channel(2).unwrap();
         sender.try_send(1).unwrap();
@@ -71,9 +71,9 @@ fn batches_and_single_values_come_once() {
     });
 }
 
-/// A send that runs at the moment of the close fails, or is received.
+/// A send that runs during the close fails or is received.
 #[test]
-fn a_close_is_exact() {
+fn close_is_exact() {
     model(|| {
         let (sender, receiver) = mpmc::channel(2).unwrap();
         let closing = thread::spawn({
@@ -91,16 +91,17 @@ fn a_close_is_exact() {
     });
 }
 
-/// Two that sleep while the last value is under way as the channel is closed: one has it, and both learn of the end.
+/// Two receivers sleep while the last value is being sent and the channel is closed. One gets the
+/// value, and both see the end.
 #[test]
-fn a_close_amid_a_send_ends_both_waits() {
+fn close_during_a_send_ends_both_waits() {
     large_model(|| {
         let (sender, receiver) = mpmc::channel(1).unwrap();
         let threads = [(); 2].map(|()| {
             let receiver = receiver.clone();
             thread::spawn(move || (receiver.recv().is_ok(), receiver))
         });
-        // The last sender closes.
+        // Dropping the last sender closes the channel.
         let sending = thread::spawn(move || sender.try_send(1).unwrap());
         let received = threads.map(|thread| thread.join().unwrap().0);
         assert!(received[0] != received[1]);
@@ -109,9 +110,9 @@ fn a_close_amid_a_send_ends_both_waits() {
     });
 }
 
-/// A sender that throws the oldest value out, and a receiver that takes it: one of them has it.
+/// A sender evicts the oldest value while a receiver takes it: exactly one of them gets it.
 #[test]
-fn an_evicted_value_is_received_by_nobody() {
+fn evicted_value_is_not_received() {
     model(|| {
         let options = Options::new().overflow(Overflow::DropOldest);
         let (sender, receiver) = mpmc::with(2, options).unwrap();

@@ -1,15 +1,15 @@
-//! Many senders: lanes that are made while the receiver looks, credits, the end.
+//! Loom models of `mpsc`: lanes that are created while the receiver scans, credits, closing.
 
 use loom::thread::{self, JoinHandle};
 use thalweg_queue::barrier::model::use_both;
 use thalweg_queue::explore::{explore, model};
 use thalweg_queue::mpsc;
 
-/// A value and its sender.
+/// A sender and a number.
 type Value = (usize, usize);
 type Sender = mpsc::Sender<Value>;
 
-/// What each sender's next value must be.
+/// The next value expected from each sender.
 struct Expected<const SENDERS: usize>([usize; SENDERS]);
 
 impl<const SENDERS: usize> Expected<SENDERS> {
@@ -34,7 +34,7 @@ impl<const SENDERS: usize> Expected<SENDERS> {
     }
 }
 
-/// Sends in a thread that gives the sender back: its end is another model's.
+/// Sends in a thread that returns the sender, because other models cover the drop.
 fn sends(sender: Sender, name: usize, numbers: std::ops::Range<usize>) -> JoinHandle<Sender> {
     thread::spawn(move || {
         numbers.for_each(|number| sender.try_send((name, number)).unwrap());
@@ -42,9 +42,10 @@ fn sends(sender: Sender, name: usize, numbers: std::ops::Range<usize>) -> JoinHa
     })
 }
 
-/// Rule 2: the first value is on the common path, the second one makes the lane, while the receiver reads both.
+/// Rule 2: the first value is in the shared lane, and the second one creates the lane, while the
+/// receiver reads both.
 #[test]
-fn a_lane_is_made_while_the_receiver_looks() {
+fn lane_created_while_the_receiver_scans_is_seen() {
     model(|| {
         let (sender, receiver) = mpsc::channel::<Value>(4).unwrap();
         let sending = sends(sender, 0, 0..3);
@@ -56,7 +57,7 @@ fn a_lane_is_made_while_the_receiver_looks() {
 }
 
 #[test]
-fn a_lane_is_made_while_the_receiver_goes_to_sleep() {
+fn lane_created_while_the_receiver_parks_is_seen() {
     model(|| {
         let (sender, receiver) = mpsc::channel::<Value>(4).unwrap();
         let sending = sends(sender, 0, 0..2);
@@ -66,9 +67,9 @@ fn a_lane_is_made_while_the_receiver_goes_to_sleep() {
     });
 }
 
-/// As above, with another sender's values on the common path.
+/// The same with values of another sender in the shared lane.
 #[test]
-fn the_order_holds_while_one_of_two_senders_changes_to_a_lane() {
+fn order_is_kept_while_one_sender_gets_its_lane() {
     model(|| {
         let (first, receiver) = mpsc::channel::<Value>(8).unwrap();
         let second = first.clone();
@@ -81,9 +82,10 @@ fn the_order_holds_while_one_of_two_senders_changes_to_a_lane() {
     });
 }
 
-/// Rule 4: with more lanes than a few the receiver follows the hint, and sleeps only after it looked at all.
+/// Rule 4: with more than a few lanes, the receiver follows the hint, and sleeps only after it has
+/// checked all lanes.
 #[test]
-fn a_value_in_either_of_two_lanes_wakes_the_receiver() {
+fn value_in_either_lane_wakes_the_receiver() {
     for busy in 0..2 {
         model(move || {
             let (first, receiver) = mpsc::unbounded::<Value>();
@@ -103,9 +105,9 @@ fn a_value_in_either_of_two_lanes_wakes_the_receiver() {
     }
 }
 
-/// Rule 4: a bit that is set while the receiver clears others.
+/// Rule 4: a bit is set while the receiver clears others.
 #[test]
-fn values_in_two_lanes_are_found_by_the_hint() {
+fn hint_finds_the_values_of_two_lanes() {
     model(|| {
         let (first, receiver) = mpsc::unbounded::<Value>();
         let second = first.clone();
@@ -121,9 +123,10 @@ fn values_in_two_lanes_are_found_by_the_hint() {
     });
 }
 
-/// Without a bound the first value makes the lane; its blocks are linked while the receiver reads.
+/// In an unbounded channel, the first value creates the lane. Its blocks are linked while the
+/// receiver reads.
 #[test]
-fn lanes_without_a_bound_are_made_and_linked_while_the_receiver_looks() {
+fn unbounded_lane_grows_while_the_receiver_scans() {
     model(|| {
         let (sender, receiver) = mpsc::unbounded::<Value>();
         let sending = sends(sender, 0, 0..4);
@@ -134,9 +137,9 @@ fn lanes_without_a_bound_are_made_and_linked_while_the_receiver_looks() {
     });
 }
 
-/// Rule 5: one sender goes, and another one may get the number of its lane.
+/// Rule 5: one sender is dropped, and another one may get the number of its lane.
 #[test]
-fn the_lane_of_a_sender_that_is_gone_is_read_to_its_end() {
+fn lane_of_a_dropped_sender_is_drained() {
     model(|| {
         let (first, receiver) = mpsc::unbounded::<Value>();
         let second = first.clone();
@@ -152,7 +155,7 @@ fn the_lane_of_a_sender_that_is_gone_is_read_to_its_end() {
     });
 }
 
-/// Rule 3: however senders and the receiver meet, the channel holds its capacity and no more.
+/// Rule 3: in every interleaving, the channel holds its capacity and no more.
 fn holds_no_more_than(capacity: usize, lanes: bool) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 10_000;
@@ -190,7 +193,7 @@ fn holds_no_more_than(capacity: usize, lanes: bool) {
         inside -= received;
         assert!(inside <= capacity);
         assert!(inside + received >= capacity, "there was room for one");
-        // What is left of the capacity is there for whoever asks.
+        // The remaining capacity is available to any sender.
         for sender in senders.iter().rev() {
             while sender.try_send((0, 0)).is_ok() {
                 inside += 1;
@@ -202,7 +205,7 @@ fn holds_no_more_than(capacity: usize, lanes: bool) {
 }
 
 #[test]
-fn credits_are_exact_on_the_common_path() {
+fn credits_are_exact_in_the_shared_lane() {
     holds_no_more_than(2, false);
 }
 
@@ -211,9 +214,9 @@ fn credits_are_exact_in_lanes() {
     holds_no_more_than(8, true);
 }
 
-/// Rule 3: one receive from a full channel makes room for one more value, not for two.
+/// Rule 3: one receive from a full channel frees one slot, not two.
 #[test]
-fn one_receive_makes_room_for_one() {
+fn one_recv_frees_one_slot() {
     model(|| {
         let (first, receiver) = mpsc::channel::<Value>(4).unwrap();
         let second = first.clone();
@@ -228,8 +231,8 @@ fn one_receive_makes_room_for_one() {
     });
 }
 
-/// A channel for 16 values with `values` inside, and two senders of it. The first has a lane, and where the barriers are asymmetric one
-/// credit that it does not use.
+/// Creates a channel for 16 values with `values` inside, and two senders. The first sender has a
+/// lane and, if the barriers are asymmetric, one unused credit.
 fn beside_an_idle_credit(values: usize) -> (Sender, Sender, mpsc::Receiver<Value>) {
     let (first, receiver) = mpsc::channel::<Value>(16).unwrap();
     let second = first.clone();
@@ -240,16 +243,16 @@ fn beside_an_idle_credit(values: usize) -> (Sender, Sender, mpsc::Receiver<Value
     (first, second, receiver)
 }
 
-/// A model with both barriers, in which senders claim credits in advance.
+/// Runs a model with both barriers, in which senders claim credits in advance.
 fn with_blocks_of_credits(model: fn()) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 10_000;
     explore(builder, move || use_both(model));
 }
 
-/// What a sender holds and does not use comes back when it goes, and wakes another that waits for it.
+/// Unused credits of a dropped sender are returned, and wake a sender that waits for one.
 #[test]
-fn credits_of_a_sender_that_goes_wake_another() {
+fn credits_of_a_dropped_sender_wake_another() {
     with_blocks_of_credits(|| {
         let (first, second, receiver) = beside_an_idle_credit(15);
         let going = thread::spawn(move || drop(first));
@@ -259,9 +262,10 @@ fn credits_of_a_sender_that_goes_wake_another() {
     });
 }
 
-/// Rule 6: one sender takes the other's idle credit back while the other is about to use it: one of them has it.
+/// Rule 6: one sender reclaims the unused credit of another while the other is about to use it.
+/// Exactly one of them gets it.
 #[test]
-fn reclaim_beside_a_send_gives_the_credit_to_one_sender() {
+fn reclaim_during_a_send_gives_the_credit_to_one_sender() {
     with_blocks_of_credits(|| {
         let (first, second, receiver) = beside_an_idle_credit(15);
         let sending = thread::spawn(move || {
@@ -278,7 +282,7 @@ fn reclaim_beside_a_send_gives_the_credit_to_one_sender() {
 
 /// Rule 6, for a batch.
 #[test]
-fn reclaim_beside_a_batch_keeps_the_capacity() {
+fn reclaim_during_a_batch_keeps_the_capacity() {
     with_blocks_of_credits(|| {
         let (first, second, receiver) = beside_an_idle_credit(14);
         let sending = thread::spawn(move || {
@@ -297,7 +301,7 @@ fn reclaim_beside_a_batch_keeps_the_capacity() {
     });
 }
 
-/// Rule 6: two senders take the credit of a third back at once.
+/// Rule 6: two senders reclaim the credit of a third at the same time.
 #[test]
 fn reclaim_by_two_senders_gives_the_credit_to_one() {
     with_blocks_of_credits(|| {
@@ -316,14 +320,16 @@ fn reclaim_by_two_senders_gives_the_credit_to_one() {
     });
 }
 
-/// Rule 6: a sender in its lane claims a block while another goes to sleep: what it does not use wakes the other.
+/// Rule 6: a sender with a lane claims a block while another sender goes to sleep. Its unused
+/// credits wake the other.
 #[test]
-fn send_that_waits_beside_a_block_of_credits_is_woken() {
+fn send_that_waits_for_a_block_of_credits_is_woken() {
     with_blocks_of_credits(|| {
         let (first, receiver) = mpsc::channel::<Value>(16).unwrap();
         let second = first.clone();
         (0..16).for_each(|number| first.try_send((0, number)).unwrap());
-        // Room for four. While there is one lane, its sender takes two of them, and uses one.
+        // The capacity is four. While there is one lane, its sender claims two credits and uses
+        // one.
         let mut values = Vec::new();
         assert_eq!(receiver.try_recv_batch(&mut values, 4), Ok(4));
         let waiting = thread::spawn(move || {
@@ -336,9 +342,9 @@ fn send_that_waits_beside_a_block_of_credits_is_woken() {
     });
 }
 
-/// Rule 3: whoever sleeps until there is room has it as soon as one value was taken out.
+/// Rule 3: a sender that sleeps for capacity gets it as soon as one value is received.
 #[test]
-fn a_receive_wakes_a_sender_that_waits_for_credits() {
+fn recv_wakes_a_sender_that_waits_for_credits() {
     model(|| {
         let (sender, receiver) = mpsc::channel::<Value>(4).unwrap();
         for number in 0..4 {
@@ -354,9 +360,10 @@ fn a_receive_wakes_a_sender_that_waits_for_credits() {
     });
 }
 
-/// A close by the receiver while one sends in its lane: what was accepted is received, or dropped with the channel, once.
+/// The receiver closes the channel while a sender sends in its lane. An accepted value is received,
+/// or dropped with the channel, once.
 #[test]
-fn a_close_amid_sends_drops_each_value_once() {
+fn close_during_sends_drops_each_value_once() {
     model(|| {
         let token = std::sync::Arc::new(());
         let (sender, receiver) = mpsc::channel(4).unwrap();

@@ -1,4 +1,4 @@
-//! One value, and each way in which the two sides can meet.
+//! Loom models of `oneshot`: every order of the two sides.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use thalweg_queue::{RecvError, TryRecvError, oneshot};
 use crate::counter;
 
 #[test]
-fn a_receiver_that_waits_gets_the_value() {
+fn waiting_receiver_gets_the_value() {
     model(|| {
         let (sender, receiver) = oneshot::channel();
         let sending = thread::spawn(move || sender.send(5));
@@ -22,7 +22,7 @@ fn a_receiver_that_waits_gets_the_value() {
 }
 
 #[test]
-fn a_receiver_that_waits_is_told_when_the_sender_goes() {
+fn sender_dropped_wakes_the_waiting_receiver() {
     model(|| {
         let (sender, receiver) = oneshot::channel::<u32>();
         let going = thread::spawn(move || drop(sender));
@@ -31,9 +31,9 @@ fn a_receiver_that_waits_is_told_when_the_sender_goes() {
     });
 }
 
-/// The receiver leaves without having looked, or having looked once.
+/// The receiver is dropped without a check, or after one check.
 #[test]
-fn a_value_that_meets_a_receiver_that_leaves_is_dropped_once() {
+fn value_sent_while_the_receiver_is_dropped_is_dropped_once() {
     for looks in [false, true] {
         model(move || {
             let token = Arc::new(());
@@ -58,7 +58,7 @@ fn a_value_that_meets_a_receiver_that_leaves_is_dropped_once() {
 }
 
 #[test]
-fn a_task_is_woken_or_has_the_value() {
+fn task_is_woken_or_gets_the_value() {
     model(|| {
         let (sender, mut receiver) = oneshot::channel();
         let (count, waker) = counter();

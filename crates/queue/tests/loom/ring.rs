@@ -1,11 +1,11 @@
-//! The stamped ring.
+//! Loom models of the stamped ring.
 
 use loom::sync::Arc;
 use loom::thread;
 use thalweg_queue::Ring;
 use thalweg_queue::explore::model;
 
-/// Two writers, one reader, two slots: nothing lost, nothing doubled.
+/// Two writers, one reader, two slots: no value is lost or duplicated.
 #[test]
 fn ring_hands_over_each_value_once() {
     model(|| {
@@ -31,9 +31,9 @@ fn ring_hands_over_each_value_once() {
     });
 }
 
-/// A full ring and a reader at once: the writer is refused or finds the slot free, and the value survives.
+/// A full ring and a concurrent pop: the push fails or finds the slot free, and the value survives.
 #[test]
-fn ring_wraps_under_a_reader() {
+fn ring_wraps_during_a_pop() {
     model(|| {
         let ring = Arc::new(Ring::new(2).unwrap());
         ring.push(1usize).unwrap();

@@ -1,11 +1,11 @@
-//! Waiting for the first of two channels.
+//! Loom models of a select over two channels.
 
 use loom::thread;
 use thalweg_queue::explore::model;
 use thalweg_queue::{Select, mpmc, spsc};
 
 #[test]
-fn a_value_in_either_channel_wakes_it() {
+fn value_in_either_channel_wakes_select() {
     model(|| {
         let (first, from_first) = spsc::channel(1).unwrap();
         let (second, from_second) = spsc::channel(1).unwrap();
@@ -36,7 +36,7 @@ fn a_value_in_either_channel_wakes_it() {
 }
 
 #[test]
-fn room_or_a_value_wakes_it_and_so_does_the_end() {
+fn capacity_value_or_close_wakes_select() {
     model(|| {
         let (asks, asked) = spsc::channel(1).unwrap();
         let (answers, answered) = spsc::channel(1).unwrap();
@@ -68,9 +68,9 @@ fn room_or_a_value_wakes_it_and_so_does_the_end() {
     });
 }
 
-/// A select that has something else to do gives its wake-up to the thread behind it.
+/// A select that takes another value passes its wake-up on to the thread behind it.
 #[test]
-fn a_thread_behind_a_select_gets_what_the_select_leaves() {
+fn thread_behind_a_select_gets_the_remaining_value() {
     model(|| {
         let (sender, receiver) = mpmc::channel(1).unwrap();
         let (ends, end) = mpmc::channel::<u32>(1).unwrap();
@@ -79,7 +79,7 @@ fn a_thread_behind_a_select_gets_what_the_select_leaves() {
             move || receiver.recv()
         });
         let sends = thread::spawn(move || {
-            // Both at once: the select takes the first that it sees.
+            // Both are ready: the select takes the first that it sees.
             ends.try_send(1).unwrap();
             sender.try_send(7).unwrap();
             (ends, sender)
@@ -89,7 +89,7 @@ fn a_thread_behind_a_select_gets_what_the_select_leaves() {
         select.recv(&receiver);
         let ready = select.ready();
         if ready != ended && receiver.try_recv() == Ok(7) {
-            // Then the thread has nothing to wait for any more but the end.
+            // After this, the thread waits only for the close.
             receiver.close();
             assert!(waits.join().unwrap().is_err());
         } else {

@@ -1,12 +1,12 @@
-//! One sender, one receiver: the lane and both waits together.
+//! Loom models of `spsc`: the lane together with both waits.
 
 use loom::thread;
 use thalweg_queue::explore::model;
 use thalweg_queue::{RecvError, spsc};
 
-/// Both sides sleep: the sender while it is full, the receiver while it is empty.
+/// Both sides sleep: the sender while the channel is full, the receiver while it is empty.
 #[test]
-fn one_place_hands_over_all_values_in_order() {
+fn one_slot_hands_over_all_values_in_order() {
     model(|| {
         let (sender, receiver) = spsc::channel(1).unwrap();
         let sending = thread::spawn(move || {
@@ -25,7 +25,7 @@ fn one_place_hands_over_all_values_in_order() {
 }
 
 #[test]
-fn a_batch_is_handed_over_whole_and_in_order() {
+fn batch_arrives_complete_and_in_order() {
     model(|| {
         let (sender, receiver) = spsc::channel(2).unwrap();
         let sending = thread::spawn(move || sender.send_batch(&mut vec![0, 1, 2]));
@@ -36,9 +36,9 @@ fn a_batch_is_handed_over_whole_and_in_order() {
     });
 }
 
-/// Whoever goes first, each value that is left is dropped once.
+/// Whichever side is dropped first, each remaining value is dropped once.
 #[test]
-fn values_are_dropped_once_when_both_sides_go() {
+fn both_handles_dropped_drop_each_value_once() {
     model(|| {
         let token = std::sync::Arc::new(());
         let (sender, receiver) = spsc::channel(2).unwrap();
