@@ -1,6 +1,7 @@
 //! The bytes that a reader reads: one or two ranges, addressed by one offset.
 
-/// A message, or a batch's slots and tails. Offsets count from the message's, or the batch's, first byte.
+/// A message, or the slots and tails of a batch. Offsets count from the first byte of the message
+/// or batch.
 ///
 /// Reading outside the ranges panics. A reader reads only what a [`Checker`](crate::Checker) has
 /// checked.
@@ -50,8 +51,8 @@ impl<'a> Bytes<'a> {
     /// The bytes from `at` on: adjacent numbers, to be read with [`word`].
     #[inline(always)]
     pub fn words<const N: usize>(self, at: u32) -> [u8; N] {
-        // The slots first, and by their own length alone: where the compiler knows that, as of a stream's record, nothing is left of the
-        // check, and what nobody uses is not read.
+        // The slots are tried first, and compared only with their own length. If the compiler knows
+        // the length, as for a stream's record, it removes the check and the unused reads.
         let from = at.wrapping_sub(self.slots_at) as usize;
         let place = if from < self.slots.len() {
             self.slots[from..].first_chunk()

@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Checks a word of flags, of which `bits` are defined.
+    /// Checks a word of flags. `bits` are the defined ones.
     ///
     /// # Errors
     /// An undefined bit is set.

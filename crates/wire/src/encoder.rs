@@ -1,29 +1,32 @@
-//! Writing: a message that grows, or a record into a place that was given.
+//! Writes a message that grows, or a record into a given slot.
 
 use crate::{Handle, MAX_SIZE, MAX_UNSIZED};
 use std::fmt;
 
 /// Writes one message or one record.
 ///
-/// It has two modes. [`Encoder::message`] grows a buffer. [`Encoder::fixed`] writes into a slot and a stretch of tail area; it
-/// never writes outside, and what finds no room is counted, so that the caller can go back and try again where there is more.
+/// It has two modes. [`Encoder::message`] grows a buffer. [`Encoder::fixed`] writes into a slot and
+/// a range of the tail area. It never writes outside; it counts the bytes that do not fit, so that
+/// the caller can try again with more space.
 ///
-/// Everything that is not written is zero: the fixed part from the start, each tail when it is claimed.
+/// All unwritten bytes are zero: those of the fixed part from the start, those of a tail from its
+/// allocation.
 #[derive(Debug)]
 pub struct Encoder<'a> {
     slots: &'a mut [u8],
     slots_at: u32,
     tails: Tails<'a>,
-    /// Offset of the tail area's first byte, at or after the end of the slots.
+    /// Offset of the first byte of the tail area, at or after the end of the slots.
     tails_at: u32,
-    /// Offset of the next free byte; past the end once something found no room, with [`NO_MEMORY`] once the message could not grow.
+    /// Offset of the next free byte. It is past the end after something did not fit, and includes
+    /// [`NO_MEMORY`] after the message could not grow.
     next: u64,
-    /// Offsets end here.
+    /// The end of the offsets.
     limit: u64,
-    /// Room in the table of handles, and how many are in it.
+    /// The capacity of the handle table, and the number of handles in it.
     handles: u32,
     handles_used: u32,
-    /// Something cannot be written at all, however much room there is.
+    /// Whether the value can never be written, however much space there is.
     impossible: bool,
 }
 
@@ -36,8 +39,9 @@ enum Tails<'a> {
 /// The value does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom {
-    /// Bytes that it takes: of tails where the place was given; of the message where it grows, for which the allocator had no memory. `None`: it can
-    /// never be written, being larger than [`MAX_SIZE`] or having more than [`MAX_UNSIZED`] elements without size.
+    /// The number of bytes required: of tails for a given slot, or of the message that could not
+    /// grow because there was not enough memory. `None` if the value can never be written, because
+    /// it is larger than [`MAX_SIZE`] or has more than [`MAX_UNSIZED`] elements of size 0.
     pub needed: Option<u32>,
 }
 
@@ -56,10 +60,11 @@ impl fmt::Display for NoRoom {
 impl std::error::Error for NoRoom {}
 
 impl<'a> Encoder<'a> {
-    /// A message that grows: header, room for `handles` handles, a root of `root_size` zero bytes. `buffer` is emptied and its memory used.
-    /// Where tails make it grow and there is no memory, it cannot be finished.
+    /// Starts a message that grows: a header, space for `handles` handles, and a root of `root_size`
+    /// zero bytes. `buffer` is cleared and its memory is reused. If there is not enough memory for
+    /// the tails, the message cannot be finished.
     ///
-    /// The root stands at [`message::root`](crate::message::root)`(handles)`.
+    /// The root is at [`message::root`](crate::message::root)`(handles)`.
     #[inline(always)]
     pub fn message(layout: u64, handles: u32, root_size: u32, buffer: &'a mut Vec<u8>) -> Self {
         let root = crate::message::root(handles);
@@ -82,8 +87,9 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// One record: its fixed part fills `slot`, which begins at offset `slot_at`; its tails go into `tails`, which begins at `tails_at`, at or
-    /// after the end of the slot. Offsets count from a byte that is aligned to 8.
+    /// Starts one record. Its fixed part fills `slot`, which begins at offset `slot_at`. Its tails
+    /// go into `tails`, which begins at `tails_at`, at or after the end of the slot. Offsets count
+    /// from a byte that is aligned to 8.
     ///
     /// Precondition: `slot` is as long as the record's `SIZE`.
     #[inline(always)]
@@ -103,11 +109,11 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// How many bytes of tails a record takes whose tails begin at `tails_at`, which is not 0: counted, and nothing is written. Where the
-    /// record is in the compiler's sight nothing is left of this but the sum of its lengths.
+    /// Counts the bytes of a record's tails if they begin at `tails_at`, which is not 0. Nothing is
+    /// written. If the compiler can see the record, it reduces this to the sum of its lengths.
     ///
     /// # Errors
-    /// It can never be written.
+    /// The record can never be written.
     #[inline(always)]
     pub fn measure<T: crate::Encode + ?Sized>(value: &T, tails_at: u32) -> Result<u32, NoRoom> {
         let mut counting = Encoder::fixed(&mut [], 0, &mut [], 0);
@@ -120,21 +126,21 @@ impl<'a> Encoder<'a> {
         Ok(used as u32)
     }
 
-    /// Something found no room. Writing may go on: it only counts then.
+    /// Whether something did not fit. Writing can continue, but then only counts.
     #[inline(always)]
     pub fn overflowed(&self) -> bool {
         self.impossible || self.next > self.limit
     }
 
-    /// Why something found no room, in a message.
+    /// Why a message did not fit.
     pub(crate) fn no_room(&self) -> NoRoom {
         no_room(self.impossible, self.next, self.next)
     }
 
-    /// Ends a record: how many bytes of the tail area it took.
+    /// Ends a record. Returns the number of bytes of the tail area that it takes.
     ///
     /// # Errors
-    /// It found no room; slot and tail area hold nothing of use.
+    /// The record did not fit; the contents of the slot and the tail area are unspecified.
     #[inline(always)]
     pub fn finish_record(self) -> Result<u32, NoRoom> {
         let used = self.next - u64::from(self.tails_at);
@@ -145,10 +151,11 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Ends a message, which is all that the buffer holds.
+    /// Ends a message, which is the whole content of the buffer.
     ///
     /// # Errors
-    /// It is larger than [`MAX_SIZE`], or there was no memory for it; the buffer holds nothing of use.
+    /// The message is larger than [`MAX_SIZE`], or there is not enough memory for it; the contents
+    /// of the buffer are unspecified.
     #[inline(always)]
     pub fn finish_message(self) -> Result<(), NoRoom> {
         debug_assert_eq!(
@@ -165,11 +172,12 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// The bytes from `at`, if they are inside.
+    /// The bytes from `at` on, if they are inside.
     #[inline(always)]
     fn place(&mut self, at: u32, size: usize) -> Option<&mut [u8]> {
-        // The slot first, and by its own length alone: where the compiler knows that, as in a stream, nothing is left of the check. What
-        // lies in the tails is past the slot's end.
+        // The slot is tried first, and compared only with its own length. If the compiler knows the
+        // length, as in a stream, it removes the check. Offsets in the tails are past the end of
+        // the slot.
         let from = at.wrapping_sub(self.slots_at) as usize;
         if from < self.slots.len() {
             return self.slots.get_mut(from..from + size);
@@ -182,7 +190,7 @@ impl<'a> Encoder<'a> {
         tails.get_mut(from..from.checked_add(size)?)
     }
 
-    /// Writes these bytes at `at`: numbers that stand side by side.
+    /// Writes these bytes at `at`: adjacent numbers.
     #[inline(always)]
     pub fn words<const N: usize>(&mut self, at: u32, bytes: [u8; N]) {
         match self.place(at, N) {
@@ -215,7 +223,7 @@ impl<'a> Encoder<'a> {
         self.words(at, value.to_le_bytes());
     }
 
-    /// Writes a string or `list<u8>`: `{offset, length}` at `at`, the bytes as the next tail.
+    /// Writes a string or `list<u8>`: `{offset, length}` at `at`, and the bytes as the next tail.
     #[inline(always)]
     pub fn bytes(&mut self, at: u32, bytes: &[u8]) {
         if bytes.is_empty() {
@@ -262,8 +270,9 @@ impl<'a> Encoder<'a> {
         self.u64(at, offset | (bytes.len() as u64) << 32);
     }
 
-    /// Begins a list: `{offset, length}` at `at`, room for `count` elements as the next tail, zeroed. Returns the offset of the first;
-    /// `None` where there is nothing to write: no room, or no element with a size.
+    /// Begins a list: `{offset, length}` at `at`, and a zeroed tail for `count` elements. Returns
+    /// the offset of the first element, or `None` if there is nothing to write, because the tail
+    /// does not fit or no element has a size.
     #[inline(always)]
     pub fn list(&mut self, at: u32, count: usize, size: u32, align: u32) -> Option<u32> {
         if count == 0 {
@@ -305,13 +314,14 @@ impl<'a> Encoder<'a> {
         Some(offset as u32)
     }
 
-    /// The place for `count` elements of `N` bytes from `at`, to be filled in one go. `None`: no room.
+    /// Space for `count` elements of `N` bytes from `at` on, to be filled together. `None` if it
+    /// does not fit.
     #[inline]
     pub(crate) fn items<const N: usize>(&mut self, at: u32, count: usize) -> Option<&mut [u8]> {
         self.place(at, count * N)
     }
 
-    /// Writes a handle: its place in the table at `at`, itself into the table.
+    /// Writes a handle: its index at `at`, and the handle itself into the table.
     pub fn handle(&mut self, at: u32, handle: Handle) {
         let index = self.handles_used;
         self.handles_used += 1;
@@ -324,18 +334,21 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// Past every limit, and more than all tails together.
+/// Past every limit, and larger than all tails together.
 const NO_MEMORY: u64 = 1 << 62;
 
-/// More is a long copy.
+/// A longer copy is done in pieces of this size.
 ///
-/// A C library's `memcpy` leaves those to the processor (`rep movsb`). Some processors take 20 times as long where the target lies up to 31 bytes after the
-/// source, multiples of 4,096 aside: 64 KiB took 31 us in place of 1.4 (AMD EPYC, glibc 2.36), and in pieces of this size 1.3. Others never mind, and take a third
-/// longer for the pieces, and where source and target are not alike within a line.
+/// For long copies, the `memcpy` of a C library uses the instruction `rep movsb`. Some processors
+/// take 20 times as long if the target is up to 31 bytes after the source, modulo 4,096: 64 KiB
+/// took 31 us instead of 1.4 (AMD EPYC, glibc 2.36), and 1.3 in pieces of this size. Other
+/// processors are not affected; there, pieces take a third longer, also if source and target have
+/// different positions within a line.
 const PIECE: usize = 2048;
 
-/// Where a long text begins in a message, which is like its source then within a line: two large blocks of an allocator begin at the same place of
-/// their pages. A header of 24 bytes would put it where the slow copies are.
+/// Long texts begin at a multiple of this in a message, so that source and target have the same
+/// position within a line. Large blocks of an allocator begin at the same position of their pages,
+/// and a header of 24 bytes would cause the slow copies.
 const LINE: u64 = 64;
 
 #[cold]
@@ -349,7 +362,7 @@ fn copy(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// Appends `bytes` where the buffer must grow for it. Whether there is memory.
+/// Appends `bytes` to a buffer that must grow. Returns whether there is enough memory.
 #[cold]
 #[inline(never)]
 fn extend_anew(buffer: &mut Vec<u8>, bytes: &[u8]) -> bool {
@@ -360,7 +373,7 @@ fn extend_anew(buffer: &mut Vec<u8>, bytes: &[u8]) -> bool {
     true
 }
 
-/// Appends zeros up to `size` where the buffer must grow for it. Whether there is memory.
+/// Appends zeros up to `size` to a buffer that must grow. Returns whether there is enough memory.
 #[cold]
 #[inline(never)]
 fn resize_anew(buffer: &mut Vec<u8>, size: usize) -> bool {
@@ -374,7 +387,7 @@ fn resize_anew(buffer: &mut Vec<u8>, size: usize) -> bool {
     true
 }
 
-/// From `start` on, behind zeros. Whether there is memory for it.
+/// Appends zeros and then `bytes` at `start`. Returns whether there is enough memory.
 #[cold]
 #[inline(never)]
 fn extend(to: &mut Vec<u8>, start: usize, from: &[u8]) -> bool {
@@ -395,14 +408,14 @@ fn extend(to: &mut Vec<u8>, start: usize, from: &[u8]) -> bool {
     true
 }
 
-/// Whether a copy in one go may be, with more than one processor's bad case.
+/// Whether one copy could hit the slow case of a processor.
 fn is_slow(to: *const u8, from: &[u8]) -> bool {
     const PAGE: usize = 4096;
     let after = to.addr().wrapping_sub(from.as_ptr().addr()) % PAGE;
     (1..LINE as usize).contains(&after)
 }
 
-/// It takes values: a reference to the encoder would keep all of it in memory.
+/// It takes values, because a reference to the encoder would force all of it into memory.
 #[cold]
 fn no_room(impossible: bool, next: u64, needed: u64) -> NoRoom {
     if next >= NO_MEMORY {

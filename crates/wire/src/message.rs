@@ -143,8 +143,8 @@ impl<'a> Message<'a> {
     /// Checks the whole message and returns the root as an owned value.
     ///
     /// # Errors
-    /// The first rule that the message breaks; [`Rule::Memory`] where there is no memory for the value of a message of more than
-    /// 4 KiB.
+    /// The first rule that the message breaks, or [`Rule::Memory`] if there is not enough memory for the
+    /// value of a message of more than 4 KiB.
     pub fn owned<T: Decode>(self) -> Result<T, Malformed> {
         let view = self.view::<T>()?;
         if self.bytes.len() <= SMALL {

@@ -1,4 +1,5 @@
-//! CBOR of our own types: what is written comes back, in one form only; what is no value is refused by name.
+//! CBOR of generated types: values survive a round trip, have exactly one encoding, and invalid
+//! input returns the broken rule.
 
 mod sample;
 
@@ -28,19 +29,19 @@ const FOUND: &[u8] =
     b"\xa7\x63cut\xf5\x64line\x07\x64path\x64a.rs\x64text\x62fn\x66column\x01\x6apath-bytes\xf6\x6atext-bytes\x41\xff";
 
 #[test]
-fn a_record_is_a_map_with_the_shorter_keys_first() {
+fn record_is_a_map_with_shorter_keys_first() {
     assert_eq!(cbor::encode(&found(), Vec::new()), FOUND);
     assert_eq!(cbor::decode(FOUND), Ok(found()));
 }
 
 #[test]
-fn a_record_is_read_in_any_order_and_without_its_options() {
+fn record_is_read_in_any_order_and_without_options() {
     let bytes = b"\xbf\x64text\x62fn\x66column\x01\x64path\x64a.rs\x6atext-bytes\x81\x18\xff\x63cut\xf5\x64line\x18\x07\xff";
     assert_eq!(cbor::decode(bytes), Ok(found()));
 }
 
 #[test]
-fn a_record_with_other_fields_is_refused() {
+fn record_with_unknown_fields_is_an_error() {
     let without = |key: &[u8], size: usize| {
         let at = FOUND
             .windows(key.len())
@@ -63,7 +64,7 @@ fn a_record_with_other_fields_is_refused() {
 }
 
 #[test]
-fn variants_flags_and_results_carry_their_names() {
+fn variants_flags_and_results_are_encoded_by_name() {
     let step = Step::Jump(vec!["b".to_owned()]);
     assert_eq!(cbor::encode(&step, Vec::new()), b"\xa1\x64jump\x81\x61b");
     assert_eq!(cbor::encode(&Step::Stop, Vec::new()), b"\x64stop");
@@ -88,7 +89,7 @@ fn variants_flags_and_results_carry_their_names() {
 }
 
 #[test]
-fn an_option_of_what_may_be_null_is_an_array() {
+fn option_of_a_nullable_type_is_an_array() {
     for (value, bytes) in [
         (None, &b"\x80"[..]),
         (Some(None), b"\x81\xf6"),
@@ -135,7 +136,8 @@ fn lists_of_numbers_are_byte_strings() {
     ] {
         assert_eq!(cbor::decode(form).as_ref(), Ok(&bytes));
     }
-    // Three bytes are no numbers of two; a tag of another type; bytes without a tag are of no type but `u8`.
+    // Three bytes are not a list of two-byte numbers; a tag of another type; untagged bytes are
+    // only a list of `u8`.
     assert_eq!(refused::<Vec<u16>>(b"\xd8\x45\x43\x01\0\x03"), Rule::Count);
     assert_eq!(
         refused::<Vec<u16>>(b"\xd8\x46\x44\x01\0\x03\x02"),
@@ -146,7 +148,7 @@ fn lists_of_numbers_are_byte_strings() {
 }
 
 #[test]
-fn lists_of_a_fixed_length_are_lists_of_that_length() {
+fn fixed_length_list_requires_its_length() {
     assert_eq!(cbor::encode(&[1u8, 2], Vec::new()), b"\x42\x01\x02");
     assert_eq!(
         cbor::encode(&[1u16, 0x203], Vec::new()),
@@ -181,7 +183,7 @@ fn floats_keep_their_bits_and_take_integers_that_fit() {
 }
 
 #[test]
-fn characters_are_texts_of_one() {
+fn char_is_a_text_of_one_character() {
     assert_eq!(
         cbor::encode(&'\u{10151}', Vec::new()),
         b"\x64\xf0\x90\x85\x91"
@@ -189,12 +191,12 @@ fn characters_are_texts_of_one() {
     assert_eq!(refused::<char>(b"\x62ab"), Rule::Char);
     assert_eq!(refused::<char>(b"\x60"), Rule::Char);
     assert_eq!(refused::<String>(b"\x61\xff"), Rule::Utf8);
-    // A scalar value in two pieces is none: RFC 8949, 3.2.3.
+    // A scalar value split across two pieces is invalid: RFC 8949, 3.2.3.
     assert_eq!(refused::<String>(b"\x7f\x61\xc3\x61\xbc\xff"), Rule::Utf8);
 }
 
 #[test]
-fn tuples_have_as_many_as_they_have() {
+fn tuple_requires_its_number_of_elements() {
     assert_eq!(refused::<(u8, u8)>(b"\x81\x01"), Rule::Count);
     assert_eq!(refused::<(u8, u8)>(b"\x83\x01\x01\x01"), Rule::Count);
     assert_eq!(refused::<(u8, u8)>(b"\x9f\x01\x01\x01\xff"), Rule::Count);
@@ -209,13 +211,13 @@ proptest! {
     })]
 
     #[test]
-    fn what_is_written_comes_back(value in nested()) {
+    fn written_value_is_read_back(value in nested()) {
         let bytes = cbor::encode(&value, Vec::new());
         prop_assert_eq!(cbor::decode::<Nested>(&bytes), Ok(value));
     }
 
     #[test]
-    fn damage_is_refused_or_means_a_value(
+    fn damaged_item_is_an_error_or_a_value(
         value in nested(),
         damage in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6),
         cut in proptest::option::of(any::<proptest::sample::Index>()),
@@ -229,7 +231,7 @@ proptest! {
             bytes.truncate(cut.index(bytes.len()));
         }
         match cbor::decode::<Nested>(&bytes) {
-            // What was read can be written and read again; a NaN is unlike itself.
+            // An accepted value can be written and read again; a NaN is not equal to itself.
             Ok(value) => {
                 let again = cbor::encode(&value, Vec::new());
                 prop_assert_eq!(cbor::encode(&cbor::decode::<Nested>(&again).unwrap(), Vec::new()), again);

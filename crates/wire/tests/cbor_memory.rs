@@ -1,4 +1,6 @@
-//! How much memory a short item may cost its reader.
+//! The memory that a short item may cost its reader.
+//!
+//! This is a separate binary because it replaces the global allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -8,14 +10,14 @@ thread_local! {
     static LARGEST: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Notes the largest piece that this thread asked for.
+/// Records the largest allocation of this thread.
 struct Noting;
 
-// SAFETY: all of it is the system's allocator.
+// SAFETY: every call is forwarded to the system allocator.
 unsafe impl GlobalAlloc for Noting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LARGEST.with(|largest| largest.set(largest.get().max(layout.size())));
-        // SAFETY: the caller keeps `alloc`'s contract.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
@@ -28,7 +30,7 @@ unsafe impl GlobalAlloc for Noting {
 #[global_allocator]
 static NOTING: Noting = Noting;
 
-/// The largest piece that reading takes, and the rule that ends it.
+/// The largest allocation while reading, and the rule that the input breaks.
 fn largest<T: Cbor + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> (usize, Rule) {
     LARGEST.with(|largest| largest.set(0));
     let refused = cbor::decode::<T>(bytes).expect_err("it is no value");
@@ -36,7 +38,7 @@ fn largest<T: Cbor + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> (usize, Rule)
 }
 
 #[test]
-fn a_length_that_is_not_there_takes_no_memory() {
+fn false_length_allocates_no_memory() {
     let mut bytes = Vec::new();
     for head in [0x9a_u8, 0x9b, 0xba, 0xbb, 0x5a, 0x5b, 0x7a, 0x7b] {
         bytes.clear();
@@ -49,8 +51,8 @@ fn a_length_that_is_not_there_takes_no_memory() {
 }
 
 #[test]
-fn a_list_takes_no_more_in_advance_than_is_there() {
-    // 65,535 elements are promised and as many bytes are there, the first of which is no text.
+fn list_preallocates_no_more_than_its_input() {
+    // The item promises 65,535 elements and has as many bytes, but the first element is not a text.
     let mut bytes = vec![0_u8; 3 + 65_535];
     bytes[..3].copy_from_slice(&[0x99, 0xff, 0xff]);
     let (size, rule) = largest::<Vec<String>>(&bytes);

@@ -1,4 +1,7 @@
-//! The fuzz targets' corpus, without a fuzzer: every input passes its target's check, and takes memory in proportion.
+//! Runs the corpus of the fuzz targets without a fuzzer. Every input passes its target's check and
+//! uses memory in proportion to its size.
+//!
+//! This is a separate binary because it replaces the global allocator.
 
 #[path = "../../../fuzz/src/lib.rs"]
 mod targets;
@@ -10,14 +13,14 @@ thread_local! {
     static LARGEST: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Notes the largest piece that this thread asked for.
+/// Records the largest allocation of this thread.
 struct Noting;
 
-// SAFETY: all of it is the system's allocator.
+// SAFETY: every call is forwarded to the system allocator.
 unsafe impl GlobalAlloc for Noting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LARGEST.with(|largest| largest.set(largest.get().max(layout.size())));
-        // SAFETY: the caller keeps `alloc`'s contract.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
@@ -30,7 +33,8 @@ unsafe impl GlobalAlloc for Noting {
 #[global_allocator]
 static NOTING: Noting = Noting;
 
-/// What a target may take for an input that is shorter: a result is within the targets' limit of 64 KiB, in a buffer that doubles.
+/// The largest allocation that a target may make for a shorter input: its result is limited to 64
+/// KiB, in a buffer that doubles.
 const MOST: usize = 1 << 17;
 
 fn hex(line: &str) -> Vec<u8> {
@@ -53,7 +57,7 @@ fn run(corpus: &str, target: fn(&[u8])) {
 }
 
 #[test]
-fn messages() {
+fn message_corpus_passes() {
     run(
         include_str!("../../../fuzz/corpus/message.hex"),
         targets::message,
@@ -61,12 +65,12 @@ fn messages() {
 }
 
 #[test]
-fn items_of_cbor() {
+fn cbor_corpus_passes() {
     run(include_str!("../../../fuzz/corpus/cbor.hex"), targets::cbor);
 }
 
 #[test]
-fn items_of_one_type_by_both_readers() {
+fn typed_corpus_passes_in_both_readers() {
     run(
         include_str!("../../../fuzz/corpus/typed.hex"),
         targets::typed,
@@ -74,7 +78,7 @@ fn items_of_one_type_by_both_readers() {
 }
 
 #[test]
-fn descriptions() {
+fn description_corpus_passes() {
     run(
         include_str!("../../../fuzz/corpus/description.hex"),
         targets::description,
@@ -98,7 +102,7 @@ impl Random {
     }
 }
 
-/// Heads of CBOR items whose lengths and kinds matter: indefinite, longest, floats, tags, break.
+/// Heads of CBOR items with special lengths and kinds: indefinite, longest, floats, tags, break.
 const HEADS: [u8; 16] = [
     0x00, 0x17, 0x18, 0x1b, 0x20, 0x3b, 0x40, 0x5b, 0x5f, 0x60, 0x7f, 0x9b, 0x9f, 0xbb, 0xfb, 0xff,
 ];
@@ -113,7 +117,7 @@ fn mutate(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
             3 => bytes.insert(at, HEADS[random.below(HEADS.len())]),
             4 if at < bytes.len() => drop(bytes.remove(at)),
             5 => bytes.truncate(at.max(1)),
-            // The end of another input behind the beginning of this one.
+            // The end of another input after the beginning of this one.
             _ => {
                 let from = random.below(other.len());
                 bytes.truncate(at.max(1));
@@ -128,10 +132,10 @@ fn number(name: &str, default: u64) -> u64 {
     text.map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// An input with its target.
+/// An input and its target.
 type Input = (Vec<u8>, fn(&[u8]));
 
-/// Inputs of the corpus that are values in CBOR.
+/// Inputs of the corpus that are CBOR values.
 fn valid() -> Vec<Input> {
     let inputs = |corpus: &'static str, target: fn(&[u8])| {
         corpus.lines().map(move |line| (hex(line), target))
@@ -146,9 +150,10 @@ fn valid() -> Vec<Input> {
     valid.into_iter().chain(typed).collect()
 }
 
-/// `THALWEG_TEST_MUTATIONS` says how many are tried, 50,000 otherwise; `THALWEG_TEST_SEED` gives another sequence. A failure names its input.
+/// `THALWEG_TEST_MUTATIONS` sets the number of mutations (default 50,000), `THALWEG_TEST_SEED`
+/// another sequence. A failure reports its input.
 #[test]
-fn mutated_cbor_is_refused_or_means_the_same_again() {
+fn mutated_cbor_is_an_error_or_keeps_its_value() {
     let seeds = valid();
     let count = number(
         "THALWEG_TEST_MUTATIONS",

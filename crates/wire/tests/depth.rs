@@ -8,7 +8,7 @@ type Sixteen<T> = Four<Four<Four<Four<T>>>>;
 type Deepest = Sixteen<Sixteen<Sixteen<Sixteen<u8>>>>;
 
 #[test]
-fn type_that_is_as_deep_as_allowed_can_be_read() {
+fn type_of_maximum_depth_can_be_read() {
     assert_eq!(Deepest::DEPTH, MAX_DEPTH);
     let bytes = message::encode(&Deepest::None, 1, Vec::new()).unwrap();
     assert_eq!(

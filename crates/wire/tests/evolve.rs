@@ -1,4 +1,4 @@
-//! Types that grew: what one version writes and another reads.
+//! Schema evolution: one version of a type writes, another one reads.
 
 use proptest::prelude::*;
 use thalweg_wire::describe::Type;
@@ -13,17 +13,17 @@ fn conversion<'a>(from: &'a str, to: &'a str) -> Conversion<'a> {
     Conversion::new(ty(from), ty(to)).unwrap()
 }
 
-/// `value`, written as `from`, converted to `to`.
+/// Writes `value` as `from` and converts it to `to`.
 fn converted<'a, T: Encode>(from: &'a str, to: &'a str, value: &T) -> Converted<'a> {
     let old = message::encode(value, Shape::hash_of(from), Vec::new()).unwrap();
     let made = conversion(from, to).convert(&old).unwrap();
-    // It is one of the other type, and well formed.
+    // The result is a well-formed message of the other type.
     let itself = conversion(to, to).convert(&made.message).unwrap();
     assert_eq!(itself.message, made.message);
     made
 }
 
-/// The same, read as a `U`, which has the layout of `to`.
+/// Like [`converted`], and reads the result as a `U`, which has the layout of `to`.
 fn read<T: Encode, U: Decode>(from: &str, to: &str, value: &T) -> U {
     let made = converted(from, to, value);
     assert_eq!(made.dropped, []);
@@ -36,7 +36,7 @@ fn differs(reader: &str, writer: &str) -> String {
 }
 
 #[test]
-fn a_field_that_the_reader_does_not_know_is_left_out() {
+fn field_unknown_to_the_reader_is_left_out() {
     let (newer, older) = (
         "record{name:string,rank:u32,tags:list<string>}",
         "record{name:string}",
@@ -53,7 +53,7 @@ fn a_field_that_the_reader_does_not_know_is_left_out() {
 }
 
 #[test]
-fn a_field_that_the_writer_lacks_is_zero() {
+fn field_missing_from_the_writer_is_zero() {
     let older = "record{name:string}";
     let newer =
         "record{name:string,rank:u32,is:bool,text:string,all:list<u64>,maybe:option<u8>,end:char}";
@@ -77,7 +77,7 @@ fn a_field_that_the_writer_lacks_is_zero() {
 }
 
 #[test]
-fn parts_of_types_grow_in_their_places() {
+fn nested_types_grow_in_place() {
     let (older, newer) = (
         "list<tuple<option<record{x:u8}>,result<record{y:string},u8>>>",
         "list<tuple<option<record{x:u8,z:u64}>,result<record{y:string,w:u16},u8>>>",
@@ -102,9 +102,9 @@ fn parts_of_types_grow_in_their_places() {
     assert_eq!(seen, [(1, 0), (2, 0), (3, 0)]);
 }
 
-/// Discriminants stand as a number of one byte.
+/// Discriminants are numbers of one byte.
 #[test]
-fn a_case_that_the_reader_does_not_know_is_unknown() {
+fn case_unknown_to_the_reader_becomes_unknown() {
     let (older, newer) = ("enum{unknown,red,green}", "enum{unknown,red,green,blue}");
     for (written, seen) in [(0u8, 0u8), (1, 1), (2, 2), (3, 0)] {
         assert_eq!(read::<_, u8>(newer, older, &written), seen);
@@ -119,7 +119,7 @@ fn a_case_that_the_reader_does_not_know_is_unknown() {
 }
 
 #[test]
-fn a_new_field_begins_as_unknown_where_its_type_has_that() {
+fn new_field_defaults_to_unknown_if_its_type_has_it() {
     let older = "record{x:u8}";
     let seen: (u8, u8) = read(older, "record{x:u8,c:enum{red,unknown}}", &(5u8,));
     assert_eq!(seen, (5, 1));
@@ -129,7 +129,7 @@ fn a_new_field_begins_as_unknown_where_its_type_has_that() {
 }
 
 #[test]
-fn flags_that_the_reader_does_not_know_are_left_out() {
+fn flags_unknown_to_the_reader_are_left_out() {
     let newer = "flags{a,b,c,d,e,f,g,h,i}";
     assert_eq!(read::<_, u8>(newer, "flags{a,b}", &0b1_0000_0011u16), 3);
     assert_eq!(read::<_, u16>("flags{a,b}", newer, &2u8), 2);
@@ -137,7 +137,7 @@ fn flags_that_the_reader_does_not_know_are_left_out() {
 }
 
 #[test]
-fn what_is_no_version_of_the_same_differs_at_a_named_place() {
+fn unrelated_types_differ_at_a_named_place() {
     for (reader, writer, what) in [
         (
             "record{a:u8,b:u8}",
@@ -212,7 +212,7 @@ fn what_is_no_version_of_the_same_differs_at_a_named_place() {
     ] {
         assert_eq!(differs(reader, writer), what, "{writer} as {reader}");
     }
-    // A handle that may be none is none.
+    // A missing optional handle is `none`.
     for newer in [
         "record{h:option<own<r>>}",
         "record{h:list<own<r>>}",
@@ -223,7 +223,7 @@ fn what_is_no_version_of_the_same_differs_at_a_named_place() {
 }
 
 #[test]
-fn handles_are_kept_with_what_is_kept() {
+fn handles_of_kept_fields_are_kept() {
     let newer = "record{a:list<record{h:own<r>,more:option<own<r>>}>,b:own<r>}";
     let older = "record{a:list<record{h:own<r>}>}";
     let h = |number| Handle(number);
@@ -239,7 +239,7 @@ fn handles_are_kept_with_what_is_kept() {
 }
 
 #[test]
-fn what_is_no_message_of_the_type_is_refused() {
+fn message_of_another_type_is_an_error() {
     let conversion = conversion("record{a:string}", "record{a:string,b:u8}");
     let good = message::encode(
         &("text".to_owned(),),
@@ -264,7 +264,7 @@ const NEWER: &str = "list<record{a:u8,b:option<record{c:string,d:u64,e:list<stri
 
 proptest! {
     #[test]
-    fn there_and_back_it_is_the_same(value: Older) {
+    fn conversion_there_and_back_keeps_the_value(value: Older) {
         let old = message::encode(&value, Shape::hash_of(OLDER), Vec::new()).unwrap();
         let new = conversion(OLDER, NEWER).convert(&old).unwrap();
         let back = conversion(NEWER, OLDER).convert(&new.message).unwrap();
@@ -272,7 +272,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_were_changed_never_panic(value: Older, changes: Vec<(prop::sample::Index, u8)>) {
+    fn corrupted_message_never_panics(value: Older, changes: Vec<(prop::sample::Index, u8)>) {
         let mut old = message::encode(&value, Shape::hash_of(OLDER), Vec::new()).unwrap();
         for (at, byte) in changes {
             let at = at.index(old.len());
@@ -284,7 +284,7 @@ proptest! {
     }
 }
 
-/// A batch of records: slots, then tails, as [`Bytes`] has them.
+/// A batch of records: slots, then tails, as in [`Bytes`].
 struct Records {
     slots: Vec<u8>,
     tails: Vec<u8>,
@@ -313,7 +313,7 @@ impl Records {
         Bytes::batch(&self.slots, 0, &self.tails, at)
     }
 
-    /// All but the first `skip`, converted; what they take of tails is found out first.
+    /// Converts all records except the first `skip`. The size of their tails is computed first.
     fn converted(&self, conversion: &Conversion<'_>, stride: u32, skip: u32, count: u32) -> Self {
         let mut slots = vec![0; (conversion.stride() * count) as usize];
         let at = (slots.len() as u32).next_multiple_of(8);
@@ -335,7 +335,7 @@ type OldRecord = (u8, String, Vec<(u16,)>);
 type NewRecord = (u8, String, Vec<(u16, u32)>, u64, Vec<String>);
 
 #[test]
-fn records_of_a_batch_are_converted_from_any_on() {
+fn batch_conversion_can_start_at_any_record() {
     let newer = "record{a:u8,b:string,c:list<record{x:u16,y:u32}>,d:u64,e:list<string>}";
     let older = "record{a:u8,b:string,c:list<record{x:u16}>}";
     let all: Vec<NewRecord> = (0..5u8)
@@ -352,7 +352,7 @@ fn records_of_a_batch_are_converted_from_any_on() {
         let known = all.2.iter().map(|(x, _)| (*x,)).collect::<Vec<_>>();
         assert_eq!((a, &b, c), (all.0, &all.1, known));
     }
-    // And those three the other way.
+    // The same three records in the other direction.
     let new = old.converted(&conversion(older, newer), OldRecord::SIZE, 1, 2);
     for (number, all) in (0u32..).zip(&all[3..]) {
         let view = NewRecord::view(new.bytes(), number * NewRecord::SIZE);
@@ -363,7 +363,7 @@ fn records_of_a_batch_are_converted_from_any_on() {
 }
 
 #[test]
-fn records_without_bytes_get_some_and_lose_them() {
+fn records_of_size_zero_can_grow_and_shrink() {
     let (none, some) = ("record{}", "record{a:u32}");
     let three = Records::of(&[(7u32,), (8,), (9,)]);
     let nothing = three.converted(&conversion(some, none), 4, 0, 3);
@@ -373,8 +373,8 @@ fn records_without_bytes_get_some_and_lose_them() {
 }
 
 #[test]
-fn records_that_cannot_stand_side_by_side_say_so() {
-    // Each of 30,000 grows by 80,000 bytes, and offsets end at 2 GiB.
+fn records_too_large_for_a_batch_are_an_error() {
+    // Each of 30,000 records grows by 80,000 bytes, but offsets are limited to 2 GiB.
     let newer = "record{a:u8,b:list<list<u64,100>,100>}";
     let conversion = conversion("record{a:u8}", newer);
     assert_eq!(conversion.stride(), 80_008);
@@ -389,7 +389,7 @@ fn records_that_cannot_stand_side_by_side_say_so() {
 }
 
 #[test]
-fn a_message_says_which_of_its_streams_have_other_elements() {
+fn comparison_lists_streams_with_different_elements() {
     let newer =
         "record{a:stream<record{x:u8,y:u8}>,b:list<future<record{x:u8,y:u8}>>,c:stream<u8>}";
     let older = "record{a:stream<record{x:u8}>,b:list<future<record{x:u8}>>,c:stream<u8>}";

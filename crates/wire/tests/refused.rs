@@ -1,11 +1,11 @@
-//! A message for each rule that breaks it.
+//! For each rule, a message that breaks it.
 
 mod sample;
 
 use sample::{Rights, Step};
 use thalweg_wire::{Decode, Handle, Malformed, Rule, message};
 
-/// A message of `words` after the header, with no handles.
+/// A message of these words after the header, without handles.
 fn message_of(root_and_tails: &[u32]) -> Vec<u8> {
     let size = 16 + 4 * root_and_tails.len() as u32;
     [&[size, 9, 0, 16], root_and_tails]
@@ -25,51 +25,51 @@ fn refusal<T: Decode>(bytes: &[u8]) -> (Rule, u32) {
 }
 
 #[test]
-fn shorter_than_a_header() {
+fn message_shorter_than_a_header_is_an_error() {
     for length in 0..16 {
         assert_eq!(refusal::<u32>(&message_of(&[])[..length]), (Rule::Size, 0));
     }
 }
 
 #[test]
-fn size_in_the_header_is_not_the_message_s() {
+fn wrong_size_in_the_header_is_an_error() {
     let mut bytes = message_of(&[1]);
     bytes.push(0);
     assert_eq!(refusal::<u32>(&bytes), (Rule::Size, 0));
 }
 
 #[test]
-fn of_another_type() {
+fn message_of_another_type_is_an_error() {
     let mut bytes = message_of(&[1]);
     bytes[4] = 8;
     assert_eq!(refusal::<u32>(&bytes), (Rule::Layout, 4));
 }
 
 #[test]
-fn more_handles_than_there_is_room_for() {
+fn too_many_handles_are_an_error() {
     let mut bytes = message_of(&[1]);
     bytes[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
     assert_eq!(refusal::<u32>(&bytes), (Rule::Handles, 8));
 }
 
 #[test]
-fn root_that_is_not_behind_the_handles() {
+fn root_not_behind_the_handles_is_an_error() {
     let mut bytes = message_of(&[1]);
     bytes[12] = 12;
     assert_eq!(refusal::<u32>(&bytes), (Rule::Root, 12));
 }
 
 #[test]
-fn root_that_is_cut_short() {
+fn truncated_root_is_an_error() {
     assert_eq!(refusal::<u64>(&message_of(&[1])), (Rule::Root, 16));
 }
 
 #[test]
-fn handle_that_is_not_in_the_table() {
+fn handle_outside_the_table_is_an_error() {
     assert_eq!(refusal::<Handle>(&message_of(&[0])), (Rule::Handles, 16));
 }
 
-/// Two handles, and a root that names these two.
+/// A message with two handles, and a root that refers to these two indices.
 fn two_handles(first: u32, second: u32) -> Vec<u8> {
     let words = [40, 9, 2, 32, 7, 0, 8, 0, first, second];
     words
@@ -79,14 +79,14 @@ fn two_handles(first: u32, second: u32) -> Vec<u8> {
 }
 
 #[test]
-fn handles_in_turn_pass() {
+fn handles_in_order_are_accepted() {
     let bytes = two_handles(0, 1);
     let view = message::open(&bytes, 9).unwrap().view::<(Handle, Handle)>();
     assert_eq!(view, Ok((Handle(7), Handle(8))));
 }
 
 #[test]
-fn handle_that_is_used_twice() {
+fn handle_used_twice_is_an_error() {
     assert_eq!(
         refusal::<(Handle, Handle)>(&two_handles(0, 0)),
         (Rule::Handles, 36)
@@ -94,7 +94,7 @@ fn handle_that_is_used_twice() {
 }
 
 #[test]
-fn handle_out_of_turn() {
+fn handle_out_of_order_is_an_error() {
     assert_eq!(
         refusal::<(Handle, Handle)>(&two_handles(1, 0)),
         (Rule::Handles, 32)
@@ -102,7 +102,7 @@ fn handle_out_of_turn() {
 }
 
 #[test]
-fn handle_that_no_field_names() {
+fn handle_without_a_field_is_an_error() {
     assert_eq!(
         refusal::<(Handle, u32)>(&two_handles(0, 0)),
         (Rule::Handles, 32)
@@ -110,7 +110,7 @@ fn handle_that_no_field_names() {
 }
 
 #[test]
-fn string_beyond_the_end() {
+fn string_beyond_the_end_is_an_error() {
     assert_eq!(
         refusal::<String>(&message_of(&[24, 5, 0])),
         (Rule::Bounds, 16)
@@ -126,7 +126,7 @@ fn string_beyond_the_end() {
 }
 
 #[test]
-fn list_whose_bytes_are_more_than_a_u32_counts() {
+fn list_longer_than_a_u32_is_an_error() {
     assert_eq!(
         refusal::<Vec<u64>>(&message_of(&[24, 0x2000_0000, 0, 0])),
         (Rule::Bounds, 16)
@@ -134,7 +134,7 @@ fn list_whose_bytes_are_more_than_a_u32_counts() {
 }
 
 #[test]
-fn string_inside_the_header_or_the_root() {
+fn string_inside_the_header_or_the_root_is_an_error() {
     assert_eq!(
         refusal::<String>(&message_of(&[8, 4, 0])),
         (Rule::Order, 16)
@@ -146,7 +146,7 @@ fn string_inside_the_header_or_the_root() {
 }
 
 #[test]
-fn list_that_is_not_aligned() {
+fn unaligned_list_is_an_error() {
     assert_eq!(
         refusal::<Vec<u32>>(&message_of(&[26, 1, 0, 0])),
         (Rule::Alignment, 16)
@@ -154,7 +154,7 @@ fn list_that_is_not_aligned() {
 }
 
 #[test]
-fn strings_that_overlap() {
+fn overlapping_strings_are_an_error() {
     assert_eq!(
         refusal::<(String, String)>(&message_of(&[32, 4, 35, 1, 0])),
         (Rule::Order, 24)
@@ -162,7 +162,7 @@ fn strings_that_overlap() {
 }
 
 #[test]
-fn strings_out_of_order() {
+fn strings_out_of_order_are_an_error() {
     assert_eq!(
         refusal::<(String, String)>(&message_of(&[36, 4, 32, 4, 0, 0])),
         (Rule::Order, 24)
@@ -170,7 +170,7 @@ fn strings_out_of_order() {
 }
 
 #[test]
-fn element_s_string_that_stands_before_its_list() {
+fn string_of_an_element_before_its_list_is_an_error() {
     assert_eq!(
         refusal::<Vec<String>>(&message_of(&[28, 1, 0, 24, 1])),
         (Rule::Order, 28)
@@ -178,7 +178,7 @@ fn element_s_string_that_stands_before_its_list() {
 }
 
 #[test]
-fn tails_with_a_gap_between_them_pass() {
+fn tails_with_a_gap_are_accepted() {
     let bytes = message_of(&[32, 4, 40, 4, 0x6161_6161, 0, 0x6262_6262]);
     assert_eq!(
         message::open(&bytes, 9).unwrap().view::<(String, String)>(),
@@ -187,7 +187,7 @@ fn tails_with_a_gap_between_them_pass() {
 }
 
 #[test]
-fn empty_string_with_an_offset() {
+fn empty_string_with_an_offset_is_an_error() {
     assert_eq!(
         refusal::<String>(&message_of(&[24, 0, 0])),
         (Rule::EmptyOffset, 16)
@@ -195,7 +195,7 @@ fn empty_string_with_an_offset() {
 }
 
 #[test]
-fn list_without_size_with_an_offset() {
+fn list_of_size_zero_elements_with_an_offset_is_an_error() {
     assert_eq!(
         refusal::<Vec<()>>(&message_of(&[24, 3])),
         (Rule::EmptyOffset, 16)
@@ -203,7 +203,7 @@ fn list_without_size_with_an_offset() {
 }
 
 #[test]
-fn list_without_size_that_is_too_long() {
+fn list_of_size_zero_elements_that_is_too_long_is_an_error() {
     assert_eq!(
         refusal::<Vec<()>>(&message_of(&[0, 65_537])),
         (Rule::Unsized, 16)
@@ -220,12 +220,12 @@ fn list_without_size_that_is_too_long() {
 }
 
 #[test]
-fn string_that_is_not_utf_8() {
+fn string_that_is_not_utf_8_is_an_error() {
     assert_eq!(
         refusal::<String>(&message_of(&[24, 4, 0xff61_6161])),
         (Rule::Utf8, 16)
     );
-    // Half of a character, cut by the length.
+    // The length cuts a character in half.
     assert_eq!(
         refusal::<String>(&message_of(&[24, 1, 0xa9c3])),
         (Rule::Utf8, 16)
@@ -233,7 +233,7 @@ fn string_that_is_not_utf_8() {
 }
 
 #[test]
-fn bool_that_is_two() {
+fn bool_of_value_two_is_an_error() {
     assert_eq!(refusal::<bool>(&message_of(&[2])), (Rule::Bool, 16));
     assert_eq!(
         refusal::<Vec<bool>>(&message_of(&[24, 3, 0x0002_0100])),
@@ -242,7 +242,7 @@ fn bool_that_is_two() {
 }
 
 #[test]
-fn element_of_a_list_of_a_fixed_length() {
+fn bad_element_of_a_fixed_length_list_is_an_error() {
     assert_eq!(
         refusal::<[bool; 3]>(&message_of(&[0x0002_0100])),
         (Rule::Bool, 18)
@@ -255,13 +255,13 @@ fn element_of_a_list_of_a_fixed_length() {
 }
 
 #[test]
-fn char_that_is_a_surrogate_or_too_large() {
+fn surrogate_or_too_large_char_is_an_error() {
     assert_eq!(refusal::<char>(&message_of(&[0xd800])), (Rule::Char, 16));
     assert_eq!(refusal::<char>(&message_of(&[0x11_0000])), (Rule::Char, 16));
 }
 
 #[test]
-fn option_result_and_variant_without_such_a_case() {
+fn undefined_discriminant_is_an_error() {
     assert_eq!(
         refusal::<Option<u8>>(&message_of(&[2])),
         (Rule::Discriminant, 16)
@@ -277,7 +277,7 @@ fn option_result_and_variant_without_such_a_case() {
 }
 
 #[test]
-fn flag_that_does_not_exist() {
+fn undefined_flag_is_an_error() {
     assert_eq!(refusal::<Rights>(&message_of(&[0b1000])), (Rule::Flags, 16));
     let all = message_of(&[0b0111]);
     assert_eq!(
@@ -287,8 +287,8 @@ fn flag_that_does_not_exist() {
 }
 
 #[test]
-fn error_deep_inside_names_its_place() {
-    // tuple<u32, list<option<string>>>: the second element's string is not UTF-8.
+fn error_of_a_nested_field_names_its_path() {
+    // tuple<u32, list<option<string>>>: the string of the second element is not UTF-8.
     let bytes = message_of(&[7, 28, 2, 0, 0, 0, 1, 52, 1, 0xff]);
     assert_eq!(
         refusal::<(u32, Vec<Option<String>>)>(&bytes),
@@ -297,7 +297,7 @@ fn error_deep_inside_names_its_place() {
 }
 
 #[test]
-fn a_refusal_says_what_and_where() {
+fn error_text_names_the_rule_and_the_place() {
     let text = Malformed {
         rule: Rule::Utf8,
         at: 44,

@@ -1,5 +1,5 @@
-//! Appendix A of RFC 8949, every line of it: read as what our types can say, refused by name where they cannot, and written again
-//! where the line is the one form that is written.
+//! Every line of appendix A of RFC 8949. A value that our types can represent is read, any other
+//! returns the broken rule, and a value in the canonical form is written identically.
 
 use std::fmt::Debug;
 use thalweg_wire::cbor::{self, Cbor, Reader, Refused, Rule, Writer};
@@ -11,7 +11,7 @@ fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Means this value, and is how it is written.
+/// The item has this value, and is its canonical encoding.
 fn is<T: Cbor + PartialEq + Debug>(hex: &str, value: T) {
     reads(hex, value);
     let value: T = cbor::decode(&bytes(hex)).unwrap();
@@ -22,18 +22,18 @@ fn is<T: Cbor + PartialEq + Debug>(hex: &str, value: T) {
     );
 }
 
-/// Means this value, which is written in another way.
+/// The item has this value, but is not its canonical encoding.
 fn reads<T: Cbor + PartialEq + Debug>(hex: &str, value: T) {
     assert_eq!(cbor::decode(&bytes(hex)), Ok(value), "{hex}");
 }
 
-/// Is these bits, as both widths.
+/// The item has these bits, in both widths.
 fn float(hex: &str, bits: u64) {
     let value: f64 = cbor::decode(&bytes(hex)).unwrap();
     assert_eq!(value.to_bits(), bits, "{hex}");
 }
 
-/// The same, and written so.
+/// The same, and it is the canonical encoding.
 fn double(hex: &str, value: f64) {
     float(hex, value.to_bits());
     assert_eq!(
@@ -43,12 +43,12 @@ fn double(hex: &str, value: f64) {
     );
 }
 
-/// A double that is a single too.
+/// A double that is exactly a single.
 fn single(hex: &str, value: f32) {
     both(hex, value, f64::from(value));
 }
 
-/// The machine's conversion of a NaN may change its sign, so both are given.
+/// The processor's conversion of a NaN may change its sign, so both values are given.
 fn both(hex: &str, value: f32, wide: f64) {
     double(hex, wide);
     assert_eq!(
@@ -71,7 +71,7 @@ fn refused<T: Cbor + PartialEq + Debug>(hex: &str, rule: Rule, at: u32) {
     );
 }
 
-/// A map, read and written as generated code does it.
+/// A map, read and written like generated code does.
 fn map(
     hex: &str,
     expected: &[&str],
@@ -95,7 +95,7 @@ fn map(
     }
 }
 
-/// A letter, as value.
+/// A value of one letter.
 fn letter(_: &str, from: &mut Reader<'_>, to: &mut Writer) {
     to.text(&from.text().unwrap());
 }
@@ -125,7 +125,7 @@ fn integers() {
         is::<i64>(hex, value);
         refused::<u64>(hex, Rule::Range, 0);
     }
-    // Wider than 64 bits.
+    // More than 64 bits.
     refused::<i64>("3bffffffffffffffff", Rule::Range, 0);
     refused::<u64>("c249010000000000000000", Rule::Tag, 0);
     refused::<i64>("c349010000000000000000", Rule::Tag, 0);
@@ -167,7 +167,7 @@ fn simple_values() {
     refused::<Option<bool>>("f7", Rule::Type, 0);
     refused::<bool>("f0", Rule::Type, 0);
     refused::<bool>("f8ff", Rule::Type, 0);
-    // In RFC 7049 still; RFC 8949 has it no more.
+    // RFC 7049 allowed it; RFC 8949 does not.
     refused::<bool>("f818", Rule::Head, 0);
 }
 
@@ -228,7 +228,7 @@ fn arrays() {
 #[test]
 fn maps() {
     map("a0", &[], true, |_, _, _| ());
-    // A key is a name.
+    // A key must be a name.
     let numbers = bytes("a201020304");
     let mut from = Reader::new(&numbers);
     let mut entries = from.map().unwrap();
@@ -264,9 +264,9 @@ fn maps() {
     map("bf6346756ef563416d7421ff", &["Fun", "Amt"], false, mixed);
 }
 
-/// What RFC 8949, appendix F, lists as not well-formed.
+/// The items that RFC 8949, appendix F, lists as not well-formed.
 #[test]
-fn what_is_not_well_formed_is_refused() {
+fn item_that_is_not_well_formed_is_an_error() {
     let cut = [
         "18",
         "19",
@@ -311,7 +311,7 @@ fn what_is_not_well_formed_is_refused() {
         "9f9f9f9f9fffffffff",
         "9f819f819f9fffffff",
     ];
-    // A count is held against what is there before anything is read.
+    // A count is compared with the remaining bytes before anything is read.
     for hex in ["a1ff", "a20000ff"] {
         assert_eq!(Reader::new(&bytes(hex)).skip().unwrap_err().rule, Rule::End);
     }
@@ -378,7 +378,7 @@ fn what_is_not_well_formed_is_refused() {
 }
 
 #[test]
-fn nesting_ends_where_a_type_s_does() {
+fn nesting_beyond_the_type_is_an_error() {
     let nested = |levels: usize| {
         let mut bytes = vec![0x81; levels];
         bytes.push(0);

@@ -1,4 +1,5 @@
-//! What is written is what is read, whole or in place, grown or fixed.
+//! Round trips: reading returns the written value, complete or in place, in growing and fixed
+//! buffers.
 
 mod sample;
 
@@ -68,7 +69,7 @@ fn nested() -> impl Strategy<Value = Nested> {
     )
 }
 
-/// Fewer cases where each takes Miri a second; nothing is left behind in files.
+/// Fewer cases under Miri, where each takes a second. Failures are not persisted in files.
 fn config() -> ProptestConfig {
     ProptestConfig {
         cases: if cfg!(miri) { 4 } else { 512 },
@@ -81,13 +82,13 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_nested_value_comes_back_from_a_message(value in nested()) {
+    fn nested_value_is_read_back_from_a_message(value in nested()) {
         let bytes = message::encode(&value, 7, Vec::new()).unwrap();
         prop_assert_eq!(message::open(&bytes, 7).unwrap().owned::<Nested>().unwrap(), value);
     }
 
     #[test]
-    fn a_view_written_again_is_the_same_bytes(value in nested()) {
+    fn view_written_again_gives_the_same_bytes(value in nested()) {
         let bytes = message::encode(&value, 7, Vec::new()).unwrap();
         let view = message::open(&bytes, 7).unwrap().view::<Nested>().unwrap();
         prop_assert_eq!(&message::encode(&view, 7, Vec::new()).unwrap(), &bytes);
@@ -95,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn a_corrupted_message_is_refused_or_can_be_read(
+    fn corrupted_message_is_an_error_or_readable(
         value in nested(),
         damage in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6),
         cut in proptest::option::of(any::<proptest::sample::Index>()),
@@ -113,7 +114,7 @@ proptest! {
             }
         }
         if let Ok(view) = message::open(&bytes, 7).and_then(|message| message.view::<Nested>()) {
-            // Everything is touched: each element made, each string decoded.
+            // Formatting visits every element and decodes every string.
             let shown = format!("{view:?}");
             prop_assert!(shown.len() > 1);
             prop_assert!(message::encode(&view, 7, Vec::new()).is_ok());
@@ -121,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn a_record_measures_what_it_takes(nested in nested(), matched in matches(), start in 1..=64u32) {
+    fn record_measures_its_size(nested in nested(), matched in matches(), start in 1..=64u32) {
         fn taken<T: Encode + Decode>(value: &T, start: u32) -> u32 {
             let (mut slot, mut tails) = (vec![0; T::SIZE as usize], vec![0; 1 << 16]);
             let mut encoder = Encoder::fixed(&mut slot, 4096, &mut tails, 8192 + start);
@@ -133,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn a_record_in_a_segment_is_whole_or_says_what_it_needs(value in matches(), room in 0usize..64) {
+    fn record_in_a_segment_fits_or_reports_its_size(value in matches(), room in 0usize..64) {
         let (mut slot, mut tails) = ([0xaa_u8; 64], [0xaa_u8; 64]);
         let mut encoder = Encoder::fixed(&mut slot, 128, &mut tails[..room], 4096);
         value.encode(&mut encoder, 128);
@@ -157,7 +158,7 @@ proptest! {
 }
 
 #[test]
-fn two_records_stand_side_by_side_in_a_batch() {
+fn two_records_are_adjacent_in_a_batch() {
     let (mut slots, mut tails) = ([0u8; 128], [0u8; 256]);
     let mut used = 0;
     for (i, path) in ["a/b", "c"].into_iter().enumerate() {
@@ -191,7 +192,7 @@ fn two_records_stand_side_by_side_in_a_batch() {
 }
 
 #[test]
-fn a_short_payload_leaves_zeros_in_a_slot_that_was_used_before() {
+fn short_payload_clears_a_reused_slot() {
     let (mut slot, mut tails) = ([0xaa_u8; 16], [0u8; 0]);
     let mut encoder = Encoder::fixed(&mut slot, 0, &mut tails, 16);
     Step::Stop.encode(&mut encoder, 0);
@@ -200,7 +201,7 @@ fn a_short_payload_leaves_zeros_in_a_slot_that_was_used_before() {
 }
 
 #[test]
-fn a_tail_is_aligned_and_the_gap_before_it_is_zero() {
+fn tail_is_aligned_and_its_gap_is_zero() {
     let (mut slot, mut tails) = ([0u8; 16], [0xaa_u8; 32]);
     let mut encoder = Encoder::fixed(&mut slot, 0, &mut tails, 16);
     ("abc", vec![u64::MAX]).encode(&mut encoder, 0);
@@ -210,7 +211,7 @@ fn a_tail_is_aligned_and_the_gap_before_it_is_zero() {
 }
 
 #[test]
-fn a_list_of_a_fixed_length_lies_in_place() {
+fn fixed_length_list_is_stored_in_place() {
     let value = (7u8, [1u32, 2], ["a".to_owned(), String::new()]);
     assert_eq!(
         <(u8, [u32; 2], [String; 2])>::SHAPE.to_string(),
@@ -227,7 +228,7 @@ fn a_list_of_a_fixed_length_lies_in_place() {
 }
 
 #[test]
-fn bytes_of_a_message_are_the_documented_ones() {
+fn message_bytes_match_the_documentation() {
     let bytes = message::encode(
         &("hi", Handle(0x0102), 5u16),
         0xffff_ffff_0000_0009,
@@ -265,14 +266,14 @@ fn floats_keep_their_bits() {
 }
 
 #[test]
-fn nothing_is_a_header() {
+fn unit_is_a_header() {
     let bytes = message::encode(&(), 3, Vec::new()).unwrap();
     assert_eq!(bytes.len(), 16);
     assert_eq!(message::open(&bytes, 3).unwrap().view::<()>(), Ok(()));
 }
 
 #[test]
-fn a_buffer_is_used_again() {
+fn buffer_is_reused() {
     let first = message::encode("a rather long text", 1, Vec::new()).unwrap();
     let place = first.as_ptr();
     let second = message::encode("short", 1, first).unwrap();
@@ -283,14 +284,15 @@ fn a_buffer_is_used_again() {
     );
 }
 
-/// They begin at a line of their message, and are copied in one go or in pieces: as source and target lie to each other in their pages.
+/// Long texts start at a line of their message, and are copied in one piece or in several,
+/// depending on the positions of source and target within their pages.
 #[test]
-fn long_texts_come_as_they_are_wherever_they_lie() {
+fn long_texts_are_copied_at_any_alignment() {
     const PAGE: usize = 4096;
     let whole: String = ('a'..='z').cycle().take(PAGE + 5_000).collect();
     let mut buffer: Vec<u8> = Vec::with_capacity(64 + 5_000);
     let mut tails = vec![0; PAGE + 5_000];
-    // How far behind the source, multiples of a page aside.
+    // How far the target is behind the source, apart from multiples of a page.
     for behind in 0..80 {
         let target = buffer.as_ptr().addr() + 64;
         let from = target
@@ -314,7 +316,7 @@ fn long_texts_come_as_they_are_wherever_they_lie() {
         assert_eq!(encoder.finish_record(), Ok(5_000));
         assert_eq!(&tails[at..][..5_000], long.as_bytes());
     }
-    // What is between the texts is zero.
+    // The gap between the texts is zero.
     let two = (
         whole[..3].to_owned(),
         whole[..5_000].to_owned(),
@@ -336,7 +338,7 @@ fn long_texts_come_as_they_are_wherever_they_lie() {
 
 #[test]
 #[cfg_attr(miri, ignore = "65,536 elements take Miri a minute")]
-fn a_list_without_size_that_is_too_long_cannot_be_written() {
+fn list_of_size_zero_elements_that_is_too_long_cannot_be_written() {
     let refused = message::encode(&vec![(); 65_537], 1, Vec::new());
     assert_eq!(refused, Err(NoRoom { needed: None }));
     assert_eq!(
@@ -355,7 +357,7 @@ fn a_list_without_size_that_is_too_long_cannot_be_written() {
 }
 
 #[test]
-fn a_list_goes_both_ways() {
+fn list_iterates_in_both_directions() {
     let bytes = message::encode(&vec!["a", "b", "c"], 1, Vec::new()).unwrap();
     let list = message::open(&bytes, 1)
         .unwrap()
@@ -394,7 +396,7 @@ fn sizes_follow_the_canonical_layout() {
 }
 
 #[test]
-fn shapes_are_the_documented_texts() {
+fn shapes_match_the_documentation() {
     assert_eq!(
         <(Vec<Option<char>>, Result<(), i8>)>::SHAPE.to_string(),
         "tuple<list<option<char>>,result<_,s8>>"

@@ -1,4 +1,5 @@
-//! What is done by a description is what generated types do: the same checks, the same CBOR, the same messages.
+//! Conversion by description equals conversion by generated types: the same checks, the same CBOR,
+//! the same messages.
 
 mod sample;
 
@@ -32,7 +33,7 @@ fn laid_out_alike<T: Decode>() {
 }
 
 #[test]
-fn a_description_has_its_type_s_layout() {
+fn description_has_the_layout_of_its_type() {
     laid_out_alike::<()>();
     laid_out_alike::<Nested>();
     laid_out_alike::<Match>();
@@ -60,7 +61,7 @@ fn a_description_has_its_type_s_layout() {
 }
 
 #[test]
-fn a_text_that_describes_no_type_is_refused_at_its_place() {
+fn invalid_description_error_has_a_position() {
     for (text, at) in [
         ("", 0),
         ("u128", 0),
@@ -99,7 +100,7 @@ fn a_text_that_describes_no_type_is_refused_at_its_place() {
 }
 
 #[test]
-fn handles_do_not_leave_their_process() {
+fn type_with_handles_cannot_be_transcoded() {
     for text in [
         "handle",
         "list<own<file>>",
@@ -126,7 +127,7 @@ fn handles_do_not_leave_their_process() {
 }
 
 #[test]
-fn what_is_longer_than_its_limit_is_refused() {
+fn result_beyond_the_limit_is_an_error() {
     let value = vec![Some("four".to_owned()), None];
     let (text, bytes) = (text::<Vec<Option<String>>>(), flat(&value));
     let ty = Type::parse(&text).unwrap();
@@ -150,14 +151,14 @@ fn what_is_longer_than_its_limit_is_refused() {
 }
 
 #[test]
-fn a_short_item_makes_no_long_message() {
-    // A byte each, eight thousand bytes in place.
+fn short_item_does_not_produce_a_long_message() {
+    // One byte each in CBOR, eight thousand bytes in the message.
     let text = format!("list<option<tuple<{}u64>>>", "u64,".repeat(999));
     let ty = Type::parse(&text).unwrap();
     let mut bytes = vec![0x9a, 0, 0, 0xff, 0xff];
     bytes.resize(5 + 0xffff, 0xf6);
     assert_eq!(to_message(&ty, &bytes, LIMIT), Err(Untranslated::Limit));
-    // Items that are promised and not there.
+    // The item promises elements that are missing.
     bytes.truncate(100);
     assert!(matches!(
         to_message(&ty, &bytes, LIMIT),
@@ -169,7 +170,7 @@ fn a_short_item_makes_no_long_message() {
 }
 
 #[test]
-fn elements_without_size_are_counted_too() {
+fn elements_of_size_zero_are_limited() {
     let ty = Type::parse("list<record{}>").unwrap();
     let mut bytes = vec![0x9a, 0, 1, 0, 0];
     bytes.resize(5 + 65_536, 0xa0);
@@ -179,14 +180,15 @@ fn elements_without_size_are_counted_too() {
     assert!(to_message(&ty, &bytes, LIMIT).is_err());
 }
 
-/// Both ways of reading say the same of these bytes.
+/// Both readers return the same result for these bytes.
 fn read_alike<T: Cbor + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
     let text = text::<T>();
     let ty = Type::parse(&text).unwrap();
     let described = to_message(&ty, bytes, LIMIT);
     match cbor::decode::<T>(bytes) {
         Ok(value) => assert_eq!(described, Ok(flat(&value))),
-        // A record's values are found before they are read, so another rule may come first.
+        // The values of a record are located before they are read, so another rule may be broken
+        // first.
         Err(_) => assert!(
             matches!(described, Err(Untranslated::Cbor(_))),
             "{described:?}"
@@ -195,7 +197,7 @@ fn read_alike<T: Cbor + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
 }
 
 #[test]
-fn other_forms_of_a_value_are_read_alike() {
+fn other_encodings_of_a_value_are_read_identically() {
     read_alike::<Vec<u16>>(b"\xd8\x41\x44\0\x01\x02\x03");
     read_alike::<Vec<u16>>(b"\x9f\x01\x19\x02\x03\xff");
     read_alike::<Vec<u16>>(b"\x44\0\x01\x02\x03");
@@ -216,7 +218,7 @@ proptest! {
     })]
 
     #[test]
-    fn a_message_becomes_what_its_type_writes_and_comes_back(value in nested()) {
+    fn message_transcodes_like_its_type_and_back(value in nested()) {
         let (text, bytes) = (text::<Nested>(), flat(&value));
         let ty = Type::parse(&text).unwrap();
         let written = of_message(&ty, &bytes, LIMIT).unwrap();
@@ -225,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_message_breaks_the_same_rule(
+    fn damaged_message_breaks_the_same_rule(
         value in nested(),
         damage in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6),
     ) {
@@ -237,7 +239,8 @@ proptest! {
         let typed = message::open(&bytes, Nested::HASH).and_then(|message| message.view::<Nested>().map(drop));
         let ty = Type::parse(&text).unwrap();
         let described = ty.check(&bytes).map(drop);
-        // A message of a type without handles is refused for having some, before anything else is looked at.
+        // A message with handles, of a type without handles, is rejected before anything else is
+        // checked.
         if described.is_err() && typed.is_err() && bytes[8..12] != [0; 4] {
             return Ok(());
         }
@@ -245,7 +248,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_cbor_is_read_alike(
+    fn damaged_cbor_is_read_identically(
         value in nested(),
         damage in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6),
     ) {

@@ -1,6 +1,6 @@
-//! Floats of 16, 32 and 64 bits, from one to the other without the loss of a bit.
+//! Lossless conversions between floats of 16, 32 and 64 bits.
 //!
-//! It is done on the bits: a conversion of the machine's makes a signalling NaN quiet.
+//! They work on the bits, because the processor's conversions make a signalling NaN quiet.
 
 /// Fraction bits of the three widths, and the differences between them.
 const F16: u32 = 10;
@@ -11,7 +11,7 @@ const fn low(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
-/// As 32 bits, where nothing is lost.
+/// The float as 32 bits, if nothing is lost.
 pub fn f32_of_f64(bits: u64) -> Option<u32> {
     let value = f64::from_bits(bits);
     if value.is_nan() {
@@ -24,12 +24,12 @@ pub fn f32_of_f64(bits: u64) -> Option<u32> {
     (f64::from(narrow).to_bits() == bits).then_some(narrow.to_bits())
 }
 
-/// As 16 bits, where nothing is lost.
+/// The float as 16 bits, if nothing is lost.
 pub fn f16_of_f32(bits: u32) -> Option<u16> {
     let sign = (bits >> 16) & 0x8000;
     let exponent = (bits >> F32) & 0xff;
     let fraction = bits & low(F32) as u32;
-    // What the 16 bits hold of the fraction, where the rest is zero.
+    // The bits of the fraction that fit, if the remaining bits are zero.
     let top = |from: u32, lost: u32| (from & low(lost) as u32 == 0).then_some(from >> lost);
     let narrow = match exponent {
         0 if fraction == 0 => 0,
@@ -43,7 +43,7 @@ pub fn f16_of_f32(bits: u32) -> Option<u16> {
     Some((sign | narrow) as u16)
 }
 
-/// As 32 bits.
+/// The float as 32 bits.
 pub fn f32_of_f16(bits: u16) -> u32 {
     let bits = u32::from(bits);
     let sign = (bits & 0x8000) << 16;
@@ -57,7 +57,7 @@ pub fn f32_of_f16(bits: u16) -> u32 {
     sign | wide
 }
 
-/// As 64 bits.
+/// The float as 64 bits.
 pub fn f64_of_f32(bits: u32) -> u64 {
     let value = f32::from_bits(bits);
     if value.is_nan() {

@@ -5,11 +5,11 @@ use crate::describe::Number;
 use crate::{Decode, ListView};
 use std::borrow::Cow;
 
-/// A type of numbers, as RFC 8746, 2 knows it.
+/// A number type of RFC 8746, 2.
 pub(super) struct Typed {
-    /// The tag of a list of them, the least significant byte first.
+    /// The tag of a list of such numbers, least significant byte first.
     pub little: u64,
-    /// The tag of the same with the most significant byte first.
+    /// The tag of such a list with the most significant byte first.
     pub big: u64,
 }
 
@@ -92,7 +92,7 @@ macro_rules! number {
     };
 }
 
-/// An integer that fits.
+/// Reads an integer that must fit the type.
 #[inline]
 fn integer<T: TryFrom<i128>>(from: &mut Reader<'_>) -> Result<T, Refused> {
     let at = from.at();

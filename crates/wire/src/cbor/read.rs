@@ -1,16 +1,16 @@
-//! Reading items.
+//! Reads CBOR items.
 
 use super::write::major;
 use super::{Cbor, Refused, Rule, float};
 use crate::MAX_DEPTH;
 use std::borrow::Cow;
 
-/// The additional information of a head without a length, and of the break that ends it.
+/// The additional information of a head without a length, and of the break that ends such an item.
 const INDEFINITE: u8 = 31;
 const BREAK: u8 = 0xff;
 const NULL: u8 = 0xf6;
 
-/// Goes over the items of a slice, from front to back.
+/// Reads the items of a slice from front to back.
 ///
 /// ```
 /// use thalweg_wire::cbor::Reader;
@@ -30,16 +30,16 @@ pub struct Reader<'a> {
     at: usize,
 }
 
-/// An array or map under way: how many items or entries are still to come, or that a break ends it.
+/// The state of an array or map: the number of remaining items or entries, or that a break ends it.
 #[derive(Clone, Copy, Debug)]
 pub struct Items {
     left: Option<u64>,
 }
 
-/// A case of a variant: its name, and whether its payload comes next.
+/// A case of a variant: its name, and whether its payload follows.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
-    /// The case's name.
+    /// The name of the case.
     pub name: Cow<'a, str>,
     /// Whether there is a payload.
     pub payload: bool,
@@ -54,21 +54,21 @@ struct Head {
 }
 
 impl<'a> Reader<'a> {
-    /// From the first byte on.
+    /// Creates a reader at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
         Reader { bytes, at: 0 }
     }
 
-    /// Offset of the next byte.
+    /// The offset of the next byte.
     #[inline]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// All of it was read.
+    /// Checks that everything was read.
     ///
     /// # Errors
-    /// Something is left.
+    /// There are bytes left.
     pub fn finish(self) -> Result<(), Refused> {
         if self.at == self.bytes.len() {
             Ok(())
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A refusal of what begins here.
+    /// The error for the item that begins here.
     #[cold]
     pub fn refused(&self, rule: Rule) -> Refused {
         Refused::new(rule, self.at)
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next head. Stays where it is where that is not well-formed.
+    /// Reads the next head. The position does not change if the head is not well-formed.
     #[inline]
     fn head(&mut self) -> Result<Head, Refused> {
         let first = self.peek()?;
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
         Ok(Head { major, info, value })
     }
 
-    /// The next head, which must be of this kind.
+    /// Reads the next head, which must have this major type.
     #[inline]
     fn expect(&mut self, major: u8) -> Result<Head, Refused> {
         let at = self.at;
@@ -142,10 +142,10 @@ impl<'a> Reader<'a> {
         Err(Refused::new(rule, at))
     }
 
-    /// An integer.
+    /// Reads an integer.
     ///
     /// # Errors
-    /// It is none.
+    /// The next item is not an integer, or does not fit.
     #[inline]
     pub fn int(&mut self) -> Result<i128, Refused> {
         let at = self.at;
@@ -158,10 +158,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The bits of a float; of an integer, where a float of 64 bits holds it.
+    /// Reads the bits of a float, or of an integer that a float of 64 bits can represent.
     ///
     /// # Errors
-    /// It is neither, or does not fit.
+    /// The next item is neither, or does not fit.
     pub fn f64_bits(&mut self) -> Result<u64, Refused> {
         let at = self.at;
         if self.peek()? >> 5 <= major::NEGATIVE {
@@ -182,20 +182,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The bits of a float of 32 bits, which may be written wider.
+    /// Reads the bits of a float of 32 bits, which may be encoded wider.
     ///
     /// # Errors
-    /// It is none, or would lose something.
+    /// The next item is not a float, or would lose precision.
     pub fn f32_bits(&mut self) -> Result<u32, Refused> {
         let at = self.at;
         let wide = self.f64_bits()?;
         float::f32_of_f64(wide).ok_or(Refused::new(Rule::Range, at))
     }
 
-    /// `false` or `true`.
+    /// Reads `false` or `true`.
     ///
     /// # Errors
-    /// It is neither.
+    /// The next item is neither.
     #[inline]
     pub fn bool(&mut self) -> Result<bool, Refused> {
         let at = self.at;
@@ -206,10 +206,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a `null`, if it is the next item.
+    /// Consumes a `null`, if it is the next item. Returns whether it was.
     ///
     /// # Errors
-    /// Nothing comes next.
+    /// There is no next item.
     #[inline]
     pub fn null(&mut self) -> Result<bool, Refused> {
         let is_null = self.peek()? == NULL;
@@ -217,10 +217,10 @@ impl<'a> Reader<'a> {
         Ok(is_null)
     }
 
-    /// A text: borrowed where it is in one piece.
+    /// Reads a text. It is borrowed if it is in one piece.
     ///
     /// # Errors
-    /// It is none, cut short or not UTF-8.
+    /// The next item is not a text, is truncated, or is not UTF-8.
     #[inline]
     pub fn text(&mut self) -> Result<Cow<'a, str>, Refused> {
         let head = self.expect(major::TEXT)?;
@@ -234,10 +234,10 @@ impl<'a> Reader<'a> {
         Ok(Cow::Owned(text))
     }
 
-    /// A byte string: borrowed where it is in one piece.
+    /// Reads a byte string. It is borrowed if it is in one piece.
     ///
     /// # Errors
-    /// It is none, or cut short.
+    /// The next item is not a byte string, or is truncated.
     #[inline]
     pub fn bytes(&mut self) -> Result<Cow<'a, [u8]>, Refused> {
         let head = self.expect(major::BYTES)?;
@@ -265,7 +265,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.take(size)?).map_err(|_| Refused::new(Rule::Utf8, at))
     }
 
-    /// The length of a string's next piece; `None` at its break.
+    /// Reads the length of the next piece of a string; `None` at its break.
     fn piece(&mut self, major: u8) -> Result<Option<u64>, Refused> {
         let at = self.at;
         let head = self.head()?;
@@ -276,10 +276,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text of one scalar value.
+    /// Reads a text of one scalar value.
     ///
     /// # Errors
-    /// It is none.
+    /// The next item is not such a text.
     pub fn char(&mut self) -> Result<char, Refused> {
         let at = self.at;
         let text = self.text()?;
@@ -293,16 +293,16 @@ impl<'a> Reader<'a> {
     /// Begins an array.
     ///
     /// # Errors
-    /// It is none, or promises more items than bytes are left.
+    /// The next item is not an array, or promises more items than there are remaining bytes.
     #[inline]
     pub fn array(&mut self) -> Result<Items, Refused> {
         self.begin(major::ARRAY, 1)
     }
 
-    /// Whether an array comes next.
+    /// Whether the next item is an array.
     ///
     /// # Errors
-    /// Nothing comes next.
+    /// There is no next item.
     pub fn is_array(&self) -> Result<bool, Refused> {
         Ok(self.peek()? >> 5 == major::ARRAY)
     }
@@ -310,7 +310,7 @@ impl<'a> Reader<'a> {
     /// Begins a map.
     ///
     /// # Errors
-    /// It is none, or promises more entries than bytes are left for.
+    /// The next item is not a map, or promises more entries than the remaining bytes allow.
     #[inline]
     pub fn map(&mut self) -> Result<Items, Refused> {
         self.begin(major::MAP, 2)
@@ -331,10 +331,10 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Whether another item or entry comes; takes the break where there is one.
+    /// Whether another item or entry follows. Consumes the break, if there is one.
     ///
     /// # Errors
-    /// Nothing comes, not even a break.
+    /// The input ends without a break.
     #[inline]
     pub fn more(&mut self, items: &mut Items) -> Result<bool, Refused> {
         match &mut items.left {
@@ -351,10 +351,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next entry's key; `None` where the map ends.
+    /// Reads the key of the next entry; `None` at the end of the map.
     ///
     /// # Errors
-    /// It is no text.
+    /// The key is not a text.
     #[inline]
     pub fn key(&mut self, items: &mut Items) -> Result<Option<Cow<'a, str>>, Refused> {
         if self.more(items)? {
@@ -364,10 +364,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Another item of an array with a given number of them.
+    /// Checks that another item follows, in an array with a known number of items.
     ///
     /// # Errors
-    /// There is none.
+    /// The array has ended.
     pub fn next(&mut self, items: &mut Items) -> Result<(), Refused> {
         if self.more(items)? {
             Ok(())
@@ -376,10 +376,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The array or map ends here.
+    /// Checks that the array or map ends here.
     ///
     /// # Errors
-    /// It goes on.
+    /// Another item follows.
     pub fn end(&mut self, mut items: Items) -> Result<(), Refused> {
         if self.more(&mut items)? {
             Err(self.refused(Rule::Count))
@@ -388,10 +388,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a record's field into its place.
+    /// Reads a field of a record into `place`.
     ///
     /// # Errors
-    /// It was there already, or is no value of its type.
+    /// The field is duplicated, or is not a value of its type.
     #[inline]
     pub fn field<T: Cbor>(&mut self, field: &mut Option<T>) -> Result<(), Refused> {
         if field.is_some() {
@@ -401,10 +401,10 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A record's field, after all of them were read.
+    /// Returns a field of a record after all fields have been read.
     ///
     /// # Errors
-    /// It is missing and may not be.
+    /// The field is missing and is required.
     #[inline]
     pub fn required<T: Cbor>(&self, field: Option<T>) -> Result<T, Refused> {
         match field.or_else(T::missing) {
@@ -413,10 +413,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A variant: its case's name; the payload comes next, if there is one.
+    /// Reads a variant up to the name of its case. The payload follows, if there is one.
     ///
     /// # Errors
-    /// It is neither a text nor a map of one.
+    /// The next item is neither a text nor a map with one entry.
     pub fn case(&mut self) -> Result<Case<'a>, Refused> {
         let at = self.at;
         if self.peek()? >> 5 == major::TEXT {
@@ -439,19 +439,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A name that stands for something, as an enum's case does.
+    /// Reads a name that identifies a value, such as the case of an enum.
     ///
     /// # Errors
-    /// It is no text, or `find` does not know it.
+    /// The next item is not a text, or `find` does not return a value for it.
     pub fn name<T>(&mut self, find: impl FnOnce(&str) -> Option<T>) -> Result<T, Refused> {
         let at = self.at;
         find(&self.text()?).ok_or(Refused::new(Rule::Unknown, at))
     }
 
-    /// Flags: the bits of the names in an array, as `find` numbers them.
+    /// Reads flags: an array of names, whose bits `find` returns.
     ///
     /// # Errors
-    /// A name is unknown or there twice.
+    /// A name is unknown or duplicated.
     pub fn flags(&mut self, find: impl Fn(&str) -> Option<u32>) -> Result<u32, Refused> {
         let (mut items, mut bits) = (self.array()?, 0);
         while self.more(&mut items)? {
@@ -465,16 +465,17 @@ impl<'a> Reader<'a> {
         Ok(bits)
     }
 
-    /// For how many elements of a list memory is taken in advance: as many as the bytes that are left would hold of them.
+    /// The number of elements for which a list reserves memory in advance: as many as fit into as
+    /// many bytes as remain.
     pub fn room<T>(&self, items: &Items) -> usize {
         let fit = self.left() as usize / size_of::<T>().max(1);
         items.left.map_or(0, |count| fit.min(count as usize))
     }
 
-    /// A tag, if one comes next.
+    /// Reads a tag, if it is next.
     ///
     /// # Errors
-    /// Nothing comes next, or it is not well-formed.
+    /// There is no next item, or it is not well-formed.
     pub fn tag(&mut self) -> Result<Option<u64>, Refused> {
         if self.peek()? >> 5 != major::TAG {
             return Ok(None);
@@ -482,10 +483,10 @@ impl<'a> Reader<'a> {
         Ok(Some(self.head()?.value))
     }
 
-    /// Goes over one item, whatever it is.
+    /// Skips one item of any kind.
     ///
     /// # Errors
-    /// It is not well-formed, or nested deeper than a type may be.
+    /// The item is not well-formed, or is nested deeper than a type may be.
     pub fn skip(&mut self) -> Result<(), Refused> {
         self.skip_within(MAX_DEPTH)
     }
@@ -521,7 +522,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Items {
-    /// How many there are still to come, where that is known.
+    /// The number of remaining items, if it is known.
     pub(super) fn count(&self) -> Option<usize> {
         self.left.map(|left| left as usize)
     }
@@ -533,13 +534,13 @@ impl Items {
 }
 
 impl Case<'_> {
-    /// No case has this name, or it has a payload where this one has none.
+    /// The error for an unknown case, or for a payload of a case that has none.
     #[cold]
     pub fn unknown(&self) -> Refused {
         Refused::new(Rule::Unknown, self.at)
     }
 
-    /// Nothing follows the payload.
+    /// Checks that nothing follows the payload.
     ///
     /// # Errors
     /// The map has another entry.

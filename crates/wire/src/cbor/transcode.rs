@@ -1,4 +1,5 @@
-//! Messages to CBOR and back, by a description: for hosts whose language has no codec of its own.
+//! Converts messages to CBOR and back, by a description of the type. For hosts whose language has
+//! no codec of its own.
 
 mod from_cbor;
 mod to_cbor;
@@ -8,12 +9,12 @@ use crate::describe::Type;
 use crate::{Malformed, message};
 use std::fmt;
 
-/// Why something was not made.
+/// Why a conversion failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untranslated {
-    /// What came is no message of the type.
+    /// The input is not a message of the type.
     Message(Malformed),
-    /// What came is no CBOR of the type.
+    /// The input is not CBOR of the type.
     Cbor(Refused),
     /// The result would be larger than its limit.
     Limit,
@@ -43,7 +44,7 @@ impl From<Refused> for Untranslated {
     }
 }
 
-/// The CBOR of a message, in the one form that is written, of at most `limit` bytes.
+/// Converts a message to its canonical CBOR, of at most `limit` bytes.
 ///
 /// ```
 /// use thalweg_wire::{cbor, describe::Type, message};
@@ -57,16 +58,18 @@ impl From<Refused> for Untranslated {
 /// ```
 ///
 /// # Errors
-/// It is no message of this type, its CBOR is larger than `limit`, or it has a handle.
+/// The input is not a message of this type, its CBOR is larger than `limit`, or the type has a
+/// handle.
 pub fn of_message(ty: &Type<'_>, bytes: &[u8], limit: usize) -> Result<Vec<u8>, Untranslated> {
     let root = ty.check(bytes)?;
     to_cbor::all(ty, bytes, root, limit)
 }
 
-/// The message that CBOR stands for, of at most `limit` bytes.
+/// Converts CBOR to a message of at most `limit` bytes.
 ///
 /// # Errors
-/// It is no CBOR of this type, the message is larger than `limit`, or the type has a handle.
+/// The input is not CBOR of this type, the message is larger than `limit`, or the type has a
+/// handle.
 pub fn to_message(ty: &Type<'_>, bytes: &[u8], limit: usize) -> Result<Vec<u8>, Untranslated> {
     from_cbor::all(ty, bytes, limit, message::root(0))
 }

@@ -1,4 +1,4 @@
-//! What is not a number.
+//! CBOR of all types except numbers.
 
 use super::{Cbor, Reader, Refused, Writer};
 use crate::ListView;

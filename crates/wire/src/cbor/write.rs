@@ -1,8 +1,8 @@
-//! Writing items.
+//! Writes CBOR items.
 
 use super::float;
 
-/// The kinds of items: RFC 8949, 3.1.
+/// The major types: RFC 8949, 3.1.
 pub(super) mod major {
     pub const UNSIGNED: u8 = 0;
     pub const NEGATIVE: u8 = 1;
@@ -31,18 +31,18 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// `buffer` is emptied and its memory used.
+    /// Creates a writer. `buffer` is cleared and its memory is reused.
     pub fn new(mut buffer: Vec<u8>) -> Self {
         buffer.clear();
         Writer { bytes: buffer }
     }
 
-    /// What was written.
+    /// Returns the written bytes.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Bytes so far.
+    /// The number of bytes so far.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -64,13 +64,13 @@ impl Writer {
         self.bytes.extend_from_slice(&rest);
     }
 
-    /// An integer.
+    /// Writes an unsigned integer.
     #[inline]
     pub fn uint(&mut self, value: u64) {
         self.head(major::UNSIGNED, value);
     }
 
-    /// An integer.
+    /// Writes a signed integer.
     #[inline]
     pub fn int(&mut self, value: i64) {
         if value < 0 {
@@ -80,7 +80,7 @@ impl Writer {
         }
     }
 
-    /// A float of 32 bits, given as they are.
+    /// Writes a float of 32 bits, given as its bits.
     pub fn f32_bits(&mut self, bits: u32) {
         match float::f16_of_f32(bits) {
             Some(half) => self.wide(major::SIMPLE << 5 | 25, half.to_be_bytes()),
@@ -88,7 +88,7 @@ impl Writer {
         }
     }
 
-    /// A float of 64 bits, given as they are.
+    /// Writes a float of 64 bits, given as its bits.
     pub fn f64_bits(&mut self, bits: u64) {
         match float::f32_of_f64(bits) {
             Some(single) => self.f32_bits(single),
@@ -96,33 +96,33 @@ impl Writer {
         }
     }
 
-    /// `false` or `true`.
+    /// Writes `false` or `true`.
     #[inline]
     pub fn bool(&mut self, value: bool) {
         self.bytes.push(major::SIMPLE << 5 | (20 + u8::from(value)));
     }
 
-    /// `null`.
+    /// Writes `null`.
     #[inline]
     pub fn null(&mut self) {
         self.bytes.push(major::SIMPLE << 5 | 22);
     }
 
-    /// A text.
+    /// Writes a text.
     #[inline]
     pub fn text(&mut self, text: &str) {
         self.head(major::TEXT, text.len() as u64);
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// A byte string.
+    /// Writes a byte string.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.head(major::BYTES, bytes.len() as u64);
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The head of a byte string, and a place for its zeroed bytes.
+    /// Writes the head of a byte string, and returns its zeroed bytes to be filled in.
     #[inline]
     pub(super) fn room(&mut self, size: usize) -> &mut [u8] {
         self.head(major::BYTES, size as u64);
@@ -131,19 +131,20 @@ impl Writer {
         &mut self.bytes[from..]
     }
 
-    /// The head of an array; its items follow.
+    /// Writes the head of an array. Its items must follow.
     #[inline]
     pub fn array(&mut self, count: usize) {
         self.head(major::ARRAY, count as u64);
     }
 
-    /// The head of a map; key and value of each entry follow, the keys in the order of their encoded bytes.
+    /// Writes the head of a map. The key and value of each entry must follow, with the keys in the
+    /// order of their encoded bytes.
     #[inline]
     pub fn map(&mut self, count: usize) {
         self.head(major::MAP, count as u64);
     }
 
-    /// Flags: those of `names` whose bits are set, the first name's the lowest.
+    /// Writes flags: those of `names` whose bits are set. The first name has the lowest bit.
     pub fn flags<'n>(&mut self, bits: u32, names: impl Iterator<Item = &'n str>) {
         self.array(bits.count_ones() as usize);
         for (bit, name) in names.enumerate() {
@@ -153,7 +154,7 @@ impl Writer {
         }
     }
 
-    /// A tag, which applies to the next item.
+    /// Writes a tag, which applies to the next item.
     #[inline]
     pub fn tag(&mut self, tag: u64) {
         self.head(major::TAG, tag);

@@ -1,10 +1,11 @@
-//! The one walk over a message, by a description: what [`Decode::check`](crate::Decode::check) is to a generated type.
+//! Checks a message by a description, like [`Decode::check`](crate::Decode::check) of a generated
+//! type.
 
 use super::{Kind, Type};
 use crate::{Checker, Malformed, Rule};
 
 impl Type<'_> {
-    /// Checks the value at `at`, whose fixed part lies inside.
+    /// Checks the value at `at`, whose fixed part is inside the message.
     pub(super) fn check_at(&self, from: &mut Checker<'_>, at: u32) -> Result<(), Malformed> {
         match &self.kind {
             Kind::Unit | Kind::Number(_) => Ok(()),

@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
         self.differ("", format!("is {to} on one side, {from} on the other"));
     }
 
-    /// The elements' own texts end with this call: what is found in them goes by paths alone.
+    /// Compares element types. Their texts live only during this call, so only paths are kept.
     fn elements(&mut self, to: &Type<'_>, from: &Type<'_>) {
         let Comparison {
             differences,
@@ -176,7 +176,7 @@ impl<'a> Walk<'a> {
         if let Some((moved, other)) = pairs.find(|(to, from)| to.name != from.name) {
             let there = self.path_to(moved.name);
             self.differ(other.name, format!("is `{there}` on the other side"));
-            // What their common fields are is seen by their names.
+            // Common fields are matched by name.
             for to in to {
                 if let Some(from) = from.iter().find(|from| from.name == to.name) {
                     self.part(to.name, &to.ty, &from.ty);

@@ -1,4 +1,4 @@
-//! The sample's types in CBOR, written as the generator writes them.
+//! CBOR of the sample types, written like generated code.
 
 use super::{Match, MatchView, Rights, Step, StepView};
 use thalweg_wire::cbor::{Cbor, Reader, Refused, Rule, Writer};

@@ -1,4 +1,4 @@
-//! The record, variant, enum and flags that the other tests use, written as the generator writes them.
+//! The record, variant, enum and flags that the tests use, written like generated code.
 #![allow(dead_code, reason = "each test uses a part")]
 
 mod cbor;

@@ -1,4 +1,4 @@
-//! A type with much in it, and values of it.
+//! A deeply nested type and values of it.
 
 use super::{Match, Rights, Step};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! From CBOR to a message.
+//! Converts CBOR to a message.
 
 use super::Untranslated;
 use crate::cbor::numbers::{Packed, packed, typed_of};
@@ -9,7 +9,8 @@ use crate::{Encoder, MAX_SIZE, MAX_UNSIZED};
 struct Walk<'a, 'm> {
     from: Reader<'a>,
     to: Encoder<'m>,
-    /// Where the next tail begins, and where the message must end: looked at before there is memory for a tail.
+    /// Where the next tail begins, and where the message must end. Both are checked before a tail
+    /// is allocated.
     next: u64,
     limit: u64,
 }
@@ -45,7 +46,7 @@ pub(super) fn all(
 }
 
 impl<'a> Walk<'a, '_> {
-    /// Takes room for a tail.
+    /// Allocates a tail.
     fn take(&mut self, count: usize, size: u32, align: u32) -> Result<(), Untranslated> {
         if count == 0 || size == 0 {
             return Ok(());
@@ -123,7 +124,7 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    /// Writes the number of a case, or flags.
+    /// Writes the number of a case, or a word of flags.
     fn put(&mut self, at: u32, size: u32, value: u32) {
         match size {
             1 => self.to.u8(at, value as u8),
@@ -149,7 +150,8 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    /// Fields come in the order of their keys, or any; their tails stand in the order of the fields. So the values are found first.
+    /// The fields arrive in key order or in any order, but tails are written in the order of the fields.
+    /// The values are therefore located first.
     fn record(
         &mut self,
         fields: &[Field<'_>],
@@ -180,7 +182,7 @@ impl<'a> Walk<'a, '_> {
                     self.from = place;
                     self.value(&field.ty, at + field.offset)?;
                 }
-                // The zero bytes already mean none.
+                // The bytes are zero already, which means `none`.
                 None if matches!(field.ty.kind, Kind::Option { .. }) => {}
                 None => return Err(end.refused(Rule::Missing).into()),
             }
@@ -241,7 +243,7 @@ impl<'a> Walk<'a, '_> {
         Ok(self.from.end(items)?)
     }
 
-    /// A list of a fixed length, whose place is there already.
+    /// Reads a list of a fixed length, which is stored in place.
     fn array(&mut self, item: &Type<'_>, count: u32, at: u32) -> Result<(), Untranslated> {
         let begin = self.from.at();
         if let Kind::Number(kind) = item.kind
@@ -261,7 +263,7 @@ impl<'a> Walk<'a, '_> {
         Ok(self.from.end(items)?)
     }
 
-    /// How many items are still to come before a break.
+    /// Counts the items before a break.
     fn count(&self) -> Result<usize, Refused> {
         let mut ahead = self.from;
         let mut items = crate::cbor::Items::until_break();
@@ -273,7 +275,7 @@ impl<'a> Walk<'a, '_> {
         Ok(count)
     }
 
-    /// A list of numbers as one byte string.
+    /// Reads a list of numbers that is one byte string.
     fn bytes(&mut self, kind: Number, size: u32, at: u32) -> Result<(), Untranslated> {
         let packed = self.packed(kind, size)?;
         let count = packed.bytes.len() / size as usize;
@@ -284,7 +286,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// The bytes of a list of numbers; those of bytes need no tag.
+    /// Returns the bytes of a list of numbers. A list of bytes needs no tag.
     fn packed(&mut self, kind: Number, size: u32) -> Result<Packed<'a>, Untranslated> {
         match packed(&mut self.from, &typed_of(kind, size), size as usize)? {
             Some(packed) => Ok(packed),
@@ -296,7 +298,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// Writes numbers to a place that is there.
+    /// Writes numbers to an allocated place.
     fn unpack(&mut self, packed: &Packed<'_>, size: u32, at: u32) -> Result<(), Untranslated> {
         let Some(place) = self.to.items::<1>(at, packed.bytes.len()) else {
             return Err(Untranslated::Limit);

@@ -1,4 +1,4 @@
-//! From a message that was checked.
+//! Converts a checked message to CBOR.
 
 use super::Untranslated;
 use crate::Bytes;
@@ -29,7 +29,7 @@ pub(super) fn all(
 }
 
 impl Walk<'_> {
-    /// What was written is within the limit. Looked at wherever something may be there many times.
+    /// Checks that the output is within the limit. Called wherever elements repeat.
     fn fits(&self) -> Result<(), Untranslated> {
         if self.to.len() > self.limit {
             return Err(Untranslated::Limit);
