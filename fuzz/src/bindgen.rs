@@ -1,11 +1,12 @@
-//! Any text as WIT, and any text as a policy file: it is refused at a place that is in it, or every language's code is written.
+//! Parses any text as WIT, and any text as a policy file. Either the error points to a place in the
+//! text, or the code of every language is generated.
 
 use std::path::Path;
 use thalweg_bindgen::{
     LANGUAGES, SourceError, check_compatibility, parse_text, types_without_unknown,
 };
 
-/// What a policy file can be about: streams, a resource, an error, an enum.
+/// Everything that a policy file can configure: streams, a resource, an error, an enum.
 const WIT: &str = "package a:b@0.1.0;
 interface i {
   enum e { a, b }
@@ -18,21 +19,21 @@ interface i {
 world w { export i; }
 ";
 
-/// Any bytes as WIT.
+/// Parses any bytes as WIT.
 pub fn wit(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
         check("b.wit", text, text, "");
     }
 }
 
-/// Any bytes as the policy file of [`WIT`].
+/// Parses any bytes as the policy file of [`WIT`].
 pub fn policy(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
         check("b.thalweg.toml", text, WIT, text);
     }
 }
 
-/// `text` is that of the file `name`.
+/// `text` is the content of the file `name`.
 fn check(name: &str, text: &str, wit: &str, policy: &str) {
     let package = match parse_text(Path::new("b.wit"), wit, policy) {
         Ok(package) => package,

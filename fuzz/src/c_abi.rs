@@ -1,5 +1,5 @@
-//! Any bytes as the arguments of any function of the conformance library, by its C table: they are refused or answered, and the good
-//! call right behind them is answered.
+//! Passes any bytes as the arguments of any function of the conformance library, through its C
+//! table. The call must be answered or fail, and a valid call after it must succeed.
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -9,28 +9,28 @@ use thalweg_capi::abi::{
     TW_ABI, TW_ARGUMENT, TW_ERROR, TW_FOREVER, TW_OK, TW_STALE, TwBatch, TwCompletion, TwHandle,
     TwMethod, TwSubmission, TwTable,
 };
-// For its symbol.
+// Links the library that exports the symbol.
 use thalweg_conformance as _;
 
 unsafe extern "C" {
     fn tw_library(abi: u32) -> *const TwTable;
 }
 
-/// What ends late, or panics on purpose.
+/// Functions that are skipped, because they end late or panic on purpose.
 const LEFT_OUT: &[&str] = &["never", "sleep", "panic", "panic-later", "breaks", "latest"];
 
 struct Host {
     table: &'static TwTable,
     client: TwHandle,
     port: TwHandle,
-    /// The numbers of the functions that are tried.
+    /// The numbers of the functions under test.
     methods: Vec<u32>,
-    /// That of `nothing`, and the message of its parameters.
+    /// The number of `nothing`, and the message of its parameters.
     good: (u32, Vec<u8>),
 }
 
 fn methods(table: &'static TwTable) -> &'static [TwMethod] {
-    // SAFETY: a table has so many methods, constant as itself.
+    // SAFETY: a table has `method_count` methods, which live as long as the table.
     unsafe { std::slice::from_raw_parts(table.methods, table.method_count as usize) }
 }
 
@@ -52,7 +52,7 @@ fn host() -> &'static Host {
         let (number, method) = nothing.expect("it is there");
         let words = [16, method.params as u32, 0, 16];
         let (mut client, mut port) = (0, 0);
-        // SAFETY: both places are this frame's; an error may be null.
+        // SAFETY: both pointers refer to local variables; the error may be null.
         unsafe {
             assert_eq!((table.client_open)(&raw mut client, null_mut()), TW_OK);
             assert_eq!((table.port_open)(2, &raw mut port, null_mut()), TW_OK);
@@ -73,15 +73,15 @@ fn host() -> &'static Host {
     })
 }
 
-/// The first byte says which function; of the second, bit 0 has the size written and bit 1 the layout: to guess them is seldom what is
-/// tried.
+/// The first byte selects the function. In the second byte, bit 0 stores the size and bit 1 the
+/// layout into the message, because random bytes rarely match them.
 pub fn c_abi(data: &[u8]) {
     let [method, mode, rest @ ..] = data else {
         return;
     };
     let host = host();
     let method = host.methods[usize::from(*method) % host.methods.len()];
-    // Of just this length, so that the sanitizer sees who reads behind it.
+    // Exactly as long as the arguments, so that the sanitizer detects reads beyond the end.
     let mut arguments: Box<[u8]> = rest.into();
     let size = arguments.len() as u32;
     if mode & 1 != 0
@@ -111,7 +111,8 @@ pub fn c_abi(data: &[u8]) {
         submission(1, *good, nothing),
     ];
     let mut accepted = 0;
-    // SAFETY: two submissions, whose arguments live to the end of this function; the other places are this frame's.
+    // SAFETY: two submissions, whose arguments live until the end of this function. The other
+    // pointers refer to local variables.
     let code = unsafe {
         (host.table.submit)(
             host.port,
@@ -130,7 +131,8 @@ pub fn c_abi(data: &[u8]) {
     while codes.contains(&None) {
         let mut completion = std::mem::MaybeUninit::<TwCompletion>::uninit();
         let mut count = 0;
-        // SAFETY: there is room for one; what was counted was written, and is released once.
+        // SAFETY: there is space for one completion. A completion is read only if it was counted,
+        // and is released once.
         unsafe {
             assert_eq!(
                 (host.table.port_wait)(host.port, TW_FOREVER, null_mut()),
@@ -158,10 +160,11 @@ pub fn c_abi(data: &[u8]) {
     );
 }
 
-/// Takes the handle out of the result, if it has one, and looks whether a stream has something.
+/// Takes the handle out of the result, if there is one, and checks whether a stream has records.
 fn read(table: &TwTable, completion: &mut TwCompletion) {
     let (mut handle, mut batch) = (0, std::mem::MaybeUninit::<TwBatch>::uninit());
-    // SAFETY: the completion was not released, and the places are this frame's. A handle of another kind is an error.
+    // SAFETY: the completion has not been released, and the pointers refer to local variables. A
+    // handle of another kind returns an error.
     unsafe {
         if (table.take_handle)(completion, 0, &raw mut handle, null_mut()) != TW_OK {
             return;

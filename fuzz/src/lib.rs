@@ -1,13 +1,14 @@
-//! What must hold for any bytes. Each function is a target of `make prove-fuzz`, and runs over its corpus in `make test`.
+//! Properties that must be true for any input. `make prove-fuzz` fuzzes each function, and `make
+//! test` runs it over its corpus.
 
 use thalweg_wire::cbor::{self, Untranslated, of_message, to_message};
 use thalweg_wire::describe::Type;
 use thalweg_wire::{Decode, message};
 
-/// Longest result, so that no input is slow.
+/// The largest result, so that no input is slow.
 const LIMIT: usize = 1 << 16;
 
-/// One of each kind; the first byte of the input says which.
+/// One type of each kind. The first byte of the input selects one.
 const TYPES: &[&str] = &[
     "bool",
     "string",
@@ -24,18 +25,18 @@ const TYPES: &[&str] = &[
     "record{path:string,line:u64,column:u64,text:string,path-bytes:option<list<u8>>,cut:bool}",
     "list<record{number:u64,name:string,tags:list<string>,blob:option<list<u8>>}>",
     "list<record{}>",
-    // A byte of CBOR each, and 136 in place.
+    // Elements of one byte of CBOR that take 136 bytes in the message.
     "list<option<tuple<u64,u64,u64,u64,u64,u64,u64,u64,u64,u64,u64,u64,u64,u64,u64,u64>>>",
 ];
 
-/// A type, and the rest of the input.
+/// Splits the input into a type and the rest.
 fn split(data: &[u8]) -> Option<(Type<'static>, &[u8])> {
     let (first, rest) = data.split_first()?;
     let text = TYPES[usize::from(*first) % TYPES.len()];
     Some((Type::parse(text).expect("a type"), rest))
 }
 
-/// A message that is checked can be read to its end, and its CBOR means the same.
+/// A valid message can be read completely, and converting it to CBOR and back keeps its value.
 pub fn message(data: &[u8]) {
     if let Ok(message) = message::open_any(data) {
         let _ = message.handles().map(|handle| handle.0).max();
@@ -43,7 +44,7 @@ pub fn message(data: &[u8]) {
     let Some((ty, rest)) = split(data) else {
         return;
     };
-    // Size and layout are given: to guess them is not what is tried here.
+    // The size and the layout are stored, because random bytes rarely match them.
     let mut bytes = rest.to_vec();
     if bytes.len() >= 8 {
         bytes[..4].copy_from_slice(&(rest.len() as u32).to_le_bytes());
@@ -52,7 +53,7 @@ pub fn message(data: &[u8]) {
     let checked = ty.check(&bytes);
     match of_message(&ty, &bytes, LIMIT) {
         Ok(written) => match to_message(&ty, &written, LIMIT) {
-            // Room between tails and padding is not kept.
+            // Gaps between tails and padding are not kept.
             Ok(again) => assert_eq!(of_message(&ty, &again, LIMIT), Ok(written)),
             Err(error) => assert_eq!(error, Untranslated::Limit),
         },
@@ -61,7 +62,7 @@ pub fn message(data: &[u8]) {
     }
 }
 
-/// What is taken as CBOR is a message, and is written in one form only.
+/// Accepted CBOR is a message, and is written in exactly one form.
 pub fn cbor(data: &[u8]) {
     let Some((ty, rest)) = split(data) else {
         return;
@@ -73,12 +74,12 @@ pub fn cbor(data: &[u8]) {
     }
 }
 
-/// An input of [`cbor`] that is taken as a message.
+/// Whether [`cbor`] accepts an input as a message.
 pub fn is_cbor(data: &[u8]) -> bool {
     split(data).is_some_and(|(ty, rest)| to_message(&ty, rest, LIMIT).is_ok())
 }
 
-/// Generated types and descriptions say the same.
+/// Generated types and type descriptions behave the same.
 pub fn typed(data: &[u8]) {
     type Much = (
         Vec<(String, Option<Vec<u8>>)>,
@@ -109,7 +110,7 @@ pub fn typed(data: &[u8]) {
     }
 }
 
-/// Any text describes a type or is refused.
+/// Any text describes a type or is an error.
 pub fn description(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

@@ -1,30 +1,32 @@
-//! The system's allocator, which refuses according to a plan and counts live blocks.
+//! The system allocator with two additions: it refuses allocations according to a plan, and counts
+//! live blocks.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use crate::fault;
 
-/// Counts, and asks [`fault`] before each allocation.
+/// Counts allocations, and consults [`fault`] before each.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusing;
 
 static LIVE: AtomicI64 = AtomicI64::new(0);
 static TRACES: AtomicBool = AtomicBool::new(false);
 
-/// How many allocations live.
+/// The number of live allocations.
 pub fn live() -> i64 {
     LIVE.load(Ordering::Relaxed)
 }
 
-/// From now on each refused allocation writes its backtrace to standard error: for whoever looks for its place.
+/// From now on, each refused allocation writes its backtrace to standard error, for debugging.
 pub fn trace() {
     TRACES.store(true, Ordering::Relaxed);
 }
 
-/// Keeps `malloc` from asking for mappings: a refused mapping is then one of the library's own requests.
+/// Prevents `malloc` from creating mappings, so that a refused mapping is always a request of the
+/// library.
 pub fn keep_to_the_heap() {
-    // SAFETY: both settings take any number, and no other thread runs yet.
+    // SAFETY: both settings accept any number, and no other thread runs yet.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 1);
         libc::mallopt(libc::M_MMAP_MAX, 0);
@@ -33,7 +35,7 @@ pub fn keep_to_the_heap() {
 
 #[cold]
 fn write_trace(size: usize) {
-    // What it allocates itself is not refused.
+    // Allocations of the backtrace itself are not refused.
     fault::disarm();
     let trace = std::backtrace::Backtrace::force_capture();
     eprintln!("refused: {size} bytes\n{trace}");
@@ -50,7 +52,8 @@ fn is_refused(size: usize) -> bool {
     refused
 }
 
-/// Writes the size to standard error, without an allocation: the process may be about to end.
+/// Writes the size to standard error without an allocation, because the process may be about to
+/// end.
 fn say(size: usize) {
     let mut text = *b"refused-bytes=00000000000000000000\n";
     let (mut rest, end) = (size, text.len() - 1);
@@ -58,7 +61,7 @@ fn say(size: usize) {
         *digit = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
-    // SAFETY: the bytes are this frame's.
+    // SAFETY: the bytes are a local variable.
     unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }
 
@@ -69,13 +72,14 @@ fn count(block: *mut u8) -> *mut u8 {
     block
 }
 
-// SAFETY: everything is the system allocator's; null is what an allocator gives that has no memory.
+// SAFETY: every call is forwarded to the system allocator. An allocator may return null when there
+// is not enough memory.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_refused(layout.size()) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         count(unsafe { System.alloc(layout) })
     }
 
@@ -83,7 +87,7 @@ unsafe impl GlobalAlloc for Refusing {
         if is_refused(layout.size()) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         count(unsafe { System.alloc_zeroed(layout) })
     }
 
@@ -91,13 +95,13 @@ unsafe impl GlobalAlloc for Refusing {
         if is_refused(size) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.realloc(block, layout, size) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         LIVE.fetch_sub(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(block, layout) };
     }
 }

@@ -1,4 +1,4 @@
-//! What the process has: to find what an operation left behind.
+//! Counts the resources of the process, to find leaks of an operation.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ pub struct Census {
 }
 
 impl Census {
-    /// Counts.
+    /// Counts now.
     pub fn take() -> Self {
         let entries = |folder: &str| fs::read_dir(folder).map_or(0, Iterator::count);
         let maps = fs::read("/proc/self/maps").unwrap_or_default();
@@ -31,11 +31,11 @@ impl Census {
         }
     }
 
-    /// Counts again and again until `rounds` further rounds left less than one thing each behind, or two seconds
-    /// have passed: actors and threads may still be ending.
+    /// Repeats the count until `rounds` further rounds have left behind less than one item each, or
+    /// two seconds have passed, because actors and threads may still be ending.
     ///
     /// # Errors
-    /// What is left behind.
+    /// The items left behind.
     pub fn compare(before: &Self, rounds: usize) -> Result<(), String> {
         let bound = Instant::now() + Duration::from_secs(2);
         loop {
@@ -51,7 +51,7 @@ impl Census {
     }
 
     fn grown(&self, before: &Self, rounds: usize) -> Result<(), String> {
-        // What is kept for later grows to its bound in a few rounds; a leak grows in each.
+        // A cache grows to its limit in a few rounds; a leak grows in each round.
         let slack = rounds / 2;
         let leaks = self.descriptors > before.descriptors
             || self.threads > before.threads

@@ -1,4 +1,5 @@
-//! The programs of this crate: one operation under one shortage, and a line with its outcome.
+//! The test programs of this crate: run one operation under one shortage, and print its outcome as
+//! one line.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,14 +12,14 @@ use crate::operations::{self, Problem, Step};
 
 static PANICS: AtomicU64 = AtomicU64::new(0);
 
-/// Rounds before the first count: caches fill up.
+/// Rounds before the first count, to fill caches.
 const WARM_UP: usize = 6;
 /// Rounds between two counts.
 const ROUNDS: usize = 24;
-/// What a leak grows in. Workers and caches may still come in one of them.
+/// A leak grows in every window. New workers and caches may appear in one of them.
 const WINDOWS: usize = 4;
 
-/// The whole program: its arguments are OPERATION RESOURCE SHAPE NTH MODE.
+/// The whole program. Its arguments are OPERATION RESOURCE SHAPE NTH MODE.
 pub fn main() -> u8 {
     allocator::keep_to_the_heap();
     no_core_dump();
@@ -70,17 +71,17 @@ pub fn main() -> u8 {
     0
 }
 
-/// Many runs end by an abort, on purpose.
+/// Many runs abort on purpose.
 fn no_core_dump() {
     let none = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the limit is this frame's.
+    // SAFETY: the limit is a local variable.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
 }
 
-/// The operation meets the shortage when the process does it for the first time.
+/// The shortage occurs when the process runs the operation for the first time.
 fn cold(step: &mut Step) -> String {
     fault::enable(true);
     let first = step();
@@ -89,7 +90,7 @@ fn cold(step: &mut Step) -> String {
     describe(&BTreeSet::from([shown(&first)]), &again, "")
 }
 
-/// The operation meets the shortage again and again, in a process that has done it before.
+/// The shortage occurs repeatedly, in a process that has already run the operation.
 fn warm(step: &mut Step) -> String {
     let mut outcomes = BTreeSet::new();
     let again = step();
@@ -107,7 +108,7 @@ fn warm(step: &mut Step) -> String {
             outcomes.insert(shown(&ended));
             let again = step();
             let is_violation = ended.is_err_and(|problem| problem.is_violation());
-            // Where the operation asks for fewer there is nothing to compare.
+            // If the operation makes fewer requests, there is nothing to compare.
             if again.is_err() || is_violation || fault::refused() == 0 {
                 return describe(&outcomes, &again, "");
             }
@@ -133,7 +134,8 @@ fn shown(result: &Result<(), Problem>) -> String {
     }
 }
 
-/// Fields between tabs: how the operation ended (more than one way, between semicolons), how it ended without a shortage after that, what it left behind.
+/// Fields separated by tabs: how the operation ended (several outcomes separated by semicolons),
+/// how it ended without a shortage afterwards, and what it left behind.
 fn describe(outcomes: &BTreeSet<String>, again: &Result<(), Problem>, leak: &str) -> String {
     let outcomes: Vec<_> = outcomes.iter().map(String::as_str).collect();
     format!("\t{}\t{}\t{leak}", outcomes.join(";"), shown(again))

@@ -1,8 +1,9 @@
 //! The plan: which resource is refused, and when.
 //!
-//! 1. The plan is made once, before the first operation, and does not change.
+//! 1. The plan is set once, before the first operation, and does not change.
 //! 2. Requests count only while an operation is inside [`during`]. Each entry starts at zero.
-//! 3. Any thread may ask ([`is_refused`]): it allocates nothing and takes no lock, since the allocator asks.
+//! 3. Any thread may call [`is_refused`]. It allocates nothing and takes no lock, because the
+//!    allocator calls it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use thalweg::runtime::{Handle, channel};
 
-/// What an operation asks the system for.
+/// A resource that an operation requests from the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Resource {
     /// A block of the global allocator.
@@ -19,22 +20,22 @@ pub enum Resource {
     Thread,
     /// A mapping, for stacks of threads and actors.
     Mmap,
-    /// A guard of a stack.
+    /// A guard page of a stack.
     Mprotect,
     /// A guard or a trim of an actor's stack.
     Madvise,
-    /// An eventfd, for parkers and file descriptors of ports and streams.
+    /// An eventfd, for parkers, ports and streams.
     Eventfd,
     /// An epoll instance, or an entry in one.
     Epoll,
-    /// An expedited barrier, as a sandbox refuses it that is applied after the start.
+    /// An expedited barrier. A sandbox that is applied after the start refuses it.
     Membarrier,
-    /// A stack below `max_stacks`: all but N - 1 are held by other actors for a while.
+    /// A stack below `max_stacks`. Other actors temporarily use all but N - 1.
     Stack,
 }
 
 impl Resource {
-    /// All of them.
+    /// All resources.
     pub const ALL: [Self; 9] = [
         Self::Allocation,
         Self::Thread,
@@ -66,9 +67,9 @@ impl Resource {
 /// Which requests are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shape {
-    /// The Nth alone.
+    /// Only the Nth request.
     Once,
-    /// The Nth and all after it, until the operation has returned.
+    /// The Nth request and all later ones, until the operation has returned.
     Lasting,
 }
 
@@ -82,14 +83,14 @@ impl Shape {
     }
 }
 
-/// What is refused.
+/// The plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Which resource.
+    /// The resource.
     pub resource: Resource,
-    /// Which requests.
+    /// Which of its requests.
     pub shape: Shape,
-    /// From 1. 0: none is refused.
+    /// N, from 1. 0: none is refused.
     pub nth: u64,
 }
 
@@ -97,15 +98,16 @@ static PLAN: OnceLock<Plan> = OnceLock::new();
 static ARMED: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static REFUSED: AtomicU64 = AtomicU64::new(0);
-/// The size of the largest allocation that was refused.
+/// The size of the largest refused allocation.
 static LARGEST: AtomicU64 = AtomicU64::new(0);
 
-/// Stacks of a runtime whose stacks run out.
+/// The number of stacks of a runtime whose stacks run out.
 pub const STACKS: u64 = 8;
-/// How long other actors hold the stacks. An operation may wait for one or end with an error, as it likes; it must not hang.
+/// How long other actors use the stacks. An operation may wait for a stack or return an error; it
+/// must not hang.
 const HELD: Duration = Duration::from_millis(20);
 
-/// Sets the plan. Once.
+/// Sets the plan. Call it once.
 pub fn plan(plan: Plan) {
     assert!(PLAN.set(plan).is_ok(), "there is one plan");
 }
@@ -147,20 +149,21 @@ pub fn refused() -> u64 {
     REFUSED.load(Ordering::SeqCst)
 }
 
-/// The size of the largest allocation that was refused so far.
+/// The size of the largest refused allocation so far.
 pub fn largest() -> u64 {
     LARGEST.load(Ordering::SeqCst)
 }
 
-/// Lets requests through from now on, whatever the plan. Returns whether they were refused until now.
+/// Allows all requests from now on, whatever the plan. Returns whether requests were refused until
+/// now.
 pub fn disarm() -> bool {
     ARMED.swap(false, Ordering::SeqCst)
 }
 
-/// Whether [`during`] follows the plan; without, it only runs what it is given.
+/// Whether [`during`] follows the plan. If not, it only runs its closure.
 static ENABLED: AtomicBool = AtomicBool::new(false);
 
-/// From now on [`during`] follows the plan, or does not.
+/// Sets whether [`during`] follows the plan from now on.
 pub fn enable(on: bool) {
     ENABLED.store(on, Ordering::SeqCst);
 }
@@ -182,7 +185,7 @@ pub fn during<R>(part: impl FnOnce() -> R) -> R {
     part()
 }
 
-/// The same, for a part that runs on an existing runtime: only there can stacks be short.
+/// Like [`during`], for a part that runs on an existing runtime: only there can stacks run out.
 pub fn during_on<R>(runtime: &Handle, part: impl FnOnce() -> R) -> R {
     let plan = PLAN.get().copied();
     match plan {
@@ -196,14 +199,14 @@ pub fn during_on<R>(runtime: &Handle, part: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Stacks that other actors hold.
+/// The stacks that other actors use.
 struct Occupied {
     done: Arc<(Mutex<bool>, Condvar)>,
     releaser: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Occupied {
-    /// Holds all stacks of `runtime` but `nth - 1`. None is left free of charge: the actors are waited for.
+    /// Occupies all but `nth - 1` stacks of `runtime`, and waits until the actors have started.
     fn take(runtime: &Handle, nth: u64) -> Self {
         let hold = if nth == 0 {
             0

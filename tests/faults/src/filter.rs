@@ -1,17 +1,20 @@
-//! System calls that are refused by plan: a seccomp filter that asks a thread of this process.
+//! Refuses system calls according to the plan, by a seccomp filter that consults a thread of this
+//! process.
 //!
-//! Thalweg makes its calls through `libc`, through `rustix` (which does not go through any C function) and
-//! inside of glibc, as `pthread_create` does. A filter sees all of them; functions of the same name as libc's would not.
+//! Thalweg makes its calls through `libc`, through `rustix` (without any C function) and inside
+//! glibc, as `pthread_create` does. A filter sees all of them; replacing functions of libc would
+//! not.
 //!
-//! The kernel stops a thread at a filtered call and asks the listener, a thread that was started before the
-//! filter and so has none. The listener answers with an error or lets the call go on.
+//! The kernel stops a thread at a filtered call and notifies the listener, a thread that was
+//! started before the filter and is therefore not filtered. The listener answers with an error or
+//! allows the call.
 
 use std::io;
 use std::sync::mpsc;
 
 use crate::fault::{self, Resource};
 
-/// The calls that ask for a resource, and the error that refuses them.
+/// The system calls that request a resource, and the error that refuses them.
 fn calls(resource: Resource) -> (&'static [libc::c_long], i32) {
     match resource {
         Resource::Allocation | Resource::Stack => (&[], 0),
@@ -28,10 +31,11 @@ fn calls(resource: Resource) -> (&'static [libc::c_long], i32) {
     }
 }
 
-/// From now on this thread, and those that it starts, ask for the calls of this resource.
+/// From now on, the calls of this resource are filtered on this thread and on the threads that it
+/// starts.
 ///
 /// # Errors
-/// The kernel has no such filter, or forbids it.
+/// The kernel does not support such a filter, or forbids it.
 pub fn install(resource: Resource) -> io::Result<()> {
     let (calls, error) = calls(resource);
     if calls.is_empty() {
@@ -51,7 +55,7 @@ pub fn install(resource: Resource) -> io::Result<()> {
         .map_err(|_| io::Error::other("the listener has ended"))
 }
 
-/// Filters these calls of this thread. The listener's file descriptor.
+/// Filters these calls of this thread. Returns the file descriptor of the listener.
 fn filter(calls: &[libc::c_long]) -> io::Result<i32> {
     let statement = |code: u32, k: u32| libc::sock_filter {
         code: code as u16,
@@ -81,7 +85,7 @@ fn filter(calls: &[libc::c_long]) -> io::Result<i32> {
         len: program.len() as u16,
         filter: program.as_mut_ptr(),
     };
-    // SAFETY: plain numbers, and a program that lives during the call, which copies it.
+    // SAFETY: the call gets numbers and a program that lives during the call, which copies it.
     let listener = unsafe {
         if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
             return Err(io::Error::last_os_error());
@@ -102,11 +106,13 @@ fn filter(calls: &[libc::c_long]) -> io::Result<i32> {
 /// Answers until the process ends. It allocates nothing.
 fn listen(listener: i32, resource: Resource, error: i32) {
     loop {
-        // SAFETY: numbers alone, for which 0 is a value; the kernel wants it zeroed.
+        // SAFETY: the struct contains only numbers, for which 0 is valid. The kernel requires it to
+        // be zeroed.
         let mut request: libc::seccomp_notif = unsafe { std::mem::zeroed() };
-        // SAFETY: the listener's descriptor is never closed, and the kernel fills this frame's struct.
+        // SAFETY: the descriptor of the listener is never closed, and the kernel fills a local
+        // struct.
         if unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut request) } != 0 {
-            // The thread that asked was interrupted or has ended.
+            // The thread that made the call was interrupted or has ended.
             continue;
         }
         let refused = fault::is_refused(resource);
@@ -120,7 +126,8 @@ fn listen(listener: i32, resource: Resource, error: i32) {
                 libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32
             },
         };
-        // SAFETY: as above. It fails where the thread that asked has ended, which needs no answer.
+        // SAFETY: as above. It fails if the thread that made the call has ended, which needs no
+        // answer.
         unsafe { libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
     }
 }

@@ -1,7 +1,9 @@
-//! Runs one operation while the system refuses its Nth resource, and reports how the operation ended.
+//! Runs one operation while the system refuses its Nth resource, and reports how the operation
+//! ended.
 //!
-//! `README.md` beside this crate explains the procedure. [`fault`] counts and refuses, [`allocator`] and
-//! [`filter`] ask it, [`operations`] lists the operations, [`census`] finds leaks.
+//! The `README.md` of this crate explains the procedure. [`fault`] counts and refuses,
+//! [`allocator`] and [`filter`] consult it, [`operations`] lists the operations, [`census`] finds
+//! leaks.
 
 pub mod allocator;
 pub mod census;

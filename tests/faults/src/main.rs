@@ -1,4 +1,4 @@
-//! A program in Rust: see [`thalweg_faults::child`].
+//! The Rust program: see [`thalweg_faults::child`].
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The service that the operations of the boundary call, its glue written by hand.
+//! The service that the boundary operations call. Its glue is written by hand.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use thalweg::runtime::sleep;
 use thalweg::wire::{Decode, Handle};
 use thalweg_capi::{Export, Library};
 
-/// Gives back the bytes it was given, in the instance's turn.
+/// Returns its bytes, in the instance's turn.
 pub(crate) const ECHO: u32 = 0;
-/// The same, in an actor of its own.
+/// Returns its bytes, from a separate actor.
 pub(crate) const LATER: u32 = 1;
-/// Gives so many records of so many bytes.
+/// Returns a given number of records of a given size.
 pub(crate) const SCAN: u32 = 2;
 /// Counts the records of a stream.
 pub(crate) const COUNT: u32 = 3;
@@ -110,7 +110,7 @@ fn serve(incoming: Incoming) -> Result<(), Refused> {
                         return;
                     }
                 }
-                // A reader that has left needs no end.
+                // If the reader has gone, it does not need the end.
                 let _ = writer.finish();
             });
             incoming.reply_stream(reader);

@@ -1,4 +1,4 @@
-//! Holds the tables of `docs/reliability.md` to the code.
+//! Compares the tables of `docs/reliability.md` with the code.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ fn page() -> String {
     fs::read_to_string(root().join("docs/reliability.md")).expect("the page is there")
 }
 
-/// The part of the page from this heading to the next one of its level.
+/// The part of the page from this heading to the next heading of its level.
 fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     let (_, rest) = page
         .split_once(&format!("\n{heading}\n"))
@@ -26,7 +26,7 @@ fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     rest.split("\n## ").next().unwrap_or_default()
 }
 
-/// The rows of its tables by their first cell; the second and the third.
+/// The rows of its tables: the second and third cell by the first cell.
 fn rows(section: &str) -> BTreeMap<String, [String; 2]> {
     let cells = |line: &str| {
         let cells = line.trim_matches('|').split(" | ");
@@ -40,7 +40,7 @@ fn rows(section: &str) -> BTreeMap<String, [String; 2]> {
         .collect()
 }
 
-/// 1,048,576.
+/// Formats a number like 1,048,576.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -53,7 +53,7 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// 64 MiB.
+/// Formats a size like 64 MiB.
 fn bytes(number: u64) -> String {
     match number.trailing_zeros() {
         0..20 => format!("{} KiB", grouped(number >> 10)),
@@ -69,7 +69,7 @@ fn time(time: Duration) -> String {
     }
 }
 
-/// A constant that is nobody's outside of its module: the file has this line.
+/// Checks a constant that is private to its module: the file must contain this line.
 fn source(file: &str, line: &str) {
     let text = fs::read_to_string(root().join(file)).expect("the file is there");
     assert!(
@@ -101,7 +101,7 @@ fn limits_of_the_page_are_those_of_the_code() {
             (_, Value::Count(count)) => grouped(count),
             (_, Value::Bytes(size)) => bytes(size),
             (_, Value::Time(value)) => time(value),
-            // A switch is no limit.
+            // A switch is not a limit.
             _ => continue,
         };
         holds(&format!("`{}`", setting.name), &default, setting.range);

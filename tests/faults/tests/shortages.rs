@@ -1,6 +1,8 @@
-//! Every operation with the Nth resource refused: it succeeds, ends with a typed error that the table allows, or ends the process as documented.
+//! Runs every operation with the Nth resource refused. It must succeed, return a typed error that
+//! the table allows, or end the process as documented.
 //!
-//! `cargo test` tries small N; `make prove-faults` goes on until an operation asks for fewer than N.
+//! `cargo test` tries small N; `make prove-faults` continues until an operation makes fewer than N
+//! requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,15 +17,16 @@ use std::time::{Duration, Instant};
 use thalweg_faults::fault::{Resource, STACKS, Shape};
 use thalweg_faults::operations::{self, Operation};
 
-/// How an operation may end for want of a resource.
+/// How an operation may end when a resource is refused.
 struct Allowed {
     resources: &'static [Resource],
-    /// A part of the operation's name.
+    /// A part of the name of the operation.
     operation: &'static str,
-    /// A part of the error's text.
+    /// A part of the text of the error.
     text: &'static str,
     code: &'static str,
-    /// What the error must say of another try. Rust's own errors say nothing, which is `false`.
+    /// Whether the error must be retryable. Rust's own errors do not report it, which counts as
+    /// `false`.
     retryable: bool,
 }
 
@@ -38,17 +41,17 @@ const fn allowed(resources: &'static [Resource], code: &'static str) -> Allowed 
 }
 
 const ALLOWED: &[Allowed] = &[
-    // The boundary has one outcome for all of them.
+    // The boundary uses one outcome for all of them.
     Allowed {
         retryable: true,
         ..allowed(&Resource::ALL, "overloaded")
     },
-    // The service has run and has no memory for its answer.
+    // The service has run, but there is no memory for its answer.
     Allowed {
         text: "there is no memory for the result",
         ..allowed(&[Resource::Allocation], "guest_lost")
     },
-    // The service drops its writer after a `send` that was refused, and the reader gets the reason.
+    // The service drops its writer after a failed `send`, and the reader gets the reason.
     Allowed {
         text: "a writer was dropped after a send failed: overloaded",
         ..allowed(&[Resource::Allocation], "guest_lost")
@@ -66,10 +69,10 @@ const ALLOWED: &[Allowed] = &[
     allowed(&[Resource::Eventfd], "io.24"),
 ];
 
-/// What a thread consists of.
+/// The resources of a thread.
 const THREADS: [Resource; 3] = [Resource::Thread, Resource::Mmap, Resource::Mprotect];
 
-/// What an actor's stack consists of.
+/// The resources of an actor's stack.
 const STACK: [Resource; 5] = [
     Resource::Stack,
     Resource::Allocation,
@@ -78,10 +81,11 @@ const STACK: [Resource; 5] = [
     Resource::Madvise,
 ];
 
-/// A larger allocation is one whose size comes from the caller: its failure is an error.
+/// For a larger allocation, the caller chooses the size: its failure is an error.
 const SMALL: u64 = 16 << 10;
 
-/// The ways in which a shortage ends the process. `docs/reliability.md` lists the same names with the reasons.
+/// The ways in which a shortage ends the process. `docs/reliability.md` lists the same names and
+/// the reasons.
 const ABORTS: &[Abort] = &[
     Abort {
         name: "small-allocation",
@@ -108,7 +112,7 @@ const ABORTS: &[Abort] = &[
             case.operation == "table.transcode" && stderr.contains("memory allocation of ")
         },
     },
-    // The standard library's, of each thread of a program in Rust.
+    // The standard library allocates it for each thread of a Rust program.
     Abort {
         name: "signal-stack",
         resources: &[Resource::Mmap, Resource::Mprotect],
@@ -120,7 +124,7 @@ const ABORTS: &[Abort] = &[
             panics.peek().is_some() && panics.all(|line| line.contains("unix/stack_overflow.rs"))
         },
     },
-    // `run` returns what its closure returns, so it panics where it cannot start.
+    // `run` returns the result of its closure, so it panics if it cannot start.
     Abort {
         name: "run-panics",
         resources: &[
@@ -147,7 +151,7 @@ struct Abort {
 /// Longer than any run takes on a loaded machine.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// What is tried with one operation after the other number.
+/// One case: an operation, a resource, a shape and a mode, to be run with increasing N.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Case {
     operation: &'static str,
@@ -175,19 +179,19 @@ impl std::fmt::Display for Case {
 
 /// How one run ended.
 enum Run {
-    /// It asked for fewer.
+    /// The operation made fewer requests.
     NotReached,
-    /// As it may.
+    /// It ended in an allowed way.
     Ended(String),
-    /// The filter cannot be installed here.
+    /// The filter cannot be installed on this machine.
     Unavailable(String),
     Violated(String),
-    /// The same, and a larger N would tell no more.
+    /// It ended in an allowed way, and a larger N would give no new information.
     Useless(String),
 }
 
 fn run(case: Case, nth: u64) -> Run {
-    // Whoever uses the table is no program in Rust.
+    // The C table is used by a process that is not a Rust program.
     let mut command = Command::new(match case.operation.starts_with("table.") {
         true => env!("CARGO_BIN_EXE_thalweg-faults-host"),
         false => env!("CARGO_BIN_EXE_thalweg-faults"),
@@ -202,7 +206,7 @@ fn run(case: Case, nth: u64) -> Run {
             case.mode,
         ])
         .env_clear()
-        // An abort with a backtrace asks for more memory on its way.
+        // Printing the backtrace of an abort would request more memory.
         .env(
             "RUST_BACKTRACE",
             if case.shape == Shape::Lasting {
@@ -211,8 +215,8 @@ fn run(case: Case, nth: u64) -> Run {
                 "0"
             },
         )
-        // A stall report resolves names of functions, and that allocates. On a busy machine any run may
-        // get one.
+        // A stall report resolves function names, which allocates. On a busy machine, any run may
+        // produce one.
         .env("THALWEG_STALL", "off")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -250,7 +254,7 @@ fn run(case: Case, nth: u64) -> Run {
     if hung {
         return Run::Useless(format!("it hangs: {}", tail()));
     }
-    // A thread that panics outside of everything may find the process on its way out.
+    // A thread that panics outside any handler may find the process exiting.
     let documented = ABORTS
         .iter()
         .find(|abort| abort.resources.contains(&case.resource) && (abort.is_it)(&case, &err));
@@ -291,7 +295,7 @@ fn run(case: Case, nth: u64) -> Run {
     }
 }
 
-/// The panic, if there is one, and the last line.
+/// The panic message, if there is one, and the last line.
 fn tail(stderr: &str) -> String {
     let lines: Vec<_> = stderr.lines().filter(|line| !line.is_empty()).collect();
     let panic = lines
@@ -340,7 +344,7 @@ fn cases(filter: impl Fn(&Case) -> bool) -> Vec<Case> {
                         mode,
                     };
                     let is_sensible = match resource {
-                        // How many are free is all that there is to say.
+                        // The number of free stacks is the only variable.
                         Resource::Stack => *has_runtime && shape == Shape::Lasting,
                         _ => true,
                     };
@@ -354,7 +358,8 @@ fn cases(filter: impl Fn(&Case) -> bool) -> Vec<Case> {
     cases
 }
 
-/// Runs the cases side by side, each with N from 1 to `most`. `all`: every documented abort must happen in them.
+/// Runs the cases in parallel, each with N from 1 to `most`. `all`: every documented abort must
+/// occur in them.
 fn try_all(cases: &[Case], most: u64, all: bool) {
     let next = AtomicUsize::new(0);
     let ended = Mutex::new(BTreeMap::<String, u64>::new());
@@ -402,7 +407,7 @@ fn try_all(cases: &[Case], most: u64, all: bool) {
     println!("{report}");
     let unavailable = unavailable.into_inner().unwrap();
     if !unavailable.is_empty() {
-        // As everywhere: what CI does not run, nobody runs.
+        // In CI, a check that cannot run is an error, because no other job runs it.
         assert!(
             std::env::var_os("CI").is_none(),
             "no seccomp filter: {unavailable:?}"
@@ -430,7 +435,7 @@ fn try_all(cases: &[Case], most: u64, all: bool) {
 
 #[test]
 fn operation_with_a_small_nth_resource_refused_ends_as_documented() {
-    // The first of its kind, and the process's first.
+    // The first case of its kind, and the first of the process.
     try_all(
         &cases(|case| {
             case.mode == "cold" && (case.shape == Shape::Once || case.resource == Resource::Stack)
@@ -440,7 +445,7 @@ fn operation_with_a_small_nth_resource_refused_ends_as_documented() {
     );
 }
 
-/// `THALWEG_FAULTS=table.stream` chooses by a part of `OPERATION RESOURCE SHAPE NTH MODE`.
+/// `THALWEG_FAULTS=table.stream` selects cases by a part of `OPERATION RESOURCE SHAPE NTH MODE`.
 #[test]
 #[ignore = "minutes: make prove-faults"]
 fn operation_with_every_nth_resource_refused_ends_as_documented() {

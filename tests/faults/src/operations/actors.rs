@@ -50,7 +50,7 @@ impl From<std::io::Error> for Problem {
     }
 }
 
-/// The reason of an exit, by its kind: `exit.no_stack`.
+/// The problem for an exit reason, by its kind, for example `exit.no_stack`.
 pub fn exits_with(reason: &ExitReason) -> Problem {
     Problem::new(&format!("exit.{}", reason.kind()), reason)
 }
@@ -68,7 +68,7 @@ fn config() -> Config {
     Config::exact(2)
 }
 
-/// A runtime that is there before any shortage, and has started a worker and a stack.
+/// A runtime that was created before any shortage, and has started a worker and a stack.
 fn started() -> Runtime {
     let config = config().max_stacks(STACKS as usize);
     let runtime = Runtime::start(config).expect("nothing is refused yet");
@@ -144,7 +144,7 @@ pub(super) fn spawn() -> Step {
     })
 }
 
-/// Adds up.
+/// Sums numbers.
 struct Counter(u64);
 
 impl Actor for Counter {}
@@ -160,10 +160,10 @@ impl Handler<Add> for Counter {
     }
 }
 
-/// Longer than stacks are held.
+/// Longer than other actors hold the stacks.
 const LONG: Duration = Duration::from_secs(5);
 
-/// An actor that is idle when the shortage comes keeps its state.
+/// An actor that is idle when the shortage occurs keeps its state.
 pub(super) fn actor() -> Step {
     let runtime = started();
     Box::new(move || {
@@ -187,7 +187,7 @@ pub(super) fn actor() -> Step {
     })
 }
 
-/// A tree that is idle when the shortage comes, and one that is started in it.
+/// A tree that is idle when the shortage occurs, and a tree that is started during the shortage.
 pub(super) fn supervise() -> Step {
     let runtime = started();
     Box::new(move || {
@@ -226,7 +226,7 @@ pub(super) fn supervise() -> Step {
                 Err(why) => Err(why),
             }
         });
-        // The one that was killed is back, and its tree has two children.
+        // The killed child has been restarted, and its tree has two children.
         let back = counter.call_timeout(Add(1), LONG);
         if back != Ok(41) {
             return Err(violated("the child that was killed", format!("{back:?}")));
@@ -276,7 +276,7 @@ pub(super) fn blocking() -> Step {
 /// An actor that waits for a pipe.
 pub(super) fn readiness() -> Step {
     Box::new(move || {
-        // Anew each time: a worker keeps its poller.
+        // Created anew each time, because a worker keeps its poller.
         let runtime = started();
         let runtime = runtime.handle();
         let (mut reader, mut writer) = std::io::pipe()?;
@@ -288,7 +288,7 @@ pub(super) fn readiness() -> Step {
                 Ok::<_, std::io::Error>(byte[0])
             });
             let written = writer.write_all(&[7]);
-            // Where it did not come to read, nobody can write.
+            // If the actor failed before it read, a write would fail.
             let read = waits.join()??;
             written?;
             Ok::<_, Problem>(read)
@@ -324,7 +324,7 @@ pub(super) fn shutdown() -> Step {
     })
 }
 
-/// A channel whose capacity comes from the caller.
+/// A channel whose capacity the caller chooses.
 pub(super) fn channels() -> Step {
     Box::new(|| {
         during(|| {

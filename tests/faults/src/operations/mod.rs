@@ -1,7 +1,7 @@
-//! What is tried, through the C table and through Rust.
+//! The operations under test, through the C table and through Rust.
 //!
-//! An operation is one function, which is called many times. What it does inside [`fault::during`](crate::fault::during)
-//! meets the shortage; the rest prepares and cleans up.
+//! An operation is one function, which is called many times. The shortage applies to its part
+//! inside [`fault::during`](crate::fault::during); the rest prepares and cleans up.
 
 mod actors;
 mod client;
@@ -14,15 +14,15 @@ pub use actors::exits_with;
 /// How an operation failed.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The outcome's name, or the name of the Rust error.
+    /// The name of the outcome, or of the Rust error.
     pub code: String,
-    /// Whether the same operation may succeed later, where the error says so.
+    /// Whether the same operation may succeed later, if the error reports it.
     pub retryable: bool,
-    /// For a person.
+    /// A message for people.
     pub text: String,
 }
 
-/// An answer that no shortage excuses: wrong data, an end that is none.
+/// A result that no shortage excuses: wrong data, or a missing end.
 const VIOLATION: &str = "violation";
 
 impl Problem {
@@ -57,14 +57,14 @@ impl From<thalweg::Failure> for Problem {
 /// One run of an operation.
 pub type Step = Box<dyn FnMut() -> Result<(), Problem>>;
 
-/// What is tried.
+/// An operation under test.
 #[derive(Clone, Copy)]
 pub struct Operation {
     /// Its name on a command line.
     pub name: &'static str,
-    /// Prepares it, before any shortage.
+    /// Prepares the operation before any shortage.
     pub setup: fn() -> Step,
-    /// It runs on a runtime that exists, so that stacks can be short there.
+    /// It runs on an existing runtime, so that stacks can run out there.
     pub has_runtime: bool,
 }
 
@@ -90,7 +90,7 @@ const fn alone(name: &'static str, setup: fn() -> Step) -> Operation {
     }
 }
 
-/// All of them.
+/// All operations.
 pub const ALL: &[Operation] = &[
     alone("table.open", table::open),
     on_runtime("table.call", table::call),

@@ -1,4 +1,5 @@
-//! A host's objects: a client with its port, a completion, a stream's end. Each is closed or released once.
+//! The objects of a host: a client with its port, a completion, the end of a stream. Each is closed
+//! or released once.
 
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
@@ -31,7 +32,7 @@ pub(super) fn problem(code: u32, retryable: bool, text: String) -> Problem {
     }
 }
 
-/// Calls a function of the table, which ends with a status and fills an error.
+/// Calls a function of the table that returns a status and fills in an error.
 pub(super) fn ask(function: impl FnOnce(*mut TwError) -> u32) -> Result<(), Problem> {
     let mut error = NO_ERROR;
     let code = function(&raw mut error);
@@ -59,7 +60,8 @@ pub(super) struct Host {
 impl Host {
     pub(super) fn open(capacity: u32) -> Result<Self, Problem> {
         let mut host = Self { client: 0, port: 0 };
-        // SAFETY: the places and the error are this frame's; so in every call below.
+        // SAFETY: the pointers and the error refer to local variables. The same is true for every
+        // call below.
         unsafe {
             ask(|error| (table().client_open)(&raw mut host.client, error))?;
             ask(|error| (table().port_open)(capacity, &raw mut host.port, error))?;
@@ -67,7 +69,7 @@ impl Host {
         Ok(host)
     }
 
-    /// Closes both, which must work whatever went before, once.
+    /// Closes both. This must work once in any state.
     pub(super) fn close(&mut self) -> Result<(), Problem> {
         let (client, port) = (self.client, self.port);
         (self.client, self.port) = (0, 0);
@@ -97,7 +99,7 @@ impl Host {
         }
     }
 
-    /// How many were accepted; an error only where none was.
+    /// Submits several calls. Returns how many were accepted, or an error if none was.
     pub(super) fn submit_many(
         &self,
         method: u32,
@@ -138,7 +140,7 @@ impl Host {
         let mut place = MaybeUninit::<TwCompletion>::uninit();
         let mut count = 0;
         loop {
-            // SAFETY: see `open`; the completion is there where the count says so.
+            // SAFETY: see `open`. The completion is valid if the count is 1.
             unsafe {
                 ask(|error| (table().port_wait)(self.port, TW_FOREVER, error))?;
                 ask(|error| {
@@ -166,7 +168,7 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // SAFETY: see `open`. What is not open is stale.
+        // SAFETY: see `open`. A closed handle is stale, which is an error.
         unsafe {
             (table().client_close)(self.client, null_mut());
             (table().port_close)(self.port, null_mut());
@@ -174,7 +176,7 @@ impl Drop for Host {
     }
 }
 
-/// Calls of a batch.
+/// The number of calls in a batch.
 pub(super) const MANY: usize = 64;
 
 /// A completion, until it is released.
@@ -187,7 +189,7 @@ impl Answer {
         }
         let text = match self.0.message.is_null() {
             true => String::new(),
-            // SAFETY: the message is the completion's until its release.
+            // SAFETY: the completion owns the message until it is released.
             false => unsafe {
                 let size = self.0.message_size as usize;
                 let bytes = std::slice::from_raw_parts(self.0.message.cast::<u8>(), size);
@@ -201,7 +203,7 @@ impl Answer {
         if self.0.data.is_null() {
             return &[];
         }
-        // SAFETY: the data is the completion's until its release.
+        // SAFETY: the completion owns the data until it is released.
         unsafe { std::slice::from_raw_parts(self.0.data, self.0.data_size as usize) }
     }
 
@@ -220,11 +222,11 @@ impl Drop for Answer {
     }
 }
 
-/// A stream's end, until it is closed.
+/// One end of a stream, until it is closed.
 pub(super) struct Stream(pub(super) TwHandle);
 
 impl Stream {
-    /// Reads to the end: how many records there were.
+    /// Reads to the end. Returns the number of records.
     pub(super) fn count(&self) -> Result<u64, Problem> {
         let mut count = 0;
         loop {

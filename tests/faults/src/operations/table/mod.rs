@@ -15,7 +15,7 @@ use super::{Problem, Step};
 use crate::fault::{during, during_on};
 use crate::service::{COUNT, ECHO, HOLD, LATER, Record, SCAN};
 
-/// More than any allocation that Thalweg makes for itself.
+/// Larger than any allocation that Thalweg makes for itself.
 pub(super) const LARGE: usize = 1 << 20;
 const RECORDS: u64 = 200;
 
@@ -41,12 +41,12 @@ fn encode<P: Encode>(params: &P) -> Result<Vec<u8>, Problem> {
     encoded.map_err(|why| Problem::new("encode", why))
 }
 
-/// The runtime of the process, which the table's instances use.
+/// The global runtime of the process, which the instances of the table use.
 pub(super) fn global() -> Runtime {
     Global::global().expect("nothing is refused yet")
 }
 
-/// A host that is open and has made a call.
+/// A host that is open and has already made a call.
 fn opened() -> Host {
     let host = Host::open(1_024).expect("nothing is refused yet");
     let args = encoded(&(bytes(8),));
@@ -65,7 +65,7 @@ pub(super) fn open() -> Step {
     })
 }
 
-/// A call with its answer: from a client that is opened for it, so that nothing is there yet.
+/// A call with its answer. The client is opened for the call, so that nothing is cached.
 fn calls(method: u32, size: usize) -> Step {
     let runtime = global();
     let expected = bytes(size);
@@ -81,7 +81,7 @@ fn calls(method: u32, size: usize) -> Step {
             drop(called);
             Ok(())
         })?;
-        // The same client is good for the next one.
+        // The same client must work for the next call.
         host.call(method, &args, TW_FOREVER)
             .map(drop)
             .map_err(|why| Problem::violation(format!("the next call: {why:?}")))
@@ -100,7 +100,7 @@ pub(super) fn large() -> Step {
     calls(ECHO, LARGE)
 }
 
-/// Calls that are submitted together: each that was accepted has one completion.
+/// Calls that are submitted together. Each accepted call has one completion.
 pub(super) fn batch() -> Step {
     let runtime = global();
     let args = encoded(&(bytes(600),));
@@ -136,18 +136,19 @@ pub(super) fn stream() -> Step {
     })
 }
 
-/// What a callback has seen.
+/// The data that a callback has received.
 #[derive(Default)]
 struct Heard {
     records: AtomicU64,
-    /// The code with which it ended.
+    /// The code of the end.
     ended: AtomicU64,
     retryable: AtomicU64,
     dropped: AtomicU64,
 }
 
 unsafe extern "C" fn hear(ctx: *mut c_void, batch: *const TwBatch, ending: *const TwError) -> u32 {
-    // SAFETY: `ctx` is the operation's `Heard`, which it keeps until `drop_ctx` was called; the batch and the ending are there during the call.
+    // SAFETY: `ctx` is the operation's `Heard`, which it keeps until `drop_ctx` has been called.
+    // The batch and the outcome are valid during the call.
     unsafe {
         let heard = &*ctx.cast::<Heard>();
         let batch = &*batch;
@@ -179,7 +180,8 @@ pub(super) fn subscribe() -> Step {
         let ended = during_on(&runtime, || {
             let mut answer = host.call(SCAN, &args, TW_FOREVER)?;
             let stream = answer.stream()?;
-            // SAFETY: see `Host::open`; `heard` stays until `drop_ctx` was called, which `stream_close` waits for.
+            // SAFETY: see `Host::open`. `heard` lives until `drop_ctx` has been called, which
+            // `stream_close` waits for.
             unsafe {
                 let ctx = (&raw const heard).cast_mut().cast();
                 ask(|error| {
@@ -222,7 +224,7 @@ pub(super) fn upstream() -> Step {
             let (writer, mut reader) = (Stream(writer), Some(Stream(reader)));
             let args = encode(&(Handle(reader.as_ref().map_or(0, |r| r.0)),))?;
             host.submit(COUNT, &args, TW_FOREVER)?;
-            // It is the service's.
+            // The service owns it now.
             if let Some(reader) = reader.take() {
                 std::mem::forget(reader);
             }
@@ -263,7 +265,7 @@ pub(super) fn deadline() -> Step {
     Box::new(move || {
         let host = opened();
         during_on(&runtime, || {
-            // SAFETY: any thread may ask for the time.
+            // SAFETY: any thread may read the time.
             let soon = unsafe { (table().now)() } + 2_000_000;
             match host.call(HOLD, &args, soon) {
                 Ok(_) => Err(Problem::violation("it ended before its deadline")),
@@ -308,7 +310,7 @@ pub(super) fn fd() -> Step {
     })
 }
 
-/// Closes the port alone.
+/// Closes only the port.
 struct Closes(Host);
 
 impl Drop for Closes {
@@ -330,7 +332,7 @@ pub(super) fn close() -> Step {
         host.submit_many(HOLD, &hold, TW_FOREVER, 4)
             .map_err(broken)?;
         let closed = during_on(&runtime, || host.close());
-        // It ends, whatever it still has.
+        // It ends, whatever values it still has.
         let read = stream.count();
         match read {
             Err(why) if why.code == Code::Cancelled.name() => closed,
@@ -341,7 +343,7 @@ pub(super) fn close() -> Step {
     })
 }
 
-/// A message in another form.
+/// Converts a message to another format.
 pub(super) fn transcode() -> Step {
     let value = bytes(LARGE);
     let message = message::encode(&value, <Vec<u8>>::HASH, Vec::new()).expect("small enough");
