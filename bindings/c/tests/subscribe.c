@@ -3,7 +3,7 @@
 
 static conformance_client client;
 
-/* The ctx of a callback: counts what it receives. The test reads it after the join. */
+/* The ctx of a callback, with counts of its calls and records. The test reads it after the join. */
 typedef struct received {
   uint64_t calls;
   uint64_t next; /* the expected number of the next record */

@@ -66,8 +66,8 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
 }
 
 const LEGEND: &str = "\
-`base` is that of the batch or of the reply that contains the value. The result is valid as long as
-that memory. An accessor that returns bool sets `*out` if it returns true.";
+`base` is that of the batch or of the reply that contains the value. The result is valid as
+long as that memory. An accessor that returns bool sets `*out` if it returns true.";
 
 /// The accessor of a record's member that is a slice, or an option that contains one.
 fn accessor(shapes: &Shapes, shape: &Shape, member: &Member, out: &mut Source) {

@@ -27,13 +27,14 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
 }
 
 const LEGEND: &str = "\
-For each function F: F calls it and waits (tw_call), and returns the outcome or why there was no call.
-F_prepare fills in a tw_request, to submit the call without waiting. F_read decodes a completion of F,
-which it takes over, and returns the outcome. In F_result, `ok` is set with TW_OK and `error` with
-TW_ERROR. Call tw_reply_release(&result.reply) after F and F_read, whatever they return: it frees the
-memory that `ok` and `error` point to. Close a resource, stream or future in `ok`. F_stream_error reads
-the error of a stream that F returned and that ended as TW_ERROR; it is valid until the stream is
-closed. Arguments stay yours unless the comment of the function says otherwise.";
+For each function F: F calls it and waits (tw_call), and returns the outcome or why there was
+no call. F_prepare fills in a tw_request, to submit the call without waiting. F_read decodes a
+completion of F, which it takes over, and returns the outcome. In F_result, `ok` is set with
+TW_OK and `error` with TW_ERROR. Call tw_reply_release(&result.reply) after F and F_read,
+whatever they return: it frees the memory that `ok` and `error` point to. Close a resource,
+stream or future in `ok`. F_stream_error reads the error of a stream that F returned and that
+ended as TW_ERROR; it is valid until the stream is closed. Arguments stay yours unless the
+comment of the function says otherwise.";
 
 /// The documentation of a function: its name and signature, its parameters, and the documentation
 /// in WIT.

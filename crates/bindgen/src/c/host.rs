@@ -93,15 +93,15 @@ static inline uint32_t @set_host@(@client@ *client, @host@ *host, tw_error *erro
 }
 
 const LEGEND: &str = "\
-The service calls these functions on its host. Fill in `context` and the functions. They are called
-on the thread that waits in a blocking call of the client; or in tw_host_serve, which you call for
-each TW_COMPLETION_HOST_CALL that you reap. They must not make blocking calls of the client: these
-return TW_WOULD_PARK.
+The service calls these functions on its host. Fill in `context` and the functions. They are
+called on the thread that waits in a blocking call of the client; or in tw_host_serve, which
+you call for each TW_COMPLETION_HOST_CALL that you reap. They must not make blocking calls of
+the client: these return TW_WOULD_PARK.
 
-A function answers with the function of its name and `_answer` or `_fail`, or with tw_host_call_fail:
-before it returns, or later on any thread with a copy of `*call`. Its arguments are valid until it
-returns. A host call that is not answered ends at its deadline. `_answer` and `_fail` return TW_STALE
-if the host call has ended.";
+A function answers with the function of its name and `_answer` or `_fail`, or with
+tw_host_call_fail: before it returns, or later on any thread with a copy of `*call`. Its
+arguments are valid until it returns. A host call that is not answered ends at its deadline.
+`_answer` and `_fail` return TW_STALE if the host call has ended.";
 
 fn values<'a>(call: &'a Call<'_>) -> impl Iterator<Item = (&'a Parameter, Form)> {
     call.parameters

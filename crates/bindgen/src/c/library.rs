@@ -303,8 +303,8 @@ A future F is a value that the service sends later:
   }
   F_close(&future, &error);
 
-F_wait returns TW_GUEST_LOST if the service dropped the future without a value. F_take takes a future
-out of a result, see tw_reply_take_stream.";
+F_wait returns TW_GUEST_LOST if the service dropped the future without a value. F_take takes a
+future out of a result, see tw_reply_take_stream.";
 
 const FUTURE: &str = "\
 typedef struct @stream@ {
@@ -335,7 +335,7 @@ One thread at a time reads a stream. For a stream S of records R, with batches B
   S_close(&stream, &error);
 
   S_acquire_serving  answers host calls during the wait: see tw_stream_acquire_serving
-  S_arm              notifies the client's port when S_acquire would not wait: see tw_stream_arm
+  S_arm              notifies the port when S_acquire would not wait: see tw_stream_arm
   S_subscribe        delivers the records to a callback instead: see tw_stream_subscribe
   S_take             takes a stream out of a result: see tw_reply_take_stream";
 

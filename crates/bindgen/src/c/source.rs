@@ -1,9 +1,9 @@
-//! The text of a header under construction: lines, comments, templates.
+//! Writes the text of a header: lines, comments and templates.
 
-/// Longest line that is not broken.
+/// The longest line, in bytes.
 const WIDTH: usize = 100;
 
-/// Lines of C.
+/// The text so far.
 pub(super) struct Source {
     text: String,
 }
@@ -22,7 +22,7 @@ impl Source {
         text
     }
 
-    /// One line; broken after commas where it is too long.
+    /// Writes a line, which is broken after commas if it is too long.
     pub(super) fn line(&mut self, line: &str) {
         if line.len() <= WIDTH || line.starts_with('#') || line.trim_start().starts_with(['/', '*'])
         {
@@ -35,7 +35,7 @@ impl Source {
             let Some(at) = rest[..WIDTH].rfind(", ") else {
                 break;
             };
-            // What follows is aligned to the parenthesis that it stands in, as clang-format does.
+            // The rest is aligned with the innermost open parenthesis, as clang-format does.
             let indent = open_parenthesis(&rest[..at]).map_or(4, |open| open + 1);
             if indent >= at {
                 break;
@@ -52,7 +52,7 @@ impl Source {
         self.text.push('\n');
     }
 
-    /// Lines in which each `@key@` stands for its value, and a blank line after them.
+    /// Writes lines in which each `@key@` is replaced with its value, and a blank line.
     pub(super) fn template(&mut self, template: &str, values: &[(&str, &str)]) {
         for line in template.lines() {
             let mut line = line.to_owned();
@@ -68,10 +68,15 @@ impl Source {
         self.blank();
     }
 
-    /// A comment, at this indentation; nothing where there are no docs.
+    /// Writes a comment, or nothing if `docs` is empty. Wraps long lines.
     pub(super) fn docs(&mut self, indent: &str, docs: &str) {
         let docs = harmless(docs.trim_end());
-        let mut lines = docs.lines().map(str::trim_end);
+        let width = WIDTH - indent.len() - " * ".len() - " */".len();
+        let lines: Vec<_> = docs
+            .lines()
+            .flat_map(|line| wrap(line.trim_end(), width))
+            .collect();
+        let mut lines = lines.iter().map(String::as_str);
         let Some(first) = lines.next() else { return };
         let rest: Vec<_> = lines.collect();
         if rest.is_empty() {
@@ -87,7 +92,7 @@ impl Source {
         }
     }
 
-    /// The heading of a part.
+    /// Writes the heading of a part.
     pub(super) fn banner(&mut self, title: &str) {
         let dashes = "-".repeat(WIDTH.saturating_sub(title.len() + 12));
         self.text
@@ -95,8 +100,8 @@ impl Source {
     }
 }
 
-/// Place of the innermost parenthesis that is open at the end. A line that goes on from another has
-/// lost its own, and goes on where it begins.
+/// The offset of the innermost parenthesis that is open at the end. In a continuation line the
+/// parenthesis is on an earlier line, and its offset follows from the indentation.
 fn open_parenthesis(text: &str) -> Option<usize> {
     let mut open = Vec::new();
     for (at, character) in text.char_indices() {
@@ -111,7 +116,24 @@ fn open_parenthesis(text: &str) -> Option<usize> {
         .or(if start > 4 { Some(start - 1) } else { None })
 }
 
-/// Docs as the inside of a comment: nothing in them ends it, and no compiler warns of it.
+/// Breaks a line at spaces. The continuation lines have its indentation.
+fn wrap(line: &str, width: usize) -> Vec<String> {
+    let indent = " ".repeat(line.len() - line.trim_start().len());
+    let mut lines = Vec::new();
+    let mut rest = line.to_owned();
+    while rest.len() > width {
+        let limit = rest.floor_char_boundary(width + 1);
+        let Some(at) = rest[..limit].rfind(' ').filter(|at| *at > indent.len()) else {
+            break;
+        };
+        lines.push(rest[..at].trim_end().to_owned());
+        rest = format!("{indent}{}", rest[at + 1..].trim_start());
+    }
+    lines.push(rest);
+    lines
+}
+
+/// Changes text so that it cannot end a comment, and that no compiler warns about it.
 fn harmless(docs: &str) -> String {
     docs.replace("*/", "* /")
         .replace("/*", "/ *")
@@ -123,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn docs_cannot_end_their_comment() {
+    fn docs_do_not_end_their_comment() {
         let mut source = Source::new();
         source.docs("  ", "see src/*.rs */ int x;\n\nand more");
         assert_eq!(
@@ -133,7 +155,21 @@ mod tests {
     }
 
     #[test]
-    fn a_long_signature_breaks_after_commas_and_aligns() {
+    fn long_docs_are_wrapped_with_their_indentation() {
+        let mut source = Source::new();
+        source.docs("", &format!("first\n  {}", "word ".repeat(30)));
+        let text = source.finish();
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        assert!(
+            text.lines()
+                .skip(1)
+                .all(|line| line.starts_with(" *   word")),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn long_signature_is_broken_after_commas_and_aligned() {
         let mut source = Source::new();
         let parameters = ["uint32_t parameter"; 8].join(", ");
         source.line(&format!("static inline uint32_t f({parameters}) {{"));
@@ -148,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_fills_in_its_keys() {
+    fn template_replaces_its_keys() {
         let mut source = Source::new();
         source.template("a @x@;", &[("x", "1")]);
         assert_eq!(source.finish(), "a 1;\n");

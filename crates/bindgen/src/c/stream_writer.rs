@@ -120,18 +120,18 @@ fn element(shapes: &Shapes, form: Option<Form>) -> (String, String) {
 }
 
 const LEGEND: &str = "\
-You write a stream or future that is a parameter, and the service reads it. For a stream S of the
-parameter P of a function F:
+You write a stream or future that is a parameter, and the service reads it. For a stream S of
+the parameter P of a function F:
 
-  F_P_open(&client, &stream, &error)                     creates it; then call F with `&stream`
-  S_send(&stream, element, TW_FOREVER, &error)           sends an element, before or after the call
-  S_finish(&stream, &error)                              ends it regularly
-  S_close(&stream, &error)                               frees it; without S_finish the service reads
-                                                         TW_CANCELLED
-  S_arm                                                  notifies a port when there is capacity again
+  F_P_open(&client, &stream, &error)            creates it; then call F with `&stream`
+  S_send(&stream, element, TW_FOREVER, &error)  sends an element, before or after the call
+  S_finish(&stream, &error)                     ends it regularly
+  S_close(&stream, &error)                      frees it; if it was not finished, the service
+                                                reads TW_CANCELLED
+  S_arm                                         notifies a port when there is capacity again
 
-S_send returns TW_CLOSED if the service stopped reading. A future has S_set instead of S_send and
-S_finish; it never waits. thalweg_stream.h describes the functions.";
+S_send returns TW_CLOSED if the service stopped reading. A future has S_set instead of S_send
+and S_finish; it never waits. thalweg_stream.h describes the functions.";
 
 const OPEN: &str = "\
 static inline uint32_t @open@(const @client@ *client, @name@ *stream, tw_error *error) {

@@ -51,10 +51,10 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
 }
 
 const LEGEND: &str = "\
-A struct has the same layout as in messages and batches. Text, bytes and lists in it are a tw_slice;
-the accessor of the same name returns them. A struct `.._in` is the same type for arguments, with
-pointers, which must stay valid until the call returns. A type without text, bytes and lists has one
-struct for both.";
+A struct has the same layout as in messages and batches. Text, bytes and lists in it are a
+tw_slice; the accessor of the same name returns them. A struct `.._in` is the same type for
+arguments, with pointers, which must stay valid until the call returns. A type without text,
+bytes and lists has one struct for both.";
 
 fn docs(shape: &Shape, note: &str) -> String {
     let mut docs = shape.docs.clone();
@@ -133,7 +133,7 @@ fn flags(shape: &Shape, labels: &[Label], out: &mut Source) {
     out.blank();
 }
 
-/// Which of its structs a type is written as.
+/// The struct of a type that is being written.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     Flat,

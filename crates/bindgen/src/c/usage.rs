@@ -1,4 +1,4 @@
-//! Marks where each shape is used, which decides what is written for it.
+//! Marks where each shape is used. This decides which structs and functions are written for it.
 
 use super::collect::Alias;
 use super::plan::{Call, ParameterKind, ResultKind, Stream, StreamWriter};

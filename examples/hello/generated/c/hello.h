@@ -23,10 +23,10 @@ enum {
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
-/* A struct has the same layout as in messages and batches. Text, bytes and lists in it are a tw_slice;
- * the accessor of the same name returns them. A struct `.._in` is the same type for arguments, with
- * pointers, which must stay valid until the call returns. A type without text, bytes and lists has one
- * struct for both. */
+/* A struct has the same layout as in messages and batches. Text, bytes and lists in it are a
+ * tw_slice; the accessor of the same name returns them. A struct `.._in` is the same type for
+ * arguments, with pointers, which must stay valid until the call returns. A type without text,
+ * bytes and lists has one struct for both. */
 
 enum {
   /* With the first name. */
@@ -97,8 +97,8 @@ typedef struct hello_list_string {
 
 /* ---- Accessors ------------------------------------------------------------------------------- */
 
-/* `base` is that of the batch or of the reply that contains the value. The result is valid as long as
- * that memory. An accessor that returns bool sets `*out` if it returns true. */
+/* `base` is that of the batch or of the reply that contains the value. The result is valid as
+ * long as that memory. An accessor that returns bool sets `*out` if it returns true. */
 
 /* What they are called. */
 static inline tw_text hello_person_name(const uint8_t *base, const hello_person *value) {
@@ -232,7 +232,7 @@ static inline uint32_t hello_guests_take(tw_reply *reply, tw_handle_ref ref,
  *   S_close(&stream, &error);
  *
  *   S_acquire_serving  answers host calls during the wait: see tw_stream_acquire_serving
- *   S_arm              notifies the client's port when S_acquire would not wait: see tw_stream_arm
+ *   S_arm              notifies the port when S_acquire would not wait: see tw_stream_arm
  *   S_subscribe        delivers the records to a callback instead: see tw_stream_subscribe
  *   S_take             takes a stream out of a result: see tw_reply_take_stream */
 
@@ -352,13 +352,14 @@ static inline bool hello_list_string_check(tw_checker *checker, const void *plac
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* For each function F: F calls it and waits (tw_call), and returns the outcome or why there was no call.
- * F_prepare fills in a tw_request, to submit the call without waiting. F_read decodes a completion of F,
- * which it takes over, and returns the outcome. In F_result, `ok` is set with TW_OK and `error` with
- * TW_ERROR. Call tw_reply_release(&result.reply) after F and F_read, whatever they return: it frees the
- * memory that `ok` and `error` point to. Close a resource, stream or future in `ok`. F_stream_error reads
- * the error of a stream that F returned and that ended as TW_ERROR; it is valid until the stream is
- * closed. Arguments stay yours unless the comment of the function says otherwise. */
+/* For each function F: F calls it and waits (tw_call), and returns the outcome or why there was
+ * no call. F_prepare fills in a tw_request, to submit the call without waiting. F_read decodes a
+ * completion of F, which it takes over, and returns the outcome. In F_result, `ok` is set with
+ * TW_OK and `error` with TW_ERROR. Call tw_reply_release(&result.reply) after F and F_read,
+ * whatever they return: it frees the memory that `ok` and `error` point to. Close a resource,
+ * stream or future in `ok`. F_stream_error reads the error of a stream that F returned and that
+ * ended as TW_ERROR; it is valid until the stream is closed. Arguments stay yours unless the
+ * comment of the function says otherwise. */
 
 /* hello.[constructor]guests: constructor(people: list<person>) -> result<guests, hello-error>
  *

@@ -25,10 +25,10 @@ enum {
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
-/* A struct has the same layout as in messages and batches. Text, bytes and lists in it are a tw_slice;
- * the accessor of the same name returns them. A struct `.._in` is the same type for arguments, with
- * pointers, which must stay valid until the call returns. A type without text, bytes and lists has one
- * struct for both. */
+/* A struct has the same layout as in messages and batches. Text, bytes and lists in it are a
+ * tw_slice; the accessor of the same name returns them. A struct `.._in` is the same type for
+ * arguments, with pointers, which must stay valid until the call returns. A type without text,
+ * bytes and lists has one struct for both. */
 
 /* `list<string>`
  * For arguments. */
@@ -136,8 +136,8 @@ TW_OFFSET(search_search_error, value, 4);
 
 /* ---- Accessors ------------------------------------------------------------------------------- */
 
-/* `base` is that of the batch or of the reply that contains the value. The result is valid as long as
- * that memory. An accessor that returns bool sets `*out` if it returns true. */
+/* `base` is that of the batch or of the reply that contains the value. The result is valid as
+ * long as that memory. An accessor that returns bool sets `*out` if it returns true. */
 
 static inline bool search_option_list_u8_get(const uint8_t *base,
                                              const search_option_list_u8 *value, tw_bytes *out) {
@@ -324,7 +324,7 @@ static inline uint32_t search_query_take(tw_reply *reply, tw_handle_ref ref,
  *   S_close(&stream, &error);
  *
  *   S_acquire_serving  answers host calls during the wait: see tw_stream_acquire_serving
- *   S_arm              notifies the client's port when S_acquire would not wait: see tw_stream_arm
+ *   S_arm              notifies the port when S_acquire would not wait: see tw_stream_arm
  *   S_subscribe        delivers the records to a callback instead: see tw_stream_subscribe
  *   S_take             takes a stream out of a result: see tw_reply_take_stream */
 
@@ -507,15 +507,17 @@ static inline bool search_search_error_check(tw_checker *checker, const void *pl
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* For each function F: F calls it and waits (tw_call), and returns the outcome or why there was no call.
- * F_prepare fills in a tw_request, to submit the call without waiting. F_read decodes a completion of F,
- * which it takes over, and returns the outcome. In F_result, `ok` is set with TW_OK and `error` with
- * TW_ERROR. Call tw_reply_release(&result.reply) after F and F_read, whatever they return: it frees the
- * memory that `ok` and `error` point to. Close a resource, stream or future in `ok`. F_stream_error reads
- * the error of a stream that F returned and that ended as TW_ERROR; it is valid until the stream is
- * closed. Arguments stay yours unless the comment of the function says otherwise. */
+/* For each function F: F calls it and waits (tw_call), and returns the outcome or why there was
+ * no call. F_prepare fills in a tw_request, to submit the call without waiting. F_read decodes a
+ * completion of F, which it takes over, and returns the outcome. In F_result, `ok` is set with
+ * TW_OK and `error` with TW_ERROR. Call tw_reply_release(&result.reply) after F and F_read,
+ * whatever they return: it frees the memory that `ok` and `error` point to. Close a resource,
+ * stream or future in `ok`. F_stream_error reads the error of a stream that F returned and that
+ * ended as TW_ERROR; it is valid until the stream is closed. Arguments stay yours unless the
+ * comment of the function says otherwise. */
 
-/* search.[constructor]query: constructor(pattern: string, dir: string, options: options) -> result<query, search-error> */
+/* search.[constructor]query: constructor(pattern: string, dir: string, options: options) ->
+ * result<query, search-error> */
 typedef struct search_query_new_result {
   tw_reply reply;
   search_query ok;
@@ -596,7 +598,8 @@ static inline uint32_t search_query_progress(const search_client *client, search
 
 /* search.count: async func(pattern: string, dir: string) -> result<u64, search-error>
  *
- * How many lines below `dir` match the regular expression, hidden files included, ignore files not obeyed. */
+ * How many lines below `dir` match the regular expression, hidden files included, ignore files
+ * not obeyed. */
 typedef struct search_count_result {
   tw_reply reply;
   uint64_t ok;
