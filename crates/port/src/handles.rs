@@ -521,7 +521,7 @@ mod tests {
     use crate::port::Port;
 
     #[test]
-    fn a_closed_handle_is_stale_also_when_its_slot_is_used_again() {
+    fn closed_handle_stays_stale_after_its_slot_is_reused() {
         let port = || Object::Port(Port::open(4).unwrap());
         let first = insert(port()).unwrap();
         close_handle(first).unwrap();
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_takes_one_for_each_that_leaves() {
+    fn full_table_accepts_one_object_per_freed_slot() {
         let table = Table::new(0, 2 * SLOTS_PER_CHUNK).unwrap();
         let take = || table.allocate().map(|(index, _)| index);
         let all: Vec<u32> = (0..2 * SLOTS_PER_CHUNK).map(|_| take().unwrap()).collect();
@@ -639,7 +639,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_were_never_given_out_are_refused() {
+    fn handle_that_was_never_issued_is_refused() {
         assert_eq!(find(0).unwrap_err().code, Code::Argument);
         assert_eq!(
             find(1 << 32 | 0x00ff_fff0).unwrap_err().code,

@@ -165,7 +165,7 @@ mod tests {
     use super::{EnterError, OpenState};
 
     #[test]
-    fn nobody_enters_what_is_closed_or_full_or_another() {
+    fn enter_when_closed_or_full_or_of_another_generation_is_refused() {
         let state = OpenState::closed(6);
         assert_eq!(state.enter_generation(6), Err(EnterError::Closed));
         assert_eq!(state.reopen(), 7);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn life_with_the_last_generation_is_used_up() {
+    fn open_state_at_the_last_generation_is_exhausted() {
         let state = OpenState::closed(u32::MAX - 1);
         assert!(!state.is_exhausted());
         assert_eq!(state.reopen(), u32::MAX);

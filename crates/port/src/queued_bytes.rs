@@ -60,7 +60,7 @@ mod tests {
     use super::QueuedBytes;
 
     #[test]
-    fn small_ones_are_free_and_a_large_one_may_wait_alone() {
+    fn small_messages_are_not_counted_and_a_single_large_one_is_accepted() {
         let queued = QueuedBytes::default();
         let (small, large, huge) = (vec![0; 512], vec![0; 600], vec![0; 5_000]);
         assert!(queued.try_add(&huge, 1_000), "alone");

@@ -60,7 +60,7 @@ mod tests {
     use super::Slab;
 
     #[test]
-    fn a_place_is_used_again() {
+    fn removed_key_is_reused() {
         let mut slab = Slab::default();
         let first = slab.insert('a').unwrap();
         slab.insert('b').unwrap();

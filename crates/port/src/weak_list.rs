@@ -45,7 +45,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn what_is_gone_is_forgotten() {
+    fn dropped_entries_are_pruned() {
         let mut list = WeakList::default();
         let kept = Arc::new(());
         list.push(&kept);

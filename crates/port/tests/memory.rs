@@ -1,5 +1,8 @@
-//! What clients and calls take of memory, counted by the allocator.
+//! The memory that clients and calls use, counted by the allocator.
+//!
+//! A binary of its own: it replaces the allocator and counts the memory of the whole process.
 
+#[path = "integration/lab/mod.rs"]
 mod lab;
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -24,7 +27,7 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: it is the system's allocator, which is only counted.
+// SAFETY: it counts and forwards to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(layout.size() as isize, Ordering::Relaxed);
@@ -44,7 +47,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The counts are the process's: one test at a time.
+/// The counters are process-wide, so one test runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -61,7 +64,7 @@ fn ten_thousand_open_clients_take_less_than_64_mib() {
     println!("{} bytes a client", taken / 10_000);
     assert!(taken < 64 << 20, "{taken} bytes");
     drop(clients);
-    // Each goes in a turn of its own.
+    // Each client is closed in a turn of its own.
     let patience = clock::deadline(Duration::from_secs(60));
     while LIVE.load(Ordering::Relaxed) - before >= 4 << 20 {
         assert!(clock::now() < patience, "they leak");
@@ -69,7 +72,7 @@ fn ten_thousand_open_clients_take_less_than_64_mib() {
     }
 }
 
-/// 64 calls, all submitted before the first is served.
+/// 64 calls, all submitted before the first one is served.
 fn batch(instance: &Arc<Instance>, port: &Arc<Port>, open: &AtomicBool) {
     open.store(false, Ordering::Release);
     for token in 0..64 {
@@ -87,7 +90,7 @@ fn batch(instance: &Arc<Instance>, port: &Arc<Port>, open: &AtomicBool) {
 }
 
 #[test]
-fn a_call_that_does_nothing_allocates_nothing() {
+fn empty_call_allocates_nothing() {
     let _alone = alone();
     let (instance, open) = stuck();
     let port = Port::open(64).unwrap();
@@ -98,13 +101,13 @@ fn a_call_that_does_nothing_allocates_nothing() {
     let here = HERE.get() - here;
     let calls = 500 * 64;
     println!("{all} allocations for {calls} calls, {here} on the host's thread");
-    // A turn of the service's actor is a job of the runtime; the host makes it where the service was idle. There are two where the first call is
-    // taken up by itself.
+    // A turn of the service's actor is a job of the runtime, which the host allocates if the
+    // service is idle. There are two turns if the first call is taken out alone.
     assert!(all <= calls / 16, "{all} allocations for {calls} calls");
     instance.close();
 }
 
-/// Has one inline method: it adds.
+/// Has one inline method, which adds.
 struct Sum;
 
 impl Service for Sum {
@@ -147,7 +150,7 @@ impl Inline for Sum {
 }
 
 #[test]
-fn an_inline_call_allocates_nothing() {
+fn inline_call_allocates_nothing() {
     let _alone = alone();
     let client = Client::start(|| Sum).unwrap();
     let add = |one: u64, other: u64| {
@@ -161,10 +164,10 @@ fn an_inline_call_allocates_nothing() {
     assert_eq!(HERE.get() - before, 0);
 }
 
-/// Serves nothing until it may.
+/// Serves no call until the flag is set.
 struct Stuck(Arc<AtomicBool>);
 
-/// One, and what lets it go on.
+/// An instance of it, and its flag.
 fn stuck() -> (Arc<Instance>, Arc<AtomicBool>) {
     let open = Arc::new(AtomicBool::new(false));
     let its = Arc::clone(&open);
@@ -201,7 +204,7 @@ impl Service for Stuck {
 }
 
 #[test]
-fn a_flood_is_refused_before_it_takes_memory_and_all_that_was_accepted_completes() {
+fn submissions_beyond_the_limit_use_no_memory_and_accepted_calls_complete() {
     let _alone = alone();
     let (instance, open) = stuck();
     let port = Port::open(65_536).unwrap();
@@ -215,7 +218,7 @@ fn a_flood_is_refused_before_it_takes_memory_and_all_that_was_accepted_completes
     }
     let taken = LIVE.load(Ordering::Relaxed) - before;
     println!("{accepted} accepted, {taken} bytes");
-    // 4,096 in the mailbox, and a turn's.
+    // 4,096 in the mailbox and 64 in a turn.
     assert!((4_096..=4_096 + 64).contains(&accepted), "{accepted}");
     assert!(taken < 8 << 20, "{taken} bytes");
     open.store(true, Ordering::Release);

@@ -1,5 +1,9 @@
-//! Rule 2 under fire: whatever races, every accepted call completes exactly once, and nothing stays in the table.
+//! Rule 2 under random races: every accepted call completes exactly once, and no call stays in the
+//! handle table.
+//!
+//! A binary of its own: it sets the process's panic hook.
 
+#[path = "integration/lab/mod.rs"]
 mod lab;
 
 use std::collections::HashMap;
@@ -10,7 +14,7 @@ use lab::Lab;
 use thalweg_port::{Code, Instance, Object, Port, close_handle, find};
 use thalweg_queue::clock;
 
-/// Marsaglia's xorshift64, seeded: a failure can be run again.
+/// Marsaglia's xorshift64 with a seed, so that a failure can be repeated.
 struct Random(u64);
 
 impl Random {
@@ -53,7 +57,7 @@ fn round(seed: u64) {
     for token in 0..CALLS {
         let method = [0, 1, 2, 3, 4, 5, 6, 7, 9, 9, 10][random.below(11) as usize];
         let deadline = match random.below(3) {
-            // Nothing else ends this one.
+            // Only the deadline ends this call.
             _ if method == lab::UNTIL_STOPPED => clock::now() + random.below(2_000_000),
             0 => clock::now() + random.below(300_000),
             _ => u64::MAX,
@@ -114,7 +118,7 @@ fn round(seed: u64) {
         close_handle(handle).unwrap();
     }
     instance.close();
-    // Nobody but the closing turn holds it for long.
+    // Only the closing turn may still hold the instance, for a short time.
     let deadline = clock::deadline(Duration::from_secs(60));
     while Arc::strong_count(&instance) > 1 {
         assert!(clock::now() < deadline, "the instance leaks");
@@ -123,8 +127,8 @@ fn round(seed: u64) {
 }
 
 #[test]
-fn every_accepted_call_completes_once_whatever_races() {
-    // Panics on purpose say so on every line; their text is another test's.
+fn accepted_calls_complete_once_under_random_races() {
+    // Intended panics would print many lines. Another test checks their text.
     std::panic::set_hook(Box::new(|_| {}));
     let threads: Vec<_> = (0..4u64)
         .map(|t| std::thread::spawn(move || (0..25).for_each(|r| round(t * 1_000 + r + 1))))

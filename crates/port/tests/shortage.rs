@@ -1,4 +1,6 @@
-//! Shortage of memory whose size a caller decides: the allocator refuses large blocks.
+//! Shortage of memory whose size a caller chooses: the allocator refuses large blocks.
+//!
+//! A binary of its own: it replaces the allocator of the whole process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,12 +12,12 @@ use thalweg_port::{
 };
 use thalweg_wire::{Decode, Rule, message};
 
-/// The allocator refuses blocks of at least this many bytes.
+/// The allocator refuses blocks of this size and larger ones.
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 struct Limited;
 
-// SAFETY: it does what the system's does, or nothing.
+// SAFETY: it forwards to the system's allocator or returns null.
 unsafe impl GlobalAlloc for Limited {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() >= LIMIT.load(Ordering::Relaxed) {
@@ -42,13 +44,13 @@ unsafe impl GlobalAlloc for Limited {
 #[global_allocator]
 static ALLOCATOR: Limited = Limited;
 
-/// The tests of this process, one after the other.
+/// The limit is process-wide, so one test runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `f` where no block is as large as this.
+/// Runs `f` while blocks of this size and larger ones are refused.
 fn below<R>(limit: usize, f: impl FnOnce() -> R) -> R {
     struct Back;
     impl Drop for Back {
@@ -66,7 +68,7 @@ const GIVE: u32 = 1;
 const READ: u32 = 2;
 
 const LARGE: usize = 1 << 20;
-/// More than what the runtime and the tests take besides.
+/// More than any other block of the runtime and the tests.
 const LEAST: usize = LARGE / 2;
 
 static RESULT: [u8; LARGE] = [7; LARGE];
@@ -85,7 +87,8 @@ const fn method(name: &'static str, params: u64, ok: u64) -> Method {
     }
 }
 
-/// Counts what it takes, gives a megabyte, and reads the bytes of a stream's elements.
+/// Counts the bytes of its argument, returns a megabyte, and reads the bytes of a stream's
+/// elements.
 struct Store;
 
 impl Service for Store {
@@ -149,7 +152,7 @@ fn arguments_without_memory_are_overloaded_and_the_next_call_is_served() {
     let args = message::encode(&(&RESULT[..],), <(Vec<u8>,)>::HASH, Vec::new()).unwrap();
     let submit = || instance.submit(&port, 1, TAKE, &args, u64::MAX);
     for _ in 0..8 {
-        // More often than the port has places: none is lost.
+        // More often than the port has slots, so no slot is lost.
         assert_eq!(below(LEAST, || refused(submit())), (Code::Overloaded, true));
     }
     submit().unwrap();
@@ -195,7 +198,7 @@ fn result_without_memory_is_lost_and_the_next_call_is_served() {
     let _alone = alone();
     let client = Client::start(|| Store).unwrap();
     let give = || -> Pending<Vec<u8>, NoError> { client.call(GIVE, &(), |reply| reply.value()) };
-    // The service has run, so another try is not said to be harmless.
+    // The service has run, so a repetition is not reported as safe.
     assert_eq!(
         below(LEAST, || ended(give().wait())),
         (Code::GuestLost, false)
@@ -204,7 +207,7 @@ fn result_without_memory_is_lost_and_the_next_call_is_served() {
 }
 
 #[test]
-fn element_sent_up_without_memory_is_overloaded_and_the_stream_goes_on() {
+fn upstream_element_without_memory_is_overloaded_and_the_stream_continues() {
     let _alone = alone();
     let instance = Instance::open(|| Store, Instance::runtime().unwrap());
     let stream = instance.upstream(READ, 0).unwrap();

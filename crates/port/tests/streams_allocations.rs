@@ -1,5 +1,8 @@
-//! Events cost no allocations.
+//! Writing and reading events allocates no memory.
+//!
+//! A binary of its own: it replaces the allocator of the whole process.
 
+#[path = "integration/pair/mod.rs"]
 mod pair;
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -14,16 +17,16 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: everything is passed on.
+// SAFETY: all calls are forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         unsafe { System.dealloc(memory, layout) };
     }
 }
@@ -33,7 +36,7 @@ static ALLOCATOR: Counting = Counting;
 
 const ROUNDS: u64 = if cfg!(miri) { 3 } else { 100 };
 
-/// Writes 900 events, in batches and alone, with text and without, and reads what is there.
+/// Writes 900 events, in batches and alone, with and without text, and reads the available ones.
 fn round(writer: &StreamWriter<Record>, reader: &mut StreamReader<Record>, texts: &[Record; 2]) {
     let mut batch = writer.batch(64);
     for i in 0..450 {
@@ -54,7 +57,7 @@ fn round(writer: &StreamWriter<Record>, reader: &mut StreamReader<Record>, texts
 }
 
 #[test]
-fn an_event_is_written_and_read_without_an_allocation() {
+fn event_write_and_read_allocate_nothing() {
     let texts = [(1, 2, String::new()), (3, 4, "y".repeat(60))];
     for policy in POLICIES {
         let (writer, mut reader) = pair(policy);

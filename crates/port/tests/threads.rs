@@ -1,4 +1,6 @@
-//! What a host meets where the system gives no more threads.
+//! A host on a system that provides no more threads.
+//!
+//! A binary of its own: it installs seccomp filters in threads of the process.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::sync::Arc;
@@ -39,8 +41,8 @@ impl Service for Silent {
     }
 }
 
-/// Runs `job` on a thread that cannot start another one: a seccomp filter of that thread alone refuses `clone` and `clone3`
-/// with the error of `RLIMIT_NPROC`, for root too.
+/// Runs `job` on a thread that cannot start another one. A seccomp filter for that thread alone
+/// refuses `clone` and `clone3` with the error of `RLIMIT_NPROC`, also for root.
 fn without_threads<R: Send>(job: impl FnOnce() -> R + Send) -> R {
     fn refuse_clones() {
         const fn op(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
@@ -74,7 +76,8 @@ fn without_threads<R: Send>(job: impl FnOnce() -> R + Send) -> R {
             len: filter.len() as u16,
             filter: filter.as_mut_ptr(),
         };
-        // SAFETY: both calls read their arguments, which outlive them; they change this thread alone.
+        // SAFETY: both calls read their arguments, which outlive the calls, and change only this
+        // thread.
         let installed = unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
                 && libc::syscall(

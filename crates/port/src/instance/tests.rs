@@ -59,7 +59,7 @@ fn slot_lookups(f: impl FnOnce()) -> usize {
 }
 
 #[test]
-fn closing_looks_at_nothing_that_is_anothers() {
+fn close_looks_up_only_its_own_handles() {
     let runtime = runtime();
     let port = Port::open(1_000).unwrap();
     let clients: Vec<_> = (0..if cfg!(miri) { 3 } else { 200 })
@@ -81,7 +81,7 @@ fn closing_looks_at_nothing_that_is_anothers() {
 }
 
 #[test]
-fn a_timer_that_comes_too_late_does_not_end_a_later_call() {
+fn late_timer_does_not_end_a_later_call() {
     let runtime = runtime();
     let (client, port) = (open(&runtime), Port::open(4).unwrap());
     let call = client.submit(&port, 1, 0, &[], u64::MAX).unwrap();
@@ -99,7 +99,7 @@ fn schedules(instance: &Instance) -> u64 {
 }
 
 #[test]
-fn a_batch_of_64_schedules_once() {
+fn batch_of_64_calls_schedules_once() {
     let runtime = runtime();
     let schedules_of = |count: u64| {
         let (client, port) = (open(&runtime), Port::open(65).unwrap());
@@ -123,7 +123,7 @@ fn a_batch_of_64_schedules_once() {
 }
 
 #[test]
-fn a_batch_of_a_client_schedules_once_and_keeps_the_order() {
+fn client_batch_schedules_once_and_keeps_the_order() {
     let runtime = runtime();
     let client = Client::start_on::<HoldsCalls>(runtime.handle(), HoldsCalls::default);
     let before = schedules(client.instance());
@@ -151,7 +151,7 @@ impl Service for Dropper {
 }
 
 #[test]
-fn call_after_the_last_generation_has_another_place() {
+fn call_after_the_last_generation_has_another_slot() {
     let runtime = runtime();
     let instance = Instance::open(|| Dropper, runtime.handle().clone());
     let port = Port::open(4).unwrap();

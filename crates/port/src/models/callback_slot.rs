@@ -177,7 +177,7 @@ const NEVER: u32 = 0;
 
 /// Rule 1: with two writers, one thread at a time runs the callback, and no record is left over.
 #[test]
-fn who_finds_the_callback_gone_leaves_what_it_wrote_to_who_has_it() {
+fn writer_without_the_callback_leaves_its_record_to_the_runner() {
     model(|| {
         let (stream, used) = Stream::with(NEVER);
         let other = writes(&stream, 1, 1);
@@ -193,7 +193,7 @@ fn who_finds_the_callback_gone_leaves_what_it_wrote_to_who_has_it() {
 
 /// R5, on another thread: after a close and a join, the data of the callback is no longer used.
 #[test]
-fn a_close_from_elsewhere_waits_for_the_running_call() {
+fn close_on_another_thread_waits_for_the_running_call() {
     model(|| {
         let (stream, used) = Stream::with(NEVER);
         let others = [writes(&stream, 1, 1), writes(&stream, 2, 2)];
@@ -208,7 +208,7 @@ fn a_close_from_elsewhere_waits_for_the_running_call() {
 /// R5, on the callback's own thread: a close inside the callback returns during the call, no
 /// further call begins, and a join on another thread waits.
 #[test]
-fn a_callback_that_closes_its_stream_is_the_last_call() {
+fn callback_that_closes_its_stream_is_not_called_again() {
     model(|| {
         let (stream, used) = Stream::with(1);
         let others = [writes(&stream, 1, 1), writes(&stream, 2, 2)];
@@ -225,7 +225,7 @@ fn a_callback_that_closes_its_stream_is_the_last_call() {
 /// A replaced callback is dropped once, after its call. A callback that is set during a close is
 /// dropped once, by whichever thread finds it.
 #[test]
-fn a_callback_that_takes_the_place_of_another_is_dropped_once_too() {
+fn replacing_callback_is_dropped_once() {
     model(|| {
         let (stream, former) = Stream::with(1);
         let other = writes(&stream, 1, 1);

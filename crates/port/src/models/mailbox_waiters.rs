@@ -24,7 +24,7 @@ impl Wake for Woken {
 /// Either the last try sees the free slot or the waiter is woken: it never sleeps while a slot is
 /// free.
 #[test]
-fn who_waits_sees_the_room_or_is_woken() {
+fn waiter_sees_the_capacity_or_is_woken() {
     model(|| {
         let shared = Arc::new((MailboxWaiters::default(), AtomicU64::new(0)));
         let maker = thread::spawn({

@@ -59,7 +59,7 @@ impl Shared {
 
 /// Rule 3: exactly one user is the last, after all uses.
 #[test]
-fn the_last_one_out_comes_after_all_uses() {
+fn last_user_leaves_after_all_uses() {
     large_model(|| {
         let shared = Shared::new();
         let others: Vec<_> = (0..2)
@@ -83,7 +83,7 @@ fn the_last_one_out_comes_after_all_uses() {
 
 /// Rule 2: of an answer, a cancel and a deadline, one ends the call.
 #[test]
-fn one_of_three_closes_it() {
+fn one_of_three_concurrent_closes_succeeds() {
     large_model(|| {
         let shared = Shared::new();
         let others: Vec<_> = (0..2)
@@ -107,7 +107,7 @@ fn one_of_three_closes_it() {
 
 /// Rule 2: a thread that finds the object closed sees what the closing thread wrote.
 #[test]
-fn what_the_closer_wrote_is_seen_by_who_is_refused() {
+fn refused_thread_sees_what_the_closing_thread_wrote() {
     model(|| {
         let shared = Shared::new();
         let closer = thread::spawn({
@@ -135,7 +135,7 @@ fn what_the_closer_wrote_is_seen_by_who_is_refused() {
 /// Rule 4: an old generation number never gives access to the next generation, and the next
 /// generation begins after the end of the old one.
 #[test]
-fn an_old_number_does_not_enter_the_next_generation() {
+fn old_generation_does_not_enter_the_next_one() {
     model(|| {
         let shared = Shared::new();
         let late = thread::spawn({

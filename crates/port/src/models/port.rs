@@ -20,7 +20,7 @@ fn open() -> Arc<std::sync::Arc<Port>> {
 
 /// The completion is delivered or dropped, its slot is released, and nothing stays in the ring.
 #[test]
-fn a_completion_beside_the_close_leaves_nothing_behind() {
+fn completion_during_close_leaves_nothing_behind() {
     model(|| {
         let port = open();
         port.reserve().unwrap();
@@ -38,7 +38,7 @@ fn a_completion_beside_the_close_leaves_nothing_behind() {
 
 /// Two threads submit while one slot is free, and one thread reaps: no slot is used twice or lost.
 #[test]
-fn places_are_neither_doubled_nor_lost() {
+fn slots_are_neither_duplicated_nor_lost() {
     large_model(|| {
         let port = open();
         port.reserve().unwrap();

@@ -85,7 +85,7 @@ mod tests {
     const STRIDE: u32 = 1 << 20;
 
     #[test]
-    fn what_is_kept_comes_again_in_its_own_form_and_is_bounded() {
+    fn pool_returns_segments_of_the_same_layout_and_is_bounded() {
         // Other tests in this process also fill the pool, but with another layout.
         let made = |slots| Arc::new(Segment::new(STRIDE, slots, 8).unwrap());
         let used = made(2);

@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn one_thread_writes_while_another_reads() {
+    fn concurrent_writer_and_reader_keep_the_order() {
         const END: u64 = if cfg!(miri) { 60 } else { 50_000 };
         let queue = Mutex::new(Queue::new(4, 32, 8, false));
         let mut next = 0;
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_credit_is_woken_when_a_quarter_of_it_is_there() {
+    fn waiting_writer_is_woken_at_a_quarter_of_the_credit() {
         let mut queue = Queue::new(4, 32, 8, false);
         for _ in 0..8 {
             push(&mut queue, 1, 4).seal();
@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_credit_is_woken_when_nothing_is_left_to_be_read() {
+    fn waiting_writer_is_woken_when_no_record_is_unread() {
         let mut queue = Queue::new(4, 32, 8, false);
         // Each of the other writers has an empty segment.
         let _others: Vec<SegmentWriter> =

@@ -308,7 +308,7 @@ mod tests {
     use thalweg_wire::{Bytes, Decode};
 
     #[test]
-    fn records_are_read_as_they_were_written_until_there_is_no_room() {
+    fn segment_returns_written_records_until_it_is_full() {
         let (mut open, segment) = SegmentWriter::new(Segment::new(8, 3, 10).unwrap());
         open.write("four").unwrap();
         open.write("sixsix").unwrap();
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_used_again_only_by_who_has_it_alone() {
+    fn segment_is_reused_only_by_its_sole_owner() {
         let (open, segment) = SegmentWriter::new(Segment::new(8, 3, 10).unwrap());
         let segment = SegmentWriter::reuse(segment).unwrap_err();
         open.seal();
@@ -345,7 +345,7 @@ mod tests {
 
     #[cfg(debug_assertions)]
     #[test]
-    fn what_was_given_back_is_poisoned_and_what_was_not_is_as_it_was() {
+    fn poison_overwrites_only_released_records() {
         let (mut open, segment) = SegmentWriter::new(Segment::new(8, 2, 10).unwrap());
         open.write(&7u64).unwrap();
         open.write(&8u64).unwrap();

@@ -414,7 +414,7 @@ mod tests {
     use thalweg_wire::{Decode, message};
 
     #[test]
-    fn writers_that_gave_up_are_forgotten() {
+    fn timed_out_writers_are_removed_from_the_wait_list() {
         let stream = UpstreamCore::new(u64::HASH, false);
         let element = message::encode(&1u64, u64::HASH, Vec::new()).unwrap();
         while stream.send(&element, 0).is_ok() {}
