@@ -22,8 +22,8 @@ use crate::instance::Instance;
 use crate::nested::{self, catch_in_call};
 use crate::notice::NoticeState;
 use crate::open_state::OpenState;
-use crate::pending::ResultCell;
 use crate::port::Port;
+use crate::result_cell::ResultCell;
 use crate::stream::EndStream;
 use crate::weak_list::WeakList;
 

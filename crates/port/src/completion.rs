@@ -16,9 +16,7 @@ use thalweg_wire::{Decode, Encode, Handle, message};
 use crate::call::Call;
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
-
-/// Maximum capacity in bytes of a message buffer that is kept for reuse.
-pub(crate) const SPARE_BYTES: usize = 512;
+use crate::queued_bytes::SPARE_BYTES;
 
 thread_local! {
     /// The buffer of an inline call that ended on this thread, for reuse.

@@ -77,7 +77,7 @@ const NONE: u32 = u32::MAX;
 
 /// The contents of a slot.
 #[derive(Default)]
-enum Entry {
+enum SlotContent {
     #[default]
     Nothing,
     Object(Object),
@@ -91,7 +91,7 @@ enum Entry {
 #[derive(Default)]
 struct SlotState {
     generation: u32,
-    entry: Entry,
+    entry: SlotContent,
 }
 
 struct Slot {
@@ -285,7 +285,7 @@ pub fn insert(object: Object) -> Result<u64, Failure> {
     let mut state = lock(&slot.state);
     // Rule 1. Generation 0 is never used, so no handle is 0.
     state.generation += 1;
-    state.entry = Entry::Object(object);
+    state.entry = SlotContent::Object(object);
     Ok(handle_of(state.generation, index))
 }
 
@@ -301,7 +301,7 @@ pub(crate) fn insert_call_core(
     let (index, slot) = table.allocate()?;
     let last = lock(&slot.state).generation;
     let calls = make(index, last).inspect_err(|_| table.free(index, slot, last))?;
-    lock(&slot.state).entry = Entry::Calls(Arc::clone(&calls));
+    lock(&slot.state).entry = SlotContent::Calls(Arc::clone(&calls));
     Ok(calls)
 }
 
@@ -360,8 +360,8 @@ pub fn find(handle: u64) -> Result<Object, Failure> {
     let generation = generation_of(handle);
     let state = lock(&find_slot(handle)?.state);
     match &state.entry {
-        Entry::Object(object) if state.generation == generation => Ok(object.clone()),
-        Entry::Calls(calls) => CallRef::enter(calls, generation)
+        SlotContent::Object(object) if state.generation == generation => Ok(object.clone()),
+        SlotContent::Calls(calls) => CallRef::enter(calls, generation)
             .map(Object::Call)
             .ok_or_else(stale),
         _ => Err(stale()),
@@ -372,7 +372,7 @@ pub fn find(handle: u64) -> Result<Object, Failure> {
 pub(crate) fn find_call_core(handle: u64) -> Option<(Arc<CallCore>, u32)> {
     let state = lock(&find_slot(handle).ok()?.state);
     match &state.entry {
-        Entry::Calls(calls) => Some((Arc::clone(calls), generation_of(handle))),
+        SlotContent::Calls(calls) => Some((Arc::clone(calls), generation_of(handle))),
         _ => None,
     }
 }
@@ -387,7 +387,7 @@ pub fn remove(handle: u64) -> Result<Object, Failure> {
     let object = {
         let mut state = lock(&slot.state);
         match std::mem::take(&mut state.entry) {
-            Entry::Object(object) if state.generation == generation => object,
+            SlotContent::Object(object) if state.generation == generation => object,
             other => {
                 state.entry = other;
                 drop(state);
@@ -467,7 +467,7 @@ pub(crate) fn lend(mut outcome: Box<Outcome>) -> Result<u64, (Box<Outcome>, Fail
     let index = outcome.slot.0;
     let mut state = lock(&slot.state);
     state.generation += 1;
-    state.entry = Entry::Completion(outcome);
+    state.entry = SlotContent::Completion(outcome);
     Ok(handle_of(state.generation, index))
 }
 
@@ -479,7 +479,7 @@ pub(crate) fn with_lent<R>(number: u64, f: impl FnOnce(&mut Outcome) -> R) -> Re
     let mut state = lock(&find_slot(number)?.state);
     let is_current = state.generation == generation_of(number);
     match &mut state.entry {
-        Entry::Completion(outcome) if is_current => Ok(f(outcome)),
+        SlotContent::Completion(outcome) if is_current => Ok(f(outcome)),
         _ => Err(released()),
     }
 }
@@ -493,7 +493,7 @@ pub(crate) fn take_back(number: u64) -> Result<Box<Outcome>, Failure> {
     let mut outcome = {
         let mut state = lock(&find_slot(number)?.state);
         match std::mem::take(&mut state.entry) {
-            Entry::Completion(outcome) if state.generation == generation => outcome,
+            SlotContent::Completion(outcome) if state.generation == generation => outcome,
             other => {
                 state.entry = other;
                 return Err(released());

@@ -23,9 +23,10 @@ use crate::handles::{self, Object};
 use crate::instance::Instance;
 use crate::instance::submit::MailboxWriter;
 use crate::nested::nested_failure;
+use crate::package::Method;
 use crate::pending::{Pending, Reply};
 use crate::port::Port;
-use crate::service::{Method, Service};
+use crate::service::Service;
 
 /// What answers the host calls of an instance's service.
 #[derive(Clone, Debug)]

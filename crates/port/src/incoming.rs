@@ -10,10 +10,10 @@ use crate::code::{Code, Failure};
 use crate::completion::{CallBuffer, close_unread_streams};
 use crate::handles::{self, Object};
 use crate::nested::DropCause;
+use crate::package::Method;
 use crate::resource::{self, Resource};
-use crate::service::Method;
 use crate::stream::{EndStream, StreamError, StreamReader, Upstream};
-use crate::task::{Kind, Task};
+use crate::task::{Task, TaskKind};
 
 /// The message of a call that the service dropped.
 pub(crate) const UNANSWERED: &str = "the service dropped the call without an answer";
@@ -164,8 +164,8 @@ impl Incoming {
     /// Runs the rest of an `async func`. `finish` then sends its result as the answer.
     pub fn run<T: Send + 'static>(self, task: Task<T>, finish: fn(Self, T)) {
         match task.0 {
-            Kind::Ready(value) => finish(self, value),
-            Kind::Work(work) => {
+            TaskKind::Ready(value) => finish(self, value),
+            TaskKind::Work(work) => {
                 // The receiver of the result must not find the call in use, so no other reference
                 // to it is kept.
                 let core = Arc::clone(self.core());

@@ -14,12 +14,13 @@ use thalweg_wire::{Decode, Encode, Malformed, message};
 use crate::call::is_past;
 use crate::client::Client;
 use crate::code::{Code, Failure, unencodable};
-use crate::completion::{CallBuffer, Completion, Outcome, SPARE_BYTES};
+use crate::completion::{CallBuffer, Completion, Outcome};
 use crate::incoming::{Refusal, UNANSWERED};
 use crate::instance::Instance;
 use crate::nested::catch_panic;
+use crate::package::Method;
 use crate::pending::{CallError, Reply, read};
-use crate::service::Method;
+use crate::queued_bytes::SPARE_BYTES;
 
 /// Serves the inline methods of one instance. Generated code implements it. Any number of threads
 /// may use it at the same time.

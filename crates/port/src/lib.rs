@@ -41,10 +41,12 @@ mod models;
 mod nested;
 mod notice;
 mod open_state;
+mod package;
 mod pending;
 mod port;
 mod queued_bytes;
 mod resource;
+mod result_cell;
 mod service;
 mod slab;
 pub mod stream;
@@ -65,10 +67,11 @@ pub use incoming::{Incoming, Refusal};
 pub use inline::{Inline, InlineCall};
 pub use instance::Instance;
 pub use instance::submit::{SubmitOptions, Submitter};
+pub use package::{Bounds, Key, Method, MethodOptions, Package, Policy, StreamOptions};
 pub use pending::{CallError, NoError, Pending, Reply};
 pub use port::{Port, Reap};
 pub use resource::Resource;
-pub use service::{Bounds, Key, Method, MethodOptions, Package, Policy, Service, StreamOptions};
+pub use service::Service;
 pub use stream::{
     Batch, Counts, Event, FutureReader, FutureWriter, Reason, Records, Sent, Stats, StreamError,
     StreamReader, StreamWriter, Subscription, Untyped, Upstream, UpstreamFuture,

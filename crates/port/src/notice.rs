@@ -20,8 +20,8 @@ use crate::call::{CallCore, CallRef, CallState, Sink};
 use crate::code::{Code, Failure};
 use crate::completion::Completion;
 use crate::handles;
+use crate::package::Method;
 use crate::port::Port;
-use crate::service::Method;
 
 /// The notices of a call whose host requested them.
 pub(crate) struct NoticeState {

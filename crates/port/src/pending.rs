@@ -4,12 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use thalweg_queue::no_preempt::lock;
-use thalweg_queue::{AdaptiveSpin, AtomicWaker, clock};
+use thalweg_queue::{AdaptiveSpin, clock};
 use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::{
     Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Rule, Shape, message,
@@ -23,67 +22,8 @@ use crate::completion::Completion;
 use crate::handles::{self, Object};
 use crate::held;
 use crate::notice::NoticeCallback;
-use crate::service::Method;
+use crate::package::Method;
 use crate::stream::{StreamError, StreamReader};
-
-/// Receives the completion of a call without a port.
-#[derive(Debug, Default)]
-pub(crate) struct ResultCell {
-    state: Mutex<CellState>,
-    gate: AtomicWaker,
-}
-
-#[derive(Debug, Default)]
-enum CellState {
-    #[default]
-    Empty,
-    Filled(Completion),
-    /// The caller dropped the call, so no thread will read the completion.
-    Abandoned,
-}
-
-impl ResultCell {
-    /// Empties the cell for the next call.
-    pub(crate) fn reset(&self) {
-        *lock(&self.state) = CellState::Empty;
-    }
-
-    pub(crate) fn complete(&self, completion: Completion) {
-        let unwanted = {
-            let mut state = lock(&self.state);
-            match *state {
-                CellState::Abandoned => Some(completion),
-                _ => {
-                    *state = CellState::Filled(completion);
-                    None
-                }
-            }
-        };
-        // Not under the lock: dropping it closes handles.
-        drop(unwanted);
-        self.gate.signal();
-    }
-
-    fn is_filled(&self) -> bool {
-        matches!(*lock(&self.state), CellState::Filled(_))
-    }
-
-    fn take(&self) -> Option<Completion> {
-        let mut state = lock(&self.state);
-        match std::mem::take(&mut *state) {
-            CellState::Filled(completion) => Some(completion),
-            other => {
-                *state = other;
-                None
-            }
-        }
-    }
-
-    fn abandon(&self) {
-        let unwanted = std::mem::replace(&mut *lock(&self.state), CellState::Abandoned);
-        drop(unwanted);
-    }
-}
 
 const NO_HANDLE: Malformed = Malformed {
     rule: Rule::Handles,
@@ -264,7 +204,7 @@ pub(crate) fn read<T, E: Decode>(
     }
 }
 
-enum State {
+enum PendingState {
     Sent(CallRef),
     /// The call belongs to a batch, which may already be submitted.
     Batched(CallRef, Arc<CallBatch>),
@@ -275,7 +215,7 @@ enum State {
 /// A running call. Wait for it in an actor or on a thread, or await it on any executor. Dropping it
 /// cancels the call.
 pub struct Pending<T, E> {
-    state: State,
+    state: PendingState,
     guard: Option<Arc<InstanceGuard>>,
     method: &'static Method,
     read: fn(&mut Reply) -> Result<T, Malformed>,
@@ -304,8 +244,8 @@ impl<T, E: Decode> Pending<T, E> {
         read: fn(&mut Reply) -> Result<T, Malformed>,
     ) -> Self {
         let state = match batch {
-            None => State::Sent(call),
-            Some(batch) => State::Batched(call, batch),
+            None => PendingState::Sent(call),
+            Some(batch) => PendingState::Batched(call, batch),
         };
         Self {
             state,
@@ -324,7 +264,7 @@ impl<T, E: Decode> Pending<T, E> {
         read: fn(&mut Reply) -> Result<T, Malformed>,
     ) -> Self {
         Self {
-            state: State::Refused(failure),
+            state: PendingState::Refused(failure),
             guard,
             method,
             read,
@@ -380,18 +320,18 @@ impl<T, E: Decode> Pending<T, E> {
 
     /// Returns `None` at the deadline.
     fn wait_until(&mut self, deadline: Option<u64>) -> Option<Result<T, CallError<E>>> {
-        if let State::Batched(call, batch) = &self.state {
+        if let PendingState::Batched(call, batch) = &self.state {
             batch.submit();
-            self.state = State::Sent(call.clone());
+            self.state = PendingState::Sent(call.clone());
         }
         let call = match &self.state {
-            State::Sent(call) | State::Batched(call, _) => call,
-            State::Refused(failure) => {
+            PendingState::Sent(call) | PendingState::Batched(call, _) => call,
+            PendingState::Refused(failure) => {
                 let failure = failure.clone();
-                self.state = State::Done;
+                self.state = PendingState::Done;
                 return Some(Err(failure.into()));
             }
-            State::Done => return Some(Err(already_taken())),
+            PendingState::Done => return Some(Err(already_taken())),
         };
         let cell = &call.result;
         let completion = loop {
@@ -426,7 +366,7 @@ impl<T, E: Decode> Pending<T, E> {
         };
         self.stop_notices();
         // Drops the reference to the call, so that the result is its last user.
-        self.state = State::Done;
+        self.state = PendingState::Done;
         Some(self.read(completion))
     }
 }
@@ -437,7 +377,7 @@ fn already_taken<E>() -> CallError<E> {
         .into()
 }
 
-impl State {
+impl PendingState {
     fn call(&self) -> Option<&CallRef> {
         match self {
             Self::Sent(call) | Self::Batched(call, _) => Some(call),
@@ -446,7 +386,7 @@ impl State {
     }
 }
 
-fn cancel(state: &State) {
+fn cancel(state: &PendingState) {
     if let Some(call) = state.call()
         && !call.has_ended()
     {
@@ -467,25 +407,27 @@ impl<T, E: Decode> Future for Pending<T, E> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        if let State::Batched(call, batch) = &this.state {
+        if let PendingState::Batched(call, batch) = &this.state {
             batch.submit();
-            this.state = State::Sent(call.clone());
+            this.state = PendingState::Sent(call.clone());
         }
         let completion = match &this.state {
-            State::Sent(call) | State::Batched(call, _) => call.result.take().or_else(|| {
-                let cell = &call.result;
-                cell.gate.arm(context.waker().clone());
-                cell.take().inspect(|_| {
-                    cell.gate.disarm();
+            PendingState::Sent(call) | PendingState::Batched(call, _) => {
+                call.result.take().or_else(|| {
+                    let cell = &call.result;
+                    cell.gate.arm(context.waker().clone());
+                    cell.take().inspect(|_| {
+                        cell.gate.disarm();
+                    })
                 })
-            }),
-            State::Refused(failure) => return Poll::Ready(Err(failure.clone().into())),
-            State::Done => return Poll::Ready(Err(already_taken())),
+            }
+            PendingState::Refused(failure) => return Poll::Ready(Err(failure.clone().into())),
+            PendingState::Done => return Poll::Ready(Err(already_taken())),
         };
         match completion {
             Some(completion) => {
                 this.stop_notices();
-                this.state = State::Done;
+                this.state = PendingState::Done;
                 Poll::Ready(this.read(completion))
             }
             None => {

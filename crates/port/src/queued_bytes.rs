@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::completion::SPARE_BYTES;
+/// Maximum capacity in bytes of a message buffer that is kept for reuse. Smaller messages are not
+/// counted.
+pub(crate) const SPARE_BYTES: usize = 512;
 
 /// Total size of queued messages in bytes. Small messages are not counted, because another limit
 /// bounds their number.

@@ -30,9 +30,9 @@ pub(crate) struct DroppedResource {
 
 /// An object of the service, with the instance that it belongs to.
 #[derive(Clone)]
-pub struct Resource(Arc<Inner>);
+pub struct Resource(Arc<ResourceInner>);
 
-struct Inner {
+struct ResourceInner {
     instance: Arc<Instance>,
     incarnation: u64,
     /// `None` once the service has taken it back.
@@ -58,7 +58,7 @@ impl Resource {
         value: Value,
         destructor_called: bool,
     ) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(ResourceInner {
             instance: Arc::clone(instance),
             incarnation,
             value: Some(value),
@@ -92,7 +92,7 @@ impl Resource {
     }
 }
 
-impl Drop for Inner {
+impl Drop for ResourceInner {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
             self.instance.discard(DroppedResource {

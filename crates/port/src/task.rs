@@ -7,9 +7,9 @@ type Work<T> = Box<dyn FnOnce(&Call) -> T + Send>;
 /// The rest of the work of an `async func`. The method itself runs on the instance's actor with
 /// access to the service's state, and should return soon. The task runs in another actor while the
 /// service serves the next call.
-pub struct Task<T>(pub(crate) Kind<T>);
+pub struct Task<T>(pub(crate) TaskKind<T>);
 
-pub(crate) enum Kind<T> {
+pub(crate) enum TaskKind<T> {
     Ready(T),
     Work(Work<T>),
 }
@@ -17,20 +17,20 @@ pub(crate) enum Kind<T> {
 impl<T> Task<T> {
     /// A task with work to do.
     pub fn new(work: impl FnOnce(&Call) -> T + Send + 'static) -> Self {
-        Self(Kind::Work(Box::new(work)))
+        Self(TaskKind::Work(Box::new(work)))
     }
 
     /// A task that is already finished.
     pub fn ready(value: T) -> Self {
-        Self(Kind::Ready(value))
+        Self(TaskKind::Ready(value))
     }
 }
 
 impl<T> std::fmt::Debug for Task<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0 {
-            Kind::Ready(_) => "Task::ready",
-            Kind::Work(_) => "Task::new",
+            TaskKind::Ready(_) => "Task::ready",
+            TaskKind::Work(_) => "Task::new",
         })
     }
 }

@@ -28,7 +28,7 @@ use crate::code::{Code, Failure, no_memory};
 use crate::completion::{Outcome, close_handles, close_unread_stream};
 use crate::handles::{self, Object};
 use crate::instance::Instance;
-use crate::service::{Method, Package};
+use crate::package::{Method, Package};
 
 /// A method or a host import in the caller's version. See [`Method`] for the fields.
 #[derive(Clone, Copy, Debug)]

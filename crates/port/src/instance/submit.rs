@@ -12,8 +12,8 @@ use crate::call::{Call, CallRef, Destination, is_past};
 use crate::code::{Code, Failure, append, no_memory};
 use crate::completion::{CallBuffer, close_unread_streams};
 use crate::notice::notice_interval;
+use crate::package::Bounds;
 use crate::port::Port;
-use crate::service::Bounds;
 
 /// Options of a submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,8 @@ use thalweg_runtime::{Config, Runtime};
 
 use super::Instance;
 use crate::handles::{self, LOOKUPS, Object};
-use crate::service::{Bounds, Method, MethodOptions, Package, Service};
+use crate::package::{Bounds, Method, MethodOptions, Package};
+use crate::service::Service;
 use crate::{CallError, Client, Code, Incoming, NoError, Pending, Port, SubmitOptions, Submitter};
 
 /// Keeps its calls and never answers them.

@@ -13,7 +13,7 @@ use thalweg_runtime::wait;
 use thalweg_wire::Bytes;
 
 use crate::code::Failure;
-use crate::service::Key;
+use crate::package::Key;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
 use crate::stream::queue::Queue;

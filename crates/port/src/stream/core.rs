@@ -9,7 +9,7 @@ use thalweg_wire::evolve::Conversion;
 
 use crate::call::CallCore;
 use crate::code::{Code, Failure};
-use crate::service::{Policy, StreamOptions};
+use crate::package::{Policy, StreamOptions};
 use crate::stream::counts::{Counts, Reason};
 use crate::stream::outcome::StreamOutcome;
 use crate::stream::pool;

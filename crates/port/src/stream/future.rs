@@ -9,7 +9,7 @@ use thalweg_wire::{Decode, Encode};
 
 use crate::call::Call;
 use crate::code::{Code, Failure};
-use crate::service::{Policy, StreamOptions};
+use crate::package::{Policy, StreamOptions};
 use crate::stream::{StreamError, StreamReader, StreamWriter, Untyped};
 
 /// Options for a single record.

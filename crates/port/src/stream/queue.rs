@@ -18,7 +18,7 @@ use crate::stream::stats::{Stats, age_class};
 
 /// A segment, and how far it was read.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct QueueEntry {
     pub(super) segment: Arc<Segment>,
     /// The number of its writer.
     pub(super) writer: u64,
@@ -30,7 +30,7 @@ pub(super) struct Entry {
     since: u64,
 }
 
-impl Entry {
+impl QueueEntry {
     fn unread(&self) -> u32 {
         self.segment.mark().0 - self.read
     }
@@ -50,7 +50,7 @@ pub(super) struct Queue {
     pub(super) shared: bool,
     /// This reader is gone and other readers remain. The queue receives no further records.
     is_detached: bool,
-    pub(super) entries: VecDeque<Entry>,
+    pub(super) entries: VecDeque<QueueEntry>,
     pub(super) spare: Vec<Arc<Segment>>,
     /// Writers that wait for credit.
     pub(super) waiters: Vec<Waker>,
@@ -126,7 +126,7 @@ impl Queue {
     pub(super) fn push(&mut self, segment: Arc<Segment>, writer: u64, gap: Gap) {
         let mut before = std::mem::take(&mut self.last_gap);
         before.add(gap);
-        self.entries.push_back(Entry {
+        self.entries.push_back(QueueEntry {
             segment,
             writer,
             read: 0,
@@ -222,7 +222,7 @@ impl Queue {
         self.converting = false;
         let open = self.open.as_mut()?;
         let rest = open.count - count;
-        let of = |entry: &&mut Entry| Arc::ptr_eq(&entry.segment, &open.segment);
+        let of = |entry: &&mut QueueEntry| Arc::ptr_eq(&entry.segment, &open.segment);
         if let Some(entry) = self.entries.iter_mut().find(of) {
             entry.read -= rest;
             self.sequence -= u64::from(rest);
@@ -380,9 +380,9 @@ impl Queue {
 
     /// The initial entries of an additional reader: the unsealed segments, from the current mark
     /// on.
-    pub(super) fn unsealed_entries(&self) -> impl Iterator<Item = Entry> {
+    pub(super) fn unsealed_entries(&self) -> impl Iterator<Item = QueueEntry> {
         let open = self.entries.iter().filter(|e| !e.segment.is_sealed());
-        open.map(|entry| Entry {
+        open.map(|entry| QueueEntry {
             segment: Arc::clone(&entry.segment),
             writer: entry.writer,
             read: entry.segment.mark().0,

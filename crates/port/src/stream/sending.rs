@@ -10,7 +10,7 @@ use thalweg_wire::{Encode, Encoder, NoRoom};
 
 use crate::code::{Code, Failure, would_park};
 use crate::nested::{self, DropCause};
-use crate::service::Policy;
+use crate::package::Policy;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
 use crate::stream::pool;

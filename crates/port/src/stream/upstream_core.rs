@@ -27,8 +27,8 @@ use crate::call::CallCore;
 use crate::code::{Code, Failure, append, no_memory, would_park};
 use crate::completion::close_unread_stream;
 use crate::instance::Instance;
+use crate::package::LARGEST_RECORD;
 use crate::port::Port;
-use crate::service::LARGEST_RECORD;
 use crate::stream::sending::too_large;
 use crate::stream::waking::port_waker;
 
@@ -49,13 +49,13 @@ pub struct UpstreamCore {
     conversion: Option<Conversion<'static>>,
     /// It has one element and ends with it.
     is_future: bool,
-    state: Mutex<State>,
+    state: Mutex<UpstreamState>,
     /// The call that it is a parameter of, once the service has read the parameter.
     call: OnceLock<Arc<CallCore>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct UpstreamState {
     elements: VecDeque<Vec<u8>>,
     bytes: usize,
     outcome: Option<Failure>,
@@ -67,7 +67,7 @@ struct State {
     refused_bytes: usize,
 }
 
-impl State {
+impl UpstreamState {
     /// Rule 1.
     fn fits(&self, size: usize) -> bool {
         self.elements.is_empty() || (self.elements.len() < ELEMENTS && self.bytes + size <= BYTES)

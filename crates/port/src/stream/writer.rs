@@ -8,7 +8,7 @@ use thalweg_wire::{Decode, Encode};
 
 use crate::call::Call;
 use crate::code::{Code, Failure};
-use crate::service::StreamOptions;
+use crate::package::StreamOptions;
 use crate::stream::outcome::StreamOutcome;
 use crate::stream::sending::{Sent, WriterState};
 use crate::stream::{EndStream, StreamCore, StreamError, StreamReader, Untyped};
