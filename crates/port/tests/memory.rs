@@ -61,13 +61,13 @@ fn ten_thousand_open_clients_take_less_than_64_mib() {
     let before = LIVE.load(Ordering::Relaxed);
     let clients: Vec<Client> = (0..10_000).map(|_| lab::client()).collect();
     let taken = LIVE.load(Ordering::Relaxed) - before;
-    println!("{} bytes a client", taken / 10_000);
+    println!("{} bytes per client", taken / 10_000);
     assert!(taken < 64 << 20, "{taken} bytes");
     drop(clients);
     // Each client is closed in a turn of its own.
     let patience = clock::deadline(Duration::from_secs(60));
     while LIVE.load(Ordering::Relaxed) - before >= 4 << 20 {
-        assert!(clock::now() < patience, "they leak");
+        assert!(clock::now() < patience, "clients leak");
         std::thread::yield_now();
     }
 }

@@ -109,7 +109,7 @@ fn round(seed: u64) {
     assert_eq!(
         port.wait(0).unwrap_err().code,
         Code::TimedOut,
-        "nothing more comes"
+        "no further completion arrives"
     );
     for call in open {
         assert_eq!(find(call).unwrap_err().code, Code::Stale);

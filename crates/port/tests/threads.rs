@@ -113,7 +113,7 @@ fn runtime_without_threads_is_not_started_and_starts_later() {
 #[test]
 fn client_without_threads_is_overloaded_and_opens_later() {
     let open = || Client::start(|| Silent(Vec::new()));
-    let refused = without_threads(|| open().err()).expect("there is no thread for it");
+    let refused = without_threads(|| open().err()).expect("no thread is available");
     assert_eq!(
         (refused.code, refused.retryable()),
         (Code::Overloaded, true)

@@ -74,9 +74,9 @@ fn close_looks_up_only_its_own_handles() {
     let other = Port::open(4).unwrap();
     clients[0].submit(&other, 0, 0, &[], u64::MAX).unwrap();
     let slots = slot_lookups(|| other.close());
-    assert!(slots <= 1, "the port looked at {slots}");
+    assert!(slots <= 1, "the port looked up {slots} slots");
     let slots = slot_lookups(|| clients[1].close());
-    assert!(slots <= 2, "the client looked at {slots}");
+    assert!(slots <= 2, "the client looked up {slots} slots");
     clients.iter().for_each(|client| client.close());
     port.close();
 }
@@ -87,7 +87,7 @@ fn late_timer_does_not_end_a_later_call() {
     let (client, port) = (open(&runtime), Port::open(4).unwrap());
     let call = client.submit(&port, 1, 0, &[], u64::MAX).unwrap();
     let Ok(Object::Call(core)) = handles::find(call) else {
-        panic!("it is under way")
+        panic!("the call is running")
     };
     Arc::clone(core.core()).wake();
     assert!(!core.has_ended());
@@ -119,7 +119,7 @@ fn batch_of_64_calls_schedules_once() {
     assert_eq!(schedules_of(64), 1);
     assert!(
         (1..=2).contains(&schedules_of(65)),
-        "a long one does not wait"
+        "a long batch is scheduled early"
     );
 }
 
@@ -131,7 +131,11 @@ fn client_batch_schedules_once_and_keeps_the_order() {
     let calls: Vec<Pending<(), NoError>> = client.batch(|client| {
         let call = |_| client.call(0, &(), |reply| reply.value());
         let calls = (0..64).map(call).collect();
-        assert_eq!(schedules(client.instance()), before, "none has gone");
+        assert_eq!(
+            schedules(client.instance()),
+            before,
+            "no call is submitted yet"
+        );
         calls
     });
     assert_eq!(schedules(client.instance()) - before, 1);
@@ -172,7 +176,7 @@ fn call_after_the_last_generation_has_another_slot() {
     assert_eq!(last, u64::from(u32::MAX) << 32 | u64::from(first as u32));
     for _ in 0..3 {
         let next = call();
-        assert_ne!(next as u32, first as u32, "the place was used again");
+        assert_ne!(next as u32, first as u32, "the slot was reused");
         for stale in [first, last] {
             assert_eq!(handles::find(stale).unwrap_err().code, Code::Stale);
         }

@@ -115,7 +115,7 @@ impl Stream {
                 });
                 if record == callback.closes_at {
                     self.close(me);
-                    assert!(!self.join(me), "it would wait for itself");
+                    assert!(!self.join(me), "a callback would wait for itself");
                 }
             } else {
                 return queue.callback_slot.put_back(callback);
@@ -201,7 +201,7 @@ fn close_on_another_thread_waits_for_the_running_call() {
         assert!(stream.join(0));
         let calls = used.calls();
         others.into_iter().for_each(|other| other.join().unwrap());
-        assert_eq!(used.calls(), calls, "nothing is called after the close");
+        assert_eq!(used.calls(), calls, "no call after the close");
     });
 }
 
@@ -238,6 +238,6 @@ fn replacing_callback_is_dropped_once() {
         let all = calls.len();
         calls.sort_unstable();
         calls.dedup();
-        assert_eq!(calls.len(), all, "no record comes twice");
+        assert_eq!(calls.len(), all, "no record is delivered twice");
     });
 }

@@ -159,7 +159,7 @@ fn old_generation_does_not_enter_the_next_one() {
             reopen();
         }
         let late = late.join().unwrap();
-        assert!(late != last, "one of them was the last");
+        assert!(late != last, "exactly one user is the last");
         if late {
             reopen();
         }

@@ -63,6 +63,6 @@ fn slots_are_neither_duplicated_nor_lost() {
         reaped += port.reap().unwrap().count();
         assert_eq!(reaped, 1 + usize::from(submitted));
         assert_eq!(port.reserved(), u32::from(also));
-        assert!(submitted || also, "there was a place for one of them");
+        assert!(submitted || also, "a slot was free for one of them");
     });
 }

@@ -170,7 +170,11 @@ fn callback_can_close_its_own_subscription_but_not_wait_for_it() {
             Code::WouldPark
         );
         subscription.close();
-        assert_eq!(held.dropped.load(Ordering::SeqCst), 0, "its call runs");
+        assert_eq!(
+            held.dropped.load(Ordering::SeqCst),
+            0,
+            "the callback is running"
+        );
         Continue(())
     });
     *keeps = Some(subscription.unwrap());
@@ -434,7 +438,7 @@ fn armed_stream_descriptor_becomes_readable_at_a_record() {
         assert!(!readable(&reader));
         writer.send(&record(number)).unwrap();
         becomes_readable(&reader);
-        assert!(reader.arm().unwrap(), "there is something");
+        assert!(reader.arm().unwrap(), "a record is available");
         assert_eq!(reader.next_batch(9, 0).unwrap().unwrap().len(), 1);
     }
     assert!(!reader.arm().unwrap());

@@ -126,12 +126,16 @@ fn wait_timeout_before_the_end_returns_none_and_the_call_continues() {
         until(&seen.begun, 1);
         assert!(call.wait_timeout(Duration::ZERO).is_none());
         assert!(call.wait_timeout(Duration::from_millis(1)).is_none());
-        assert_eq!(seen.stopped.load(Ordering::SeqCst), 0, "it goes on");
+        assert_eq!(seen.stopped.load(Ordering::SeqCst), 0, "the call continues");
         call.cancel();
         let result = call.wait_timeout(Duration::MAX);
         assert_eq!(result.map(code), Some(Code::Cancelled));
         let result = call.wait_timeout(Duration::MAX);
-        assert_eq!(result.map(code), Some(Code::Argument), "it was taken");
+        assert_eq!(
+            result.map(code),
+            Some(Code::Argument),
+            "the handle was already taken"
+        );
 
         // Afterwards you can wait for it, or drop it, which cancels it.
         let mut call = lab::until_stopped(&client);
@@ -354,7 +358,10 @@ fn fill_stops_at_the_last_available_completion() {
             port.reap().unwrap().fill(&mut places);
             let filled = places.iter().take_while(|place| place.is_some()).count();
             let tokens: Vec<u64> = places.iter().flatten().map(|done| done.token).collect();
-            assert!(filled > 0 && filled == tokens.len(), "from the first on");
+            assert!(
+                filled > 0 && filled == tokens.len(),
+                "the completions fill the slice from the beginning"
+            );
             seen.extend(tokens);
         }
         assert_eq!(seen, (round..round + 5).collect::<Vec<_>>());
@@ -449,7 +456,7 @@ fn armed_port_becomes_readable_at_a_completion() {
         };
         // SAFETY: one pollfd, which this function owns.
         assert_eq!(unsafe { libc::poll(&mut poll, 1, 20_000) }, 1);
-        assert!(port.arm().unwrap(), "there is something to reap");
+        assert!(port.arm().unwrap(), "a completion is available");
         drop(next(&port));
     }
     instance.close();
@@ -496,7 +503,7 @@ fn client_with_several_ports_each_port_ends_only_its_own_calls() {
             }
         }
         ports[0].close();
-        assert!(ports[1].is_empty(), "the other's calls go on");
+        assert!(ports[1].is_empty(), "the calls of the other port continue");
         instance
             .submit(&ports[1], 7, 0, &shout_args("x"), u64::MAX)
             .unwrap();
@@ -541,7 +548,7 @@ fn unread_result_closes_its_handles() {
     assert_eq!(done.take(1).unwrap_err().code, Code::Argument);
     assert!(find(handle).is_ok());
     drop(done);
-    assert!(find(handle).is_ok(), "taken handles are the taker's");
+    assert!(find(handle).is_ok(), "the taker owns taken handles");
     close_handle(handle).unwrap();
     let args = lab::encode(lab::NEW_COUNTER, &(1u64,));
     instance

@@ -258,12 +258,16 @@ fn port_with_refused_calls_keeps_all_its_slots() {
         for token in tokens {
             let completed = next(&port);
             assert_eq!((completed.token, completed.code), (token, Code::Ok));
-            assert_eq!(echoed(&completed), token, "in order, with its own result");
+            assert_eq!(
+                echoed(&completed),
+                token,
+                "results are in order and belong to their calls"
+            );
         }
         assert_eq!(
             port.wait(0).unwrap_err().code,
             Code::TimedOut,
-            "nothing more"
+            "no further completion"
         );
     }
     instance.close();
@@ -322,7 +326,11 @@ fn handler_that_ignores_a_cancel_keeps_its_memory_valid() {
         assert_eq!(next(&port).code, Code::Cancelled);
         port.close();
         if method == STAY {
-            assert_eq!(DROPPED.load(Ordering::SeqCst), dropped, "it is at work");
+            assert_eq!(
+                DROPPED.load(Ordering::SeqCst),
+                dropped,
+                "the handler is running"
+            );
         }
         LEAVE.store(true, Ordering::SeqCst);
         while DROPPED.load(Ordering::SeqCst) == dropped || SUM.load(Ordering::SeqCst) == before {
@@ -397,7 +405,7 @@ fn client_close_during_submissions_ends_each_call_once() {
                     assert_eq!(
                         port.wait(0).unwrap_err().code,
                         Code::TimedOut,
-                        "nothing more"
+                        "no further completion"
                     );
                 });
             }
@@ -418,7 +426,7 @@ fn take(port: &Port, told: &mut [bool]) {
         );
         assert!(
             !std::mem::replace(&mut told[completed.token as usize], true),
-            "told twice"
+            "a call ended twice"
         );
     }
 }

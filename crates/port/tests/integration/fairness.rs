@@ -97,10 +97,10 @@ fn other_actor_runs_within_a_time_slice_during_many_calls() {
         }
     }
     let seen = SEEN.load(Ordering::SeqCst);
-    assert!(seen > 0, "it never ran");
+    assert!(seen > 0, "the other actor never ran");
     assert!(
         seen < CALLS / 2,
-        "it ran after {} of {CALLS} calls",
+        "the other actor ran after {} of {CALLS} calls",
         seen - 1
     );
     instance.close();

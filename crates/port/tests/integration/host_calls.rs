@@ -171,7 +171,7 @@ fn host_answers_with_a_value_an_error_or_another_outcome() {
         answer_host_call(call, Code::Ok, &encoded(&(key * 2), LOOK_UP.ok)).unwrap();
         assert_eq!(host.said(), Ok(key * 2));
         let again = answer_host_call(call, Code::Ok, &[]).unwrap_err();
-        assert_eq!(again.code, Code::Stale, "it has ended");
+        assert_eq!(again.code, Code::Stale, "the call has ended");
     }
     host.submit(ASK, 1, u64::MAX);
     let text = "no such key".to_owned();
@@ -201,7 +201,7 @@ fn missing_full_or_closed_host_fails_the_host_call_at_once() {
     assert_eq!(
         host.said().unwrap_err().0,
         Code::Closed as u32,
-        "there is none"
+        "there is no host call"
     );
 
     // The host call of the first call uses the only slot.
@@ -298,7 +298,7 @@ fn answer_to_a_handle_that_is_no_host_call_is_refused() {
         .submit(&host.port, 1, ASK_LATER, &args, u64::MAX)
         .unwrap();
     let refused = answer_host_call(call, Code::Ok, &[]).unwrap_err();
-    assert_eq!(refused.code, Code::Argument, "a call of the host's own");
+    assert_eq!(refused.code, Code::Argument, "a call of the host itself");
     answer_host_call(host.asked().0, Code::Cancelled, &[]).unwrap();
     assert_eq!(host.said(), Err((Code::Cancelled as u32, String::new())));
 }
@@ -377,7 +377,11 @@ fn service_in_rust_answers_host_calls() {
     assert_eq!(ask(&client, REFUSE), Ok(refused));
     let broken = ask(&client, BREAK).unwrap().unwrap_err();
     assert_eq!(broken.0, Code::GuestPanicked as u32);
-    assert_eq!(ask(&client, DOUBLE), Ok(Ok(2)), "the host is made anew");
+    assert_eq!(
+        ask(&client, DOUBLE),
+        Ok(Ok(2)),
+        "the host service is created again"
+    );
     // The host call has the deadline of the call, which stops it. If it passes too early, the next
     // call reaches the host.
     let hasty = client.with_timeout(Duration::from_millis(20));
@@ -389,6 +393,10 @@ fn service_in_rust_answers_host_calls() {
     assert_eq!(ask(&client, CALL_BACK), Ok(Ok(CALL_BACK)));
     assert_eq!(back.lock().unwrap().1, Some(Code::WouldPark));
     let none = Client::start_with_host(move || Book(Back::default()), &book);
-    assert_eq!(none.unwrap_err().code, Code::Argument, "it asks nothing");
+    assert_eq!(
+        none.unwrap_err().code,
+        Code::Argument,
+        "the service has no imports"
+    );
     back.lock().unwrap().0 = None;
 }

@@ -63,7 +63,7 @@ impl Service for Math {
         assert_eq!(
             incoming.method(),
             QUEUED,
-            "an inline method is not the actor's"
+            "the actor does not serve inline methods"
         );
         self.0 += 1;
         incoming.reply(&self.0);
@@ -163,7 +163,7 @@ fn panic_in_an_inline_call_ends_only_that_call() {
     let ended = failure(call::<_, ()>(&client, PANIC, &()));
     assert_eq!(ended.code, Code::GuestPanicked);
     assert_eq!(ended.message, "inline, on purpose");
-    assert_eq!(queued(&client), 2, "the service has its state still");
+    assert_eq!(queued(&client), 2, "the service keeps its state");
     assert_eq!(call::<_, u64>(&client, TWICE, &(3u64,)), Ok(6));
     let ended = failure(call::<_, ()>(&client, FORGET, &()));
     assert_eq!(ended.code, Code::GuestLost);
@@ -206,7 +206,7 @@ fn inline_call_with_malformed_arguments_is_refused_and_the_next_succeeds() {
     let good = encoded(TWICE, &(4u64,));
     for cut in 0..good.len() {
         let ended = instance.call_inline(TWICE, &good[..cut], u64::MAX).unwrap();
-        assert_eq!(ended.code, Code::Argument, "cut at {cut}");
+        assert_eq!(ended.code, Code::Argument, "truncated at {cut}");
         assert!(ended.data.is_empty());
     }
     let ended = instance.call_inline(TWICE, &good, u64::MAX).unwrap();

@@ -151,7 +151,7 @@ fn submission_that_waits_until_the_deadline_times_out() {
 fn call_that_ends_in_the_mailbox_admits_a_waiting_submission() {
     let host = Host::full(1);
     let Ok(Object::Call(call)) = find(host.last) else {
-        panic!("it waits")
+        panic!("the submission waits")
     };
     thread::scope(|scope| {
         let waits = scope.spawn(|| host.submit(3, 1, u64::MAX));

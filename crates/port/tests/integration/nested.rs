@@ -119,7 +119,7 @@ fn deadlines(client: &Client) -> Pending<Vec<u64>, NoError> {
 fn until(figure: &AtomicU32, at_least: u32) {
     let patience = clock::deadline(Duration::from_secs(60));
     while figure.load(Ordering::SeqCst) < at_least {
-        assert!(clock::now() < patience, "nobody told it to stop");
+        assert!(clock::now() < patience, "the detached call was not stopped");
         std::thread::yield_now();
     }
 }
@@ -149,7 +149,7 @@ fn stopped_call_stops_its_nested_calls() {
     until(&BEGAN, 2);
     pending.cancel();
     assert_eq!(code(pending.wait()), Code::Cancelled);
-    assert_eq!(lasts(&last), [0], "and C serves on");
+    assert_eq!(lasts(&last), [0], "C serves further calls");
     assert_eq!(STOPPED.load(Ordering::SeqCst), 1);
     last.close();
     until(&STOPPED, 2);

@@ -117,7 +117,7 @@ impl Service for Keeper {
     fn dispatch(&mut self, incoming: Incoming) {
         let subscribe = |call: &Call| {
             let (writer, reader) = call.stream::<u64, thalweg_port::Untyped>();
-            writer.send(&7u64).expect("there is room");
+            writer.send(&7u64).expect("the stream has capacity");
             (writer, reader)
         };
         match incoming.method() {
@@ -223,7 +223,10 @@ fn code<T: std::fmt::Debug>(result: Result<T, CallError<NoError>>) -> Code {
 
 /// Without another call, the kept streams end at once.
 fn panicked(mut reader: StreamReader<u64>) {
-    let failure = reader.next().expect("no regular end").unwrap_err();
+    let failure = reader
+        .next()
+        .expect("the stream did not end regularly")
+        .unwrap_err();
     assert_eq!(failure.code, Code::GuestPanicked);
     assert!(failure.message.contains("another call"), "{failure}");
     assert!(reader.next().is_none());

@@ -104,7 +104,13 @@ impl Service for Stacks {
                 incoming.reply(&number);
             }
             NEST => {
-                let below = self.0.below.lock().unwrap().clone().expect("it is set");
+                let below = self
+                    .0
+                    .below
+                    .lock()
+                    .unwrap()
+                    .clone()
+                    .expect("the client is set");
                 match echo(&below, number()).wait() {
                     Ok(number) => incoming.reply(&number),
                     // The outcome of the nested call.

@@ -44,7 +44,7 @@ fn kept_batch_stays_unchanged_while_the_stream_continues_and_after_close() {
     drain(&core);
     for _ in 0..100 {
         fill(&writer, 64);
-        assert!(!drain(&core).contains(&place), "it is in use");
+        assert!(!drain(&core).contains(&place), "the segment is in use");
     }
     core.close();
     drop((writer, core));
@@ -71,7 +71,7 @@ fn kept_memory_is_reused_after_the_last_owner_drops_it() {
     };
     assert!(!used(20));
     drop(first);
-    assert!(!used(20), "one is left");
+    assert!(!used(20), "one owner is left");
     drop(second);
     assert!(used(20));
 }

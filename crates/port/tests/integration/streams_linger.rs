@@ -54,7 +54,7 @@ fn record_without_linger_wakes_its_reader_at_once() {
     let mut ended = port.reap().unwrap().next().unwrap();
     let handle = ended.take(0).unwrap();
     let Object::Stream(core) = find(handle).unwrap() else {
-        panic!("it is a stream");
+        panic!("the handle is a stream");
     };
     let writer = writers.recv().unwrap();
     let stream = Arc::clone(&core);

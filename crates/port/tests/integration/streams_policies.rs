@@ -46,13 +46,13 @@ impl Reader {
         assert_eq!(
             first - lost,
             self.next,
-            "the range of what was lost begins behind the last record"
+            "the gap begins after the last record"
         );
         assert_eq!(batch.lost_reason().is_some(), lost > 0);
         for (i, (writer, number, text)) in (0..).zip(batch.iter()) {
             assert!(text.bytes().all(|byte| byte == b'x'));
             if writers == 1 {
-                assert_eq!(number, first + i, "a gap is where the records are missing");
+                assert_eq!(number, first + i, "the gap is at the missing records");
             }
             let expected = &mut self.of_writer[writer as usize];
             assert!(
@@ -212,7 +212,7 @@ fn fill(writer: &StreamWriter<Record>) -> (u64, Result<Sent, Code>) {
             return (number, sent.map_err(|failure| failure.code));
         }
     }
-    unreachable!("a stream has an end to its room");
+    unreachable!("a stream has a limited capacity");
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn open_batch_leaves_most_of_the_credit_free() {
             drop(reader.next_batch(64, 0).unwrap().unwrap());
         }
         let (room, _) = fill(&writer);
-        assert!(room > 0, "what was read made room");
+        assert!(room > 0, "reading frees capacity");
         let (writer, mut reader) = pair(policy);
         writer.send(&record(0)).unwrap();
         let _batch = reader.next_batch(1, 0).unwrap().unwrap();

@@ -31,12 +31,16 @@ impl Seen {
             return false;
         };
         let (first, lost) = (batch.first_sequence(), batch.lost_before());
-        assert_eq!(first - lost, self.next, "the range of what was lost");
+        assert_eq!(
+            first - lost,
+            self.next,
+            "the gap covers the missing records"
+        );
         for (i, (_, number, text)) in (0..).zip(batch.iter()) {
             assert_eq!(
                 number,
                 self.first + first + i,
-                "a gap is where they are missing"
+                "the gap is at the missing records"
             );
             assert_eq!(text.len() as u64, number % 30);
         }

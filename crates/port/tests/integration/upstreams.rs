@@ -205,11 +205,14 @@ fn handle_of_another_type_is_refused_as_a_stream_parameter() {
     let core = UpstreamCore::new(u64::HASH, false);
     let handle = insert(Object::Upstream(std::sync::Arc::clone(&core))).unwrap();
     assert_eq!(call(handle), Code::Argument);
-    assert!(core.finish().is_err(), "nobody will read it");
+    assert!(core.finish().is_err(), "the element will not be read");
     assert_eq!(call(handle), Code::Stale);
     let port = insert(Object::Port(Port::open(4).unwrap())).unwrap();
     assert_eq!(call(port), Code::Argument);
-    assert!(thalweg_port::find(port).is_ok(), "it was not closed");
+    assert!(
+        thalweg_port::find(port).is_ok(),
+        "the stream was not closed"
+    );
 }
 
 #[test]

@@ -485,7 +485,7 @@ const HALF: u64 = 1_000;
 type NewList = (u64, Vec<(u8, [u64; 1000])>);
 
 #[test]
-#[cfg_attr(miri, ignore = "it takes a gigabyte")]
+#[cfg_attr(miri, ignore = "this test needs a gigabyte")]
 fn converted_records_too_large_together_come_in_smaller_batches() {
     let stream = Host::newer().stream(LISTS, &(vec![HALF; 30],));
     let mut next = 0;
@@ -504,7 +504,7 @@ fn converted_records_too_large_together_come_in_smaller_batches() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it takes a gigabyte")]
+#[cfg_attr(miri, ignore = "this test needs a gigabyte")]
 fn record_too_large_after_conversion_ends_its_stream() {
     let host = Host::newer();
     let stream = host.stream(LISTS, &(vec![1, 10 * HALF, 1],));

@@ -147,7 +147,7 @@ pub struct Lab {
 /// A resource that `give` returns, with its number. It is counted while it exists.
 struct Kept(
     u64,
-    #[expect(dead_code, reason = "it is there to be counted")] Arc<()>,
+    #[expect(dead_code, reason = "the counter exists")] Arc<()>,
 );
 
 /// The client of such a resource.
