@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{ParkResult, Parker, clock};
 
-use crate::cancel::Cancelling;
-use crate::exit::{self, ExitReason, Exiting, Pid};
+use crate::cancel::CancelUnwind;
+use crate::exit::{self, ExitReason, ExitUnwind, Pid};
 use crate::id::ActorId;
 use crate::panics::Panic;
 use crate::preempt;
@@ -40,7 +40,9 @@ impl JoinError {
     /// Whether the payload belongs to the regular end of an actor or of a scope, and not to a
     /// panic.
     pub(crate) fn is_exit_payload(payload: &(dyn Any + Send)) -> bool {
-        payload.is::<worker::StopUnwind>() || payload.is::<Exiting>() || payload.is::<Cancelling>()
+        payload.is::<worker::StopUnwind>()
+            || payload.is::<ExitUnwind>()
+            || payload.is::<CancelUnwind>()
     }
 
     pub(crate) fn from_payload(payload: Box<dyn Any + Send>) -> Self {
@@ -48,10 +50,10 @@ impl JoinError {
             return Self::Stopped;
         }
         // Cancelled outside of its own scopes: by a scope that it has left.
-        if payload.is::<Cancelling>() {
+        if payload.is::<CancelUnwind>() {
             return Self::Exit(ExitReason::Shutdown);
         }
-        match payload.downcast::<Exiting>() {
+        match payload.downcast::<ExitUnwind>() {
             Ok(exiting) => Self::Exit(exiting.0),
             Err(payload) => Self::Panic(Panic::caught(payload)),
         }

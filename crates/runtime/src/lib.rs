@@ -82,7 +82,7 @@ mod wheel;
 mod worker;
 
 pub use behaviour::{
-    Actor, ActorRef, CallError, Context, Handler, Later, Mailbox, Monitored, Priority, start,
+    Actor, ActorRef, CallError, Context, DelayedSend, Handler, Mailbox, MonitorRef, Priority, start,
 };
 pub use block_on::{Elapsed, block_on, block_on_deadline, block_on_timeout};
 pub use channel::{Iter, Receiver, Sender, channel};

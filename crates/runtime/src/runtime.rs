@@ -7,8 +7,7 @@ use std::time::Duration;
 use crate::behaviour::Mailbox;
 use crate::channel::Sender;
 use crate::config::{Config, StartError};
-use crate::exit::Signal;
-use crate::exit::Watch;
+use crate::exit::{DownListener, Signal};
 use crate::groups::Groups;
 use crate::id::ActorId;
 use crate::join::{JoinError, JoinHandle};
@@ -210,7 +209,7 @@ impl Builder {
         let task = Task::new(ActorId::next(), self.name, job);
         runtime.record_spawn(task);
         if trace::is_used() {
-            trace::give_child(task);
+            trace::attach_child(task);
         }
         runtime.scheduler.inject(task);
         JoinHandle::new(task)
@@ -454,7 +453,7 @@ impl Handle {
         &self,
         name: Option<Name>,
         supervised: bool,
-        watch: Watch,
+        watch: DownListener,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
         let task = Task::new(ActorId::next(), name, job);
@@ -465,9 +464,9 @@ impl Handle {
         }
         // The children of a supervisor serve all requests, so they have no trace context.
         if !supervised && trace::is_used() {
-            trace::give_child(task);
+            trace::attach_child(task);
         }
-        let watched = task.control().watch(watch);
+        let watched = task.control().add_listener(watch);
         debug_assert!(watched.is_ok(), "the task is in no queue yet");
         let handle = JoinHandle::new(task);
         self.submit(task);
@@ -502,7 +501,7 @@ impl Handle {
         self.record_spawn(task);
         task.header().on_shortage.set(OnShortage::Wait);
         if trace::is_used() {
-            trace::give_child(task);
+            trace::attach_child(task);
         }
         self.scheduler.inject(task);
         JoinHandle::new(task)

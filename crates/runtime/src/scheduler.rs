@@ -44,7 +44,7 @@ use crate::counters::CounterSet;
 use crate::groups::Groups;
 use crate::idle::{Announcement, Idle};
 use crate::injector::Injector;
-use crate::inspect::{Asked, Crashes, Moved, Register};
+use crate::inspect::{ActorTable, Crashes, MovedActors, WorkerRequests};
 use crate::io::BlockingPool;
 use crate::join::JoinError;
 use crate::registry::Registry;
@@ -81,7 +81,7 @@ pub(crate) struct WorkerShared {
     /// The number of stacks that the worker has.
     pub(crate) stacks: AtomicUsize,
     pub(crate) status: Arc<WorkerStatus>,
-    pub(crate) asked: Asked,
+    pub(crate) requests: WorkerRequests,
 }
 
 impl WorkerShared {
@@ -136,9 +136,9 @@ pub(crate) struct Scheduler {
     pub(crate) registry: Registry,
     pub(crate) groups: Groups,
     /// The behaviour actors. `None` unless `Config::inspect` is on.
-    pub(crate) register: Option<Register>,
+    pub(crate) actor_table: Option<ActorTable>,
     pub(crate) crashes: Crashes,
-    pub(crate) moved: Moved,
+    pub(crate) moved: MovedActors,
     /// The counters of threads that are not workers of this runtime.
     pub(crate) outside: CounterSet,
     injector: Injector<Task>,
@@ -169,7 +169,7 @@ impl Scheduler {
             placed: Injector::new(),
             stacks: AtomicUsize::new(0),
             status: Arc::default(),
-            asked: Asked::default(),
+            requests: WorkerRequests::default(),
         });
         let workers: Box<[_]> = workers.collect();
         let statuses = workers
@@ -187,9 +187,9 @@ impl Scheduler {
             registry: Registry::new(config.workers),
             groups: Groups::default(),
             crashes: Crashes::default(),
-            moved: Moved::default(),
+            moved: MovedActors::default(),
             outside: CounterSet::default(),
-            register: config.inspect.then(|| Register::new(config.workers)),
+            actor_table: config.inspect.then(|| ActorTable::new(config.workers)),
             config,
             timers: Timers::default(),
             injector: Injector::new(),
@@ -489,8 +489,8 @@ impl Scheduler {
     fn occupied(&self, worker: usize) -> Unfinished {
         let actor = self.workers[worker].status.actor();
         let mut known = None;
-        if let (Some(register), Some(actor)) = (&self.register, actor) {
-            register.each(|info| {
+        if let (Some(table), Some(actor)) = (&self.actor_table, actor) {
+            table.each(|info| {
                 if info.id == actor {
                     known = Some((info.name, info.parent));
                 }

@@ -88,7 +88,7 @@ fn held(capacity: u32, overflow: Overflow) -> (ActorRef<Log>, Sender<()>) {
 }
 
 #[test]
-fn messages_of_one_sender_come_in_order_and_calls_are_answered() {
+fn messages_of_one_sender_arrive_in_order_and_calls_get_replies() {
     everywhere(|| {
         let log = start(Log::default());
         for n in 0..1_000 {
@@ -100,7 +100,7 @@ fn messages_of_one_sender_come_in_order_and_calls_are_answered() {
 }
 
 #[test]
-fn many_senders_lose_nothing() {
+fn casts_of_many_senders_are_all_handled() {
     everywhere(|| {
         let log = start(Log::default());
         let senders: Vec<_> = (0..16u64)
@@ -126,7 +126,7 @@ fn many_senders_lose_nothing() {
 }
 
 #[test]
-fn a_reply_that_comes_too_late_is_dropped_and_the_next_call_gets_its_own() {
+fn late_reply_is_dropped_and_the_next_call_gets_its_own() {
     everywhere(|| {
         let log = start(Log::default());
         let soon = Duration::from_millis(2);
@@ -140,7 +140,7 @@ fn a_reply_that_comes_too_late_is_dropped_and_the_next_call_gets_its_own() {
 }
 
 #[test]
-fn a_panic_ends_the_actor_its_callers_and_senders_hear_of_it() {
+fn panic_ends_the_actor_and_its_callers_get_an_error() {
     everywhere(|| {
         let dropped = Arc::new(AtomicUsize::new(0));
         let (supervisor, ends) = channel();
@@ -163,7 +163,7 @@ fn a_panic_ends_the_actor_its_callers_and_senders_hear_of_it() {
 }
 
 #[test]
-fn callers_that_wait_behind_the_last_message_hear_of_the_end() {
+fn calls_queued_behind_the_last_message_fail() {
     everywhere(|| {
         let (log, release) = held(100, Overflow::Fail);
         let callers: Vec<_> = (0..10)
@@ -184,7 +184,7 @@ fn callers_that_wait_behind_the_last_message_hear_of_the_end() {
 }
 
 #[test]
-fn a_stop_is_not_delayed_by_a_full_mailbox() {
+fn stop_is_not_delayed_by_a_full_mailbox() {
     everywhere(|| {
         let (supervisor, ends) = channel();
         let log = Builder::new().supervisor(supervisor).start(Log::default());
@@ -198,7 +198,7 @@ fn a_stop_is_not_delayed_by_a_full_mailbox() {
 }
 
 #[test]
-fn an_actor_that_stops_itself_handles_nothing_more() {
+fn actor_that_stops_itself_handles_no_further_message() {
     everywhere(|| {
         let log = start(Log::default());
         assert_eq!(log.call(Stops), Ok(()));
@@ -207,7 +207,7 @@ fn an_actor_that_stops_itself_handles_nothing_more() {
 }
 
 #[test]
-fn when_nobody_reaches_it_any_more_it_handles_what_it_has_and_ends() {
+fn actor_without_references_handles_its_messages_and_ends() {
     everywhere(|| {
         let dropped = Arc::new(AtomicUsize::new(0));
         let (supervisor, ends) = channel();
@@ -228,7 +228,7 @@ fn when_nobody_reaches_it_any_more_it_handles_what_it_has_and_ends() {
 }
 
 #[test]
-fn a_full_mailbox_does_as_its_policy_says() {
+fn full_mailbox_applies_its_overflow_policy() {
     everywhere(|| {
         let (fails, release) = held(4, Overflow::Fail);
         let taken = (0..100).take_while(|n| fails.cast(Add(*n)).is_ok()).count();
@@ -266,7 +266,7 @@ fn a_full_mailbox_does_as_its_policy_says() {
 }
 
 #[test]
-fn an_actor_that_would_wait_for_itself_is_told() {
+fn actor_that_calls_itself_gets_an_error() {
     struct Narcissus(Option<ActorRef<Narcissus>>);
     struct Look;
     struct Meet(ActorRef<Narcissus>);
@@ -283,7 +283,7 @@ fn an_actor_that_would_wait_for_itself_is_told() {
             let me = self.0.take().expect("they met");
             let call = me.call(Look);
             let casts = (0..2_000).find_map(|_| me.cast(Look).err());
-            call == Err(CallError::Full) && matches!(casts, Some(SendError::Full(Look)))
+            call == Err(CallError::CallingSelf) && matches!(casts, Some(SendError::Full(Look)))
         }
     }
     everywhere(|| {
@@ -295,7 +295,7 @@ fn an_actor_that_would_wait_for_itself_is_told() {
 }
 
 #[test]
-fn a_message_for_later_comes_no_sooner_and_a_cancelled_one_not_at_all() {
+fn delayed_message_is_not_early_and_a_cancelled_one_is_not_sent() {
     everywhere(|| {
         loop {
             let log = start(Log::default());
@@ -317,7 +317,7 @@ fn a_message_for_later_comes_no_sooner_and_a_cancelled_one_not_at_all() {
 }
 
 #[test]
-fn threads_cast_and_call_as_actors_do() {
+fn threads_can_cast_and_call() {
     let runtime = Runtime::start(Config::exact(2)).unwrap();
     let log = runtime.handle().start(Log::default());
     std::thread::scope(|scope| {
@@ -351,7 +351,7 @@ fn states_are_dropped_with_their_runtime() {
 }
 
 #[test]
-fn ten_thousand_actors_each_answer() {
+fn ten_thousand_actors_all_reply() {
     everywhere(|| {
         let all: Vec<_> = (0..10_000).map(|_| start(Log::default())).collect();
         for (n, log) in all.iter().enumerate() {
@@ -361,7 +361,7 @@ fn ten_thousand_actors_each_answer() {
 }
 
 #[test]
-fn who_starts_many_lets_them_begin_meanwhile() {
+fn starting_many_actors_lets_them_begin_meanwhile() {
     const STARTED: usize = 100_000;
     struct Begins(Arc<AtomicUsize>);
     impl Actor for Begins {
@@ -404,7 +404,7 @@ fn who_starts_many_lets_them_begin_meanwhile() {
 }
 
 #[test]
-fn the_state_is_started_before_the_first_message_and_stopped_after_the_last() {
+fn started_runs_before_the_first_message_and_stopped_after_the_last() {
     struct Told(mpsc::Sender<&'static str>);
     impl Actor for Told {
         fn started(&mut self, _: &Context<'_, Self>) {

@@ -354,7 +354,7 @@ fn an_actor_may_await_itself_no_more_than_it_may_call_itself() {
     }
     let runtime = runtime(1);
     let itself = runtime.handle().start(Itself);
-    assert_eq!(itself.call(0u8), Ok(Err(CallError::Full)));
+    assert_eq!(itself.call(0u8), Ok(Err(CallError::CallingSelf)));
 }
 
 #[test]

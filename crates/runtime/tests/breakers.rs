@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use thalweg_runtime::cancel::{cancel_scope, with_timeout};
 use thalweg_runtime::patterns::{
-    BreakerConfig, BreakerError, BreakerState, CircuitBreaker, Open, Trip,
+    BreakerConfig, BreakerError, BreakerState, CircuitBreaker, CircuitOpen, Trip,
 };
 use thalweg_runtime::supervisor::Backoff;
 use thalweg_runtime::{run, sleep, spawn, yield_now};
@@ -19,14 +19,14 @@ const SECOND: Duration = Duration::from_secs(1);
 
 const OPEN: Backoff = Backoff {
     first: SECOND,
-    most: Duration::from_secs(8),
+    max: Duration::from_secs(8),
     jitter: 0.0,
     reset_after: Duration::from_secs(100),
 };
 
 fn in_a_row(failures: u32) -> BreakerConfig {
     BreakerConfig {
-        trip: Trip::Row {
+        trip: Trip::Consecutive {
             failures,
             within: Duration::from_secs(10),
         },
@@ -49,7 +49,7 @@ fn succeed(breaker: &CircuitBreaker, now: Instant) {
 }
 
 #[test]
-fn failures_in_a_row_open_it() {
+fn consecutive_failures_open_the_breaker() {
     let (breaker, now) = breaker(in_a_row(3));
     fail(&breaker, now);
     fail(&breaker, now);
@@ -65,12 +65,12 @@ fn failures_in_a_row_open_it() {
     );
     assert_eq!(
         breaker.enter_at(now + millis(2)).unwrap_err(),
-        Open { left }
+        CircuitOpen { left }
     );
 }
 
 #[test]
-fn failures_long_ago_do_not() {
+fn old_failures_do_not_open_the_breaker() {
     let (breaker, now) = breaker(in_a_row(3));
     for seconds in [0, 6, 12, 18, 24] {
         fail(&breaker, now + seconds * SECOND);
@@ -81,11 +81,11 @@ fn failures_long_ago_do_not() {
 }
 
 #[test]
-fn a_part_of_the_calls_opens_it_if_there_were_enough() {
+fn failure_rate_opens_the_breaker_after_enough_calls() {
     let (breaker, now) = breaker(BreakerConfig {
         trip: Trip::Rate {
             rate: 0.5,
-            at_least: 10,
+            min_calls: 10,
             within: Duration::from_secs(10),
         },
         ..in_a_row(1)
@@ -111,7 +111,7 @@ fn a_part_of_the_calls_opens_it_if_there_were_enough() {
 }
 
 #[test]
-fn a_probe_that_goes_well_closes_it() {
+fn successful_probe_closes_the_breaker() {
     let (breaker, now) = breaker(in_a_row(1));
     fail(&breaker, now);
     let later = now + SECOND;
@@ -125,7 +125,7 @@ fn a_probe_that_goes_well_closes_it() {
 }
 
 #[test]
-fn each_opening_in_a_row_is_longer_until_it_was_closed_for_long() {
+fn consecutive_openings_grow_until_a_long_closed_state() {
     let (breaker, mut now) = breaker(in_a_row(1));
     fail(&breaker, now);
     for seconds in [1, 2, 4, 8, 8] {
@@ -153,7 +153,7 @@ fn each_opening_in_a_row_is_longer_until_it_was_closed_for_long() {
 }
 
 #[test]
-fn all_probes_must_go_well_and_one_that_fails_is_enough() {
+fn one_failed_probe_opens_the_breaker_again() {
     let (breaker, now) = breaker(BreakerConfig {
         probes: 3,
         ..in_a_row(1)
@@ -179,7 +179,7 @@ fn all_probes_must_go_well_and_one_that_fails_is_enough() {
 }
 
 #[test]
-fn a_call_from_before_it_opened_says_nothing_of_what_is_now() {
+fn verdict_of_an_earlier_state_is_ignored() {
     let (breaker, now) = breaker(in_a_row(1));
     let (slow, slower) = (
         breaker.enter_at(now).unwrap(),
@@ -196,7 +196,7 @@ fn a_call_from_before_it_opened_says_nothing_of_what_is_now() {
 }
 
 #[test]
-fn a_probe_without_a_verdict_gives_its_place_back() {
+fn probe_without_a_verdict_can_be_repeated() {
     let (breaker, now) = breaker(in_a_row(1));
     drop(breaker.enter_at(now).unwrap());
     assert_eq!(breaker.state_at(now), BreakerState::Closed);
@@ -209,11 +209,11 @@ fn a_probe_without_a_verdict_gives_its_place_back() {
 }
 
 #[test]
-fn the_random_part_makes_it_open_shorter_and_never_longer() {
+fn jitter_only_shortens_the_opening() {
     let (breaker, mut now) = breaker(BreakerConfig {
         open: Backoff {
             jitter: 0.5,
-            most: SECOND,
+            max: SECOND,
             ..OPEN
         },
         ..in_a_row(1)
@@ -235,7 +235,7 @@ fn the_random_part_makes_it_open_shorter_and_never_longer() {
 
 /// Whatever happens in whatever order: while it is open nobody enters, and half open no more than its probes.
 #[test]
-fn no_order_of_events_lets_too_many_in() {
+fn random_events_never_admit_too_many_calls() {
     for seed in 0..if cfg!(miri) { 2 } else { 300 } {
         let random = Random::new(seed);
         let probes = 1 + random.below(3) as u32;
@@ -257,7 +257,7 @@ fn no_order_of_events_lets_too_many_in() {
                         running.push((permit, true));
                     }
                     (Ok(_), BreakerState::Open { .. }) => panic!("it is open"),
-                    (Err(Open { left }), state) => match state {
+                    (Err(CircuitOpen { left }), state) => match state {
                         BreakerState::Closed => panic!("it is closed"),
                         BreakerState::Open { left: said } => assert_eq!(left, said),
                         BreakerState::HalfOpen => assert!(left.is_zero()),
@@ -289,7 +289,7 @@ fn no_order_of_events_lets_too_many_in() {
 }
 
 #[test]
-fn a_call_says_by_itself_how_it_went() {
+fn call_reports_its_own_result() {
     run(|| {
         let breaker = CircuitBreaker::new(in_a_row(1)).unwrap();
         let not_found = breaker.call_unless(|error| *error == 404, || Err::<(), _>(404));
@@ -309,7 +309,7 @@ fn a_call_says_by_itself_how_it_went() {
 }
 
 #[test]
-fn a_panic_is_a_failure_and_a_kill_is_not() {
+fn panic_is_a_failure_and_a_kill_is_not() {
     on_both(|| {
         let breaker = Arc::new(CircuitBreaker::new(in_a_row(1)).unwrap());
         let inside = Arc::new(AtomicBool::new(false));
@@ -343,7 +343,7 @@ fn a_panic_is_a_failure_and_a_kill_is_not() {
 }
 
 #[test]
-fn a_scope_that_ends_outside_is_no_failure_and_inside_it_is() {
+fn cancelled_outer_scope_is_no_failure_and_an_inner_one_is() {
     run(|| {
         let breaker = CircuitBreaker::new(in_a_row(1)).unwrap();
         let outside = cancel_scope(|token| {
@@ -362,47 +362,47 @@ fn a_scope_that_ends_outside_is_no_failure_and_inside_it_is() {
 }
 
 #[test]
-fn a_breaker_that_makes_no_sense_is_refused() {
+fn invalid_breaker_settings_are_refused() {
     let good = in_a_row(1);
     assert!(CircuitBreaker::new(good).is_ok());
     assert!(CircuitBreaker::new(BreakerConfig::default()).is_ok());
     let within = SECOND;
     let trips = [
-        Trip::Row {
+        Trip::Consecutive {
             failures: 0,
             within,
         },
-        Trip::Row {
+        Trip::Consecutive {
             failures: 65_537,
             within,
         },
-        Trip::Row {
+        Trip::Consecutive {
             failures: 1,
             within: Duration::ZERO,
         },
         Trip::Rate {
             rate: 0.0,
-            at_least: 1,
+            min_calls: 1,
             within,
         },
         Trip::Rate {
             rate: 1.1,
-            at_least: 1,
+            min_calls: 1,
             within,
         },
         Trip::Rate {
             rate: f64::NAN,
-            at_least: 1,
+            min_calls: 1,
             within,
         },
         Trip::Rate {
             rate: 0.5,
-            at_least: 0,
+            min_calls: 0,
             within,
         },
         Trip::Rate {
             rate: 0.5,
-            at_least: 1,
+            min_calls: 1,
             within: Duration::ZERO,
         },
     ];
@@ -418,7 +418,7 @@ fn a_breaker_that_makes_no_sense_is_refused() {
             ..OPEN
         },
         Backoff {
-            most: millis(1),
+            max: millis(1),
             ..OPEN
         },
         Backoff {
@@ -443,6 +443,6 @@ fn a_breaker_that_makes_no_sense_is_refused() {
     let probes = CircuitBreaker::new(BreakerConfig { probes: 0, ..good });
     assert_eq!(
         probes.unwrap_err().to_string(),
-        "a breaker has 1 probe at least"
+        "a breaker has at least 1 probe"
     );
 }

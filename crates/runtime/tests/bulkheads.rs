@@ -14,7 +14,7 @@ use thalweg_runtime::{Config, Runtime, init, run, spawn, yield_now};
 use kit::{LONG, on_both, until};
 
 #[test]
-fn as_many_run_as_may_and_all_come_to_it() {
+fn bulkhead_admits_its_maximum_and_every_waiter_runs() {
     on_both(|| {
         let bulkhead = Arc::new(Bulkhead::new(3, 100).unwrap());
         let (now, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
@@ -43,7 +43,7 @@ fn as_many_run_as_may_and_all_come_to_it() {
 }
 
 #[test]
-fn who_finds_it_full_hears_so_at_once() {
+fn full_bulkhead_refuses_at_once() {
     on_both(|| {
         let bulkhead = Arc::new(Bulkhead::new(1, 1).unwrap());
         let inside = bulkhead.try_enter().unwrap();
@@ -63,7 +63,7 @@ fn who_finds_it_full_hears_so_at_once() {
 }
 
 #[test]
-fn who_came_first_goes_first_and_nobody_overtakes() {
+fn waiters_enter_in_order_of_arrival() {
     on_both(|| {
         let bulkhead = Arc::new(Bulkhead::new(1, 10).unwrap());
         let inside = bulkhead.try_enter().unwrap();
@@ -94,7 +94,7 @@ fn who_came_first_goes_first_and_nobody_overtakes() {
 }
 
 #[test]
-fn who_waits_too_long_leaves_its_place_in_the_row() {
+fn timed_out_waiter_leaves_the_queue() {
     on_both(|| {
         let bulkhead = Bulkhead::new(1, 1).unwrap();
         let inside = bulkhead.enter().unwrap();
@@ -111,7 +111,7 @@ fn who_waits_too_long_leaves_its_place_in_the_row() {
 }
 
 #[test]
-fn a_panic_and_a_kill_give_the_place_back() {
+fn panic_and_kill_release_the_permit() {
     on_both(|| {
         let bulkhead = Arc::new(Bulkhead::new(1, 1).unwrap());
         let panics = spawn({
@@ -141,7 +141,7 @@ fn a_panic_and_a_kill_give_the_place_back() {
 }
 
 #[test]
-fn a_scope_that_ends_leaves_nobody_in_the_row() {
+fn cancelled_scope_leaves_no_waiter_in_the_queue() {
     on_both(|| {
         let bulkhead = Bulkhead::new(1, 1).unwrap();
         let inside = bulkhead.try_enter().unwrap();
@@ -155,7 +155,7 @@ fn a_scope_that_ends_leaves_nobody_in_the_row() {
 }
 
 #[test]
-fn a_place_that_was_given_to_who_is_killed_then_goes_on_to_the_next() {
+fn permit_of_a_killed_waiter_goes_to_the_next() {
     on_both(|| {
         let bulkhead = Arc::new(Bulkhead::new(1, 2).unwrap());
         let inside = bulkhead.try_enter().unwrap();
@@ -179,7 +179,7 @@ fn a_place_that_was_given_to_who_is_killed_then_goes_on_to_the_next() {
 }
 
 #[test]
-fn a_place_that_is_given_as_the_time_is_over_is_taken() {
+fn permit_granted_at_the_deadline_is_used() {
     run(|| {
         for _ in 0..if cfg!(miri) { 3 } else { 20 } {
             let bulkhead = Arc::new(Bulkhead::new(1, 1).unwrap());
@@ -206,7 +206,7 @@ fn a_place_that_is_given_as_the_time_is_over_is_taken() {
 
 /// Kills and short deadlines that meet places just given: in the end all places are there.
 #[test]
-fn no_place_is_lost_among_kills_and_deadlines() {
+fn no_permit_is_lost_by_kills_and_deadlines() {
     init(Config::exact(2)).unwrap().run(|| {
         let bulkhead = Arc::new(Bulkhead::new(2, 64).unwrap());
         for round in 0..if cfg!(miri) { 4 } else { 100 } {
@@ -239,7 +239,7 @@ fn no_place_is_lost_among_kills_and_deadlines() {
 }
 
 #[test]
-fn threads_wait_as_actors_do() {
+fn threads_can_wait_for_a_bulkhead() {
     let bulkhead = Arc::new(Bulkhead::new(1, 8).unwrap());
     let runtime = Runtime::start(Config::exact(1)).unwrap();
     let inside = bulkhead.try_enter().unwrap();
@@ -265,7 +265,7 @@ fn threads_wait_as_actors_do() {
 }
 
 #[test]
-fn who_waits_where_the_runtime_stops_is_told() {
+fn waiter_gets_an_error_when_the_runtime_stops() {
     let bulkhead = Arc::new(Bulkhead::new(1, 1).unwrap());
     let inside = bulkhead.try_enter().unwrap();
     let runtime = Runtime::start(Config::exact(1)).unwrap();
@@ -284,7 +284,7 @@ fn who_waits_where_the_runtime_stops_is_told() {
 }
 
 #[test]
-fn one_without_places_is_refused() {
+fn bulkhead_without_permits_is_refused() {
     run(|| {
         assert!(Bulkhead::new(0, 5).is_err());
         assert!(Bulkhead::new(1, 0).is_ok());

@@ -21,7 +21,7 @@ const SHORT: Duration = Duration::from_millis(1);
 
 fn asked(words: &str) -> Cancelled {
     Cancelled {
-        cause: Cause::Asked(words.into()),
+        cause: Cause::Requested(words.into()),
     }
 }
 
@@ -38,7 +38,7 @@ impl Drop for Dropped {
 }
 
 #[test]
-fn a_scope_ends_by_itself_or_at_the_next_wait() {
+fn scope_ends_normally_or_at_the_next_wait() {
     on_both(|| {
         assert_eq!(cancel_scope(|_| 5), Ok(5));
         let drops = Arc::new(AtomicU32::new(0));
@@ -66,7 +66,7 @@ fn a_scope_ends_by_itself_or_at_the_next_wait() {
 }
 
 #[test]
-fn others_cancel_what_waits_and_what_computes() {
+fn token_cancels_a_wait_and_a_computation() {
     on_both(|| {
         let (tokens, given) = channel::<Token>();
         let canceller = spawn(move || {
@@ -119,7 +119,7 @@ fn others_cancel_what_waits_and_what_computes() {
 }
 
 #[test]
-fn deadlines_cut_waits_short_and_inner_ones_are_no_later() {
+fn deadline_ends_waits_and_inner_deadlines_are_not_later() {
     on_both(|| {
         assert_eq!(with_timeout(SHORT, || sleep(LONG)), Err(DEADLINE));
         assert_eq!(
@@ -165,7 +165,7 @@ fn deadlines_cut_waits_short_and_inner_ones_are_no_later() {
 }
 
 #[test]
-fn a_parent_cancels_its_children_and_a_child_nobody() {
+fn parent_cancels_its_children_and_a_child_only_itself() {
     let root = Token::new();
     let chain: Vec<_> = (0..100).fold(vec![root.clone()], |mut chain, _| {
         chain.push(chain[chain.len() - 1].child());
@@ -187,7 +187,7 @@ fn a_parent_cancels_its_children_and_a_child_nobody() {
 }
 
 #[test]
-fn cancellation_goes_through_inner_scopes_to_the_one_that_was_cancelled() {
+fn cancellation_unwinds_inner_scopes_up_to_the_cancelled_one() {
     on_both(|| {
         let outer = cancel_scope(|outer| {
             let inner = cancel_scope(|_| {
@@ -211,7 +211,7 @@ fn cancellation_goes_through_inner_scopes_to_the_one_that_was_cancelled() {
 }
 
 #[test]
-fn a_shield_keeps_it_off_until_after() {
+fn shield_delays_cancellation() {
     on_both(|| {
         let mut saved = false;
         let ended = cancel_scope(|token| {
@@ -242,7 +242,7 @@ fn a_shield_keeps_it_off_until_after() {
 }
 
 #[test]
-fn a_kill_goes_through_scopes_and_shields() {
+fn kill_passes_scopes_and_shields() {
     on_both(|| {
         let victim = spawn(|| {
             let ended = cancel_scope(|_| shield(|| sleep(LONG)));
@@ -258,7 +258,7 @@ fn a_kill_goes_through_scopes_and_shields() {
 }
 
 #[test]
-fn a_panic_goes_through_a_scope() {
+fn panic_passes_a_scope() {
     on_both(|| {
         let panicked = spawn(|| cancel_scope(|_| -> () { panic!("its own") })).join();
         let Err(JoinError::Panic(panic)) = panicked else {
@@ -269,7 +269,7 @@ fn a_panic_goes_through_a_scope() {
 }
 
 #[test]
-fn a_handler_has_scopes_too() {
+fn scopes_work_in_a_handler() {
     struct Patient;
     impl Actor for Patient {}
     impl Handler<Duration> for Patient {
@@ -284,7 +284,7 @@ fn a_handler_has_scopes_too() {
 }
 
 #[test]
-fn a_scope_waits_for_its_actors() {
+fn scope_waits_for_its_actors() {
     on_both(|| {
         let many = if cfg!(miri) { 10 } else { 100 };
         let ended = Arc::new(AtomicU32::new(0));
@@ -307,7 +307,7 @@ fn a_scope_waits_for_its_actors() {
 }
 
 #[test]
-fn fail_fast_cancels_the_rest_and_gives_the_first_failure() {
+fn fail_fast_cancels_the_rest_and_returns_the_first_failure() {
     on_both(|| {
         let drops = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&drops);
@@ -343,7 +343,7 @@ fn fail_fast_cancels_the_rest_and_gives_the_first_failure() {
 }
 
 #[test]
-fn collect_gives_all_failures_and_ignore_none() {
+fn collect_returns_all_failures_and_ignore_none() {
     on_both(|| {
         let body = |scope: &Scope| {
             for n in 0..6 {
@@ -395,7 +395,7 @@ fn scopes_nest_and_cancel_through_actors() {
 }
 
 #[test]
-fn a_scope_is_cancelled_from_inside_and_by_its_actors() {
+fn scope_is_cancelled_from_inside_and_by_its_actors() {
     on_both(|| {
         let ended = scope(OnFailure::FailFast, |scope| {
             scope.spawn(|| sleep(LONG));
@@ -415,7 +415,7 @@ fn a_scope_is_cancelled_from_inside_and_by_its_actors() {
 }
 
 #[test]
-fn a_scope_that_is_over_begins_nothing() {
+fn finished_scope_starts_no_actor() {
     on_both(|| {
         let mut kept = None;
         scope(OnFailure::FailFast, |scope| kept = Some(scope.clone())).unwrap();
@@ -439,7 +439,7 @@ fn a_scope_that_is_over_begins_nothing() {
 }
 
 #[test]
-fn who_is_killed_in_a_scope_leaves_nobody() {
+fn actor_killed_in_a_scope_leaves_no_actor() {
     on_both(|| {
         let drops = Arc::new(AtomicU32::new(0));
         for in_body in [true, false] {
@@ -471,7 +471,7 @@ fn who_is_killed_in_a_scope_leaves_nobody() {
 }
 
 #[test]
-fn a_panic_in_the_body_cancels_and_goes_on() {
+fn panic_in_the_body_cancels_the_actors_and_continues() {
     on_both(|| {
         let drops = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&drops);
@@ -493,7 +493,7 @@ fn a_panic_in_the_body_cancels_and_goes_on() {
 }
 
 #[test]
-fn a_large_scope_comes_to_its_end() {
+fn large_scope_finishes() {
     run(|| {
         // Miri's actors are threads.
         let count = if cfg!(miri) { 20 } else { 10_000 };

@@ -32,7 +32,7 @@ impl Drop for Dropped {
 }
 
 #[test]
-fn a_linked_actor_ends_with_the_reason_of_the_other() {
+fn linked_actor_ends_with_the_reason_of_the_other() {
     run(|| {
         let (linked, is_linked) = channel();
         let other = spawn(move || {
@@ -50,7 +50,7 @@ fn a_linked_actor_ends_with_the_reason_of_the_other() {
 }
 
 #[test]
-fn a_normal_end_ends_nobody() {
+fn normal_exit_does_not_end_linked_actors() {
     run(|| {
         let (linked, is_linked) = channel::<()>();
         let other = spawn(move || is_linked.recv().expect("it links"));
@@ -68,7 +68,7 @@ fn a_normal_end_ends_nobody() {
 }
 
 #[test]
-fn a_panic_goes_over_a_link_with_its_report() {
+fn panic_is_passed_over_a_link_with_its_report() {
     run(|| {
         let exits = trap_exits();
         let child = spawn(|| panic!("no luck"));
@@ -83,7 +83,7 @@ fn a_panic_goes_over_a_link_with_its_report() {
 }
 
 #[test]
-fn who_traps_hears_of_normal_ends_too() {
+fn trapping_actor_receives_normal_exits_too() {
     run(|| {
         let exits = trap_exits();
         let child = spawn(yield_now);
@@ -99,7 +99,7 @@ fn who_traps_hears_of_normal_ends_too() {
 }
 
 #[test]
-fn who_traps_no_more_is_ended_again() {
+fn actor_that_stops_trapping_is_ended_by_signals() {
     run(|| {
         let trapper = spawn(|| {
             drop(trap_exits());
@@ -113,7 +113,7 @@ fn who_traps_no_more_is_ended_again() {
 }
 
 #[test]
-fn a_kill_is_not_trapped_and_others_see_killed() {
+fn kill_is_not_trapped_and_others_see_killed() {
     run(|| {
         let exits = trap_exits();
         let victim = spawn(|| {
@@ -130,7 +130,7 @@ fn a_kill_is_not_trapped_and_others_see_killed() {
 }
 
 #[test]
-fn killed_as_a_reason_is_trapped() {
+fn exit_with_reason_killed_is_trapped() {
     run(|| {
         let exits = trap_exits();
         let me = Pid::current().expect("this is an actor");
@@ -140,7 +140,7 @@ fn killed_as_a_reason_is_trapped() {
 }
 
 #[test]
-fn a_kill_overrules_a_reason_that_was_not_raised_yet() {
+fn kill_replaces_a_reason_that_was_not_raised_yet() {
     run(|| {
         let victim = spawn(|| sleep(LONG));
         let pid = victim.pid();
@@ -158,7 +158,7 @@ fn a_kill_overrules_a_reason_that_was_not_raised_yet() {
 }
 
 #[test]
-fn a_link_to_who_has_ended_is_an_exit() {
+fn link_to_an_ended_actor_is_an_exit_signal() {
     run(|| {
         let gone = spawn(|| ());
         let pid = gone.pid();
@@ -179,7 +179,7 @@ fn a_link_to_who_has_ended_is_an_exit() {
 }
 
 #[test]
-fn an_unlinked_actor_hears_nothing() {
+fn unlinked_actor_receives_no_exit() {
     run(|| {
         let other = spawn(|| sleep(LONG));
         let pid = other.pid();
@@ -196,7 +196,7 @@ fn an_unlinked_actor_hears_nothing() {
 }
 
 #[test]
-fn monitors_stack_and_are_taken_back() {
+fn monitors_are_independent_and_can_be_removed() {
     run(|| {
         let other = spawn(|| sleep(LONG));
         let pid = other.pid();
@@ -216,7 +216,7 @@ fn monitors_stack_and_are_taken_back() {
 }
 
 #[test]
-fn a_thread_monitors_and_kills() {
+fn thread_can_monitor_and_kill() {
     let runtime = Runtime::start(Config::exact(1)).unwrap();
     let victim = runtime.handle().spawn(|| sleep(LONG));
     let monitor = victim.pid().monitor();
@@ -226,7 +226,7 @@ fn a_thread_monitors_and_kills() {
 }
 
 #[test]
-fn a_name_that_is_stale_is_an_error() {
+fn signal_to_a_stale_pid_is_an_error() {
     run(|| {
         let gone = spawn(|| ());
         let (early, id) = (gone.pid(), gone.id());
@@ -247,7 +247,7 @@ fn a_name_that_is_stale_is_an_error() {
 }
 
 #[test]
-fn what_has_not_begun_never_does() {
+fn killed_actor_that_has_not_begun_never_begins() {
     let drops = Drops::default();
     let held = Dropped(drops.clone());
     let ran = run(move || {
@@ -265,7 +265,7 @@ fn what_has_not_begun_never_does() {
 }
 
 #[test]
-fn an_unwinding_that_was_caught_comes_again() {
+fn caught_unwinding_is_raised_again() {
     run(|| {
         let stubborn = spawn(|| {
             let mut caught = 0;
@@ -291,7 +291,7 @@ fn an_unwinding_that_was_caught_comes_again() {
 }
 
 #[test]
-fn a_stretch_without_kill_is_whole() {
+fn no_kill_section_runs_to_its_end() {
     run(|| {
         let (step, steps) = channel();
         let careful = spawn(move || {
@@ -314,7 +314,7 @@ fn a_stretch_without_kill_is_whole() {
 }
 
 #[test]
-fn an_actor_that_computes_ends_at_a_point() {
+fn computing_actor_ends_at_a_preemption_point() {
     let mut config = Config::exact(2);
     config.timeslice = Duration::from_micros(50);
     init(config).unwrap().run(|| {
@@ -396,7 +396,7 @@ fn server() -> (Server, thalweg_runtime::Receiver<String>) {
 }
 
 #[test]
-fn a_behaviour_actor_that_rests_is_killed() {
+fn idle_behaviour_actor_is_killed() {
     for workers in [1, 2] {
         init(Config::exact(workers)).unwrap().run(|| {
             let (state, log) = server();
@@ -414,7 +414,7 @@ fn a_behaviour_actor_that_rests_is_killed() {
 }
 
 #[test]
-fn a_handler_that_waits_is_killed() {
+fn waiting_handler_is_killed() {
     for workers in [1, 2] {
         init(Config::exact(workers)).unwrap().run(|| {
             let (state, log) = server();
@@ -431,7 +431,7 @@ fn a_handler_that_waits_is_killed() {
 }
 
 #[test]
-fn a_shutdown_of_a_behaviour_actor_is_in_order() {
+fn shutdown_of_a_behaviour_actor_is_orderly() {
     run(|| {
         let (state, log) = server();
         let server = start(state);
@@ -450,7 +450,7 @@ fn a_shutdown_of_a_behaviour_actor_is_in_order() {
 }
 
 #[test]
-fn exits_and_ends_pass_a_flood() {
+fn exits_and_downs_overtake_a_flood_of_messages() {
     run(|| {
         let (state, log) = server();
         let server = start(state);
@@ -473,7 +473,7 @@ fn exits_and_ends_pass_a_flood() {
 }
 
 #[test]
-fn a_behaviour_actor_links() {
+fn behaviour_actor_can_link() {
     struct Links(Pid);
     impl Actor for Links {
         fn started(&mut self, _: &Context<'_, Self>) {
@@ -492,7 +492,7 @@ fn a_behaviour_actor_links() {
 }
 
 #[test]
-fn a_monitor_of_a_behaviour_actor_is_taken_back() {
+fn demonitor_of_a_behaviour_actor_stops_its_down_message() {
     struct Fickle(thalweg_runtime::Sender<&'static str>);
     impl Actor for Fickle {
         fn on_down(&mut self, _: Down, _: &Context<'_, Self>) {
@@ -520,7 +520,7 @@ fn a_monitor_of_a_behaviour_actor_is_taken_back() {
 }
 
 #[test]
-fn the_end_of_a_runtime_is_told() {
+fn monitor_reports_the_end_of_the_runtime() {
     let runtime = Runtime::start(Config::exact(1)).unwrap();
     let (log, lines) = std::sync::mpsc::channel();
     let sleeper = runtime.handle().spawn(move || {
@@ -535,7 +535,7 @@ fn the_end_of_a_runtime_is_told() {
 }
 
 #[test]
-fn exit_reasons_say_what_they_are() {
+fn exit_reason_is_orderly_and_downcasts() {
     assert!(ExitReason::Normal.is_orderly() && ExitReason::Shutdown.is_orderly());
     assert!(!ExitReason::Killed.is_orderly() && !boom().is_orderly());
     let io = std::io::Error::other("disk");
@@ -548,4 +548,28 @@ fn exit_reasons_say_what_they_are() {
         Some("disk".into())
     );
     assert!(boom().downcast_ref::<std::io::Error>().is_none());
+}
+
+#[test]
+fn exit_reason_is_created_from_an_error_or_a_text() {
+    let disk = || std::io::Error::other("disk full");
+    for (reason, kind, text) in [
+        (ExitReason::from("why"), "error", "why"),
+        (ExitReason::error("why"), "error", "why"),
+        (ExitReason::error(disk()), "error", "disk full"),
+        (
+            ExitReason::shutdown_with("why"),
+            "shutdown",
+            "shutdown: why",
+        ),
+        (
+            ExitReason::shutdown_with(disk()),
+            "shutdown",
+            "shutdown: disk full",
+        ),
+    ] {
+        assert_eq!((reason.kind(), reason.to_string().as_str()), (kind, text));
+        let is_io = reason.downcast_ref::<std::io::Error>().is_some();
+        assert_eq!(is_io, text.ends_with("disk full"), "{reason}");
+    }
 }

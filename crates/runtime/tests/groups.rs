@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{self, Poll, Wake};
 
 use thalweg_queue::TryRecvError;
-use thalweg_runtime::groups::{self, Change, Group, GroupMonitored, NotJoined};
+use thalweg_runtime::groups::{self, Change, Group, GroupMonitorRef, NotJoined};
 use thalweg_runtime::registry::NameError;
 use thalweg_runtime::supervisor::{ChildSpec, Strategy, Supervisor};
 use thalweg_runtime::{
@@ -48,7 +48,7 @@ fn end(actor: &ActorRef<Member>) {
 }
 
 #[test]
-fn who_joins_twice_is_in_it_twice_and_leaves_once_for_each() {
+fn member_that_joins_twice_is_listed_twice_and_leaves_once_per_join() {
     on_both(|| {
         let group = groups::of_actors::<Member>("group").unwrap();
         let (a, b) = (start(Member), start(Member));
@@ -66,7 +66,7 @@ fn who_joins_twice_is_in_it_twice_and_leaves_once_for_each() {
 }
 
 #[test]
-fn an_empty_group_is_no_group() {
+fn empty_group_is_not_listed() {
     run(|| {
         let group = groups::of_actors::<Member>("group").unwrap();
         let monitor = group.monitor();
@@ -83,7 +83,7 @@ fn an_empty_group_is_no_group() {
 }
 
 #[test]
-fn members_keep_a_group_that_nobody_holds() {
+fn members_keep_a_group_without_handles() {
     on_both(|| {
         let actor = start(Member);
         groups::of_actors("group").unwrap().join(&actor).unwrap();
@@ -96,7 +96,7 @@ fn members_keep_a_group_that_nobody_holds() {
 }
 
 #[test]
-fn who_ends_leaves_altogether() {
+fn ended_actor_leaves_completely() {
     on_both(|| {
         for _ in 0..if cfg!(miri) { 3 } else { 100 } {
             let actors = groups::of_actors::<Member>("group").unwrap();
@@ -124,7 +124,7 @@ fn who_ends_leaves_altogether() {
 }
 
 #[test]
-fn who_has_ended_cannot_join() {
+fn join_of_an_ended_actor_is_an_error() {
     run(|| {
         let actor = start(Member);
         let pid = actor.pid();
@@ -138,7 +138,7 @@ fn who_has_ended_cannot_join() {
 }
 
 #[test]
-fn a_group_keeps_nobody_alive() {
+fn group_does_not_keep_members_alive() {
     on_both(|| {
         let group = groups::of_actors::<Member>("group").unwrap();
         let actor = start(Member);
@@ -154,7 +154,7 @@ fn a_group_keeps_nobody_alive() {
 }
 
 #[test]
-fn a_supervised_member_stays_over_restarts_and_its_pid_does_not() {
+fn supervised_member_survives_a_restart_and_its_pid_does_not() {
     on_both(|| {
         let (spec, actor) = ChildSpec::actor("member", || Member);
         let group = groups::of_actors::<Member>("group").unwrap();
@@ -183,7 +183,7 @@ fn a_supervised_member_stays_over_restarts_and_its_pid_does_not() {
 }
 
 #[test]
-fn groups_of_two_types_are_two_groups() {
+fn groups_of_different_types_are_separate() {
     run(|| {
         let actors = groups::of_actors::<Member>("group").unwrap();
         let others = groups::of_actors::<Watcher>("group").unwrap();
@@ -195,12 +195,12 @@ fn groups_of_two_types_are_two_groups() {
         let list = groups::list();
         assert_eq!(list.len(), 2);
         assert!(list.iter().all(|info| info.name == "group"));
-        assert!(list.iter().any(|info| info.of.contains("Pid")));
+        assert!(list.iter().any(|info| info.member_type.contains("Pid")));
     });
 }
 
 #[test]
-fn a_monitor_has_the_members_and_each_change_from_then_on() {
+fn monitor_returns_the_members_and_each_later_change() {
     on_both(|| {
         let group = groups::of_actors::<Member>("group").unwrap();
         let (a, b) = (start(Member), start(Member));
@@ -226,7 +226,7 @@ fn a_monitor_has_the_members_and_each_change_from_then_on() {
 
 /// What a monitor made of its members and the changes is what the group says; and all monitors saw the same order.
 #[test]
-fn members_and_changes_add_up_while_many_join_and_leave() {
+fn members_and_changes_are_consistent_under_concurrent_joins() {
     init(Config::exact(2)).unwrap().run(|| {
         let group = groups::of_actors::<Member>("group").unwrap();
         let actors: Vec<_> = (0..4).map(|_| start(Member)).collect();
@@ -283,7 +283,7 @@ fn members_and_changes_add_up_while_many_join_and_leave() {
 
 /// What wakes a future may do anything, and here it does the next change while the first is delivered.
 #[test]
-fn a_change_made_while_another_is_delivered_comes_after_it() {
+fn change_during_a_delivery_is_delivered_afterwards() {
     struct Waker {
         group: Group<ActorRef<Member>>,
         next: ActorRef<Member>,
@@ -331,7 +331,7 @@ impl Log {
 /// A behaviour actor that monitors the group of members.
 struct Watcher {
     log: Log,
-    monitored: Option<GroupMonitored<ActorRef<Member>>>,
+    monitored: Option<GroupMonitorRef<ActorRef<Member>>>,
 }
 
 struct Watch;
@@ -384,7 +384,7 @@ impl Handler<Ping> for Watcher {
 }
 
 #[test]
-fn a_behaviour_actor_has_the_changes_as_messages_before_all_others() {
+fn behaviour_actor_receives_changes_before_other_messages() {
     on_both(|| {
         let log = Log::default();
         let watcher = start(Watcher {
@@ -407,7 +407,7 @@ fn a_behaviour_actor_has_the_changes_as_messages_before_all_others() {
 }
 
 #[test]
-fn changes_are_for_the_incarnation_that_asked() {
+fn changes_are_delivered_only_to_the_monitoring_incarnation() {
     on_both(|| {
         let log = Log::default();
         let (spec, watcher) = ChildSpec::actor("watcher", {
@@ -434,7 +434,7 @@ fn changes_are_for_the_incarnation_that_asked() {
 }
 
 #[test]
-fn names_have_1_to_255_bytes() {
+fn group_names_have_1_to_255_bytes() {
     run(|| {
         assert_eq!(groups::of_pids("").err(), Some(NameError::Empty));
         let long = "n".repeat(256);
@@ -445,7 +445,7 @@ fn names_have_1_to_255_bytes() {
 }
 
 #[test]
-fn a_thread_has_the_handle_and_hears_as_an_actor_does() {
+fn thread_can_use_groups_by_a_handle() {
     let runtime = Runtime::start(Config::exact(1)).unwrap();
     let group = runtime.handle().groups().of_pids("jobs").unwrap();
     let monitor = group.monitor();

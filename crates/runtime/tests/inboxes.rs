@@ -26,7 +26,7 @@ fn bounded(capacity: u32, overflow: Overflow) -> Mailbox {
 }
 
 #[test]
-fn the_wanted_one_comes_and_the_others_stay() {
+fn matching_returns_the_first_match_and_keeps_the_others() {
     on_both(|| {
         let (address, mut inbox) = inbox();
         for n in 0..10 {
@@ -52,7 +52,7 @@ fn the_wanted_one_comes_and_the_others_stay() {
 }
 
 #[test]
-fn who_waits_for_one_is_shown_each_once() {
+fn matching_checks_each_message_once() {
     on_both(|| {
         let (address, mut inbox) = inbox();
         let sender = spawn(move || {
@@ -73,7 +73,7 @@ fn who_waits_for_one_is_shown_each_once() {
 }
 
 #[test]
-fn what_came_before_a_mark_costs_nothing() {
+fn search_since_a_mark_skips_older_messages() {
     on_both(|| {
         let (before, calls) = if cfg!(miri) { (20, 5) } else { (50_000, 1_000) };
         let (address, mut inbox) = inbox_with(bounded(200_000, Overflow::Fail));
@@ -98,7 +98,7 @@ fn what_came_before_a_mark_costs_nothing() {
 }
 
 #[test]
-fn those_that_were_passed_over_count_as_waiting() {
+fn skipped_messages_count_against_the_capacity() {
     on_both(|| {
         let (address, mut inbox) = inbox_with(bounded(3, Overflow::Fail));
         (0..3).for_each(|n| address.send(n).unwrap());
@@ -114,7 +114,7 @@ fn those_that_were_passed_over_count_as_waiting() {
 }
 
 #[test]
-fn a_full_inbox_does_as_its_policy_says() {
+fn full_inbox_applies_its_overflow_policy() {
     on_both(|| {
         let (address, mut inbox) = inbox_with(bounded(1, Overflow::DropNewest));
         (0..3).for_each(|n| address.send(n).unwrap());
@@ -147,7 +147,7 @@ fn a_full_inbox_does_as_its_policy_says() {
 }
 
 #[test]
-fn who_waits_for_room_hears_that_the_inbox_is_gone() {
+fn waiting_sender_gets_an_error_when_the_inbox_is_dropped() {
     on_both(|| {
         let (address, inbox) = inbox_with(bounded(1, Overflow::Block));
         address.send(0).unwrap();
@@ -168,7 +168,7 @@ fn who_waits_for_room_hears_that_the_inbox_is_gone() {
 }
 
 #[test]
-fn a_flood_of_high_priority_does_not_starve_the_others() {
+fn flood_of_high_priority_does_not_starve_the_others() {
     on_both(|| {
         let (address, mut inbox) = inbox();
         let of = |priority| address.with_priority(priority);
@@ -183,7 +183,7 @@ fn a_flood_of_high_priority_does_not_starve_the_others() {
 }
 
 #[test]
-fn a_dropped_future_loses_nothing() {
+fn dropped_receive_future_loses_no_message() {
     const ALL: usize = if cfg!(miri) { 20 } else { 200 };
     on_both(|| {
         let (address, mut inbox) = inbox();
@@ -214,7 +214,7 @@ fn a_dropped_future_loses_nothing() {
 }
 
 #[test]
-fn who_is_killed_while_it_waits_leaves_the_inbox_closed() {
+fn killed_receiver_closes_the_inbox() {
     on_both(|| {
         let (address, mut inbox) = inbox::<u32>();
         address.send(1).unwrap();
@@ -228,7 +228,7 @@ fn who_is_killed_while_it_waits_leaves_the_inbox_closed() {
 }
 
 #[test]
-fn many_senders_lose_nothing() {
+fn messages_of_many_senders_are_all_received() {
     const EACH: usize = if cfg!(miri) { 5 } else { 500 };
     struct Counted(Arc<AtomicUsize>);
     impl Drop for Counted {
@@ -308,7 +308,7 @@ proptest! {
 
     /// Beside a list that is searched from its beginning. Fewer than 62 are taken, so it is strictly by priority.
     #[test]
-    fn it_does_as_a_list_would(steps in steps()) {
+    fn inbox_behaves_like_a_list_model(steps in steps()) {
         let (address, mut inbox) = inbox();
         let mut list: VecDeque<(u64, u8, Priority)> = VecDeque::new();
         let (mut sent, mut mark, mut marked) = (0, None, 0);

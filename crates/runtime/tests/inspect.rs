@@ -32,7 +32,7 @@ fn states(list: &ActorList, name: &str) -> Vec<ActorState> {
 }
 
 #[test]
-fn each_state_of_an_actor_with_a_stack() {
+fn list_shows_each_state_of_an_actor_with_a_stack() {
     run(|| {
         let me = wait::current().expect("this is an actor");
         let (gate, opened) = channel::<()>();
@@ -48,7 +48,7 @@ fn each_state_of_an_actor_with_a_stack() {
         yield_now();
         let new = Builder::new().name("new").spawn(|| ());
         let list = inspect::actors();
-        assert!(list.silent.is_empty() && !list.has_resting);
+        assert!(list.unresponsive.is_empty() && !list.includes_idle);
         assert_eq!(list.get(me).map(|me| me.state), Some(ActorState::Running));
         assert_eq!(
             states(&list, "waiter"),
@@ -79,7 +79,7 @@ fn each_state_of_an_actor_with_a_stack() {
 }
 
 #[test]
-fn a_behaviour_actor_is_listed_while_it_has_something_to_do() {
+fn behaviour_actor_is_listed_while_it_has_messages() {
     run(|| {
         let mailbox = Mailbox {
             capacity: 7,
@@ -111,7 +111,7 @@ fn a_behaviour_actor_is_listed_while_it_has_something_to_do() {
 }
 
 #[test]
-fn with_books_behaviour_actors_at_rest_are_listed_until_they_end() {
+fn inspect_lists_idle_behaviour_actors_until_they_end() {
     with_books(|| {
         let me = wait::current().expect("this is an actor");
         let echo = Builder::new().name("echo").start(Echo);
@@ -121,9 +121,9 @@ fn with_books_behaviour_actors_at_rest_are_listed_until_they_end() {
         // Its last turn may still be about to end.
         yield_now();
         let list = inspect::actors();
-        assert!(list.has_resting);
+        assert!(list.includes_idle);
         let found = list.get(echo.id()).expect("it is there");
-        assert_eq!(found.state, ActorState::Resting);
+        assert_eq!(found.state, ActorState::Idle);
         assert_eq!(found.parent, Some(me));
         assert!(found.slices >= Some(3), "{:?}", found.slices);
         assert!(found.worker_time > Some(Duration::ZERO));
@@ -137,7 +137,7 @@ fn with_books_behaviour_actors_at_rest_are_listed_until_they_end() {
 }
 
 #[test]
-fn with_books_time_on_the_worker_is_counted_and_time_aside_is_not() {
+fn inspect_counts_worker_time_without_suspended_time() {
     with_books(|| {
         let busy = spawn(|| {
             let began = std::time::Instant::now();
@@ -163,19 +163,19 @@ fn with_books_time_on_the_worker_is_counted_and_time_aside_is_not() {
 }
 
 #[test]
-fn supervised_actors_name_their_supervisor() {
+fn supervised_actor_lists_its_supervisor() {
     with_books(|| {
         let me = wait::current();
         let (spec, echo) = ChildSpec::actor("echo", || Echo);
         let backoff = Backoff {
             first: LONG,
-            most: LONG,
+            max: LONG,
             jitter: 0.0,
             ..Backoff::default()
         };
         let (between, later) = ChildSpec::actor("later", || Echo);
         let supervisor = Supervisor::new(Strategy::OneForOne)
-            .tireless()
+            .unlimited_restarts()
             .child(spec)
             .child(ChildSpec::job("job", || sleep(LONG)))
             .child(between.backoff(backoff))
@@ -192,16 +192,16 @@ fn supervised_actors_name_their_supervisor() {
             let child = list.named(name).next().expect("it is there");
             assert_eq!(child.supervisor, Some(tree.id), "{name}\n{list}");
         }
-        assert_eq!(states(&list, "later"), [ActorState::Between]);
+        assert_eq!(states(&list, "later"), [ActorState::Stopped]);
         assert_eq!(
             list.get(echo.id()).map(|echo| echo.state),
-            Some(ActorState::Resting)
+            Some(ActorState::Idle)
         );
     });
 }
 
 #[test]
-fn a_thread_sees_all_workers_and_who_keeps_one() {
+fn thread_lists_all_workers_and_the_actor_that_blocks_one() {
     let runtime = Runtime::start(Config::exact(2)).expect("it starts");
     let handle = runtime.handle();
     let free = Arc::new(AtomicBool::new(false));
@@ -217,18 +217,22 @@ fn a_thread_sees_all_workers_and_who_keeps_one() {
     });
     let (id, sleepers) = said.recv().expect("it runs");
     let list = handle.actors_within(Duration::from_millis(20));
-    let kept: Vec<_> = list.silent.iter().map(|silent| silent.kept_by).collect();
+    let kept: Vec<_> = list
+        .unresponsive
+        .iter()
+        .map(|worker| worker.running_actor)
+        .collect();
     assert!(kept.contains(&Some(id)), "{list}");
-    assert!(list.to_string().contains(&format!("actor {id} keeps it")));
+    assert!(list.to_string().contains(&format!("actor {id} blocks it")));
     free.store(true, Ordering::Relaxed);
     keeper.join().expect("it ends");
     let list = handle.actors_within(LONG);
-    assert!(list.silent.is_empty(), "{list}");
+    assert!(list.unresponsive.is_empty(), "{list}");
     assert_eq!(list.children(id).count(), sleepers, "{list}");
 }
 
 #[test]
-fn what_goes_from_worker_to_worker_meanwhile_is_listed() {
+fn task_that_moves_between_workers_is_listed() {
     let runtime = Runtime::start(Config::exact(2)).expect("it starts");
     let handle = runtime.handle();
     for round in 0..if cfg!(miri) { 5 } else { 2_000 } {
@@ -255,7 +259,7 @@ fn what_goes_from_worker_to_worker_meanwhile_is_listed() {
 }
 
 #[test]
-fn what_no_worker_has_taken_is_listed_and_keeps_its_order() {
+fn injected_tasks_are_listed_and_keep_their_order() {
     let runtime = Runtime::start(Config::exact(1)).expect("it starts");
     let handle = runtime.handle().clone();
     let (says, said) = std::sync::mpsc::channel();
@@ -279,7 +283,7 @@ fn what_no_worker_has_taken_is_listed_and_keeps_its_order() {
 }
 
 #[test]
-fn what_others_may_take_is_listed_and_keeps_its_order() {
+fn stealable_tasks_are_listed_and_keep_their_order() {
     // One of the two workers is kept, so nobody takes from the other's ring.
     let runtime = Runtime::start(Config::exact(2)).expect("it starts");
     let free = Arc::new(AtomicBool::new(false));
@@ -322,7 +326,7 @@ fn what_others_may_take_is_listed_and_keeps_its_order() {
 }
 
 #[test]
-fn a_list_is_made_while_actors_come_and_go() {
+fn list_is_consistent_while_actors_start_and_end() {
     let runtime = Runtime::start(Config::exact(2).inspect(true)).expect("it starts");
     let handle = runtime.handle().clone();
     let over = Arc::new(AtomicBool::new(false));
@@ -339,7 +343,7 @@ fn a_list_is_made_while_actors_come_and_go() {
     });
     for _ in 0..if cfg!(miri) { 3 } else { 200 } {
         let list = handle.actors_within(LONG);
-        assert!(list.silent.is_empty());
+        assert!(list.unresponsive.is_empty());
         let in_order = list.actors.is_sorted_by(|one, other| one.id < other.id);
         assert!(in_order, "no number comes twice");
         assert!(list.get(churn.id()).is_some());
@@ -349,13 +353,16 @@ fn a_list_is_made_while_actors_come_and_go() {
 }
 
 #[test]
-fn a_runtime_that_has_stopped_has_no_actors_and_answers_at_once() {
+fn stopped_runtime_lists_no_actors_at_once() {
     let runtime = Runtime::start(Config::exact(2)).expect("it starts");
     let handle = runtime.handle().clone();
     handle.spawn(|| ()).join().expect("it ends");
     drop(runtime);
     let list = handle.actors_within(LONG);
-    assert!(list.actors.is_empty() && list.silent.is_empty(), "{list}");
+    assert!(
+        list.actors.is_empty() && list.unresponsive.is_empty(),
+        "{list}"
+    );
 }
 
 #[cfg(all(target_os = "linux", not(any(miri, thalweg_threads))))]
@@ -392,7 +399,7 @@ fn a_stack_shows_its_depth_and_its_high_water() {
 }
 
 #[test]
-fn a_name_does_not_move_the_cursor() {
+fn actor_name_is_printed_without_control_characters() {
     run(|| {
         let _child = Builder::new().name("a\u{1b}[2J\nb").spawn(|| ());
         let text = inspect::actors().to_string();
@@ -402,7 +409,7 @@ fn a_name_does_not_move_the_cursor() {
 }
 
 #[test]
-fn the_table_has_a_line_for_each_and_says_what_is_left_out() {
+fn table_has_a_line_per_actor_and_notes_omissions() {
     run(|| {
         let _child = Builder::new().name("child").spawn(|| ());
         let text = inspect::actors().to_string();
@@ -418,7 +425,7 @@ fn the_table_has_a_line_for_each_and_says_what_is_left_out() {
 }
 
 #[test]
-fn crashes_are_kept_with_their_reports_and_orderly_ends_are_not() {
+fn crashes_are_kept_and_orderly_exits_are_not() {
     run(|| {
         spawn(|| ()).join().expect("it ends well");
         let panicked = Builder::new()
@@ -458,7 +465,7 @@ fn crashes_are_kept_with_their_reports_and_orderly_ends_are_not() {
 }
 
 #[test]
-fn the_last_64_crashes_are_kept() {
+fn last_64_crashes_are_kept() {
     run(|| {
         for n in 0..70 {
             let _ = spawn(move || thalweg_runtime::exit(ExitReason::from(n.to_string()))).join();

@@ -219,7 +219,7 @@ const WAITS: &[(&str, Wait)] = &[
 
 fn slow_pool() -> Pool<()> {
     let pool = PoolBuilder::new("slow").workers(1).capacity(1);
-    let pool = pool.shutdown(Shutdown::Brutal);
+    let pool = pool.shutdown(Shutdown::BrutalKill);
     pool.start(|| |()| sleep(LONG)).expect("it starts")
 }
 
@@ -261,7 +261,7 @@ fn is_killed_in(name: &str, wait: Wait, rounds: u32) {
 }
 
 #[test]
-fn a_kill_ends_every_wait() {
+fn kill_ends_every_wait() {
     for workers in [1, 2] {
         init(Config::exact(workers)).unwrap().run(|| {
             for (name, wait) in WAITS {
@@ -274,7 +274,7 @@ fn a_kill_ends_every_wait() {
 }
 
 #[test]
-fn a_wait_in_a_destructor_of_who_is_killed_ends_with_an_error() {
+fn wait_in_a_destructor_of_a_killed_actor_fails() {
     struct Waits(Option<thalweg_runtime::Sender<bool>>);
     impl Drop for Waits {
         fn drop(&mut self) {
@@ -298,7 +298,7 @@ fn a_wait_in_a_destructor_of_who_is_killed_ends_with_an_error() {
 }
 
 #[test]
-fn what_a_killed_receiver_was_woken_for_goes_to_another() {
+fn wake_up_of_a_killed_receiver_goes_to_another() {
     for workers in [1, 2] {
         init(Config::exact(workers)).unwrap().run(|| {
             for _ in 0..200 {
@@ -326,7 +326,7 @@ fn what_a_killed_receiver_was_woken_for_goes_to_another() {
 }
 
 #[test]
-fn blocking_work_goes_on_without_who_was_killed() {
+fn blocking_work_continues_after_its_caller_is_killed() {
     init(Config::exact(1)).unwrap().run(|| {
         let (done, all) = std::sync::mpsc::channel();
         let (begun, beginning) = channel();

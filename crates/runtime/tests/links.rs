@@ -7,7 +7,7 @@ use thalweg_runtime::{Config, Pid, channel, init, run, sleep, spawn};
 use kit::{LONG, boom, reason_of};
 
 #[test]
-fn a_ring_of_links_ends_whole() {
+fn ring_of_linked_actors_ends_completely() {
     for workers in [1, 2] {
         let ended = init(Config::exact(workers)).unwrap().run(|| {
             let (first_to, first) = channel::<Pid>();
@@ -39,7 +39,7 @@ fn a_ring_of_links_ends_whole() {
 }
 
 #[test]
-fn the_one_in_the_middle_ends_all_that_are_linked_to_it() {
+fn exit_of_a_hub_ends_all_actors_linked_to_it() {
     run(|| {
         let hub = spawn(|| sleep(LONG));
         let (linked, links) = channel();

@@ -155,7 +155,9 @@ fn what_began_and_what_ended_is_counted_by_kind_and_reason() {
 fn restarts_and_dropped_messages_are_counted() {
     run(|| {
         let (spec, echo) = ChildSpec::actor("echo", || Echo);
-        let supervisor = Supervisor::new(Strategy::OneForOne).tireless().child(spec);
+        let supervisor = Supervisor::new(Strategy::OneForOne)
+            .unlimited_restarts()
+            .child(spec);
         let _supervisor = supervisor.start().expect("it starts");
         for _ in 0..3 {
             assert!(echo.call("too much for it").is_err());

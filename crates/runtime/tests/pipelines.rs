@@ -35,7 +35,7 @@ fn adds_up(stats: &PipelineStats) {
 }
 
 #[test]
-fn all_that_was_accepted_comes_out_once_and_then_the_end() {
+fn accepted_items_come_out_once_before_the_end() {
     const ALL: u64 = if cfg!(miri) { 40 } else { 1_000 };
     on_both(|| {
         let pipeline = PipelineBuilder::new()
@@ -67,7 +67,7 @@ fn all_that_was_accepted_comes_out_once_and_then_the_end() {
 }
 
 #[test]
-fn one_that_nobody_put_anything_in_ends_as_well() {
+fn empty_pipeline_ends_after_close() {
     on_both(|| {
         let pipeline = same(1);
         let other = pipeline.clone();
@@ -79,7 +79,7 @@ fn one_that_nobody_put_anything_in_ends_as_well() {
 }
 
 #[test]
-fn the_order_is_kept_though_some_are_slower_and_some_are_lost() {
+fn order_is_kept_despite_slow_and_lost_items() {
     const ALL: u64 = if cfg!(miri) { 40 } else { 400 };
     on_both(|| {
         let pipeline = PipelineBuilder::new()
@@ -117,7 +117,7 @@ fn the_order_is_kept_though_some_are_slower_and_some_are_lost() {
 }
 
 #[test]
-fn there_is_no_more_inside_than_there_is_room_for() {
+fn pipeline_never_exceeds_its_capacity() {
     on_both(|| {
         let begun = Arc::new(AtomicU64::new(0));
         let (count, gate) = (Arc::clone(&begun), Arc::new(Semaphore::new(0)));
@@ -167,7 +167,7 @@ fn there_is_no_more_inside_than_there_is_room_for() {
 }
 
 #[test]
-fn a_stage_that_fails_stops_the_pipeline_where_that_is_its_policy() {
+fn failed_stage_stops_the_pipeline_with_policy_stop() {
     on_both(|| {
         let pipeline = PipelineBuilder::new()
             .stage("parse", 1, 8, |text: &'static str| {
@@ -194,7 +194,7 @@ fn a_stage_that_fails_stops_the_pipeline_where_that_is_its_policy() {
 }
 
 #[test]
-fn a_worker_that_is_killed_loses_the_item_at_hand() {
+fn killed_worker_loses_only_its_running_item() {
     on_both(|| {
         let pipeline = PipelineBuilder::new()
             .stage("dies", 1, 8, |n: u64| {
@@ -215,7 +215,7 @@ fn a_worker_that_is_killed_loses_the_item_at_hand() {
 }
 
 #[test]
-fn a_cancelled_one_ends_at_once_and_all_who_wait_hear_of_it() {
+fn cancel_ends_the_pipeline_and_wakes_all_waiters() {
     on_both(|| {
         let gate = Arc::new(Semaphore::new(0));
         let waits = Arc::clone(&gate);
@@ -247,7 +247,7 @@ fn a_cancelled_one_ends_at_once_and_all_who_wait_hear_of_it() {
 }
 
 #[test]
-fn the_last_clone_cancels_it_though_somebody_feeds_it() {
+fn dropping_the_last_clone_cancels_despite_a_feeder() {
     on_both(|| {
         let pipeline = same(1);
         let feeder = pipeline.feed(0..);
@@ -258,7 +258,7 @@ fn the_last_clone_cancels_it_though_somebody_feeds_it() {
 }
 
 #[test]
-fn results_are_selected() {
+fn pipeline_results_work_in_select() {
     const ALL: u64 = if cfg!(miri) { 20 } else { 200 };
     on_both(|| {
         let pipeline = same(4);
@@ -282,7 +282,7 @@ fn results_are_selected() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_threads_have_pipelines_too() {
+fn invalid_pipeline_is_refused_and_threads_can_start_one() {
     let runtime = Runtime::start(Config::exact(1)).unwrap();
     let none = PipelineBuilder::<u8, u8>::new().start_on(runtime.handle());
     assert!(matches!(none, Err(PoolError::Invalid(_))));
@@ -302,7 +302,7 @@ fn what_cannot_be_is_refused_and_threads_have_pipelines_too() {
 }
 
 #[test]
-fn random_pipelines_lose_nothing_uncounted() {
+fn random_pipelines_count_every_lost_item() {
     const RUNS: u64 = if cfg!(miri) { 2 } else { 100 };
     on_both(|| {
         let hook = std::panic::take_hook();
@@ -330,7 +330,7 @@ fn random_pipelines_lose_nothing_uncounted() {
             let mut builder = PipelineBuilder::new()
                 .backoff(Backoff {
                     first: Duration::from_micros(seed % 20),
-                    most: Duration::from_micros(50),
+                    max: Duration::from_micros(50),
                     ..Backoff::default()
                 })
                 .stage("a", 1 + seed as usize % 3, 1 + seed as usize % 5, work(1))

@@ -52,7 +52,7 @@ fn builder(workers: usize) -> PoolBuilder<Job> {
 }
 
 #[test]
-fn of_a_shared_queue_whoever_is_free_takes_the_next() {
+fn shared_queue_gives_the_next_job_to_a_free_worker() {
     on_both(|| {
         let pool = builder(2).start(|| work).unwrap();
         let gate = keep(&pool, 1);
@@ -76,7 +76,7 @@ fn of_a_shared_queue_whoever_is_free_takes_the_next() {
 }
 
 #[test]
-fn round_robin_takes_turns_and_the_least_loaded_gets_the_job() {
+fn round_robin_alternates_and_least_loaded_gets_the_job() {
     on_both(|| {
         let pool = builder(3)
             .routing(Routing::RoundRobin)
@@ -111,7 +111,7 @@ fn round_robin_takes_turns_and_the_least_loaded_gets_the_job() {
 }
 
 #[test]
-fn jobs_of_a_key_go_to_one_worker_in_order_also_when_the_pool_is_resized() {
+fn jobs_of_a_key_stay_in_order_over_a_resize() {
     on_both(|| {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let seen: Arc<Mutex<Vec<(u64, u64, usize)>>> = Arc::default();
@@ -162,7 +162,7 @@ fn jobs_of_a_key_go_to_one_worker_in_order_also_when_the_pool_is_resized() {
 }
 
 #[test]
-fn a_full_pool_lets_wait_refuses_or_drops_the_oldest() {
+fn full_pool_applies_its_overflow_policy() {
     on_both(|| {
         let pool = builder(1)
             .capacity(2)
@@ -222,7 +222,7 @@ fn a_full_pool_lets_wait_refuses_or_drops_the_oldest() {
 }
 
 #[test]
-fn a_worker_that_fails_comes_back_with_a_new_state_and_its_jobs() {
+fn failed_worker_restarts_with_a_new_state_and_its_jobs() {
     on_both(|| {
         let pool = PoolBuilder::new("fails")
             .workers(1)
@@ -254,7 +254,7 @@ fn a_worker_that_fails_comes_back_with_a_new_state_and_its_jobs() {
 }
 
 #[test]
-fn a_worker_that_is_killed_loses_what_it_has_at_hand_and_nothing_else() {
+fn killed_worker_loses_only_its_running_job() {
     on_both(|| {
         for routing in [Routing::Shared, Routing::RoundRobin] {
             let pool = builder(2).routing(routing).start(|| work).unwrap();
@@ -284,7 +284,7 @@ fn a_worker_that_is_killed_loses_what_it_has_at_hand_and_nothing_else() {
 }
 
 #[test]
-fn more_workers_take_what_waits_and_of_fewer_nothing_is_lost() {
+fn resize_moves_waiting_jobs_without_loss() {
     on_both(|| {
         for routing in [Routing::Shared, Routing::RoundRobin] {
             let pool = builder(2).routing(routing).start(|| work).unwrap();
@@ -317,7 +317,7 @@ fn more_workers_take_what_waits_and_of_fewer_nothing_is_lost() {
 }
 
 #[test]
-fn a_drain_says_what_it_left_and_those_who_wait_for_room_hear_of_it() {
+fn drain_reports_its_rest_and_wakes_waiting_senders() {
     on_both(|| {
         let pool = builder(1)
             .capacity(3)
@@ -367,7 +367,7 @@ fn a_drain_says_what_it_left_and_those_who_wait_for_room_hear_of_it() {
 }
 
 #[test]
-fn who_kills_the_supervisor_ends_the_pool() {
+fn killing_the_supervisor_ends_the_pool() {
     on_both(|| {
         let pool = builder(2).start(|| work).unwrap();
         keep(&pool, 2);
@@ -386,7 +386,7 @@ fn who_kills_the_supervisor_ends_the_pool() {
 }
 
 #[test]
-fn the_last_clone_takes_the_pool_along() {
+fn dropping_the_last_clone_ends_the_pool() {
     struct Counted(Arc<AtomicUsize>);
     impl Drop for Counted {
         fn drop(&mut self) {
@@ -427,7 +427,7 @@ fn the_last_clone_takes_the_pool_along() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_threads_have_pools_too() {
+fn invalid_pool_is_refused_and_threads_can_start_one() {
     run(|| {
         assert!(matches!(
             builder(1).capacity(0).start(|| work),

@@ -97,9 +97,9 @@ fn one_pool(seed: u64) {
     };
     let when_full = [WhenFull::Wait, WhenFull::Refuse, WhenFull::DropOldest];
     let shutdown = [
-        Shutdown::Brutal,
-        Shutdown::Within(Duration::from_micros(20)),
-        Shutdown::Forever,
+        Shutdown::BrutalKill,
+        Shutdown::Timeout(Duration::from_micros(20)),
+        Shutdown::Infinity,
     ];
     let pool = PoolBuilder::new("random")
         .workers(1 + random.below(4) as usize)
@@ -108,7 +108,7 @@ fn one_pool(seed: u64) {
         .shutdown(random.of(&shutdown))
         .backoff(Backoff {
             first: Duration::from_micros(random.below(30)),
-            most: Duration::from_micros(100),
+            max: Duration::from_micros(100),
             ..Backoff::default()
         })
         .routing(routing)
@@ -154,7 +154,7 @@ fn one_pool(seed: u64) {
 }
 
 #[test]
-fn random_pools_lose_nothing_uncounted() {
+fn random_pools_count_every_lost_job() {
     let pools: u64 = setting("THALWEG_POOLS", if cfg!(miri) { 3 } else { 1_000 });
     let seed: u64 = setting("THALWEG_TEST_SEED", 1);
     for workers in [1, 2] {

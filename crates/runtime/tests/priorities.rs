@@ -28,7 +28,7 @@ impl Seen {
 }
 
 #[test]
-fn what_comes_first_comes_also_when_a_turn_is_over() {
+fn down_message_is_handled_after_the_last_message_of_a_turn() {
     /// Of so many messages the last one asks for what comes first, and nothing comes after it.
     struct Asks {
         left: u32,
@@ -124,7 +124,7 @@ fn end(actor: ActorRef<Says>) {
 }
 
 #[test]
-fn messages_come_by_priority_and_by_age() {
+fn messages_are_handled_by_priority_then_age() {
     on_both(|| {
         let (actor, seen, release) = held(Mailbox::default());
         for n in 0..3 {
@@ -143,7 +143,7 @@ fn messages_come_by_priority_and_by_age() {
 }
 
 #[test]
-fn a_full_mailbox_has_room_for_those_of_high_priority() {
+fn full_mailbox_accepts_high_priority_messages() {
     on_both(|| {
         let (actor, seen, release) = held(Mailbox {
             capacity: 4,
@@ -176,7 +176,7 @@ fn a_full_mailbox_has_room_for_those_of_high_priority() {
 }
 
 #[test]
-fn who_waits_for_room_at_high_priority_gets_it_in_time() {
+fn waiting_high_priority_sender_gets_capacity_in_time() {
     on_both(|| {
         let (actor, seen, release) = held(Mailbox {
             capacity: 1,
@@ -202,7 +202,7 @@ fn who_waits_for_room_at_high_priority_gets_it_in_time() {
 }
 
 #[test]
-fn a_flood_does_not_starve_those_of_lower_priority() {
+fn flood_does_not_starve_lower_priorities() {
     /// Sends itself more, until all others came or there is no more hope.
     struct Flooded {
         came: u32,
@@ -267,7 +267,7 @@ fn a_flood_does_not_starve_those_of_lower_priority() {
 }
 
 #[test]
-fn what_waits_at_any_priority_survives_a_restart() {
+fn waiting_messages_of_all_priorities_survive_a_restart() {
     on_both(|| {
         let seen = Seen::default();
         let (spec, actor) = ChildSpec::actor("says", {
@@ -293,7 +293,7 @@ fn what_waits_at_any_priority_survives_a_restart() {
 }
 
 #[test]
-fn what_waits_at_any_priority_is_dropped_with_the_actor() {
+fn waiting_messages_of_all_priorities_are_dropped_with_the_actor() {
     let alive = Arc::new(());
     struct Heavy(#[expect(dead_code, reason = "its count is looked at")] Arc<()>);
     impl Handler<Heavy> for Says {

@@ -13,7 +13,7 @@ use kit::{LONG, Random, millis, on_both};
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn a_burst_is_there_at_once_and_then_the_rate() {
+fn burst_is_available_at_once_then_the_rate_applies() {
     let limit = RateLimit::new(10.0, 3).unwrap();
     let start = Instant::now();
     for _ in 0..3 {
@@ -40,7 +40,7 @@ fn a_burst_is_there_at_once_and_then_the_rate() {
 }
 
 #[test]
-fn many_permits_come_together_or_not_at_all() {
+fn many_permits_are_all_or_nothing() {
     let limit = RateLimit::new(1.0, 4).unwrap();
     let start = Instant::now();
     assert_eq!(limit.try_acquire_many_at(3, start), Ok(()));
@@ -54,7 +54,7 @@ fn many_permits_come_together_or_not_at_all() {
 
 /// It admits what a bucket admits that leaks at the rate and holds a burst: the other form of the algorithm in I.371.
 #[test]
-fn it_admits_what_a_leaky_bucket_admits() {
+fn limit_admits_the_same_as_a_leaky_bucket() {
     let random = Random::new(3);
     for _ in 0..if cfg!(miri) { 2 } else { 200 } {
         // Intervals that are whole in its units, so that both forms are exact.
@@ -85,7 +85,7 @@ fn it_admits_what_a_leaky_bucket_admits() {
 }
 
 #[test]
-fn threads_get_no_more_than_the_burst_together() {
+fn threads_together_never_exceed_the_burst() {
     let burst = if cfg!(miri) { 50 } else { 1_000 };
     let limit = Arc::new(RateLimit::new(1.0, burst).unwrap());
     let now = Instant::now();
@@ -107,7 +107,7 @@ fn threads_get_no_more_than_the_burst_together() {
 }
 
 #[test]
-fn who_waits_has_taken_its_place() {
+fn waiting_caller_has_reserved_its_permit() {
     on_both(|| {
         let limit = Arc::new(RateLimit::new(1_000.0, 1).unwrap());
         let start = Instant::now();
@@ -128,7 +128,7 @@ fn who_waits_has_taken_its_place() {
 }
 
 #[test]
-fn who_would_wait_too_long_does_not_wait_at_all() {
+fn acquire_beyond_its_timeout_returns_at_once() {
     run(|| {
         let limit = RateLimit::new(0.001, 1).unwrap();
         limit.acquire();
@@ -147,7 +147,7 @@ fn who_would_wait_too_long_does_not_wait_at_all() {
 }
 
 #[test]
-fn a_rate_that_is_none_is_refused() {
+fn invalid_rate_is_refused() {
     for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 2e9, 1e-300] {
         assert!(RateLimit::new(rate, 1).is_err(), "{rate}");
     }

@@ -50,7 +50,7 @@ fn yielder() -> JoinHandle<()> {
 }
 
 #[test]
-fn a_name_leads_to_its_actor_and_its_pid() {
+fn whereis_returns_the_actor_and_its_pid() {
     on_both(|| {
         let counter = start(Counter(1));
         registry::register("counter", &counter).unwrap();
@@ -64,7 +64,7 @@ fn a_name_leads_to_its_actor_and_its_pid() {
 }
 
 #[test]
-fn another_type_is_an_error_and_not_nobody() {
+fn whereis_of_another_type_is_an_error() {
     run(|| {
         let other = start(Other);
         registry::register("other", &other).unwrap();
@@ -84,7 +84,7 @@ fn another_type_is_an_error_and_not_nobody() {
 }
 
 #[test]
-fn a_name_taken_twice_is_an_error_that_says_by_whom() {
+fn taken_name_is_an_error_with_its_owner() {
     run(|| {
         let (one, two) = (start(Counter(1)), start(Counter(2)));
         registry::register("name", &one).unwrap();
@@ -102,7 +102,7 @@ fn a_name_taken_twice_is_an_error_that_says_by_whom() {
 }
 
 #[test]
-fn of_all_who_want_a_name_at_once_one_gets_it() {
+fn concurrent_registrations_have_one_winner() {
     init(Config::exact(2)).unwrap().run(|| {
         for _ in 0..if cfg!(miri) { 3 } else { 200 } {
             let counters: Vec<_> = (0..4).map(|_| start(Counter(0))).collect();
@@ -121,7 +121,7 @@ fn of_all_who_want_a_name_at_once_one_gets_it() {
 }
 
 #[test]
-fn it_vanishes_before_a_monitor_or_a_join_hears_of_the_end() {
+fn name_is_removed_before_a_monitor_or_join_reports() {
     on_both(|| {
         for _ in 0..if cfg!(miri) { 3 } else { 200 } {
             let counter = start(Counter(0));
@@ -154,7 +154,7 @@ fn it_vanishes_before_a_monitor_or_a_join_hears_of_the_end() {
 
 /// A future that is woken is woken in the middle of the end: before the name that was registered after it hears of that.
 #[test]
-fn a_waker_that_hears_first_finds_the_name_free() {
+fn first_notified_waker_finds_the_name_free() {
     struct Waker {
         registry: Registry,
         heir: ActorRef<Counter>,
@@ -190,7 +190,7 @@ fn a_waker_that_hears_first_finds_the_name_free() {
 }
 
 #[test]
-fn who_was_called_as_it_ended_has_no_name_any_more() {
+fn actor_that_ended_during_a_call_has_no_name() {
     on_both(|| {
         let counter = start(Counter(0));
         registry::register("counter", &counter).unwrap();
@@ -203,7 +203,7 @@ fn who_was_called_as_it_ended_has_no_name_any_more() {
 }
 
 #[test]
-fn a_supervised_actor_keeps_its_name_over_restarts() {
+fn supervised_actor_keeps_its_name_over_restarts() {
     on_both(|| {
         let (spec, counter) = ChildSpec::actor("counter", || Counter(10));
         registry::register("counter", &counter).unwrap();
@@ -236,7 +236,7 @@ fn a_supervised_actor_keeps_its_name_over_restarts() {
 }
 
 #[test]
-fn the_name_of_one_incarnation_goes_with_it() {
+fn name_of_a_pid_ends_with_its_incarnation() {
     on_both(|| {
         let (spec, counter) = ChildSpec::actor("counter", || Counter(10));
         let supervisor = Supervisor::new(Strategy::OneForOne).child(spec);
@@ -249,7 +249,7 @@ fn the_name_of_one_incarnation_goes_with_it() {
 }
 
 #[test]
-fn the_name_of_a_child_that_never_started_goes_with_its_references() {
+fn name_of_an_unstarted_child_ends_with_its_references() {
     run(|| {
         let (spec, counter) = ChildSpec::actor("counter", || Counter(10));
         registry::register("counter", &counter).unwrap();
@@ -261,7 +261,7 @@ fn the_name_of_a_child_that_never_started_goes_with_its_references() {
 }
 
 #[test]
-fn a_name_keeps_nobody_alive() {
+fn name_does_not_keep_its_actor_alive() {
     on_both(|| {
         let counter = start(Counter(0));
         registry::register("counter", &counter).unwrap();
@@ -277,7 +277,7 @@ fn a_name_keeps_nobody_alive() {
 }
 
 #[test]
-fn the_end_of_who_had_a_name_before_takes_none_away() {
+fn exit_of_a_former_owner_keeps_the_new_entry() {
     on_both(|| {
         let (one, two) = (start(Counter(1)), start(Counter(2)));
         registry::register("name", &one).unwrap();
@@ -293,7 +293,7 @@ fn the_end_of_who_had_a_name_before_takes_none_away() {
 }
 
 #[test]
-fn who_has_ended_gets_no_name() {
+fn register_of_an_ended_actor_is_an_error() {
     run(|| {
         let counter = start(Counter(0));
         let pid = counter.pid();
@@ -308,7 +308,7 @@ fn who_has_ended_gets_no_name() {
 }
 
 #[test]
-fn names_have_1_to_255_bytes() {
+fn registered_names_have_1_to_255_bytes() {
     run(|| {
         let counter = start(Counter(0));
         let refused = |name: &str| registry::register(name, &counter);
@@ -330,7 +330,7 @@ fn names_have_1_to_255_bytes() {
 }
 
 #[test]
-fn all_names_come_in_order() {
+fn names_returns_all_names_sorted() {
     on_both(|| {
         let counters: Vec<_> = (0..50).map(Counter).map(start).collect();
         for (number, counter) in counters.iter().enumerate().rev() {
@@ -344,7 +344,7 @@ fn all_names_come_in_order() {
 }
 
 #[test]
-fn a_thread_has_the_handle_and_each_runtime_names_of_its_own() {
+fn thread_uses_a_handle_and_each_runtime_has_its_own_names() {
     let one = Runtime::start(Config::exact(1)).unwrap();
     let two = Runtime::start(Config::exact(1)).unwrap();
     let counter = one.handle().start(Counter(5));
@@ -371,7 +371,7 @@ fn a_thread_has_the_handle_and_each_runtime_names_of_its_own() {
 }
 
 #[test]
-fn on_a_thread_the_functions_for_actors_panic() {
+fn functions_for_actors_panic_on_a_thread() {
     let thrown = std::panic::catch_unwind(registry::names).unwrap_err();
     let text = thrown.downcast_ref::<String>().cloned();
     let text = text.or_else(|| thrown.downcast_ref::<&str>().map(|text| (*text).to_owned()));

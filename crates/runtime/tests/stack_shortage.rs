@@ -367,7 +367,7 @@ fn supervisor_with_more_jobs_than_stacks_shuts_down() {
                 begins.fetch_add(1, Ordering::SeqCst);
                 thalweg_runtime::sleep(LONG);
             });
-            supervisor = supervisor.child(job.shutdown(Shutdown::Forever));
+            supervisor = supervisor.child(job.shutdown(Shutdown::Infinity));
         }
         let supervisor = supervisor.start().unwrap();
         until(|| begun.load(Ordering::SeqCst) == 5);

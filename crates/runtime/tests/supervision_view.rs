@@ -5,7 +5,8 @@ mod kit;
 use std::time::Duration;
 
 use thalweg_runtime::supervisor::{
-    Backoff, ChildSpec, ChildState, NotSeen, Strategy, Supervisor, SupervisorRef, SupervisorView,
+    Backoff, ChildSpec, ChildState, SnapshotError, Strategy, Supervisor, SupervisorRef,
+    SupervisorView,
 };
 use thalweg_runtime::{Config, Receiver, Runtime, channel, run, sleep, spawn, yield_now};
 
@@ -20,11 +21,11 @@ fn two_levels() -> (SupervisorRef, thalweg_runtime::ActorRef<Echo>) {
     let (echo_spec, echo) = ChildSpec::actor("echo", || Echo);
     let (inner, _) = ChildSpec::supervisor("inner", move || {
         Supervisor::new(Strategy::RestForOne)
-            .tireless()
+            .unlimited_restarts()
             .child(echo_spec.clone())
     });
     let root = Supervisor::new(Strategy::OneForOne)
-        .tireless()
+        .unlimited_restarts()
         .child(ChildSpec::job("sleeper", || sleep(LONG)))
         .child(inner)
         .child(ChildSpec::job("other", || sleep(LONG)));
@@ -32,7 +33,7 @@ fn two_levels() -> (SupervisorRef, thalweg_runtime::ActorRef<Echo>) {
 }
 
 #[test]
-fn the_view_has_all_levels_from_left_to_right_with_restarts_and_crashes() {
+fn view_contains_all_levels_with_restarts_and_crashes() {
     run(|| {
         let (root, echo) = two_levels();
         assert!(echo.call("nothing\nat all").is_err(), "it panics");
@@ -40,10 +41,13 @@ fn the_view_has_all_levels_from_left_to_right_with_restarts_and_crashes() {
         let view = root.view();
         assert_eq!(view.id, root.pid().id());
         assert_eq!(names(&view), ["sleeper", "inner", "other"]);
-        let seen = view.seen.as_ref().expect("it answers");
+        let seen = view.snapshot.as_ref().expect("it answers");
         assert_eq!(seen.strategy, Strategy::OneForOne);
-        assert!(seen.children[0].below.is_none());
-        let inner = seen.children[1].below.as_ref().expect("it is a supervisor");
+        assert!(seen.children[0].subtree.is_none());
+        let inner = seen.children[1]
+            .subtree
+            .as_ref()
+            .expect("it is a supervisor");
         assert_eq!(names(inner), ["echo"]);
         let child = view.find("echo").expect("it is there");
         assert_eq!(child.info.state, ChildState::Running);
@@ -54,7 +58,7 @@ fn the_view_has_all_levels_from_left_to_right_with_restarts_and_crashes() {
 }
 
 #[test]
-fn its_text_is_a_tree_of_one_line_each() {
+fn view_displays_one_line_per_child() {
     run(|| {
         let (root, echo) = two_levels();
         assert!(echo.call("nothing\nat all").is_err(), "it panics");
@@ -89,17 +93,17 @@ fn its_text_is_a_tree_of_one_line_each() {
 }
 
 #[test]
-fn what_restarts_or_is_stopped_is_said() {
+fn view_shows_restarting_and_stopped_children() {
     run(|| {
         let backoff = Backoff {
             first: LONG,
-            most: LONG,
+            max: LONG,
             jitter: 0.0,
             ..Backoff::default()
         };
         let (restarting, later) = ChildSpec::actor("later", || Echo);
         let root = Supervisor::new(Strategy::OneForOne)
-            .tireless()
+            .unlimited_restarts()
             .child(restarting.backoff(backoff))
             .child(ChildSpec::job("done", || sleep(LONG)))
             .start()
@@ -131,7 +135,7 @@ fn stuck(gate: Receiver<()>) -> ChildSpec {
 }
 
 #[test]
-fn a_supervisor_that_is_busy_is_left_out_and_the_others_are_there() {
+fn busy_supervisor_times_out_and_the_others_are_present() {
     run(|| {
         let (open, gate) = channel();
         let (quick, quick_ref) = ChildSpec::supervisor("quick", || {
@@ -155,9 +159,9 @@ fn a_supervisor_that_is_busy_is_left_out_and_the_others_are_there() {
         let view = root.view_within(Duration::from_millis(30));
         let slow = view
             .find("slow")
-            .and_then(|c| c.below.as_ref())
+            .and_then(|c| c.subtree.as_ref())
             .expect("it is there");
-        assert_eq!(slow.seen.as_ref().err(), Some(&NotSeen::Late));
+        assert_eq!(slow.snapshot.as_ref().err(), Some(&SnapshotError::TimedOut));
         assert!(view.find("leaf").is_some(), "{view}");
         assert!(
             view.to_string().contains("did not answer in time"),
@@ -171,7 +175,7 @@ fn a_supervisor_that_is_busy_is_left_out_and_the_others_are_there() {
 }
 
 #[test]
-fn a_supervisor_that_ended_or_ends_meanwhile_does_not_hold_it_up() {
+fn ended_supervisor_does_not_delay_the_view() {
     run(|| {
         let root = Supervisor::new(Strategy::OneForOne)
             .start()
@@ -180,7 +184,7 @@ fn a_supervisor_that_ended_or_ends_meanwhile_does_not_hold_it_up() {
         root.stop();
         pid.monitor().wait();
         let view = root.view_within(LONG);
-        assert_eq!(view.seen.as_ref().err(), Some(&NotSeen::Ended));
+        assert_eq!(view.snapshot.as_ref().err(), Some(&SnapshotError::Ended));
         assert_eq!(
             view.to_string(),
             format!("supervisor {}, has ended", view.id)
@@ -205,14 +209,14 @@ fn a_supervisor_that_ended_or_ends_meanwhile_does_not_hold_it_up() {
         }
         root.pid().kill().expect("it lives");
         let view = looker.join().expect("it ends");
-        assert_eq!(view.seen.as_ref().err(), Some(&NotSeen::Ended));
+        assert_eq!(view.snapshot.as_ref().err(), Some(&SnapshotError::Ended));
         assert!(starter.join().expect("it ends"));
         drop(open);
     });
 }
 
 #[test]
-fn a_thread_has_the_view_too() {
+fn thread_can_take_a_view() {
     let runtime = Runtime::start(Config::exact(2)).expect("it starts");
     let handle = runtime.handle();
     let root = Supervisor::new(Strategy::OneForOne)

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use thalweg_runtime::supervisor::{
-    AutoShutdown, Backoff, ChildError, ChildSpec, ChildState, Restart, StartError, Strategy,
-    Supervisor,
+    AutoShutdown, Backoff, ChildError, ChildSpec, ChildState, ChildTemplate, Restart, Strategy,
+    Supervisor, SupervisorStartError,
 };
 use thalweg_runtime::{
     Actor, CallError, Config, Context, ExitReason, Handler, init, run, sleep, spawn, yield_now,
@@ -31,7 +31,7 @@ fn children_start_from_left_to_right_and_stop_from_right_to_left() {
 }
 
 #[test]
-fn the_last_reference_ends_the_tree() {
+fn dropping_the_last_reference_ends_the_tree() {
     on_both(|| {
         let log = Log::default();
         let (supervisor, [a, ..]) = three(&log, Strategy::OneForOne, Restart::Permanent);
@@ -44,7 +44,7 @@ fn the_last_reference_ends_the_tree() {
 }
 
 #[test]
-fn one_for_one_restarts_the_one() {
+fn one_for_one_restarts_only_the_failed_child() {
     on_both(|| {
         let log = Log::default();
         let (supervisor, [a, b, _c]) = three(&log, Strategy::OneForOne, Restart::Permanent);
@@ -59,7 +59,7 @@ fn one_for_one_restarts_the_one() {
 }
 
 #[test]
-fn one_for_all_restarts_all() {
+fn one_for_all_restarts_all_children() {
     on_both(|| {
         let log = Log::default();
         let (_supervisor, [a, b, c]) = three(&log, Strategy::OneForAll, Restart::Permanent);
@@ -74,7 +74,7 @@ fn one_for_all_restarts_all() {
 }
 
 #[test]
-fn rest_for_one_restarts_those_that_came_after() {
+fn rest_for_one_restarts_the_later_children() {
     on_both(|| {
         let log = Log::default();
         let (_supervisor, [a, b, c]) = three(&log, Strategy::RestForOne, Restart::Permanent);
@@ -88,8 +88,8 @@ fn rest_for_one_restarts_those_that_came_after() {
 }
 
 #[test]
-fn restart_types_are_otps() {
-    let done = ExitReason::ShutdownWith(Arc::new(std::io::Error::other("done")));
+fn restart_types_match_otp() {
+    let done = ExitReason::shutdown_with(std::io::Error::other("done"));
     // How it ended; whether a permanent, a transient, a temporary one comes back.
     let table = [
         (ExitReason::Normal, [true, false, false]),
@@ -152,7 +152,7 @@ fn accepted_messages_and_references_survive() {
         // Accepted before it was ever started.
         actor.cast(1).expect("it is kept");
         let supervisor = Supervisor::new(Strategy::OneForOne)
-            .tireless()
+            .unlimited_restarts()
             .child(spec)
             .start()
             .expect("it starts");
@@ -178,19 +178,19 @@ fn accepted_messages_and_references_survive() {
 }
 
 #[test]
-fn a_back_off_lets_time_pass_and_keeps_the_mailbox() {
+fn backoff_delays_the_restart_and_keeps_the_mailbox() {
     on_both(|| {
         let log = Log::default();
         let (soon, actor) = worker("soon", &log);
         let (late, late_ref) = worker("late", &log);
         let wait = |time| Backoff {
             first: time,
-            most: time,
+            max: time,
             jitter: 0.0,
             reset_after: LONG,
         };
         let supervisor = Supervisor::new(Strategy::OneForOne)
-            .tireless()
+            .unlimited_restarts()
             .child(soon.backoff(wait(Duration::from_millis(5))))
             .child(late.backoff(wait(LONG)))
             .start()
@@ -220,7 +220,7 @@ fn a_back_off_lets_time_pass_and_keeps_the_mailbox() {
 }
 
 #[test]
-fn children_come_and_go_at_run_time() {
+fn children_can_be_added_and_removed_at_run_time() {
     on_both(|| {
         let log = Log::default();
         let supervisor = Supervisor::new(Strategy::OneForOne).start().unwrap();
@@ -229,7 +229,7 @@ fn children_come_and_go_at_run_time() {
         supervisor.start_child(spec).expect("it starts");
         assert!(matches!(
             supervisor.start_child(again.clone()),
-            Err(ChildError::Start(StartError::DuplicateId(_)))
+            Err(ChildError::Start(SupervisorStartError::DuplicateId(_)))
         ));
         assert!(matches!(
             supervisor.delete_child("a"),
@@ -260,7 +260,7 @@ fn children_come_and_go_at_run_time() {
         let other = other.start().expect("nobody else has it");
         assert!(matches!(
             supervisor.start_child(again),
-            Err(ChildError::Start(StartError::Supervised(_)))
+            Err(ChildError::Start(SupervisorStartError::Supervised(_)))
         ));
         assert_eq!(a.call(Ping), Ok(1));
         drop(other);
@@ -269,7 +269,7 @@ fn children_come_and_go_at_run_time() {
 }
 
 #[test]
-fn a_significant_child_ends_the_supervisor() {
+fn significant_child_ends_the_supervisor() {
     for (auto, ended_first, ends) in [
         (AutoShutdown::AnySignificant, "a", true),
         (AutoShutdown::AllSignificant, "a", false),
@@ -309,16 +309,22 @@ fn a_significant_child_ends_the_supervisor() {
         let log = Log::default();
         let (spec, _) = worker("a", &log);
         let never = Supervisor::new(Strategy::OneForOne).child(spec.clone().significant());
-        assert!(matches!(never.start(), Err(StartError::Significant(_))));
+        assert!(matches!(
+            never.start(),
+            Err(SupervisorStartError::Significant(_))
+        ));
         let permanent = Supervisor::new(Strategy::OneForOne)
             .auto_shutdown(AutoShutdown::AnySignificant)
             .child(spec.significant());
-        assert!(matches!(permanent.start(), Err(StartError::Significant(_))));
+        assert!(matches!(
+            permanent.start(),
+            Err(SupervisorStartError::Significant(_))
+        ));
     });
 }
 
 #[test]
-fn jobs_are_children() {
+fn jobs_can_be_children() {
     on_both(|| {
         let runs = Arc::new(AtomicU32::new(0));
         let seen = Arc::clone(&runs);
@@ -349,7 +355,7 @@ fn jobs_are_children() {
 }
 
 #[test]
-fn supervisors_supervise_supervisors() {
+fn supervisor_restarts_a_child_supervisor() {
     on_both(|| {
         let log = Log::default();
         let (leaf, leaf_ref) = worker("leaf", &log);
@@ -387,7 +393,103 @@ fn supervisors_supervise_supervisors() {
 }
 
 #[test]
-fn many_children_of_one_kind_come_and_go() {
+fn wait_restarted_returns_the_incarnation_under_the_new_supervisor() {
+    on_both(|| {
+        let (leaf, leaf_ref) = worker("leaf", &Log::default());
+        let (branch, _branch) = ChildSpec::supervisor("branch", move || {
+            Supervisor::new(Strategy::OneForOne)
+                .intensity(1, LONG)
+                .child(leaf.clone())
+        });
+        let root = Supervisor::new(Strategy::OneForOne)
+            .child(branch)
+            .start()
+            .expect("all start");
+        let _ = leaf_ref.call(Panic);
+        assert_eq!(leaf_ref.call(Ping), Ok(1), "the branch restarts it");
+        let old = leaf_ref.pid();
+        let _ = leaf_ref.call(Panic);
+        let new = leaf_ref.wait_restarted(&old, LONG);
+        assert!(new.is_some_and(|new| new != old));
+        assert_eq!(leaf_ref.call(Ping), Ok(1), "the new branch has started it");
+        assert_eq!(root.which_children().unwrap()[0].restarts, 1);
+    });
+}
+
+#[test]
+fn wait_restarted_ends_at_its_timeout_and_with_an_unsupervised_actor() {
+    on_both(|| {
+        let (spec, actor) = worker("a", &Log::default());
+        let _supervisor = Supervisor::new(Strategy::OneForOne)
+            .child(spec)
+            .start()
+            .expect("it starts");
+        let pid = actor.pid();
+        assert_eq!(actor.wait_restarted(&pid, Duration::from_millis(1)), None);
+        let alone = thalweg_runtime::start(Worker {
+            name: "alone",
+            log: Log::default(),
+            handled: 0,
+        });
+        let pid = alone.pid();
+        alone.stop();
+        assert_eq!(alone.wait_restarted(&pid, LONG), None);
+    });
+}
+
+#[test]
+fn template_starts_children_that_restart_with_their_arguments() {
+    on_both(|| {
+        struct Session(u32);
+        impl Actor for Session {}
+        impl Handler<u32> for Session {
+            type Reply = u32;
+            fn handle(&mut self, n: u32, _: &Context<'_, Self>) -> u32 {
+                self.0 / n
+            }
+        }
+        let supervisor = Supervisor::new(Strategy::SimpleOneForOne)
+            .start()
+            .expect("it starts");
+        let template =
+            ChildTemplate::new("session", |n: &u32| Session(*n)).restart(Restart::Permanent);
+        let six = template.start(&supervisor, 6).expect("it starts");
+        let nine = template.start(&supervisor, 9).expect("it starts");
+        assert!(six.call(0).is_err());
+        assert_eq!((six.call(2), nine.call(3)), (Ok(3), Ok(3)));
+        let ids = states(&supervisor).into_iter().map(|(id, _)| id);
+        assert_eq!(ids.collect::<Vec<_>>(), ["session-1", "session-2"]);
+
+        let short = ChildTemplate::new("short", |n: &u32| Session(*n));
+        let one = short.start(&supervisor, 1).expect("it starts");
+        let monitor = one.pid().monitor();
+        one.stop();
+        monitor.wait();
+        assert_eq!(
+            supervisor.count_children().unwrap().specs,
+            2,
+            "it is temporary"
+        );
+    });
+}
+
+#[test]
+fn try_actor_that_fails_names_the_child_and_the_error() {
+    on_both(|| {
+        let (spec, _actor) = ChildSpec::try_actor("a", || Err::<Worker, _>("disk full"));
+        let failed = Supervisor::new(Strategy::OneForOne).child(spec).start();
+        let Err(SupervisorStartError::Child { id, reason }) = failed else {
+            panic!("it started");
+        };
+        assert_eq!(
+            (id.as_str(), reason.to_string().as_str()),
+            ("a", "disk full")
+        );
+    });
+}
+
+#[test]
+fn simple_one_for_one_handles_many_children() {
     on_both(|| {
         let supervisor = Supervisor::new(Strategy::SimpleOneForOne)
             .intensity(10, LONG)
@@ -423,7 +525,7 @@ fn many_children_of_one_kind_come_and_go() {
 }
 
 #[test]
-fn a_behaviour_actor_that_traps_ends_in_order_for_its_supervisor() {
+fn trapping_behaviour_actor_is_shut_down_by_its_supervisor() {
     struct Traps(Log);
     impl Actor for Traps {
         fn started(&mut self, context: &Context<'_, Self>) {

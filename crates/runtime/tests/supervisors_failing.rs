@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use thalweg_runtime::supervisor::{
-    ChildError, ChildSpec, Restart, Shutdown, StartError, Strategy, Supervisor,
+    ChildError, ChildSpec, Restart, Shutdown, Strategy, Supervisor, SupervisorStartError,
 };
 use thalweg_runtime::{
     Actor, CallError, Config, Context, ExitReason, Handler, Mailbox, Runtime, channel, sleep,
@@ -18,7 +18,7 @@ use thalweg_runtime::{
 use trees::*;
 
 #[test]
-fn a_restart_storm_ends_the_supervisor() {
+fn exceeded_restart_intensity_ends_the_supervisor() {
     on_both(|| {
         let log = Log::default();
         let (a, _) = worker("a", &log);
@@ -80,7 +80,7 @@ fn incarnations_never_overlap() {
     on_both(|| {
         let (spec, actor) = ChildSpec::actor("alone", Alone::new);
         let supervisor = Supervisor::new(Strategy::OneForOne)
-            .tireless()
+            .unlimited_restarts()
             .child(spec)
             .start()
             .expect("it starts");
@@ -106,7 +106,7 @@ fn incarnations_never_overlap() {
 }
 
 #[test]
-fn a_child_that_does_not_start_ends_those_before_it() {
+fn failed_start_stops_the_earlier_children() {
     on_both(|| {
         let log = Log::default();
         let (a, _) = worker("a", &log);
@@ -119,7 +119,7 @@ fn a_child_that_does_not_start_ends_those_before_it() {
             .child(c.clone())
             .start()
             .expect_err("b does not start");
-        let StartError::Child { id, reason } = failed else {
+        let SupervisorStartError::Child { id, reason } = failed else {
             panic!("{failed}");
         };
         assert_eq!((id.as_str(), reason.kind()), ("b", "panic"));
@@ -133,7 +133,7 @@ fn a_child_that_does_not_start_ends_those_before_it() {
 }
 
 #[test]
-fn a_child_that_nobody_can_start_takes_no_messages() {
+fn child_without_specs_refuses_messages() {
     on_both(|| {
         let (spec, actor) = worker("a", &Log::default());
         let clone = spec.clone();
@@ -147,7 +147,7 @@ fn a_child_that_nobody_can_start_takes_no_messages() {
 }
 
 #[test]
-fn a_child_changes_hands_when_its_mailbox_is_closed() {
+fn child_moves_to_another_supervisor_after_its_mailbox_is_closed() {
     #[derive(Default)]
     struct Seen {
         starts: AtomicU32,
@@ -209,7 +209,7 @@ fn a_child_changes_hands_when_its_mailbox_is_closed() {
 }
 
 #[test]
-fn a_state_that_cannot_be_made_says_why() {
+fn failed_state_reports_its_reason() {
     let runtime = Runtime::start(Config::exact(1)).unwrap();
     let (spec, _) = ChildSpec::actor_on(runtime.handle(), "file", Mailbox::default(), || {
         Err::<NoPreemptGuard, _>(ExitReason::from("no such file"))
@@ -224,7 +224,7 @@ fn a_state_that_cannot_be_made_says_why() {
 }
 
 #[test]
-fn a_restart_that_fails_is_tried_again() {
+fn failed_restart_is_repeated() {
     on_both(|| {
         let tries = Arc::new(AtomicU32::new(0));
         let seen = Arc::clone(&tries);
@@ -253,9 +253,12 @@ fn a_restart_that_fails_is_tried_again() {
 }
 
 #[test]
-fn a_child_that_does_not_end_in_time_is_killed() {
+fn child_is_killed_after_its_shutdown_timeout() {
     on_both(|| {
-        for shutdown in [Shutdown::Within(Duration::from_millis(2)), Shutdown::Brutal] {
+        for shutdown in [
+            Shutdown::Timeout(Duration::from_millis(2)),
+            Shutdown::BrutalKill,
+        ] {
             // It traps exits, and does not care.
             let (told, deaf) = channel();
             let spec = ChildSpec::job("deaf", move || {
@@ -276,7 +279,7 @@ fn a_child_that_does_not_end_in_time_is_killed() {
 }
 
 #[test]
-fn a_killed_supervisor_takes_its_children_with_it() {
+fn killed_supervisor_kills_its_children() {
     on_both(|| {
         let log = Log::default();
         let (supervisor, [a, ..]) = three(&log, Strategy::OneForOne, Restart::Permanent);
@@ -302,7 +305,7 @@ fn a_killed_supervisor_takes_its_children_with_it() {
 }
 
 #[test]
-fn a_supervisor_that_is_killed_while_it_restarts_leaves_nobody() {
+fn supervisor_killed_during_a_restart_leaves_no_child() {
     on_both(|| {
         let first = Arc::new(AtomicU32::new(0));
         let (spec, actor) = ChildSpec::actor("slow", move || {
@@ -335,7 +338,7 @@ fn a_supervisor_that_is_killed_while_it_restarts_leaves_nobody() {
 }
 
 #[test]
-fn a_full_mailbox_does_not_delay_the_shutdown() {
+fn full_mailbox_does_not_delay_the_shutdown() {
     on_both(|| {
         struct Stuck;
         impl Actor for Stuck {}
@@ -364,7 +367,7 @@ fn a_full_mailbox_does_not_delay_the_shutdown() {
 }
 
 #[test]
-fn panics_in_the_stop_and_in_drop_are_the_childs_alone() {
+fn panic_in_stopped_or_drop_affects_only_the_child() {
     struct Bad(&'static str);
     impl Actor for Bad {
         fn stopped(&mut self) {
@@ -396,7 +399,7 @@ fn panics_in_the_stop_and_in_drop_are_the_childs_alone() {
 }
 
 #[test]
-fn the_end_of_the_runtime_ends_a_tree() {
+fn end_of_the_runtime_ends_the_tree() {
     let log = Log::default();
     let seen = log.clone();
     let runtime = Runtime::start(Config::exact(2)).unwrap();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use thalweg_runtime::supervisor::{
-    Backoff, ChildError, ChildSpec, Restart, StartError, Strategy, Supervisor,
+    Backoff, ChildError, ChildSpec, Restart, Strategy, Supervisor, SupervisorStartError,
 };
 use thalweg_runtime::{
     Actor, CallError, Context, Down, Exit, Handler, NoKill, Pid, Receiver, Sender, channel, sleep,
@@ -18,15 +18,15 @@ use thalweg_runtime::{
 use trees::*;
 
 #[test]
-fn each_failure_in_a_row_is_waited_for_longer() {
+fn backoff_grows_with_consecutive_failures() {
     on_both(|| {
         let log = Log::default();
         let (spec, actor) = worker("a", &log);
         let _supervisor = Supervisor::new(Strategy::OneForOne)
-            .tireless()
+            .unlimited_restarts()
             .child(spec.backoff(Backoff {
                 first: Duration::from_millis(4),
-                most: Duration::from_millis(16),
+                max: Duration::from_millis(16),
                 jitter: 0.0,
                 reset_after: LONG,
             }))
@@ -42,7 +42,7 @@ fn each_failure_in_a_row_is_waited_for_longer() {
 }
 
 #[test]
-fn what_is_temporary_does_not_come_back_with_the_others() {
+fn temporary_child_is_not_restarted_with_the_others() {
     for strategy in [Strategy::OneForAll, Strategy::RestForOne] {
         let test = move || {
             let log = Log::default();
@@ -65,13 +65,13 @@ fn what_is_temporary_does_not_come_back_with_the_others() {
 }
 
 #[test]
-fn a_child_that_did_not_start_leaves_no_name() {
+fn failed_start_child_frees_the_name() {
     on_both(|| {
         let supervisor = Supervisor::new(Strategy::OneForOne).start().unwrap();
         let (spec, _) = ChildSpec::actor("a", || -> Worker { panic!("it cannot") });
         assert!(matches!(
             supervisor.start_child(spec),
-            Err(ChildError::Start(StartError::Child { .. }))
+            Err(ChildError::Start(SupervisorStartError::Child { .. }))
         ));
         assert_eq!(supervisor.count_children().unwrap().specs, 0);
         let (spec, actor) = worker("a", &Log::default());
@@ -82,7 +82,7 @@ fn a_child_that_did_not_start_leaves_no_name() {
 
 /// It tries for as long as it takes; it is asked, and told to end, in between.
 #[test]
-fn a_supervisor_whose_child_never_comes_back_is_heard() {
+fn supervisor_with_a_failing_restart_still_replies() {
     on_both(|| {
         let broken = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&broken);
@@ -95,7 +95,7 @@ fn a_supervisor_whose_child_never_comes_back_is_heard() {
             }
         });
         let supervisor = Supervisor::new(Strategy::OneForOne)
-            .tireless()
+            .unlimited_restarts()
             .child(spec)
             .start()
             .expect("it starts");
@@ -114,7 +114,7 @@ fn a_supervisor_whose_child_never_comes_back_is_heard() {
 
 /// The first supervisor is killed while its child does not let itself be killed.
 #[test]
-fn who_takes_a_child_over_waits_for_the_incarnation_that_was_left_behind() {
+fn new_supervisor_waits_for_the_incarnation_left_behind() {
     struct Alone(Arc<AtomicU32>);
     struct Hold(Sender<()>, Receiver<()>);
     impl Actor for Alone {}
@@ -165,7 +165,7 @@ fn who_takes_a_child_over_waits_for_the_incarnation_that_was_left_behind() {
 
 /// The signal and the end are there while the first incarnation handles a message, and it fails in that.
 #[test]
-fn what_was_for_one_incarnation_is_not_for_the_next() {
+fn signals_of_one_incarnation_do_not_reach_the_next() {
     struct Hears(Log);
     struct Watch(Pid, Sender<()>, Receiver<()>);
     impl Actor for Hears {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use thalweg_runtime::supervisor::{ChildSpec, Strategy, Supervisor};
 use thalweg_runtime::trace::{
-    self, SpanId, StateError, TraceContext, TraceError, TraceId, TraceState, Traced, in_trace,
+    self, SpanId, TraceContext, TraceError, TraceId, TraceState, TraceStateError, Traced, in_trace,
     with_trace,
 };
 use thalweg_runtime::{
@@ -22,7 +22,7 @@ fn sample() -> TraceContext {
 }
 
 #[test]
-fn a_header_is_read_and_written_as_it_was() {
+fn header_round_trips() {
     let context = sample();
     assert_eq!(
         context.trace_id().to_string(),
@@ -36,7 +36,7 @@ fn a_header_is_read_and_written_as_it_was() {
 }
 
 #[test]
-fn a_bad_header_is_refused_with_its_reason() {
+fn invalid_header_is_refused_with_its_reason() {
     let zeros = |count: usize| "0".repeat(count);
     for (bad, why) in [
         (String::new(), TraceError::Length(0)),
@@ -66,7 +66,7 @@ fn a_bad_header_is_refused_with_its_reason() {
 }
 
 #[test]
-fn a_later_version_is_read_as_far_as_it_is_known_and_sent_on_as_ours() {
+fn later_version_is_read_and_sent_as_version_00() {
     for later in [
         SAMPLE.replacen("00", "01", 1),
         SAMPLE.replacen("00", "cc", 1) + "-what-the-future-will-be-like",
@@ -80,14 +80,14 @@ fn a_later_version_is_read_as_far_as_it_is_known_and_sent_on_as_ours() {
 }
 
 #[test]
-fn flags_that_are_not_known_are_not_sent_on() {
+fn unknown_flags_are_not_passed_on() {
     let all = TraceContext::parse(SAMPLE.replace("-01", "-ff")).expect("it is good");
     assert!(all.is_sampled());
     assert!(all.traceparent().ends_with("-03"), "{all}");
 }
 
 #[test]
-fn a_new_trace_and_a_child_have_numbers_of_their_own() {
+fn new_trace_and_child_have_their_own_ids() {
     let (one, other) = (TraceContext::new(true), TraceContext::new(false));
     assert_ne!(one.trace_id(), other.trace_id());
     assert!(one.is_sampled() && !other.is_sampled());
@@ -108,7 +108,7 @@ fn a_new_trace_and_a_child_have_numbers_of_their_own() {
 }
 
 #[test]
-fn a_state_keeps_its_order_and_leaves_out_what_is_empty() {
+fn tracestate_keeps_its_order_and_drops_empty_members() {
     let state = TraceState::parse("rojo=00f067aa0ba902b7 ,\t, congo=t61rcWkgMzE,").expect("good");
     assert_eq!(state.to_string(), "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE");
     assert_eq!(state.get("congo"), Some("t61rcWkgMzE"));
@@ -119,7 +119,7 @@ fn a_state_keeps_its_order_and_leaves_out_what_is_empty() {
 }
 
 #[test]
-fn a_bad_state_is_refused_with_its_place() {
+fn invalid_tracestate_is_refused_with_its_index() {
     let long = "a".repeat(257);
     for (bad, place) in [
         ("foo", 0),
@@ -141,25 +141,28 @@ fn a_bad_state_is_refused_with_its_place() {
     ] {
         assert_eq!(
             TraceState::parse(bad),
-            Err(StateError::Member(place)),
+            Err(TraceStateError::Member(place)),
             "{bad}"
         );
     }
     assert_eq!(
         TraceState::parse("a=1,b=2,a=3"),
-        Err(StateError::Duplicate(2))
+        Err(TraceStateError::Duplicate(2))
     );
-    assert_eq!(TraceState::parse(b"a=\xff"), Err(StateError::Member(0)));
+    assert_eq!(
+        TraceState::parse(b"a=\xff"),
+        Err(TraceStateError::Member(0))
+    );
 }
 
 #[test]
-fn a_state_has_32_members_and_512_characters_at_most() {
+fn tracestate_has_at_most_32_members_and_512_characters() {
     let members = |count: usize| (0..count).map(|n| format!("k{n}=1")).collect::<Vec<_>>();
     let full = TraceState::parse(members(32).join(",")).expect("good");
     assert_eq!(full.members().count(), 32);
     assert_eq!(
         TraceState::parse(members(33).join(",")),
-        Err(StateError::TooMany)
+        Err(TraceStateError::TooMany)
     );
     let more = full.with("new", "2").expect("good");
     assert_eq!(more.members().next(), Some(("new", "2")));
@@ -180,7 +183,7 @@ fn a_state_has_32_members_and_512_characters_at_most() {
 }
 
 #[test]
-fn a_bad_state_does_not_spoil_its_header() {
+fn invalid_tracestate_keeps_the_traceparent() {
     let none: Option<&str> = None;
     assert_eq!(TraceContext::from_headers(SAMPLE, none), Ok(sample()));
     assert_eq!(
@@ -194,7 +197,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 500 }))]
 
     #[test]
-    fn what_is_written_is_read_as_the_same(trace in any::<[u8; 16]>(), span in any::<[u8; 8]>(), sampled: bool) {
+    fn written_context_is_read_back_equal(trace in any::<[u8; 16]>(), span in any::<[u8; 8]>(), sampled: bool) {
         if let (Some(trace), Some(span)) = (TraceId::from_bytes(trace), SpanId::from_bytes(span)) {
             let context = TraceContext::from_ids(trace, span, sampled);
             let text = context.traceparent();
@@ -205,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_are_too_odd_to_be_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+    fn arbitrary_bytes_are_refused_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         if let Ok(context) = TraceContext::parse(&bytes) {
             let text = context.traceparent();
             prop_assert_eq!(&text.as_bytes()[2..52], &bytes[2..52]);
@@ -216,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn one_byte_that_is_wrong_is_found(place in 0..55_usize, byte: u8) {
+    fn single_wrong_byte_is_detected(place in 0..55_usize, byte: u8) {
         let mut text = SAMPLE.as_bytes().to_vec();
         let before = std::mem::replace(&mut text[place], byte);
         let fits = match before {
@@ -227,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn a_state_is_written_as_it_was_read(members in prop::collection::btree_map("[a-z][a-z0-9_*/-]{0,9}", "[!-+.-<>-~]{1,9}", 0..20)) {
+    fn tracestate_round_trips(members in prop::collection::btree_map("[a-z][a-z0-9_*/-]{0,9}", "[!-+.-<>-~]{1,9}", 0..20)) {
         let text: Vec<_> = members.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let state = TraceState::parse(text.join(" , ")).expect("good");
         prop_assert_eq!(state.to_string(), text.join(","));
@@ -265,7 +268,7 @@ fn is_child(child: Option<&TraceContext>, parent: &TraceContext) -> bool {
 }
 
 #[test]
-fn it_goes_with_calls_from_actor_to_actor_with_a_span_at_each() {
+fn context_follows_calls_with_a_span_per_actor() {
     run(|| {
         let chain = start(Hop(Some(start(Hop(Some(start(Hop(None))))))));
         let state = TraceState::parse("rojo=1").expect("good");
@@ -302,7 +305,7 @@ impl Handler<u32> for Note {
 }
 
 #[test]
-fn each_message_has_that_of_its_own_sender() {
+fn each_message_carries_its_senders_context() {
     run(|| {
         let (tell, told) = std_channel();
         let one = TraceContext::new(true);
@@ -333,7 +336,7 @@ fn each_message_has_that_of_its_own_sender() {
 }
 
 #[test]
-fn it_goes_to_who_is_spawned_and_stays_over_its_waits() {
+fn spawned_actor_keeps_its_context_over_waits() {
     run(|| {
         let look = || {
             let before = trace::current();
@@ -361,7 +364,7 @@ fn it_goes_to_who_is_spawned_and_stays_over_its_waits() {
 }
 
 #[test]
-fn a_supervised_child_is_for_all_requests() {
+fn supervised_child_has_no_context() {
     run(|| {
         let (tell, told) = std_channel();
         let supervisor = Supervisor::new(Strategy::OneForOne)
@@ -382,7 +385,7 @@ fn a_supervised_child_is_for_all_requests() {
 }
 
 #[test]
-fn a_panic_does_not_leave_it_behind() {
+fn panic_restores_the_previous_context() {
     run(|| {
         let before = TraceContext::new(true);
         with_trace(before.clone(), || {
@@ -399,7 +402,7 @@ fn a_panic_does_not_leave_it_behind() {
 }
 
 #[test]
-fn a_thread_has_its_own_and_gives_it_to_actors() {
+fn thread_passes_its_context_to_actors() {
     let runtime = Runtime::start(Config::exact(2)).expect("it starts");
     let handle = runtime.handle();
     assert_eq!(trace::current(), None);
@@ -420,7 +423,7 @@ fn a_thread_has_its_own_and_gives_it_to_actors() {
 }
 
 #[test]
-fn a_future_has_it_wherever_it_is_polled() {
+fn future_keeps_its_context_on_every_poll() {
     let runtime = Runtime::start(Config::exact(1)).expect("it starts");
     let hop = runtime.handle().start(Hop(None));
     let context = sample();
@@ -435,7 +438,7 @@ fn a_future_has_it_wherever_it_is_polled() {
 }
 
 #[test]
-fn a_channel_takes_it_along_where_it_is_asked_to() {
+fn traced_value_passes_a_context_through_a_channel() {
     run(|| {
         let (sender, receiver) = channel();
         let worker = spawn(move || {

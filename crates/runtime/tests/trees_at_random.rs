@@ -171,7 +171,7 @@ impl Tree {
         supervisor = if random.one_in(3) {
             supervisor.intensity(random.below(4) as u32, Duration::from_secs(60))
         } else {
-            supervisor.tireless()
+            supervisor.unlimited_restarts()
         };
         for n in 0..1 + random.below(3) {
             let id = format!("{depth}-{n}");
@@ -201,15 +201,15 @@ impl Tree {
                 Restart::Temporary,
             ]);
             let shutdown = random.of(&[
-                Shutdown::Brutal,
-                Shutdown::Forever,
-                Shutdown::Within(Duration::from_micros(20)),
+                Shutdown::BrutalKill,
+                Shutdown::Infinity,
+                Shutdown::Timeout(Duration::from_micros(20)),
             ]);
             let mut spec = spec.restart(restart).shutdown(shutdown);
             if random.one_in(2) {
                 spec = spec.backoff(Backoff {
                     first: Duration::from_micros(random.below(50)),
-                    most: Duration::from_micros(200),
+                    max: Duration::from_micros(200),
                     ..Backoff::default()
                 });
             }
@@ -325,7 +325,7 @@ fn one_tree(seed: u64, shortage: Option<&Arc<Shortage>>) {
 }
 
 #[test]
-fn random_trees_lose_nothing_and_leave_nothing() {
+fn random_trees_lose_no_message_and_leave_no_actor() {
     // Where actors are threads each tree takes its time.
     let default = if cfg!(miri) {
         4

@@ -1,19 +1,20 @@
-//! A bank of ten thousand accounts, each an actor with a state and typed messages, and tellers who move money between them.
+//! A bank of ten thousand accounts. Each account is a behaviour actor with typed messages, and
+//! eight actors transfer money between the accounts concurrently.
 //!
-//! It claims that no money is made or lost, whoever is faster.
+//! The program asserts that the total stays the same.
 
 use thalweg::runtime::{Actor, ActorRef, Config, Context, Handler, init, spawn, start};
 
 const ACCOUNTS: usize = 10_000;
-const TELLERS: u64 = 8;
-const MOVES: u64 = 5_000;
+const CLERKS: u64 = 8;
+const TRANSFERS: u64 = 5_000;
 
 struct Account {
     balance: u64,
 }
 
 struct Deposit(u64);
-/// Answers whether there was enough.
+/// The reply is whether the balance was sufficient.
 struct Withdraw(u64);
 struct Balance;
 
@@ -29,11 +30,11 @@ impl Handler<Deposit> for Account {
 impl Handler<Withdraw> for Account {
     type Reply = bool;
     fn handle(&mut self, Withdraw(amount): Withdraw, _: &Context<'_, Self>) -> bool {
-        let enough = self.balance >= amount;
-        if enough {
+        let is_sufficient = self.balance >= amount;
+        if is_sufficient {
             self.balance -= amount;
         }
-        enough
+        is_sufficient
     }
 }
 
@@ -45,30 +46,32 @@ impl Handler<Balance> for Account {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (moved, refused, sum) = init(Config::default())?.run(|| {
+    let (transferred, refused, sum) = init(Config::default())?.run(|| {
         let accounts: Vec<_> = (0..ACCOUNTS)
             .map(|_| start(Account { balance: 100 }))
             .collect();
-        let tellers: Vec<_> = (0..TELLERS)
-            .map(|teller| {
+        let clerks: Vec<_> = (0..CLERKS)
+            .map(|clerk| {
                 let accounts = accounts.clone();
                 spawn(move || {
-                    (0..MOVES)
-                        .filter(|n| transfer(&accounts, teller * MOVES + n))
+                    (0..TRANSFERS)
+                        .filter(|n| transfer(&accounts, clerk * TRANSFERS + n))
                         .count() as u64
                 })
             })
             .collect();
-        let mut moved = 0;
-        for teller in tellers {
-            moved += teller.join().expect("a teller does not panic");
+        let mut transferred = 0;
+        for clerk in clerks {
+            transferred += clerk.join().expect("a clerk does not panic");
         }
         let balances = accounts.iter().map(|account| account.call(Balance));
-        let sum = balances.sum::<Result<u64, _>>().expect("each answers");
-        (moved, TELLERS * MOVES - moved, sum)
+        let sum = balances
+            .sum::<Result<u64, _>>()
+            .expect("every account replies");
+        (transferred, CLERKS * TRANSFERS - transferred, sum)
     });
     println!(
-        "{moved} transfers, {refused} refused; {ACCOUNTS} accounts hold {sum}, as at the beginning."
+        "{transferred} transfers, {refused} refused; {ACCOUNTS} accounts hold {sum}, as at the start."
     );
     assert_eq!(sum, 100 * ACCOUNTS as u64);
     Ok(())
@@ -78,13 +81,13 @@ fn transfer(accounts: &[ActorRef<Account>], seed: u64) -> bool {
     let mix = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let (from, to) = (mix as usize % ACCOUNTS, (mix >> 32) as usize % ACCOUNTS);
     let amount = mix >> 57;
-    let enough = accounts[from]
+    let is_sufficient = accounts[from]
         .call(Withdraw(amount))
         .expect("an account does not end");
-    if enough {
+    if is_sufficient {
         accounts[to]
             .cast(Deposit(amount))
             .expect("an account does not end");
     }
-    enough
+    is_sufficient
 }

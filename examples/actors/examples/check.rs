@@ -1,6 +1,6 @@
-//! A computation that does not wait for anything, and lets others run all the same: it says `check` between its chunks.
+//! A computation that never waits, but lets other actors run by calling `check` between its chunks.
 //!
-//! It claims that on one worker the others get their turns long before the computation is over.
+//! The program asserts that another actor on the same worker runs often before the computation ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,15 +12,15 @@ const CHUNK: u64 = 4_096;
 
 fn main() {
     run(|| {
-        let turns = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&turns);
+        let rounds = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&rounds);
         let other = spawn(move || {
             loop {
                 counted.fetch_add(1, Ordering::Relaxed);
                 yield_now();
             }
         });
-        let computing = spawn(move || {
+        let computation = spawn(move || {
             let mut sum = 0u64;
             for chunk in 0..NUMBERS / CHUNK {
                 for number in chunk * CHUNK..(chunk + 1) * CHUNK {
@@ -28,12 +28,12 @@ fn main() {
                 }
                 wait::check();
             }
-            (sum, turns.load(Ordering::Relaxed))
+            (sum, rounds.load(Ordering::Relaxed))
         });
-        let (sum, turns) = computing.join().expect("it does not panic");
-        // The loop has no end; it ends with the first actor.
+        let (sum, rounds) = computation.join().expect("the computation does not panic");
+        // The loop is endless. It ends when the first actor returns.
         drop(other);
-        println!("{sum:#x}; meanwhile the other one had {turns} turns on the same worker.");
-        assert!(turns > 10);
+        println!("{sum:#x}; meanwhile, the other actor ran {rounds} rounds on the same worker.");
+        assert!(rounds > 10);
     });
 }

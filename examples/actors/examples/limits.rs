@@ -1,6 +1,7 @@
-//! Two hundred requests, of which four are under way at a time: they share connections, a cache, and settings that change meanwhile.
+//! Two hundred requests that share four connections, a cache, and settings that change meanwhile.
 //!
-//! It claims that no more are under way than were allowed, that each key is fetched once, and that what waits leaves its worker to others.
+//! The program asserts that at most four requests use a connection at a time, and that each key is
+//! fetched once. A waiting request leaves its worker to other actors.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,24 +16,25 @@ const KEYS: u32 = 20;
 const CONNECTIONS: usize = 4;
 
 #[derive(Default)]
-struct Seen {
+struct Counters {
     now: AtomicUsize,
-    most: AtomicUsize,
+    max: AtomicUsize,
     fetches: AtomicUsize,
 }
 
 struct Client {
     connections: Semaphore,
-    /// One lock for all keys, and one for each: who fetches a key keeps only those waiting that want the same.
+    /// One lock for the map, and one per key: a request that fetches a key blocks only the requests
+    /// for the same key.
     cache: RwLock<HashMap<u32, Arc<Mutex<Option<String>>>>>,
-    seen: Seen,
+    counters: Counters,
 }
 
 impl Client {
     fn get(&self, key: u32, settings: &watch::Receiver<&'static str>) -> String {
-        let known = self.cache.read().get(&key).cloned();
-        let entry = known.unwrap_or_else(|| self.cache.write().entry(key).or_default().clone());
-        // Held over a wait, as a lock of `std` must not be.
+        let cached = self.cache.read().get(&key).cloned();
+        let entry = cached.unwrap_or_else(|| self.cache.write().entry(key).or_default().clone());
+        // Held during a wait, which a lock of `std` must not be.
         let mut value = entry.lock();
         value
             .get_or_insert_with(|| self.fetch(key, settings))
@@ -40,22 +42,25 @@ impl Client {
     }
 
     fn fetch(&self, key: u32, settings: &watch::Receiver<&'static str>) -> String {
-        let _connection = self.connections.acquire().expect("nobody closes it");
-        let now = self.seen.now.fetch_add(1, Ordering::Relaxed) + 1;
-        self.seen.most.fetch_max(now, Ordering::Relaxed);
-        self.seen.fetches.fetch_add(1, Ordering::Relaxed);
+        let _connection = self
+            .connections
+            .acquire()
+            .expect("the semaphore is not closed");
+        let now = self.counters.now.fetch_add(1, Ordering::Relaxed) + 1;
+        self.counters.max.fetch_max(now, Ordering::Relaxed);
+        self.counters.fetches.fetch_add(1, Ordering::Relaxed);
         sleep(Duration::from_millis(1));
-        self.seen.now.fetch_sub(1, Ordering::Relaxed);
+        self.counters.now.fetch_sub(1, Ordering::Relaxed);
         format!("{}/{key}", *settings.borrow())
     }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (most, fetches, moved) = init(Config::default())?.run(|| {
+    let (max, fetches, from_second) = init(Config::default())?.run(|| {
         let client = Arc::new(Client {
             connections: Semaphore::new(CONNECTIONS),
             cache: RwLock::default(),
-            seen: Seen::default(),
+            counters: Counters::default(),
         });
         let (server, settings) = watch::channel("first");
         let requests: Vec<_> = (0..REQUESTS)
@@ -64,7 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 spawn(move || client.get(n % KEYS, &settings))
             })
             .collect();
-        // Once the first have been answered.
+        // By then, the first requests have been answered.
         sleep(Duration::from_millis(2));
         server.send("second").expect("there are receivers");
         let answers: Vec<_> = requests
@@ -77,15 +82,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 "{answer}"
             );
         }
-        let moved = answers.iter().filter(|a| a.starts_with("second")).count();
-        let seen = &client.seen;
-        let figure = |of: &AtomicUsize| of.load(Ordering::Relaxed);
-        (figure(&seen.most), figure(&seen.fetches), moved)
+        let from_second = answers.iter().filter(|a| a.starts_with("second")).count();
+        let counters = &client.counters;
+        let value = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+        (value(&counters.max), value(&counters.fetches), from_second)
     });
     println!(
-        "{REQUESTS} requests, {fetches} fetches, {most} at a time at most; {moved} answers are from the second server."
+        "{REQUESTS} requests, {fetches} fetches, at most {max} at a time; {from_second} answers are from the second server."
     );
     assert_eq!(fetches, KEYS as usize);
-    assert!(most <= CONNECTIONS);
+    assert!(max <= CONNECTIONS);
     Ok(())
 }

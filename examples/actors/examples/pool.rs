@@ -1,6 +1,8 @@
-//! A pool: a fixed number of workers at one queue. Each job goes to one of them, and who sends waits where they are behind.
+//! A pool: a fixed number of workers with one queue. Each job is run by one of them, and the sender
+//! waits while the queue is full.
 //!
-//! It claims that each job is done once, also where a worker panics over another one. How many each worker did is up to the moment.
+//! The program asserts that each job is run once, even if a worker panics during another job. How
+//! many jobs each worker runs varies between runs.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,33 +25,42 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 move |job: u64| {
                     assert!(job < JOBS, "there is no such job");
                     let result = digits(job);
-                    results.lock().expect("nobody panics with it").push(result);
+                    results
+                        .lock()
+                        .expect("no worker panics with the lock")
+                        .push(result);
                 }
             })?;
         (0..JOBS).try_for_each(|job| pool.cast(job))?;
-        // One worker fails over it, and is there again.
+        // A worker panics during this job and is restarted.
         pool.cast(JOBS)?;
         let drained = pool.drain(Duration::from_secs(60));
         assert_eq!((drained.dropped, drained.running), (0, 0));
         let stats = pool.stats();
-        for (worker, of) in stats.workers.iter().enumerate() {
+        for (worker, counters) in stats.workers.iter().enumerate() {
             println!(
-                "worker {worker} did {:>4}, failed over {}",
-                of.handled, of.failed
+                "worker {worker} ran {:>4} jobs and failed at {}",
+                counters.handled, counters.failed
             );
         }
         assert_eq!((stats.handled, stats.failed), (JOBS, 1));
-        let done = std::mem::take(&mut *done.lock().expect("nobody panics with it"));
+        let done = std::mem::take(&mut *done.lock().expect("no worker panics with the lock"));
         Ok::<_, Box<dyn std::error::Error>>(done)
     });
     let mut all = done?;
     all.sort_unstable();
-    assert!(all.iter().map(|(job, _)| *job).eq(0..JOBS), "each job once");
-    println!("{JOBS} jobs, each once; 2^1999 has {} digits.", all[1999].1);
+    assert!(
+        all.iter().map(|(job, _)| *job).eq(0..JOBS),
+        "each job was run once"
+    );
+    println!(
+        "{JOBS} jobs, each run once; 2^1999 has {} digits.",
+        all[1999].1
+    );
     Ok(())
 }
 
-/// How many digits 2^n has, the long way.
+/// The number of digits of 2^n, by repeated doubling.
 fn digits(n: u64) -> (u64, usize) {
     let mut number = vec![1u8];
     for _ in 0..n {

@@ -1,6 +1,7 @@
-//! A pipeline: one stage parses lines, one counts, and who asked adds up. What a stage made it hands to the next, and none is far ahead of the slowest.
+//! A pipeline with one stage that parses lines. The receiver adds up the numbers. A bounded queue
+//! keeps the sender from running far ahead of the stage.
 //!
-//! It claims that each line that is a number is counted once, and that the others are counted as refused.
+//! The program asserts that each number is added once, and that all other lines are counted.
 
 use thalweg::runtime::patterns::{PipelineBuilder, PoolError};
 use thalweg::runtime::run;
@@ -28,7 +29,7 @@ fn main() -> Result<(), PoolError> {
         }
         Ok::<_, PoolError>((sum, refused))
     })?;
-    println!("{LINES} lines, of which {refused} are no numbers; the others add up to {sum}.");
+    println!("{LINES} lines, {refused} of them not numbers; the sum of the others is {sum}.");
     assert_eq!(refused, LINES / 10);
     assert_eq!(sum, (0..LINES).filter(|n| n % 10 > 0).sum());
     Ok(())

@@ -1,34 +1,35 @@
-//! A loop that starts an actor again when it has panicked, and gives up when that does not help.
+//! A loop that starts an actor again after a panic, and gives up after five attempts.
 //!
-//! It claims that the flaky one gets there at its third try, and the hopeless one is given up after five.
+//! The program asserts that the flaky actor succeeds at its third attempt, and that the loop gives
+//! up on the hopeless one.
 
 use thalweg::runtime::{Receiver, Sender, Signal, channel, run, spawn_under};
 
-const MOST: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
 
 fn main() {
-    // What the supervisor says is enough: the panics are part of the plan.
+    // The panics are intended, and the loop prints them.
     std::panic::set_hook(Box::new(|_| {}));
     run(|| {
-        let flaky = supervise(|attempt| assert!(attempt >= 3, "the database is not there yet"));
+        let flaky = supervise(|attempt| assert!(attempt >= 3, "the database is not ready"));
         let hopeless = supervise(|_| panic!("the disk is full"));
         assert_eq!((flaky, hopeless), (Some(3), None));
     });
 }
 
-/// The attempt that went well; `None`: none of them.
+/// The first successful attempt. `None`: all attempts failed.
 fn supervise(job: fn(u32)) -> Option<u32> {
     let (signals, ends): (Sender<Signal>, Receiver<Signal>) = channel();
-    for attempt in 1..=MOST {
+    for attempt in 1..=MAX_ATTEMPTS {
         spawn_under(signals.clone(), move || job(attempt));
-        match ends.recv().expect("we have a sender ourselves") {
+        match ends.recv().expect("this function keeps a sender") {
             Signal::Panic(id, panic) => println!("attempt {attempt}: actor {id}: {panic}"),
             _ => {
-                println!("attempt {attempt}: it went well");
+                println!("attempt {attempt}: succeeded");
                 return Some(attempt);
             }
         }
     }
-    println!("given up after {MOST}");
+    println!("given up after {MAX_ATTEMPTS}");
     None
 }

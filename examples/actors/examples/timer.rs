@@ -1,6 +1,7 @@
-//! Two ways to be told the time: an actor sleeps until the next of its appointments, and a state sends itself a message for later.
+//! Two kinds of timer: an actor that sleeps until the next of many points in time, and a behaviour
+//! actor that sends delayed messages to itself.
 //!
-//! It claims that no reminder comes before its time, and all in their order.
+//! The program asserts that the reminders arrive in order and none of them early.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,14 +13,14 @@ use thalweg::runtime::{
 
 fn main() {
     run(|| {
-        appointments();
+        reminders();
         heartbeat();
     });
 }
 
-/// One actor for a thousand appointments.
-fn appointments() {
-    let (reminders, reminded): (Sender<(Instant, u64)>, Receiver<_>) = channel();
+/// One actor that sends a thousand reminders.
+fn reminders() {
+    let (sender, receiver): (Sender<(Instant, u64)>, Receiver<_>) = channel();
     spawn(move || {
         let now = Instant::now();
         let mut due: BinaryHeap<_> = (0..1_000u64)
@@ -28,24 +29,24 @@ fn appointments() {
         let mut sent = 0;
         while let Some(Reverse(at)) = due.pop() {
             sleep_until(at);
-            reminders
+            sender
                 .send((at, sent))
-                .expect("they are read to the end");
+                .expect("the receiver reads all reminders");
             sent += 1;
         }
     });
     let mut latest = Duration::ZERO;
     let mut last = None;
-    for (n, (at, number)) in reminded.iter().enumerate() {
+    for (n, (at, number)) in receiver.iter().enumerate() {
         assert_eq!(number, n as u64);
-        assert!(Instant::now() >= at, "never early");
+        assert!(Instant::now() >= at, "no reminder is early");
         assert!(
             last.replace(at).is_none_or(|before| before <= at),
-            "in order"
+            "the reminders are in order"
         );
         latest = latest.max(at.elapsed());
     }
-    println!("1,000 reminders in 50 ms, none early; the latest by {latest:?}.");
+    println!("1,000 reminders in 50 ms, none early; the greatest delay was {latest:?}.");
 }
 
 struct Heart {
@@ -61,7 +62,7 @@ impl Handler<Beat> for Heart {
     fn handle(&mut self, _: Beat, context: &Context<'_, Self>) {
         self.beats += 1;
         if self.beats == 10 {
-            self.done.send(self.beats).expect("somebody waits for it");
+            self.done.send(self.beats).expect("the receiver waits");
             context.stop();
         } else {
             context.actor().send_after(Duration::from_millis(5), Beat);
@@ -70,12 +71,12 @@ impl Handler<Beat> for Heart {
 }
 
 fn heartbeat() {
-    let (done, told) = channel();
-    let began = Instant::now();
+    let (done, result) = channel();
+    let start_time = Instant::now();
     let heart = start(Heart { beats: 0, done });
-    // All others it sends itself.
-    heart.cast(Beat).expect("it lives");
-    let beats = told.recv().expect("it says so before it ends");
-    assert!(began.elapsed() >= Duration::from_millis(40));
-    println!("{beats} beats in {:?}.", began.elapsed());
+    // The heart sends the further beats to itself.
+    heart.cast(Beat).expect("the heart runs");
+    let beats = result.recv().expect("the heart sends before it ends");
+    assert!(start_time.elapsed() >= Duration::from_millis(40));
+    println!("{beats} beats in {:?}.", start_time.elapsed());
 }

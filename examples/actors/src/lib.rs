@@ -4,9 +4,9 @@
 //! cargo run -p thalweg-example-actors --example supervisor
 //! ```
 //!
-//! The page for those who come from smarm is tested here, too: every Rust snippet of `docs/migrating/smarm.md` is compiled and run.
+//! The doc tests of this crate compile and run every Rust snippet of `docs/migrating/smarm.md`.
 
-/// The page for users of smarm.
+/// The migration page for users of smarm.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/migrating/smarm.md")]
 struct FromSmarm;

@@ -1,14 +1,15 @@
-//! Each program is run as a person runs it. It asserts its own claims.
+//! Runs each program as a user does. The programs assert their results themselves.
 
 use std::process::Command;
 
-/// Where cargo puts the programs: beside the folder of this test. `cargo test` builds both.
+/// Returns the output of a program. Cargo puts the programs next to the folder of this test, and
+/// `cargo test` builds both.
 fn output(name: &str) -> String {
-    let test = std::env::current_exe().expect("the test knows where it is");
+    let test = std::env::current_exe().expect("the path of the test is known");
     let built = test.ancestors().nth(2).expect("target/debug/deps/test");
     let output = Command::new(built.join("examples").join(name))
         .output()
-        .expect("the program is built: run `cargo test` without --test");
+        .expect("the program is built; run `cargo test` without --test");
     assert!(
         output.status.success(),
         "{name}: {}: {}",
@@ -19,12 +20,12 @@ fn output(name: &str) -> String {
 }
 
 #[test]
-fn each_program_keeps_what_it_claims() {
+fn each_program_prints_its_asserted_result() {
     for (name, words) in [
-        ("stages", "200000 lines, of which 20000 are no numbers"),
+        ("stages", "200000 lines, 20000 of them not numbers"),
         ("pool", "2^1999 has 602 digits"),
         ("timer", "none early"),
-        ("check", "turns on the same worker"),
+        ("check", "rounds on the same worker"),
         (
             "recursion",
             "1000000 levels with an explicit stack: 499999500000",
@@ -32,21 +33,21 @@ fn each_program_keeps_what_it_claims() {
         ("accounts", "10000 accounts hold 1000000"),
         ("limits", "200 requests, 20 fetches"),
     ] {
-        let said = output(name);
-        assert!(said.contains(words), "{name}: {said}");
+        let output = output(name);
+        assert!(output.contains(words), "{name}: {output}");
     }
 }
 
 #[test]
-fn the_supervisor_says_what_it_heard() {
-    let said = output("supervisor");
-    let lines: Vec<_> = said.lines().collect();
-    assert_eq!(lines.len(), 9, "{said}");
-    assert!(lines[0].contains("the database is not there yet"), "{said}");
+fn supervisor_prints_each_panic_and_gives_up() {
+    let output = output("supervisor");
+    let lines: Vec<_> = output.lines().collect();
+    assert_eq!(lines.len(), 9, "{output}");
+    assert!(lines[0].contains("the database is not ready"), "{output}");
     assert!(
         lines[0].contains("supervisor.rs:"),
-        "the place is in it: {said}"
+        "the location is printed: {output}"
     );
-    assert_eq!(lines[2], "attempt 3: it went well");
+    assert_eq!(lines[2], "attempt 3: succeeded");
     assert_eq!(lines[8], "given up after 5");
 }

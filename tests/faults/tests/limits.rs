@@ -125,7 +125,7 @@ fn limits_of_the_page_are_those_of_the_code() {
     holds(
         "restarts of a supervisor's children",
         "1 in 5 s",
-        "`intensity`, or `tireless`",
+        "`intensity`, or `unlimited_restarts`",
     );
     source(
         "crates/runtime/src/supervisor/spec.rs",

@@ -1,4 +1,5 @@
-//! Calls that a future waits for: from tasks of any executor, and from actors by [`block_on`](crate::block_on).
+//! Calls and casts as futures, for tasks of any executor and for actors that use
+//! [`block_on`](crate::block_on).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,11 +14,12 @@ use super::{Actor, CallError, Handler};
 use crate::shim::Ordering;
 
 impl<A: Actor> ActorRef<A> {
-    /// As [`call`](Self::call), for a task of any executor. It has no deadline of its own: the executor's timeout drops it, and a reply that
-    /// comes later is dropped. The message is sent when the future is first polled and there is room.
+    /// As [`call`](Self::call), for a task of any executor. The call has no deadline of its own:
+    /// use the executor's timeout. If the future is dropped, a later reply is discarded. The
+    /// message is sent when the future is first polled and the mailbox has capacity.
     ///
     /// # Errors
-    /// There is no reply; never [`CallError::TimedOut`].
+    /// As [`call`](Self::call), but never [`CallError::TimedOut`].
     ///
     /// ```
     /// use thalweg_runtime::{Actor, Config, Context, Handler, Runtime, block_on};
@@ -42,7 +44,7 @@ impl<A: Actor> ActorRef<A> {
         A: Handler<M>,
     {
         if self.body.is_caller() {
-            return Err(CallError::Full);
+            return Err(CallError::CallingSelf);
         }
         let (reply, answer) = oneshot::channel();
         let mut contents = Some(Message {
@@ -51,7 +53,7 @@ impl<A: Actor> ActorRef<A> {
         });
         loop {
             let pushed = self.body.push(self.priority, || {
-                BoxedEnvelope::traced(contents.take().expect("it is pushed once"))
+                BoxedEnvelope::traced(contents.take().expect("the message is pushed once"))
             });
             match pushed {
                 Ok(()) => break,
@@ -65,8 +67,9 @@ impl<A: Actor> ActorRef<A> {
         answer.await.map_err(|_| CallError::Ended)
     }
 
-    /// As [`cast`](Self::cast), for a task and for [`select!`](crate::select): it waits for room where the mailbox's policy is to wait, and has no
-    /// deadline of its own. Dropped before it is ready, it has sent nothing.
+    /// As [`cast`](Self::cast), for a task and for [`select!`](crate::select). If the overflow
+    /// policy is to wait, it waits for capacity without a deadline. A future that is dropped before
+    /// it is ready has sent nothing.
     ///
     /// # Errors
     /// As [`cast`](Self::cast); never [`SendError::TimedOut`].
@@ -80,13 +83,13 @@ impl<A: Actor> ActorRef<A> {
         });
         loop {
             let pushed = self.body.push(self.priority, || {
-                BoxedEnvelope::new(contents.take().expect("it is pushed once"))
+                BoxedEnvelope::new(contents.take().expect("the message is pushed once"))
             });
             let Err(refused) = pushed else {
                 return Ok(());
             };
             let back = |contents: Option<Message<M, A::Reply>>| {
-                contents.expect("it was not pushed").message
+                contents.expect("the message was not pushed").message
             };
             match refused {
                 PushError::Closed => return Err(SendError::Closed(back(contents))),
@@ -110,7 +113,7 @@ impl<A: Actor> ActorRef<A> {
     }
 }
 
-/// Room in a mailbox. Dropped, it leaves the list of those who wait for it.
+/// Waits for capacity in a mailbox. Dropping it removes its waker from the wait list.
 struct CapacityWait<'a, A: Actor> {
     actor: &'a ActorRef<A>,
     waker: Option<Waker>,

@@ -1,4 +1,6 @@
-//! One actor's body, and its turns.
+//! The body of a behaviour actor, which all references share, and its turns.
+//!
+//! A *turn* is one run of the actor on a worker. It handles up to [`MESSAGES_PER_TURN`] messages.
 
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,9 +16,11 @@ use super::priority_queues::{Priority, PriorityQueues};
 use super::weak_ref::Identity;
 use super::{Actor, Context, Mailbox};
 use crate::exit::Signal;
-use crate::exit::{self, Control, Exit, ExitReason, KillFlag, Marked, Pid, Reach, Reached};
+use crate::exit::{
+    self, Control, Exit, ExitReason, KillFlag, Pid, SignalEffect, SignalTarget, Target,
+};
 use crate::id::ActorId;
-use crate::inspect::{ActorState, Books, Occupancy, Seen};
+use crate::inspect::{ActorSnapshot, ActorState, ActorStats, Occupancy};
 use crate::join::JoinError;
 use crate::shim::{AtomicU64, AtomicUsize, Cell, LockGuard, Mutex, Ordering, lock, yield_now};
 use crate::stack::overflow::Name;
@@ -24,60 +28,62 @@ use crate::task::{RunningTurn, TurnOwner};
 use crate::worker::Worker;
 use crate::{Handle, wait, worker};
 
-/// Messages that one turn handles before others get theirs: what a slice holds of short ones.
+/// Messages that one turn handles before other actors get their turn: about as many short messages
+/// as fit into one timeslice.
 const MESSAGES_PER_TURN: u64 = 64;
 
-/// Hears how it ended.
+/// Receives the result when the actor ends.
 type OnEnd = Box<dyn FnOnce(Signal) + Send>;
 
 pub(super) struct Body<A: Actor> {
     pub(super) mailbox_state: MailboxState,
     queues: PriorityQueues<A>,
     pub(super) mailbox: Mailbox,
-    /// `None`: it has ended. The running turn's alone (`mailbox_state`'s rule 2).
+    /// `None`: the actor has ended. Only the running turn accesses it (rule 2 of `mailbox_state`).
     state: UnsafeCell<Option<A>>,
     pub(super) has_started: Cell<bool>,
-    /// References to it that can send.
+    /// The number of `ActorRef`s.
     pub(super) references: AtomicUsize,
-    /// Messages that found no room and were dropped.
+    /// Messages that were dropped because the mailbox was full.
     pub(super) dropped: AtomicU64,
-    /// Those that wait for room.
+    /// Senders that wait for capacity, and callers of `wait_restarted`.
     blocked_senders: Mutex<Vec<Waker>>,
     pub(super) kill_flag: KillFlag,
     pub(super) runtime: Handle,
-    /// The incarnation's number.
+    /// The number of the current incarnation.
     pub(super) id: AtomicU64,
     name: Option<Name>,
     pub(super) cold: Mutex<ColdState<A>>,
-    /// Where they are kept.
-    pub(super) books: Option<Box<Books>>,
+    /// Present if [`Config::inspect`](crate::Config::inspect) is on.
+    pub(super) stats: Option<Box<ActorStats>>,
 }
 
-/// What few actors have, and what is looked at when one ends.
+/// State that few actors need, or that is needed only when an actor ends.
 pub(super) struct ColdState<A> {
     pub(super) on_end: Option<OnEnd>,
     pub(super) control: Option<Arc<Control>>,
-    /// No incarnation lives.
+    /// No incarnation runs.
     pub(super) ended: bool,
     pub(super) exit_listener: Option<ExitListener>,
     pub(super) factory: Option<StateFactory<A>>,
     pub(super) identity: Option<Identity>,
 }
 
-// SAFETY: `state`, `has_started` and the reading end of `lane` are the running turn's, of which there is one at a time (`mailbox_state`'s rule 2). A turn runs on
-// any thread, which `A: Send` allows.
+// SAFETY: only the running turn accesses `state`, `has_started` and the reading end of `queues`,
+// and there is one turn at a time (rule 2 of `mailbox_state`). A turn can run on any thread; `A:
+// Send` allows this.
 unsafe impl<A: Actor> Sync for Body<A> {}
 // SAFETY: as above.
 unsafe impl<A: Actor> Send for Body<A> {}
 
-/// Why a letter was not put in.
+/// Why a message was not pushed.
 pub(super) enum PushError {
     Closed,
     Full,
 }
 
 impl<A: Actor> Body<A> {
-    /// An actor with this state, or one that is to be made.
+    /// Creates an actor with this state, or with a factory that creates the state later.
     pub(super) fn new(
         state: Result<A, StateFactory<A>>,
         name: Option<Name>,
@@ -90,10 +96,10 @@ impl<A: Actor> Body<A> {
             Err(factory) => (None, Some(factory)),
         };
         let id = ActorId::next();
-        let register = runtime.scheduler.register.as_ref();
-        let books = register.map(|register| Box::new(register.books(id)));
+        let table = runtime.scheduler.actor_table.as_ref();
+        let stats = table.map(|table| Box::new(table.register(id)));
         let body = Arc::new(Self {
-            books,
+            stats,
             mailbox_state: MailboxState::new(),
             queues: PriorityQueues::new(),
             mailbox,
@@ -115,9 +121,9 @@ impl<A: Actor> Body<A> {
                 identity: None,
             }),
         });
-        if let Some(books) = &body.books {
-            let weak: Weak<dyn Reached> = Arc::<Self>::downgrade(&body);
-            books.enter(weak);
+        if let Some(stats) = &body.stats {
+            let weak: Weak<dyn SignalTarget> = Arc::<Self>::downgrade(&body);
+            stats.insert_body(weak);
         }
         body
     }
@@ -126,19 +132,20 @@ impl<A: Actor> Body<A> {
         ActorId::from_number(self.id.load(Ordering::Relaxed))
     }
 
-    /// Its first turn.
+    /// Schedules the first turn of an actor whose state exists.
     pub(super) fn schedule_first_turn(self: &Arc<Self>) {
         self.runtime.count(|counts| &counts.started_behaviours);
         self.schedule_system();
     }
 
-    /// Counts a letter and puts it in, if there is room.
+    /// Reserves capacity and pushes the message, if the mailbox has capacity.
     pub(super) fn push(
         self: &Arc<Self>,
         priority: Priority,
         envelope: impl FnOnce() -> BoxedEnvelope<A>,
     ) -> Result<(), PushError> {
-        // Whoever sees that it is counted waits for it by looking again and again.
+        // The reader spins for a message that is reserved but not pushed yet, so this must not be
+        // preempted.
         let _no_preempt = NoPreemptGuard::enter();
         match self.mailbox_state.reserve(self.capacity(priority)) {
             ReserveResult::Reserved(idle) => {
@@ -156,7 +163,7 @@ impl<A: Actor> Body<A> {
         }
     }
 
-    /// Letters that may wait before one of this priority.
+    /// The number of waiting messages at which the mailbox is full for this priority.
     fn capacity(&self, priority: Priority) -> u64 {
         let capacity = u64::from(self.mailbox.capacity);
         if priority == Priority::High {
@@ -166,7 +173,7 @@ impl<A: Actor> Body<A> {
         }
     }
 
-    /// Puts it where it comes before all letters, and whether there is room does not matter.
+    /// Pushes a message that is handled before all others, whether or not the mailbox is full.
     pub(super) fn push_system(self: &Arc<Self>, envelope: BoxedEnvelope<A>) {
         self.queues.push_system(envelope);
         self.schedule_system();
@@ -178,19 +185,19 @@ impl<A: Actor> Body<A> {
         }
     }
 
-    /// What others know of it.
+    /// The `Pid` of the current incarnation.
     pub(super) fn pid(self: &Arc<Self>) -> Pid {
         let mut cold = lock(&self.cold);
         let control = match &cold.control {
             Some(control) => Arc::clone(control),
             None => {
-                let reach = if cold.ended {
-                    Reach::Ended(ExitReason::NoActor)
+                let target = if cold.ended {
+                    Target::Ended(ExitReason::NoActor)
                 } else {
-                    let body: Weak<dyn Reached> = Arc::<Self>::downgrade(self);
-                    Reach::Body(body)
+                    let body: Weak<dyn SignalTarget> = Arc::<Self>::downgrade(self);
+                    Target::Body(body)
                 };
-                let control = Control::new(self.id(), reach);
+                let control = Control::new(self.id(), target);
                 cold.control = Some(Arc::clone(&control));
                 control
             }
@@ -198,7 +205,7 @@ impl<A: Actor> Body<A> {
         Pid::new(control)
     }
 
-    /// Waits until there is room, or there will be none. `false`: the deadline passed.
+    /// Waits until the mailbox has capacity or is closed. `false`: the deadline passed.
     pub(super) fn wait_for_capacity(&self, priority: Priority, deadline: Option<u64>) -> bool {
         let capacity = self.capacity(priority);
         loop {
@@ -213,11 +220,12 @@ impl<A: Actor> Body<A> {
         }
     }
 
-    /// Wakes it when there is room, or there will be none. Look once more then.
-    fn register_waiter(&self, waker: Waker) {
+    /// Registers a waker for capacity, for the close and for a restart. The caller must check its
+    /// condition after this.
+    pub(super) fn register_waiter(&self, waker: Waker) {
         {
             let mut blocked_senders = self.blocked_senders();
-            // Those that gave up are in it until there is room.
+            // A sender that gave up stays in the list until the next wake-up.
             if !blocked_senders.iter().any(|other| other.will_wake(&waker)) {
                 blocked_senders.push(waker);
             }
@@ -225,7 +233,7 @@ impl<A: Actor> Body<A> {
         self.mailbox_state.set_waiters();
     }
 
-    /// The same for a task.
+    /// As [`wait_for_capacity`](Self::wait_for_capacity), for a task.
     pub(super) fn poll_capacity(&self, priority: Priority, waker: &Waker) -> Poll<()> {
         self.register_waiter(waker.clone());
         if self.mailbox_state.has_capacity(self.capacity(priority)) {
@@ -235,7 +243,8 @@ impl<A: Actor> Body<A> {
         }
     }
 
-    /// A task waits for room no more. Another wait may have the same waker: it looks again.
+    /// Removes the waker of a task that no longer waits. Another wait may use the same waker, so it
+    /// is woken to check again.
     pub(super) fn cancel_wait(&self, waker: &Waker) {
         let left = {
             let mut blocked_senders = self.blocked_senders();
@@ -253,7 +262,7 @@ impl<A: Actor> Body<A> {
         lock(&self.blocked_senders)
     }
 
-    fn wake_senders(&self) {
+    pub(super) fn wake_senders(&self) {
         let all = std::mem::take(&mut *self.blocked_senders());
         all.into_iter().for_each(Waker::wake);
     }
@@ -266,7 +275,7 @@ impl<A: Actor> Body<A> {
         self.mailbox_state.is_closed()
     }
 
-    /// Whether the caller is its running turn: what would wait for itself.
+    /// Whether the caller is this actor's running turn, which must not wait for the actor.
     pub(super) fn is_caller(&self) -> bool {
         wait::current() == Some(self.id())
     }
@@ -275,7 +284,7 @@ impl<A: Actor> Body<A> {
         self.stopped(self.mailbox_state.stop());
     }
 
-    /// The rest of it.
+    /// Finishes a stop: schedules a turn if needed, and wakes blocked senders.
     fn stopped(self: &Arc<Self>, makes_turn: bool) {
         if makes_turn {
             self.schedule();
@@ -283,12 +292,12 @@ impl<A: Actor> Body<A> {
         self.wake_senders();
     }
 
-    /// Whether anybody could send just now (`mailbox_state`'s rule 5).
+    /// Whether an `ActorRef` exists at this moment (rule 5 of `mailbox_state`).
     fn is_referenced(&self) -> bool {
         self.references.load(Ordering::Acquire) > 0
     }
 
-    /// The last reference was dropped.
+    /// Called when the last reference was dropped.
     pub(super) fn close(self: &Arc<Self>) {
         if self.mailbox_state.close() {
             self.schedule();
@@ -299,7 +308,8 @@ impl<A: Actor> Body<A> {
         self.schedule_turn(None);
     }
 
-    /// With a report: the first turn of an incarnation that is to be made.
+    /// Schedules a turn. With a report, it is the first turn of an incarnation whose state must be
+    /// created.
     pub(super) fn schedule_turn(self: &Arc<Self>, report: Option<StartReport>) {
         let turn = QueuedTurn {
             body: Some(Arc::clone(self)),
@@ -320,13 +330,13 @@ impl<A: Actor> Body<A> {
             kill_flag: &self.kill_flag,
         };
         let mut failed = None;
-        let how = turn.during(worker::running(), || {
+        let result = turn.during(worker::running(), || {
             let context = Context { body: &self };
             // SAFETY: this is the running turn.
             let state = unsafe { &mut *self.state.get() };
             if let Some(report) = report {
-                match self.make(state, &context) {
-                    // Who began it may not wait for that any more.
+                match self.create_state(state, &context) {
+                    // The receiver may have stopped waiting.
                     Ok(()) => drop(report.send(Ok(()))),
                     Err(why) => {
                         failed = Some(report);
@@ -335,21 +345,21 @@ impl<A: Actor> Body<A> {
                 }
             }
             let next = catch_unwind(AssertUnwindSafe(|| self.read_messages(state, &context)));
-            let how = match next {
-                Ok(NextAction::End) if self.kill_flag.is_set() => Err(self.doomed()),
+            let result = match next {
+                Ok(NextAction::End) if self.kill_flag.is_set() => Err(self.kill_error()),
                 Ok(NextAction::End) => Ok(()),
                 Ok(next) => return Err(next),
                 Err(payload) => Err(JoinError::from_payload(payload)),
             };
-            Ok(self.end_state(how))
+            Ok(self.end_state(result))
         });
-        if let Some(books) = &self.books
+        if let Some(stats) = &self.stats
             && let Some(turn) = worker::current().and_then(Worker::usage_of_running)
         {
-            books.add(turn);
+            stats.add(turn);
         }
-        match how {
-            Ok(how) => self.end(how, failed),
+        match result {
+            Ok(result) => self.end(result, failed),
             Err(NextAction::Idle) => {}
             Err(NextAction::ReadMessage | NextAction::ReadSystem | NextAction::End) => {
                 self.schedule()
@@ -357,12 +367,12 @@ impl<A: Actor> Body<A> {
         }
     }
 
-    pub(super) fn doomed(self: &Arc<Self>) -> JoinError {
+    pub(super) fn kill_error(self: &Arc<Self>) -> JoinError {
         let reason = self.pid().control().exit_reason();
         JoinError::Exit(reason.unwrap_or(ExitReason::Killed))
     }
 
-    /// Reads letters until there are none, or it has read enough for one turn.
+    /// Handles messages until none is left or the turn's budget is used up.
     fn read_messages(&self, state: &mut Option<A>, context: &Context<'_, A>) -> NextAction {
         let mut budget = MESSAGES_PER_TURN;
         if self.kill_flag.is_set() {
@@ -395,7 +405,7 @@ impl<A: Actor> Body<A> {
                 other => return other,
             };
             let (Some(envelope), Some(state)) = (envelope, state.as_mut()) else {
-                // Its sender has counted it and is about to put it in.
+                // The sender has reserved capacity and has not pushed the message yet.
                 return NextAction::ReadMessage;
             };
             let counted = CapacityGuard(self);
@@ -424,29 +434,32 @@ impl<A: Actor> Body<A> {
         }
     }
 
-    /// The state's end; how the actor ends, which that may change.
-    fn end_state(&self, how: Result<(), JoinError>) -> Result<(), JoinError> {
+    /// Drops the state. Returns the actor's result: if that was a success, a panic in `stopped` or in
+    /// a destructor replaces it.
+    fn end_state(&self, result: Result<(), JoinError>) -> Result<(), JoinError> {
         // SAFETY: this is the running turn.
         let state = unsafe { &mut *self.state.get() };
         let stopped = catch_unwind(AssertUnwindSafe(|| {
             if let Some(state) = state
-                && how.is_ok()
+                && result.is_ok()
             {
                 state.stopped();
             }
         }));
         let dropped = exit::ending(|| catch_unwind(AssertUnwindSafe(|| drop(state.take()))));
-        how.and(stopped.and(dropped).map_err(JoinError::from_payload))
+        result.and(stopped.and(dropped).map_err(JoinError::from_payload))
     }
 
-    /// The rest of it, which runs no code of the state. `failed`: who began it hears that it did not come to be.
-    fn end(self: &Arc<Self>, how: Result<(), JoinError>, failed: Option<StartReport>) {
+    /// Ends the incarnation without running code of the state. `failed`: the report for an
+    /// incarnation whose start failed.
+    fn end(self: &Arc<Self>, result: Result<(), JoinError>, failed: Option<StartReport>) {
         let id = self.id();
         let (control, exit_listener, on_end) = {
             let mut cold = lock(&self.cold);
             let exit_listener = cold.exit_listener.clone();
             if exit_listener.is_none() {
-                // Whoever keeps it from now on takes it for alive meanwhile (`incarnation`'s rule 4).
+                // A supervisor that takes over now still sees the incarnation as running (rule 4 of
+                // `incarnation`).
                 drop(cold);
                 self.close_down();
                 cold = lock(&self.cold);
@@ -455,7 +468,7 @@ impl<A: Actor> Body<A> {
             (cold.control.take(), exit_listener, cold.on_end.take())
         };
         let asked = || control.as_ref().and_then(|control| control.exit_reason());
-        let reason = match &how {
+        let reason = match &result {
             Ok(()) => asked().unwrap_or(ExitReason::Normal),
             Err(why) => ExitReason::from(why),
         };
@@ -463,9 +476,9 @@ impl<A: Actor> Body<A> {
             .count(|counts| counts.ended_behaviours.of(Some(reason.kind())));
         if !reason.is_orderly() {
             let name = self.name.as_ref().map(Name::text);
-            self.runtime.scheduler.crashes.note(id, name, &reason);
+            self.runtime.scheduler.crashes.record(id, name, &reason);
         }
-        // From here on, where it is kept, the next incarnation may begin.
+        // From here on, the supervisor of a restartable actor may start the next incarnation.
         if let Some(control) = control {
             control.end(reason.clone());
         }
@@ -475,22 +488,24 @@ impl<A: Actor> Body<A> {
             (None, None) => {}
         }
         if let Some(on_end) = on_end {
-            on_end(Signal::of(id, how));
+            on_end(Signal::of(id, result));
         }
     }
 
-    /// No incarnation will follow: nothing is accepted any more, and what waits is dropped.
+    /// Closes the mailbox for good and drops the waiting messages. No incarnation follows.
     pub(super) fn close_down(&self) {
         let mut messages = self.mailbox_state.end();
         self.end_identity();
         while messages > 0 {
-            // SAFETY: this is the running turn, or there is none and none can be (`mailbox_state`'s rule 3).
+            // SAFETY: this is the running turn, or no turn runs and none can start (rule 3 of
+            // `mailbox_state`).
             match unsafe { self.queues.pop_with_high(0) }.0 {
                 Some(envelope) => {
                     messages -= 1;
                     drop_catching_panic(envelope);
                 }
-                // `mailbox_state`'s rule 4: a few instructions of its sender at most, unless that has lost its processor.
+                // Rule 4 of `mailbox_state`: the sender is a few instructions away from its push,
+                // unless the kernel has preempted it.
                 None => yield_now(),
             }
         }
@@ -502,33 +517,33 @@ impl<A: Actor> Body<A> {
     }
 }
 
-/// What it holds may panic when it is dropped; the others are dropped all the same.
+/// Dropping a message may panic. The remaining messages are dropped anyway.
 fn drop_catching_panic<A: Actor>(envelope: BoxedEnvelope<A>) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(envelope)));
 }
 
-impl<A: Actor> Reached for Body<A> {
+impl<A: Actor> SignalTarget for Body<A> {
     fn control(self: Arc<Self>) -> Arc<Control> {
         Arc::clone(self.pid().control())
     }
 
-    fn set_kill_flag(&self) -> Marked {
-        Marked::Doomed(self.kill_flag.set())
+    fn kill(&self) -> SignalEffect {
+        SignalEffect::WakeHandler(self.kill_flag.set())
     }
 
-    fn shut_down(&self) -> Marked {
-        Marked::Stopped(self.mailbox_state.stop())
+    fn shut_down(&self) -> SignalEffect {
+        SignalEffect::ScheduleTurn(self.mailbox_state.stop())
     }
 
-    fn hear(self: Arc<Self>, marked: Marked) {
-        match marked {
-            Marked::Doomed(waker) => {
+    fn finish_signal(self: Arc<Self>, effect: SignalEffect) {
+        match effect {
+            SignalEffect::WakeHandler(waker) => {
                 if let Some(waker) = waker {
                     waker.wake();
                 }
                 self.schedule_system();
             }
-            Marked::Stopped(makes_turn) => self.stopped(makes_turn),
+            SignalEffect::ScheduleTurn(makes_turn) => self.stopped(makes_turn),
         }
     }
 
@@ -538,10 +553,11 @@ impl<A: Actor> Reached for Body<A> {
             cold.ended = true;
             (cold.control.take(), cold.on_end.take())
         };
-        // The letter that the turn reads is counted, and is not there. The state is still the turn's.
+        // The message that the turn is handling is still counted but is no longer queued. The state
+        // still belongs to the turn.
         let _ = self.mailbox_state.end();
         self.end_identity();
-        // SAFETY: this stands for the running turn, which never goes on.
+        // SAFETY: this replaces the running turn, which never continues.
         while let Some(envelope) = unsafe { self.queues.pop_with_high(0) }.0 {
             drop_catching_panic(envelope);
         }
@@ -559,35 +575,35 @@ impl<A: Actor> Reached for Body<A> {
         }
     }
 
-    fn trapped(self: Arc<Self>, incarnation: ActorId, exit: Exit) {
+    fn deliver_exit(self: Arc<Self>, incarnation: ActorId, exit: Exit) {
         self.push_system(BoxedEnvelope::new(Trapped(incarnation, exit)));
     }
 
-    fn seen(&self) -> Seen {
-        let lives = !lock(&self.cold).ended;
+    fn snapshot(&self) -> ActorSnapshot {
+        let is_running = !lock(&self.cold).ended;
         let name = self.name.as_ref().map(Name::text);
-        Seen {
+        ActorSnapshot {
             id: self.id(),
             name: name.map(str::to_owned),
-            state: if lives {
+            state: if is_running {
                 self.mailbox_state.state()
             } else if self.is_closed() {
                 ActorState::Ending
             } else {
-                ActorState::Between
+                ActorState::Stopped
             },
             mailbox: Occupancy {
                 len: self.len(),
                 capacity: self.mailbox.capacity as usize,
             },
-            parent: self.books.as_ref().and_then(|books| books.parent()),
-            supervised: self.books.as_ref().is_some_and(|books| books.supervised()),
-            books: self.books.as_ref().map(|books| books.total()),
+            parent: self.stats.as_ref().and_then(|stats| stats.parent()),
+            supervised: self.stats.as_ref().is_some_and(|stats| stats.supervised()),
+            stats: self.stats.as_ref().map(|stats| stats.totals()),
         }
     }
 }
 
-/// An exit signal on its way to the incarnation that traps it.
+/// A trapped exit signal for one incarnation.
 struct Trapped(ActorId, Exit);
 
 impl<A: Actor> Payload<A> for Trapped {
@@ -598,7 +614,7 @@ impl<A: Actor> Payload<A> for Trapped {
     }
 }
 
-/// A turn that is to be. Where the runtime stops before it comes, the actor ends.
+/// A scheduled turn. If the runtime stops before the turn runs, dropping this ends the actor.
 struct QueuedTurn<A: Actor> {
     body: Option<Arc<Body<A>>>,
     report: Option<StartReport>,
@@ -615,13 +631,13 @@ impl<A: Actor> QueuedTurn<A> {
 impl<A: Actor> Drop for QueuedTurn<A> {
     fn drop(&mut self) {
         if let Some(body) = self.body.take() {
-            let how = body.end_state(Err(JoinError::Stopped));
-            body.end(how, self.report.take());
+            let result = body.end_state(Err(JoinError::Stopped));
+            body.end(result, self.report.take());
         }
     }
 }
 
-/// Gives a letter's place back when it has been read, also by a panic.
+/// Releases the capacity of a message when it has been handled, also after a panic.
 struct CapacityGuard<'a, A: Actor>(&'a Body<A>);
 
 impl<A: Actor> Drop for CapacityGuard<'_, A> {

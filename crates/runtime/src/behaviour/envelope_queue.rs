@@ -1,10 +1,14 @@
-//! The letters on their way to one actor: a chain through them, so that an empty mailbox is two words.
+//! The messages sent to one actor: an intrusive linked list, so that an empty queue takes two
+//! words.
 //!
-//! 1. `newest` points to the last letter put in, or is null. A sender links its letter to the one that it saw and swings the pointer by CAS
-//!    (Release). The reader swaps it for null (Acquire) and owns the whole chain, so there is no ABA.
-//! 2. `oldest` is the reader's: what it took and has not read. There is one reader at a time, and whoever makes the next one the reader
-//!    passes on what the last one wrote ([`super::owner`]).
-//! 3. A letter is owned by its sender, then by the lane, then by who took it out, and is opened or dropped once.
+//! 1. `newest` points to the envelope that was pushed last, or is null. A sender links its envelope
+//!    to the one that it saw, and replaces the pointer by CAS (Release). The reader swaps the
+//!    pointer for null (Acquire) and then owns the whole list, so there is no ABA problem.
+//! 2. `oldest` belongs to the reader: the envelopes that it has taken and not yet handled. There is
+//!    one reader at a time. Whatever makes another turn the reader also publishes what the previous
+//!    reader wrote ([`super::mailbox_state`]).
+//! 3. An envelope is owned by its sender, then by the queue, then by the reader that popped it. It
+//!    is delivered or dropped exactly once.
 
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
@@ -14,24 +18,24 @@ use super::{Actor, Context};
 use crate::shim::{AtomicPtr, Cell as Link, Ordering};
 use crate::trace::{self, TraceContext};
 
-/// What all letters to an `A` have in common. It is the first field of each.
+/// The common part of all envelopes for an `A`. It is the first field of each.
 #[repr(C)]
 pub(super) struct Header<A: Actor> {
     next: Link<*mut Header<A>>,
-    /// Reads the letter to the actor, or, where there is none any more, drops it.
+    /// Delivers the message to the actor. Without an actor, drops it.
     deliver_or_drop: DeliverFn<A>,
 }
 
 type DeliverFn<A> = unsafe fn(NonNull<Header<A>>, Option<(&mut A, &Context<'_, A>)>);
 
-/// An envelope and what is in it.
+/// A queued message with its header.
 #[repr(C)]
 struct Envelope<A: Actor, C> {
     header: Header<A>,
     contents: C,
 }
 
-/// What a letter does when it is read.
+/// The content of an envelope: what happens when it is delivered.
 pub(super) trait Payload<A: Actor>: Send + 'static {
     fn deliver(self, actor: &mut A, context: &Context<'_, A>);
 }
@@ -53,10 +57,10 @@ impl<A: Actor, C: Payload<A>> Payload<A> for WithTrace<C> {
     }
 }
 
-/// A letter that is in nobody's lane.
+/// An envelope that is in no queue.
 pub(super) struct BoxedEnvelope<A: Actor>(NonNull<Header<A>>);
 
-// SAFETY: what is in it is `Send`, by `Payload`.
+// SAFETY: the content is `Send`, since `Payload` requires it.
 unsafe impl<A: Actor> Send for BoxedEnvelope<A> {}
 
 impl<A: Actor> BoxedEnvelope<A> {
@@ -71,7 +75,7 @@ impl<A: Actor> BoxedEnvelope<A> {
         Self(NonNull::from(Box::leak(envelope)).cast())
     }
 
-    /// The same, with the sender's trace, if it has one.
+    /// As [`new`](Self::new), with the sender's trace context if it has one.
     #[inline(always)]
     pub(super) fn traced<C: Payload<A>>(contents: C) -> Self {
         if trace::is_used() {
@@ -83,7 +87,7 @@ impl<A: Actor> BoxedEnvelope<A> {
     #[cold]
     #[inline(never)]
     fn with_current_trace<C: Payload<A>>(contents: C) -> Self {
-        match trace::to_send() {
+        match trace::outgoing() {
             None => Self::new(contents),
             Some(context) => Self::new(WithTrace { contents, context }),
         }
@@ -95,7 +99,7 @@ impl<A: Actor> BoxedEnvelope<A> {
 
     fn consume(self, to: Option<(&mut A, &Context<'_, A>)>) {
         let header = std::mem::ManuallyDrop::new(self).0;
-        // SAFETY: rule 3: it is ours, and `open` goes with the type that it was made with.
+        // SAFETY: rule 3: this owns the envelope, and `deliver_or_drop` was created with its type.
         unsafe { (header.as_ref().deliver_or_drop)(header, to) };
     }
 }
@@ -107,12 +111,12 @@ impl<A: Actor> Drop for BoxedEnvelope<A> {
 }
 
 /// # Safety
-/// The envelope is that of a `Envelope<A, C>`, which is given up.
+/// `header` belongs to an `Envelope<A, C>`, whose ownership passes to this function.
 unsafe fn deliver_or_drop<A: Actor, C: Payload<A>>(
     header: NonNull<Header<A>>,
     to: Option<(&mut A, &Context<'_, A>)>,
 ) {
-    // SAFETY: as said; it was boxed.
+    // SAFETY: the caller's contract. It was allocated by `Box`.
     let envelope = unsafe { Box::from_raw(header.cast::<Envelope<A, C>>().as_ptr()) };
     if let Some((actor, context)) = to {
         envelope.contents.deliver(actor, context);
@@ -137,7 +141,7 @@ impl<A: Actor> EnvelopeQueue<A> {
         let envelope = std::mem::ManuallyDrop::new(envelope).0;
         let mut newest = self.newest.load(Ordering::Relaxed);
         loop {
-            // SAFETY: rule 3: it is the sender's until the CAS succeeds.
+            // SAFETY: rule 3: the sender owns it until the CAS succeeds.
             unsafe { envelope.as_ref() }.next.set(newest);
             match self.newest.compare_exchange_weak(
                 newest,
@@ -151,7 +155,7 @@ impl<A: Actor> EnvelopeQueue<A> {
         }
     }
 
-    /// The reader: the oldest. `None`: a moment ago there was none.
+    /// Removes the oldest envelope. `None`: the queue was empty a moment ago.
     ///
     /// # Safety
     /// The caller is the reader (rule 2).
@@ -160,12 +164,12 @@ impl<A: Actor> EnvelopeQueue<A> {
             self.refill();
         }
         let oldest = NonNull::new(self.oldest.get())?;
-        // SAFETY: rules 2 and 3: what was taken is the reader's.
+        // SAFETY: rules 2 and 3: the reader owns the envelopes that it has taken.
         self.oldest.set(unsafe { oldest.as_ref() }.next.get());
         Some(BoxedEnvelope(oldest))
     }
 
-    /// The reader: whether there was none a moment ago.
+    /// Whether the queue was empty a moment ago.
     ///
     /// # Safety
     /// The caller is the reader (rule 2).
@@ -180,7 +184,7 @@ impl<A: Actor> EnvelopeQueue<A> {
         let mut rest = self.newest.swap(null_mut(), Ordering::Acquire);
         let mut oldest = null_mut();
         while let Some(envelope) = NonNull::new(rest) {
-            // SAFETY: rule 1: the chain is the reader's.
+            // SAFETY: rule 1: the reader owns the list.
             rest = unsafe { envelope.as_ref() }.next.replace(oldest);
             oldest = envelope.as_ptr();
         }
@@ -190,7 +194,7 @@ impl<A: Actor> EnvelopeQueue<A> {
 
 impl<A: Actor> Drop for EnvelopeQueue<A> {
     fn drop(&mut self) {
-        // SAFETY: nobody else has it any more.
+        // SAFETY: `&mut self` excludes other users.
         while let Some(envelope) = unsafe { self.pop() } {
             drop(envelope);
         }

@@ -1,12 +1,18 @@
-//! Behaviour actors that are kept: one may end, and another incarnation goes on with the same mailbox.
+//! Restartable actors: when an incarnation ends, another one can continue with the same mailbox.
 //!
-//! 1. Between two incarnations the body is the keeper's, who begins the next one or closes it down: no turn of it is made (`mailbox_state`'s rule 3). It
-//!    becomes the keeper's when an incarnation ends, just before that is told; so two incarnations never overlap.
-//! 2. Messages that were accepted stay in the mailbox and are the next incarnation's, but for the one that was being handled: it was handled, in part.
-//!    What was meant for an incarnation, such as the ends that it monitored, is for no other.
-//! 3. The state is made, and [`Actor::started`] runs, in the first turn of an incarnation; who began it hears how that went.
-//! 4. Without a keeper it ends for good, and its mailbox is closed down, which one alone may do: the incarnation that ends, before it says so, if it
-//!    has no keeper then; else the keeper, before it gives up its place. So who keeps it next comes after that. Both look and say under one lock.
+//! 1. Between two incarnations the body belongs to the supervisor, which starts the next
+//!    incarnation or releases the body. No turn runs meanwhile (rule 3 of `mailbox_state`). The
+//!    body passes to the supervisor when an incarnation ends, just before the exit listener is
+//!    called, so two incarnations never overlap.
+//! 2. Messages that were accepted stay in the mailbox for the next incarnation. The exception is
+//!    the message that was being handled, because it was handled in part. A message meant for one
+//!    incarnation, such as the down message of its monitor, is never delivered to another one.
+//! 3. The first turn of an incarnation creates the state and runs [`Actor::started`]. The start
+//!    report carries the result.
+//! 4. Without an exit listener the actor ends for good and its mailbox is closed. Exactly one party
+//!    closes it: the incarnation that ends, before it reports its end, if no listener is set then;
+//!    otherwise the supervisor, before it clears the listener. A later supervisor therefore sets
+//!    its listener after the close. Both parties decide under one lock.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -16,7 +22,7 @@ use thalweg_queue::oneshot;
 
 use super::body::Body;
 use super::envelope_queue::BoxedEnvelope;
-use super::reference::{Later, Message};
+use super::reference::{DelayedSend, Message};
 use super::{Actor, ActorRef, Context, Handler, Mailbox};
 use crate::Handle;
 use crate::exit::{ExitReason, Pid};
@@ -24,32 +30,38 @@ use crate::id::ActorId;
 use crate::join::JoinError;
 use crate::shim::{Ordering, lock};
 use crate::stack::overflow::Name;
+use crate::wait::{self, WakeReason};
 
-/// Makes a state.
+/// Creates a state.
 pub(crate) type StateFactory<A> = Box<dyn FnMut() -> Result<A, ExitReason> + Send>;
 
-/// Hears which incarnation ended, and why. It neither waits nor runs code of a user.
+/// Receives the incarnation that ended and its exit reason. It neither waits nor runs user code.
 pub(crate) type ExitListener = Arc<dyn Fn(ActorId, ExitReason) + Send + Sync>;
 
-/// Hears whether an incarnation came to be.
+/// Receives the result of the start of an incarnation.
 pub(crate) type StartReport = oneshot::Sender<Result<(), ExitReason>>;
 
-/// What is kept, as its keeper sees it.
+/// An actor that a supervisor can start again.
 pub(crate) trait Restartable: Send + Sync {
-    /// From now on `keeper` hears of its ends, until it is abandoned. `false`: another one does.
+    /// Sets the listener that receives each exit until [`release`](Self::release). `false`: another
+    /// supervisor has set one.
     fn set_exit_listener(&self, listener: ExitListener) -> bool;
-    /// The incarnation that lives: a keeper that was killed may have left one behind.
+    /// The running incarnation. There may be one if the previous supervisor was killed.
     fn running_pid(self: Arc<Self>) -> Option<Pid>;
-    /// Begins an incarnation. None lives. The name is the new one's.
+    /// Starts an incarnation, and returns its `Pid` and its start report. No incarnation may be
+    /// running.
     fn start(self: Arc<Self>) -> (Pid, oneshot::Receiver<Result<(), ExitReason>>);
-    /// None will follow, unless it is kept and begun again: what waits is dropped and nothing more accepted, at once or when the one that lives has
-    /// ended. For its keeper, and for whom no other can become it.
+    /// Clears the listener, so that no incarnation follows until a supervisor sets one and starts
+    /// the actor again. The mailbox is closed and its messages are dropped, at once or when the
+    /// running incarnation has ended. Only the supervisor calls this, or a caller that excludes
+    /// other supervisors.
     fn release(&self);
-    /// Messages that wait.
+    /// The number of waiting messages.
     fn queue_len(&self) -> usize;
 }
 
-/// An actor that is to be kept, and what others reach it by from now on: what they send waits for the first incarnation.
+/// Creates a restartable actor and its reference. Messages sent before the first start wait in the
+/// mailbox.
 pub(crate) fn restartable<A: Actor>(
     runtime: &Handle,
     name: Option<Name>,
@@ -65,16 +77,16 @@ pub(crate) fn restartable<A: Actor>(
 impl<A: Actor> Restartable for Body<A> {
     fn set_exit_listener(&self, listener: ExitListener) -> bool {
         let mut cold = lock(&self.cold);
-        let is_free = cold.exit_listener.is_none();
-        if is_free {
+        let is_unset = cold.exit_listener.is_none();
+        if is_unset {
             cold.exit_listener = Some(listener);
         }
-        is_free
+        is_unset
     }
 
     fn running_pid(self: Arc<Self>) -> Option<Pid> {
-        let runs = !lock(&self.cold).ended;
-        runs.then(|| self.pid())
+        let is_running = !lock(&self.cold).ended;
+        is_running.then(|| self.pid())
     }
 
     fn start(self: Arc<Self>) -> (Pid, oneshot::Receiver<Result<(), ExitReason>>) {
@@ -86,19 +98,21 @@ impl<A: Actor> Restartable for Body<A> {
             let mut cold = lock(&self.cold);
             cold.ended = false;
             cold.control = None;
-            if let Some(books) = &self.books {
-                books.begin(cold.exit_listener.is_some());
+            if let Some(stats) = &self.stats {
+                stats.start_incarnation(cold.exit_listener.is_some());
             }
         }
         self.runtime.count(|counts| &counts.started_behaviours);
         let pid = self.pid();
         self.mailbox_state.restart();
+        // Senders that wait for capacity check again, and so do callers of `wait_restarted`.
+        self.wake_senders();
         self.schedule_turn(Some(report));
         (pid, reported)
     }
 
     fn release(&self) {
-        let is_vacant = {
+        let has_ended = {
             let mut cold = lock(&self.cold);
             if !cold.ended {
                 cold.exit_listener = None;
@@ -106,7 +120,7 @@ impl<A: Actor> Restartable for Body<A> {
             cold.ended
         };
         // Rule 4.
-        if is_vacant {
+        if has_ended {
             self.close_down();
             lock(&self.cold).exit_listener = None;
         }
@@ -118,34 +132,57 @@ impl<A: Actor> Restartable for Body<A> {
 }
 
 impl<A: Actor> Body<A> {
+    /// Waits for an incarnation other than `old`. `None`: the deadline passed, the waiting actor is
+    /// about to end, or no incarnation can follow.
+    ///
+    /// [`start`](Restartable::start) marks the incarnation as running before it wakes the waiters,
+    /// and this function registers before it checks, so no wake-up is lost.
+    pub(super) fn wait_restarted(self: &Arc<Self>, old: &Pid, deadline: u64) -> Option<Pid> {
+        loop {
+            self.register_waiter(wait::waker());
+            let is_closed = self.is_closed();
+            if is_closed && !self.mailbox_state.is_restartable() {
+                return None;
+            }
+            let running = Arc::clone(self).running_pid();
+            if let Some(new) = running.filter(|pid| !is_closed && pid != old) {
+                return Some(new);
+            }
+            match wait::park(Some(deadline)) {
+                WakeReason::TimedOut | WakeReason::Stopping => return None,
+                WakeReason::Woken | WakeReason::Interrupted => {}
+            }
+        }
+    }
+
     /// Rule 3. The caller is the first turn.
-    pub(super) fn make(
+    pub(super) fn create_state(
         self: &Arc<Self>,
         state: &mut Option<A>,
         context: &Context<'_, A>,
     ) -> Result<(), JoinError> {
         if self.kill_flag.is_set() {
-            return Err(self.doomed());
+            return Err(self.kill_error());
         }
         let factory = lock(&self.cold).factory.take();
         let Some(mut factory) = factory else {
             return Err(JoinError::Stopped);
         };
-        let made = catch_unwind(AssertUnwindSafe(|| {
-            let made = state.insert(factory()?);
+        let created = catch_unwind(AssertUnwindSafe(|| {
+            let created = state.insert(factory()?);
             self.has_started.set(true);
-            made.started(context);
+            created.started(context);
             Ok(())
         }));
         lock(&self.cold).factory = Some(factory);
-        match made {
-            Ok(made) => made.map_err(JoinError::Exit),
+        match created {
+            Ok(created) => created.map_err(JoinError::Exit),
             Err(payload) => Err(JoinError::from_payload(payload)),
         }
     }
 }
 
-/// An actor's way to itself that nobody else has, and no full mailbox delays.
+/// Sends system messages to an actor without keeping it alive. A full mailbox does not delay them.
 pub(crate) struct SystemRef<A: Actor>(Weak<Body<A>>);
 
 impl<A: Actor> SystemRef<A> {
@@ -153,7 +190,7 @@ impl<A: Actor> SystemRef<A> {
         Self(Arc::downgrade(context.body))
     }
 
-    /// The same for who supervises it, or looks on.
+    /// For the supervisor of the actor, or a caller that inspects it.
     pub(crate) fn to(actor: &ActorRef<A>) -> Self {
         Self(Arc::downgrade(&actor.body))
     }
@@ -170,8 +207,12 @@ impl<A: Actor> SystemRef<A> {
         }
     }
 
-    /// `None`: it has gone.
-    pub(crate) fn send_after<M: Send + 'static>(&self, delay: Duration, message: M) -> Option<Later>
+    /// `None`: the actor no longer exists.
+    pub(crate) fn send_after<M: Send + 'static>(
+        &self,
+        delay: Duration,
+        message: M,
+    ) -> Option<DelayedSend>
     where
         A: Handler<M>,
     {

@@ -1,27 +1,35 @@
-//! One word: how many letters an actor has, whether one of its turns is under way, and whether it ends.
+//! The state of a mailbox in one word: how many messages it has, whether a turn is scheduled, and
+//! whether the actor is ending.
 //!
 //! | bits | meaning |
 //! | --- | --- |
-//! | the low 32 | letters that are in the lane, or that their senders are putting there |
-//! | `SCHEDULED` | a turn is in some worker's queue, or runs, or was the last: who sets it makes that turn |
-//! | `WAITERS` | senders wait for room |
-//! | `CLOSED` | the last reference was dropped: what is there is read, then the turn looks whether there is still none (rule 5) |
-//! | `STOP` | it ends before it reads another letter, however many there are |
-//! | `SYSTEM` | there is something in the system lane, a letter of high priority, or it is doomed: that comes before any other letter |
-//! | `RESTARTABLE` | another incarnation may follow: `STOP` ends this one, and letters are taken all the same |
-//! | `ENDED` | it has ended: nothing is put in any more |
+//! | the low 32 | messages that are queued, or that their senders are about to push |
+//! | `SCHEDULED` | a turn is queued or running, or this was the last turn. The thread that sets the bit schedules the turn |
+//! | `WAITERS` | senders wait for capacity |
+//! | `CLOSED` | the last reference was dropped: queued messages are handled, then the turn checks whether there is still no reference (rule 5) |
+//! | `STOP` | the actor ends before it handles another message |
+//! | `SYSTEM` | there is a system message or a message of high priority, or the actor was killed. This is checked before any other message |
+//! | `RESTARTABLE` | another incarnation may follow: `STOP` ends only this one, and messages are still accepted |
+//! | `ENDED` | the actor has ended and accepts no message |
 //!
-//! 1. A sender counts its letter (Acquire), and puts it in if `ENDED` and `STOP` were clear. Who counts sets `SCHEDULED` if it is clear. `CLOSED` refuses
-//!    no sender: one that sends has a reference.
-//! 2. The running turn is the only reader of the lane and the only one who touches the state. It clears `SCHEDULED` (Release) only in the step in
-//!    which it sees that there is nothing to do; who sets it again (Acquire) sees what that turn wrote.
-//! 3. Of an actor that is kept, `SCHEDULED` stays set between two incarnations, so that no turn is made: who begins the next one makes it.
-//! 4. Who sets `ENDED` takes out as many letters as were counted then: those that are not in yet are on their way.
-//! 5. References are counted in a word of their own. Whoever drops the last one sets `CLOSED` after that (Release). Only the running turn can make one
-//!    where there is none (`Context::actor`). A turn that sees `CLOSED` and no letter clears `CLOSED` (Acquire) **and then** reads the count (Acquire). If that is
-//!    not 0, whoever drops the last one sets `CLOSED` again: a drop that came before the clear is in the count that is read, and one that comes after it is
-//!    seen by the next look at the word. If it is 0, nobody can make a reference from then on, and all letters are counted: the turn sets `CLOSED` again, and
-//!    ends the actor if the word that it replaced has no letter.
+//! 1. A sender reserves capacity by incrementing the count (Acquire), and pushes its message if
+//!    `ENDED` and `STOP` were clear. The increment also sets `SCHEDULED` if that is clear. `CLOSED`
+//!    refuses no sender, since a sender has a reference.
+//! 2. Only the running turn pops messages and accesses the state. It clears `SCHEDULED` (Release)
+//!    only in the step that finds no work. The thread that sets it again (Acquire) sees what that
+//!    turn wrote.
+//! 3. Between two incarnations of a restartable actor, `SCHEDULED` stays set, so that no turn is
+//!    scheduled. Starting the next incarnation schedules one.
+//! 4. The thread that sets `ENDED` pops as many messages as were counted then. Those that are not
+//!    queued yet are about to be pushed.
+//! 5. References are counted in a word of their own. Dropping the last one then sets `CLOSED`
+//!    (Release). Only the running turn can create a reference when there is none
+//!    (`Context::actor`). A turn that sees `CLOSED` and no message clears `CLOSED` (Acquire) **and
+//!    then** reads the reference count (Acquire). If the count is not 0, the next drop of a last
+//!    reference sets `CLOSED` again: a drop before the clear is included in the count that the turn
+//!    reads, and a drop after it is visible at the next look at the word. If the count is 0, nobody
+//!    can create a reference any more and all messages are counted: the turn sets `CLOSED` again,
+//!    and ends the actor if the word that it replaced has no message.
 
 use crate::inspect::ActorState;
 use crate::shim::{AtomicU64, Ordering};
@@ -38,33 +46,33 @@ const RESTARTABLE: u64 = 1 << 38;
 #[derive(Debug)]
 pub(crate) struct MailboxState(AtomicU64);
 
-/// What became of a count.
+/// The result of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReserveResult {
-    /// The letter may be put in, and then, if `true`, a turn is to be made.
+    /// The caller may push its message, and must then schedule a turn if this is `true`.
     Reserved(bool),
     Full,
     Closed,
 }
 
-/// What a turn has to do.
+/// The next action of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextAction {
     ReadMessage,
-    /// What is in the system lane, first.
+    /// Handle system messages first.
     ReadSystem,
-    /// Nothing; the turn is over.
+    /// Nothing: the turn is over.
     Idle,
     End,
 }
 
-/// Whether nothing is accepted any more.
+/// Whether messages are refused.
 fn is_closed(word: u64) -> bool {
     let stopping = if word & RESTARTABLE != 0 { 0 } else { STOP };
     word & (stopping | ENDED) != 0
 }
 
-/// Of one that has ended there are none: who ended it took them out.
+/// The number of messages. It is 0 after the end, since the thread that set `ENDED` drops them.
 fn message_count(word: u64) -> u64 {
     if word & ENDED == 0 {
         word & MESSAGES
@@ -78,9 +86,13 @@ impl MailboxState {
         Self(AtomicU64::new(0))
     }
 
-    /// Of an actor whose incarnations follow each other. There is none yet: rule 3.
+    /// Marks a restartable actor. No incarnation has started (rule 3).
     pub(crate) fn mark_restartable(&self) {
         self.0.store(RESTARTABLE | SCHEDULED, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_restartable(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & RESTARTABLE != 0
     }
 
     /// Rule 1.
@@ -105,7 +117,7 @@ impl MailboxState {
         }
     }
 
-    /// Whether there is room, or will never be any.
+    /// Whether there is capacity, or the mailbox is closed.
     pub(crate) fn has_capacity(&self, capacity: u64) -> bool {
         let word = self.0.load(Ordering::Acquire);
         word & MESSAGES < capacity || is_closed(word)
@@ -119,7 +131,7 @@ impl MailboxState {
         is_closed(self.0.load(Ordering::Acquire))
     }
 
-    /// What whoever looks on sees of an incarnation that lives.
+    /// The state of the running incarnation, for inspection.
     pub(crate) fn state(&self) -> ActorState {
         let word = self.0.load(Ordering::Relaxed);
         if word & (STOP | CLOSED | ENDED) != 0 {
@@ -127,40 +139,42 @@ impl MailboxState {
         } else if word & SCHEDULED != 0 {
             ActorState::Runnable
         } else {
-            ActorState::Resting
+            ActorState::Idle
         }
     }
 
-    /// The last reference was dropped: rule 5. `true`: a turn is to be made.
+    /// The last reference was dropped (rule 5). `true`: the caller schedules a turn.
     pub(crate) fn close(&self) -> bool {
         self.0.fetch_or(CLOSED | SCHEDULED, Ordering::AcqRel) & SCHEDULED == 0
     }
 
-    /// `true`: a turn is to be made.
+    /// `true`: the caller schedules a turn.
     pub(crate) fn stop(&self) -> bool {
         self.0.fetch_or(STOP | SCHEDULED, Ordering::AcqRel) & SCHEDULED == 0
     }
 
-    /// Something was put into the system lane, or it is doomed. `true`: a turn is to be made.
+    /// There is a system message, or the actor was killed. `true`: the caller schedules a turn.
     pub(crate) fn notify_system(&self) -> bool {
         self.0.fetch_or(SYSTEM | SCHEDULED, Ordering::AcqRel) & SCHEDULED == 0
     }
 
-    /// The same of who has counted a letter, or makes the turn: there is one, or will be.
+    /// As [`notify_system`](Self::notify_system), for a sender that has reserved capacity or for
+    /// the running turn: a turn is or will be scheduled.
     pub(crate) fn set_system(&self) {
         self.0.fetch_or(SYSTEM, Ordering::Release);
     }
 
-    /// A sender that waits, before it looks again. One word says both: either this look sees the room, or who makes it sees this.
+    /// A sender sets this before it checks for capacity again. Both facts are in one word: either
+    /// this check sees the capacity, or the thread that releases capacity sees `WAITERS`.
     pub(crate) fn set_waiters(&self) {
         self.0.fetch_or(WAITERS, Ordering::Relaxed);
     }
 
-    /// The turn: rule 2. `is_referenced` reads the count of references.
+    /// The turn's next action (rule 2). `is_referenced` reads the reference count.
     pub(crate) fn next(&self, is_referenced: impl FnOnce() -> bool) -> NextAction {
         let word = self.0.load(Ordering::Acquire);
         if word & SYSTEM != 0 {
-            // What is put there from now on sets it again.
+            // A later system message sets the bit again.
             self.0.fetch_and(!SYSTEM, Ordering::AcqRel);
             NextAction::ReadSystem
         } else if word & STOP != 0 {
@@ -184,11 +198,12 @@ impl MailboxState {
                 return NextAction::End;
             }
         }
-        // There is more to do, or there will be: the next look at the word says what.
+        // There is more to do: the next look at the word decides.
         NextAction::ReadMessage
     }
 
-    /// The turn, which has had enough: it is over if there is nothing to do. What there is, is still said after.
+    /// Called by a turn that has used up its budget. `true`: there is no work and the turn is over.
+    /// No pending bit is cleared.
     pub(crate) fn try_idle(&self) -> bool {
         let word = self.0.load(Ordering::Acquire);
         word & (SYSTEM | STOP | CLOSED | MESSAGES) == 0
@@ -205,21 +220,24 @@ impl MailboxState {
         }
     }
 
-    /// The turn, after [`NextAction::ReadSystem`]: whether it may read letters, and there are any.
+    /// After [`NextAction::ReadSystem`]: whether the turn may read messages, and there are any.
     pub(crate) fn can_read(&self) -> bool {
         let word = self.0.load(Ordering::Acquire);
         word & STOP == 0 && word & MESSAGES != 0
     }
 
-    /// The turn has read so many. `true`: senders waited for room, and are to be woken.
+    /// Releases the capacity of this many messages. `true`: senders wait for capacity and must be
+    /// woken.
     pub(crate) fn release(&self, count: u64) -> bool {
-        // Who finds room by this learns nothing else; what the turn wrote is for the next turn (`next`).
+        // Relaxed: a sender that finds capacity learns nothing else from this. What the turn wrote
+        // is published to the next turn by `next`.
         let before = self.0.fetch_sub(count, Ordering::Relaxed);
         before & WAITERS != 0 && self.0.fetch_and(!WAITERS, Ordering::AcqRel) & WAITERS != 0
     }
 
-    /// Rule 3: the next incarnation begins. What was asked of the last one is not of this one, and letters are there as they were, unless it had
-    /// ended. It looks into the system lane, where the last one may have left something.
+    /// Starts the next incarnation (rule 3). Requests to end the last incarnation are cleared. The
+    /// messages stay, unless the actor had ended. `SYSTEM` is set, because the last incarnation may
+    /// have left system messages.
     pub(crate) fn restart(&self) {
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
@@ -237,7 +255,8 @@ impl MailboxState {
         }
     }
 
-    /// The turn, last: how many letters there are to be dropped. None, if it had ended.
+    /// The last step: returns the number of messages that the caller must drop. It is 0 if the
+    /// actor had ended already.
     pub(crate) fn end(&self) -> u64 {
         message_count(self.0.fetch_or(ENDED, Ordering::AcqRel))
     }

@@ -1,8 +1,10 @@
-//! Actors that hold a state and no stack: between two messages one of them is its state, its mailbox and some 300 bytes.
+//! Behaviour actors: actors with a state and a mailbox, and without a stack between two messages.
+//! An idle one takes about 300 bytes besides its state.
 //!
-//! What it does with a message is a [`Handler`], which runs as any other actor does: it may wait, for a reply, a deadline or a channel, and keeps its
-//! stack for as long. One message is handled at a time. Where no message is handled it belongs to no thread, so the next one may be handled
-//! by another worker; during one it stays.
+//! The actor implements a [`Handler`] for each type of message. A handler runs as any other actor
+//! does: it may wait for a reply, a deadline or a channel, and has a stack for as long as it runs.
+//! An actor handles one message at a time. Between two messages it belongs to no thread, so another
+//! worker may handle the next one; while a handler runs, the actor stays on its worker.
 //!
 //! ```
 //! use thalweg_runtime::{Actor, Context, Handler, run, start};
@@ -29,8 +31,8 @@
 //!
 //! run(|| {
 //!     let account = start(Account { balance: 5 });
-//!     account.cast(Deposit(20)).expect("it lives");
-//!     assert_eq!(account.call(Balance).expect("it answers"), 25);
+//!     account.cast(Deposit(20)).expect("the actor runs");
+//!     assert_eq!(account.call(Balance).expect("the actor replies"), 25);
 //! });
 //! ```
 
@@ -52,46 +54,51 @@ use thalweg_queue::Overflow;
 
 use self::body::Body;
 pub(crate) use self::incarnation::{ExitListener, Restartable, SystemRef, restartable};
-pub use self::monitor_ref::Monitored;
+pub use self::monitor_ref::MonitorRef;
 pub use self::priority_queues::Priority;
-pub use self::reference::{ActorRef, Later, start};
+pub use self::reference::{ActorRef, DelayedSend, start};
 pub(crate) use self::system_sender::SystemSender;
 pub(crate) use self::weak_ref::WeakActorRef;
 use crate::exit::{Down, Exit, Pid};
 use crate::id::ActorId;
 
-/// The state of an actor that handles messages.
+/// The state of a behaviour actor.
 pub trait Actor: Send + Sized + 'static {
-    /// Soon after the start, and before the first message. A panic ends the actor.
+    /// Runs after the start and before the first message. A panic ends the actor.
     fn started(&mut self, _: &Context<'_, Self>) {}
 
-    /// After the last message, unless the actor ends by a panic or by an exit signal other than a shutdown.
+    /// Runs after the last message. It does not run if the actor ends by a panic, or by an exit
+    /// signal other than a shutdown.
     fn stopped(&mut self) {}
 
-    /// An exit signal, while the actor [traps exits](Context::trap_exits). It comes before all messages that wait.
+    /// Receives an exit signal while the actor [traps exits](Context::trap_exits). It runs before
+    /// the waiting messages are handled.
     fn on_exit(&mut self, _: Exit, _: &Context<'_, Self>) {}
 
-    /// The end of an actor that this one [monitors](Context::monitor). It comes before all messages that wait.
+    /// Receives the exit of an actor that this one [monitors](Context::monitor). It runs before the
+    /// waiting messages are handled.
     fn on_down(&mut self, _: Down, _: &Context<'_, Self>) {}
 }
 
-/// What an actor does with an `M`.
+/// Handles messages of type `M`.
 pub trait Handler<M: Send + 'static>: Actor {
-    /// What a call of it gets.
+    /// The reply to a call.
     type Reply: Send + 'static;
 
-    /// Handles one message. It may wait. A panic ends the actor, and whoever called gets [`CallError::Ended`].
+    /// Handles one message. It may wait. A panic ends the actor, and the caller receives
+    /// [`CallError::Ended`].
     fn handle(&mut self, message: M, context: &Context<'_, Self>) -> Self::Reply;
 }
 
-/// What a handler knows of its actor.
+/// A handler's access to its own actor.
 pub struct Context<'a, A: Actor> {
     body: &'a std::sync::Arc<Body<A>>,
 }
 
 impl<A: Actor> Context<'_, A> {
-    /// A reference to the actor itself. It keeps the actor alive as any other does, even if no other is left: an actor that keeps one in its own state
-    /// ends only by [`stop`](Self::stop), a signal, a panic or the end of its runtime.
+    /// A reference to the actor itself. Like any other reference it keeps the actor alive, even if
+    /// it is the only one. An actor that keeps one in its own state ends only by
+    /// [`stop`](Self::stop), a signal, a panic or the end of its runtime.
     ///
     /// ```
     /// use thalweg_runtime::{Actor, ActorRef, Context, Handler, Sender, channel, run, start};
@@ -126,28 +133,30 @@ impl<A: Actor> Context<'_, A> {
         ActorRef::new(self.body)
     }
 
-    /// Its number.
+    /// The number of this incarnation.
     pub fn id(&self) -> ActorId {
         self.body.id()
     }
 
-    /// Its name, for signals and monitors.
+    /// The `Pid` of this incarnation, for signals and monitors.
     pub fn pid(&self) -> Pid {
         self.body.pid()
     }
 
-    /// Whether exit signals to it, but for [`Pid::kill`], are given to [`Actor::on_exit`] and do not end it.
+    /// With `true`, exit signals to this actor other than [`Pid::kill`] are passed to
+    /// [`Actor::on_exit`] and do not end it.
     pub fn trap_exits(&self, on: bool) {
-        self.body.pid().control().trap_letters(on);
+        self.body.pid().control().trap_to_handler(on);
     }
 
-    /// From now on the end of `other` is given to [`Actor::on_down`], once; if it has ended already, with [`ExitReason::NoActor`](crate::ExitReason::NoActor).
-    /// It may be called several times, and is heard as often.
-    pub fn monitor(&self, other: &Pid) -> Monitored {
-        Monitored::new(self.body, other)
+    /// Monitors `other`: its exit is passed to [`Actor::on_down`], once. If it has already ended,
+    /// the reason is [`ExitReason::NoActor`](crate::ExitReason::NoActor). Each call creates a
+    /// monitor of its own.
+    pub fn monitor(&self, other: &Pid) -> MonitorRef {
+        MonitorRef::new(self.body, other)
     }
 
-    /// Ends it after this message; those behind it are dropped.
+    /// Ends the actor after this message. Waiting messages are dropped.
     pub fn stop(&self) {
         self.body.stop();
     }
@@ -159,12 +168,13 @@ impl<A: Actor> fmt::Debug for Context<'_, A> {
     }
 }
 
-/// How many messages may wait for an actor, and what becomes of one more.
+/// The capacity of a mailbox and its overflow policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Mailbox {
-    /// 1 to 2^31. Default: 1,024.
+    /// The number of messages that may wait, 1 to 2^31. Default: 1,024.
     pub capacity: u32,
-    /// Default: [`Overflow::Block`]: the sender waits. What would take out older messages is not for mailboxes.
+    /// What happens when the mailbox is full. Default: [`Overflow::Block`], the sender waits.
+    /// Policies that remove older messages are not allowed.
     pub overflow: Overflow,
 }
 
@@ -179,41 +189,44 @@ impl Default for Mailbox {
 
 impl Mailbox {
     /// # Panics
-    /// If it has no room, or more than 2^31, or its policy takes older messages out.
+    /// If the capacity is 0 or more than 2^31, or the policy removes older messages.
     pub(crate) fn check(&self) {
         let Self { capacity, overflow } = self;
         assert!(
             (1..=1 << 31).contains(capacity),
-            "a mailbox has room for 1 to 2^31 messages, not {capacity}"
+            "the capacity of a mailbox is 1 to 2^31 messages, not {capacity}"
         );
         assert!(
             !matches!(overflow, Overflow::DropOldest | Overflow::Latest),
-            "a mailbox does not take out older messages: {overflow:?}"
+            "a mailbox does not remove older messages: {overflow:?}"
         );
     }
 }
 
-/// What OTP's `gen_server:call` waits.
+/// The timeout of OTP's `gen_server:call`.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a call has no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The actor has ended, perhaps while it handled this very call.
+    /// The actor has ended, perhaps while it handled this call.
     Ended,
-    /// The reply did not come in time; it is dropped when it comes.
+    /// The reply did not arrive in time. A later reply is dropped.
     TimedOut,
-    /// The mailbox was full, and its policy is not to wait, or the actor called itself.
+    /// The mailbox is full and its overflow policy does not wait.
     Full,
+    /// The actor called itself. It cannot reply while it waits for its own reply.
+    CallingSelf,
 }
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ended => "the actor has ended",
-            Self::TimedOut => "the reply did not come in time",
+            Self::TimedOut => "the reply did not arrive in time",
             Self::Full => "the actor's mailbox is full",
+            Self::CallingSelf => "the actor called itself",
         })
     }
 }

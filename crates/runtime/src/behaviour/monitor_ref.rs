@@ -1,4 +1,4 @@
-//! What a behaviour actor hears of others' ends.
+//! The monitors of behaviour actors.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -8,18 +8,21 @@ use thalweg_queue::no_preempt::lock;
 use super::body::Body;
 use super::envelope_queue::{BoxedEnvelope, Payload};
 use super::{Actor, Context};
-use crate::exit::{Control, Down, Pid, Watch};
+use crate::exit::{Control, Down, DownListener, Pid};
 use crate::id::ActorId;
 
-/// A behaviour actor's monitor. Dropped it goes on; see [`demonitor`](Self::demonitor).
-pub struct Monitored {
+/// A behaviour actor's monitor. Dropping it does not end the monitor; see
+/// [`demonitor`](Self::demonitor).
+pub struct MonitorRef {
     control: Arc<Control>,
-    /// Where it is in the list. `None`: it was never there.
-    place: Option<usize>,
+    /// The index in the list of listeners. `None`: the actor had ended, so the monitor was not
+    /// added.
+    index: Option<usize>,
     down: Arc<Mutex<Option<Down>>>,
 }
 
-/// The letter to the incarnation that asked, which is made with the monitor and so needs no memory at the end.
+/// The down message to the monitoring incarnation. It is allocated with the monitor, so that the
+/// exit needs no memory.
 struct DownMessage(ActorId, Arc<Mutex<Option<Down>>>);
 
 impl<A: Actor> Payload<A> for DownMessage {
@@ -33,42 +36,45 @@ impl<A: Actor> Payload<A> for DownMessage {
     }
 }
 
-impl Monitored {
+impl MonitorRef {
     pub(super) fn new<A: Actor>(body: &Arc<Body<A>>, other: &Pid) -> Self {
         let down = Arc::new(Mutex::new(None));
         let envelope = BoxedEnvelope::new(DownMessage(body.id(), Arc::clone(&down)));
         let (slot, me) = (Arc::clone(&down), Arc::downgrade(body));
-        let watch = Watch::Tell(Box::new(move |ended| {
+        let listener = DownListener::Callback(Box::new(move |ended| {
             *lock(&slot) = Some(ended);
             if let Some(body) = me.upgrade() {
                 body.push_system(envelope);
             }
         }));
         let control = Arc::clone(other.control());
-        let place = control.watch_or_tell(watch);
+        let index = control.add_listener_or_notify(listener);
         Self {
             control,
-            place,
+            index,
             down,
         }
     }
 
-    /// Whom it watches.
+    /// The number of the monitored actor.
     pub fn id(&self) -> ActorId {
         self.control.id
     }
 
-    /// Takes it back: [`Actor::on_down`] is not called for it any more, not even if the end is on its way.
+    /// Ends the monitor: [`Actor::on_down`] is not called for it any more, even if the actor has
+    /// already ended.
     pub fn demonitor(self) {
-        if let Some(place) = self.place {
-            self.control.unwatch(place);
+        if let Some(index) = self.index {
+            self.control.remove_listener(index);
         }
         lock(&self.down).take();
     }
 }
 
-impl fmt::Debug for Monitored {
+impl fmt::Debug for MonitorRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Monitored").field("id", &self.id()).finish()
+        f.debug_struct("MonitorRef")
+            .field("id", &self.id())
+            .finish()
     }
 }

@@ -1,29 +1,34 @@
-//! In which order an actor's letters are read: by priority, and by age within one.
+//! The order in which an actor's messages are handled: by priority, and first in, first out within
+//! one priority.
 //!
-//! 1. What the core sends (ends, exits, timers) comes before all; then high, normal and low.
-//! 2. Of the letters that a turn may read, the last is a low one if any waits, and the last but one a normal one: a flood of one priority delays the
-//!    others and does not starve them.
-//! 3. Who puts in a high letter says so after it, in the bit that also says that there is something in the system lane. So a turn looks for neither
-//!    unless there is one. A turn that leaves high letters where they are sets the bit again.
+//! 1. System messages (exits, down messages, timers) come first, then high, normal and low
+//!    priority.
+//! 2. The last message of a turn's budget is one of low priority if any waits, and the last but one
+//!    is one of normal priority. A flood of one priority therefore delays the others but does not
+//!    starve them.
+//! 3. A sender of a high-priority message sets the `SYSTEM` bit after the push, so that a turn
+//!    checks the system and high-priority queues only if the bit is set. A turn that leaves
+//!    high-priority messages in the queue sets the bit again.
 
 use super::Actor;
 use super::envelope_queue::{BoxedEnvelope, EnvelopeQueue};
 
-/// How soon an actor handles a message.
+/// When an actor handles a message, relative to its other messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Priority {
-    /// When no other waits, and one in 64.
+    /// When no other message waits, and at least one in 64.
     Low,
-    /// In the order in which they come.
+    /// After the messages that arrived before it.
     #[default]
     Normal,
-    /// Before those that wait. There is as much room again for them: a mailbox that is full of others does not delay them.
+    /// Before all waiting messages. They have a capacity of their own, as large as the mailbox's: a
+    /// full mailbox does not delay them.
     High,
 }
 
 pub(super) struct PriorityQueues<A: Actor> {
     system: EnvelopeQueue<A>,
-    /// Each priority's, at its place.
+    /// One queue per priority, indexed by `Priority as usize`.
     levels: [EnvelopeQueue<A>; 3],
 }
 
@@ -46,18 +51,19 @@ impl<A: Actor> PriorityQueues<A> {
     /// # Safety
     /// The caller is the reader.
     pub(super) unsafe fn pop_system(&self) -> Option<BoxedEnvelope<A>> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe { self.system.pop() }
     }
 
-    /// The next one, where there is no high one, if the turn may read `budget` more.
+    /// Pops the next message if there is none of high priority. `budget`: how many messages the
+    /// turn may still handle.
     ///
     /// # Safety
     /// The caller is the reader.
     #[inline(always)]
     pub(super) unsafe fn pop(&self, budget: u64) -> Option<BoxedEnvelope<A>> {
         let [low, normal, _] = &self.levels;
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe {
             match budget {
                 1 => low.pop().or_else(|| normal.pop()),
@@ -66,13 +72,14 @@ impl<A: Actor> PriorityQueues<A> {
         }
     }
 
-    /// The same where there may be a high one; and whether another one is left.
+    /// As [`pop`](Self::pop), including the high priority; and whether a high-priority message is
+    /// left.
     ///
     /// # Safety
     /// The caller is the reader.
     pub(super) unsafe fn pop_with_high(&self, budget: u64) -> (Option<BoxedEnvelope<A>>, bool) {
         let [.., high] = &self.levels;
-        // SAFETY: the caller's.
+        // SAFETY: the caller's contract.
         unsafe {
             let envelope = match budget {
                 1 | 2 => self.pop(budget).or_else(|| high.pop()),

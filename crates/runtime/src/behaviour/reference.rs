@@ -1,4 +1,4 @@
-//! How others reach an actor.
+//! References to behaviour actors.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,56 +20,57 @@ use crate::shim::Ordering;
 use crate::timers::TimerKey;
 use crate::{channel, wait, worker};
 
-/// A reference to an actor. When the last reference is dropped, the actor handles its remaining messages
-/// and ends, unless a handler takes a new reference to the actor ([`Context::actor`]).
+/// A reference to an actor. When the last reference is dropped, the actor handles its remaining
+/// messages and ends, unless a handler takes a new reference to the actor ([`Context::actor`]).
 pub struct ActorRef<A: Actor> {
     pub(super) body: Arc<Body<A>>,
     pub(super) priority: Priority,
 }
 
-/// A new actor with this state, on the caller's runtime.
+/// Starts an actor with this state on the caller's runtime.
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::start`].
+/// If the caller is not an actor. In a thread, use [`Handle::start`].
 pub fn start<A: Actor>(state: A) -> ActorRef<A> {
     Builder::new().start(state)
 }
 
 impl Builder {
-    /// How many messages may wait for the actor that is [`start`](Self::start)ed.
+    /// The mailbox of the actor that is [`start`](Self::start)ed.
     #[must_use]
     pub fn mailbox(mut self, mailbox: Mailbox) -> Self {
         self.mailbox = mailbox;
         self
     }
 
-    /// Who hears of the end of the actor that is [`start`](Self::start)ed.
+    /// Sends a [`Signal`] to `supervisor` when the actor that is [`start`](Self::start)ed ends.
     #[must_use]
     pub fn supervisor(mut self, supervisor: channel::Sender<Signal>) -> Self {
         self.supervisor = Some(supervisor);
         self
     }
 
-    /// A new actor with this state. It is a [point](crate::check) of preemption.
+    /// Starts an actor with this state on the caller's runtime. This is a preemption
+    /// [point](crate::check).
     ///
     /// # Panics
-    /// If the caller is no actor: a thread has [`Builder::start_on`].
+    /// If the caller is not an actor. In a thread, use [`Builder::start_on`].
     pub fn start<A: Actor>(self, state: A) -> ActorRef<A> {
         let worker =
-            worker::current().expect("start is for actors; a thread has Builder::start_on");
+            worker::current().expect("start requires an actor; in a thread, use Builder::start_on");
         self.start_on(&worker.handle(), state)
     }
 
-    /// A new actor with this state, from anywhere.
+    /// Starts an actor with this state on `runtime`. Any thread may call it.
     ///
     /// # Panics
-    /// If the mailbox has no room, or more than 2^31, or its policy takes older messages out.
+    /// If the mailbox's capacity is 0 or more than 2^31, or its policy removes older messages.
     pub fn start_on<A: Actor>(self, runtime: &Handle, state: A) -> ActorRef<A> {
         self.mailbox.check();
         let on_end = self.supervisor.map(|supervisor| {
             let supervisor = Mutex::new(supervisor);
             let notify = move |signal| {
-                // A supervisor that has gone hears nothing.
+                // The receiver may be gone.
                 let _ = supervisor
                     .into_inner()
                     .unwrap_or_else(PoisonError::into_inner)
@@ -80,20 +81,20 @@ impl Builder {
         let body = Body::new(Ok(state), self.name, self.mailbox, runtime.clone(), on_end);
         let actor = ActorRef::new(&body);
         body.schedule_first_turn();
-        // Each has a turn to come: who starts many lets them begin.
+        // An actor that starts many others lets them begin meanwhile.
         wait::check();
         actor
     }
 }
 
 impl Handle {
-    /// A new actor with this state.
+    /// Starts an actor with this state.
     pub fn start<A: Actor>(&self, state: A) -> ActorRef<A> {
         Builder::new().start_on(self, state)
     }
 }
 
-/// A message, and who waits for the reply.
+/// A message and, for a call, the sender of its reply.
 pub(super) struct Message<M, R> {
     pub(super) message: M,
     pub(super) reply: Option<oneshot::Sender<R>>,
@@ -104,7 +105,7 @@ impl<A: Handler<M>, M: Send + 'static> Payload<A> for Message<M, A::Reply> {
     fn deliver(self, actor: &mut A, context: &Context<'_, A>) {
         let value = actor.handle(self.message, context);
         if let Some(reply) = self.reply {
-            // Who waited no longer gets it no more.
+            // The caller may have stopped waiting.
             let _ = reply.send(value);
         }
     }
@@ -119,7 +120,8 @@ impl<A: Actor> ActorRef<A> {
         }
     }
 
-    /// One more, by which messages and calls have this priority. One by which nothing is said of that has [`Priority::Normal`].
+    /// A second reference, whose messages and calls have this priority. References have
+    /// [`Priority::Normal`] by default.
     ///
     /// ```
     /// use thalweg_runtime::{Actor, Context, Handler, Priority, run, start};
@@ -143,7 +145,7 @@ impl<A: Actor> ActorRef<A> {
     ///
     /// run(|| {
     ///     let log = start(Log(Vec::new()));
-    ///     // None is handled before the call waits: there is one worker.
+    ///     // There is one worker, so no message is handled before the call waits.
     ///     log.with_priority(Priority::Low).cast("later").unwrap();
     ///     log.cast("now").unwrap();
     ///     log.with_priority(Priority::High).cast("first").unwrap();
@@ -158,50 +160,95 @@ impl<A: Actor> ActorRef<A> {
         other
     }
 
-    /// From now on it does not end for want of references: it has a supervisor.
+    /// Keeps the actor from ending when its last reference is dropped, because a supervisor decides
+    /// that.
     pub(crate) fn keep_open(&self) {
         self.body.references.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Its number. That of a supervised actor is another one after a restart.
+    /// The number of the current incarnation. A restart changes it.
     pub fn id(&self) -> ActorId {
         self.body.id()
     }
 
-    /// Its incarnation's name, for signals and monitors, which keeps nothing of it alive.
+    /// The `Pid` of the current incarnation, for signals and monitors. It does not keep the actor
+    /// alive.
     pub fn pid(&self) -> Pid {
         self.body.pid()
     }
 
-    /// Whether it takes messages. It may end at any time.
+    /// Whether the actor accepts messages. It may end at any time.
     pub fn is_alive(&self) -> bool {
         !self.body.is_closed()
     }
 
-    /// Messages that wait for it.
+    /// Waits until an incarnation other than `old` runs and accepts messages, for at most
+    /// `timeout`, and returns its `Pid`. Returns `None` if there is none in time, and at once if
+    /// the actor has ended and has no supervisor.
+    ///
+    /// A supervised actor keeps its mailbox over a restart, so a call to it needs no wait. Wait for
+    /// an actor below a supervisor that may itself be restarted: from the end of that supervisor
+    /// until the new one has started its children, calls to them return [`CallError::Ended`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use thalweg_runtime::supervisor::{ChildSpec, Strategy, Supervisor};
+    /// use thalweg_runtime::{Actor, run};
+    ///
+    /// struct Cache;
+    /// impl Actor for Cache {}
+    ///
+    /// run(|| {
+    ///     let (spec, cache) = ChildSpec::actor("cache", || Cache);
+    ///     let _supervisor = Supervisor::new(Strategy::OneForOne).child(spec).start()?;
+    ///     let old = cache.pid();
+    ///     old.kill()?;
+    ///     let new = cache.wait_restarted(&old, Duration::from_secs(5)).expect("it is restarted");
+    ///     assert_ne!(new, old);
+    ///     # Ok::<(), Box<dyn std::error::Error>>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wait_restarted(&self, old: &Pid, timeout: Duration) -> Option<Pid> {
+        let new = self.body.wait_restarted(old, clock::deadline(timeout));
+        if new.is_none() {
+            exit::raise_if_due();
+        }
+        new
+    }
+
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.body.runtime
+    }
+
+    /// The number of waiting messages.
     pub fn len(&self) -> usize {
         self.body.len()
     }
 
-    /// Whether none waits.
+    /// Whether no message waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Messages that were dropped since there was no room, by [`Overflow::DropNewest`].
+    /// The number of messages that were dropped because the mailbox was full
+    /// ([`Overflow::DropNewest`]).
     pub fn dropped(&self) -> u64 {
         self.body.dropped.load(Ordering::Relaxed)
     }
 
-    /// Ends it before it handles another message, however many wait: those are dropped. Does not wait for it.
+    /// Ends the actor before it handles another message, and drops the waiting ones. Does not wait
+    /// for the end.
     pub fn stop(&self) {
         self.body.stop();
     }
 
-    /// Sends a message, by the mailbox's policy where that is full. Whatever the handler replies is dropped.
+    /// Sends a message, and discards the handler's reply. If the mailbox is full, its overflow
+    /// policy applies.
     ///
     /// # Errors
-    /// The message, if the actor has ended, there is no room and the policy is not to wait, or the actor would wait for itself.
+    /// The message, if the actor has ended, if the mailbox is full and its policy does not wait, or
+    /// if the actor would wait for itself.
     pub fn cast<M: Send + 'static>(&self, message: M) -> Result<(), SendError<M>>
     where
         A: Handler<M>,
@@ -214,15 +261,15 @@ impl<A: Actor> ActorRef<A> {
             .map_err(|(refused, message)| match refused {
                 CallError::Ended => SendError::Closed(message),
                 CallError::TimedOut => SendError::TimedOut(message),
-                CallError::Full => SendError::Full(message),
+                CallError::Full | CallError::CallingSelf => SendError::Full(message),
             })
     }
 
-    /// Sends a message and waits for the reply, for five seconds at most, as OTP's `gen_server:call` does. An actor that calls leaves its worker
-    /// to others meanwhile.
+    /// Sends a message and waits for the reply, for at most five seconds, as OTP's
+    /// `gen_server:call` does. While an actor waits, its worker runs other actors.
     ///
     /// # Errors
-    /// There is none.
+    /// [`CallError`], if there is no reply.
     pub fn call<M: Send + 'static>(&self, message: M) -> Result<A::Reply, CallError>
     where
         A: Handler<M>,
@@ -230,10 +277,10 @@ impl<A: Actor> ActorRef<A> {
         self.call_timeout(message, CALL_TIMEOUT)
     }
 
-    /// As [`call`](Self::call), for at most `timeout`, which the wait for room is part of.
+    /// As [`call`](Self::call), with this timeout, which includes the wait for capacity.
     ///
     /// # Errors
-    /// There is none.
+    /// [`CallError`], if there is no reply.
     pub fn call_timeout<M: Send + 'static>(
         &self,
         message: M,
@@ -243,7 +290,7 @@ impl<A: Actor> ActorRef<A> {
         A: Handler<M>,
     {
         if self.body.is_caller() {
-            return Err(CallError::Full);
+            return Err(CallError::CallingSelf);
         }
         let deadline = clock::deadline(timeout);
         let (reply, mut answer) = oneshot::channel();
@@ -256,8 +303,9 @@ impl<A: Actor> ActorRef<A> {
         })
     }
 
-    /// Sends `message` after `delay`, before those that wait, and also where the mailbox is full.
-    pub fn send_after<M: Send + 'static>(&self, delay: Duration, message: M) -> Later
+    /// Sends `message` after `delay`. It is handled before the waiting messages, and is accepted
+    /// even if the mailbox is full.
+    pub fn send_after<M: Send + 'static>(&self, delay: Duration, message: M) -> DelayedSend
     where
         A: Handler<M>,
     {
@@ -276,7 +324,7 @@ impl<A: Actor> ActorRef<A> {
         let mut contents = Some(Message { message, reply });
         loop {
             let pushed = self.body.push(self.priority, || {
-                BoxedEnvelope::traced(contents.take().expect("it is pushed once"))
+                BoxedEnvelope::traced(contents.take().expect("the message is pushed once"))
             });
             let Err(refused) = pushed else {
                 return Ok(());
@@ -285,7 +333,8 @@ impl<A: Actor> ActorRef<A> {
                 self.body.mailbox.overflow,
                 Overflow::Block | Overflow::BlockFor(_)
             );
-            // Nobody may wait for the reply to a message that is dropped.
+            // The message of a call is never dropped silently, since its caller waits for the
+            // reply.
             let drops = self.body.mailbox.overflow == Overflow::DropNewest
                 && contents
                     .as_ref()
@@ -304,7 +353,7 @@ impl<A: Actor> ActorRef<A> {
                     CallError::TimedOut
                 }
             };
-            let contents = contents.expect("it was not pushed");
+            let contents = contents.expect("the message was not pushed");
             return Err((error, contents.message));
         }
     }
@@ -315,7 +364,7 @@ impl<A: Actor> Body<A> {
         self: &Arc<Self>,
         delay: Duration,
         message: M,
-    ) -> Later
+    ) -> DelayedSend
     where
         A: Handler<M>,
     {
@@ -329,28 +378,28 @@ impl<A: Actor> Body<A> {
             envelope: Mutex::new(Some(envelope)),
         });
         let key = self.runtime.timers().at(deadline, Waker::from(delayed));
-        Later {
+        DelayedSend {
             runtime: self.runtime.clone(),
             key,
         }
     }
 }
 
-/// What [`ActorRef::send_after`] will send.
+/// A message that [`ActorRef::send_after`] will send.
 #[derive(Debug)]
-pub struct Later {
+pub struct DelayedSend {
     runtime: Handle,
     key: TimerKey,
 }
 
-impl Later {
-    /// Does not send it, unless it was sent already.
+impl DelayedSend {
+    /// Cancels the message, unless it was sent already.
     pub fn cancel(self) {
         self.runtime.timers().cancel(self.key);
     }
 }
 
-/// It does not keep the actor from ending when nobody else reaches it.
+/// It does not count as a reference, so it does not keep the actor from ending.
 struct DelayedMessage<A: Actor> {
     body: Arc<Body<A>>,
     envelope: Mutex<Option<BoxedEnvelope<A>>>,

@@ -1,4 +1,4 @@
-//! Messages to one incarnation that the core sends, before all that wait, for as long as they are wanted.
+//! System messages to one incarnation, which can be cancelled after they were sent.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -8,7 +8,7 @@ use super::envelope_queue::{BoxedEnvelope, Payload};
 use super::{Actor, Context, Handler};
 use crate::id::ActorId;
 
-/// The way to one incarnation.
+/// Sends system messages to one incarnation.
 pub(crate) struct SystemSender<A: Actor> {
     body: Weak<Body<A>>,
     incarnation: ActorId,
@@ -22,7 +22,7 @@ struct SystemMessage<M> {
 }
 
 impl<A: Actor> SystemSender<A> {
-    /// To the one that runs.
+    /// A sender to the running incarnation.
     pub(crate) fn to(context: &Context<'_, A>) -> Self {
         Self {
             body: Arc::downgrade(context.body),
@@ -31,12 +31,13 @@ impl<A: Actor> SystemSender<A> {
         }
     }
 
-    /// While it is true, messages are handled that were sent.
+    /// Messages, also those sent already, are handled only while this is `true`.
     pub(crate) fn active(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.active)
     }
 
-    /// Where no lock is held: it may be the last that keeps a mailbox, with whatever is in it.
+    /// Call it without a lock: it may drop the last reference to the body, and with it the waiting
+    /// messages.
     pub(crate) fn send<M: Send + 'static>(&self, message: M)
     where
         A: Handler<M>,

@@ -1,9 +1,13 @@
-//! An actor through all its incarnations, as those know it that keep none of it alive: the registry, and groups.
+//! Weak references to an actor and its identity over all incarnations, for the registry and for
+//! groups.
 //!
-//! 1. A body has a life when somebody first asks for it: a [`Control`] of its own, which nobody has a [`Pid`] of. It ends when the body is closed down, so it
-//!    stays over restarts; an actor that may be begun again then has another one.
-//! 2. `ENDED` is said in the owner's word before the lock is taken and the life with it; who makes one looks at the word under the lock. So none is left behind.
-//! 3. The life of an actor that nobody keeps ends before its incarnation does: who joins or monitors it hears of that after.
+//! 1. The identity of a body is a [`Control`] that no [`Pid`] refers to. It is created on first use
+//!    and ends when the body is closed for good, so it survives restarts. An actor that is started
+//!    again after that gets another identity.
+//! 2. The mailbox is marked `ENDED` before the lock is taken and the identity is removed. Creating
+//!    an identity checks the mark under the lock. Therefore no identity outlives its body.
+//! 3. The identity of an actor without a supervisor ends before its incarnation does: a join or a
+//!    monitor reports the exit afterwards.
 
 use std::sync::{Arc, Weak};
 
@@ -11,10 +15,10 @@ use super::body::Body;
 use super::incarnation::Restartable;
 use super::priority_queues::Priority;
 use super::{Actor, ActorRef};
-use crate::exit::{Control, ExitReason, Pid, Reach, Reached};
+use crate::exit::{Control, ExitReason, Pid, SignalTarget, Target};
 use crate::shim::{Ordering, lock};
 
-/// Ends with what it is in: rule 1.
+/// Ends the control when it is dropped (rule 1).
 pub(super) struct Identity(Arc<Control>);
 
 impl Drop for Identity {
@@ -33,13 +37,13 @@ impl<A: Actor> Body<A> {
         if self.is_closed() {
             return None;
         }
-        let body: Weak<dyn Reached> = Arc::<Self>::downgrade(self);
-        let control = Control::new(self.id(), Reach::Body(body));
+        let body: Weak<dyn SignalTarget> = Arc::<Self>::downgrade(self);
+        let control = Control::new(self.id(), Target::Body(body));
         cold.identity = Some(Identity(Arc::clone(&control)));
         Some(control)
     }
 
-    /// It is closed down: rule 1.
+    /// The body is closed for good (rule 1).
     pub(super) fn end_identity(&self) {
         let identity = lock(&self.cold).identity.take();
         drop(identity);
@@ -47,13 +51,13 @@ impl<A: Actor> Body<A> {
 }
 
 impl<A: Actor> ActorRef<A> {
-    /// `None`: it has ended.
+    /// `None`: the actor has ended.
     pub(crate) fn identity(&self) -> Option<Arc<Control>> {
         self.body.identity()
     }
 }
 
-/// Reaches an actor as long as somebody else does.
+/// A reference that does not keep the actor alive.
 pub(crate) struct WeakActorRef<A: Actor>(Weak<Body<A>>);
 
 impl<A: Actor> WeakActorRef<A> {
@@ -61,21 +65,21 @@ impl<A: Actor> WeakActorRef<A> {
         Self(Arc::downgrade(&actor.body))
     }
 
-    /// `None`: nobody reaches it any more, so it ends, or has ended.
+    /// `None`: there is no reference left, so the actor ends or has ended.
     pub(crate) fn upgrade(&self) -> Option<ActorRef<A>> {
         let body = self.0.upgrade()?;
         let one_more = |references: usize| (references > 0).then_some(references + 1);
         let counted = body
             .references
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        // Made only if it was counted: its drop takes one away.
+        // Created only if the reference was counted, since its drop releases one.
         counted.is_ok().then(|| ActorRef {
             body,
             priority: Priority::Normal,
         })
     }
 
-    /// That of the incarnation that lives.
+    /// The `Pid` of the running incarnation.
     pub(crate) fn pid(&self) -> Option<Pid> {
         self.0.upgrade()?.running_pid()
     }

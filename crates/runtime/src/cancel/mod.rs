@@ -1,13 +1,18 @@
-//! Cancellation: asking what runs within a scope to come to its end, from inside or outside, by a deadline, and from parent to child.
+//! Cancellation: ends the code in a scope early, from inside or outside the scope, by a deadline,
+//! or because a parent scope is cancelled.
 //!
-//! A [`Token`] is what is cancelled, by whoever has it. What an actor does in a [`cancel_scope`] ends at its next wait, yield or point once the
-//! scope's token is cancelled: it is unwound to the scope, which gives [`Cancelled`]. That is not a failure: destructors run, and the actor goes on
-//! after the scope. [`shield`] keeps cancellation off a stretch. A scope within another is its child: it is cancelled with it, and has no later
-//! deadline. [`scope`] has actors as children, which do not outlive it.
+//! Any owner of a [`Token`] can cancel its scope. An actor in a [`cancel_scope`] whose token is
+//! cancelled is unwound to the scope at its next wait, yield or preemption point, and the scope
+//! returns [`Cancelled`]. This is not a failure: destructors run, and the actor continues after the
+//! scope. [`shield`] protects a closure from cancellation. A nested scope is a child of the outer
+//! one: it is cancelled with it and never has a later deadline. [`scope`] spawns actors that do not
+//! outlive it.
 //!
-//! A deadline needs no timer: whoever waits in the scope waits no longer than that, and who computes looks at the clock now and then.
+//! A deadline needs no timer: a wait in the scope ends at the deadline, and a computation reads the
+//! clock at some of its preemption points.
 //!
-//! After N. J. Smith, "Timeouts and cancellation for humans" (2018) and "Notes on structured concurrency" (2018).
+//! After N. J. Smith, "Timeouts and cancellation for humans" (2018) and "Notes on structured
+//! concurrency" (2018).
 //!
 //! ```
 //! use std::time::Duration;
@@ -28,7 +33,7 @@
 //! });
 //! ```
 
-mod below;
+mod children;
 mod scope;
 mod token;
 
@@ -40,30 +45,30 @@ use std::time::{Duration, Instant};
 use thalweg_queue::clock;
 
 pub use self::scope::{Failure, OnFailure, Scope, ScopeError, scope};
-pub(crate) use self::token::Node;
 pub use self::token::Token;
+pub(crate) use self::token::TokenNode;
 use crate::exit::ExitReason;
 use crate::{exit, worker};
 
-/// Why something was cancelled.
+/// Why a scope was cancelled.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Cause {
-    /// Somebody asked for it, with these words.
-    Asked(Arc<str>),
+    /// [`Token::cancel`] was called, with this text.
+    Requested(Arc<str>),
     /// The deadline passed.
     Deadline,
     /// An actor of the same [`scope`] failed.
     Failed(ExitReason),
-    /// The scope's own actor was unwound, or told to end.
+    /// The scope's own actor was unwound or is to end.
     Unwound,
 }
 
 impl PartialEq for Cause {
-    /// Of two failures it is not known whether they are the same.
+    /// Two failures are never equal, since exit reasons cannot be compared.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Asked(one), Self::Asked(other)) => one == other,
+            (Self::Requested(one), Self::Requested(other)) => one == other,
             (Self::Deadline, Self::Deadline) | (Self::Unwound, Self::Unwound) => true,
             _ => false,
         }
@@ -73,18 +78,18 @@ impl PartialEq for Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Asked(words) => f.write_str(words),
+            Self::Requested(words) => f.write_str(words),
             Self::Deadline => f.write_str("the deadline passed"),
-            Self::Failed(reason) => write!(f, "another one failed: {reason}"),
-            Self::Unwound => f.write_str("its parent ends"),
+            Self::Failed(reason) => write!(f, "another actor of the scope failed: {reason}"),
+            Self::Unwound => f.write_str("the parent of the scope ends"),
         }
     }
 }
 
-/// A scope did not come to its end by itself.
+/// A scope was cancelled before it finished.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cancelled {
-    /// Why.
+    /// The cause.
     pub cause: Cause,
 }
 
@@ -96,16 +101,16 @@ impl fmt::Display for Cancelled {
 
 impl std::error::Error for Cancelled {}
 
-/// What an actor is unwound with to its cancelled scope.
-pub(crate) struct Cancelling;
+/// The panic payload that unwinds an actor to its cancelled scope.
+pub(crate) struct CancelUnwind;
 
-/// Runs `f` in a scope that is cancelled by the token that it is given, or with the scope around it.
+/// Runs `f` in a scope. The token that `f` receives cancels it, and so does the enclosing scope.
 ///
 /// # Errors
-/// It was cancelled before it came to its end. What came to its end did so, cancelled or not.
+/// The scope was cancelled before `f` finished. A closure that finishes anyway returns its value.
 ///
 /// # Panics
-/// With `f`'s own panic; if the caller is no actor: a thread is not unwound.
+/// If `f` panics, or if the caller is not an actor, since a thread cannot be unwound.
 pub fn cancel_scope<T>(f: impl FnOnce(&Token) -> T) -> Result<T, Cancelled> {
     within(&Token::nested(u64::MAX), f)
 }
@@ -113,7 +118,7 @@ pub fn cancel_scope<T>(f: impl FnOnce(&Token) -> T) -> Result<T, Cancelled> {
 /// Runs `f` for at most `timeout`.
 ///
 /// # Errors
-/// It took longer, or the scope around it was cancelled.
+/// The time was over, or the enclosing scope was cancelled.
 ///
 /// # Panics
 /// As [`cancel_scope`].
@@ -124,7 +129,7 @@ pub fn with_timeout<T>(timeout: Duration, f: impl FnOnce() -> T) -> Result<T, Ca
 /// Runs `f` until `deadline`.
 ///
 /// # Errors
-/// It took longer, or the scope around it was cancelled.
+/// The deadline passed, or the enclosing scope was cancelled.
 ///
 /// # Panics
 /// As [`cancel_scope`].
@@ -132,22 +137,22 @@ pub fn with_deadline<T>(deadline: Instant, f: impl FnOnce() -> T) -> Result<T, C
     within(&Token::nested(clock::at(deadline)), |_| f())
 }
 
-/// Runs `f` in a scope of this token, which others may have made and cancelled before.
+/// Runs `f` in the scope of this token, which may already be cancelled.
 pub(crate) fn within<T>(token: &Token, f: impl FnOnce(&Token) -> T) -> Result<T, Cancelled> {
-    let task = worker::running().expect("a cancel scope is for actors");
-    let place = &task.header().scope;
-    let before = place.replace(token.node());
+    let task = worker::running().expect("a cancel scope requires an actor");
+    let slot = &task.header().scope;
+    let before = slot.replace(token.node());
     token.arm(task.waker());
     let result = catch_unwind(AssertUnwindSafe(|| f(token)));
     token.disarm();
-    place.set(before);
+    slot.set(before);
     let payload = match result {
         Ok(value) => return Ok(value),
         Err(payload) => payload,
     };
-    // SAFETY: the scope that was there before is there again, and its frame is below.
+    // SAFETY: the previous scope is the current one again, and its frame is still on the stack.
     let outer = unsafe { before.as_ref() };
-    if payload.is::<Cancelling>()
+    if payload.is::<CancelUnwind>()
         && !outer.is_some_and(|outer| outer.is_due() || outer.is_cancelled())
         && let Some(cause) = token.cause()
     {
@@ -156,28 +161,30 @@ pub(crate) fn within<T>(token: &Token, f: impl FnOnce(&Token) -> T) -> Result<T,
     resume_unwind(payload)
 }
 
-/// Runs `f` with all cancellation kept off; a kill is not. What came meanwhile comes after.
+/// Runs `f` without cancellation; a kill still ends the actor. A cancellation that arrives
+/// meanwhile takes effect afterwards.
 ///
 /// # Panics
-/// With `f`'s own panic.
+/// If `f` panics.
 pub fn shield<T>(f: impl FnOnce() -> T) -> T {
     let Some(task) = worker::running() else {
         return f();
     };
-    let place = &task.header().scope;
-    let before = place.replace(std::ptr::null());
+    let slot = &task.header().scope;
+    let before = slot.replace(std::ptr::null());
     let result = catch_unwind(AssertUnwindSafe(f));
-    place.set(before);
+    slot.set(before);
     result.unwrap_or_else(|payload| resume_unwind(payload))
 }
 
-/// Whether the scope in which the caller runs is cancelled: for what computes and wants to come to its end by itself. It costs a nanosecond or two.
+/// Whether the caller's scope is cancelled, for a computation that wants to return early. Costs one
+/// or two nanoseconds.
 #[inline]
 pub fn is_cancelled() -> bool {
-    worker::running().is_some_and(|task| task.scope().is_some_and(Node::is_cancelled))
+    worker::running().is_some_and(|task| task.scope().is_some_and(TokenNode::is_cancelled))
 }
 
-/// Unwinds the caller to its scope, if that is cancelled.
+/// Unwinds the caller to its scope, if the scope is cancelled.
 #[inline]
 pub fn check_cancelled() {
     if is_cancelled() {

@@ -1,9 +1,11 @@
-//! Scopes with actors in them.
+//! Scopes that contain actors.
 //!
-//! 1. The scope's frame waits for its actors whatever way it is left: its body's end, its panic, a cancellation, an exit signal. It is not unwound
-//!    past that wait: it catches what comes, tells the actors, waits, and then lets it go on. Only where the runtime stops the wait is cut short: its
-//!    actors are ended by the same stop.
-//! 2. An actor's end is told through its control, so it is counted before anybody can have joined it.
+//! 1. However a scope is left, its frame waits for its actors: after its body returned, after a
+//!    panic, a cancellation or an exit signal. The frame catches the unwinding, cancels the actors,
+//!    waits, and then resumes the unwinding. Only the stop of the runtime cuts the wait short,
+//!    because the same stop ends the actors.
+//! 2. The exit of an actor is reported through its control, so it is counted before a join can
+//!    return.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,29 +16,30 @@ use thalweg_queue::no_preempt::{LockGuard, lock};
 
 use super::token::Token;
 use super::{Cancelled, Cause, within};
-use crate::exit::{Down, ExitReason, Hears, NoKill, Watch, exit};
+use crate::exit::{Down, DownListener, ExitReason, NoKill, OnDown, exit};
 use crate::id::ActorId;
 use crate::join::JoinHandle;
 use crate::runtime::Handle;
 use crate::wait::{self, WakeReason};
 
-/// What the failure of one actor is for the others of its scope.
+/// What the failure of one actor does to the others in its scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFailure {
-    /// All are cancelled, and the scope's own body.
+    /// All of them and the body of the scope are cancelled.
     FailFast,
-    /// They go on, and all failures are given at the end.
+    /// They continue, and all failures are returned at the end.
     Collect,
     /// Nothing.
     Ignore,
 }
 
-/// An actor that ended other than by [`Normal`](ExitReason::Normal) or a shutdown.
+/// An actor whose exit was a failure: any reason other than [`Normal`](ExitReason::Normal), a
+/// shutdown or the stop of the runtime.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Which.
+    /// The actor.
     pub id: ActorId,
-    /// Why.
+    /// Its exit reason.
     pub reason: ExitReason,
 }
 
@@ -44,9 +47,10 @@ pub struct Failure {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ScopeError {
-    /// Actors failed: the first one, with [`OnFailure::FailFast`]; all that did, in order, with [`OnFailure::Collect`].
+    /// Actors failed: the first one with [`OnFailure::FailFast`], all of them in order with
+    /// [`OnFailure::Collect`].
     Failed(Vec<Failure>),
-    /// It was cancelled.
+    /// The scope was cancelled.
     Cancelled(Cancelled),
 }
 
@@ -56,7 +60,7 @@ impl fmt::Display for ScopeError {
             Self::Failed(failures) => {
                 write!(f, "{} of the scope's actors failed", failures.len())?;
                 if let Some(first) = failures.first() {
-                    write!(f, ", the first one, {}, since {}", first.id, first.reason)?;
+                    write!(f, "; the first, actor {}: {}", first.id, first.reason)?;
                 }
                 Ok(())
             }
@@ -67,7 +71,8 @@ impl fmt::Display for ScopeError {
 
 impl std::error::Error for ScopeError {}
 
-/// Spawns actors that end before it does. Clones are one and the same, and those that its actors have may spawn too.
+/// Spawns actors that end before the scope does. Clones refer to the same scope; its actors may use
+/// one to spawn further actors.
 #[derive(Clone)]
 pub struct Scope {
     shared: Arc<Shared>,
@@ -94,10 +99,10 @@ impl Shared {
     }
 }
 
-/// Runs `f`, and waits for all actors that it spawned in its scope. What it gives is `f`'s value.
+/// Runs `f`, waits for all actors spawned in the scope, and returns the value of `f`.
 ///
-/// If `f` panics, or the caller is told to end, the actors are cancelled, waited for, and then that goes on. The scope around it, if it is cancelled,
-/// cancels this one.
+/// If `f` panics or the caller is to end, the actors are cancelled and awaited first. If the
+/// enclosing scope is cancelled, this one is cancelled too.
 ///
 /// ```
 /// use thalweg_runtime::cancel::{OnFailure, scope};
@@ -113,17 +118,17 @@ impl Shared {
 ///         3
 ///     });
 ///     drop(results);
-///     assert_eq!(spawned.expect("none fails"), all.iter().count());
+///     assert_eq!(spawned.expect("no actor fails"), all.iter().count());
 /// });
 /// ```
 ///
 /// # Errors
-/// An actor failed and that counts, or the scope was cancelled.
+/// An actor failed, unless failures are ignored, or the scope was cancelled.
 ///
 /// # Panics
-/// With `f`'s own panic; if the caller is no actor.
+/// If `f` panics, or if the caller is not an actor.
 pub fn scope<T>(on_failure: OnFailure, f: impl FnOnce(&Scope) -> T) -> Result<T, ScopeError> {
-    let runtime = Handle::current().expect("a scope is for actors");
+    let runtime = Handle::current().expect("a scope requires an actor");
     let scope = Scope {
         shared: Arc::new(Shared {
             token: Token::nested(u64::MAX),
@@ -144,7 +149,7 @@ pub fn scope<T>(on_failure: OnFailure, f: impl FnOnce(&Scope) -> T) -> Result<T,
         scope.token().cancel_for(Cause::Unwound);
     }
     {
-        let _whole = NoKill::new();
+        let _guard = NoKill::new();
         scope.wait();
     }
     let failures = {
@@ -160,7 +165,7 @@ pub fn scope<T>(on_failure: OnFailure, f: impl FnOnce(&Scope) -> T) -> Result<T,
 }
 
 impl Scope {
-    /// A new actor in the scope. In one that is cancelled or over it does not begin.
+    /// Spawns an actor in the scope. If the scope is cancelled or over, the actor does not begin.
     pub fn spawn<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> T + Send + 'static,
@@ -179,8 +184,8 @@ impl Scope {
             }
         }
         // Rule 2.
-        let tell = Watch::Shared(Arc::clone(&self.shared) as Arc<dyn Hears>);
-        self.runtime.spawn_watched(None, false, tell, move || {
+        let listener = DownListener::Shared(Arc::clone(&self.shared) as Arc<dyn OnDown>);
+        self.runtime.spawn_watched(None, false, listener, move || {
             if token.is_cancelled() {
                 exit(ExitReason::Shutdown);
             }
@@ -188,27 +193,27 @@ impl Scope {
         })
     }
 
-    /// Cancels it: its actors, and its body.
+    /// Cancels the body and the actors of the scope.
     pub fn cancel(&self, why: impl Into<Arc<str>>) {
         self.token().cancel(why);
     }
 
-    /// What it is cancelled by.
+    /// The token of the scope.
     pub fn token(&self) -> &Token {
         &self.shared.token
     }
 
-    /// How many actors of it live.
+    /// The number of running actors.
     pub fn len(&self) -> usize {
         self.shared.state().live
     }
 
-    /// Whether none does.
+    /// Whether no actor runs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Until none lives. It may be cut short where the caller is to end.
+    /// Waits until no actor runs. The wait may be cut short if the caller is to end.
     fn wait(&self) {
         loop {
             {
@@ -226,14 +231,14 @@ impl Scope {
     }
 }
 
-impl Hears for Shared {
-    fn hears(&self, Down { id, reason }: Down) {
+impl OnDown for Shared {
+    fn on_down(&self, Down { id, reason }: Down) {
         let failed = !reason.is_orderly();
-        let fails_fast = failed && self.on_failure == OnFailure::FailFast;
+        let cancels_scope = failed && self.on_failure == OnFailure::FailFast;
         let waiter = {
             let mut state = self.state();
             state.live -= 1;
-            if failed && (!fails_fast || state.failures.is_empty()) {
+            if failed && (!cancels_scope || state.failures.is_empty()) {
                 state.failures.push(Failure {
                     id,
                     reason: reason.clone(),
@@ -245,7 +250,7 @@ impl Hears for Shared {
                 None
             }
         };
-        if fails_fast {
+        if cancels_scope {
             self.token.cancel_for(Cause::Failed(reason));
         }
         if let Some(waiter) = waiter {

@@ -1,9 +1,13 @@
-//! What is cancelled: a tree of flags.
+//! Cancellation tokens: a tree of flags.
 //!
-//! 1. A node is cancelled once, and with it all below: by whoever cancels it, before that comes back. A child that is made later is born so.
-//! 2. A node names its children weakly, and each takes itself off its parent's list when it goes.
-//! 3. The actor that runs in a node's scope is woken when it is cancelled, and who awaits the token; it looks before each wait and after it.
-//! 4. The deadline of a node is the earliest of its own and those above. Who first sees that it has passed cancels the node for that.
+//! 1. A node is cancelled once, together with its whole subtree, before the cancelling call
+//!    returns. A child that is created later is cancelled from the start.
+//! 2. A node refers to its children weakly. A child removes itself from its parent when it is
+//!    dropped.
+//! 3. A cancellation wakes the actor that runs in the node's scope, and every task that awaits the
+//!    token. The actor checks the node before and after each wait.
+//! 4. The deadline of a node is the earliest of its own and its ancestors'. The first check after
+//!    the deadline cancels the node.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -17,15 +21,15 @@ use thalweg_queue::clock;
 use thalweg_queue::no_preempt::{LockGuard, lock};
 
 use super::Cause;
-use super::below::Below;
+use super::children::Children;
 use crate::sleep_future::Sleep;
 use crate::sync::Notify;
 use crate::worker;
 
-/// Looks between two at the clock, for a scope with a deadline.
-const LOOKS_TO_CLOCK: u32 = 64;
+/// In a scope with a deadline, one in this many checks reads the clock.
+const CHECKS_PER_CLOCK_READ: u32 = 64;
 
-/// Cancels what runs in its scope. Clones are one and the same; any thread may have one.
+/// Cancels the code in its scope. Clones refer to the same scope; any thread may use one.
 ///
 /// ```
 /// use thalweg_runtime::cancel::Token;
@@ -38,24 +42,24 @@ const LOOKS_TO_CLOCK: u32 = 64;
 /// ```
 #[derive(Clone)]
 pub struct Token {
-    node: Arc<Node>,
+    node: Arc<TokenNode>,
 }
 
-pub(crate) struct Node {
+pub(crate) struct TokenNode {
     cancelled: AtomicBool,
-    /// Of [`clock`]; `u64::MAX`: none.
+    /// In nanoseconds of [`clock`]. `u64::MAX`: none.
     deadline: u64,
-    looks: AtomicU32,
+    checks: AtomicU32,
     state: Mutex<State>,
-    /// Wakes those that [await](Token::cancelled_async) it.
+    /// Wakes the tasks that [await](Token::cancelled_async) the token.
     ended: Notify,
-    above: Option<(Arc<Node>, usize)>,
+    parent: Option<(Arc<TokenNode>, usize)>,
 }
 
 #[derive(Default)]
 struct State {
     cause: Option<Cause>,
-    below: Below,
+    children: Children,
     waker: Option<Waker>,
 }
 
@@ -66,79 +70,80 @@ impl Default for Token {
 }
 
 impl Token {
-    /// Of no scope yet, and with no parent.
+    /// A token without a parent, which belongs to no scope yet.
     pub fn new() -> Self {
-        Self::below(None, u64::MAX)
+        Self::with_parent(None, u64::MAX)
     }
 
-    /// Of a scope that the caller begins now, within the one that it is in.
+    /// The token of a scope that the caller is about to enter, as a child of its current scope.
     pub(super) fn nested(deadline: u64) -> Self {
         let outer = worker::running().map_or(std::ptr::null(), |task| task.header().scope.get());
         let outer = (!outer.is_null()).then(|| {
-            // SAFETY: it is from an `Arc`, which who runs in the scope has in a frame below.
+            // SAFETY: the pointer is from an `Arc` that a frame below this one owns.
             unsafe {
                 Arc::increment_strong_count(outer);
                 Arc::from_raw(outer)
             }
         });
-        Self::below(outer, deadline)
+        Self::with_parent(outer, deadline)
     }
 
-    fn below(above: Option<Arc<Node>>, deadline: u64) -> Self {
-        let earliest = above.as_ref().map_or(u64::MAX, |above| above.deadline);
-        let make = |above, cause: Option<Cause>| Node {
+    fn with_parent(parent: Option<Arc<TokenNode>>, deadline: u64) -> Self {
+        let earliest = parent.as_ref().map_or(u64::MAX, |parent| parent.deadline);
+        let make = |parent, cause: Option<Cause>| TokenNode {
             cancelled: AtomicBool::new(cause.is_some()),
             deadline: deadline.min(earliest),
-            looks: AtomicU32::new(0),
+            checks: AtomicU32::new(0),
             state: Mutex::new(State {
                 cause,
                 ..State::default()
             }),
             ended: Notify::new(),
-            above,
+            parent,
         };
-        let node = match above {
+        let node = match parent {
             None => Arc::new(make(None, None)),
-            Some(above) => Arc::new_cyclic(|me| {
-                let (place, cause) = above.take_in(me.clone());
-                make(place.map(|place| (above, place)), cause)
+            Some(parent) => Arc::new_cyclic(|me| {
+                let (slot, cause) = parent.adopt(me.clone());
+                make(slot.map(|slot| (parent, slot)), cause)
             }),
         };
         Self { node }
     }
 
-    /// One that is cancelled with this one.
+    /// A token that is cancelled with this one.
     pub fn child(&self) -> Self {
-        Self::below(Some(Arc::clone(&self.node)), u64::MAX)
+        Self::with_parent(Some(Arc::clone(&self.node)), u64::MAX)
     }
 
-    /// One that is cancelled with this one, or when the time is over.
+    /// A token that is cancelled with this one or after `timeout`.
     pub fn child_with_timeout(&self, timeout: Duration) -> Self {
-        Self::below(Some(Arc::clone(&self.node)), clock::deadline(timeout))
+        Self::with_parent(Some(Arc::clone(&self.node)), clock::deadline(timeout))
     }
 
-    /// Cancels it, and all below. Only the first time counts.
+    /// Cancels the token and its children. Only the first call has an effect.
     pub fn cancel(&self, why: impl Into<Arc<str>>) {
-        self.cancel_for(Cause::Asked(why.into()));
+        self.cancel_for(Cause::Requested(why.into()));
     }
 
     pub(super) fn cancel_for(&self, cause: Cause) {
         self.node.cancel(cause);
     }
 
-    /// Whether it was.
+    /// Whether it is cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.node.is_cancelled()
     }
 
-    /// Why it was.
+    /// Why it was cancelled.
     pub fn cause(&self) -> Option<Cause> {
-        // Its deadline may be what it is.
+        // The deadline may have passed.
         self.node.is_due();
         self.node.state().cause.clone()
     }
 
-    /// Waits until it is cancelled, as a future: for [`select!`](crate::select), and for tasks.
+    /// Waits until the token is cancelled, as a future for [`select!`](crate::select) and for
+    /// tasks.
     ///
     /// ```
     /// use thalweg_runtime::cancel::{Cause, Token};
@@ -151,7 +156,7 @@ impl Token {
     ///     spawn(move || other.cancel("enough"));
     ///     select! {
     ///         cause = token.cancelled_async() => assert_eq!(cause.to_string(), "enough"),
-    ///         () = sleep_async(Duration::from_secs(60)) => panic!("nobody cancels it"),
+    ///         () = sleep_async(Duration::from_secs(60)) => panic!("the token is cancelled"),
     ///     }
     /// });
     /// ```
@@ -162,10 +167,10 @@ impl Token {
             if let Some(cause) = self.cause() {
                 return Poll::Ready(cause);
             }
-            // Whichever comes, there is a cause then.
-            let comes = ended.as_mut().poll(context).is_ready()
+            // After either event, there is a cause.
+            let is_ready = ended.as_mut().poll(context).is_ready()
                 || Pin::new(&mut deadline).poll(context).is_ready();
-            match self.cause().filter(|_| comes) {
+            match self.cause().filter(|_| is_ready) {
                 Some(cause) => Poll::Ready(cause),
                 None => Poll::Pending,
             }
@@ -173,7 +178,7 @@ impl Token {
         .await
     }
 
-    /// When it is cancelled at the latest, or was. `None`: it has no deadline.
+    /// The time at which it is cancelled at the latest. `None`: it has no deadline.
     pub fn deadline(&self) -> Option<Instant> {
         let deadline = self.node.deadline;
         if deadline == u64::MAX {
@@ -186,7 +191,7 @@ impl Token {
         }
     }
 
-    pub(super) fn node(&self) -> *const Node {
+    pub(super) fn node(&self) -> *const TokenNode {
         Arc::as_ptr(&self.node)
     }
 
@@ -201,17 +206,17 @@ impl Token {
     }
 }
 
-impl Node {
+impl TokenNode {
     fn state(&self) -> LockGuard<'_, State> {
         lock(&self.state)
     }
 
     /// Rule 1.
-    fn take_in(&self, child: Weak<Self>) -> (Option<usize>, Option<Cause>) {
+    fn adopt(&self, child: Weak<Self>) -> (Option<usize>, Option<Cause>) {
         let mut state = self.state();
         match &state.cause {
             Some(cause) => (None, Some(cause.clone())),
-            None => (Some(state.below.insert(child)), None),
+            None => (Some(state.children.insert(child)), None),
         }
     }
 
@@ -222,34 +227,34 @@ impl Node {
         }
     }
 
-    /// Those that are to be cancelled with it.
+    /// Cancels this node only, and returns its children.
     fn cancel_alone(&self, cause: &Cause) -> Vec<Arc<Self>> {
-        let (below, waker) = {
+        let (children, waker) = {
             let mut state = self.state();
             if state.cause.is_some() {
                 return Vec::new();
             }
             state.cause = Some(cause.clone());
             self.cancelled.store(true, Ordering::Release);
-            (std::mem::take(&mut state.below), state.waker.take())
+            (std::mem::take(&mut state.children), state.waker.take())
         };
         if let Some(waker) = waker {
             waker.wake();
         }
         self.ended.notify_waiters();
-        below.into_children().collect()
+        children.into_children().collect()
     }
 
     #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Acquire) || (self.deadline != u64::MAX && self.looks())
+        self.cancelled.load(Ordering::Acquire) || (self.deadline != u64::MAX && self.check_clock())
     }
 
-    /// Now and then at the clock.
-    fn looks(&self) -> bool {
-        let looks = self.looks.load(Ordering::Relaxed).wrapping_add(1);
-        self.looks.store(looks, Ordering::Relaxed);
-        looks.is_multiple_of(LOOKS_TO_CLOCK) && self.is_due()
+    /// Reads the clock at some calls.
+    fn check_clock(&self) -> bool {
+        let checks = self.checks.load(Ordering::Relaxed).wrapping_add(1);
+        self.checks.store(checks, Ordering::Relaxed);
+        checks.is_multiple_of(CHECKS_PER_CLOCK_READ) && self.is_due()
     }
 
     /// Rule 4: whether the deadline has passed.
@@ -266,11 +271,11 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for TokenNode {
     fn drop(&mut self) {
         // Rule 2.
-        if let Some((above, place)) = self.above.take() {
-            above.state().below.remove(place);
+        if let Some((parent, slot)) = self.parent.take() {
+            parent.state().children.remove(slot);
         }
     }
 }
@@ -288,31 +293,31 @@ mod tests {
     use super::Token;
 
     #[test]
-    fn a_token_keeps_nothing_of_children_that_went() {
+    fn token_frees_the_slots_of_dropped_children() {
         let parent = Token::new();
         let stays = parent.child();
         for _ in 0..100 {
             drop(parent.child());
         }
-        let below = |parent: &Token| {
+        let children = |parent: &Token| {
             let state = parent.node.state();
-            (state.below.len(), state.below.places())
+            (state.children.len(), state.children.slots())
         };
-        assert_eq!(below(&parent), (1, 2));
+        assert_eq!(children(&parent), (1, 2));
         let many: Vec<_> = (0..100).map(|_| parent.child()).collect();
-        assert_eq!(below(&parent), (101, 101));
+        assert_eq!(children(&parent), (101, 101));
         drop(many);
-        assert_eq!(below(&parent), (1, 101));
+        assert_eq!(children(&parent), (1, 101));
         parent.cancel("enough");
         assert!(stays.is_cancelled() && parent.child().is_cancelled());
-        assert_eq!(below(&parent), (0, 0));
+        assert_eq!(children(&parent), (0, 0));
         let parent = Token::new();
         drop((0..100).map(|_| parent.child()).collect::<Vec<_>>());
-        assert_eq!(below(&parent), (0, 0));
+        assert_eq!(children(&parent), (0, 0));
     }
 
     #[test]
-    fn a_token_forgets_the_actor_whose_scope_is_over() {
+    fn token_drops_its_waker_when_the_scope_ends() {
         crate::run(|| {
             let token = crate::cancel::cancel_scope(|token| {
                 assert!(token.node.state().waker.is_some());

@@ -1,13 +1,17 @@
-//! What others know of one incarnation of an actor: whether it lives, how a signal reaches it, and who hears of its end. It is made when somebody
-//! first asks for the actor's [`Pid`](super::Pid); an actor that nobody names has none.
+//! The control of one incarnation: whether the actor is alive, how a signal reaches it, and which
+//! listeners receive its exit. It is created when the actor's [`Pid`](super::Pid) is first
+//! requested; an actor without a `Pid` has none.
 //!
-//! 1. All of it is behind one lock, under which no code of a user runs. Two are held at once only for a link, in the order of their numbers.
-//! 2. `reach` names the actor for as long as it is not [`Ended`](Reach::Ended): who ends it says so here before its job or its body may go.
-//! 3. A link is in both controls or in neither; so an end is told once, and not after the link was taken back.
-//! 4. The first exit that is to end it stays, but a kill takes its place as long as it was not raised.
-//! 5. Who watches is told after the lock was left, in the order in which they came.
-//! 6. A behaviour actor is marked under the lock, and woken after: so a signal that comes late is never the next incarnation's, which takes the marks
-//!    away when it begins.
+//! 1. One lock protects all of it. No user code runs under the lock. Two of these locks are held at
+//!    once only for a link, in the order of the actors' numbers.
+//! 2. `target` points to the actor until it is [`Ended`](Target::Ended). The control is marked as
+//!    ended before the actor's job or body may be freed.
+//! 3. A link is in both controls or in neither. An exit is therefore reported once, and never after
+//!    an unlink.
+//! 4. The first exit reason is kept, but a kill replaces it until the exit was raised.
+//! 5. Listeners are notified after the lock is released, in the order in which they were added.
+//! 6. A behaviour actor is marked under the lock and woken afterwards. The next incarnation clears
+//!    the marks when it starts, so a late signal never reaches it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -16,10 +20,10 @@ use std::task::Waker;
 
 use thalweg_queue::{NoPreemptGuard, mpsc, oneshot};
 
-use super::watches::Watches;
+use super::down_listeners::DownListeners;
 use super::{Down, Exit, ExitReason};
 use crate::id::ActorId;
-use crate::inspect::Seen;
+use crate::inspect::ActorSnapshot;
 use crate::shim::{LockGuard, Mutex, lock};
 use crate::task::Task;
 use crate::worker;
@@ -32,46 +36,46 @@ pub(crate) struct Control {
 
 #[derive(Debug)]
 struct State {
-    reach: Reach,
-    links: HashMap<ActorId, Arc<Control>, BuildHasherDefault<Numbers>>,
-    watches: Watches,
+    target: Target,
+    links: HashMap<ActorId, Arc<Control>, BuildHasherDefault<ActorIdHasher>>,
+    listeners: DownListeners,
     trap: Trap,
-    /// What is to end it.
+    /// The reason of the signal that ends the actor.
     exit: Option<ExitReason>,
 }
 
-/// How a signal reaches an actor.
-pub(crate) enum Reach {
-    /// By its bare address: rule 2.
+/// The actor that a signal reaches.
+pub(crate) enum Target {
+    /// A plain pointer; rule 2 keeps it valid.
     Job(Task),
-    Body(Weak<dyn Reached>),
+    Body(Weak<dyn SignalTarget>),
     Ended(ExitReason),
 }
 
-/// A behaviour actor, as signals see it.
-pub(crate) trait Reached: Send + Sync {
-    /// That of the incarnation that lives.
+/// A behaviour actor as a target of signals.
+pub(crate) trait SignalTarget: Send + Sync {
+    /// The control of the current incarnation.
     fn control(self: Arc<Self>) -> Arc<Control>;
-    /// Rule 6: it is to end now, between two messages or where its handler waits.
-    fn set_kill_flag(&self) -> Marked;
-    /// Rule 6: it is to end after the message that it handles.
-    fn shut_down(&self) -> Marked;
-    /// It was marked, and the lock was left.
-    fn hear(self: Arc<Self>, marked: Marked);
-    /// `shutdown`'s rule 2: its turn is put aside for good. The caller is that turn's worker.
+    /// Rule 6: marks the actor to end now, between two messages or where its handler waits.
+    fn kill(&self) -> SignalEffect;
+    /// Rule 6: marks the actor to end after the message that it is handling.
+    fn shut_down(&self) -> SignalEffect;
+    /// Completes a signal after the lock was released.
+    fn finish_signal(self: Arc<Self>, effect: SignalEffect);
+    /// Rule 2 of `shutdown`: the turn never continues. The caller is the worker that ran it.
     fn abandoned(self: Arc<Self>);
-    /// It traps exits, this incarnation of it.
-    fn trapped(self: Arc<Self>, incarnation: ActorId, exit: Exit);
-    /// How it is just now.
-    fn seen(&self) -> Seen;
+    /// Delivers an exit signal to an incarnation that traps exits.
+    fn deliver_exit(self: Arc<Self>, incarnation: ActorId, exit: Exit);
+    /// The state of the actor at this moment.
+    fn snapshot(&self) -> ActorSnapshot;
 }
 
-/// What a mark leaves to do.
-pub(crate) enum Marked {
-    /// What wakes its handler, if that waits.
-    Doomed(Option<Waker>),
-    /// Whether a turn is to be made.
-    Stopped(bool),
+/// The work that a mark leaves for [`finish_signal`](SignalTarget::finish_signal).
+pub(crate) enum SignalEffect {
+    /// Wake the handler, if it waits.
+    WakeHandler(Option<Waker>),
+    /// Whether a turn must be scheduled.
+    ScheduleTurn(bool),
 }
 
 #[derive(Debug, Default)]
@@ -79,54 +83,55 @@ enum Trap {
     #[default]
     None,
     Channel(mpsc::Sender<Exit>),
-    Letters,
+    Handler,
 }
 
-/// Who hears of the end.
-pub(crate) enum Watch {
+/// A receiver of an actor's exit.
+pub(crate) enum DownListener {
     Monitor(oneshot::Sender<Down>),
-    /// What has its own way, which neither waits nor runs code of a user.
-    Tell(Box<dyn FnOnce(Down) + Send>),
-    /// One that hears of many.
-    Shared(Arc<dyn Hears>),
+    /// A function that neither waits nor runs user code.
+    Callback(Box<dyn FnOnce(Down) + Send>),
+    /// A listener for many actors.
+    Shared(Arc<dyn OnDown>),
 }
 
-/// As [`Watch::Tell`], of each that it watches.
-pub(crate) trait Hears: Send + Sync {
-    fn hears(&self, down: Down);
+/// As [`DownListener::Callback`], for each actor that it is added to.
+pub(crate) trait OnDown: Send + Sync {
+    fn on_down(&self, down: Down);
 }
 
-/// What kind of exit signal.
+/// The kind of an exit signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Of a linked actor's end.
+pub(crate) enum SignalKind {
+    /// The exit of a linked actor.
     Link,
-    /// Somebody's.
-    Asked,
-    /// The supervisor's: a behaviour actor ends for it in order, whether it traps exits or not, as OTP's behaviours do.
-    Parent,
-    /// Not trapped.
+    /// A signal sent by [`Pid::exit`](super::Pid::exit).
+    Requested,
+    /// A shutdown by the supervisor. A behaviour actor ends in an orderly way even if it traps
+    /// exits, as OTP's behaviours do.
+    Supervisor,
+    /// A kill, which cannot be trapped.
     Kill,
 }
 
-/// What is to be done for a signal when the lock is left.
-enum Then {
+/// The work for a signal after the lock is released.
+enum AfterSignal {
     Nothing,
-    /// It has not begun, and will not: it may wait for a stack.
-    Unbegun,
+    /// The actor has not started and never will. It may be waiting for a stack.
+    NotStarted,
     Wake(Waker),
-    Hear(Arc<dyn Reached>, Marked),
-    Trapped(Arc<dyn Reached>, Exit),
+    Finish(Arc<dyn SignalTarget>, SignalEffect),
+    DeliverExit(Arc<dyn SignalTarget>, Exit),
 }
 
 impl Control {
-    pub(crate) fn new(id: ActorId, reach: Reach) -> Arc<Self> {
+    pub(crate) fn new(id: ActorId, target: Target) -> Arc<Self> {
         Arc::new(Self {
             id,
             state: Mutex::new(State {
-                reach,
+                target,
                 links: HashMap::default(),
-                watches: Watches::default(),
+                listeners: DownListeners::default(),
                 trap: Trap::None,
                 exit: None,
             }),
@@ -141,30 +146,32 @@ impl Control {
         !self.state().has_ended()
     }
 
-    /// What is to end it, or did.
+    /// The reason why the actor ended or will end.
     pub(crate) fn exit_reason(&self) -> Option<ExitReason> {
         let state = self.state();
-        match &state.reach {
-            Reach::Ended(reason) => Some(reason.clone()),
+        match &state.target {
+            Target::Ended(reason) => Some(reason.clone()),
             _ => state.exit.clone(),
         }
     }
 
-    /// Tells `watch` of the end; the place to take it back by. `Err`: it has ended, and this is how.
-    pub(crate) fn watch(&self, watch: Watch) -> Result<usize, Watch> {
+    /// Adds a listener, and returns the index by which it is removed. `Err`: the actor has ended,
+    /// and the listener is returned.
+    pub(crate) fn add_listener(&self, listener: DownListener) -> Result<usize, DownListener> {
         let mut state = self.state();
         if state.has_ended() {
-            return Err(watch);
+            return Err(listener);
         }
-        Ok(state.watches.add(watch))
+        Ok(state.listeners.add(listener))
     }
 
-    /// The same; who has ended already is [`ExitReason::NoActor`].
-    pub(crate) fn watch_or_tell(&self, watch: Watch) -> Option<usize> {
-        match self.watch(watch) {
-            Ok(place) => Some(place),
-            Err(watch) => {
-                watch.tell(Down {
+    /// As [`add_listener`](Self::add_listener). If the actor has ended, the listener receives
+    /// [`ExitReason::NoActor`].
+    pub(crate) fn add_listener_or_notify(&self, listener: DownListener) -> Option<usize> {
+        match self.add_listener(listener) {
+            Ok(index) => Some(index),
+            Err(listener) => {
+                listener.notify(Down {
                     id: self.id,
                     reason: ExitReason::NoActor,
                 });
@@ -173,29 +180,29 @@ impl Control {
         }
     }
 
-    /// Whoever got the place, once.
-    pub(crate) fn unwatch(&self, place: usize) {
-        let watch = {
+    /// Removes a listener. Call it at most once for an index.
+    pub(crate) fn remove_listener(&self, index: usize) {
+        let listener = {
             let mut state = self.state();
             if state.has_ended() {
                 return;
             }
-            state.watches.take(place)
+            state.listeners.take(index)
         };
-        drop(watch);
+        drop(listener);
     }
 
-    /// Of the actor that runs: its exits are messages from now on.
+    /// Sends the exit signals of an actor with a stack to this channel from now on.
     pub(crate) fn trap(&self, sender: mpsc::Sender<Exit>) {
         self.state().trap = Trap::Channel(sender);
     }
 
-    /// The same for a behaviour actor.
-    pub(crate) fn trap_letters(&self, on: bool) {
-        self.state().trap = if on { Trap::Letters } else { Trap::None };
+    /// Passes exit signals to the handler, for a behaviour actor.
+    pub(crate) fn trap_to_handler(&self, on: bool) {
+        self.state().trap = if on { Trap::Handler } else { Trap::None };
     }
 
-    /// Links two actors. `false`: `other` has ended. Both are as they were then.
+    /// Links two actors. `false`: `other` has ended, and nothing was changed.
     pub(crate) fn link(self: &Arc<Self>, other: &Arc<Self>) -> bool {
         if Arc::ptr_eq(self, other) {
             return true;
@@ -204,7 +211,7 @@ impl Control {
             if theirs.has_ended() {
                 return false;
             }
-            // An actor that has ended and is still at work, in a destructor, hears no more.
+            // An actor that has ended may still run a destructor. It receives no more signals.
             if !mine.has_ended() {
                 mine.links.insert(other.id, Arc::clone(other));
                 theirs.links.insert(self.id, Arc::clone(self));
@@ -223,7 +230,7 @@ impl Control {
         drop(taken);
     }
 
-    /// Rule 1.
+    /// Locks both controls in the order of rule 1.
     fn with_both<R>(&self, other: &Self, f: impl FnOnce(&mut State, &mut State) -> R) -> R {
         let _no_preempt = NoPreemptGuard::enter();
         if self.id < other.id {
@@ -237,140 +244,150 @@ impl Control {
         }
     }
 
-    /// An exit signal. `false`: it has ended already.
-    pub(crate) fn signal(&self, from: Option<ActorId>, reason: ExitReason, kind: Kind) -> bool {
+    /// Sends an exit signal. `false`: the actor has ended.
+    pub(crate) fn signal(
+        &self,
+        from: Option<ActorId>,
+        reason: ExitReason,
+        kind: SignalKind,
+    ) -> bool {
         let _no_preempt = NoPreemptGuard::enter();
-        let then = {
+        let action = {
             let mut state = self.state();
             if state.has_ended() {
                 return false;
             }
             // Rule 3.
-            if kind == Kind::Link && from.is_none_or(|from| state.links.remove(&from).is_none()) {
+            if kind == SignalKind::Link
+                && from.is_none_or(|from| state.links.remove(&from).is_none())
+            {
                 return true;
             }
-            state.take(Exit { from, reason }, kind)
+            state.apply_signal(Exit { from, reason }, kind)
         };
-        match then {
-            Then::Nothing => {}
-            // Elsewhere it ends when it gets one.
-            Then::Unbegun => {
+        match action {
+            AfterSignal::Nothing => {}
+            // A thread outside the runtime cannot do this. The actor then ends when it gets a
+            // stack.
+            AfterSignal::NotStarted => {
                 if let Some(worker) = worker::current() {
                     worker.scheduler.end_signalled();
                 }
             }
-            Then::Wake(waker) => waker.wake(),
-            Then::Hear(body, marked) => body.hear(marked),
-            Then::Trapped(body, exit) => body.trapped(self.id, exit),
+            AfterSignal::Wake(waker) => waker.wake(),
+            AfterSignal::Finish(body, effect) => body.finish_signal(effect),
+            AfterSignal::DeliverExit(body, exit) => body.deliver_exit(self.id, exit),
         }
         true
     }
 
-    /// It has ended: rules 2 and 5. What comes later is an end of its own, and is not told.
+    /// The actor has ended (rules 2 and 5). Only the first call has an effect.
     pub(crate) fn end(&self, reason: ExitReason) {
         let _no_preempt = NoPreemptGuard::enter();
-        let (links, watches) = {
+        let (links, listeners) = {
             let mut state = self.state();
             if state.has_ended() {
                 return;
             }
-            state.reach = Reach::Ended(reason.clone());
+            state.target = Target::Ended(reason.clone());
             state.exit = None;
             state.trap = Trap::None;
             (
                 std::mem::take(&mut state.links),
-                std::mem::take(&mut state.watches),
+                std::mem::take(&mut state.listeners),
             )
         };
-        watches.for_each(|watch| {
-            watch.tell(Down {
+        listeners.for_each(|listener| {
+            listener.notify(Down {
                 id: self.id,
                 reason: reason.clone(),
             });
         });
         for peer in links.into_values() {
-            peer.signal(Some(self.id), reason.clone(), Kind::Link);
+            peer.signal(Some(self.id), reason.clone(), SignalKind::Link);
         }
     }
 }
 
 impl State {
     fn has_ended(&self) -> bool {
-        matches!(self.reach, Reach::Ended(_))
+        matches!(self.target, Target::Ended(_))
     }
 
-    fn take(&mut self, exit: Exit, kind: Kind) -> Then {
-        if kind != Kind::Kill {
+    fn apply_signal(&mut self, exit: Exit, kind: SignalKind) -> AfterSignal {
+        if kind != SignalKind::Kill {
             match &self.trap {
                 Trap::Channel(sender) => {
-                    // Its receiver may have gone: then it traps no more.
+                    // If the receiver was dropped, exits are no longer trapped.
                     if sender.send(exit.clone()).is_ok() {
-                        return Then::Nothing;
+                        return AfterSignal::Nothing;
                     }
                 }
-                Trap::Letters if kind != Kind::Parent => {
+                Trap::Handler if kind != SignalKind::Supervisor => {
                     return match self.body() {
-                        Some(body) => Then::Trapped(body, exit),
-                        None => Then::Nothing,
+                        Some(body) => AfterSignal::DeliverExit(body, exit),
+                        None => AfterSignal::Nothing,
                     };
                 }
-                Trap::Letters | Trap::None => {}
+                Trap::Handler | Trap::None => {}
             }
             if matches!(exit.reason, ExitReason::Normal) {
-                return Then::Nothing;
+                return AfterSignal::Nothing;
             }
         }
-        let in_order = matches!(
+        let is_orderly = matches!(
             exit.reason,
             ExitReason::Shutdown | ExitReason::ShutdownWith(_)
         );
         // Rule 4.
-        if self.exit.is_none() || kind == Kind::Kill {
+        if self.exit.is_none() || kind == SignalKind::Kill {
             self.exit = Some(exit.reason);
         }
-        match &self.reach {
-            Reach::Job(task) => task.set_kill_flag().map_or(Then::Unbegun, Then::Wake),
-            Reach::Body(_) => match self.body() {
+        match &self.target {
+            Target::Job(task) => task
+                .set_kill_flag()
+                .map_or(AfterSignal::NotStarted, AfterSignal::Wake),
+            Target::Body(_) => match self.body() {
                 Some(body) => {
-                    let marked = if in_order {
+                    let effect = if is_orderly {
                         body.shut_down()
                     } else {
-                        body.set_kill_flag()
+                        body.kill()
                     };
-                    Then::Hear(body, marked)
+                    AfterSignal::Finish(body, effect)
                 }
-                None => Then::Nothing,
+                None => AfterSignal::Nothing,
             },
-            Reach::Ended(_) => Then::Nothing,
+            Target::Ended(_) => AfterSignal::Nothing,
         }
     }
 
-    fn body(&self) -> Option<Arc<dyn Reached>> {
-        match &self.reach {
-            Reach::Body(body) => body.upgrade(),
-            Reach::Job(_) | Reach::Ended(_) => None,
+    fn body(&self) -> Option<Arc<dyn SignalTarget>> {
+        match &self.target {
+            Target::Body(body) => body.upgrade(),
+            Target::Job(_) | Target::Ended(_) => None,
         }
     }
 }
 
-impl Watch {
-    pub(crate) fn tell(self, down: Down) {
+impl DownListener {
+    pub(crate) fn notify(self, down: Down) {
         match self {
-            // Who asked may not want it any more.
+            // The monitor may have been dropped.
             Self::Monitor(sender) => drop(sender.send(down)),
-            Self::Tell(tell) => tell(down),
-            Self::Shared(hears) => hears.hears(down),
+            Self::Callback(callback) => callback(down),
+            Self::Shared(listener) => listener.on_down(down),
         }
     }
 }
 
-impl std::fmt::Debug for Watch {
+impl std::fmt::Debug for DownListener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Watch")
+        f.write_str("DownListener")
     }
 }
 
-impl std::fmt::Debug for Reach {
+impl std::fmt::Debug for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Job(_) => f.write_str("Job"),
@@ -380,12 +397,12 @@ impl std::fmt::Debug for Reach {
     }
 }
 
-/// Actors' numbers are their own hash but for the spreading: nobody chooses them. By Fibonacci's multiplication (Knuth, The Art of Computer
-/// Programming 3, 6.4).
+/// Hashes actor numbers by Fibonacci multiplication (Knuth, The Art of Computer Programming 3,
+/// 6.4). They are not chosen by an attacker and only need to be spread.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers(u64);
+pub(crate) struct ActorIdHasher(u64);
 
-impl Hasher for Numbers {
+impl Hasher for ActorIdHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -1,17 +1,19 @@
-//! Whether a behaviour actor is to end at once, and whom to wake for that: one word.
+//! Whether a behaviour actor was killed, and which job to wake for that: one word.
 //!
-//! 1. The running turn of such an actor puts its job here, with a reference, before it is put aside, and takes it back when it goes on. A job with a
-//!    stack of its own needs none of this: its [`Control`](super::Control) names it as long as it lives.
-//! 2. Who dooms the actor swaps the word for `SET`; the job that was there is its to wake, with the reference.
-//! 3. It stays so until the next incarnation begins, of which nobody outside has a [`Pid`](super::Pid) yet; and it is set under the lock of the
-//!    incarnation's [`Control`](super::Control), so not after that has ended.
+//! 1. Before the running turn of such an actor is suspended, it stores its job here with a
+//!    reference, and removes it when it continues. A job with a stack of its own does not need
+//!    this: its [`Control`](super::Control) points to it while it lives.
+//! 2. A kill swaps the word for `KILLED`, takes over the reference to the stored job and wakes it.
+//! 3. The word stays `KILLED` until the next incarnation starts, whose [`Pid`](super::Pid) nobody
+//!    has yet. It is set under the lock of the incarnation's [`Control`](super::Control), so never
+//!    after that incarnation has ended.
 
 use std::task::Waker;
 
 use crate::shim::{AtomicPtr, Ordering};
 use crate::task::{Header, Task};
 
-const SET: *mut Header = std::ptr::without_provenance_mut(1);
+const KILLED: *mut Header = std::ptr::without_provenance_mut(1);
 
 #[derive(Debug)]
 pub(crate) struct KillFlag(AtomicPtr<Header>);
@@ -22,35 +24,36 @@ impl KillFlag {
     }
 
     pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Acquire) == SET
+        self.0.load(Ordering::Acquire) == KILLED
     }
 
-    /// Puts the caller, which is what runs, aside by `suspend`, unless it is doomed. Where nothing may end it now it is not woken for that.
+    /// Suspends the running job by `suspend`, unless it was killed. A job with masked signals is
+    /// suspended anyway, and a kill does not wake it.
     pub(crate) fn suspend(&self, task: Task, suspend: impl FnOnce()) {
-        let kept = task.header().masks.get() > 0;
-        if kept || self.wait_as(task) {
+        let is_masked = task.header().masks.get() > 0;
+        if is_masked || self.register(task) {
             suspend();
-            self.go_on_as(task);
+            self.deregister(task);
         }
     }
 
-    /// Rule 1. `false`: it is doomed, and must not wait.
-    fn wait_as(&self, task: Task) -> bool {
+    /// Rule 1. `false`: the actor was killed and must not wait.
+    fn register(&self, task: Task) -> bool {
         task.header().state.add_reference();
-        let put = self.0.compare_exchange(
+        let stored = self.0.compare_exchange(
             std::ptr::null_mut(),
             task.into_raw(),
             Ordering::AcqRel,
             Ordering::Acquire,
         );
-        if put.is_err() {
+        if stored.is_err() {
             task.drop_reference();
         }
-        put.is_ok()
+        stored.is_ok()
     }
 
-    /// Rule 1: it goes on.
-    fn go_on_as(&self, task: Task) {
+    /// Rule 1: the job continues.
+    fn deregister(&self, task: Task) {
         let taken = self.0.compare_exchange(
             task.into_raw(),
             std::ptr::null_mut(),
@@ -62,13 +65,13 @@ impl KillFlag {
         }
     }
 
-    /// Rule 2: what wakes it.
+    /// Rule 2. Returns the waker of the stored job.
     pub(crate) fn set(&self) -> Option<Waker> {
-        let before = self.0.swap(SET, Ordering::AcqRel);
-        if before == SET {
+        let before = self.0.swap(KILLED, Ordering::AcqRel);
+        if before == KILLED {
             return None;
         }
-        // SAFETY: what was there came from `into_raw`, with a reference that is ours now.
+        // SAFETY: the pointer came from `into_raw`, and its reference belongs to this call now.
         let task = unsafe { Task::from_raw(before) }?;
         let waker = task.waker();
         task.drop_reference();

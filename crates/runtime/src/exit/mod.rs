@@ -1,19 +1,21 @@
-//! How actors end, and who hears of it: exit reasons, links, monitors, trapped exits and kill, as OTP has them.
+//! How actors end and how others are notified: exit reasons, links, monitors, trapped exits and kill, as in
+//! OTP.
 //!
 //! | | |
 //! | --- | --- |
-//! | [`Pid`] | names one incarnation of an actor, whatever it is; what it does with one that has ended is an error |
-//! | [`ExitReason`] | why an actor ended, or is to end |
-//! | [`Pid::link`] | two actors that end together: the end of one is an exit signal to the other, unless it was [`Normal`](ExitReason::Normal) |
-//! | [`Pid::monitor`] | hears of one end, once; goes one way; as many as one likes |
-//! | [`Pid::exit`] | an exit signal: the other ends with this reason, or, where it [traps exits](trap_exits), has it as a message |
-//! | [`Pid::kill`] | an exit signal that is not trapped; others see [`Killed`](ExitReason::Killed) |
-//! | [`exit`] | ends the actor that calls it |
-//! | [`NoKill`] | a stretch in which no exit signal ends the actor |
+//! | [`Pid`] | identifies one incarnation of an actor of any kind; an operation on one that has ended returns an error |
+//! | [`ExitReason`] | why an actor ended or is to end |
+//! | [`Pid::link`] | links two actors: when one ends, the other receives an exit signal, unless the reason is [`Normal`](ExitReason::Normal) |
+//! | [`Pid::monitor`] | reports one exit, once and in one direction; an actor can have any number of monitors |
+//! | [`Pid::exit`] | sends an exit signal: the actor ends with this reason or, if it [traps exits](trap_exits), receives it as a message |
+//! | [`Pid::kill`] | sends an exit signal that cannot be trapped; others see [`Killed`](ExitReason::Killed) |
+//! | [`exit`] | ends the calling actor |
+//! | [`NoKill`] | a section in which no exit signal ends the actor |
 //!
-//! An actor that a signal ends is unwound where it waits, yields or has a [point](crate::check) next: its destructors run. It is sticky: an unwinding
-//! that was caught comes again. One that never reaches such a point is not ended; one in [`native`](crate::native) code not before it comes back. A
-//! behaviour actor that handles no message ends at once.
+//! A signal unwinds the actor at its next wait, yield or [preemption point](crate::check), so its
+//! destructors run. If the unwinding is caught, it is raised again at the next such point. An actor
+//! that never reaches one is not ended, and an actor in [`native`](crate::native) code only after
+//! that code has returned. A behaviour actor that handles no message ends at once.
 //!
 //! ```
 //! use thalweg_runtime::{ExitReason, run, sleep, spawn};
@@ -22,56 +24,58 @@
 //!     let sleeper = spawn(|| sleep(std::time::Duration::from_secs(3600)));
 //!     let pid = sleeper.pid();
 //!     let monitor = pid.monitor();
-//!     pid.kill().expect("it sleeps");
+//!     pid.kill().expect("the actor sleeps");
 //!     assert!(matches!(monitor.wait().reason, ExitReason::Killed));
-//!     assert!(pid.kill().is_err(), "it has ended");
+//!     assert!(pid.kill().is_err(), "the actor has ended");
 //! });
 //! ```
 
 mod control;
+mod down_listeners;
 mod kill_flag;
 mod monitor;
 mod pid;
 mod reason;
 mod signal;
-mod watches;
 
 use std::fmt;
 
 use thalweg_queue::mpsc;
 
-pub(crate) use self::control::{Control, Hears, Kind, Marked, Numbers, Reach, Reached, Watch};
+pub(crate) use self::control::{
+    ActorIdHasher, Control, DownListener, OnDown, SignalEffect, SignalKind, SignalTarget, Target,
+};
 pub(crate) use self::kill_flag::KillFlag;
 pub use self::monitor::Monitor;
 pub use self::pid::{NotAlive, Pid};
 pub use self::reason::ExitReason;
 pub use self::signal::Signal;
-use crate::cancel::Cancelling;
+use crate::cancel::CancelUnwind;
 use crate::id::ActorId;
 use crate::{preempt, wait, worker};
 
-/// The end of an actor that was monitored.
+/// The exit of a monitored actor.
 #[derive(Clone, Debug)]
 pub struct Down {
-    /// Whose.
+    /// The actor that ended.
     pub id: ActorId,
-    /// Why; [`ExitReason::NoActor`]: it had ended before it was monitored.
+    /// Why it ended. [`ExitReason::NoActor`]: it had ended before it was monitored.
     pub reason: ExitReason,
 }
 
-/// An exit signal that was trapped.
+/// A trapped exit signal.
 #[derive(Clone, Debug)]
 pub struct Exit {
-    /// Who ended, or sent it. `None`: a thread did.
+    /// The actor that ended or sent the signal. `None`: a thread sent it.
     pub from: Option<ActorId>,
-    /// Why.
+    /// The reason.
     pub reason: ExitReason,
 }
 
-/// What an actor is unwound with that ends by its own will or by a signal.
-pub(crate) struct Exiting(pub(crate) ExitReason);
+/// The panic payload of an actor that ends by [`exit`] or by a signal.
+pub(crate) struct ExitUnwind(pub(crate) ExitReason);
 
-/// Ends the actor that calls it, with this reason. Its destructors run.
+/// Ends the calling actor with this reason. Its destructors run.
 ///
 /// ```
 /// use thalweg_runtime::{ExitReason, JoinError, exit, run, spawn};
@@ -83,18 +87,19 @@ pub(crate) struct Exiting(pub(crate) ExitReason);
 /// ```
 ///
 /// # Panics
-/// If the caller is no actor, or is unwound already.
+/// If the caller is not an actor, or is already unwinding.
 pub fn exit(reason: ExitReason) -> ! {
-    assert!(wait::is_actor(), "exit is for actors");
+    assert!(wait::is_actor(), "exit requires an actor");
     assert!(
         !std::thread::panicking(),
-        "the actor ends already: {reason}"
+        "the actor is already unwinding: {reason}"
     );
-    std::panic::resume_unwind(Box::new(Exiting(reason)))
+    std::panic::resume_unwind(Box::new(ExitUnwind(reason)))
 }
 
-/// From now on exit signals to the caller, but for [`Pid::kill`], are messages here and do not end it, until this is dropped. A behaviour
-/// actor rather has [`Context::trap_exits`](crate::Context::trap_exits), by which they are messages like others.
+/// Traps exits: until the receiver is dropped, exit signals to the caller other than [`Pid::kill`]
+/// are sent to it and do not end the actor. In a behaviour actor use
+/// [`Context::trap_exits`](crate::Context::trap_exits), which delivers them like other messages.
 ///
 /// ```
 /// use thalweg_runtime::{ExitReason, run, spawn, trap_exits};
@@ -103,23 +108,24 @@ pub fn exit(reason: ExitReason) -> ! {
 ///     let exits = trap_exits();
 ///     let child = spawn(|| panic!("no luck today"));
 ///     child.pid().link();
-///     let exit = exits.recv().expect("it ends");
+///     let exit = exits.recv().expect("the child ends");
 ///     assert_eq!(exit.from, Some(child.id()));
 ///     assert!(matches!(exit.reason, ExitReason::Panic(panic) if panic.message() == Some("no luck today")));
 /// });
 /// ```
 ///
 /// # Panics
-/// If the caller is no actor.
+/// If the caller is not an actor.
 pub fn trap_exits() -> mpsc::Receiver<Exit> {
-    let me = Pid::current().expect("trap_exits is for actors");
+    let me = Pid::current().expect("trap_exits requires an actor");
     let (sender, receiver) = mpsc::unbounded();
     me.control().trap(sender);
     receiver
 }
 
-/// While it is there no exit signal ends the actor that made it, a kill neither; what came meanwhile ends it at its next wait or point after. They
-/// nest. On a thread it does nothing.
+/// A guard: while it exists, no exit signal ends the actor that created it, not even a kill. A
+/// signal that arrives meanwhile ends the actor at its next wait or preemption point after the
+/// guard. Guards nest. On a thread, a guard has no effect.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
@@ -130,7 +136,7 @@ pub fn trap_exits() -> mpsc::Receiver<Exit> {
 /// run(|| {
 ///     let writer = spawn(|| {
 ///         {
-///             let _whole = NoKill::new();
+///             let _guard = NoKill::new();
 ///             yield_now();
 ///             SAVED.store(true, Ordering::Relaxed);
 ///         }
@@ -139,24 +145,24 @@ pub fn trap_exits() -> mpsc::Receiver<Exit> {
 ///         }
 ///     });
 ///     yield_now();
-///     writer.pid().kill().expect("it yields");
+///     writer.pid().kill().expect("the actor yields");
 ///     assert!(matches!(writer.join(), Err(JoinError::Exit(_))));
 ///     assert!(SAVED.load(Ordering::Relaxed));
 /// });
 /// ```
 #[derive(Debug)]
-#[must_use = "the stretch ends when this is dropped"]
+#[must_use = "the section ends when this is dropped"]
 pub struct NoKill {
-    /// Made by an actor.
-    counts: bool,
+    /// Whether an actor created it.
+    is_actor: bool,
     of_one_thread: std::marker::PhantomData<*const ()>,
 }
 
 impl NoKill {
-    /// Begins a stretch.
+    /// Begins a section.
     #[expect(
         clippy::new_without_default,
-        reason = "a guard that appears by default is one that nobody sees"
+        reason = "a guard from a default would be easy to overlook"
     )]
     pub fn new() -> Self {
         let running = worker::running();
@@ -165,7 +171,7 @@ impl NoKill {
             masks.set(masks.get() + 1);
         }
         Self {
-            counts: running.is_some(),
+            is_actor: running.is_some(),
             of_one_thread: std::marker::PhantomData,
         }
     }
@@ -173,7 +179,7 @@ impl NoKill {
 
 impl Drop for NoKill {
     fn drop(&mut self) {
-        if self.counts
+        if self.is_actor
             && let Some(task) = worker::running()
         {
             let masks = &task.header().masks;
@@ -182,26 +188,28 @@ impl Drop for NoKill {
     }
 }
 
-/// Unwinds what runs here where a signal ends it or its scope is cancelled, and it can be: an unwind within an unwind would end the process, and frames
-/// of another language may lie between.
+/// Unwinds the running actor if a signal ends it or its scope is cancelled. Does nothing during an
+/// unwinding, where a second one would abort the process, and in native code, whose frames cannot
+/// be unwound.
 #[cold]
 pub(crate) fn raise_if_due() {
     let Some(task) = worker::running() else {
         return;
     };
-    let can_be = !task.header().ending.get() && !std::thread::panicking() && !preempt::is_native();
-    if !can_be || !task.is_interrupted() {
+    let can_unwind =
+        !task.header().ending.get() && !std::thread::panicking() && !preempt::is_native();
+    if !can_unwind || !task.is_interrupted() {
         return;
     }
     if task.must_unwind() {
         task.header().raised.set(true);
-        std::panic::resume_unwind(Box::new(Exiting(task.exit_reason())));
+        std::panic::resume_unwind(Box::new(ExitUnwind(task.exit_reason())));
     }
-    std::panic::resume_unwind(Box::new(Cancelling));
+    std::panic::resume_unwind(Box::new(CancelUnwind));
 }
 
-/// Runs the destructors of who ends: as in an unwinding its waits end with an error if a signal ends it, and nothing is raised. `f` catches what
-/// it throws.
+/// Runs the destructors of an actor that ends. As during an unwinding, waits fail if a signal ends
+/// the actor, and no further unwinding is raised. `f` must catch its own panics.
 pub(crate) fn ending<R>(f: impl FnOnce() -> R) -> R {
     let task = worker::running();
     let set = |ending| {

@@ -1,4 +1,4 @@
-//! Hearing of one actor's end.
+//! Monitors for actors with a stack, threads and tasks.
 
 use std::fmt;
 use std::future::Future;
@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{RecvTimeoutError, oneshot};
 
-use super::{Control, Down, ExitReason, Watch};
+use super::{Control, Down, DownListener, ExitReason};
 use crate::id::ActorId;
 
-/// Hears of one actor's end, once: on an actor, on a thread, or as a future. Dropped, it hears of nothing.
+/// Reports the exit of one actor, once, to an actor, a thread or a task. Dropping it ends the
+/// monitor.
 ///
 /// ```
 /// use thalweg_runtime::{ExitReason, block_on, run, spawn};
@@ -25,26 +26,27 @@ use crate::id::ActorId;
 ///     assert!(matches!(pid.monitor().wait().reason, ExitReason::NoActor));
 /// });
 /// ```
-#[must_use = "dropped, it hears of nothing"]
+#[must_use = "dropping it ends the monitor"]
 pub struct Monitor {
     control: Arc<Control>,
-    /// Where it is in the list. `None`: it was never there.
-    place: Option<usize>,
+    /// The index in the list of listeners. `None`: the actor had ended, so the monitor was not
+    /// added.
+    index: Option<usize>,
     downs: oneshot::Receiver<Down>,
 }
 
 impl Monitor {
     pub(super) fn new(control: &Arc<Control>) -> Self {
         let (sender, downs) = oneshot::channel();
-        let place = control.watch_or_tell(Watch::Monitor(sender));
+        let index = control.add_listener_or_notify(DownListener::Monitor(sender));
         Self {
             control: Arc::clone(control),
-            place,
+            index,
             downs,
         }
     }
 
-    /// Whom it watches.
+    /// The number of the monitored actor.
     pub fn id(&self) -> ActorId {
         self.control.id
     }
@@ -56,24 +58,25 @@ impl Monitor {
         }
     }
 
-    /// Waits for the end. [`ExitReason::Stopped`] also if the runtime of the actor that waits stops.
+    /// Waits for the exit. Returns [`ExitReason::Stopped`] also if the runtime of the waiting actor
+    /// stops.
     pub fn wait(mut self) -> Down {
         let down = self.downs.recv_timeout(Duration::MAX);
         down.unwrap_or_else(|_| self.stopped())
     }
 
-    /// The end, if it has come. Once.
+    /// The exit, if there was one. Returns it once.
     pub fn try_wait(&mut self) -> Option<Down> {
         self.downs.try_recv().ok()
     }
 
-    /// Waits for the end, for at most `timeout`.
+    /// Waits for the exit, for at most `timeout`.
     pub fn wait_timeout(&mut self, timeout: Duration) -> Option<Down> {
         let down = self.downs.recv_timeout(timeout);
         self.in_time(down)
     }
 
-    /// Waits for the end, until `deadline`.
+    /// Waits for the exit until `deadline`.
     pub fn wait_deadline(&mut self, deadline: Instant) -> Option<Down> {
         let down = self.downs.recv_deadline(deadline);
         self.in_time(down)
@@ -99,8 +102,8 @@ impl Future for Monitor {
 
 impl Drop for Monitor {
     fn drop(&mut self) {
-        if let Some(place) = self.place {
-            self.control.unwatch(place);
+        if let Some(index) = self.index {
+            self.control.remove_listener(index);
         }
     }
 }
@@ -121,23 +124,23 @@ mod tests {
 
     use crate::{run, sleep, spawn};
 
-    struct Says(usize, Arc<Mutex<Vec<usize>>>);
+    struct PushOnWake(usize, Arc<Mutex<Vec<usize>>>);
 
-    impl Wake for Says {
+    impl Wake for PushOnWake {
         fn wake(self: Arc<Self>) {
             self.1.lock().unwrap().push(self.0);
         }
     }
 
     #[test]
-    fn monitors_hear_in_the_order_in_which_they_came() {
+    fn monitors_are_notified_in_creation_order() {
         run(|| {
             let sleeper = spawn(|| sleep(Duration::from_secs(600)));
-            let told = Arc::new(Mutex::new(Vec::new()));
+            let woken = Arc::new(Mutex::new(Vec::new()));
             let monitors: Vec<_> = (0..4)
                 .map(|number| {
                     let mut monitor = sleeper.pid().monitor();
-                    let waker = Waker::from(Arc::new(Says(number, Arc::clone(&told))));
+                    let waker = Waker::from(Arc::new(PushOnWake(number, Arc::clone(&woken))));
                     let mut context = Context::from_waker(&waker);
                     assert!(Pin::new(&mut monitor).poll(&mut context).is_pending());
                     monitor
@@ -145,7 +148,7 @@ mod tests {
                 .collect();
             sleeper.pid().kill().unwrap();
             assert!(sleeper.join().is_err());
-            assert_eq!(*told.lock().unwrap(), [0, 1, 2, 3]);
+            assert_eq!(*woken.lock().unwrap(), [0, 1, 2, 3]);
             drop(monitors);
         });
     }

@@ -1,20 +1,21 @@
-//! The name of one incarnation of an actor.
+//! The identifier of one incarnation of an actor.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::{Control, ExitReason, Kind, Monitor};
+use super::{Control, ExitReason, Monitor, SignalKind};
 use crate::id::ActorId;
 use crate::{wait, worker};
 
-/// Names one incarnation of an actor, for signals and monitors; it keeps nothing of the actor alive. Two are equal if they name the same one.
+/// Identifies one incarnation of an actor, for signals and monitors. It does not keep the actor
+/// alive. Two are equal if they identify the same incarnation.
 #[derive(Clone)]
 pub struct Pid {
     control: Arc<Control>,
 }
 
-/// A signal to an actor that has ended.
+/// A signal was sent to an actor that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAlive(pub ActorId);
 
@@ -35,44 +36,46 @@ impl Pid {
         &self.control
     }
 
-    /// The caller's. `None`: a thread.
+    /// The calling actor. `None`: the caller is a thread.
     pub fn current() -> Option<Self> {
         let task = worker::running()?;
         Some(Self::new(task.actor_control()))
     }
 
-    /// Its number.
+    /// The number of the incarnation.
     pub fn id(&self) -> ActorId {
         self.control.id
     }
 
-    /// Whether it has not ended. It may at any time.
+    /// Whether it has not ended. It may end at any time.
     pub fn is_alive(&self) -> bool {
         self.control.is_alive()
     }
 
-    /// Sends it an exit signal. [`Normal`](ExitReason::Normal) ends nobody, and is a message to who traps exits.
+    /// Sends an exit signal. [`Normal`](ExitReason::Normal) ends no actor; an actor that traps
+    /// exits receives it as a message.
     ///
     /// # Errors
-    /// It has ended.
+    /// The actor has ended.
     pub fn exit(&self, reason: ExitReason) -> Result<(), NotAlive> {
-        self.send(reason, Kind::Asked)
+        self.send(reason, SignalKind::Requested)
     }
 
-    /// Sends it an exit signal that is not trapped. Where [`NoKill`](super::NoKill) keeps it off it comes after.
+    /// Sends an exit signal that cannot be trapped. In a [`NoKill`](super::NoKill) section, it
+    /// takes effect after the section.
     ///
     /// # Errors
-    /// It has ended.
+    /// The actor has ended.
     pub fn kill(&self) -> Result<(), NotAlive> {
-        self.send(ExitReason::Killed, Kind::Kill)
+        self.send(ExitReason::Killed, SignalKind::Kill)
     }
 
-    /// Its supervisor's [`ExitReason::Shutdown`].
+    /// Sends [`ExitReason::Shutdown`] from the supervisor.
     pub(crate) fn shut_down(&self) -> Result<(), NotAlive> {
-        self.send(ExitReason::Shutdown, Kind::Parent)
+        self.send(ExitReason::Shutdown, SignalKind::Supervisor)
     }
 
-    fn send(&self, reason: ExitReason, kind: Kind) -> Result<(), NotAlive> {
+    fn send(&self, reason: ExitReason, kind: SignalKind) -> Result<(), NotAlive> {
         if self.control.signal(wait::current(), reason, kind) {
             Ok(())
         } else {
@@ -80,29 +83,30 @@ impl Pid {
         }
     }
 
-    /// Links the caller to it: when one of them ends, the other gets an exit signal with its reason. Once, however often it is called. If it has
-    /// ended already the caller gets [`ExitReason::NoActor`], at its next wait.
+    /// Links the calling actor to this one: when either ends, the other receives an exit signal
+    /// with its reason. A second call has no effect. If this actor has already ended, the caller
+    /// receives [`ExitReason::NoActor`] at its next wait.
     ///
     /// # Panics
-    /// If the caller is no actor.
+    /// If the caller is not an actor.
     pub fn link(&self) {
-        let me = Self::current().expect("a link is for actors");
+        let me = Self::current().expect("a link requires an actor");
         if !me.control.link(&self.control) {
             me.control
-                .signal(Some(self.id()), ExitReason::NoActor, Kind::Asked);
+                .signal(Some(self.id()), ExitReason::NoActor, SignalKind::Requested);
         }
     }
 
-    /// Takes the caller's link back: from now on neither hears of the other's end.
+    /// Removes the caller's link: from now on, neither receives the other's exit.
     ///
     /// # Panics
-    /// If the caller is no actor.
+    /// If the caller is not an actor.
     pub fn unlink(&self) {
-        let me = Self::current().expect("a link is for actors");
+        let me = Self::current().expect("a link requires an actor");
         me.control.unlink(&self.control);
     }
 
-    /// Hears of its end.
+    /// Monitors the actor.
     pub fn monitor(&self) -> Monitor {
         Monitor::new(&self.control)
     }

@@ -1,4 +1,4 @@
-//! Why actors end.
+//! Exit reasons.
 
 use std::error::Error;
 use std::fmt;
@@ -8,32 +8,61 @@ use crate::join::JoinError;
 use crate::panics::Panic;
 use crate::stack::StackError;
 
-/// Why an actor ended, or is to end. Clones are one and the same.
+/// Why an actor ended or is to end. Clones share the error. Create one from an error or a text by
+/// [`error`](Self::error) or [`shutdown_with`](Self::shutdown_with); `From` is implemented for
+/// texts and boxed errors, so that `?` works in a child.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ExitReason {
-    /// It did what it was there for. No linked actor ends for that.
+    /// The actor finished its work. Linked actors do not end.
     Normal,
-    /// It was told to, in order: as a supervisor ends its children.
+    /// An orderly shutdown, as a supervisor stops its children.
     Shutdown,
-    /// The same, with more to say.
+    /// An orderly shutdown with details.
     ShutdownWith(Arc<dyn Error + Send + Sync>),
-    /// By [`Pid::kill`](super::Pid::kill).
+    /// [`Pid::kill`](super::Pid::kill).
     Killed,
-    /// It panicked.
+    /// A panic.
     Panic(Panic),
-    /// Whatever its author, or who sent the signal, gave for it.
+    /// An error that the actor or the sender of the signal supplied.
     Error(Arc<dyn Error + Send + Sync>),
-    /// There is no such actor: it had ended before.
+    /// The actor had ended before.
     NoActor,
-    /// There was no stack for it, so it did not begin.
+    /// No stack was available, so the actor did not start.
     NoStack(StackError),
-    /// Its runtime stopped.
+    /// The actor's runtime stopped.
     Stopped,
 }
 
 impl ExitReason {
-    /// Whether it ended as it was meant to: [`Normal`](Self::Normal), or a shutdown. A transient child is not restarted then.
+    /// A failure with this error or text: [`Self::Error`].
+    ///
+    /// ```
+    /// use thalweg_runtime::ExitReason;
+    ///
+    /// assert_eq!(ExitReason::error("no more work").to_string(), "no more work");
+    /// let reason = ExitReason::error(std::io::Error::other("disk full"));
+    /// assert!(reason.downcast_ref::<std::io::Error>().is_some());
+    /// ```
+    pub fn error(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Error(Arc::from(error.into()))
+    }
+
+    /// An orderly shutdown with this error or text: [`Self::ShutdownWith`].
+    ///
+    /// ```
+    /// use thalweg_runtime::ExitReason;
+    ///
+    /// let reason = ExitReason::shutdown_with("the licence has expired");
+    /// assert!(reason.is_orderly());
+    /// assert_eq!(reason.to_string(), "shutdown: the licence has expired");
+    /// ```
+    pub fn shutdown_with(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::ShutdownWith(Arc::from(error.into()))
+    }
+
+    /// Whether the exit is not a failure: [`Normal`](Self::Normal), a shutdown, or the stop of the
+    /// runtime. A transient child is not restarted after it.
     pub fn is_orderly(&self) -> bool {
         matches!(
             self,
@@ -41,7 +70,7 @@ impl ExitReason {
         )
     }
 
-    /// The error, where it is an `E`.
+    /// The error, if it is an `E`.
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         match self {
             Self::Error(error) | Self::ShutdownWith(error) => error.downcast_ref(),
@@ -49,7 +78,7 @@ impl ExitReason {
         }
     }
 
-    /// A word for it, of few: for counting.
+    /// A name for the kind of reason, from a fixed list, for counters.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Normal => "normal",
@@ -77,19 +106,19 @@ impl From<&JoinError> for ExitReason {
 
 impl From<&str> for ExitReason {
     fn from(text: &str) -> Self {
-        Self::Error(Arc::from(Box::<dyn Error + Send + Sync>::from(text)))
+        Self::error(text)
     }
 }
 
 impl From<String> for ExitReason {
     fn from(text: String) -> Self {
-        Self::from(text.as_str())
+        Self::error(text)
     }
 }
 
 impl From<Box<dyn Error + Send + Sync>> for ExitReason {
     fn from(error: Box<dyn Error + Send + Sync>) -> Self {
-        Self::Error(Arc::from(error))
+        Self::error(error)
     }
 }
 
@@ -103,8 +132,8 @@ impl fmt::Display for ExitReason {
             Self::Panic(panic) => panic.fmt(f),
             Self::Error(error) => error.fmt(f),
             Self::NoActor => f.write_str("there is no such actor"),
-            Self::NoStack(error) => write!(f, "there was no stack for it: {error}"),
-            Self::Stopped => f.write_str("its runtime stopped"),
+            Self::NoStack(error) => write!(f, "no stack was available: {error}"),
+            Self::Stopped => f.write_str("the runtime stopped"),
         }
     }
 }

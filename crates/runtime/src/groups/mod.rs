@@ -1,20 +1,24 @@
-//! Groups of actors, as OTP's `pg` has them: many actors under one name, and who wants to hears who joins and leaves.
+//! Groups of actors, as OTP's `pg`: many actors under one name, and monitors that report who joins
+//! and leaves.
 //!
-//! * An actor may join a group several times, and is in it as often; it leaves once for each, and altogether when it ends.
-//! * A group without members is none: nobody makes or deletes one.
-//! * A group keeps none of its members alive.
-//! * Who [monitors](Group::monitor) a group gets its members and, from that very moment, each [`Change`], in one order for all.
+//! * An actor can join a group several times. It is then listed as often, and leaves once per join.
+//!   When it ends, it leaves completely.
+//! * A group exists while it has members. It is never created or deleted explicitly.
+//! * A group does not keep its members alive.
+//! * A [monitor](Group::monitor) of a group receives the current members and, from that moment on,
+//!   each [`Change`]. All monitors receive the changes in the same order.
 //!
-//! Unlike there a group is typed: that of the [`ActorRef`]s to an `A`, and that of [`Pid`]s, are different groups under one name. In the first an actor stays
-//! over restarts, in the second it is one incarnation that leaves when it ends. Where one joined several times, each end is as many [`Change`]s. Names have
-//! 1 to 255 bytes.
+//! Differences from OTP: groups are typed. The group of [`ActorRef`]s to an `A` and the group of
+//! [`Pid`]s with the same name are different groups. In the first, an actor remains over restarts;
+//! in the second, one incarnation leaves when it ends. When an actor that joined several times
+//! ends, there is one [`Change`] per join. Names have 1 to 255 bytes.
 //!
 //! ```
 //! use thalweg_runtime::{Actor, Context, Handler, groups, run, start};
 //!
-//! struct Room { heard: usize }
-//! impl Actor for Room {}
-//! impl Handler<String> for Room {
+//! struct GroupInner { heard: usize }
+//! impl Actor for GroupInner {}
+//! impl Handler<String> for GroupInner {
 //!     type Reply = usize;
 //!     fn handle(&mut self, line: String, _: &Context<'_, Self>) -> usize {
 //!         self.heard += line.len();
@@ -23,34 +27,37 @@
 //! }
 //!
 //! run(|| {
-//!     let rooms = groups::of_actors::<Room>("rooms")?;
-//!     let (lounge, attic) = (start(Room { heard: 0 }), start(Room { heard: 0 }));
-//!     rooms.join(&lounge)?;
-//!     rooms.join(&attic)?;
-//!     for room in rooms.members() {
-//!         room.cast(String::from("hello"))?;
+//!     let groups = groups::of_actors::<GroupInner>("groups")?;
+//!     let (lounge, attic) = (start(GroupInner { heard: 0 }), start(GroupInner { heard: 0 }));
+//!     groups.join(&lounge)?;
+//!     groups.join(&attic)?;
+//!     for group in groups.members() {
+//!         group.cast(String::from("hello"))?;
 //!     }
 //!     assert_eq!(attic.call(String::new()), Ok(5));
 //!
-//!     let monitor = rooms.monitor();
+//!     let monitor = groups.monitor();
 //!     assert_eq!(monitor.members().len(), 2);
 //!     lounge.stop();
-//!     assert!(monitor.recv().expect("it comes").is_leave());
-//!     assert_eq!(rooms.len(), 1);
+//!     assert!(monitor.recv().expect("the member left").is_leave());
+//!     assert_eq!(groups.len(), 1);
 //!     # Ok::<(), Box<dyn std::error::Error>>(())
 //! })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-// 1. A group is a room: its members and monitors behind one lock, under which no code of a user runs. What is taken out is dropped after.
-// 2. What the monitors hear is put into their outboxes under that lock, so all hear of all changes in one order, and from the step on in which they saw the
-//    members.
-// 3. A room is there for as long as a `Group`, a member or a monitor is. The table of rooms is looked at to make a `Group`, and for nothing else.
-// 4. The lock of a control is taken within that of a room, never the other way round: who is told of an end holds none.
+// 1. One lock protects the members and monitors of a group. No user code runs under it. Removed
+//    values are dropped after it is released.
+// 2. Changes are put into the monitors' outboxes under that lock. All monitors therefore receive
+//    all changes in the same order, beginning with the step in which they received the members.
+// 3. A group exists as long as a `Group`, a member or a monitor does. The table of groups is read
+//    only to create a `Group` and to list them.
+// 4. A control's lock may be taken while a group's lock is held, never the other way round: exit
+//    listeners are called without a lock.
 
+mod inner;
 mod monitor;
 mod outbox;
-mod room;
 
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
@@ -59,33 +66,34 @@ use std::sync::{Arc, Mutex, Weak};
 
 use thalweg_queue::no_preempt::lock;
 
-pub use self::monitor::{GroupMonitor, GroupMonitored};
-use self::room::{AnyRoom, Room};
-pub use self::room::{Change, Member};
+use self::inner::{AnyGroup, GroupInner};
+pub use self::inner::{Change, Member};
+pub use self::monitor::{GroupMonitor, GroupMonitorRef};
 use crate::Handle;
 use crate::behaviour::{Actor, ActorRef, Context, Handler, WeakActorRef};
 use crate::exit::{NotAlive, Pid};
 use crate::name::{self, NameError};
 
-/// The groups of one runtime: [`Handle::groups`] is for threads and tasks, actors have the functions of this module too.
+/// The groups of one runtime. Threads and tasks use [`Handle::groups`]; actors can also use the
+/// functions of this module.
 #[derive(Clone, Default)]
 pub struct Groups {
-    rooms: Arc<Rooms>,
+    table: Arc<GroupTable>,
 }
 
 type Key = (Arc<str>, TypeId);
 
 #[derive(Default)]
-struct Rooms {
-    table: Mutex<HashMap<Key, Weak<dyn AnyRoom>>>,
+struct GroupTable {
+    groups: Mutex<HashMap<Key, Weak<dyn AnyGroup>>>,
 }
 
-impl Rooms {
-    /// The last that had a room has gone. There may be a new one in its place.
-    fn forget(&self, key: &Key) {
-        let mut table = lock(&self.table);
+impl GroupTable {
+    /// Removes a group whose last owner is gone, unless a new group has replaced it.
+    fn remove_if_empty(&self, key: &Key) {
+        let mut table = lock(&self.groups);
         let gone = match table.get(key) {
-            Some(room) if room.strong_count() == 0 => table.remove_entry(key),
+            Some(group) if group.strong_count() == 0 => table.remove_entry(key),
             _ => None,
         };
         drop(table);
@@ -93,31 +101,31 @@ impl Rooms {
     }
 }
 
-/// What [`Groups::list`] says of one group.
+/// An entry of [`Groups::list`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GroupInfo {
-    /// Its name.
+    /// The name of the group.
     pub name: String,
-    /// Of what: the type's name.
-    pub of: &'static str,
-    /// How many members it has: who joined twice counts twice.
+    /// The name of the members' type.
+    pub member_type: &'static str,
+    /// The number of members. An actor that joined twice counts twice.
     pub members: usize,
 }
 
 impl Groups {
-    /// The group of this name of actors with this state. It may have no members.
+    /// The group of this name for actors of type `A`. It may be empty.
     ///
     /// # Errors
-    /// The name is no good.
+    /// The name is not valid.
     pub fn of_actors<A: Actor>(&self, name: &str) -> Result<Group<ActorRef<A>>, NameError> {
         self.group(name)
     }
 
-    /// The group of this name of actors of any kind. It may have no members.
+    /// The group of this name for actors of any kind. It may be empty.
     ///
     /// # Errors
-    /// The name is no good.
+    /// The name is not valid.
     pub fn of_pids(&self, name: &str) -> Result<Group<Pid>, NameError> {
         self.group(name)
     }
@@ -125,35 +133,37 @@ impl Groups {
     fn group<M: Send + 'static>(&self, name: &str) -> Result<Group<M>, NameError> {
         name::check(name)?;
         let key: Key = (name.into(), TypeId::of::<M>());
-        let mut table = lock(&self.rooms.table);
-        let there = table.get(&key).and_then(Weak::upgrade);
-        let there = there.and_then(|room| {
-            let room: Arc<dyn Any + Send + Sync> = room;
-            room.downcast::<Room<M>>().ok()
+        let mut table = lock(&self.table.groups);
+        let existing = table.get(&key).and_then(Weak::upgrade);
+        let existing = existing.and_then(|group| {
+            let group: Arc<dyn Any + Send + Sync> = group;
+            group.downcast::<GroupInner<M>>().ok()
         });
-        let room = there.unwrap_or_else(|| {
-            let room = Arc::new(Room::new(key.clone(), &self.rooms));
-            let weak: Weak<dyn AnyRoom> = Arc::<Room<M>>::downgrade(&room);
+        let group = existing.unwrap_or_else(|| {
+            let group = Arc::new(GroupInner::new(key.clone(), &self.table));
+            let weak: Weak<dyn AnyGroup> = Arc::<GroupInner<M>>::downgrade(&group);
             table.insert(key, weak);
-            room
+            group
         });
         drop(table);
-        Ok(Group { room })
+        Ok(Group { group })
     }
 
-    /// All groups that have members, by their names. Others may come and go meanwhile.
+    /// All groups that have members, sorted by name. Other threads may change groups meanwhile.
     pub fn list(&self) -> Vec<GroupInfo> {
-        let rooms: Vec<_> = {
-            let table = lock(&self.rooms.table);
+        let groups: Vec<_> = {
+            let table = lock(&self.table.groups);
             table.values().filter_map(Weak::upgrade).collect()
         };
-        let infos = rooms.iter().map(|room| GroupInfo {
-            name: room.name().to_owned(),
-            of: room.of(),
-            members: room.len(),
+        let infos = groups.iter().map(|group| GroupInfo {
+            name: group.name().to_owned(),
+            member_type: group.member_type(),
+            members: group.len(),
         });
         let mut infos: Vec<_> = infos.filter(|info| info.members > 0).collect();
-        infos.sort_by(|one, other| (&one.name, one.of).cmp(&(&other.name, other.of)));
+        infos.sort_by(|one, other| {
+            (&one.name, one.member_type).cmp(&(&other.name, other.member_type))
+        });
         infos
     }
 }
@@ -164,12 +174,12 @@ impl fmt::Debug for Groups {
     }
 }
 
-/// One group: of `M`, which is an [`ActorRef`] or a [`Pid`]. Clones are one and the same.
+/// A group of `M`, which is an [`ActorRef`] or a [`Pid`]. Clones refer to the same group.
 pub struct Group<M> {
-    room: Arc<Room<M>>,
+    group: Arc<GroupInner<M>>,
 }
 
-/// It is not in the group, so it cannot leave it.
+/// The actor is not in the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotJoined;
 
@@ -182,30 +192,31 @@ impl fmt::Display for NotJoined {
 impl std::error::Error for NotJoined {}
 
 impl<A: Actor> Group<ActorRef<A>> {
-    /// Joins, once more if it is in it. It stays over restarts, if it has a supervisor.
+    /// Adds the actor to the group, once more if it is a member. With a supervisor, it remains over
+    /// restarts.
     ///
     /// # Errors
-    /// The actor has ended, or is about to.
+    /// The actor has ended or is about to.
     pub fn join(&self, actor: &ActorRef<A>) -> Result<(), NotAlive> {
         let control = actor.identity().ok_or(NotAlive(actor.id()))?;
-        self.room.join(control, Arc::new(WeakActorRef::of(actor)))
+        self.group.join(control, Arc::new(WeakActorRef::of(actor)))
     }
 
-    /// Leaves: takes one join back, the oldest.
+    /// Removes the actor from the group once: its oldest membership.
     ///
     /// # Errors
-    /// It is not in the group.
+    /// The actor is not in the group.
     pub fn leave(&self, actor: &ActorRef<A>) -> Result<(), NotJoined> {
         let control = actor.identity().ok_or(NotJoined)?;
-        self.room.leave(&control)
+        self.group.leave(&control)
     }
 }
 
 impl Group<Pid> {
-    /// Joins, once more if it is in it, until this incarnation ends.
+    /// Adds this incarnation to the group until it ends, once more if it is a member.
     ///
     /// # Errors
-    /// It has ended.
+    /// The incarnation has ended.
     ///
     /// ```
     /// use thalweg_runtime::{Pid, groups, run, spawn, yield_now};
@@ -214,50 +225,50 @@ impl Group<Pid> {
     ///     let jobs = groups::of_pids("jobs")?;
     ///     let job = spawn(|| loop { yield_now() });
     ///     jobs.join(&job.pid())?;
-    ///     jobs.join(&Pid::current().expect("this is an actor"))?;
+    ///     jobs.join(&Pid::current().expect("the caller is an actor"))?;
     ///     assert_eq!(jobs.len(), 2);
     ///     job.pid().kill()?;
     ///     assert!(job.join().is_err());
-    ///     assert_eq!(jobs.members(), [Pid::current().expect("this is an actor")]);
+    ///     assert_eq!(jobs.members(), [Pid::current().expect("the caller is an actor")]);
     ///     # Ok::<(), Box<dyn std::error::Error>>(())
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn join(&self, pid: &Pid) -> Result<(), NotAlive> {
-        self.room
+        self.group
             .join(Arc::clone(pid.control()), Arc::new(pid.clone()))
     }
 
-    /// Leaves: takes one join back, the oldest.
+    /// Removes the incarnation from the group once: its oldest membership.
     ///
     /// # Errors
-    /// It is not in the group.
+    /// The incarnation is not in the group.
     pub fn leave(&self, pid: &Pid) -> Result<(), NotJoined> {
-        self.room.leave(pid.control())
+        self.group.leave(pid.control())
     }
 }
 
 impl<M: Send + 'static> Group<M> {
-    /// Its name.
+    /// The name of the group.
     pub fn name(&self) -> &str {
-        self.room.name()
+        self.group.name()
     }
 
-    /// All members in the order in which they joined, each as often as it did.
+    /// All members in the order in which they joined. An actor that joined twice is listed twice.
     pub fn members(&self) -> Vec<M> {
-        let seats = self.room.seats();
-        seats.iter().filter_map(Member::get).collect()
+        let members = self.group.members();
+        members.iter().filter_map(Member::get).collect()
     }
 
-    /// The same by the incarnations that live.
+    /// The running incarnations of the members.
     pub fn pids(&self) -> Vec<Pid> {
-        let seats = self.room.seats();
-        seats.iter().filter_map(Member::pid).collect()
+        let members = self.group.members();
+        members.iter().filter_map(Member::pid).collect()
     }
 
-    /// How many members there are: who joined twice counts twice.
+    /// The number of members. An actor that joined twice counts twice.
     pub fn len(&self) -> usize {
-        self.room.len()
+        self.group.len()
     }
 
     /// Whether there are none.
@@ -265,24 +276,26 @@ impl<M: Send + 'static> Group<M> {
         self.len() == 0
     }
 
-    /// Who is in it, and from now on who joins and leaves, for an actor with a stack of its own or a thread.
+    /// Returns the current members, and reports each join and leave from now on, to an actor with
+    /// a stack or to a thread.
     pub fn monitor(&self) -> GroupMonitor<M> {
-        GroupMonitor::new(&self.room)
+        GroupMonitor::new(&self.group)
     }
 
-    /// The same for a behaviour actor: each [`Change`] is a message to the incarnation that asks, which comes before all that wait.
-    pub fn monitor_by<A>(&self, context: &Context<'_, A>) -> GroupMonitored<M>
+    /// As [`monitor`](Self::monitor), for a behaviour actor: each [`Change`] is a message to the
+    /// current incarnation, which is handled before all waiting messages.
+    pub fn monitor_by<A>(&self, context: &Context<'_, A>) -> GroupMonitorRef<M>
     where
         A: Handler<Change<M>>,
     {
-        GroupMonitored::new(&self.room, context)
+        GroupMonitorRef::new(&self.group, context)
     }
 }
 
 impl<M> Clone for Group<M> {
     fn clone(&self) -> Self {
         Self {
-            room: Arc::clone(&self.room),
+            group: Arc::clone(&self.group),
         }
     }
 }
@@ -298,29 +311,29 @@ impl<M: Send + 'static> fmt::Debug for Group<M> {
 }
 
 fn with<R>(f: impl FnOnce(&Groups) -> R) -> R {
-    let handle = Handle::current()
-        .expect("groups without a handle are for actors; a thread has Handle::groups");
+    let handle =
+        Handle::current().expect("the caller is not an actor; in a thread, use Handle::groups");
     f(handle.groups())
 }
 
-/// [`Groups::of_actors`] in the caller's runtime.
+/// [`Groups::of_actors`] of the caller's runtime.
 ///
 /// # Errors
-/// The name is no good.
+/// The name is not valid.
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::groups`].
+/// If the caller is not an actor. In a thread, use [`Handle::groups`].
 pub fn of_actors<A: Actor>(name: &str) -> Result<Group<ActorRef<A>>, NameError> {
     with(|groups| groups.of_actors(name))
 }
 
-/// [`Groups::of_pids`] in the caller's runtime.
+/// [`Groups::of_pids`] of the caller's runtime.
 ///
 /// # Errors
-/// The name is no good.
+/// The name is not valid.
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::groups`].
+/// If the caller is not an actor. In a thread, use [`Handle::groups`].
 pub fn of_pids(name: &str) -> Result<Group<Pid>, NameError> {
     with(|groups| groups.of_pids(name))
 }
@@ -328,7 +341,7 @@ pub fn of_pids(name: &str) -> Result<Group<Pid>, NameError> {
 /// [`Groups::list`] of the caller's runtime.
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::groups`].
+/// If the caller is not an actor. In a thread, use [`Handle::groups`].
 pub fn list() -> Vec<GroupInfo> {
     with(Groups::list)
 }
@@ -341,18 +354,18 @@ mod tests {
     use crate::{Pid, run};
 
     #[test]
-    fn a_group_that_was_left_is_gone_with_who_held_it() {
+    fn empty_group_is_freed_with_its_last_handle() {
         run(|| {
-            let me = Pid::current().expect("an actor asks");
+            let me = Pid::current().expect("the caller is an actor");
             let group = of_pids("one").unwrap();
             group.join(&me).unwrap();
             group.join(&me).unwrap();
             group.leave(&me).unwrap();
-            let room = Arc::downgrade(&group.room);
+            let weak = Arc::downgrade(&group.group);
             drop(group);
-            assert!(room.upgrade().is_some(), "it has a member");
+            assert!(weak.upgrade().is_some(), "the group has a member");
             of_pids("one").unwrap().leave(&me).unwrap();
-            assert!(room.upgrade().is_none());
+            assert!(weak.upgrade().is_none());
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Who hears of a group's members.
+//! Monitors of groups.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,12 +8,13 @@ use std::time::Duration;
 use thalweg_queue::mpsc;
 use thalweg_queue::{RecvError, RecvTimeoutError, TryRecvError};
 
+use super::inner::{Change, GroupInner, Member};
 use super::outbox::Outbox;
-use super::room::{Change, Member, Room};
 use crate::behaviour::{Context, Handler, SystemSender};
-use crate::exit::{Control, Watch};
+use crate::exit::{Control, DownListener};
 
-/// Hears who joins and leaves a group, until it is dropped. What is not received stays in memory.
+/// Receives the changes of a group until it is dropped. Changes that are not received are kept in
+/// memory.
 ///
 /// ```
 /// use thalweg_runtime::{groups, run, spawn, yield_now};
@@ -32,30 +33,30 @@ use crate::exit::{Control, Watch};
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use = "dropped, it hears of nothing"]
+#[must_use = "dropping it ends the monitor"]
 pub struct GroupMonitor<M: Send + 'static> {
-    room: Arc<Room<M>>,
+    group: Arc<GroupInner<M>>,
     number: u64,
     members: Vec<Member<M>>,
     changes: mpsc::Receiver<Change<M>>,
 }
 
 impl<M: Send + 'static> GroupMonitor<M> {
-    pub(super) fn new(room: &Arc<Room<M>>) -> Self {
+    pub(super) fn new(group: &Arc<GroupInner<M>>) -> Self {
         let (sender, changes) = mpsc::unbounded();
-        let (number, members) = room.add_monitor(Outbox::new(move |change| {
-            // It may have gone meanwhile.
+        let (number, members) = group.add_monitor(Outbox::new(move |change| {
+            // The receiver may be gone.
             let _ = sender.send(change);
         }));
         Self {
-            room: Arc::clone(room),
+            group: Arc::clone(group),
             number,
             members,
             changes,
         }
     }
 
-    /// Who was in it when the monitor was made: the changes begin there.
+    /// The members when the monitor was created. The changes begin there.
     pub fn members(&self) -> &[Member<M>] {
         &self.members
     }
@@ -63,15 +64,15 @@ impl<M: Send + 'static> GroupMonitor<M> {
     /// Waits for the next change.
     ///
     /// # Errors
-    /// The runtime of the actor that waits stops.
+    /// The runtime of the waiting actor stops.
     pub fn recv(&self) -> Result<Change<M>, RecvError> {
         self.changes.recv()
     }
 
-    /// The next change, if there was one.
+    /// The next change, if there is one.
     ///
     /// # Errors
-    /// There was none.
+    /// There is none.
     pub fn try_recv(&self) -> Result<Change<M>, TryRecvError> {
         self.changes.try_recv()
     }
@@ -79,12 +80,12 @@ impl<M: Send + 'static> GroupMonitor<M> {
     /// Waits for the next change, for at most `timeout`.
     ///
     /// # Errors
-    /// There is none; or as [`recv`](Self::recv).
+    /// There was none in time; otherwise as [`recv`](Self::recv).
     pub fn recv_timeout(&self, timeout: Duration) -> Result<Change<M>, RecvTimeoutError> {
         self.changes.recv_timeout(timeout)
     }
 
-    /// The changes as a channel of [`thalweg_queue`], to select on or to await.
+    /// The changes as a channel of [`thalweg_queue`], for `select!` or `await`.
     pub fn changes(&mut self) -> &mut mpsc::Receiver<Change<M>> {
         &mut self.changes
     }
@@ -92,79 +93,80 @@ impl<M: Send + 'static> GroupMonitor<M> {
 
 impl<M: Send + 'static> Drop for GroupMonitor<M> {
     fn drop(&mut self) {
-        self.room.remove_monitor(self.number);
+        self.group.remove_monitor(self.number);
     }
 }
 
 impl<M: Send + 'static> fmt::Debug for GroupMonitor<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GroupMonitor")
-            .field("group", &self.room.name())
+            .field("group", &self.group.name())
             .field("waiting", &self.changes.len())
             .finish()
     }
 }
 
-/// A behaviour actor's monitor of a group. Dropped it goes on, until the incarnation ends; see [`demonitor`](Self::demonitor).
-pub struct GroupMonitored<M: Send + 'static> {
-    room: Arc<Room<M>>,
+/// A behaviour actor's monitor of a group. Dropping it does not end the monitor: it ends with the
+/// incarnation or by [`demonitor`](Self::demonitor).
+pub struct GroupMonitorRef<M: Send + 'static> {
+    group: Arc<GroupInner<M>>,
     number: u64,
     members: Vec<Member<M>>,
     active: Arc<AtomicBool>,
     control: Arc<Control>,
-    /// In the list of those that hear of the incarnation's end. `None`: it ends.
-    place: Option<usize>,
+    /// The index in the incarnation's list of exit listeners. `None`: the incarnation is ending.
+    index: Option<usize>,
 }
 
-impl<M: Send + 'static> GroupMonitored<M> {
-    pub(super) fn new<A>(room: &Arc<Room<M>>, context: &Context<'_, A>) -> Self
+impl<M: Send + 'static> GroupMonitorRef<M> {
+    pub(super) fn new<A>(group: &Arc<GroupInner<M>>, context: &Context<'_, A>) -> Self
     where
         A: Handler<Change<M>>,
     {
         let sender = SystemSender::to(context);
         let active = sender.active();
-        let (number, members) = room.add_monitor(Outbox::new(move |change| sender.send(change)));
+        let (number, members) = group.add_monitor(Outbox::new(move |change| sender.send(change)));
         let control = Arc::clone(context.pid().control());
-        let watched = control.watch({
-            let room = Arc::clone(room);
-            Watch::Tell(Box::new(move |_| room.remove_monitor(number)))
+        let added = control.add_listener({
+            let group = Arc::clone(group);
+            DownListener::Callback(Box::new(move |_| group.remove_monitor(number)))
         });
-        let place = match watched {
-            Ok(place) => Some(place),
+        let index = match added {
+            Ok(index) => Some(index),
             Err(_) => {
-                room.remove_monitor(number);
+                group.remove_monitor(number);
                 None
             }
         };
         Self {
-            room: Arc::clone(room),
+            group: Arc::clone(group),
             number,
             members,
             active,
             control,
-            place,
+            index,
         }
     }
 
-    /// Who was in it when the monitor was made: the changes begin there.
+    /// The members when the monitor was created. The changes begin there.
     pub fn members(&self) -> &[Member<M>] {
         &self.members
     }
 
-    /// Takes it back: no change is handled any more, not even one that is on its way.
+    /// Ends the monitor: no further change is handled, even if it was already sent.
     pub fn demonitor(self) {
         self.active.store(false, Ordering::Relaxed);
-        self.room.remove_monitor(self.number);
-        if let Some(place) = self.place {
-            self.control.unwatch(place);
+        self.group.remove_monitor(self.number);
+        if let Some(index) = self.index {
+            self.control.remove_listener(index);
         }
     }
 }
 
-impl<M: Send + 'static> fmt::Debug for GroupMonitored<M> {
+impl<M: Send + 'static> fmt::Debug for GroupMonitorRef<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GroupMonitored")
-            .field("group", &self.room.name())
+        f.debug_struct("GroupMonitorRef")
+            .field("group", &self.group.name())
             .finish()
     }
 }

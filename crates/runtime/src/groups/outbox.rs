@@ -1,7 +1,9 @@
-//! Changes on their way to one monitor.
+//! Changes that are queued for one monitor.
 //!
-//! 1. What is put in under the room's lock is delivered after it, since that may wake somebody whose waker is not ours, or end a mailbox.
-//! 2. One delivers at a time, and until there is nothing more; who comes meanwhile leaves it to that one. So the order is that of the room.
+//! 1. A change is queued under the group's lock and delivered after it is released, because a
+//!    delivery may run a foreign waker or drop a mailbox.
+//! 2. One thread delivers at a time, until the queue is empty. A thread that arrives meanwhile
+//!    leaves its changes to that one. The order of delivery is therefore the order of the group.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -9,7 +11,7 @@ use std::sync::Mutex;
 use thalweg_queue::NoPreemptGuard;
 use thalweg_queue::no_preempt::lock;
 
-use super::room::Change;
+use super::inner::Change;
 
 type Deliver<M> = Box<dyn FnMut(Change<M>) + Send>;
 
@@ -17,12 +19,12 @@ pub(super) struct Outbox<M>(Mutex<State<M>>);
 
 struct State<M> {
     waiting: VecDeque<Change<M>>,
-    /// `None`: somebody delivers.
+    /// `None`: a thread is delivering.
     deliver: Option<Deliver<M>>,
 }
 
 impl<M> Outbox<M> {
-    /// `deliver` does not wait.
+    /// `deliver` must not wait.
     pub(super) fn new(deliver: impl FnMut(Change<M>) + Send + 'static) -> Self {
         Self(Mutex::new(State {
             waiting: VecDeque::new(),
@@ -30,14 +32,14 @@ impl<M> Outbox<M> {
         }))
     }
 
-    /// Rule 1: under the room's lock.
+    /// Rule 1: call it under the group's lock.
     pub(super) fn put(&self, change: Change<M>) {
         lock(&self.0).waiting.push_back(change);
     }
 
-    /// Rule 2: after it.
+    /// Rule 2: call it without the lock.
     pub(super) fn deliver(&self) {
-        // Others rely on whoever is here.
+        // Other threads depend on the delivering thread, so it must not be preempted.
         let _no_preempt = NoPreemptGuard::enter();
         let mut mine = None;
         loop {

@@ -1,4 +1,4 @@
-//! How others reach an inbox, and the places that their messages take in it.
+//! Addresses of an inbox, and its capacity.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,37 +12,37 @@ use crate::id::ActorId;
 use crate::sync::{ClosableWaitError, Semaphore};
 use crate::wait;
 
-/// Sends to an [`Inbox`](super::Inbox). A clone sends to the same.
+/// Sends to an [`Inbox`](super::Inbox). Clones send to the same inbox.
 pub struct Address<M> {
-    sender: mpsc::Sender<Letter<M>>,
-    places: Arc<Places>,
+    sender: mpsc::Sender<QueuedMessage<M>>,
+    capacity: Arc<InboxCapacity>,
     priority: Priority,
 }
 
-pub(super) struct Letter<M> {
+pub(super) struct QueuedMessage<M> {
     pub(super) message: M,
     pub(super) priority: Priority,
 }
 
 /// Rule 3.
-pub(super) struct Places {
+pub(super) struct InboxCapacity {
     high: Semaphore,
     others: Semaphore,
     mailbox: Mailbox,
     pub(super) dropped: AtomicU64,
-    /// The number of the actor that reads, 0: none does: who would wait for itself is told.
+    /// The number of the reading actor, or 0, so that an actor never waits for itself.
     reader: AtomicU64,
 }
 
-/// There was no place.
-enum Refused {
+/// Why no capacity was reserved.
+enum ReserveError {
     Closed,
     Full,
     TimedOut,
     Dropped,
 }
 
-impl Places {
+impl InboxCapacity {
     pub(super) fn new(mailbox: Mailbox) -> Self {
         mailbox.check();
         let semaphore = || Semaphore::new(mailbox.capacity as usize);
@@ -62,12 +62,12 @@ impl Places {
         }
     }
 
-    pub(super) fn read_by(&self, actor: Option<ActorId>) {
+    pub(super) fn set_reader(&self, actor: Option<ActorId>) {
         let number = actor.map_or(0, ActorId::number);
         self.reader.store(number, Ordering::Relaxed);
     }
 
-    pub(super) fn give_back(&self, priority: Priority) {
+    pub(super) fn release(&self, priority: Priority) {
         self.of(priority).add_permits(1);
     }
 
@@ -76,53 +76,56 @@ impl Places {
         self.others.close();
     }
 
-    /// By the mailbox's policy, or for `timeout`.
-    fn take(&self, priority: Priority, timeout: Option<Duration>) -> Result<(), Refused> {
-        let places = self.of(priority);
-        if let Ok(place) = places.try_acquire() {
-            place.forget();
+    /// Reserves capacity by the overflow policy, or within `timeout`.
+    fn reserve(&self, priority: Priority, timeout: Option<Duration>) -> Result<(), ReserveError> {
+        let capacity = self.of(priority);
+        if let Ok(permit) = capacity.try_acquire() {
+            permit.forget();
             return Ok(());
         }
-        if places.is_closed() {
-            return Err(Refused::Closed);
+        if capacity.is_closed() {
+            return Err(ReserveError::Closed);
         }
         let is_reader = wait::current()
             .is_some_and(|actor| actor.number() == self.reader.load(Ordering::Relaxed));
-        let place = match (timeout, self.mailbox.overflow) {
+        let permit = match (timeout, self.mailbox.overflow) {
             (None, Overflow::DropNewest) => {
                 self.dropped.fetch_add(1, Ordering::Relaxed);
-                return Err(Refused::Dropped);
+                return Err(ReserveError::Dropped);
             }
-            _ if is_reader => return Err(Refused::Full),
+            _ if is_reader => return Err(ReserveError::Full),
             (Some(timeout), _) | (None, Overflow::BlockFor(timeout)) => {
-                places.acquire_timeout(1, timeout)
+                capacity.acquire_timeout(1, timeout)
             }
-            (None, Overflow::Block) => places.acquire(),
-            (None, _) => return Err(Refused::Full),
+            (None, Overflow::Block) => capacity.acquire(),
+            (None, _) => return Err(ReserveError::Full),
         };
-        match place {
-            Ok(place) => {
-                place.forget();
+        match permit {
+            Ok(permit) => {
+                permit.forget();
                 Ok(())
             }
-            Err(ClosableWaitError::Closed) => Err(Refused::Closed),
+            Err(ClosableWaitError::Closed) => Err(ReserveError::Closed),
             Err(ClosableWaitError::TimedOut | ClosableWaitError::Stopping) => {
-                Err(Refused::TimedOut)
+                Err(ReserveError::TimedOut)
             }
         }
     }
 }
 
 impl<M> Address<M> {
-    pub(super) fn new(sender: mpsc::Sender<Letter<M>>, places: Arc<Places>) -> Self {
+    pub(super) fn new(
+        sender: mpsc::Sender<QueuedMessage<M>>,
+        capacity: Arc<InboxCapacity>,
+    ) -> Self {
         Self {
             sender,
-            places,
+            capacity,
             priority: Priority::Normal,
         }
     }
 
-    /// One more, whose messages have this priority.
+    /// A second address, whose messages have this priority.
     #[must_use]
     pub fn with_priority(&self, priority: Priority) -> Self {
         Self {
@@ -131,15 +134,17 @@ impl<M> Address<M> {
         }
     }
 
-    /// Sends a message, by the inbox's policy where that is full.
+    /// Sends a message. If the inbox is full, its overflow policy applies.
     ///
     /// # Errors
-    /// The message, if the inbox is gone, there is no room and the policy is not to wait, or the actor would wait for itself.
+    /// The message, if the inbox was dropped, if it is full and its policy does not wait, or if the
+    /// actor would wait for itself.
     pub fn send(&self, message: M) -> Result<(), SendError<M>> {
         self.send_within(message, None)
     }
 
-    /// The same, but where it is full it waits for at most `timeout`, whatever the policy.
+    /// As [`send`](Self::send), but waits for at most `timeout` if the inbox is full, whatever the
+    /// policy.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -148,26 +153,26 @@ impl<M> Address<M> {
     }
 
     fn send_within(&self, message: M, timeout: Option<Duration>) -> Result<(), SendError<M>> {
-        match self.places.take(self.priority, timeout) {
+        match self.capacity.reserve(self.priority, timeout) {
             Ok(()) => {}
-            Err(Refused::Dropped) => return Ok(()),
-            Err(Refused::Closed) => return Err(SendError::Closed(message)),
-            Err(Refused::Full) => return Err(SendError::Full(message)),
-            Err(Refused::TimedOut) => return Err(SendError::TimedOut(message)),
+            Err(ReserveError::Dropped) => return Ok(()),
+            Err(ReserveError::Closed) => return Err(SendError::Closed(message)),
+            Err(ReserveError::Full) => return Err(SendError::Full(message)),
+            Err(ReserveError::TimedOut) => return Err(SendError::TimedOut(message)),
         }
-        let letter = Letter {
+        let queued = QueuedMessage {
             message,
             priority: self.priority,
         };
-        // It may have gone since.
+        // The inbox may have been dropped since.
         self.sender
-            .send(letter)
-            .map_err(|letter| SendError::Closed(letter.into_inner().message))
+            .send(queued)
+            .map_err(|queued| SendError::Closed(queued.into_inner().message))
     }
 
-    /// Whether the inbox is there. It may go at any time.
+    /// Whether the inbox exists. It may be dropped at any time.
     pub fn is_alive(&self) -> bool {
-        !self.places.others.is_closed()
+        !self.capacity.others.is_closed()
     }
 }
 
@@ -175,7 +180,7 @@ impl<M> Clone for Address<M> {
     fn clone(&self) -> Self {
         Self {
             sender: self.sender.clone(),
-            places: Arc::clone(&self.places),
+            capacity: Arc::clone(&self.capacity),
             priority: self.priority,
         }
     }

@@ -1,11 +1,14 @@
-//! A mailbox for an actor with a stack, which takes the message that it wants and leaves the others: Erlang's selective receive.
+//! A mailbox for an actor with a stack, with selective receive as in Erlang: the actor takes the
+//! message that it wants and leaves the others.
 //!
-//! 1. Messages arrive through one channel. The receiver sorts all that have arrived by priority, each once, and numbers them; so a message is touched
-//!    once for its arrival, and then only by who looks for one.
-//! 2. A [`Mark`] is the number of the next that is to arrive. Who looks for one since then goes back from the newest to the mark: what was there before
-//!    costs nothing, however much it is (Erlang's receive marker).
-//! 3. A message takes a place when it is sent, and gives it back when it is received: those that were passed over count as waiting. The places of high
-//!    priority are apart.
+//! 1. Messages arrive through one channel. The receiver moves each of them once into the queue of
+//!    its priority and numbers it. After that, only a search touches the message again.
+//! 2. A [`Mark`] is the number of the next message to arrive. A search since a mark goes back from
+//!    the newest message to the mark. Older messages cost nothing, however many there are (Erlang's
+//!    receive marker).
+//! 3. A message takes one unit of capacity when it is sent, and releases it when it is received. A
+//!    message that a search skipped still counts. High-priority messages have a capacity of their
+//!    own.
 
 mod address;
 
@@ -18,14 +21,14 @@ use std::time::{Duration, Instant};
 use thalweg_queue::{RecvError, RecvTimeoutError, TryRecvError, mpsc};
 
 pub use self::address::Address;
-use self::address::{Letter, Places};
+use self::address::{InboxCapacity, QueuedMessage};
 use crate::behaviour::{Mailbox, Priority};
 use crate::wait;
 
-/// A mailbox with room for 1,024 messages, whose senders wait where it is full.
+/// Creates an inbox with a capacity of 1,024 messages. Senders wait while it is full.
 ///
-/// The one that reads it is the actor that has the [`Inbox`], or a thread. Messages are taken out by priority and age ([`Inbox::recv`]), or the first that is
-/// wanted ([`Inbox::matching`]).
+/// The owner of the [`Inbox`], an actor or a thread, reads it. It receives messages by priority and
+/// age ([`Inbox::recv`]), or the first one that matches ([`Inbox::matching`]).
 ///
 /// ```
 /// use thalweg_runtime::{run, spawn};
@@ -64,66 +67,67 @@ pub fn inbox<M>() -> (Address<M>, Inbox<M>) {
     inbox_with(Mailbox::default())
 }
 
-/// The same with room for another number of messages, or with another policy where it is full.
+/// As [`inbox`], with this capacity and overflow policy.
 ///
 /// # Panics
-/// If it has no room, or more than 2^31, or its policy takes older messages out.
+/// If the capacity is 0 or more than 2^31, or the policy removes older messages.
 pub fn inbox_with<M>(mailbox: Mailbox) -> (Address<M>, Inbox<M>) {
-    let places = Arc::new(Places::new(mailbox));
+    let capacity = Arc::new(InboxCapacity::new(mailbox));
     let (sender, arrivals) = mpsc::unbounded();
     let inbox = Inbox {
         arrivals,
-        places: Arc::clone(&places),
+        capacity: Arc::clone(&capacity),
         levels: Default::default(),
         next: 0,
         taken: 0,
     };
-    (Address::new(sender, places), inbox)
+    (Address::new(sender, capacity), inbox)
 }
 
-/// Rule 1: the queues of an inbox, each by its priority's place here.
+/// Rule 1: the priority of each queue, by index.
 const LEVELS: [Priority; 3] = [Priority::Low, Priority::Normal, Priority::High];
 
-/// How many messages are taken out by priority before one of each other priority comes first.
-const IN_ORDER: u64 = 62;
+/// Messages that are received by priority before one of each lower priority comes first.
+const HIGHEST_FIRST: u64 = 62;
 
 /// The receiving end.
 pub struct Inbox<M> {
-    arrivals: mpsc::Receiver<Letter<M>>,
-    places: Arc<Places>,
-    /// What has arrived, as [`LEVELS`] says. The numbers of each grow.
+    arrivals: mpsc::Receiver<QueuedMessage<M>>,
+    capacity: Arc<InboxCapacity>,
+    /// The messages that have arrived, by index of [`LEVELS`]. The numbers in each queue ascend.
     levels: [VecDeque<(u64, M)>; 3],
     next: u64,
-    /// For the fairness between priorities.
+    /// The number of messages received, for fairness between priorities.
     taken: u64,
 }
 
-/// A moment in an inbox's life.
+/// A position in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
-/// The first message that is wanted, now or later.
-#[must_use = "nothing is received yet"]
+/// A search for the first message that matches, among those that have arrived and those to come.
+#[must_use = "a search receives nothing until `recv` is called"]
 pub struct Matching<'a, M, F> {
     inbox: &'a mut Inbox<M>,
-    /// Those before it were looked at, or are not to be.
+    /// Messages before this number were checked, or are skipped.
     from: u64,
-    wants: F,
+    predicate: F,
 }
 
 impl<M> Inbox<M> {
-    /// The next message: the oldest of the highest priority, but one in 64 is of each lower one, if any waits. Waits for it.
+    /// Waits for the next message: the oldest of the highest priority. One message in 64 is of each
+    /// lower priority, if any waits.
     ///
     /// # Errors
-    /// There is none, and all addresses are gone, or the caller is an actor that cannot wait any more.
+    /// There is no message, and all addresses were dropped or the calling actor is about to end.
     pub fn recv(&mut self) -> Result<M, RecvError> {
         self.recv_until(None).map_err(|_| RecvError)
     }
 
-    /// The same, for at most `timeout`.
+    /// As [`recv`](Self::recv), for at most `timeout`.
     ///
     /// # Errors
-    /// There was none; all addresses are gone.
+    /// There was no message in time, or all addresses were dropped.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<M, RecvTimeoutError> {
         self.recv_until(Instant::now().checked_add(timeout))
     }
@@ -131,7 +135,7 @@ impl<M> Inbox<M> {
     /// The next message that has arrived.
     ///
     /// # Errors
-    /// There is none; all addresses are gone.
+    /// There is no message, or all addresses were dropped.
     pub fn try_recv(&mut self) -> Result<M, TryRecvError> {
         let is_closed = self.fetch();
         match self.take_next() {
@@ -141,50 +145,53 @@ impl<M> Inbox<M> {
         }
     }
 
-    /// As [`recv`](Self::recv), for a task. Nothing is lost where it is dropped.
+    /// As [`recv`](Self::recv), for a task. Dropping the future loses no message.
     ///
     /// # Errors
-    /// There is none, and all addresses are gone.
+    /// There is no message, and all addresses were dropped.
     pub async fn recv_async(&mut self) -> Result<M, RecvError> {
         loop {
             self.fetch();
             if let Some(message) = self.take_next() {
                 return Ok(message);
             }
-            let letter = self.arrivals.recv_async().await?;
-            self.sort_in(letter);
+            let queued = self.arrivals.recv_async().await?;
+            self.enqueue(queued);
         }
     }
 
-    /// The first message that `wants` says `true` of, by priority and age; the others stay. Each is shown to it once.
-    pub fn matching<F: FnMut(&M) -> bool>(&mut self, wants: F) -> Matching<'_, M, F> {
+    /// Selects the first message for which `predicate` returns `true`, by priority and age. The
+    /// others remain. Each message is checked once.
+    pub fn matching<F: FnMut(&M) -> bool>(&mut self, predicate: F) -> Matching<'_, M, F> {
         Matching {
             inbox: self,
             from: 0,
-            wants,
+            predicate,
         }
     }
 
-    /// Now: what arrives from here on is [`since`](Matching::since) this mark. What has arrived is sorted in; each message once.
+    /// A mark at this moment: [`since`](Matching::since) it, only later messages are considered. It
+    /// moves the messages that have arrived into their queues, once each.
     pub fn mark(&mut self) -> Mark {
         self.fetch();
         Mark(self.next)
     }
 
-    /// Messages that have arrived and wait.
+    /// The number of messages that have arrived and wait.
     pub fn len(&mut self) -> usize {
         self.fetch();
         self.levels.iter().map(VecDeque::len).sum()
     }
 
-    /// Whether none has arrived.
+    /// Whether no message has arrived.
     pub fn is_empty(&mut self) -> bool {
         self.len() == 0
     }
 
-    /// Messages that were dropped since there was no room, by [`Overflow::DropNewest`](thalweg_queue::Overflow::DropNewest).
+    /// The number of messages that were dropped because the inbox was full
+    /// ([`Overflow::DropNewest`](thalweg_queue::Overflow::DropNewest)).
     pub fn dropped(&self) -> u64 {
-        self.places.dropped.load(Ordering::Relaxed)
+        self.capacity.dropped.load(Ordering::Relaxed)
     }
 
     fn recv_until(&mut self, deadline: Option<Instant>) -> Result<M, RecvTimeoutError> {
@@ -197,39 +204,39 @@ impl<M> Inbox<M> {
         }
     }
 
-    /// Until one more has arrived.
+    /// Waits until a further message has arrived.
     fn wait(&mut self, deadline: Option<Instant>) -> Result<(), RecvTimeoutError> {
-        let letter = match deadline {
+        let queued = match deadline {
             Some(deadline) => self.arrivals.recv_deadline(deadline)?,
             None => match self.arrivals.recv() {
-                Ok(letter) => letter,
+                Ok(queued) => queued,
                 Err(RecvError) => return Err(RecvTimeoutError::Closed),
             },
         };
-        self.sort_in(letter);
+        self.enqueue(queued);
         Ok(())
     }
 
-    /// Sorts in what has arrived. `true`: no more will.
+    /// Moves the messages that have arrived into their queues. `true`: no more will arrive.
     fn fetch(&mut self) -> bool {
-        self.places.read_by(wait::current());
+        self.capacity.set_reader(wait::current());
         loop {
             match self.arrivals.try_recv() {
-                Ok(letter) => self.sort_in(letter),
+                Ok(queued) => self.enqueue(queued),
                 Err(error) => return error == TryRecvError::Closed,
             }
         }
     }
 
-    fn sort_in(&mut self, letter: Letter<M>) {
-        self.levels[letter.priority as usize].push_back((self.next, letter.message));
+    fn enqueue(&mut self, queued: QueuedMessage<M>) {
+        self.levels[queued.priority as usize].push_back((self.next, queued.message));
         self.next += 1;
     }
 
     fn take_next(&mut self) -> Option<M> {
-        let levels = match self.taken % (IN_ORDER + 2) {
-            IN_ORDER => [1, 0, 2],
-            turn if turn > IN_ORDER => [0, 1, 2],
+        let levels = match self.taken % (HIGHEST_FIRST + 2) {
+            HIGHEST_FIRST => [1, 0, 2],
+            turn if turn > HIGHEST_FIRST => [0, 1, 2],
             _ => [2, 1, 0],
         };
         let level = levels
@@ -241,18 +248,18 @@ impl<M> Inbox<M> {
 
     fn take(&mut self, level: usize, index: usize) -> Option<M> {
         let (_, message) = self.levels[level].remove(index)?;
-        self.places.give_back(LEVELS[level]);
+        self.capacity.release(LEVELS[level]);
         Some(message)
     }
 
-    /// The first one from `from` on that is wanted.
-    fn find(&mut self, from: u64, wants: &mut impl FnMut(&M) -> bool) -> Option<M> {
+    /// The first matching message whose number is at least `from`.
+    fn find(&mut self, from: u64, predicate: &mut impl FnMut(&M) -> bool) -> Option<M> {
         for level in (0..self.levels.len()).rev() {
-            let letters = &self.levels[level];
+            let messages = &self.levels[level];
             // Rule 2.
-            let newer = letters.iter().rev().take_while(|(n, _)| *n >= from);
-            let first = letters.len() - newer.count();
-            let found = (first..letters.len()).find(|index| wants(&letters[*index].1));
+            let newer = messages.iter().rev().take_while(|(n, _)| *n >= from);
+            let first = messages.len() - newer.count();
+            let found = (first..messages.len()).find(|index| predicate(&messages[*index].1));
             if let Some(index) = found {
                 return self.take(level, index);
             }
@@ -262,69 +269,69 @@ impl<M> Inbox<M> {
 }
 
 impl<M, F: FnMut(&M) -> bool> Matching<'_, M, F> {
-    /// Only what has arrived since. What came before costs nothing.
+    /// Considers only messages that arrived since `mark`. Older ones cost nothing.
     pub fn since(mut self, mark: Mark) -> Self {
         self.from = mark.0;
         self
     }
 
-    /// Waits for it.
+    /// Waits for a matching message.
     ///
     /// # Errors
-    /// None of those that came is wanted, and all addresses are gone, or the caller is an actor that cannot wait any more.
+    /// No message matched, and all addresses were dropped or the calling actor is about to end.
     pub fn recv(self) -> Result<M, RecvError> {
         self.recv_until(None).map_err(|_| RecvError)
     }
 
-    /// The same, for at most `timeout`.
+    /// As [`recv`](Self::recv), for at most `timeout`.
     ///
     /// # Errors
-    /// None came that is wanted; all addresses are gone.
+    /// No message matched in time, or all addresses were dropped.
     pub fn recv_timeout(self, timeout: Duration) -> Result<M, RecvTimeoutError> {
         self.recv_until(Instant::now().checked_add(timeout))
     }
 
-    /// If it has arrived.
+    /// The first matching message that has arrived.
     ///
     /// # Errors
-    /// It has not; all addresses are gone.
+    /// No message has matched, or all addresses were dropped.
     pub fn try_recv(mut self) -> Result<M, TryRecvError> {
         let is_closed = self.inbox.fetch();
-        match self.look() {
+        match self.scan() {
             Some(message) => Ok(message),
             None if is_closed => Err(TryRecvError::Closed),
             None => Err(TryRecvError::Empty),
         }
     }
 
-    /// As [`recv`](Self::recv), for a task. Nothing is lost where it is dropped.
+    /// As [`recv`](Self::recv), for a task. Dropping the future loses no message.
     ///
     /// # Errors
-    /// None of those that came is wanted, and all addresses are gone.
+    /// No message matched, and all addresses were dropped.
     pub async fn recv_async(mut self) -> Result<M, RecvError> {
         loop {
             self.inbox.fetch();
-            if let Some(message) = self.look() {
+            if let Some(message) = self.scan() {
                 return Ok(message);
             }
-            let letter = self.inbox.arrivals.recv_async().await?;
-            self.inbox.sort_in(letter);
+            let queued = self.inbox.arrivals.recv_async().await?;
+            self.inbox.enqueue(queued);
         }
     }
 
     fn recv_until(mut self, deadline: Option<Instant>) -> Result<M, RecvTimeoutError> {
         loop {
             self.inbox.fetch();
-            if let Some(message) = self.look() {
+            if let Some(message) = self.scan() {
                 return Ok(message);
             }
             self.inbox.wait(deadline)?;
         }
     }
 
-    /// At those that it has not seen.
-    fn look(&mut self) -> Option<M> {
-        let found = self.inbox.find(self.from, &mut self.wants);
+    /// Checks the messages that were not checked yet.
+    fn scan(&mut self) -> Option<M> {
+        let found = self.inbox.find(self.from, &mut self.predicate);
         self.from = self.from.max(self.inbox.next);
         found
     }
@@ -332,7 +339,7 @@ impl<M, F: FnMut(&M) -> bool> Matching<'_, M, F> {
 
 impl<M> Drop for Inbox<M> {
     fn drop(&mut self) {
-        self.places.close();
+        self.capacity.close();
     }
 }
 

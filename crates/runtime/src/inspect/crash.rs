@@ -1,4 +1,4 @@
-//! Ends that were not in order, kept for who looks later.
+//! The last crashes of a runtime.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,20 +11,21 @@ use thalweg_queue::no_preempt::lock;
 use crate::exit::ExitReason;
 use crate::id::ActorId;
 
-/// Crashes that are kept of a runtime.
-const KEPT: usize = 64;
+/// Crashes that are kept for each runtime.
+const MAX_CRASHES: usize = 64;
 
-/// An actor's end that was not in order: by a panic, a kill, an error, or for want of a stack.
+/// An actor's exit that was a failure: a panic, a kill, an error, or a missing stack.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Crash {
-    /// Whose.
+    /// The actor.
     pub id: ActorId,
-    /// What it was called.
+    /// Its name.
     pub name: Option<String>,
-    /// Why. A [`Panic`](crate::Panic) has its message, its place and, where `RUST_BACKTRACE` asks for it, how it came there.
+    /// The exit reason. A [`Panic`](crate::Panic) contains its message, its location and, if
+    /// `RUST_BACKTRACE` is set, a backtrace.
     pub reason: ExitReason,
-    /// When.
+    /// The time of the exit.
     pub at: SystemTime,
 }
 
@@ -44,15 +45,15 @@ impl fmt::Display for Crash {
     }
 }
 
-/// What the time of day was at `then` ([`clock`]).
+/// The time of day at `then` of [`clock`].
 pub(crate) fn time_of_day(then: u64) -> SystemTime {
     let ago = Duration::from_nanos(clock::now().saturating_sub(then));
     let now = time_of_day_now();
     now.checked_sub(ago).unwrap_or(now)
 }
 
-/// In Miri what the clock says, since it lets a program ask for the time of day only where all its clocks are the machine's, and deadlines
-/// depend on how fast it interprets.
+/// In Miri, the time of [`clock`]: Miri offers the time of day only without isolation, and then
+/// deadlines depend on the speed of the interpreter.
 pub(crate) fn time_of_day_now() -> SystemTime {
     if cfg!(miri) {
         SystemTime::UNIX_EPOCH + Duration::from_nanos(clock::now())
@@ -62,11 +63,11 @@ pub(crate) fn time_of_day_now() -> SystemTime {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Crashes(Mutex<VecDeque<Noted>>);
+pub(crate) struct Crashes(Mutex<VecDeque<CrashRecord>>);
 
-/// The time of day is asked for by who looks.
+/// The time of day is computed when the crashes are read.
 #[derive(Clone, Debug)]
-struct Noted {
+struct CrashRecord {
     id: ActorId,
     name: Option<String>,
     reason: ExitReason,
@@ -74,10 +75,10 @@ struct Noted {
 }
 
 impl Crashes {
-    /// One that was not in order.
+    /// Records an exit that was a failure.
     #[cold]
-    pub(crate) fn note(&self, id: ActorId, name: Option<&str>, reason: &ExitReason) {
-        let crash = Noted {
+    pub(crate) fn record(&self, id: ActorId, name: Option<&str>, reason: &ExitReason) {
+        let crash = CrashRecord {
             id,
             name: name.map(str::to_owned),
             reason: reason.clone(),
@@ -85,21 +86,21 @@ impl Crashes {
         };
         let oldest = {
             let mut crashes = lock(&self.0);
-            let full = crashes.len() == KEPT;
+            let full = crashes.len() == MAX_CRASHES;
             let oldest = if full { crashes.pop_front() } else { None };
             crashes.push_back(crash);
             oldest
         };
-        // A reason may be a user's, with a destructor.
+        // The reason may contain a user's error, whose destructor must run without the lock.
         drop(oldest);
     }
 
     pub(crate) fn all(&self) -> Vec<Crash> {
-        let noted = lock(&self.0).clone();
-        noted
+        let records = lock(&self.0).clone();
+        records
             .into_iter()
             .map(
-                |Noted {
+                |CrashRecord {
                      id,
                      name,
                      reason,

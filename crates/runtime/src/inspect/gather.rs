@@ -1,45 +1,49 @@
-//! Asks all who know.
+//! Collects the list of actors from the workers.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use thalweg_queue::{NoPreemptGuard, clock, oneshot};
 
-use super::info::{ActorInfo, ActorList, ActorState, Silent};
+use super::info::{ActorInfo, ActorList, ActorState, UnresponsiveWorker};
 use crate::scheduler::Scheduler;
 use crate::worker::{self, Worker};
 
-pub(super) fn gather(scheduler: &Arc<Scheduler>, patience: Duration) -> ActorList {
-    let deadline = clock::deadline(patience);
+pub(super) fn gather(scheduler: &Arc<Scheduler>, timeout: Duration) -> ActorList {
+    let deadline = clock::deadline(timeout);
     // Rule 1 of `moved`.
-    let watching = scheduler.moved.watch();
-    let mut actors = waiting(scheduler);
-    let (lists, mut silent) = ask_all(scheduler, deadline, |worker| worker.list());
+    let watch = scheduler.moved.watch();
+    let mut actors = queued_actors(scheduler);
+    let (lists, mut unresponsive) = ask_all(scheduler, deadline, |worker| worker.list());
     actors.extend(lists.into_iter().flatten());
     // Rule 3 of `moved`.
-    let (_, silent_now) = ask_all(scheduler, deadline, |_| ());
-    for one in silent_now {
-        if silent.iter().all(|before| before.worker != one.worker) {
-            silent.push(one);
+    let (_, unresponsive_now) = ask_all(scheduler, deadline, |_| ());
+    for worker in unresponsive_now {
+        if unresponsive
+            .iter()
+            .all(|before| before.worker != worker.worker)
+        {
+            unresponsive.push(worker);
         }
     }
-    actors.extend(watching.moved());
-    if let Some(register) = &scheduler.register {
-        register.each(|actor| actors.push(actor));
+    actors.extend(watch.moved());
+    if let Some(table) = &scheduler.actor_table {
+        table.each(|actor| actors.push(actor));
     }
     ActorList {
-        actors: each_once(actors),
-        silent,
-        has_resting: scheduler.register.is_some(),
+        actors: merge_duplicates(actors),
+        unresponsive,
+        includes_idle: scheduler.actor_table.is_some(),
     }
 }
 
-/// Has each worker answer between two of its turns, until `deadline`. The answers, and who did not.
+/// Lets each worker reply between two of its turns, until `deadline`. Returns the replies and the
+/// workers that did not reply.
 fn ask_all<T: Send + 'static>(
     scheduler: &Arc<Scheduler>,
     deadline: u64,
     request: fn(&Worker) -> T,
-) -> (Vec<T>, Vec<Silent>) {
+) -> (Vec<T>, Vec<UnresponsiveWorker>) {
     let here = worker::current().filter(|here| Arc::ptr_eq(&here.scheduler, scheduler));
     let mut asked = Vec::new();
     for (index, shared) in scheduler.workers.iter().enumerate() {
@@ -47,43 +51,44 @@ fn ask_all<T: Send + 'static>(
         if is_here || index >= scheduler.started() {
             continue;
         }
-        let (answer, answered) = oneshot::channel();
+        let (reply, reply_receiver) = oneshot::channel();
         shared.ask(move |worker| {
-            // Who asked may have lost patience.
-            let _ = answer.send(request(worker));
+            // The caller may have stopped waiting.
+            let _ = reply.send(request(worker));
         });
-        asked.push((index, answered));
+        asked.push((index, reply_receiver));
     }
-    let mut answers = Vec::new();
+    let mut replies = Vec::new();
     if let Some(here) = here {
         let _no_preempt = NoPreemptGuard::enter();
-        answers.push(request(here));
+        replies.push(request(here));
     }
-    let mut silent = Vec::new();
-    for (index, mut answered) in asked {
+    let mut unresponsive = Vec::new();
+    for (index, mut reply_receiver) in asked {
         let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
-        match answered.recv_timeout(left) {
-            Ok(answer) => answers.push(answer),
-            // It has left, and its actors have ended.
+        match reply_receiver.recv_timeout(left) {
+            Ok(reply) => replies.push(reply),
+            // The worker has stopped, and its actors have ended.
             Err(_) if scheduler.is_stopping() => {}
-            Err(_) => silent.push(Silent {
+            Err(_) => unresponsive.push(UnresponsiveWorker {
                 worker: index,
-                kept_by: scheduler.workers[index].status.actor(),
+                running_actor: scheduler.workers[index].status.actor(),
             }),
         }
     }
-    (answers, silent)
+    (replies, unresponsive)
 }
 
-/// What waits for a worker in queues that all see.
-fn waiting(scheduler: &Scheduler) -> Vec<ActorInfo> {
+/// The tasks in the queues that all workers share.
+fn queued_actors(scheduler: &Scheduler) -> Vec<ActorInfo> {
     let mut waiting = Vec::new();
     scheduler.for_each_waiting(|task| waiting.push(task.info_as_new()));
     waiting
 }
 
-/// By number. Of an actor that was seen twice, what was seen where it runs goes before, and then what is known of it at all.
-fn each_once(mut actors: Vec<ActorInfo>) -> Vec<ActorInfo> {
+/// Sorts by number and merges duplicates. The entry from the worker that runs the actor is
+/// preferred, then the most specific one.
+fn merge_duplicates(mut actors: Vec<ActorInfo>) -> Vec<ActorInfo> {
     actors.sort_by_key(|actor| (actor.id, rank(actor)));
     actors.dedup_by(|later, first| {
         let same = later.id == first.id;
@@ -102,7 +107,7 @@ fn each_once(mut actors: Vec<ActorInfo>) -> Vec<ActorInfo> {
 fn rank(actor: &ActorInfo) -> u8 {
     match actor.state {
         _ if actor.worker.is_some() => 0,
-        ActorState::New | ActorState::Resting => 2,
+        ActorState::New | ActorState::Idle => 2,
         _ => 1,
     }
 }

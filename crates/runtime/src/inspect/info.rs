@@ -1,60 +1,61 @@
-//! What is said of an actor, and of all of them.
+//! Information about one actor and about all actors.
 
 use std::time::Duration;
 
 use crate::id::ActorId;
 use crate::stack;
 
-/// What an actor is.
+/// The kind of an actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ActorKind {
-    /// A closure with a stack of its own, from its first slice on.
+    /// A closure with a stack of its own from its first slice on.
     Stack,
-    /// A state with a mailbox, which has a stack while it handles a message.
+    /// A behaviour actor: a state with a mailbox, and a stack while it handles a message.
     Behaviour,
     /// One turn of a [`Run`](crate::Run).
     Scheduled,
 }
 
-/// What an actor does.
+/// The state of an actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ActorState {
-    /// It has not begun.
+    /// It has not started.
     New,
     /// It waits for its worker.
     Runnable,
-    /// It runs: that is who asks.
+    /// It is running: the actor that asked for the list.
     Running,
-    /// It waits for something else: a message, a lock, a descriptor, somebody's end, a time.
+    /// It waits for something else: a message, a lock, a descriptor, an exit, a time.
     Waiting {
-        /// How long it does so at most; `None`: without a limit.
+        /// The remaining timeout. `None`: no limit.
         timeout: Option<Duration>,
     },
     /// A behaviour actor without a message.
-    Resting,
-    /// A behaviour actor that its supervisor is about to start, or has stopped.
-    Between,
-    /// It is about to end, or its destructors run.
+    Idle,
+    /// A behaviour actor without a running incarnation: its supervisor has stopped it or is about
+    /// to start it.
+    Stopped,
+    /// It is about to end, or its destructors are running.
     Ending,
 }
 
-/// How full a mailbox is.
+/// The fill level of a mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Messages that wait, and the one that is handled.
+    /// Waiting messages, including the one that is being handled.
     pub len: usize,
-    /// How many may.
+    /// The capacity.
     pub capacity: usize,
 }
 
-/// The memory that an actor runs on.
+/// The stack of an actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackUse {
-    /// Bytes that it has for its frames.
+    /// The usable size in bytes.
     pub size: usize,
-    /// Bytes that its frames take, or took when it was last put aside.
+    /// The bytes in use, now or when the actor was last suspended.
     pub depth: usize,
     range: (usize, usize),
 }
@@ -69,61 +70,65 @@ impl StackUse {
         }
     }
 
-    /// The most bytes that were ever used of it, in whole pages, as the kernel sees it now: by this actor, or by one before it since the memory was last
-    /// given back. A system call for each MiB. `None`: the system does not say.
+    /// The high-water mark of the stack in bytes, in whole pages, as reported by the kernel now. It
+    /// includes the use by earlier actors since the memory was last released. Makes one system call
+    /// per MiB. `None`: the system does not support it.
     pub fn high_water(&self) -> Option<usize> {
         let (start, end) = self.range;
         stack::lowest_touched(start, end).map(|lowest| end - lowest)
     }
 }
 
-/// What is known of an actor. What is `None` is not known without [`Config::inspect`](crate::Config::inspect), or does not apply.
+/// Information about an actor. A field is `None` if it does not apply, or is unknown without
+/// [`Config::inspect`](crate::Config::inspect).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ActorInfo {
-    /// Its number; of a behaviour actor, its incarnation's.
+    /// The number of the actor; for a behaviour actor, of its incarnation.
     pub id: ActorId,
-    /// What it is called.
+    /// Its name.
     pub name: Option<String>,
-    /// What it is.
+    /// Its kind.
     pub kind: ActorKind,
-    /// What it does.
+    /// Its state.
     pub state: ActorState,
-    /// A behaviour actor's.
+    /// The mailbox of a behaviour actor.
     pub mailbox: Option<Occupancy>,
-    /// Who spawned it; of one that is supervised, its supervisor. Nobody: a thread did.
+    /// The actor that spawned it, or its supervisor. `None`: a thread spawned it.
     pub parent: Option<ActorId>,
-    /// The parent, where that is its supervisor.
+    /// The parent, if it is the supervisor.
     pub supervisor: Option<ActorId>,
-    /// The worker that it began on; of a behaviour actor, while it handles a message.
+    /// The worker on which it started; for a behaviour actor, the worker that runs its handler.
     pub worker: Option<usize>,
-    /// How often it was given its worker; of an actor with a stack up to 4,294,967,295, which is that often or more.
+    /// The number of slices it has had. For an actor with a stack, the count stops at
+    /// 4,294,967,295.
     pub slices: Option<u64>,
-    /// How long it had its worker in all, by the clock: time in which the kernel gave the worker's processor to others is in it.
+    /// The time on its worker, in wall-clock time: it includes time in which the kernel ran
+    /// something else on the processor.
     pub worker_time: Option<Duration>,
-    /// What it runs on.
+    /// Its stack.
     pub stack: Option<StackUse>,
 }
 
-/// A worker that did not say in time what it has.
+/// A worker that did not reply in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Silent {
-    /// Which.
+pub struct UnresponsiveWorker {
+    /// The index of the worker.
     pub worker: usize,
-    /// Who keeps it. `None`: it is the worker itself that does not come on.
-    pub kept_by: Option<ActorId>,
+    /// The actor that blocks it. `None`: no actor runs on it.
+    pub running_actor: Option<ActorId>,
 }
 
-/// The actors of a runtime, by their numbers.
+/// The actors of a runtime, sorted by number.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ActorList {
-    /// What they are.
+    /// The actors.
     pub actors: Vec<ActorInfo>,
-    /// Workers whose actors are not in it.
-    pub silent: Vec<Silent>,
-    /// Whether behaviour actors are in it that handle no message.
-    pub has_resting: bool,
+    /// Workers whose actors are missing from the list.
+    pub unresponsive: Vec<UnresponsiveWorker>,
+    /// Whether the list includes idle behaviour actors.
+    pub includes_idle: bool,
 }
 
 impl ActorList {
@@ -133,13 +138,13 @@ impl ActorList {
         place.ok().map(|place| &self.actors[place])
     }
 
-    /// Those of this name.
+    /// The actors of this name.
     pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a ActorInfo> {
         let of_that_name = move |actor: &&ActorInfo| actor.name.as_deref() == Some(name);
         self.actors.iter().filter(of_that_name)
     }
 
-    /// Those that `parent` spawned.
+    /// The actors that `parent` spawned.
     pub fn children(&self, parent: ActorId) -> impl Iterator<Item = &ActorInfo> {
         self.actors
             .iter()
@@ -147,20 +152,20 @@ impl ActorList {
     }
 }
 
-/// A behaviour actor, as its body sees it.
+/// A behaviour actor as reported by its body.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ActorSnapshot {
     pub(crate) id: ActorId,
     pub(crate) name: Option<String>,
     pub(crate) state: ActorState,
     pub(crate) mailbox: Occupancy,
     pub(crate) parent: Option<ActorId>,
     pub(crate) supervised: bool,
-    /// Where books are kept: slices, and nanoseconds.
-    pub(crate) books: Option<(u64, u64)>,
+    /// Slices and nanoseconds, with [`Config::inspect`](crate::Config::inspect).
+    pub(crate) stats: Option<(u64, u64)>,
 }
 
-impl Seen {
+impl ActorSnapshot {
     pub(crate) fn into_info(self) -> ActorInfo {
         ActorInfo {
             id: self.id,
@@ -171,8 +176,8 @@ impl Seen {
             parent: self.parent,
             supervisor: self.parent.filter(|_| self.supervised),
             worker: None,
-            slices: self.books.map(|(slices, _)| slices),
-            worker_time: self.books.map(|(_, ns)| Duration::from_nanos(ns)),
+            slices: self.stats.map(|(slices, _)| slices),
+            worker_time: self.stats.map(|(_, ns)| Duration::from_nanos(ns)),
             stack: None,
         }
     }

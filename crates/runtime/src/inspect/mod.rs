@@ -1,4 +1,4 @@
-//! Which actors there are, and how they are.
+//! Lists the actors of a runtime and their states.
 //!
 //! ```
 //! use std::time::Duration;
@@ -9,89 +9,95 @@
 //!     let sleeper = Builder::new().name("sleeper").spawn(|| sleep(Duration::from_secs(3600)));
 //!     yield_now();
 //!     let list = inspect::actors();
-//!     let found = list.get(sleeper.id()).expect("it sleeps");
+//!     let found = list.get(sleeper.id()).expect("the actor sleeps");
 //!     assert_eq!(found.name.as_deref(), Some("sleeper"));
 //!     assert!(matches!(found.state, ActorState::Waiting { timeout: Some(_) }));
 //!     println!("{list}");
 //! });
 //! ```
 //!
-//! A thread asks by [`Handle::actors`]. What it costs is paid by who asks, and by each worker for the time in which it writes its list, about 1 us an actor. What
-//! each field says without [`Config::inspect`](crate::Config::inspect), and with it:
+//! In a thread, use [`Handle::actors`]. The caller pays for the collection, and each worker for
+//! writing its list, about 1 us per actor. The fields with and without
+//! [`Config::inspect`](crate::Config::inspect):
 //!
 //! | | without | with |
 //! | --- | --- | --- |
 //! | actors with a stack, and those that are about to get one | all | all |
 //! | behaviour actors | those that handle a message or are about to | all |
 //! | state, name, mailbox, worker, stack | yes | yes |
-//! | parent, supervisor, slices | of actors with a stack | yes |
+//! | parent, supervisor, slices | for actors with a stack | yes |
 //! | time on its worker | no | yes |
 //!
-//! The last 64 [crashes] of a runtime are there in any case.
+//! The last 64 [crashes] of a runtime are always available.
 
-// 1. A worker's actors are its own to look at: it is asked (`asked`), and writes its list between two turns, on its own thread. An actor that asks writes that of
-//    its own worker itself.
-// 2. Who asks waits for a worker for so long and no longer: one that is kept by an actor is named with that actor.
-// 3. Each worker writes at a moment of its own. What waits in queues that all see is listed first, and what goes from one worker to another meanwhile is noted
-//    (`moved`), so that it is seen twice and not never; it is one in the list.
-// 4. Behaviour actors at rest are known to nobody but the register, and that is there where books are kept.
+// 1. Only a worker can look at its actors. It receives a request (`requests`), and writes its list
+//    between two turns on its own thread. If an actor asks, it writes the list of its own worker
+//    itself.
+// 2. The caller waits for each worker until a timeout. A worker that an actor blocks is reported
+//    with that actor.
+// 3. Each worker writes its list at a different moment. Tasks in shared queues are listed first,
+//    and tasks that move between workers meanwhile are recorded (`moved`), so that a task may be
+//    seen twice but is never missed. Duplicates are merged.
+// 4. Only the actor table knows idle behaviour actors. It exists with `Config::inspect`.
 
-mod asked;
+mod actor_table;
 mod crash;
 mod gather;
 mod info;
 mod moved;
-mod register;
+mod requests;
 mod table;
 
 use std::time::Duration;
 
-pub(crate) use self::asked::Asked;
+pub(crate) use self::actor_table::{ActorStats, ActorTable};
 pub use self::crash::Crash;
 pub(crate) use self::crash::{Crashes, time_of_day_now};
-pub(crate) use self::info::Seen;
-pub use self::info::{ActorInfo, ActorKind, ActorList, ActorState, Occupancy, Silent, StackUse};
-pub(crate) use self::moved::Moved;
-pub(crate) use self::register::{Books, Register};
+pub(crate) use self::info::ActorSnapshot;
+pub use self::info::{
+    ActorInfo, ActorKind, ActorList, ActorState, Occupancy, StackUse, UnresponsiveWorker,
+};
+pub(crate) use self::moved::MovedActors;
+pub(crate) use self::requests::WorkerRequests;
 pub(crate) use self::table::{one_line, printable};
 use crate::runtime::Handle;
 
-/// How long [`actors`] waits for a worker.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// The default timeout of [`actors`].
+const DEFAULT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The actors of the caller's runtime. Waits for each worker for half a second at most.
+/// The actors of the caller's runtime. Waits for at most half a second.
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::actors`].
+/// If the caller is not an actor. In a thread, use [`Handle::actors`].
 pub fn actors() -> ActorList {
     here().actors()
 }
 
-/// The last ends of actors of the caller's runtime that were not in order, oldest first, 64 at most. Those that happened where no worker of it is
-/// are left out.
+/// The last 64 crashes of the caller's runtime, oldest first. Crashes outside its workers are not
+/// recorded.
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::crashes`].
+/// If the caller is not an actor. In a thread, use [`Handle::crashes`].
 pub fn crashes() -> Vec<Crash> {
     here().crashes()
 }
 
 fn here() -> Handle {
-    Handle::current().expect("this is for actors: a thread has a Handle")
+    Handle::current().expect("the caller is not an actor; in a thread, use a Handle")
 }
 
 impl Handle {
-    /// The actors of this runtime. Waits for each worker for half a second at most.
+    /// The actors of this runtime. Waits for at most half a second.
     pub fn actors(&self) -> ActorList {
-        self.actors_within(PATIENCE)
+        self.actors_within(DEFAULT_TIMEOUT)
     }
 
-    /// The same, for at most `patience` in all.
-    pub fn actors_within(&self, patience: Duration) -> ActorList {
-        gather::gather(&self.scheduler, patience)
+    /// As [`actors`](Self::actors), with this timeout in total.
+    pub fn actors_within(&self, timeout: Duration) -> ActorList {
+        gather::gather(&self.scheduler, timeout)
     }
 
-    /// The last ends of its actors that were not in order, oldest first, 64 at most.
+    /// The last 64 crashes of this runtime, oldest first.
     pub fn crashes(&self) -> Vec<Crash> {
         self.scheduler.crashes.all()
     }

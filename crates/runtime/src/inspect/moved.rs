@@ -1,13 +1,18 @@
-//! Actors that have not begun and go from worker to worker while a list is made.
+//! Unstarted tasks that move between workers while a list is made.
 //!
-//! 1. Who makes a list says so before it asks anybody.
-//! 2. A worker that takes what others had, from their ring or from where all may put it, notes it here if a list is made. One that has answered knows, since
-//!    it was asked after; one that has not answers with what it took. While it knows it takes one job at a time and notes that before anybody else can
-//!    take it.
-//!    Who puts a job where all see it notes it under that place's lock: a list that had looked there before is told, also where the job's worker answers after.
-//! 3. A job that nobody listed went from one who had not answered to one who had, who may not have noted it yet when the former answers. So all are asked
-//!    again when all have answered, and what is here is read when they have answered that: between two turns no worker has anything in its hand.
-//! 4. What is here may be listed elsewhere too, and may have ended: a list is no older than when it was begun.
+//! 1. A list registers itself before it sends any request.
+//! 2. While a list is made, a worker that takes tasks from another worker's ring or from a shared
+//!    queue records them here. A worker that has replied knows of the list, since it was registered
+//!    before the request; a worker that has not replied yet will list those tasks. While a list is
+//!    registered, a worker takes one task at a time, and records it before another worker can take
+//!    it. A thread that puts a task into a shared queue records it under that queue's lock, so a
+//!    list that read the queue earlier learns of it, even if the task's worker replies later.
+//! 3. A task that is in no reply moved from a worker that had not replied to one that had, and the
+//!    latter may not have recorded it when the former replies. Therefore all workers are asked a
+//!    second time after all have replied, and the records are read after the second replies:
+//!    between two turns, no worker holds a task that is in no queue.
+//! 4. A recorded task may be listed elsewhere too, and may have ended: a list is only as recent as
+//!    its beginning.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,59 +23,59 @@ use super::ActorInfo;
 use crate::task::Task;
 
 #[derive(Default)]
-pub(crate) struct Moved {
+pub(crate) struct MovedActors {
     is_watched: AtomicBool,
-    seen: Mutex<Seen>,
+    state: Mutex<State>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct State {
     lists: usize,
     actors: Vec<ActorInfo>,
 }
 
-/// One list that is made.
-pub(super) struct Watching<'a>(&'a Moved);
+/// The registration of a list.
+pub(super) struct MoveWatch<'a>(&'a MovedActors);
 
-impl Moved {
+impl MovedActors {
     /// Rule 1.
-    pub(super) fn watch(&self) -> Watching<'_> {
-        lock(&self.seen).lists += 1;
+    pub(super) fn watch(&self) -> MoveWatch<'_> {
+        lock(&self.state).lists += 1;
         self.is_watched.store(true, Ordering::Relaxed);
-        Watching(self)
+        MoveWatch(self)
     }
 
-    /// Rule 2: the way by which the worker was asked orders the two.
+    /// Rule 2: the request to the worker orders this load after the store.
     #[inline(always)]
     pub(crate) fn is_watched(&self) -> bool {
         self.is_watched.load(Ordering::Relaxed)
     }
 
-    /// The caller has it.
+    /// Records a task that the caller owns.
     #[cold]
     pub(crate) fn note(&self, task: Task) {
         let info = task.info_as_new();
-        let mut seen = lock(&self.seen);
-        if seen.lists > 0 {
-            seen.actors.push(info);
+        let mut state = lock(&self.state);
+        if state.lists > 0 {
+            state.actors.push(info);
         }
     }
 }
 
-impl Watching<'_> {
-    /// What has moved since.
+impl MoveWatch<'_> {
+    /// The tasks that have moved since.
     pub(super) fn moved(&self) -> Vec<ActorInfo> {
-        lock(&self.0.seen).actors.clone()
+        lock(&self.0.state).actors.clone()
     }
 }
 
-impl Drop for Watching<'_> {
+impl Drop for MoveWatch<'_> {
     fn drop(&mut self) {
-        let mut seen = lock(&self.0.seen);
-        seen.lists -= 1;
-        if seen.lists == 0 {
+        let mut state = lock(&self.0.state);
+        state.lists -= 1;
+        if state.lists == 0 {
             self.0.is_watched.store(false, Ordering::Relaxed);
-            seen.actors = Vec::new();
+            state.actors = Vec::new();
         }
     }
 }

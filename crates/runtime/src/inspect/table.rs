@@ -1,4 +1,4 @@
-//! The list as a table.
+//! Prints the list as a table.
 
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -9,12 +9,13 @@ const TITLES: [&str; 10] = [
     "actor", "name", "kind", "state", "worker", "mailbox", "slices", "time", "stack", "parent",
 ];
 
-/// Columns of words; the others are numbers, and end at one edge.
+/// The left-aligned columns. The others contain numbers and are right-aligned.
 const WORDS: std::ops::Range<usize> = 1..4;
 
 type Row = [String; TITLES.len()];
 
-/// One line an actor. A stack's bytes are those in use and, behind the bar, the most that ever were.
+/// One line per actor. The `stack` column contains the bytes in use and, after the bar, the
+/// high-water mark.
 ///
 /// ```text
 /// actor  name     kind       state         worker  mailbox  slices  time    stack       parent
@@ -43,17 +44,17 @@ impl fmt::Display for ActorList {
             }
             writeln!(f, "{}", line.trim_end())?;
         }
-        for silent in &self.silent {
-            write!(f, "worker {} did not answer", silent.worker)?;
-            match silent.kept_by {
-                Some(actor) => writeln!(f, ": actor {actor} keeps it")?,
+        for unresponsive in &self.unresponsive {
+            write!(f, "worker {} did not answer", unresponsive.worker)?;
+            match unresponsive.running_actor {
+                Some(actor) => writeln!(f, ": actor {actor} blocks it")?,
                 None => writeln!(f)?,
             }
         }
-        if !self.has_resting {
+        if !self.includes_idle {
             writeln!(
                 f,
-                "behaviour actors that handle no message are not listed: THALWEG_INSPECT=on"
+                "idle behaviour actors are not listed; set THALWEG_INSPECT=on"
             )?;
         }
         Ok(())
@@ -91,12 +92,12 @@ fn or_none(value: Option<impl ToString>) -> String {
     value.map_or_else(none, |value| value.to_string())
 }
 
-/// A name is its author's: what would move the terminal's cursor is not printed, and one line stays one.
+/// Escapes a user's name, so that it contains no control characters and fits into one line.
 pub(crate) fn printable(name: &str) -> String {
     one_line(name, 32)
 }
 
-/// At most so many characters of a text that has whatever its author wanted.
+/// Escapes a user's text and shortens it to `longest` characters.
 pub(crate) fn one_line(text: &str, longest: usize) -> String {
     let mut line: String = text.escape_debug().take(longest).collect();
     if text.escape_debug().count() > longest {
@@ -109,7 +110,7 @@ fn kibi(bytes: usize) -> String {
     format!("{}K", bytes.div_ceil(1 << 10))
 }
 
-/// Three digits or four, and the unit.
+/// Three or four digits and the unit.
 fn short(time: Duration) -> String {
     match time.as_nanos() {
         ns @ 0..10_000 => format!("{ns}ns"),
@@ -139,8 +140,8 @@ impl fmt::Display for ActorState {
             Self::Waiting {
                 timeout: Some(timeout),
             } => write!(f, "waits {}", short(*timeout)),
-            Self::Resting => f.write_str("resting"),
-            Self::Between => f.write_str("between"),
+            Self::Idle => f.write_str("idle"),
+            Self::Stopped => f.write_str("stopped"),
             Self::Ending => f.write_str("ending"),
         }
     }

@@ -10,7 +10,7 @@ use thalweg_queue::explore::{large_model, model};
 
 use super::mailbox_state::{Bit, Model};
 use super::{bind, drain_or_park, drop_counter, new_task, run};
-use crate::exit::{Control, ExitReason, KillFlag, Kind, Watch};
+use crate::exit::{Control, DownListener, ExitReason, KillFlag, SignalKind};
 use crate::join::JoinError;
 use crate::remote_queue::RemoteQueue;
 use crate::task::Task;
@@ -28,7 +28,7 @@ impl ReportedEnds {
 
     fn watch(&self, control: &Control) {
         let list = Arc::clone(&self.0);
-        control.watch_or_tell(Watch::Tell(Box::new(move |down| {
+        control.add_listener_or_notify(DownListener::Callback(Box::new(move |down| {
             list.lock().unwrap().push(down.reason.kind());
         })));
     }
@@ -41,7 +41,7 @@ impl ReportedEnds {
 }
 
 fn kill(control: &Control) -> bool {
-    control.signal(None, ExitReason::Killed, Kind::Kill)
+    control.signal(None, ExitReason::Killed, SignalKind::Kill)
 }
 
 /// Runs an actor that waits for a signal to end it, as its worker does.

@@ -18,7 +18,7 @@ use super::{DropCounter, drop_counter};
 use crate::behaviour::mailbox_state::{MailboxState, NextAction, ReserveResult};
 use crate::behaviour::{Actor, ActorRef, Context, Handler, Mailbox, Restartable, restartable};
 use crate::config::Config;
-use crate::exit::{ExitReason, Kind, Pid};
+use crate::exit::{ExitReason, Pid, SignalKind};
 use crate::runtime::Handle;
 use crate::scheduler::Scheduler;
 use crate::shim;
@@ -363,7 +363,7 @@ fn signal_to_one_incarnation_does_not_reach_the_next() {
         |pid| pid.kill().is_ok(),
         |pid| {
             pid.control()
-                .signal(None, ExitReason::Shutdown, Kind::Parent)
+                .signal(None, ExitReason::Shutdown, SignalKind::Supervisor)
         },
     ];
     for signal in signals {

@@ -1,4 +1,4 @@
-//! A breaker that several share.
+//! The circuit breaker, which several callers share.
 
 use std::any::Any;
 use std::fmt;
@@ -9,12 +9,13 @@ use std::time::Instant;
 use thalweg_queue::clock;
 use thalweg_queue::no_preempt::{LockGuard, lock};
 
-use super::Invalid;
-use super::circuit::{BreakerConfig, BreakerState, Circuit, Open, Verdict};
+use super::InvalidSetting;
+use super::circuit::{BreakerConfig, BreakerState, CallVerdict, Circuit, CircuitOpen};
 use crate::join::JoinError;
 
-/// Stands before something that may fail, such as a call of an actor. Closed, it lets all through; when too many fail it opens, and refuses them
-/// at once; after a time it lets a few try, and closes if they go well. After Michael Nygard, "Release It!" (2007).
+/// Protects an operation that may fail, such as a call to an actor. While the breaker is closed,
+/// all calls pass. After too many failures it opens and refuses calls at once. After a delay it
+/// admits a few probes, and closes if they succeed. After Michael Nygard, "Release It!" (2007).
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,14 +26,14 @@ use crate::join::JoinError;
 /// impl Actor for Shaky {}
 /// impl Handler<u32> for Shaky {
 ///     type Reply = u32;
-///     fn handle(&mut self, number: u32, _: &Context<'_, Self>) -> u32 {
-///         100 / number
+///     fn handle(&mut self, generation: u32, _: &Context<'_, Self>) -> u32 {
+///         100 / generation
 ///     }
 /// }
 ///
 /// run(|| {
 ///     let breaker = CircuitBreaker::new(BreakerConfig {
-///         trip: Trip::Row { failures: 1, within: Duration::from_secs(60) },
+///         trip: Trip::Consecutive { failures: 1, within: Duration::from_secs(60) },
 ///         ..BreakerConfig::default()
 ///     })?;
 ///     let shaky = start(Shaky);
@@ -44,7 +45,7 @@ use crate::join::JoinError;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct CircuitBreaker {
-    /// Its time is counted from here.
+    /// The origin of the breaker's time.
     base: Instant,
     circuit: Mutex<Circuit>,
 }
@@ -52,27 +53,28 @@ pub struct CircuitBreaker {
 /// Why a call through a breaker has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerError<E> {
-    /// It was not made.
-    Open(Open),
-    /// It failed with this.
+    /// The breaker was open, so the call was not made.
+    Open(CircuitOpen),
+    /// The call failed with this error.
     Failed(E),
 }
 
-/// Leave for one call, which says how it went. Dropped without, nobody can say: it counts neither way.
+/// Permission for one call, whose result must be reported. If it is dropped without a report, the
+/// call counts neither as a success nor as a failure.
 #[derive(Debug)]
-#[must_use = "say how the call went"]
+#[must_use = "report the result of the call"]
 pub struct BreakerPermit<'a> {
     breaker: &'a CircuitBreaker,
-    number: u64,
-    said: bool,
+    generation: u64,
+    reported: bool,
 }
 
 impl CircuitBreaker {
-    /// A closed one.
+    /// A closed breaker.
     ///
     /// # Errors
-    /// One of the settings is out of range: see there.
-    pub fn new(config: BreakerConfig) -> Result<Self, Invalid> {
+    /// A setting is out of range; the ranges are documented at the fields.
+    pub fn new(config: BreakerConfig) -> Result<Self, InvalidSetting> {
         config.check()?;
         Ok(Self {
             base: Instant::now(),
@@ -80,19 +82,22 @@ impl CircuitBreaker {
         })
     }
 
-    /// Makes the call if it may be. An `Err` is a failure, and so is a panic, which goes on; an exit signal to the caller, or the end
-    /// of a [scope](crate::cancel) around it, counts neither way. A deadline is for the inside: there its end is an `Err`.
+    /// Makes the call if the breaker admits it. An `Err` or a panic is a failure; the panic
+    /// continues. An exit signal to the caller or the cancellation of an enclosing
+    /// [scope](crate::cancel) counts neither way. Put a deadline inside `f`, so that it ends in an
+    /// `Err`.
     ///
     /// # Errors
-    /// It is open; or the call's own.
+    /// The breaker is open, or the error of the call.
     pub fn call<T, E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<T, BreakerError<E>> {
         self.call_unless(|_| false, f)
     }
 
-    /// As [`call`](Self::call), but an error that is `expected` is a success: it says that what was called works.
+    /// As [`call`](Self::call), but an error for which `expected` returns `true` counts as a
+    /// success, because it shows that the operation works.
     ///
     /// # Errors
-    /// As there.
+    /// As [`call`](Self::call).
     pub fn call_unless<T, E>(
         &self,
         expected: impl FnOnce(&E) -> bool,
@@ -123,33 +128,33 @@ impl CircuitBreaker {
         }
     }
 
-    /// Leave for a call, whose end is said to what this gives.
+    /// Asks for permission for one call. Report the result to the returned permit.
     ///
     /// # Errors
-    /// It is open.
-    pub fn enter(&self) -> Result<BreakerPermit<'_>, Open> {
+    /// The breaker is open.
+    pub fn enter(&self) -> Result<BreakerPermit<'_>, CircuitOpen> {
         self.enter_at(Instant::now())
     }
 
-    /// As [`enter`](Self::enter), where it is `now`.
+    /// As [`enter`](Self::enter), at the time `now`.
     ///
     /// # Errors
-    /// It is open.
-    pub fn enter_at(&self, now: Instant) -> Result<BreakerPermit<'_>, Open> {
-        let number = self.circuit().enter(self.nanos(now))?;
+    /// The breaker is open.
+    pub fn enter_at(&self, now: Instant) -> Result<BreakerPermit<'_>, CircuitOpen> {
+        let generation = self.circuit().enter(self.nanos(now))?;
         Ok(BreakerPermit {
             breaker: self,
-            number,
-            said: false,
+            generation,
+            reported: false,
         })
     }
 
-    /// How it is.
+    /// The current state.
     pub fn state(&self) -> BreakerState {
         self.state_at(Instant::now())
     }
 
-    /// How it is, where it is `now`.
+    /// The state at the time `now`.
     pub fn state_at(&self, now: Instant) -> BreakerState {
         self.circuit().state(self.nanos(now))
     }
@@ -164,44 +169,44 @@ impl CircuitBreaker {
     }
 }
 
-/// Whether it is somebody's panic, and not the end of the actor that runs, or of its scope.
+/// Whether it is a real panic, and not the end of the running actor or of its scope.
 fn is_panic(payload: &(dyn Any + Send)) -> bool {
     !JoinError::is_exit_payload(payload)
 }
 
 impl BreakerPermit<'_> {
-    /// It went well.
+    /// Reports a success.
     pub fn succeeded(self) {
         self.succeeded_at(Instant::now());
     }
 
-    /// It went well, where it is `now`.
+    /// Reports a success at the time `now`.
     pub fn succeeded_at(mut self, now: Instant) {
-        self.say(Verdict::Success, now);
+        self.report(CallVerdict::Success, now);
     }
 
-    /// It failed.
+    /// Reports a failure.
     pub fn failed(self) {
         self.failed_at(Instant::now());
     }
 
-    /// It failed, where it is `now`.
+    /// Reports a failure at the time `now`.
     pub fn failed_at(mut self, now: Instant) {
-        self.say(Verdict::Failure, now);
+        self.report(CallVerdict::Failure, now);
     }
 
-    fn say(&mut self, verdict: Verdict, now: Instant) {
-        self.said = true;
+    fn report(&mut self, verdict: CallVerdict, now: Instant) {
+        self.reported = true;
         let now = self.breaker.nanos(now);
-        self.breaker.circuit().ended(self.number, verdict, now);
+        self.breaker.circuit().ended(self.generation, verdict, now);
     }
 }
 
 impl Drop for BreakerPermit<'_> {
     fn drop(&mut self) {
-        if !self.said {
-            // The time does not matter to that.
-            self.say(Verdict::Unknown, self.breaker.base);
+        if !self.reported {
+            // An unknown verdict does not depend on the time.
+            self.report(CallVerdict::Unknown, self.breaker.base);
         }
     }
 }

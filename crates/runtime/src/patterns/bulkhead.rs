@@ -1,124 +1,124 @@
-//! So many at a time: a semaphore, and a count of those that wait for it.
+//! The bulkhead: a semaphore with a bounded number of waiters.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::Invalid;
+use super::InvalidSetting;
 use crate::sync::{ClosableWaitError, Permit, Semaphore};
 
-/// Lets at most so many be at something at a time, and at most so many wait for it: what is slow fills its own part of the ship and no other. First come,
-/// first served.
+/// Admits a fixed number of callers at a time, and lets a fixed number wait, in order of arrival. A
+/// slow operation therefore blocks only its own callers.
 ///
 /// ```
 /// use std::time::Duration;
 /// use thalweg_runtime::patterns::{Bulkhead, BulkheadError};
 ///
 /// let bulkhead = Bulkhead::new(1, 0)?;
-/// let inside = bulkhead.try_enter().expect("nobody is");
+/// let inside = bulkhead.try_enter().expect("the bulkhead is empty");
 /// let second = bulkhead.run(Duration::from_secs(1), || 5);
 /// assert_eq!(second, Err(BulkheadError::Full { waiting: 0 }));
 /// drop(inside);
 /// assert_eq!(bulkhead.run(Duration::from_secs(1), || 5), Ok(5));
-/// # Ok::<(), thalweg_runtime::patterns::Invalid>(())
+/// # Ok::<(), thalweg_runtime::patterns::InvalidSetting>(())
 /// ```
 pub struct Bulkhead {
-    places: Semaphore,
+    permits: Semaphore,
     running: u32,
-    most_waiting: u32,
-    /// Until they have been woken.
+    max_waiting: u32,
+    /// Waiters that were not woken yet.
     waiting: AtomicU32,
 }
 
-/// Why somebody did not get in.
+/// Why a caller was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BulkheadError {
-    /// As many wait as may.
+    /// The maximum number of callers already waits.
     Full {
-        /// How many.
+        /// That number.
         waiting: u32,
     },
-    /// No place came free in time.
+    /// No permit was released in time.
     TimedOut,
-    /// The runtime of the actor that waited stops.
+    /// The runtime of the waiting actor stops.
     Stopped,
 }
 
-/// A place, until it is dropped.
+/// Admission to the bulkhead until it is dropped.
 #[derive(Debug)]
-#[must_use = "the place is free when this is dropped"]
+#[must_use = "dropping it releases the permit"]
 pub struct BulkheadPermit<'a> {
-    _place: Permit<'a>,
+    _permit: Permit<'a>,
 }
 
 impl<'a> From<Permit<'a>> for BulkheadPermit<'a> {
-    fn from(place: Permit<'a>) -> Self {
-        Self { _place: place }
+    fn from(permit: Permit<'a>) -> Self {
+        Self { _permit: permit }
     }
 }
 
-/// One of those that wait.
-struct Waiting<'a>(&'a AtomicU32);
+/// Counts a waiter until it is dropped.
+struct WaitingGuard<'a>(&'a AtomicU32);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Bulkhead {
-    /// At most `running` at a time, of which there is 1 at least, and at most `waiting` that wait.
+    /// Admits at most `running` callers at a time, at least 1, and lets at most `waiting` wait.
     ///
     /// # Errors
-    /// None could ever run.
-    pub fn new(running: u32, waiting: u32) -> Result<Self, Invalid> {
-        Invalid::unless(running > 0, "a bulkhead lets 1 run at least")?;
+    /// `running` is 0.
+    pub fn new(running: u32, waiting: u32) -> Result<Self, InvalidSetting> {
+        InvalidSetting::unless(running > 0, "a bulkhead admits at least 1 caller")?;
         Ok(Self {
-            places: Semaphore::new(running as usize),
+            permits: Semaphore::new(running as usize),
             running,
-            most_waiting: waiting,
+            max_waiting: waiting,
             waiting: AtomicU32::new(0),
         })
     }
 
-    /// A place, if one is free and nobody waits for it.
+    /// Enters if a permit is free and nobody waits for it.
     ///
     /// # Errors
-    /// None is: [`BulkheadError::Full`].
+    /// [`BulkheadError::Full`]: there is none.
     pub fn try_enter(&self) -> Result<BulkheadPermit<'_>, BulkheadError> {
-        let place = self.places.try_acquire();
-        place.map(Into::into).map_err(|_| BulkheadError::Full {
+        let permit = self.permits.try_acquire();
+        permit.map(Into::into).map_err(|_| BulkheadError::Full {
             waiting: self.waiting(),
         })
     }
 
-    /// A place; waits for it, as long as it takes.
+    /// Enters, and waits without a timeout.
     ///
     /// # Errors
-    /// As many wait as may, or the runtime of the actor that waits stops.
+    /// The maximum number of callers already waits, or the runtime of the waiting actor stops.
     pub fn enter(&self) -> Result<BulkheadPermit<'_>, BulkheadError> {
-        self.enter_by(|places| places.acquire())
+        self.enter_by(|permits| permits.acquire())
     }
 
-    /// A place; waits for it for at most `timeout`.
+    /// Enters, and waits for at most `timeout`.
     ///
     /// # Errors
-    /// There was none.
+    /// As [`enter`](Self::enter), or [`BulkheadError::TimedOut`].
     pub fn enter_timeout(&self, timeout: Duration) -> Result<BulkheadPermit<'_>, BulkheadError> {
-        self.enter_by(|places| places.acquire_timeout(1, timeout))
+        self.enter_by(|permits| permits.acquire_timeout(1, timeout))
     }
 
-    /// A place; waits for it until `deadline`.
+    /// Enters, and waits until `deadline`.
     ///
     /// # Errors
-    /// There was none.
+    /// As [`enter`](Self::enter), or [`BulkheadError::TimedOut`].
     pub fn enter_deadline(&self, deadline: Instant) -> Result<BulkheadPermit<'_>, BulkheadError> {
-        self.enter_by(|places| places.acquire_deadline(1, deadline))
+        self.enter_by(|permits| permits.acquire_deadline(1, deadline))
     }
 
-    /// As [`enter`](Self::enter), as a future, for tasks and for [`select!`](crate::select). Dropped, it leaves the line, and a place that it may have
-    /// been given goes to the next.
+    /// As [`enter`](Self::enter), as a future for tasks and for [`select!`](crate::select).
+    /// Dropping it leaves the queue; a permit that it was given goes to the next waiter.
     ///
     /// ```
     /// use std::time::Duration;
@@ -126,69 +126,69 @@ impl Bulkhead {
     ///
     /// run(|| {
     ///     let bulkhead = Bulkhead::new(1, 1)?;
-    ///     let inside = bulkhead.try_enter().expect("nobody is");
+    ///     let inside = bulkhead.try_enter().expect("the bulkhead is empty");
     ///     select! {
-    ///         _ = bulkhead.enter_async() => panic!("it is full"),
+    ///         _ = bulkhead.enter_async() => panic!("the bulkhead is full"),
     ///         () = sleep_async(Duration::from_millis(1)) => drop(inside),
     ///     }
     ///     assert_eq!((bulkhead.running(), bulkhead.waiting()), (0, 0));
-    ///     Ok::<(), thalweg_runtime::patterns::Invalid>(())
+    ///     Ok::<(), thalweg_runtime::patterns::InvalidSetting>(())
     /// })?;
-    /// # Ok::<(), thalweg_runtime::patterns::Invalid>(())
+    /// # Ok::<(), thalweg_runtime::patterns::InvalidSetting>(())
     /// ```
     ///
     /// # Errors
-    /// As many wait as may: [`BulkheadError::Full`].
+    /// [`BulkheadError::Full`]: the maximum number of callers already waits.
     pub async fn enter_async(&self) -> Result<BulkheadPermit<'_>, BulkheadError> {
-        if let Ok(place) = self.places.try_acquire() {
-            return Ok(place.into());
+        if let Ok(permit) = self.permits.try_acquire() {
+            return Ok(permit.into());
         }
         let _waiting = self.wait()?;
-        let place = self.places.acquire_async(1).await;
-        // Nobody closes it.
-        place.map(Into::into).map_err(|_| BulkheadError::Stopped)
+        let permit = self.permits.acquire_async(1).await;
+        // The semaphore is never closed.
+        permit.map(Into::into).map_err(|_| BulkheadError::Stopped)
     }
 
-    /// Runs `f` in a place that is waited for, for at most `timeout`.
+    /// Runs `f` inside the bulkhead, and waits for admission for at most `timeout`.
     ///
     /// # Errors
-    /// There was none, and `f` did not run.
+    /// The caller was not admitted, and `f` did not run.
     pub fn run<T>(&self, timeout: Duration, f: impl FnOnce() -> T) -> Result<T, BulkheadError> {
-        let _place = self.enter_timeout(timeout)?;
+        let _permit = self.enter_timeout(timeout)?;
         Ok(f())
     }
 
-    /// How many are in it.
+    /// The number of callers inside.
     pub fn running(&self) -> u32 {
-        self.running - self.places.available() as u32
+        self.running - self.permits.available() as u32
     }
 
-    /// How many wait.
+    /// The number of waiting callers.
     pub fn waiting(&self) -> u32 {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// One more that waits, if there may be one more.
-    fn wait(&self) -> Result<Waiting<'_>, BulkheadError> {
-        let room = |waiting| (waiting < self.most_waiting).then_some(waiting + 1);
+    /// Counts a waiter, if the maximum permits one more.
+    fn wait(&self) -> Result<WaitingGuard<'_>, BulkheadError> {
+        let add = |waiting| (waiting < self.max_waiting).then_some(waiting + 1);
         self.waiting
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
             .map_err(|waiting| BulkheadError::Full { waiting })?;
-        Ok(Waiting(&self.waiting))
+        Ok(WaitingGuard(&self.waiting))
     }
 
     fn enter_by<'a>(
         &'a self,
         wait: impl FnOnce(&'a Semaphore) -> Result<Permit<'a>, ClosableWaitError>,
     ) -> Result<BulkheadPermit<'a>, BulkheadError> {
-        if let Ok(place) = self.places.try_acquire() {
-            return Ok(place.into());
+        if let Ok(permit) = self.permits.try_acquire() {
+            return Ok(permit.into());
         }
         let _waiting = self.wait()?;
-        match wait(&self.places) {
-            Ok(place) => Ok(place.into()),
+        match wait(&self.permits) {
+            Ok(permit) => Ok(permit.into()),
             Err(ClosableWaitError::TimedOut) => Err(BulkheadError::TimedOut),
-            // Nobody closes it.
+            // The semaphore is never closed.
             Err(ClosableWaitError::Stopping | ClosableWaitError::Closed) => {
                 Err(BulkheadError::Stopped)
             }
@@ -208,8 +208,8 @@ impl fmt::Debug for Bulkhead {
 impl fmt::Display for BulkheadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Full { waiting } => write!(f, "the bulkhead is full, and {waiting} wait"),
-            Self::TimedOut => f.write_str("no place of the bulkhead came free in time"),
+            Self::Full { waiting } => write!(f, "the bulkhead is full, and {waiting} callers wait"),
+            Self::TimedOut => f.write_str("no permit of the bulkhead was released in time"),
             Self::Stopped => f.write_str("the runtime stops"),
         }
     }

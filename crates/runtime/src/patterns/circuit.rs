@@ -1,4 +1,5 @@
-//! The states of a breaker, which is told the time. After Michael Nygard, "Release It!" (2007).
+//! The state machine of a circuit breaker. It receives the time as an argument. After Michael
+//! Nygard, "Release It!" (2007).
 //!
 //! ```text
 //!              trips                 its time is over
@@ -8,38 +9,42 @@
 //!     +------------------------------ all probes went well -------+
 //! ```
 //!
-//! 1. Each state has a number. The verdict of a call that began in another one is nothing to this one.
-//! 2. In `HalfOpen` those that run and those that went well are as many as there are probes at most.
-//! 3. Each opening in a row is longer, by the back-off. The row ends when it was closed for `reset_after`.
+//! 1. Each state has a generation. The verdict of a call that began in another generation is
+//!    ignored.
+//! 2. In `HalfOpen`, the calls that are running and those that succeeded are together at most as
+//!    many as the probes.
+//! 3. Each consecutive opening takes longer, according to the back-off. The count starts again when
+//!    the breaker was closed for `reset_after`.
 
 use std::fmt;
 use std::time::Duration;
 
-use super::Invalid;
+use super::InvalidSetting;
 use super::window::{Trip, Window};
 use crate::supervisor::{Backoff, Random};
 
-/// What a [`CircuitBreaker`](super::CircuitBreaker) does.
+/// The settings of a [`CircuitBreaker`](super::CircuitBreaker).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BreakerConfig {
-    /// When it opens. Default: after 5 failures in a row within 30 seconds.
+    /// When the breaker opens. Default: after 5 consecutive failures within 30 seconds.
     pub trip: Trip,
-    /// For how long. Default: 1 second, doubling to 1 minute, half of it random; a minute closed makes good.
+    /// How long it stays open. Default: 1 second, doubling to 1 minute, half of it random; reset
+    /// after a minute in the closed state.
     pub open: Backoff,
-    /// How many calls try then, and must all go well. 1 at least. Default: 1.
+    /// The number of probes, at least 1. The breaker closes if all succeed. Default: 1.
     pub probes: u32,
 }
 
 impl Default for BreakerConfig {
     fn default() -> Self {
         Self {
-            trip: Trip::Row {
+            trip: Trip::Consecutive {
                 failures: 5,
                 within: Duration::from_secs(30),
             },
             open: Backoff {
                 first: Duration::from_secs(1),
-                most: Duration::from_secs(60),
+                max: Duration::from_secs(60),
                 jitter: 0.5,
                 reset_after: Duration::from_secs(60),
             },
@@ -49,62 +54,59 @@ impl Default for BreakerConfig {
 }
 
 impl BreakerConfig {
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    pub(super) fn check(&self) -> Result<(), InvalidSetting> {
         self.trip.check()?;
         let Backoff {
-            first,
-            most,
-            jitter,
-            ..
+            first, max, jitter, ..
         } = self.open;
-        Invalid::unless(!first.is_zero(), "a breaker is open for some time")?;
-        Invalid::unless(
-            first <= most,
-            "the longest time that a breaker is open is no shorter than the first",
+        InvalidSetting::unless(
+            !first.is_zero(),
+            "the time for which a breaker is open is longer than 0",
         )?;
-        Invalid::unless(
-            (0.0..=1.0).contains(&jitter),
-            "the random part of a time is 0.0 to 1.0 of it",
+        InvalidSetting::unless(
+            first <= max,
+            "the longest time for which a breaker is open is not shorter than the first",
         )?;
-        Invalid::unless(self.probes > 0, "a breaker has 1 probe at least")
+        InvalidSetting::unless((0.0..=1.0).contains(&jitter), "the jitter is 0.0 to 1.0")?;
+        InvalidSetting::unless(self.probes > 0, "a breaker has at least 1 probe")
     }
 }
 
-/// How a breaker is.
+/// The state of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
-    /// Calls go through.
+    /// Calls pass.
     Closed,
     /// Calls are refused.
     Open {
-        /// For so long.
+        /// The remaining time.
         left: Duration,
     },
-    /// Its probes go through.
+    /// Only the probes pass.
     HalfOpen,
 }
 
-/// The breaker is open, or its probes are on their way: the call was not made.
+/// The call was not made: the breaker is open, or all probes are running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Open {
-    /// For so long. Zero: as many as may try do so just now.
+pub struct CircuitOpen {
+    /// The remaining time. Zero: all probes are running.
     pub left: Duration,
 }
 
-impl fmt::Display for Open {
+impl fmt::Display for CircuitOpen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the circuit breaker is open for {:?}", self.left)
     }
 }
 
-impl std::error::Error for Open {}
+impl std::error::Error for CircuitOpen {}
 
-/// How a call went.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum CallVerdict {
     Success,
     Failure,
-    /// Nobody can say.
+    /// The call was not reported.
     Unknown,
 }
 
@@ -114,9 +116,9 @@ pub(super) struct Circuit {
     window: Window,
     state: State,
     /// Rule 1.
-    number: u64,
-    /// In a row.
-    openings: u32,
+    generation: u64,
+    /// The number of openings without a long closed state in between.
+    consecutive_openings: u32,
     closed_at: u64,
     random: Random,
 }
@@ -134,8 +136,8 @@ impl Circuit {
             window: Window::new(config.trip),
             config,
             state: State::Closed,
-            number: 0,
-            openings: 0,
+            generation: 0,
+            consecutive_openings: 0,
             closed_at: 0,
             random: Random(seed),
         }
@@ -151,15 +153,15 @@ impl Circuit {
         }
     }
 
-    /// A call: the number to say by how it went.
-    pub(super) fn enter(&mut self, now: u64) -> Result<u64, Open> {
+    /// Admits a call and returns the generation for its report.
+    pub(super) fn enter(&mut self, now: u64) -> Result<u64, CircuitOpen> {
         match self.state {
             State::Open { until } if now < until => {
-                return Err(Open {
+                return Err(CircuitOpen {
                     left: Duration::from_nanos(until - now),
                 });
             }
-            State::Open { .. } => self.go(State::HalfOpen {
+            State::Open { .. } => self.set_state(State::HalfOpen {
                 running: 0,
                 succeeded: 0,
             }),
@@ -168,54 +170,57 @@ impl Circuit {
         if let State::HalfOpen { running, succeeded } = &mut self.state {
             // Rule 2.
             if *running + *succeeded >= self.config.probes {
-                return Err(Open {
+                return Err(CircuitOpen {
                     left: Duration::ZERO,
                 });
             }
             *running += 1;
         }
-        Ok(self.number)
+        Ok(self.generation)
     }
 
-    pub(super) fn ended(&mut self, number: u64, verdict: Verdict, now: u64) {
-        if number != self.number {
+    pub(super) fn ended(&mut self, generation: u64, verdict: CallVerdict, now: u64) {
+        if generation != self.generation {
             return;
         }
         match (&mut self.state, verdict) {
-            (State::Closed, Verdict::Success | Verdict::Failure) => {
-                if self.window.ended(verdict == Verdict::Failure, now) {
+            (State::Closed, CallVerdict::Success | CallVerdict::Failure) => {
+                if self.window.ended(verdict == CallVerdict::Failure, now) {
                     if now.saturating_sub(self.closed_at) >= nanos(self.config.open.reset_after) {
-                        self.openings = 0;
+                        self.consecutive_openings = 0;
                     }
                     self.open(now);
                 }
             }
-            (State::HalfOpen { .. }, Verdict::Failure) => self.open(now),
+            (State::HalfOpen { .. }, CallVerdict::Failure) => self.open(now),
             (State::HalfOpen { running, succeeded }, _) => {
                 *running -= 1;
-                *succeeded += u32::from(verdict == Verdict::Success);
+                *succeeded += u32::from(verdict == CallVerdict::Success);
                 if *succeeded == self.config.probes {
                     self.closed_at = now;
                     self.window.clear();
-                    self.go(State::Closed);
+                    self.set_state(State::Closed);
                 }
             }
-            (State::Closed, Verdict::Unknown) | (State::Open { .. }, _) => {}
+            (State::Closed, CallVerdict::Unknown) | (State::Open { .. }, _) => {}
         }
     }
 
     /// Rule 3.
     fn open(&mut self, now: u64) {
-        self.openings = self.openings.saturating_add(1);
-        let time = self.config.open.delay(self.openings, self.random.next());
-        self.go(State::Open {
+        self.consecutive_openings = self.consecutive_openings.saturating_add(1);
+        let time = self
+            .config
+            .open
+            .delay(self.consecutive_openings, self.random.next());
+        self.set_state(State::Open {
             until: now.saturating_add(nanos(time)),
         });
     }
 
-    fn go(&mut self, state: State) {
+    fn set_state(&mut self, state: State) {
         self.state = state;
-        self.number += 1;
+        self.generation += 1;
     }
 }
 

@@ -1,15 +1,16 @@
-//! What keeps a part of a program that fails or is overrun from taking the rest with it, and how work is spread.
+//! Patterns for failures, overload and distribution of work.
 //!
 //! | | |
 //! | --- | --- |
-//! | [`CircuitBreaker`] | refuses calls of what failed too often, for a time that grows, and lets a few try then |
-//! | [`Bulkhead`] | lets so many be at it at a time, and so many wait |
-//! | [`RateLimit`] | lets so many through a second, and so many at once |
-//! | [`Pool`] | has workers do the jobs of one kind |
-//! | [`Pipeline`] | hands items from stage to stage, no faster than the slowest |
+//! | [`CircuitBreaker`] | refuses calls to an operation that failed too often, for a growing time, and then admits a few probes |
+//! | [`Bulkhead`] | admits a fixed number of callers at a time, and lets a fixed number wait |
+//! | [`RateLimit`] | admits a fixed rate per second and a burst |
+//! | [`Pool`] | distributes jobs of one kind to workers |
+//! | [`Pipeline`] | passes items from stage to stage, at the speed of the slowest stage |
 //!
-//! All are for actors and threads alike; several of them share one behind an `Arc` or in a static. What depends on the time has a second form that is told the
-//! time, for tests and simulations.
+//! All of them work in actors and threads. To share one, put it into an `Arc` or a static.
+//! Operations that depend on the time have a second form that takes the time as an argument, for
+//! tests and simulations.
 
 mod breaker;
 mod bulkhead;
@@ -23,7 +24,7 @@ use std::fmt;
 
 pub use self::breaker::{BreakerError, BreakerPermit, CircuitBreaker};
 pub use self::bulkhead::{Bulkhead, BulkheadError, BulkheadPermit};
-pub use self::circuit::{BreakerConfig, BreakerState, Open};
+pub use self::circuit::{BreakerConfig, BreakerState, CircuitOpen};
 pub use self::pipeline::{
     Pipeline, PipelineBuilder, PipelineEnd, PipelineStats, StageFailure, StageStats, WhenFailed,
 };
@@ -33,21 +34,21 @@ pub use self::pool::{
 pub use self::rate::{RateError, RateLimit};
 pub use self::window::Trip;
 
-/// A setting that cannot be: what is wrong with it.
+/// A setting is out of range. `Display` prints the valid range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Invalid(pub(crate) &'static str);
+pub struct InvalidSetting(pub(crate) &'static str);
 
-impl Invalid {
-    /// `Err`, with what the setting has to be, if it is not.
-    pub(crate) fn unless(good: bool, what: &'static str) -> Result<(), Self> {
-        if good { Ok(()) } else { Err(Self(what)) }
+impl InvalidSetting {
+    /// Returns an error with the text `what` unless `is_valid`.
+    pub(crate) fn unless(is_valid: bool, what: &'static str) -> Result<(), Self> {
+        if is_valid { Ok(()) } else { Err(Self(what)) }
     }
 }
 
-impl fmt::Display for Invalid {
+impl fmt::Display for InvalidSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
 
-impl std::error::Error for Invalid {}
+impl std::error::Error for InvalidSetting {}

@@ -1,33 +1,37 @@
-//! A limit of how many a second.
+//! A limit for the number of operations per second.
 //!
-//! The generic cell rate algorithm (GCRA), as virtual scheduling: ITU-T Recommendation I.371, Annex A; ATM Forum, Traffic Management 4.0. With `T` between two
-//! permits at the rate and a burst of `b`, the word is when the next one would come if all came at the rate. One that comes at `t` moves it to
-//! `max(word, t) + T`, and conforms if that is no later than `t + b * T`:
+//! The generic cell rate algorithm (GCRA) as virtual scheduling: ITU-T Recommendation I.371, Annex
+//! A; ATM Forum, Traffic Management 4.0. Let `T` be the interval between two permits at the rate,
+//! and `b` the burst. `tat` is the theoretical arrival time of the next permit if all came at the
+//! rate. A permit at `t` moves it to `max(tat, t) + T`, and conforms if that is not later than `t +
+//! b * T`:
 //!
 //! ```text
-//!           t          word                 t + b * T
+//!           t           tat                 t + b * T
 //!   --------|-----------|-------|---------------|--------> time
 //!                        <- T ->
 //! ```
 //!
-//! The word is all there is, and is moved by CAS. No data goes with it, so its order does not matter. Time is in sixteenths of a nanosecond: 36 years in a
-//! word, and at 10^9 a second an error of a 32nd at most, to the slower side.
+//! This one word is the complete state, and is updated by CAS. No other data depends on it, so
+//! relaxed ordering suffices. The unit of time is a sixteenth of a nanosecond: a word covers 36
+//! years, and at 10^9 per second the error is at most 1/32, towards the slower side.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::Invalid;
+use super::InvalidSetting;
 use crate::sleep_future::sleep_until_async;
 use crate::wait;
 
-/// In a nanosecond.
-const UNITS: u64 = 16;
+/// Units in a nanosecond.
+const UNITS_PER_NS: u64 = 16;
 
-/// A burst takes this long to come back at most: two years, so no sum overflows.
-const LONGEST: u64 = 1 << 60;
+/// The longest time in which a full burst becomes available again: two years, so no sum overflows.
+const MAX_BURST_UNITS: u64 = 1 << 60;
 
-/// So many permits a second, and so many at once where there was a pause. One atomic word: who asks never waits for who else asks.
+/// Admits a fixed rate per second, and a burst after a pause. The state is one atomic word, so
+/// callers never wait for each other's updates.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -40,61 +44,63 @@ const LONGEST: u64 = 1 << 60;
 /// let refused = limit.try_acquire_at(now);
 /// assert!(matches!(refused, Err(RateError::Exhausted { retry_after }) if retry_after <= Duration::from_millis(100)));
 /// assert!(limit.try_acquire_at(now + Duration::from_millis(100)).is_ok());
-/// # Ok::<(), thalweg_runtime::patterns::Invalid>(())
+/// # Ok::<(), thalweg_runtime::patterns::InvalidSetting>(())
 /// ```
 pub struct RateLimit {
-    /// Units are counted from here.
+    /// The origin of the time units.
     base: Instant,
     /// `T`, in units.
     interval: u64,
     burst: u32,
-    word: AtomicU64,
+    theoretical_arrival: AtomicU64,
 }
 
 /// Why there is no permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RateError {
-    /// There will be, if nobody else takes them.
+    /// There is none now.
     Exhausted {
-        /// After this time.
+        /// The time until there is one, unless others take it.
         retry_after: Duration,
     },
-    /// So many at once there never are.
+    /// More permits were requested than the burst.
     TooMany {
-        /// How many there may be.
+        /// The burst.
         burst: u32,
     },
 }
 
 impl RateLimit {
-    /// `rate` permits a second, up to 10^9; `burst` at once, which are there from the start.
+    /// `rate` permits per second, up to 10^9, and a burst of `burst` permits, which are available
+    /// from the start.
     ///
     /// # Errors
-    /// The rate is not positive and finite, or beyond 10^9; the burst is 0; or it takes more than two years to come back.
-    pub fn new(rate: f64, burst: u32) -> Result<Self, Invalid> {
-        Invalid::unless(
+    /// The rate is not positive and finite, or is greater than 10^9; the burst is 0; or a full
+    /// burst takes more than two years.
+    pub fn new(rate: f64, burst: u32) -> Result<Self, InvalidSetting> {
+        InvalidSetting::unless(
             rate > 0.0 && rate <= 1e9,
-            "a rate is a positive number of permits a second, 10^9 at most",
+            "a rate is a positive number of permits per second, at max_wait 10^9",
         )?;
-        Invalid::unless(burst > 0, "a burst is 1 at least")?;
-        // Rounded up: never more than the rate. What is beyond a word becomes its maximum.
-        let interval = (1e9 * UNITS as f64 / rate).ceil() as u64;
-        Invalid::unless(
+        InvalidSetting::unless(burst > 0, "a burst is at least 1")?;
+        // Rounded up, so never more than the rate. A value beyond a word saturates.
+        let interval = (1e9 * UNITS_PER_NS as f64 / rate).ceil() as u64;
+        InvalidSetting::unless(
             interval
                 .checked_mul(u64::from(burst))
-                .is_some_and(|whole| whole <= LONGEST),
-            "a burst comes back within two years",
+                .is_some_and(|whole| whole <= MAX_BURST_UNITS),
+            "a full burst takes at max_wait two years",
         )?;
         Ok(Self {
             base: Instant::now(),
             interval,
             burst,
-            word: AtomicU64::new(0),
+            theoretical_arrival: AtomicU64::new(0),
         })
     }
 
-    /// A permit, if there is one now.
+    /// Takes a permit, if there is one now.
     ///
     /// # Errors
     /// There is none.
@@ -102,7 +108,8 @@ impl RateLimit {
         self.try_acquire_at(Instant::now())
     }
 
-    /// As [`try_acquire`](Self::try_acquire), where it is `now`. A time before the limit was made is that time.
+    /// As [`try_acquire`](Self::try_acquire), at the time `now`. A time before the creation of the
+    /// limit counts as the creation.
     ///
     /// # Errors
     /// There is none.
@@ -110,30 +117,33 @@ impl RateLimit {
         self.try_acquire_many_at(1, now)
     }
 
-    /// So many permits, all or none. None: nothing is taken.
+    /// Takes this many permits, all or none. Zero permits take nothing.
     ///
     /// # Errors
-    /// There are not as many.
+    /// There are fewer.
     pub fn try_acquire_many(&self, permits: u32) -> Result<(), RateError> {
         self.try_acquire_many_at(permits, Instant::now())
     }
 
-    /// As [`try_acquire_many`](Self::try_acquire_many), where it is `now`.
+    /// As [`try_acquire_many`](Self::try_acquire_many), at the time `now`.
     ///
     /// # Errors
-    /// There are not as many.
+    /// There are fewer.
     pub fn try_acquire_many_at(&self, permits: u32, now: Instant) -> Result<(), RateError> {
         self.take(permits, self.units(now), 0).map(drop)
     }
 
-    /// Waits for a permit. Its place is taken at once, so who comes first goes first. Who is unwound while it waits has had its permit.
+    /// Waits for a permit. It is reserved at once, so callers are served in order of arrival. If
+    /// the caller is unwound while it waits, the permit is used up.
     pub fn acquire(&self) {
         let taken = self.acquire_many_by(1, None);
-        debug_assert!(taken.is_ok(), "a burst is 1 at least");
+        debug_assert!(taken.is_ok(), "a burst is at least 1");
     }
 
-    /// As [`acquire`](Self::acquire), as a future, for tasks and for [`select!`](crate::select): its place is taken when it is first polled. Dropped before
-    /// its end it gives the place back, if nobody has come after it; else its time passes unused, since nobody behind it may go sooner.
+    /// As [`acquire`](Self::acquire), as a future for tasks and for [`select!`](crate::select). The
+    /// permit is reserved at the first poll. A future that is dropped while it waits returns the
+    /// permit if no other was reserved after it. Otherwise the permit is used up, because later
+    /// callers already have their times.
     ///
     /// ```
     /// use std::time::Duration;
@@ -144,37 +154,38 @@ impl RateLimit {
     ///     limit.acquire();
     ///     let next = limit.retry_after();
     ///     select! {
-    ///         () = limit.acquire_async() => panic!("that takes a quarter of an hour"),
+    ///         () = limit.acquire_async() => panic!("the next permit takes a quarter of an hour"),
     ///         () = sleep_async(Duration::from_millis(1)) => assert!(limit.retry_after() <= next),
     ///     }
-    ///     Ok::<(), thalweg_runtime::patterns::Invalid>(())
+    ///     Ok::<(), thalweg_runtime::patterns::InvalidSetting>(())
     /// })?;
-    /// # Ok::<(), thalweg_runtime::patterns::Invalid>(())
+    /// # Ok::<(), thalweg_runtime::patterns::InvalidSetting>(())
     /// ```
     pub async fn acquire_async(&self) {
         let now = Instant::now();
         let taken = self.take(1, self.units(now), u64::MAX);
-        let taken = taken.expect("a burst is 1 at least, and any wait is short enough");
+        let taken = taken.expect("a burst is at least 1, and any wait is short enough");
         if taken.wait.is_zero() {
             return;
         }
-        let place = Place { limit: self, taken };
-        sleep_until_async(now + place.taken.wait).await;
-        std::mem::forget(place);
+        let guard = TakenGuard { limit: self, taken };
+        sleep_until_async(now + guard.taken.wait).await;
+        std::mem::forget(guard);
     }
 
-    /// Waits for a permit, unless it would come only after `timeout`: then it does not wait at all, and takes none.
+    /// Waits for a permit, if it is available within `timeout`. Otherwise returns at once and takes
+    /// none.
     ///
     /// # Errors
-    /// It would come later.
+    /// It would be available later.
     pub fn acquire_timeout(&self, timeout: Duration) -> Result<(), RateError> {
         self.acquire_many_by(1, Some(timeout))
     }
 
-    /// As [`acquire_timeout`](Self::acquire_timeout), for one that comes after `deadline`.
+    /// As [`acquire_timeout`](Self::acquire_timeout), until `deadline`.
     ///
     /// # Errors
-    /// It would come later.
+    /// It would be available later.
     pub fn acquire_deadline(&self, deadline: Instant) -> Result<(), RateError> {
         let timeout = deadline.saturating_duration_since(Instant::now());
         self.acquire_many_by(1, Some(timeout))
@@ -182,27 +193,27 @@ impl RateLimit {
 
     fn acquire_many_by(&self, permits: u32, timeout: Option<Duration>) -> Result<(), RateError> {
         let now = Instant::now();
-        let most = timeout.map_or(u64::MAX, units);
-        let wait = self.take(permits, self.units(now), most)?.wait;
+        let max_wait = timeout.map_or(u64::MAX, units);
+        let wait = self.take(permits, self.units(now), max_wait)?.wait;
         if !wait.is_zero() {
             wait::sleep_until(now + wait);
         }
         Ok(())
     }
 
-    /// When the next permit comes: zero if there is one now.
+    /// The time until the next permit. Zero: there is one now.
     pub fn retry_after(&self) -> Duration {
         self.retry_after_at(Instant::now())
     }
 
-    /// As [`retry_after`](Self::retry_after), where it is `now`.
+    /// As [`retry_after`](Self::retry_after), at the time `now`.
     pub fn retry_after_at(&self, now: Instant) -> Duration {
         let now = self.units(now);
-        let word = self.word.load(Ordering::Relaxed);
-        duration(self.wait(self.after(word, now, 1), now))
+        let theoretical_arrival = self.theoretical_arrival.load(Ordering::Relaxed);
+        duration(self.wait(self.arrival_after(theoretical_arrival, now, 1), now))
     }
 
-    /// How many there may be at once.
+    /// The burst: the maximum number of permits at once.
     pub fn burst(&self) -> u32 {
         self.burst
     }
@@ -211,9 +222,10 @@ impl RateLimit {
         units(now.saturating_duration_since(self.base))
     }
 
-    /// Where the word goes.
-    fn after(&self, word: u64, now: u64, permits: u32) -> u64 {
-        word.max(now)
+    /// The new theoretical arrival time after this many permits.
+    fn arrival_after(&self, theoretical_arrival: u64, now: u64, permits: u32) -> u64 {
+        theoretical_arrival
+            .max(now)
             .saturating_add(self.interval * u64::from(permits))
     }
 
@@ -222,69 +234,76 @@ impl RateLimit {
         after.saturating_sub(conforms)
     }
 
-    /// Permits that come after `most` units or sooner.
-    fn take(&self, permits: u32, now: u64, most: u64) -> Result<Taken, RateError> {
+    /// Reserves permits that are available within `max_wait` units.
+    fn take(&self, permits: u32, now: u64, max_wait: u64) -> Result<TakenPermits, RateError> {
         if permits > self.burst {
             return Err(RateError::TooMany { burst: self.burst });
         }
-        let mut word = self.word.load(Ordering::Relaxed);
+        let mut theoretical_arrival = self.theoretical_arrival.load(Ordering::Relaxed);
         loop {
-            let after = self.after(word, now, permits);
+            let after = self.arrival_after(theoretical_arrival, now, permits);
             let wait = self.wait(after, now);
-            if wait > most {
+            if wait > max_wait {
                 return Err(RateError::Exhausted {
                     retry_after: duration(wait),
                 });
             }
-            match self
-                .word
-                .compare_exchange_weak(word, after, Ordering::Relaxed, Ordering::Relaxed)
-            {
+            match self.theoretical_arrival.compare_exchange_weak(
+                theoretical_arrival,
+                after,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
                 Ok(_) => {
-                    return Ok(Taken {
-                        before: word.max(now),
+                    return Ok(TakenPermits {
+                        before: theoretical_arrival.max(now),
                         after,
                         wait: duration(wait),
                     });
                 }
-                Err(seen) => word = seen,
+                Err(seen) => theoretical_arrival = seen,
             }
         }
     }
 }
 
 /// Permits that were taken.
-struct Taken {
-    /// Where the word was, and where it went.
+struct TakenPermits {
+    /// The theoretical arrival time before, and after.
     before: u64,
     after: u64,
-    /// When they come.
+    /// The time until they are available.
     wait: Duration,
 }
 
-/// That of one who waits.
-struct Place<'a> {
+/// Returns the permits of a waiting future that is dropped.
+struct TakenGuard<'a> {
     limit: &'a RateLimit,
-    taken: Taken,
+    taken: TakenPermits,
 }
 
-impl Drop for Place<'_> {
-    /// Who came after counts on the word as it is.
+impl Drop for TakenGuard<'_> {
+    /// Succeeds only if no later caller has changed the word.
     fn drop(&mut self) {
-        let Taken { before, after, .. } = self.taken;
-        let word = &self.limit.word;
-        let _ = word.compare_exchange(after, before, Ordering::Relaxed, Ordering::Relaxed);
+        let TakenPermits { before, after, .. } = self.taken;
+        let theoretical_arrival = &self.limit.theoretical_arrival;
+        let _ = theoretical_arrival.compare_exchange(
+            after,
+            before,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
     }
 }
 
-/// What is beyond a word is its maximum.
+/// Saturates.
 fn units(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos() * u128::from(UNITS)).unwrap_or(u64::MAX)
+    u64::try_from(time.as_nanos() * u128::from(UNITS_PER_NS)).unwrap_or(u64::MAX)
 }
 
-/// Not before it.
+/// Rounds up.
 fn duration(units: u64) -> Duration {
-    Duration::from_nanos(units.div_ceil(UNITS))
+    Duration::from_nanos(units.div_ceil(UNITS_PER_NS))
 }
 
 impl fmt::Debug for RateLimit {
@@ -306,7 +325,9 @@ impl fmt::Display for RateError {
                     "the rate is exhausted: the next permit is in {retry_after:?}"
                 )
             }
-            Self::TooMany { burst } => write!(f, "there are {burst} permits at once at most"),
+            Self::TooMany { burst } => {
+                write!(f, "at max_wait {burst} permits are available at once")
+            }
         }
     }
 }

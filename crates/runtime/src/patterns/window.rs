@@ -1,89 +1,90 @@
-//! What trips a breaker: how the last calls went.
+//! The condition that opens a breaker, and the results of the last calls.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::Invalid;
+use super::InvalidSetting;
 
 /// When a [`CircuitBreaker`](super::CircuitBreaker) opens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Trip {
-    /// After so many failures with no success in between, 1 to 65,536, of which the first is no longer ago than `within`.
-    Row {
-        /// How many.
+    /// After this many failures without a success in between, if the first of them is not older
+    /// than `within`.
+    Consecutive {
+        /// The number of failures, 1 to 65,536.
         failures: u32,
-        /// Since the first of them.
+        /// The maximum time since the first failure.
         within: Duration,
     },
-    /// When this part of the calls that ended in the last `within` failed, and there were enough of them to say so. It is counted in tenths of
-    /// that time, of which the oldest is given up as a whole.
+    /// When the failure rate of the calls that ended within `within` reaches `rate`. The time is
+    /// divided into ten buckets, and the oldest bucket is removed as a whole.
     Rate {
-        /// More than 0.0, to 1.0.
+        /// The failure rate, above 0.0 and up to 1.0.
         rate: f64,
-        /// Fewer calls than that say nothing.
-        at_least: u32,
-        /// How far it looks back.
+        /// The minimum number of calls for a decision.
+        min_calls: u32,
+        /// The length of the window.
         within: Duration,
     },
 }
 
 impl Trip {
-    const MOST_IN_A_ROW: u32 = 1 << 16;
+    const MAX_CONSECUTIVE: u32 = 1 << 16;
 
-    pub(super) fn check(&self) -> Result<(), Invalid> {
+    pub(super) fn check(&self) -> Result<(), InvalidSetting> {
         let within = match *self {
-            Self::Row { failures, within } => {
-                Invalid::unless(
-                    (1..=Self::MOST_IN_A_ROW).contains(&failures),
-                    "a breaker trips after 1 to 65,536 failures in a row",
+            Self::Consecutive { failures, within } => {
+                InvalidSetting::unless(
+                    (1..=Self::MAX_CONSECUTIVE).contains(&failures),
+                    "a breaker opens after 1 to 65,536 consecutive failures",
                 )?;
                 within
             }
             Self::Rate {
                 rate,
-                at_least,
+                min_calls,
                 within,
             } => {
-                Invalid::unless(
+                InvalidSetting::unless(
                     rate > 0.0 && rate <= 1.0,
-                    "a rate of failures is more than 0.0, and 1.0 at most",
+                    "a failure rate is above 0.0 and at most 1.0",
                 )?;
-                Invalid::unless(
-                    at_least > 0,
-                    "a rate of failures is that of 1 call at least",
-                )?;
+                InvalidSetting::unless(min_calls > 0, "a failure rate needs at least 1 call")?;
                 within
             }
         };
-        Invalid::unless(!within.is_zero(), "a breaker looks back for some time")
+        InvalidSetting::unless(
+            !within.is_zero(),
+            "the window of a breaker is longer than 0",
+        )
     }
 }
 
-/// Parts of the time that a rate is counted over.
-const TENTHS: usize = 10;
+/// The number of buckets in a window.
+const BUCKETS: usize = 10;
 
 #[derive(Debug)]
 pub(super) enum Window {
-    Row {
+    Consecutive {
         failures: usize,
         within: u64,
-        /// When the last ones were.
+        /// The times of the last failures.
         times: VecDeque<u64>,
     },
     Rate {
         rate: f64,
-        at_least: u64,
-        tenth: u64,
-        /// Which one is counted in now.
-        number: u64,
-        /// That of number n is at n modulo ten.
-        counts: [Count; TENTHS],
+        min_calls: u64,
+        bucket_ns: u64,
+        /// The number of the current bucket.
+        latest: u64,
+        /// Bucket number n is at index n modulo ten.
+        buckets: [Bucket; BUCKETS],
     },
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Count {
+pub(super) struct Bucket {
     calls: u64,
     failures: u64,
 }
@@ -95,40 +96,40 @@ fn nanos(time: Duration) -> u64 {
 impl Window {
     pub(super) fn new(trip: Trip) -> Self {
         match trip {
-            Trip::Row { failures, within } => Self::Row {
+            Trip::Consecutive { failures, within } => Self::Consecutive {
                 failures: failures as usize,
                 within: nanos(within),
                 times: VecDeque::new(),
             },
             Trip::Rate {
                 rate,
-                at_least,
+                min_calls,
                 within,
             } => Self::Rate {
                 rate,
-                at_least: u64::from(at_least),
-                tenth: nanos(within).div_ceil(TENTHS as u64),
-                number: 0,
-                counts: [Count::default(); TENTHS],
+                min_calls: u64::from(min_calls),
+                bucket_ns: nanos(within).div_ceil(BUCKETS as u64),
+                latest: 0,
+                buckets: [Bucket::default(); BUCKETS],
             },
         }
     }
 
     pub(super) fn clear(&mut self) {
         match self {
-            Self::Row { times, .. } => times.clear(),
-            Self::Rate { counts, .. } => *counts = [Count::default(); TENTHS],
+            Self::Consecutive { times, .. } => times.clear(),
+            Self::Rate { buckets, .. } => *buckets = [Bucket::default(); BUCKETS],
         }
     }
 
-    /// One call more. `true`: that trips it.
+    /// Counts a call. `true`: the breaker must open.
     pub(super) fn ended(&mut self, failed: bool, now: u64) -> bool {
         match self {
-            Self::Row { times, .. } if !failed => {
+            Self::Consecutive { times, .. } if !failed => {
                 times.clear();
                 false
             }
-            Self::Row {
+            Self::Consecutive {
                 failures,
                 within,
                 times,
@@ -144,24 +145,24 @@ impl Window {
             }
             Self::Rate {
                 rate,
-                at_least,
-                tenth,
-                number,
-                counts,
+                min_calls,
+                bucket_ns,
+                latest,
+                buckets,
             } => {
-                // Threads may look at the clock in one order and come here in another.
-                let current = (now / *tenth).max(*number);
-                let gone = (current - *number).min(TENTHS as u64);
+                // Threads may read the clock in one order and get here in another.
+                let current = (now / *bucket_ns).max(*latest);
+                let gone = (current - *latest).min(BUCKETS as u64);
                 for back in 0..gone {
-                    counts[((current - back) % TENTHS as u64) as usize] = Count::default();
+                    buckets[((current - back) % BUCKETS as u64) as usize] = Bucket::default();
                 }
-                *number = current;
-                let count = &mut counts[(current % TENTHS as u64) as usize];
-                count.calls += 1;
-                count.failures += u64::from(failed);
-                let calls: u64 = counts.iter().map(|count| count.calls).sum();
-                let failures: u64 = counts.iter().map(|count| count.failures).sum();
-                calls >= *at_least && failures as f64 >= *rate * calls as f64
+                *latest = current;
+                let bucket = &mut buckets[(current % BUCKETS as u64) as usize];
+                bucket.calls += 1;
+                bucket.failures += u64::from(failed);
+                let calls: u64 = buckets.iter().map(|bucket| bucket.calls).sum();
+                let failures: u64 = buckets.iter().map(|bucket| bucket.failures).sum();
+                calls >= *min_calls && failures as f64 >= *rate * calls as f64
             }
         }
     }
@@ -172,15 +173,15 @@ mod tests {
     use super::{Trip, Window};
     use std::time::Duration;
 
-    /// The rate as it is defined, from a list of all calls.
+    /// Compares the rate with its definition, computed from a list of all calls.
     #[test]
-    fn a_rate_is_that_of_the_tenths_it_looks_back_over() {
+    fn rate_counts_the_calls_of_the_last_ten_buckets() {
         let mut random = crate::supervisor::Random(11);
         for _ in 0..if cfg!(miri) { 3 } else { 100 } {
-            let (rate, at_least) = (0.1 + 0.9 * random.next(), 1 + (random.next() * 20.0) as u64);
+            let (rate, min_calls) = (0.1 + 0.9 * random.next(), 1 + (random.next() * 20.0) as u64);
             let mut window = Window::new(Trip::Rate {
                 rate,
-                at_least: at_least as u32,
+                min_calls: min_calls as u32,
                 within: Duration::from_nanos(1_000),
             });
             let (mut all, mut now) = (Vec::new(), 0);
@@ -188,10 +189,10 @@ mod tests {
                 now += (random.next() * random.next() * 120.0) as u64;
                 let failed = random.next() < 0.5;
                 all.push((now / 100, failed));
-                let counted = all.iter().filter(|(tenth, _)| tenth + 10 > now / 100);
+                let counted = all.iter().filter(|(bucket, _)| bucket + 10 > now / 100);
                 let calls = counted.clone().count() as u64;
                 let failures = counted.filter(|(_, failed)| *failed).count();
-                let trips = calls >= at_least && failures as f64 >= rate * calls as f64;
+                let trips = calls >= min_calls && failures as f64 >= rate * calls as f64;
                 assert_eq!(window.ended(failed, now), trips);
             }
         }

@@ -1,35 +1,35 @@
-//! What can be wrong with a name.
+//! Errors of the registry.
 
 use std::fmt;
 
 use crate::id::ActorId;
 use crate::name::NameError;
 
-/// Why an actor did not get a name.
+/// Why a name was not registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// It is no name.
+    /// The name is not valid.
     Name(NameError),
-    /// Another actor has it, or the same one.
+    /// The name is registered already, for another actor or this one.
     Taken {
         /// The name.
         name: String,
-        /// Who has it: as it was numbered when it was registered first.
+        /// The actor that has it: its number when it was first registered.
         by: ActorId,
     },
-    /// The actor has ended, or is about to.
+    /// The actor has ended or is about to.
     NotAlive(ActorId),
 }
 
-/// The actor of a name is another type than the one that was asked for.
+/// The registered actor has another type than the requested one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongType {
     /// The name.
     pub name: String,
-    /// What it is: the state's type, or [`Pid`](crate::Pid)'s.
+    /// The registered type: the type of the state, or [`Pid`](crate::Pid).
     pub registered: &'static str,
-    /// What was asked for.
+    /// The requested type.
     pub asked: &'static str,
 }
 

@@ -1,15 +1,16 @@
-//! Names of actors: one runtime's, for as long as the actors live.
+//! Registered names of actors. Each runtime has its own registry.
 //!
-//! | registered by | the name stays | it is looked up as |
+//! | registered by | the name is kept | look-up returns |
 //! | --- | --- | --- |
-//! | an [`ActorRef`] | until the actor ends for good: over restarts, if it has a supervisor | that reference, or the incarnation's [`Pid`] |
+//! | an [`ActorRef`] | until the actor ends for good; with a supervisor, over restarts | that reference, or the current [`Pid`] |
 //! | a [`Pid`] | until that incarnation ends | the [`Pid`] |
 //!
-//! As in OTP a name vanishes with its actor, before anybody who joins or monitors the actor hears of its end; it names one actor at a time, and
-//! keeps none alive. Unlike there an actor may have several names, and who looks up says which type of actor it expects: another type is an error. Names
-//! have 1 to 255 bytes.
+//! As in OTP, a name refers to one actor and does not keep it alive. It is removed before a join or
+//! a monitor reports the actor's exit. Unlike in OTP, an actor may have several names, and a
+//! look-up states the type of actor that it expects: another type is an error. Names have 1 to 255
+//! bytes.
 //!
-//! An actor that is ended by its supervisor for good and begun again is to be registered again.
+//! If a supervisor ends an actor for good and starts it again later, register it again.
 //!
 //! ```
 //! use thalweg_runtime::{Actor, Context, Handler, registry, run, start};
@@ -27,7 +28,7 @@
 //! run(|| {
 //!     let counter = start(Counter(0));
 //!     registry::register("visits", &counter)?;
-//!     let found = registry::whereis::<Counter>("visits")?.expect("it lives");
+//!     let found = registry::whereis::<Counter>("visits")?.expect("the actor runs");
 //!     assert_eq!(found.call(3), Ok(3));
 //!
 //!     let monitor = counter.pid().monitor();
@@ -39,12 +40,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-// 1. A name is in one shard, chosen by its hash, behind that shard's lock. It is held for one operation on a table, under which no code of a user runs:
-//    what is taken out of the table is dropped after, and a reference is made of what was found after. A lock for readers would not do better: they
-//    would write to it all the same.
-// 2. The lock of a control is taken within that of a shard, never the other way round: who is told of an end holds none.
-// 3. An entry has a number that no other has, so the end of an actor takes away its own entry and not what came to its place.
-// 4. Who has ended has no name, also where the entry is about to go: so it does not matter who hears first of the end.
+// 1. A name is in the shard that its hash selects, behind that shard's lock. The lock is held for
+//    one operation on the table, and no user code runs under it: removed values are dropped after
+//    it is released, and references are created after it is released. A reader-writer lock would
+//    not be better, because readers would write to it too.
+// 2. A control's lock may be taken while a shard's lock is held, never the other way round: exit
+//    listeners are called without a lock.
+// 3. Each entry has a unique number, so that the exit of an actor removes its own entry and not one
+//    that replaced it.
+// 4. An actor that has ended has no name, even if its entry is not removed yet. The order of the
+//    exit listeners therefore does not matter.
 
 mod error;
 
@@ -60,11 +65,12 @@ use thalweg_queue::no_preempt::{LockGuard, lock};
 pub use self::error::{RegisterError, WrongType};
 use crate::Handle;
 use crate::behaviour::{Actor, ActorRef, WeakActorRef};
-use crate::exit::{Control, Pid, Watch};
+use crate::exit::{Control, DownListener, Pid};
 use crate::name;
 pub use crate::name::NameError;
 
-/// The names of one runtime: [`Handle::registry`] is for threads and tasks, actors have the functions of this module too.
+/// The names of one runtime. Threads and tasks use [`Handle::registry`]; actors can also use the
+/// functions of this module.
 #[derive(Clone)]
 pub struct Registry {
     names: Arc<Names>,
@@ -72,7 +78,7 @@ pub struct Registry {
 
 struct Names {
     shards: Box<[Mutex<Shard>]>,
-    /// Not to be guessed: names may come from outside.
+    /// Randomly keyed, since names may come from untrusted input.
     hash: RandomState,
     /// Rule 3.
     next: AtomicU64,
@@ -82,25 +88,25 @@ type Shard = HashMap<Arc<str>, Entry>;
 
 struct Entry {
     number: u64,
-    who: Arc<dyn Known>,
+    actor: Arc<dyn RegisteredActor>,
     type_name: &'static str,
     control: Arc<Control>,
-    /// In the list of those that hear of the end.
-    place: usize,
+    /// The index in the actor's list of exit listeners.
+    index: usize,
 }
 
-/// What an entry knows of its actor.
-trait Known: Any + Send + Sync {
+/// The actor of an entry.
+trait RegisteredActor: Any + Send + Sync {
     fn pid(&self) -> Option<Pid>;
 }
 
-impl<A: Actor> Known for WeakActorRef<A> {
+impl<A: Actor> RegisteredActor for WeakActorRef<A> {
     fn pid(&self) -> Option<Pid> {
         self.pid()
     }
 }
 
-impl Known for Pid {
+impl RegisteredActor for Pid {
     fn pid(&self) -> Option<Pid> {
         Some(self.clone())
     }
@@ -111,21 +117,21 @@ impl Entry {
         self.control.is_alive()
     }
 
-    /// The name is taken from an actor that lives.
-    fn forget(self) {
-        self.control.unwatch(self.place);
+    /// Ends the registration of an actor that still runs.
+    fn release(self) {
+        self.control.remove_listener(self.index);
     }
 }
 
 impl Names {
     fn shard(&self, name: &str) -> LockGuard<'_, Shard> {
-        // Shards are a power of two.
+        // The number of shards is a power of two.
         let at = self.hash.hash_one(name) as usize & (self.shards.len() - 1);
         lock(&self.shards[at])
     }
 
     /// Rule 3.
-    fn take_away(&self, name: &str, number: u64) {
+    fn remove_entry(&self, name: &str, number: u64) {
         let mut shard = self.shard(name);
         let is_it = shard.get(name).is_some_and(|entry| entry.number == number);
         let gone = if is_it {
@@ -139,7 +145,7 @@ impl Names {
 }
 
 impl Registry {
-    /// For so many workers: as many shards or more, so that two of them rarely meet.
+    /// At least one shard per worker, so that two workers rarely contend.
     pub(crate) fn new(workers: usize) -> Self {
         let shards = workers.next_power_of_two();
         Self {
@@ -151,10 +157,10 @@ impl Registry {
         }
     }
 
-    /// Gives an actor a name, until it ends for good.
+    /// Registers an actor under a name until it ends for good.
     ///
     /// # Errors
-    /// The name is no good, or taken; or the actor has ended, or is about to.
+    /// The name is not valid or is taken, or the actor has ended or is about to.
     pub fn register<A: Actor>(&self, name: &str, actor: &ActorRef<A>) -> Result<(), RegisterError> {
         name::check(name)?;
         let control = actor
@@ -163,10 +169,10 @@ impl Registry {
         self.put(name, control, WeakActorRef::of(actor), type_name::<A>())
     }
 
-    /// Gives one incarnation of an actor a name, whatever it is.
+    /// Registers one incarnation of an actor of any kind under a name.
     ///
     /// # Errors
-    /// The name is no good, or taken; or the incarnation has ended.
+    /// The name is not valid or is taken, or the incarnation has ended.
     ///
     /// ```
     /// use thalweg_runtime::{registry, run, spawn, yield_now};
@@ -174,7 +180,7 @@ impl Registry {
     /// run(|| {
     ///     let sleeper = spawn(|| loop { yield_now() });
     ///     registry::register_pid("sleeper", &sleeper.pid())?;
-    ///     registry::whereis_pid("sleeper").expect("it lives").kill()?;
+    ///     registry::whereis_pid("sleeper").expect("the actor runs").kill()?;
     ///     assert!(sleeper.join().is_err());
     ///     assert!(registry::whereis_pid("sleeper").is_none());
     ///     # Ok::<(), Box<dyn std::error::Error>>(())
@@ -191,17 +197,17 @@ impl Registry {
         &self,
         name: &str,
         control: Arc<Control>,
-        who: impl Known,
+        actor: impl RegisteredActor,
         type_name: &'static str,
     ) -> Result<(), RegisterError> {
         let name: Arc<str> = name.into();
-        let who: Arc<dyn Known> = Arc::new(who);
+        let actor: Arc<dyn RegisteredActor> = Arc::new(actor);
         let number = self.names.next.fetch_add(1, Ordering::Relaxed);
-        let watch = {
+        let listener = {
             let (names, name) = (Arc::downgrade(&self.names), Arc::clone(&name));
-            Watch::Tell(Box::new(move |_| {
+            DownListener::Callback(Box::new(move |_| {
                 if let Some(names) = Weak::upgrade(&names) {
-                    names.take_away(&name, number);
+                    names.remove_entry(&name, number);
                 }
             }))
         };
@@ -213,19 +219,19 @@ impl Registry {
             let name = String::from(&*name);
             return Err(RegisterError::Taken { name, by });
         }
-        let watched = control.watch(watch);
-        let (before, refused) = match watched {
-            Ok(place) => {
+        let added = control.add_listener(listener);
+        let (before, refused) = match added {
+            Ok(index) => {
                 let entry = Entry {
                     number,
-                    who,
+                    actor,
                     type_name,
                     control,
-                    place,
+                    index,
                 };
                 (shard.insert(name, entry), None)
             }
-            Err(watch) => (None, Some((watch, control.id))),
+            Err(listener) => (None, Some((listener, control.id))),
         };
         drop(shard);
         drop(before);
@@ -235,16 +241,17 @@ impl Registry {
         }
     }
 
-    /// The actor of this name. `None`: there is none, or nobody reaches it any more and it is about to end.
+    /// The actor of this name. `None`: there is none, or it is about to end because no reference is
+    /// left.
     ///
     /// # Errors
-    /// It is no `A`, or was registered by its [`Pid`].
+    /// The actor is not an `A`, or was registered by its [`Pid`].
     pub fn whereis<A: Actor>(&self, name: &str) -> Result<Option<ActorRef<A>>, WrongType> {
-        let Some((who, registered)) = self.look_up(name) else {
+        let Some((actor, registered)) = self.look_up(name) else {
             return Ok(None);
         };
-        let who: Arc<dyn Any + Send + Sync> = who;
-        match who.downcast::<WeakActorRef<A>>() {
+        let actor: Arc<dyn Any + Send + Sync> = actor;
+        match actor.downcast::<WeakActorRef<A>>() {
             Ok(actor) => Ok(actor.upgrade()),
             Err(_) => Err(WrongType {
                 name: name.to_owned(),
@@ -254,32 +261,33 @@ impl Registry {
         }
     }
 
-    /// The incarnation that lives of the actor of this name. `None`: there is no such actor, or it is between two incarnations.
+    /// The running incarnation of the actor of this name. `None`: there is no such actor, or no
+    /// incarnation runs.
     pub fn whereis_pid(&self, name: &str) -> Option<Pid> {
         self.look_up(name)?.0.pid()
     }
 
-    fn look_up(&self, name: &str) -> Option<(Arc<dyn Known>, &'static str)> {
+    fn look_up(&self, name: &str) -> Option<(Arc<dyn RegisteredActor>, &'static str)> {
         let shard = self.names.shard(name);
         let entry = shard.get(name)?;
         // Rule 4.
         entry
             .is_alive()
-            .then(|| (Arc::clone(&entry.who), entry.type_name))
+            .then(|| (Arc::clone(&entry.actor), entry.type_name))
     }
 
-    /// Takes a name away from whoever has it. `false`: nobody has.
+    /// Removes a name. `false`: it was not registered.
     pub fn unregister(&self, name: &str) -> bool {
         let removed = self.names.shard(name).remove_entry(name);
         let Some((_, entry)) = removed else {
             return false;
         };
         let is_alive = entry.is_alive();
-        entry.forget();
+        entry.release();
         is_alive
     }
 
-    /// All names, in order. Others may come and go meanwhile.
+    /// All names, sorted. Other threads may change names meanwhile.
     pub fn names(&self) -> Vec<String> {
         let mut names = Vec::new();
         for shard in &self.names.shards {
@@ -299,56 +307,56 @@ impl fmt::Debug for Registry {
 }
 
 fn with<R>(f: impl FnOnce(&Registry) -> R) -> R {
-    let handle = Handle::current()
-        .expect("names without a handle are for actors; a thread has Handle::registry");
+    let handle =
+        Handle::current().expect("the caller is not an actor; in a thread, use Handle::registry");
     f(handle.registry())
 }
 
-/// [`Registry::register`] in the caller's runtime.
+/// [`Registry::register`] of the caller's runtime.
 ///
 /// # Errors
-/// As there.
+/// As [`Registry::register`].
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::registry`].
+/// If the caller is not an actor. In a thread, use [`Handle::registry`].
 pub fn register<A: Actor>(name: &str, actor: &ActorRef<A>) -> Result<(), RegisterError> {
     with(|registry| registry.register(name, actor))
 }
 
-/// [`Registry::register_pid`] in the caller's runtime.
+/// [`Registry::register_pid`] of the caller's runtime.
 ///
 /// # Errors
-/// As there.
+/// As [`Registry::register_pid`].
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::registry`].
+/// If the caller is not an actor. In a thread, use [`Handle::registry`].
 pub fn register_pid(name: &str, pid: &Pid) -> Result<(), RegisterError> {
     with(|registry| registry.register_pid(name, pid))
 }
 
-/// [`Registry::whereis`] in the caller's runtime.
+/// [`Registry::whereis`] of the caller's runtime.
 ///
 /// # Errors
-/// As there.
+/// As [`Registry::whereis`].
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::registry`].
+/// If the caller is not an actor. In a thread, use [`Handle::registry`].
 pub fn whereis<A: Actor>(name: &str) -> Result<Option<ActorRef<A>>, WrongType> {
     with(|registry| registry.whereis(name))
 }
 
-/// [`Registry::whereis_pid`] in the caller's runtime.
+/// [`Registry::whereis_pid`] of the caller's runtime.
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::registry`].
+/// If the caller is not an actor. In a thread, use [`Handle::registry`].
 pub fn whereis_pid(name: &str) -> Option<Pid> {
     with(|registry| registry.whereis_pid(name))
 }
 
-/// [`Registry::unregister`] in the caller's runtime.
+/// [`Registry::unregister`] of the caller's runtime.
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::registry`].
+/// If the caller is not an actor. In a thread, use [`Handle::registry`].
 pub fn unregister(name: &str) -> bool {
     with(|registry| registry.unregister(name))
 }
@@ -356,7 +364,7 @@ pub fn unregister(name: &str) -> bool {
 /// [`Registry::names`] of the caller's runtime.
 ///
 /// # Panics
-/// If the caller is no actor: a thread has [`Handle::registry`].
+/// If the caller is not an actor. In a thread, use [`Handle::registry`].
 pub fn names() -> Vec<String> {
     with(Registry::names)
 }
@@ -369,9 +377,9 @@ mod tests {
     use crate::{Pid, run};
 
     #[test]
-    fn a_name_that_was_given_back_leaves_nothing_with_its_actor() {
+    fn unregister_removes_the_listener_from_the_actor() {
         run(|| {
-            let pid = Pid::current().expect("an actor asks");
+            let pid = Pid::current().expect("the caller is an actor");
             let watches = || with(|registry| Arc::weak_count(&registry.names));
             let before = watches();
             for _ in 0..3 {

@@ -1,27 +1,29 @@
-//! How long to wait before a restart.
+//! The delay before a restart.
 
 use std::time::Duration;
 
-/// The time to the next restart of a child that fails again and again: it doubles from `first` to `most`, less a random part. After
-/// "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015): those that failed together do not come back together.
+/// The delay before a child that fails repeatedly is restarted: it doubles from `first` up to
+/// `max`, less a random part. After "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015):
+/// the jitter keeps children that failed together from restarting together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Backoff {
-    /// Before the first restart. Zero: at once, and `most` before those that follow is reached from 1 ms.
+    /// Before the first restart. If it is zero, the first restart is immediate, and the following
+    /// delays double from 1 ms.
     pub first: Duration,
-    /// Never more.
-    pub most: Duration,
-    /// Which part of the time is random: 0.0, none, to 1.0, all of it.
+    /// The longest delay.
+    pub max: Duration,
+    /// The random fraction of the delay, from 0.0 to 1.0.
     pub jitter: f64,
-    /// A child that lived as long is as one that never failed.
+    /// A child that ran this long starts again at `first`.
     pub reset_after: Duration,
 }
 
 impl Default for Backoff {
-    /// At once, then 1 ms doubling to 30 s, half of it random; a minute of life makes good.
+    /// No delay, then 1 ms doubling to 30 s, half of it random; reset after a minute.
     fn default() -> Self {
         Self {
             first: Duration::ZERO,
-            most: Duration::from_secs(30),
+            max: Duration::from_secs(30),
             jitter: 0.5,
             reset_after: Duration::from_secs(60),
         }
@@ -29,7 +31,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Before the restart after so many failures in a row, 1 or more; `random` is from 0 to 1.
+    /// The delay after this number of consecutive failures, at least 1. `random` is from 0 to 1.
     pub(crate) fn delay(&self, failures: u32, random: f64) -> Duration {
         let doublings = failures.saturating_sub(1);
         let (from, doublings) = if self.first.is_zero() {
@@ -43,17 +45,18 @@ impl Backoff {
         let whole = 2u32
             .checked_pow(doublings)
             .and_then(|times| from.checked_mul(times))
-            .map_or(self.most, |delay| delay.min(self.most));
+            .map_or(self.max, |delay| delay.min(self.max));
         whole.mul_f64(1.0 - self.jitter.clamp(0.0, 1.0) * random)
     }
 }
 
-/// Numbers that need not be good: SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+/// A generator for numbers that need not be secure: SplitMix64 (Steele, Lea, Flood, "Fast
+/// Splittable Pseudorandom Number Generators", 2014).
 #[derive(Debug)]
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    /// From 0 to 1.
+    /// A number from 0 to 1.
     pub(crate) fn next(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -73,28 +76,28 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn it_doubles_to_the_most() {
+    fn delay_doubles_up_to_the_maximum() {
         let backoff = Backoff {
             first: Duration::from_millis(10),
-            most: Duration::from_millis(100),
+            max: Duration::from_millis(100),
             jitter: 0.5,
             reset_after: Duration::ZERO,
         };
         let delays: Vec<_> = (1..7).map(|n| backoff.delay(n, 0.0).as_millis()).collect();
         assert_eq!(delays, [10, 20, 40, 80, 100, 100]);
         assert_eq!(backoff.delay(1, 1.0), Duration::from_millis(5));
-        assert_eq!(backoff.delay(u32::MAX, 0.0), backoff.most);
+        assert_eq!(backoff.delay(u32::MAX, 0.0), backoff.max);
     }
 
     #[test]
-    fn the_default_restarts_at_once_first() {
+    fn default_backoff_restarts_immediately_first() {
         let backoff = Backoff::default();
         let delays: Vec<_> = (1..5).map(|n| backoff.delay(n, 0.0).as_millis()).collect();
         assert_eq!(delays, [0, 1, 2, 4]);
     }
 
     #[test]
-    fn random_numbers_are_in_their_range_and_spread() {
+    fn random_numbers_are_uniform_in_the_unit_interval() {
         let mut random = Random(7);
         let all: Vec<_> = (0..1_000).map(|_| random.next()).collect();
         assert!(all.iter().all(|n| (0.0..1.0).contains(n)));

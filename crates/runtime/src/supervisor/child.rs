@@ -1,4 +1,4 @@
-//! One child of a supervisor, and what others see of it.
+//! One child of a supervisor, and the information about it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::SystemTime;
@@ -6,88 +6,88 @@ use std::time::SystemTime;
 use thalweg_queue::clock;
 
 use super::spec::{ChildKind, ChildSpec, Restart, Shutdown};
-use crate::behaviour::Later;
+use crate::behaviour::DelayedSend;
 use crate::exit::{ExitReason, Monitor, Pid};
 use crate::id::ActorId;
 use crate::inspect::time_of_day_now;
 use crate::runtime::Handle;
 
-/// Crashes that are kept of each child.
-const CRASHES: usize = 8;
+/// Crashes that are kept for each child.
+const MAX_CRASHES: usize = 8;
 
-/// How a child is.
+/// The state of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildState {
-    /// It lives.
+    /// It is running.
     Running,
-    /// It is about to be started again.
+    /// It will be restarted after a delay.
     Restarting,
-    /// It ended, or was ended, and can be started again.
+    /// It ended or was stopped, and can be started again.
     Stopped,
 }
 
-/// One end of a child that was not in order.
+/// An exit of a child that was a failure.
 #[derive(Clone, Debug)]
-pub struct Crash {
-    /// Which incarnation.
+pub struct ChildCrash {
+    /// The incarnation that ended.
     pub incarnation: ActorId,
-    /// Why.
+    /// The exit reason.
     pub reason: ExitReason,
-    /// When it was seen.
+    /// When the supervisor learnt of it.
     pub at: SystemTime,
 }
 
-/// What a supervisor knows of a child.
+/// Information about a child.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChildInfo {
     /// Its name.
     pub id: String,
-    /// What it is.
+    /// Its kind.
     pub kind: ChildKind,
     /// When it is restarted.
     pub restart: Restart,
-    /// How it is.
+    /// Its state.
     pub state: ChildState,
-    /// The incarnation that lives.
+    /// The running incarnation.
     pub pid: Option<Pid>,
-    /// Messages that wait for it.
+    /// The number of messages in its mailbox.
     pub waiting: usize,
-    /// Starts after the first.
+    /// The number of starts after the first.
     pub restarts: u64,
-    /// The last eight ends that were not in order, oldest first.
-    pub crashes: Vec<Crash>,
-    /// How often it ended for which [kind](ExitReason::kind) of reason.
+    /// The last eight crashes, oldest first.
+    pub crashes: Vec<ChildCrash>,
+    /// The number of exits by [kind](ExitReason::kind) of reason.
     pub reasons: BTreeMap<&'static str, u64>,
 }
 
-/// How many children there are.
+/// The number of children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// All, whether they live or not.
+pub struct ChildCounts {
+    /// All children, running or not.
     pub specs: usize,
-    /// Those that live.
+    /// Running children.
     pub active: usize,
-    /// Supervisors, whether they live or not.
+    /// Children that are supervisors, running or not.
     pub supervisors: usize,
-    /// All others, whether they live or not.
+    /// All other children, running or not.
     pub workers: usize,
 }
 
 pub(super) struct Child {
     pub(super) spec: ChildSpec,
-    /// While it is [`Running`](ChildState::Running).
+    /// Present while it is [`Running`](ChildState::Running).
     pub(super) pid: Option<Pid>,
     pub(super) state: ChildState,
     pub(super) starts: u64,
-    /// In a row.
+    /// Consecutive failures.
     pub(super) failures: u32,
     since: u64,
-    /// The restart that is to come.
-    pub(super) later: Option<Later>,
-    /// We hear of its ends.
+    /// The timer of a delayed restart.
+    pub(super) restart_timer: Option<DelayedSend>,
+    /// Whether this supervisor receives the child's exits.
     pub(super) has_listener: bool,
-    crashes: VecDeque<Crash>,
+    crashes: VecDeque<ChildCrash>,
     reasons: BTreeMap<&'static str, u64>,
 }
 
@@ -100,7 +100,7 @@ impl Child {
             starts: 0,
             failures: 0,
             since: 0,
-            later: None,
+            restart_timer: None,
             has_listener: false,
             crashes: VecDeque::new(),
             reasons: BTreeMap::new(),
@@ -111,10 +111,10 @@ impl Child {
         self.pid.as_ref().is_some_and(|pid| pid.id() == incarnation)
     }
 
-    /// Begins an incarnation of a child that is kept, and waits until it has made its state.
+    /// Starts an incarnation, and waits until its state is created.
     pub(super) fn start(&mut self) -> Result<(), ExitReason> {
-        self.forget_restart();
-        let (pid, started) = self.spec.place.restartable().start();
+        self.cancel_restart();
+        let (pid, started) = self.spec.handle.restartable().start();
         let incarnation = pid.id();
         self.pid = Some(pid);
         self.state = ChildState::Running;
@@ -134,20 +134,21 @@ impl Child {
         Err(failed)
     }
 
-    /// It does not come back by itself: what waits for it is dropped. It does not live.
+    /// Closes the mailbox of a child that is not running and does not restart by itself. Its
+    /// messages are dropped.
     pub(super) fn close_down(&mut self) {
-        self.forget_restart();
+        self.cancel_restart();
         self.has_listener = false;
-        self.spec.place.release();
+        self.spec.handle.release();
     }
 
-    pub(super) fn forget_restart(&mut self) {
-        if let Some(later) = self.later.take() {
-            later.cancel();
+    pub(super) fn cancel_restart(&mut self) {
+        if let Some(restart_timer) = self.restart_timer.take() {
+            restart_timer.cancel();
         }
     }
 
-    /// An incarnation has ended.
+    /// Records the exit of an incarnation.
     pub(super) fn ended(&mut self, incarnation: ActorId, reason: &ExitReason) {
         self.pid = None;
         self.state = ChildState::Stopped;
@@ -155,45 +156,46 @@ impl Child {
         if reason.is_orderly() {
             return;
         }
-        if self.crashes.len() == CRASHES {
+        if self.crashes.len() == MAX_CRASHES {
             self.crashes.pop_front();
         }
-        self.crashes.push_back(Crash {
+        self.crashes.push_back(ChildCrash {
             incarnation,
             reason: reason.clone(),
             at: time_of_day_now(),
         });
     }
 
-    /// One more in a row, unless it lived long enough since.
+    /// Counts a failure, and returns the number of consecutive failures. An incarnation that ran
+    /// for `reset_after` starts the count again.
     pub(super) fn failed(&mut self) -> u32 {
         let lived = clock::now().saturating_sub(self.since);
-        let makes_good = self
+        let is_reset = self
             .spec
             .backoff
             .is_none_or(|backoff| u128::from(lived) >= backoff.reset_after.as_nanos());
-        self.failures = if makes_good { 1 } else { self.failures + 1 };
+        self.failures = if is_reset { 1 } else { self.failures + 1 };
         self.failures
     }
 
-    /// Asks the incarnation that lives to end, as the spec says.
-    pub(super) fn ask_to_end(&self) -> Option<Monitor> {
+    /// Sends the running incarnation the exit signal of its spec.
+    pub(super) fn request_exit(&self) -> Option<Monitor> {
         let pid = self.pid.as_ref()?;
         let monitor = pid.monitor();
         // It may have ended by itself.
         let _ = match self.spec.shutdown {
-            Shutdown::Brutal => pid.kill(),
-            Shutdown::Within(_) | Shutdown::Forever => pid.shut_down(),
+            Shutdown::BrutalKill => pid.kill(),
+            Shutdown::Timeout(_) | Shutdown::Infinity => pid.shut_down(),
         };
         Some(monitor)
     }
 
-    /// Waits for the end that was asked for, as long as the spec says, and kills then.
-    pub(super) fn wait_for_end(&mut self, mut monitor: Monitor, asked: u64) {
+    /// Waits for the requested exit, at most for the time in the spec, and then kills the child.
+    pub(super) fn wait_for_exit(&mut self, mut monitor: Monitor, requested_at: u64) {
         let down = match self.spec.shutdown {
-            Shutdown::Brutal | Shutdown::Forever => None,
-            Shutdown::Within(time) => {
-                let gone = clock::now().saturating_sub(asked);
+            Shutdown::BrutalKill | Shutdown::Infinity => None,
+            Shutdown::Timeout(time) => {
+                let gone = clock::now().saturating_sub(requested_at);
                 let left = time.saturating_sub(std::time::Duration::from_nanos(gone));
                 let down = monitor.wait_timeout(left);
                 if down.is_none()
@@ -215,7 +217,7 @@ impl Child {
             restart: self.spec.restart,
             state: self.state,
             pid: self.pid.clone(),
-            waiting: self.spec.place.queue_len(),
+            waiting: self.spec.handle.queue_len(),
             restarts: self.starts.saturating_sub(1),
             crashes: self.crashes.iter().cloned().collect(),
             reasons: self.reasons.clone(),

@@ -1,66 +1,67 @@
-//! What can be wrong with a supervisor and its children.
+//! Errors of supervisors and their children.
 
 use std::fmt;
 
 use crate::exit::ExitReason;
 
-/// Why a supervisor did not start. What it had started was ended.
+/// Why a supervisor did not start. The children that it had started were stopped.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum StartError {
+pub enum SupervisorStartError {
     /// Two children have this name.
     DuplicateId(String),
-    /// A significant child of a supervisor that does not shut down for one, or one that is permanent, which never ends for good.
+    /// A significant child is permanent, so it never ends for good, or its supervisor has no
+    /// automatic shutdown.
     Significant(String),
-    /// The child has a supervisor already.
+    /// The child already has a supervisor.
     Supervised(String),
     /// The child did not start.
     Child {
-        /// Which.
+        /// The name of the child.
         id: String,
-        /// Why.
+        /// The exit reason.
         reason: ExitReason,
     },
-    /// The supervisor itself was ended, or its runtime stopped.
+    /// The supervisor was ended, or its runtime stopped.
     Ended(ExitReason),
 }
 
-/// What is wrong with a call about a child.
+/// Why a request about a child failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ChildError {
     /// There is no such child.
     NotFound(String),
-    /// It runs, or is about to be restarted.
+    /// The child is running, or is about to be restarted.
     Running(String),
-    /// It could not be started; there is no such child then.
-    Start(StartError),
+    /// The child did not start. A child that was being added does not exist then.
+    Start(SupervisorStartError),
     /// The supervisor has ended.
     Ended,
 }
 
-impl fmt::Display for StartError {
+impl fmt::Display for SupervisorStartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::DuplicateId(id) => write!(f, "two children are called {id:?}"),
+            Self::DuplicateId(id) => write!(f, "two children have the name {id:?}"),
             Self::Significant(id) => write!(
                 f,
-                "{id:?} cannot be significant: it is permanent, or its supervisor never shuts down by itself"
+                "{id:?} cannot be significant: it is permanent, or its supervisor has no automatic shutdown"
             ),
-            Self::Supervised(id) => write!(f, "{id:?} has a supervisor already"),
+            Self::Supervised(id) => write!(f, "{id:?} already has a supervisor"),
             Self::Child { id, reason } => write!(f, "{id:?} did not start: {reason}"),
             Self::Ended(reason) => write!(f, "the supervisor ended: {reason}"),
         }
     }
 }
 
-impl std::error::Error for StartError {}
+impl std::error::Error for SupervisorStartError {}
 
 impl fmt::Display for ChildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound(id) => write!(f, "there is no child {id:?}"),
-            Self::Running(id) => write!(f, "{id:?} runs"),
+            Self::Running(id) => write!(f, "{id:?} is running"),
             Self::Start(error) => error.fmt(f),
             Self::Ended => f.write_str("the supervisor has ended"),
         }
@@ -69,8 +70,8 @@ impl fmt::Display for ChildError {
 
 impl std::error::Error for ChildError {}
 
-impl From<StartError> for ExitReason {
-    fn from(error: StartError) -> Self {
-        Self::Error(std::sync::Arc::new(error))
+impl From<SupervisorStartError> for ExitReason {
+    fn from(error: SupervisorStartError) -> Self {
+        Self::error(error)
     }
 }

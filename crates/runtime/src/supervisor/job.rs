@@ -6,27 +6,27 @@ use thalweg_queue::no_preempt::lock;
 use thalweg_queue::oneshot;
 
 use crate::behaviour::{ExitListener, Restartable};
-use crate::exit::{ExitReason, Pid, Watch, exit};
+use crate::exit::{DownListener, ExitReason, Pid, exit};
 use crate::runtime::Handle;
 use crate::stack::overflow::Name;
 
-/// What a child's job gives, as the reason why it ends.
-pub trait Outcome: 'static {
-    /// `Err`: the reason, if it is not [`ExitReason::Normal`].
+/// The return value of a child's job, as its exit reason.
+pub trait JobResult: 'static {
+    /// Returns the exit reason as an `Err`, or `Ok` for [`ExitReason::Normal`].
     ///
     /// # Errors
-    /// It is another one.
-    fn into_end(self) -> Result<(), ExitReason>;
+    /// The exit reason, if it is not [`ExitReason::Normal`].
+    fn into_exit(self) -> Result<(), ExitReason>;
 }
 
-impl Outcome for () {
-    fn into_end(self) -> Result<(), ExitReason> {
+impl JobResult for () {
+    fn into_exit(self) -> Result<(), ExitReason> {
         Ok(())
     }
 }
 
-impl Outcome for ExitReason {
-    fn into_end(self) -> Result<(), ExitReason> {
+impl JobResult for ExitReason {
+    fn into_exit(self) -> Result<(), ExitReason> {
         match self {
             Self::Normal => Ok(()),
             other => Err(other),
@@ -34,35 +34,35 @@ impl Outcome for ExitReason {
     }
 }
 
-impl<E: Into<ExitReason> + 'static> Outcome for Result<(), E> {
-    fn into_end(self) -> Result<(), ExitReason> {
+impl<E: Into<ExitReason> + 'static> JobResult for Result<(), E> {
+    fn into_exit(self) -> Result<(), ExitReason> {
         self.map_err(Into::into)
     }
 }
 
-type Run = Box<dyn FnMut() -> Result<(), ExitReason> + Send>;
+type JobFn = Box<dyn FnMut() -> Result<(), ExitReason> + Send>;
 
-pub(super) struct Job {
-    /// `None`: the incarnation that lives has it.
-    run: Arc<Mutex<Option<Run>>>,
+pub(super) struct JobChild {
+    /// `None` while an incarnation runs it.
+    run: Arc<Mutex<Option<JobFn>>>,
     runtime: Handle,
     name: String,
-    state: Mutex<State>,
+    state: Mutex<Incarnation>,
 }
 
 #[derive(Default)]
-struct State {
+struct Incarnation {
     exit_listener: Option<ExitListener>,
     pid: Option<Pid>,
 }
 
-/// The closure, while an incarnation runs it.
-struct Lent {
-    run: Option<Run>,
-    home: Arc<Mutex<Option<Run>>>,
+/// The closure while an incarnation runs it. Dropping this returns it to its slot.
+struct BorrowedJob {
+    run: Option<JobFn>,
+    slot: Arc<Mutex<Option<JobFn>>>,
 }
 
-impl Lent {
+impl BorrowedJob {
     fn run(&mut self) -> Result<(), ExitReason> {
         match &mut self.run {
             Some(run) => run(),
@@ -71,13 +71,13 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for BorrowedJob {
     fn drop(&mut self) {
-        *lock(&self.home) = self.run.take();
+        *lock(&self.slot) = self.run.take();
     }
 }
 
-impl Job {
+impl JobChild {
     pub(super) fn restartable(
         runtime: &Handle,
         name: &str,
@@ -92,7 +92,7 @@ impl Job {
     }
 }
 
-impl Restartable for Job {
+impl Restartable for JobChild {
     fn set_exit_listener(&self, listener: ExitListener) -> bool {
         let mut state = lock(&self.state);
         let is_free = state.exit_listener.is_none();
@@ -106,19 +106,19 @@ impl Restartable for Job {
         lock(&self.state).pid.clone().filter(Pid::is_alive)
     }
 
-    /// It has begun as soon as it is somewhere in a queue, as a process that is spawned.
+    /// The child counts as started once it is queued, like a spawned process in Erlang.
     fn start(self: Arc<Self>) -> (Pid, oneshot::Receiver<Result<(), ExitReason>>) {
-        let home = Arc::clone(&self.run);
+        let slot = Arc::clone(&self.run);
         let job = move || {
-            let run = lock(&home).take();
-            let how = Lent { run, home }.run();
+            let run = lock(&slot).take();
+            let how = BorrowedJob { run, slot }.run();
             if let Err(reason) = how {
                 exit(reason);
             }
         };
         let mut state = lock(&self.state);
         let exit_listener = state.exit_listener.clone();
-        let tell = Watch::Tell(Box::new(move |down| {
+        let listener = DownListener::Callback(Box::new(move |down| {
             if let Some(exit_listener) = exit_listener {
                 exit_listener(down.id, down.reason);
             }
@@ -126,7 +126,7 @@ impl Restartable for Job {
         let name = Name::new(self.name.clone());
         let pid = self
             .runtime
-            .spawn_watched(Some(name), true, tell, job)
+            .spawn_watched(Some(name), true, listener, job)
             .pid();
         state.pid = Some(pid.clone());
         drop(state);

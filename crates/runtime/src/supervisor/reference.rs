@@ -1,66 +1,76 @@
-//! How others reach a supervisor.
+//! References to supervisors.
 
 use std::fmt;
 use std::time::Duration;
 
-use super::child::{ChildInfo, Counts};
+use super::actor::{
+    CountChildren, DeleteChild, RestartChild, StartChild, SupervisorActor, TerminateChild,
+    WhichChildren,
+};
+use super::child::{ChildCounts, ChildInfo};
 use super::error::ChildError;
 use super::spec::ChildSpec;
-use super::tree::{Count, Delete, Start, StartAgain, Terminate, Tree, Which};
 use crate::behaviour::{ActorRef, Handler};
 use crate::exit::Pid;
 
-/// Reaches a supervisor. Its calls wait for as long as it takes, as OTP's do: a supervisor that starts or ends a child answers after. When the last
-/// one is dropped the supervisor ends its children, and itself; one that is a child has its parent's.
+/// A reference to a supervisor. As in OTP, its requests wait without a timeout: a supervisor that
+/// is starting or stopping a child replies afterwards. When the last reference is dropped, the
+/// supervisor stops its children and ends. A supervisor that is a child lives as long as its parent
+/// keeps it.
 #[derive(Clone)]
 pub struct SupervisorRef {
-    pub(super) tree: ActorRef<Tree>,
+    pub(super) actor: ActorRef<SupervisorActor>,
 }
 
 impl SupervisorRef {
-    fn ask<M: Send + 'static>(&self, message: M) -> Result<<Tree as Handler<M>>::Reply, ChildError>
+    fn ask<M: Send + 'static>(
+        &self,
+        message: M,
+    ) -> Result<<SupervisorActor as Handler<M>>::Reply, ChildError>
     where
-        Tree: Handler<M>,
+        SupervisorActor: Handler<M>,
     {
-        let reply = self.tree.call_timeout(message, Duration::MAX);
+        let reply = self.actor.call_timeout(message, Duration::MAX);
         reply.map_err(|_| ChildError::Ended)
     }
 
-    /// Its name, for signals and monitors.
+    /// The `Pid` of the current incarnation, for signals and monitors.
     pub fn pid(&self) -> Pid {
-        self.tree.pid()
+        self.actor.pid()
     }
 
-    /// Starts one child more, to the right of all others, and waits until it has started.
+    /// Starts a further child, to the right of all others, and waits until it has started.
     ///
     /// # Errors
-    /// It did not start, and there is no such child; or the supervisor has ended.
+    /// The child did not start and is not added, or the supervisor has ended.
     pub fn start_child(&self, spec: ChildSpec) -> Result<Pid, ChildError> {
-        self.ask(Start(spec))?
+        self.ask(StartChild(spec))?
     }
 
-    /// Ends a child and waits for it. It can be started again, unless it is temporary; messages that wait for it are dropped.
+    /// Stops a child and waits for its end. Its waiting messages are dropped. It can be started
+    /// again, unless it is temporary.
     ///
     /// # Errors
-    /// There is none of this name; or the supervisor has ended.
+    /// There is no child of this name, or the supervisor has ended.
     pub fn terminate_child(&self, id: impl Into<String>) -> Result<(), ChildError> {
-        self.ask(Terminate(id.into()))?
+        self.ask(TerminateChild(id.into()))?
     }
 
-    /// Starts a child again that ended or was ended, and waits until it has started.
+    /// Starts a child that ended or was stopped, and waits until it has started.
     ///
     /// # Errors
-    /// There is none of this name, it runs, or it did not start; or the supervisor has ended.
+    /// There is no child of this name, it is running, or it did not start; or the supervisor has
+    /// ended.
     pub fn restart_child(&self, id: impl Into<String>) -> Result<Pid, ChildError> {
-        self.ask(StartAgain(id.into()))?
+        self.ask(RestartChild(id.into()))?
     }
 
-    /// Forgets a child that ended or was ended.
+    /// Removes a child that ended or was stopped.
     ///
     /// # Errors
-    /// There is none of this name, or it runs; or the supervisor has ended.
+    /// There is no child of this name, or it is running; or the supervisor has ended.
     pub fn delete_child(&self, id: impl Into<String>) -> Result<(), ChildError> {
-        self.ask(Delete(id.into()))?
+        self.ask(DeleteChild(id.into()))?
     }
 
     /// All children, from left to right.
@@ -68,27 +78,28 @@ impl SupervisorRef {
     /// # Errors
     /// The supervisor has ended.
     pub fn which_children(&self) -> Result<Vec<ChildInfo>, ChildError> {
-        self.ask(Which)
+        self.ask(WhichChildren)
     }
 
-    /// How many there are.
+    /// The number of children.
     ///
     /// # Errors
     /// The supervisor has ended.
-    pub fn count_children(&self) -> Result<Counts, ChildError> {
-        self.ask(Count)
+    pub fn count_children(&self) -> Result<ChildCounts, ChildError> {
+        self.ask(CountChildren)
     }
 
-    /// Ends its children, from right to left, and then itself; does not wait for it. [`pid`](Self::pid) and a monitor are for that.
+    /// Stops the children, from right to left, and ends the supervisor. Does not wait; to wait,
+    /// monitor its [`pid`](Self::pid).
     pub fn stop(&self) {
-        self.tree.stop();
+        self.actor.stop();
     }
 }
 
 impl fmt::Debug for SupervisorRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("SupervisorRef")
-            .field(&self.tree.id())
+            .field(&self.actor.id())
             .finish()
     }
 }

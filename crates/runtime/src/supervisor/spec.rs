@@ -1,30 +1,31 @@
-//! What a supervisor is to do, and with whom.
+//! Specifications of supervisors and children.
 
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::actor::SupervisorActor;
 use super::backoff::Backoff;
-use super::error::StartError;
-use super::job::{Job, Outcome};
+use super::error::SupervisorStartError;
+use super::job::{JobChild, JobResult};
 use super::reference::SupervisorRef;
-use super::tree::Tree;
-use super::view::Below;
+use super::view::SubtreeRef;
 use crate::behaviour::{Actor, ActorRef, Mailbox, Restartable, SystemRef, restartable};
 use crate::exit::ExitReason;
 use crate::runtime::Handle;
 use crate::stack::overflow::Name;
 
-/// Who is restarted with a child that failed.
+/// Which children are restarted with a child that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// Nobody.
+    /// No others.
     OneForOne,
-    /// All others: they are ended, from right to left, and all are started, from left to right.
+    /// All others: they are stopped from right to left, then all children are started from left to
+    /// right.
     OneForAll,
     /// Those that were started after it.
     RestForOne,
-    /// Nobody, and the children, of which there may be many, are ended all at once and in no order.
+    /// No others. For many dynamic children: at shutdown, all are stopped at the same time.
     SimpleOneForOne,
 }
 
@@ -33,35 +34,36 @@ pub enum Strategy {
 pub enum Restart {
     /// Always.
     Permanent,
-    /// When it ended other than by [`Normal`](ExitReason::Normal) or a shutdown.
+    /// After a failure: any exit other than [`Normal`](ExitReason::Normal), a shutdown or the stop
+    /// of the runtime.
     Transient,
-    /// Never; when it has ended there is no such child any more.
+    /// Never. The child is removed when it ends.
     Temporary,
 }
 
-/// How a child is ended.
+/// How a child is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shutdown {
-    /// By a kill.
-    Brutal,
-    /// By the exit signal [`Shutdown`](ExitReason::Shutdown), and a kill if it takes longer.
-    Within(Duration),
-    /// By the exit signal, however long it takes.
-    Forever,
+    /// By a kill, at once.
+    BrutalKill,
+    /// By the exit signal [`Shutdown`](ExitReason::Shutdown), and by a kill when this time is over.
+    Timeout(Duration),
+    /// By the exit signal [`Shutdown`](ExitReason::Shutdown), without a timeout.
+    Infinity,
 }
 
 /// Whether a supervisor ends when significant children have ended by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AutoShutdown {
-    /// It does not, and has none.
+    /// It does not. Significant children are refused.
     Never,
-    /// When one has.
+    /// When the first of them has ended.
     AnySignificant,
-    /// When all have.
+    /// When the last of them has ended.
     AllSignificant,
 }
 
-/// What a child is.
+/// The kind of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildKind {
     /// An actor.
@@ -70,32 +72,33 @@ pub enum ChildKind {
     Supervisor,
 }
 
-/// A child, before and after its start. A clone is the same child. Messages that it is sent before wait for its first start; when its supervisor has
-/// ended, or no spec of it is left, they are refused.
+/// The specification of a child, which can be used again after the child was started. A clone
+/// refers to the same child. Messages that are sent before the first start wait for it. Messages
+/// are refused when the supervisor has ended or the last spec of the child is dropped.
 #[derive(Clone)]
 pub struct ChildSpec {
     pub(super) id: String,
-    pub(super) place: Arc<Place>,
+    pub(super) handle: Arc<ChildHandle>,
     pub(super) kind: ChildKind,
     pub(super) restart: Restart,
     pub(super) shutdown: Shutdown,
     pub(super) significant: bool,
     pub(super) backoff: Option<Backoff>,
-    /// A supervisor's: what it is asked by for what is below it.
-    pub(super) below: Option<Below>,
+    /// For a supervisor: the reference by which a view asks for its children.
+    pub(super) subtree: Option<SubtreeRef>,
 }
 
-/// Where a child's incarnations follow each other, whoever supervises it. When no spec of it is left nobody can start it any more, and it takes no more
-/// messages.
-pub(super) struct Place(Arc<dyn Restartable>);
+/// The restartable actor behind all specs of a child. When the last spec is dropped, nothing can
+/// start the child any more, so its mailbox is closed.
+pub(super) struct ChildHandle(Arc<dyn Restartable>);
 
-impl Place {
+impl ChildHandle {
     pub(super) fn restartable(&self) -> Arc<dyn Restartable> {
         Arc::clone(&self.0)
     }
 }
 
-impl Deref for Place {
+impl Deref for ChildHandle {
     type Target = dyn Restartable;
 
     fn deref(&self) -> &Self::Target {
@@ -103,20 +106,20 @@ impl Deref for Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ChildHandle {
     fn drop(&mut self) {
         self.0.release();
     }
 }
 
-/// What OTP gives a worker.
+/// OTP's default for a worker.
 const SHUTDOWN: Duration = Duration::from_secs(5);
 
 impl ChildSpec {
-    /// A behaviour actor whose state `make` makes, once for each incarnation, and what reaches it, from now on.
+    /// A behaviour actor whose state `make` creates once per incarnation, and the reference to it.
     ///
     /// # Panics
-    /// If the caller is no actor: a thread has [`ChildSpec::actor_on`].
+    /// If the caller is not an actor. In a thread, use [`ChildSpec::actor_on`].
     pub fn actor<A: Actor>(
         id: impl Into<String>,
         mut make: impl FnMut() -> A + Send + 'static,
@@ -126,7 +129,37 @@ impl ChildSpec {
         })
     }
 
-    /// The same on a runtime, with a mailbox, and with a state that can fail to be made.
+    /// As [`actor`](Self::actor), for a state that can fail to be created. If it fails at the first
+    /// start, the supervisor's start fails with [`SupervisorStartError::Child`]. If it fails at a
+    /// restart, the restart is repeated.
+    ///
+    /// ```
+    /// use thalweg_runtime::supervisor::{ChildSpec, Strategy, Supervisor};
+    /// use thalweg_runtime::{Actor, run};
+    ///
+    /// struct Index(String);
+    /// impl Actor for Index {}
+    ///
+    /// run(|| {
+    ///     let (spec, _index) = ChildSpec::try_actor("index", || {
+    ///         std::fs::read_to_string("/no/such/file").map(Index).map_err(|error| error.to_string())
+    ///     });
+    ///     let failed = Supervisor::new(Strategy::OneForOne).child(spec).start();
+    ///     assert!(failed.is_err_and(|error| error.to_string().contains("No such file")));
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If the caller is not an actor. In a thread, use [`ChildSpec::actor_on`].
+    pub fn try_actor<A: Actor, E: Into<ExitReason>>(
+        id: impl Into<String>,
+        make: impl FnMut() -> Result<A, E> + Send + 'static,
+    ) -> (Self, ActorRef<A>) {
+        Self::actor_on(&here(), id, Mailbox::default(), make)
+    }
+
+    /// As [`try_actor`](Self::try_actor), on this runtime and with this mailbox. Any thread may
+    /// call it.
     pub fn actor_on<A: Actor, E: Into<ExitReason>>(
         runtime: &Handle,
         id: impl Into<String>,
@@ -142,29 +175,34 @@ impl ChildSpec {
         (spec, actor)
     }
 
-    /// An actor with a stack of its own, which runs `job` once for each incarnation. What `job` gives is how it ends.
+    /// An actor with a stack of its own, which runs `job` once per incarnation. The result of `job`
+    /// is its exit reason.
     ///
     /// # Panics
-    /// If the caller is no actor: a thread has [`ChildSpec::job_on`].
-    pub fn job<O: Outcome>(id: impl Into<String>, job: impl FnMut() -> O + Send + 'static) -> Self {
+    /// If the caller is not an actor. In a thread, use [`ChildSpec::job_on`].
+    pub fn job<O: JobResult>(
+        id: impl Into<String>,
+        job: impl FnMut() -> O + Send + 'static,
+    ) -> Self {
         Self::job_on(&here(), id, job)
     }
 
-    /// The same on a runtime.
-    pub fn job_on<O: Outcome>(
+    /// As [`job`](Self::job), on this runtime.
+    pub fn job_on<O: JobResult>(
         runtime: &Handle,
         id: impl Into<String>,
         mut job: impl FnMut() -> O + Send + 'static,
     ) -> Self {
         let id = id.into();
-        let restartable = Job::restartable(runtime, &id, move || job().into_end());
+        let restartable = JobChild::restartable(runtime, &id, move || job().into_exit());
         Self::of(id, restartable, ChildKind::Worker, SHUTDOWN.into())
     }
 
-    /// A supervisor, which `make` describes, once for each incarnation. It has as long as it takes to end its own children.
+    /// A supervisor that `make` describes, once per incarnation. It may take any time to stop its
+    /// own children.
     ///
     /// # Panics
-    /// If the caller is no actor: a thread has [`ChildSpec::supervisor_on`].
+    /// If the caller is not an actor. In a thread, use [`ChildSpec::supervisor_on`].
     pub fn supervisor(
         id: impl Into<String>,
         make: impl FnMut() -> Supervisor + Send + 'static,
@@ -172,21 +210,21 @@ impl ChildSpec {
         Self::supervisor_on(&here(), id, make)
     }
 
-    /// The same on a runtime.
+    /// As [`supervisor`](Self::supervisor), on this runtime.
     pub fn supervisor_on(
         runtime: &Handle,
         id: impl Into<String>,
         make: impl FnMut() -> Supervisor + Send + 'static,
     ) -> (Self, SupervisorRef) {
         let (restartable, supervisor) = supervisor(runtime, make);
-        supervisor.tree.keep_open();
+        supervisor.actor.keep_open();
         let mut spec = Self::of(
             id.into(),
             restartable,
             ChildKind::Supervisor,
-            Shutdown::Forever,
+            Shutdown::Infinity,
         );
-        spec.below = Some(SystemRef::to(&supervisor.tree));
+        spec.subtree = Some(SystemRef::to(&supervisor.actor));
         (spec, supervisor)
     }
 
@@ -198,45 +236,46 @@ impl ChildSpec {
     ) -> Self {
         Self {
             id,
-            place: Arc::new(Place(restartable)),
+            handle: Arc::new(ChildHandle(restartable)),
             kind,
             restart: Restart::Permanent,
             shutdown,
             significant: false,
             backoff: None,
-            below: None,
+            subtree: None,
         }
     }
 
-    /// When it is restarted. Default: [`Restart::Permanent`].
+    /// When the child is restarted. Default: [`Restart::Permanent`].
     #[must_use]
     pub fn restart(mut self, restart: Restart) -> Self {
         self.restart = restart;
         self
     }
 
-    /// How it is ended. Default: within five seconds; a supervisor: [`Shutdown::Forever`].
+    /// How the child is stopped. Default: a timeout of five seconds; for a supervisor,
+    /// [`Shutdown::Infinity`].
     #[must_use]
     pub fn shutdown(mut self, shutdown: Shutdown) -> Self {
         self.shutdown = shutdown;
         self
     }
 
-    /// That its end counts for the supervisor's [`AutoShutdown`].
+    /// Makes the child significant for the supervisor's [`AutoShutdown`].
     #[must_use]
     pub fn significant(mut self) -> Self {
         self.significant = true;
         self
     }
 
-    /// How long to wait before a restart. Default: not at all, as OTP.
+    /// The delay before a restart. Default: none, as in OTP.
     #[must_use]
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = Some(backoff);
         self
     }
 
-    /// Its name among its supervisor's children.
+    /// The name of the child, which is unique in its supervisor.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -244,7 +283,7 @@ impl ChildSpec {
 
 impl From<Duration> for Shutdown {
     fn from(within: Duration) -> Self {
-        Self::Within(within)
+        Self::Timeout(within)
     }
 }
 
@@ -261,9 +300,10 @@ impl std::fmt::Debug for ChildSpec {
     }
 }
 
-/// What a supervisor is to do: the strategy, the limits, and the children from left to right.
+/// The specification of a supervisor: the strategy, the restart intensity, and the children from
+/// left to right.
 #[derive(Clone, Debug)]
-#[must_use = "it does nothing until it is started"]
+#[must_use = "a supervisor does nothing until it is started"]
 pub struct Supervisor {
     pub(super) strategy: Strategy,
     pub(super) intensity: Option<u32>,
@@ -273,7 +313,7 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Without children; one restart in five seconds is allowed, as in OTP.
+    /// A supervisor without children. One restart in five seconds is allowed, as in OTP.
     pub fn new(strategy: Strategy) -> Self {
         Self {
             strategy,
@@ -284,56 +324,58 @@ impl Supervisor {
         }
     }
 
-    /// With more than `most` restarts within `period` it ends all children and then itself, with a shutdown.
-    pub fn intensity(mut self, most: u32, period: Duration) -> Self {
-        self.intensity = Some(most);
+    /// The restart intensity: after more than `max` restarts within `period`, the supervisor stops
+    /// all children and ends with a shutdown.
+    pub fn intensity(mut self, max: u32, period: Duration) -> Self {
+        self.intensity = Some(max);
         self.period = period;
         self
     }
 
-    /// It restarts for ever. With [`Backoff`], that is.
-    pub fn tireless(mut self) -> Self {
+    /// Allows any number of restarts. Use it with a [`Backoff`].
+    pub fn unlimited_restarts(mut self) -> Self {
         self.intensity = None;
         self
     }
 
-    /// Whether it ends with its significant children.
+    /// Whether the supervisor ends when significant children end.
     pub fn auto_shutdown(mut self, auto_shutdown: AutoShutdown) -> Self {
         self.auto_shutdown = auto_shutdown;
         self
     }
 
-    /// One child more, to the right.
+    /// Adds a child to the right of the others.
     pub fn child(mut self, child: ChildSpec) -> Self {
         self.children.push(child);
         self
     }
 
-    /// Starts it and its children, one after the other, and waits for all.
+    /// Starts the supervisor and its children, one after the other, and waits until all have
+    /// started.
     ///
     /// # Errors
-    /// One of them did not start; those before it were ended.
+    /// A child did not start. The children before it were stopped.
     ///
     /// # Panics
-    /// If the caller is no actor: a thread has [`Supervisor::start_on`].
-    pub fn start(self) -> Result<SupervisorRef, StartError> {
+    /// If the caller is not an actor. In a thread, use [`Supervisor::start_on`].
+    pub fn start(self) -> Result<SupervisorRef, SupervisorStartError> {
         self.start_on(&here())
     }
 
-    /// The same on a runtime, from anywhere.
+    /// As [`start`](Self::start), on this runtime. Any thread may call it.
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub fn start_on(self, runtime: &Handle) -> Result<SupervisorRef, StartError> {
+    pub fn start_on(self, runtime: &Handle) -> Result<SupervisorRef, SupervisorStartError> {
         let (restartable, reference) = supervisor(runtime, move || self.clone());
         let (_, started) = restartable.start();
         match started.recv() {
             Ok(Ok(())) => Ok(reference),
-            Ok(Err(reason)) => Err(match reason.downcast_ref::<StartError>() {
+            Ok(Err(reason)) => Err(match reason.downcast_ref::<SupervisorStartError>() {
                 Some(error) => error.clone(),
-                None => StartError::Ended(reason),
+                None => SupervisorStartError::Ended(reason),
             }),
-            Err(_) => Err(StartError::Ended(ExitReason::Stopped)),
+            Err(_) => Err(SupervisorStartError::Ended(ExitReason::Stopped)),
         }
     }
 }
@@ -342,11 +384,12 @@ fn supervisor(
     runtime: &Handle,
     mut make: impl FnMut() -> Supervisor + Send + 'static,
 ) -> (Arc<dyn Restartable>, SupervisorRef) {
-    let maker = Box::new(move || Tree::new(make()).map_err(Into::into));
-    let (restartable, tree) = restartable(runtime, None, Mailbox::default(), maker);
-    (restartable, SupervisorRef { tree })
+    let maker = Box::new(move || SupervisorActor::new(make()).map_err(Into::into));
+    let (restartable, actor) = restartable(runtime, None, Mailbox::default(), maker);
+    (restartable, SupervisorRef { actor })
 }
 
 fn here() -> Handle {
-    Handle::current().expect("this is for actors: a thread says on which runtime")
+    Handle::current()
+        .expect("the caller is not an actor; in a thread, use the function with a runtime")
 }

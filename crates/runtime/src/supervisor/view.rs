@@ -1,27 +1,29 @@
-//! A supervision tree as it is just now.
+//! A snapshot of a supervision tree.
 //!
-//! 1. Each supervisor is asked by a message that no full mailbox delays, and answers between two of its own. All of one level are asked at once.
-//! 2. Who asks waits for all of them together until one deadline. One that starts or ends a child meanwhile answers when that is done, perhaps too late: then the view
-//!    says so at its place, and has the rest.
-//! 3. A message that is dropped unread answers, too: its supervisor has ended.
+//! 1. Each supervisor is asked by a system message, which a full mailbox does not delay, and
+//!    replies between two other messages. All supervisors of one level are asked at the same time.
+//! 2. The caller waits for all replies until one deadline. A supervisor that is starting or
+//!    stopping a child replies afterwards, possibly too late. The view then contains
+//!    [`SnapshotError::TimedOut`] in its place, and the rest of the tree.
+//! 3. A request that is dropped unread also replies: its supervisor has ended.
 
 use std::fmt;
 use std::time::Duration;
 
 use thalweg_queue::{clock, mpsc};
 
+use super::actor::SupervisorActor;
 use super::child::{ChildInfo, ChildState};
 use super::reference::SupervisorRef;
 use super::spec::Strategy;
-use super::tree::Tree;
 use crate::behaviour::SystemRef;
 use crate::id::ActorId;
 use crate::inspect::{one_line, printable, time_of_day_now};
 
-/// How long [`SupervisorRef::view`] waits.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The timeout of [`SupervisorRef::view`].
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A supervisor and what is below it. Its text is a tree for a terminal.
+/// A supervisor and its subtree. `Display` prints it as a tree for a terminal.
 ///
 /// ```text
 /// supervisor 3, one_for_one
@@ -36,199 +38,210 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub struct SupervisorView {
     /// The incarnation that was asked.
     pub id: ActorId,
-    /// Its strategy and its children, from left to right; or why they are not known.
-    pub seen: Result<Seen, NotSeen>,
+    /// Its strategy and its children, from left to right, or why they are unknown.
+    pub snapshot: Result<SupervisorSnapshot, SnapshotError>,
 }
 
-/// What a supervisor says of itself.
+/// The reply of one supervisor.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Seen {
-    /// Who is restarted with a child that failed.
+pub struct SupervisorSnapshot {
+    /// Which children are restarted with a child that failed.
     pub strategy: Strategy,
     /// From left to right.
     pub children: Vec<ChildView>,
 }
 
-/// A child and, where it is a supervisor that lives, what is below it.
+/// A child, with its subtree if it is a running supervisor.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChildView {
     /// The child.
     pub info: ChildInfo,
-    /// What is below it.
-    pub below: Option<SupervisorView>,
+    /// Its subtree.
+    pub subtree: Option<SupervisorView>,
 }
 
-/// Why a supervisor's children are not known.
+/// Why the children of a supervisor are unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum NotSeen {
-    /// It did not answer in time: it starts or ends a child, or its worker is kept.
-    Late,
+pub enum SnapshotError {
+    /// It did not reply in time: it is starting or stopping a child, or its worker is blocked.
+    TimedOut,
     /// It has ended.
     Ended,
 }
 
-/// Asks a supervisor for what is directly below it.
-pub(super) struct Look {
-    /// Who asks knows it by this.
+/// Asks a supervisor for its direct children.
+pub(super) struct SnapshotRequest {
+    /// The index of the node, for the reply.
     node: usize,
-    answers: Option<mpsc::Sender<Answer>>,
+    replies: Option<mpsc::Sender<SnapshotReply>>,
 }
 
-struct Answer {
+struct SnapshotReply {
     node: usize,
-    said: Option<Said>,
+    children: Option<DirectChildren>,
 }
 
-struct Said {
+struct DirectChildren {
     strategy: Strategy,
-    children: Vec<(ChildInfo, Option<Below>)>,
+    children: Vec<(ChildInfo, Option<SubtreeRef>)>,
 }
 
 /// A supervisor that is a child.
-pub(super) type Below = SystemRef<Tree>;
+pub(super) type SubtreeRef = SystemRef<SupervisorActor>;
 
-impl Look {
-    pub(super) fn answer(mut self, strategy: Strategy, children: Vec<(ChildInfo, Option<Below>)>) {
-        self.send(Some(Said { strategy, children }));
+impl SnapshotRequest {
+    pub(super) fn reply(
+        mut self,
+        strategy: Strategy,
+        children: Vec<(ChildInfo, Option<SubtreeRef>)>,
+    ) {
+        self.send(Some(DirectChildren { strategy, children }));
     }
 
-    fn send(&mut self, said: Option<Said>) {
-        if let Some(answers) = self.answers.take() {
+    fn send(&mut self, children: Option<DirectChildren>) {
+        if let Some(replies) = self.replies.take() {
             let node = self.node;
-            // Who asked may not wait any more.
-            let _ = answers.send(Answer { node, said });
+            // The caller may have stopped waiting.
+            let _ = replies.send(SnapshotReply { node, children });
         }
     }
 }
 
 /// Rule 3.
-impl Drop for Look {
+impl Drop for SnapshotRequest {
     fn drop(&mut self) {
         self.send(None);
     }
 }
 
-/// What is known so far of one that was asked.
-struct Node {
+/// What is known so far about one supervisor.
+struct ViewNode {
     id: ActorId,
-    seen: Result<Strategy, NotSeen>,
-    /// Each with its node, if it is a supervisor.
+    strategy: Result<Strategy, SnapshotError>,
+    /// The children, each with the index of its node if it is a supervisor.
     children: Vec<(ChildInfo, Option<usize>)>,
 }
 
 impl SupervisorRef {
-    /// The tree from here on. Waits for a second at most.
+    /// A snapshot of the tree below this supervisor. Waits for at most a second.
     pub fn view(&self) -> SupervisorView {
-        self.view_within(PATIENCE)
+        self.view_within(DEFAULT_TIMEOUT)
     }
 
-    /// The same, for at most `patience`.
-    pub fn view_within(&self, patience: Duration) -> SupervisorView {
-        let deadline = clock::deadline(patience);
-        let (answers, answered) = mpsc::unbounded();
+    /// As [`view`](Self::view), with this timeout.
+    pub fn view_within(&self, timeout: Duration) -> SupervisorView {
+        let deadline = clock::deadline(timeout);
+        let (replies, reply_receiver) = mpsc::unbounded();
         let mut nodes = Vec::new();
-        let mut open = 0;
-        if self.tree.is_alive() {
+        let mut pending = 0;
+        if self.actor.is_alive() {
             ask(
                 &mut nodes,
-                self.tree.id(),
-                &SystemRef::to(&self.tree),
-                &answers,
+                self.actor.id(),
+                &SystemRef::to(&self.actor),
+                &replies,
             );
-            open += 1;
+            pending += 1;
         } else {
-            nodes.push(Node::of(self.tree.id(), NotSeen::Ended));
+            nodes.push(ViewNode::of(self.actor.id(), SnapshotError::Ended));
         }
-        while open > 0 {
+        while pending > 0 {
             let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
-            let Ok(answer) = answered.recv_timeout(left) else {
+            let Ok(reply) = reply_receiver.recv_timeout(left) else {
                 break;
             };
-            open -= 1;
-            let Some(said) = answer.said else {
-                nodes[answer.node].seen = Err(NotSeen::Ended);
+            pending -= 1;
+            let Some(children) = reply.children else {
+                nodes[reply.node].strategy = Err(SnapshotError::Ended);
                 continue;
             };
-            nodes[answer.node].seen = Ok(said.strategy);
-            for (info, below) in said.children {
-                let living = info.pid.as_ref().map(|pid| pid.id());
-                let node = living.zip(below).map(|(id, below)| {
-                    open += 1;
-                    ask(&mut nodes, id, &below, &answers)
+            nodes[reply.node].strategy = Ok(children.strategy);
+            for (info, subtree) in children.children {
+                let running = info.pid.as_ref().map(|pid| pid.id());
+                let node = running.zip(subtree).map(|(id, subtree)| {
+                    pending += 1;
+                    ask(&mut nodes, id, &subtree, &replies)
                 });
-                nodes[answer.node].children.push((info, node));
+                nodes[reply.node].children.push((info, node));
             }
         }
         assemble(&mut nodes, 0)
     }
 }
 
-impl Node {
-    fn of(id: ActorId, why: NotSeen) -> Self {
+impl ViewNode {
+    fn of(id: ActorId, error: SnapshotError) -> Self {
         Self {
             id,
-            seen: Err(why),
+            strategy: Err(error),
             children: Vec::new(),
         }
     }
 }
 
-/// Rule 1. Its node.
-fn ask(nodes: &mut Vec<Node>, id: ActorId, whom: &Below, answers: &mpsc::Sender<Answer>) -> usize {
+/// Rule 1. Returns the index of the node.
+fn ask(
+    nodes: &mut Vec<ViewNode>,
+    id: ActorId,
+    supervisor: &SubtreeRef,
+    replies: &mpsc::Sender<SnapshotReply>,
+) -> usize {
     let node = nodes.len();
-    nodes.push(Node::of(id, NotSeen::Late));
-    whom.send(Look {
+    nodes.push(ViewNode::of(id, SnapshotError::TimedOut));
+    supervisor.send(SnapshotRequest {
         node,
-        answers: Some(answers.clone()),
+        replies: Some(replies.clone()),
     });
     node
 }
 
-/// A supervisor's are further back than itself, and in one place each.
-fn assemble(nodes: &mut [Node], at: usize) -> SupervisorView {
+/// The children of a node are behind it, and each occurs once.
+fn assemble(nodes: &mut [ViewNode], at: usize) -> SupervisorView {
     let children = std::mem::take(&mut nodes[at].children);
     let children = children.into_iter().map(|(info, node)| ChildView {
         info,
-        below: node.map(|node| assemble(nodes, node)),
+        subtree: node.map(|node| assemble(nodes, node)),
     });
     let children = children.collect();
-    let Node { id, seen, .. } = nodes[at];
+    let ViewNode { id, strategy, .. } = nodes[at];
     SupervisorView {
         id,
-        seen: seen.map(|strategy| Seen { strategy, children }),
+        snapshot: strategy.map(|strategy| SupervisorSnapshot { strategy, children }),
     }
 }
 
 impl SupervisorView {
-    /// Its children, from left to right; none, if they are not known.
+    /// The children from left to right. It is empty if they are unknown.
     pub fn children(&self) -> &[ChildView] {
-        self.seen.as_ref().map_or(&[], |seen| &seen.children)
+        self.snapshot
+            .as_ref()
+            .map_or(&[], |snapshot| &snapshot.children)
     }
 
-    /// The child of this name, in it or below.
+    /// The child of this name, at any depth.
     pub fn find(&self, name: &str) -> Option<&ChildView> {
         self.children().iter().find_map(|child| {
             if child.info.id == name {
                 return Some(child);
             }
-            child.below.as_ref()?.find(name)
+            child.subtree.as_ref()?.find(name)
         })
     }
 
-    /// What stands on its own line.
-    fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The text on the supervisor's own line.
+    fn fmt_head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "supervisor {}, ", self.id)?;
-        match &self.seen {
-            Ok(seen) => write!(f, "{}", seen.strategy),
-            Err(why) => write!(f, "{why}"),
+        match &self.snapshot {
+            Ok(snapshot) => write!(f, "{}", snapshot.strategy),
+            Err(error) => write!(f, "{error}"),
         }
     }
 
-    /// The lines of its children. `before` is what stands before each.
-    fn lines(&self, f: &mut fmt::Formatter<'_>, before: &str) -> fmt::Result {
+    /// The lines of the children, each after `prefix`.
+    fn fmt_children(&self, f: &mut fmt::Formatter<'_>, prefix: &str) -> fmt::Result {
         let children = self.children();
         let names: Vec<_> = children.iter().map(|c| printable(&c.info.id)).collect();
         let widest = names.iter().map(|name| name.chars().count()).max();
@@ -237,12 +250,12 @@ impl SupervisorView {
             let is_last = nth + 1 == children.len();
             let branch = if is_last { "└─" } else { "├─" };
             let state = child.info.state.to_string();
-            write!(f, "\n{before}{branch} {name:width$}  {state:10}  ")?;
-            child.what(f)?;
-            if let Some(below) = &child.below {
-                below.lines(
+            write!(f, "\n{prefix}{branch} {name:width$}  {state:10}  ")?;
+            child.fmt_status(f)?;
+            if let Some(subtree) = &child.subtree {
+                subtree.fmt_children(
                     f,
-                    &format!("{before}{}", if is_last { "   " } else { "│  " }),
+                    &format!("{prefix}{}", if is_last { "   " } else { "│  " }),
                 )?;
             }
         }
@@ -252,22 +265,22 @@ impl SupervisorView {
 
 impl fmt::Display for SupervisorView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.head(f)?;
-        self.lines(f, "")
+        self.fmt_head(f)?;
+        self.fmt_children(f, "")
     }
 }
 
 impl ChildView {
-    /// Who it is just now, and what befell it.
-    fn what(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The actor, its waiting messages, restarts and last crash.
+    fn fmt_status(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let info = &self.info;
         let mut comma = "";
-        match (&self.below, &info.pid) {
-            (Some(below), _) => below.head(f)?,
+        match (&self.subtree, &info.pid) {
+            (Some(subtree), _) => subtree.fmt_head(f)?,
             (None, Some(pid)) => write!(f, "actor {pid}")?,
             (None, None) => {}
         }
-        if self.below.is_some() || info.pid.is_some() {
+        if self.subtree.is_some() || info.pid.is_some() {
             comma = ", ";
         }
         if info.waiting > 0 {
@@ -297,10 +310,10 @@ impl ChildView {
     }
 }
 
-impl fmt::Display for NotSeen {
+impl fmt::Display for SnapshotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Late => "did not answer in time",
+            Self::TimedOut => "did not reply in time",
             Self::Ended => "has ended",
         })
     }

@@ -7,8 +7,8 @@ use std::task::Waker;
 use thalweg_queue::barrier;
 
 use super::Task;
-use crate::cancel::Node;
-use crate::exit::{Control, ExitReason, KillFlag, Reach, Reached};
+use crate::cancel::TokenNode;
+use crate::exit::{Control, ExitReason, KillFlag, SignalTarget, Target};
 use crate::id::ActorId;
 use crate::shim::{Ordering, fence};
 use crate::trace::TraceContext;
@@ -18,7 +18,7 @@ use crate::trace::TraceContext;
 pub(crate) struct RunningTurn {
     pub(crate) id: ActorId,
     /// From an `Arc`.
-    pub(crate) body: *const dyn Reached,
+    pub(crate) body: *const dyn SignalTarget,
     pub(crate) kill_flag: *const KillFlag,
 }
 
@@ -33,7 +33,7 @@ impl RunningTurn {
         self.reached().abandoned();
     }
 
-    fn reached(&self) -> Arc<dyn Reached> {
+    fn reached(&self) -> Arc<dyn SignalTarget> {
         // SAFETY: the turn keeps it alive.
         unsafe {
             Arc::increment_strong_count(self.body);
@@ -69,7 +69,7 @@ impl Task {
         let header = self.header();
         let mut known = header.control.load(Ordering::Acquire);
         if known.is_null() {
-            let made = Control::new(header.id, Reach::Job(self));
+            let made = Control::new(header.id, Target::Job(self));
             let made = Arc::into_raw(made).cast_mut();
             let put = header.control.compare_exchange(
                 std::ptr::null_mut(),
@@ -164,12 +164,12 @@ impl Task {
     #[inline(always)]
     pub(crate) fn is_interrupted(self) -> bool {
         self.must_unwind()
-            || (self.scope().is_some_and(Node::is_cancelled) && self.header().masks.get() == 0)
+            || (self.scope().is_some_and(TokenNode::is_cancelled) && self.header().masks.get() == 0)
     }
 
     /// Returns the innermost scope. The caller is the running task.
     #[inline(always)]
-    pub(crate) fn scope(&self) -> Option<&Node> {
+    pub(crate) fn scope(&self) -> Option<&TokenNode> {
         // SAFETY: the code that sets the pointer clears it before the frame that contains the node
         // is left.
         unsafe { self.header().scope.get().as_ref() }

@@ -33,7 +33,7 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 pub(crate) use self::control::RunningTurn;
 pub(crate) use self::joiner::{JoinWaker, Joiner};
 use self::state::TaskState;
-use crate::cancel::Node;
+use crate::cancel::TokenNode;
 use crate::exit::{Control, ExitReason};
 use crate::fiber::Fiber;
 use crate::id::ActorId;
@@ -111,7 +111,7 @@ pub(crate) struct Header {
     actor: Cell<*const RunningTurn>,
     /// The innermost scope, which is in a frame of the task. Null if there is none or it is
     /// shielded.
-    pub(crate) scope: Cell<*const Node>,
+    pub(crate) scope: Cell<*const TokenNode>,
     pub(crate) id: ActorId,
     /// The ID that reports use: that of the behaviour actor whose turn this is, or the task's own.
     pub(crate) reported_id: Cell<ActorId>,

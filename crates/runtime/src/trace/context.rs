@@ -1,4 +1,4 @@
-//! A context, and its header `traceparent`: <https://www.w3.org/TR/trace-context/>.
+//! The trace context and its header `traceparent`: <https://www.w3.org/TR/trace-context/>.
 //!
 //! ```text
 //! 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
@@ -12,22 +12,22 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::state::TraceState;
 
-/// Characters of a header of version 00.
+/// The length of a header of version 00.
 const LEN: usize = 55;
-/// Who began the trace, or passed it on, may have recorded it.
+/// The caller may have recorded the trace.
 const SAMPLED: u8 = 1;
-/// The trace id is random in its last seven bytes: level 2 of the recommendation.
+/// The last seven bytes of the trace id are random: level 2 of the recommendation.
 const RANDOM: u8 = 2;
 
-/// A trace: what one request does anywhere. Not all zeros.
+/// The id of a trace, that is, of one request in all systems. Not all zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceId([u8; 16]);
 
-/// A span: what one actor, or one service, does for it. Not all zeros.
+/// The id of a span, that is, of the part of one actor or service. Not all zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpanId([u8; 8]);
 
-/// Which span of which trace this is.
+/// A span in a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceContext {
     trace_id: TraceId,
@@ -37,17 +37,17 @@ pub struct TraceContext {
     state: TraceState,
 }
 
-/// Why a text is no `traceparent`.
+/// Why a text is not a valid `traceparent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// It has so many bytes: fewer than 55, or more although it is of version 00.
+    /// The length in bytes is less than 55, or greater in version 00.
     Length(usize),
-    /// It is of version `ff`, which there is not.
+    /// The version is `ff`, which is invalid.
     Version,
-    /// The byte in this place is neither a digit nor one of `a` to `f`.
+    /// The byte at this index is not one of `0` to `9` and `a` to `f`.
     Digit(usize),
-    /// The byte in this place is no `-`.
+    /// The byte at this index is not `-`.
     Dash(usize),
     /// The trace id is all zeros.
     NoTrace,
@@ -56,24 +56,24 @@ pub enum TraceError {
 }
 
 impl TraceId {
-    /// `None`: it is all zeros.
+    /// `None`: the bytes are all zeros.
     pub fn from_bytes(bytes: [u8; 16]) -> Option<Self> {
         (bytes != [0; 16]).then_some(Self(bytes))
     }
 
-    /// As they are sent, first byte first.
+    /// The bytes in the order of the header.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0
     }
 }
 
 impl SpanId {
-    /// `None`: it is all zeros.
+    /// `None`: the bytes are all zeros.
     pub fn from_bytes(bytes: [u8; 8]) -> Option<Self> {
         (bytes != [0; 8]).then_some(Self(bytes))
     }
 
-    /// As they are sent, first byte first.
+    /// The bytes in the order of the header.
     pub fn to_bytes(self) -> [u8; 8] {
         self.0
     }
@@ -88,7 +88,7 @@ impl SpanId {
 }
 
 impl TraceContext {
-    /// The first span of a new trace, with random numbers. `sampled`: it is to be recorded.
+    /// The first span of a new trace, with random ids. `sampled`: the trace is to be recorded.
     pub fn new(sampled: bool) -> Self {
         let trace_id = loop {
             let bytes = (u128::from(random()) << 64 | u128::from(random())).to_be_bytes();
@@ -110,15 +110,16 @@ impl TraceContext {
         }
     }
 
-    /// A span of these numbers, which is none's child here.
+    /// A span with these ids and without a parent.
     pub fn from_ids(trace_id: TraceId, span_id: SpanId, sampled: bool) -> Self {
         Self::of(trace_id, span_id, if sampled { SAMPLED } else { 0 })
     }
 
-    /// Reads a header `traceparent`: the span is that of who sent it. Of a version later than 00 what comes behind the flags is not looked at.
+    /// Reads a `traceparent` header. The span is the sender's. In a version later than 00,
+    /// everything after the flags is ignored.
     ///
     /// # Errors
-    /// It is none, and a new trace begins.
+    /// The header is not valid. Begin a new trace.
     pub fn parse(traceparent: impl AsRef<[u8]>) -> Result<Self, TraceError> {
         let text = traceparent.as_ref();
         if text.len() < LEN {
@@ -131,9 +132,9 @@ impl TraceContext {
         if version == 0 && text.len() > LEN {
             return Err(TraceError::Length(text.len()));
         }
-        for place in [2, 35, 52, LEN] {
-            if text.get(place).is_some_and(|byte| *byte != b'-') {
-                return Err(TraceError::Dash(place));
+        for index in [2, 35, 52, LEN] {
+            if text.get(index).is_some_and(|byte| *byte != b'-') {
+                return Err(TraceError::Dash(index));
             }
         }
         let trace_id = TraceId::from_bytes(hex(text, 3)?).ok_or(TraceError::NoTrace)?;
@@ -142,16 +143,16 @@ impl TraceContext {
         Ok(Self::of(trace_id, span_id, flags))
     }
 
-    /// Reads both headers. A `tracestate` that is not good is left out, as the recommendation wants it.
+    /// Reads both headers. An invalid `tracestate` is ignored, as the recommendation requires.
     ///
     /// ```
     /// use thalweg_runtime::trace::TraceContext;
     ///
-    /// let came = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    /// let context = TraceContext::from_headers(came, Some("rojo=00f067aa0ba902b7"))?;
+    /// let incoming = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    /// let context = TraceContext::from_headers(incoming, Some("rojo=00f067aa0ba902b7"))?;
     /// assert!(context.is_sampled());
     /// assert_eq!(context.state().get("rojo"), Some("00f067aa0ba902b7"));
-    /// assert_eq!(context.traceparent(), came);
+    /// assert_eq!(context.traceparent(), incoming);
     /// # Ok::<(), thalweg_runtime::trace::TraceError>(())
     /// ```
     ///
@@ -165,13 +166,13 @@ impl TraceContext {
         Ok(Self::parse(traceparent)?.with_state(state.unwrap_or_default()))
     }
 
-    /// With this state.
+    /// Replaces the trace state.
     #[must_use]
     pub fn with_state(self, state: TraceState) -> Self {
         Self { state, ..self }
     }
 
-    /// A span of its own in the same trace.
+    /// A child span in the same trace.
     #[must_use]
     pub fn child(&self) -> Self {
         Self {
@@ -181,53 +182,54 @@ impl TraceContext {
         }
     }
 
-    /// The header `traceparent`, of version 00.
+    /// The `traceparent` header in version 00.
     pub fn traceparent(&self) -> String {
         format!("00-{}-{}-{:02x}", self.trace_id, self.span_id, self.flags)
     }
 
-    /// Which trace.
+    /// The id of the trace.
     pub fn trace_id(&self) -> TraceId {
         self.trace_id
     }
 
-    /// Which span: what `traceparent` calls the parent, as seen from who gets it.
+    /// The id of the span. It is the parent id in the `traceparent` header that a receiver reads.
     pub fn span_id(&self) -> SpanId {
         self.span_id
     }
 
-    /// The span that this one is a [child](Self::child) of. `None`: it was not made from another one here.
+    /// The parent, if this span was created by [`child`](Self::child).
     pub fn parent(&self) -> Option<SpanId> {
         self.parent
     }
 
-    /// Whether who sent it may have recorded it.
+    /// Whether the sender may have recorded the trace.
     pub fn is_sampled(&self) -> bool {
         self.flags & SAMPLED != 0
     }
 
-    /// The header `tracestate`.
+    /// The `tracestate` header.
     pub fn state(&self) -> &TraceState {
         &self.state
     }
 }
 
-/// So many bytes, from two small digits each.
+/// Reads `N` bytes of two lower-case hexadecimal digits each.
 fn hex<const N: usize>(text: &[u8], from: usize) -> Result<[u8; N], TraceError> {
-    let digit = |place: usize| match text.get(place) {
+    let digit = |index: usize| match text.get(index) {
         Some(digit @ b'0'..=b'9') => Ok(digit - b'0'),
         Some(letter @ b'a'..=b'f') => Ok(letter - b'a' + 10),
-        _ => Err(TraceError::Digit(place)),
+        _ => Err(TraceError::Digit(index)),
     };
     let mut bytes = [0; N];
     for (nth, byte) in bytes.iter_mut().enumerate() {
-        let place = from + 2 * nth;
-        *byte = digit(place)? << 4 | digit(place + 1)?;
+        let index = from + 2 * nth;
+        *byte = digit(index)? << 4 | digit(index + 1)?;
     }
     Ok(bytes)
 }
 
-/// Random enough for ids that nobody may meet by accident: `SipHash` of a count, under keys that the system gave this thread.
+/// Random enough for ids that must not collide by accident: `SipHash` of a counter, with keys that
+/// the system gave this thread.
 fn random() -> u64 {
     thread_local! {
         static KEYS: RandomState = RandomState::new();
@@ -235,7 +237,7 @@ fn random() -> u64 {
     }
     let count = COUNT.get();
     COUNT.set(count.wrapping_add(1));
-    // A forked child has its parent's keys and count.
+    // A forked child has its parent's keys and counter.
     KEYS.with(|keys| keys.hash_one((count, std::process::id())))
 }
 
@@ -264,10 +266,10 @@ impl fmt::Display for TraceContext {
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length(len) => write!(f, "a traceparent has {LEN} bytes, this has {len}"),
-            Self::Version => f.write_str("there is no version ff"),
-            Self::Digit(place) => write!(f, "byte {place} is none of 0 to 9 and a to f"),
-            Self::Dash(place) => write!(f, "byte {place} is not -"),
+            Self::Length(len) => write!(f, "a traceparent has {LEN} bytes, not {len}"),
+            Self::Version => f.write_str("version ff is not valid"),
+            Self::Digit(index) => write!(f, "byte {index} is not one of 0 to 9 and a to f"),
+            Self::Dash(index) => write!(f, "byte {index} is not -"),
             Self::NoTrace => f.write_str("the trace id is all zeros"),
             Self::NoSpan => f.write_str("the span id is all zeros"),
         }

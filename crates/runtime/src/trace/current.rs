@@ -1,7 +1,8 @@
-//! The current context: an actor's lies in its job, a thread's in the thread.
+//! The current context. An actor's context is stored in its job, a thread's in a thread-local.
 //!
-//! 1. Of an actor it is the running worker's, as all that is a job's while it runs. Who makes a job fills its place before it is in any queue.
-//! 2. Until one is made current for the first time nobody looks: `USED` is one load.
+//! 1. Like all state of a running job, the context belongs to the worker that runs it. The spawner
+//!    of a job sets it before the job is in any queue.
+//! 2. Nothing reads a context until the first one is set: `USED` costs one load.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -13,20 +14,21 @@ use super::context::TraceContext;
 use crate::task::Task;
 use crate::worker;
 
-/// Rule 2. It is a hint: who made one current has written it on this thread, or handed on what it made.
+/// Rule 2. A relaxed flag suffices: a context was set on this thread, or arrived with a message or
+/// spawn that orders the flag too.
 static USED: AtomicBool = AtomicBool::new(false);
 
 type Current = Option<Arc<TraceContext>>;
 
 thread_local! {
-    static OF_THREAD: RefCell<Current> = const { RefCell::new(None) };
+    static THREAD_CONTEXT: RefCell<Current> = const { RefCell::new(None) };
 }
 
-/// Puts another one there. What was before.
+/// Sets the current context and returns the previous one.
 fn replace(current: Current) -> Current {
     match worker::running() {
         Some(task) => task.replace_trace(current),
-        None => OF_THREAD.with(|place| place.replace(current)),
+        None => THREAD_CONTEXT.with(|context| context.replace(current)),
     }
 }
 
@@ -37,17 +39,17 @@ fn get() -> Current {
     copy
 }
 
-/// The context of what the caller works for. `None`: there is none.
+/// The context of the caller. `None`: there is none.
 pub fn current() -> Option<TraceContext> {
-    Some((*to_send()?).clone())
+    Some((*outgoing()?).clone())
 }
 
-/// While `f` runs, this is the current context of the actor, or thread, that calls it.
+/// Runs `f` with this context as the current one of the calling actor or thread.
 pub fn with_trace<R>(context: TraceContext, f: impl FnOnce() -> R) -> R {
     enter(Some(Arc::new(context)), f)
 }
 
-/// The same for a future, wherever it is polled.
+/// As [`with_trace`], for a future on any executor.
 ///
 /// ```
 /// use thalweg_runtime::block_on;
@@ -63,34 +65,34 @@ pub async fn in_trace<F: Future>(context: TraceContext, future: F) -> F::Output 
     poll_fn(|task| enter(Some(Arc::clone(&context)), || future.as_mut().poll(task))).await
 }
 
-/// While `f` runs, that is the caller's.
+/// Runs `f` with this context as the caller's current one.
 pub(crate) fn enter<R>(context: Current, f: impl FnOnce() -> R) -> R {
-    struct Back(Current);
-    impl Drop for Back {
+    struct Restore(Current);
+    impl Drop for Restore {
         fn drop(&mut self) {
             replace(self.0.take());
         }
     }
     USED.store(true, Ordering::Relaxed);
-    let _back = Back(replace(context));
+    let _restore = Restore(replace(context));
     f()
 }
 
-/// Whether anybody may have one.
+/// Whether any context was ever set.
 #[inline(always)]
 pub(crate) fn is_used() -> bool {
     USED.load(Ordering::Relaxed)
 }
 
-/// What goes with a message of the caller's.
-pub(crate) fn to_send() -> Current {
+/// The context to send with a message of the caller.
+pub(crate) fn outgoing() -> Current {
     if is_used() { get() } else { None }
 }
 
-/// A new actor of the caller's gets a child of its context.
+/// Gives a new actor a child of the caller's context.
 #[cold]
 #[inline(never)]
-pub(crate) fn give_child(task: Task) {
+pub(crate) fn attach_child(task: Task) {
     let child = get().map(|context| Arc::new(context.child()));
     task.replace_trace(child);
 }

@@ -1,20 +1,24 @@
-//! Which request it is that an actor works for: the trace context of the W3C, which goes with what actors say to each other.
+//! Trace contexts of the W3C: which request an actor works for. They are passed along with messages
+//! between actors.
 //!
-//! A request that comes from outside has a header `traceparent`. [`TraceContext::from_headers`] reads it, [`with_trace`] makes it current, and from there it goes
-//! along by itself:
+//! A request from outside has a `traceparent` header. [`TraceContext::from_headers`] reads it,
+//! [`with_trace`] makes it current, and from there it is propagated automatically:
 //!
-//! | what | the context there |
+//! | operation | context in the receiver |
 //! | --- | --- |
-//! | `spawn`, and the actors of a scope | a child of the spawner's, for as long as the actor lives |
-//! | `cast`, `call`, `call_async`, `send_after` | in the handler of that message, a child of the sender's at the moment of sending |
+//! | `spawn`, and the actors of a scope | a child of the spawner's context, for the life of the actor |
+//! | `cast`, `call`, `call_async`, `send_after` | in the handler of the message, a child of the sender's context at the time of sending |
 //! | a behaviour actor between two messages, a child of a supervisor | none |
-//! | a channel | none: [`Traced`] takes it along |
-//! | a thread, a task | the thread's own, by [`with_trace`]; a task's by [`in_trace`] |
+//! | `cast_async`, a channel | none; for a channel, use [`Traced`] |
+//! | a thread, a task | set by [`with_trace`] in a thread and by [`in_trace`] in a task |
 //!
-//! A child has the same trace, flags and state, and a span of its own, made at each hop: so each handler can report one span, and name that of who sent the message as
-//! its [parent](TraceContext::parent). Nothing is reported from here: [`current`] is for whoever logs or exports.
+//! A child has the same trace, flags and state, and a span id of its own, which is created at each
+//! hop. Each handler can therefore report one span, whose [parent](TraceContext::parent) is the
+//! span of the message's sender. This module reports nothing itself: read [`current`] to log or
+//! export a span.
 //!
-//! A program that has no context pays for one load and a branch at each of these places, and nothing for messages that carry none.
+//! In a program that uses no context, each of these operations costs one load and a branch. A
+//! message without a context costs nothing more.
 //!
 //! ```
 //! use thalweg_runtime::trace::{self, TraceContext, with_trace};
@@ -32,11 +36,11 @@
 //!
 //! run(|| {
 //!     let search = start(Search);
-//!     let came = TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")?;
-//!     let goes = with_trace(came.clone(), || search.call("needle"))?;
-//!     let goes = TraceContext::parse(&goes)?;
-//!     assert_eq!(goes.trace_id(), came.trace_id());
-//!     assert_ne!(goes.span_id(), came.span_id());
+//!     let incoming = TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")?;
+//!     let outgoing_header = with_trace(incoming.clone(), || search.call("needle"))?;
+//!     let outgoing_header = TraceContext::parse(&outgoing_header)?;
+//!     assert_eq!(outgoing_header.trace_id(), incoming.trace_id());
+//!     assert_ne!(outgoing_header.span_id(), incoming.span_id());
 //!     assert!(trace::current().is_none());
 //!     # Ok::<(), Box<dyn std::error::Error>>(())
 //! })?;
@@ -49,7 +53,7 @@ mod state;
 mod traced;
 
 pub use self::context::{SpanId, TraceContext, TraceError, TraceId};
+pub(crate) use self::current::{attach_child, enter, is_used, outgoing};
 pub use self::current::{current, in_trace, with_trace};
-pub(crate) use self::current::{enter, give_child, is_used, to_send};
-pub use self::state::{StateError, TraceState};
+pub use self::state::{TraceState, TraceStateError};
 pub use self::traced::Traced;

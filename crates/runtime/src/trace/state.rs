@@ -1,58 +1,58 @@
-//! The header `tracestate`: what each system on the way has to say of a trace, the last one first.
+//! The header `tracestate`: entries of the systems on the way, the latest one first.
 
 use std::fmt;
 
-/// Members that a list may have.
-const MOST: usize = 32;
-/// Characters of a list that are passed on.
-const LONGEST: usize = 512;
-/// Members of more characters go first, where a list is longer than that.
-const LARGE: usize = 128;
-/// Characters of a key, and of a value.
-const LONGEST_PART: usize = 256;
+/// The maximum number of members.
+const MAX_MEMBERS: usize = 32;
+/// The maximum length of a list that is passed on.
+const MAX_LEN: usize = 512;
+/// If a list is too long, members longer than this are removed first.
+const LARGE_MEMBER: usize = 128;
+/// The maximum length of a key, and of a value.
+const MAX_PART: usize = 256;
 
-/// A list of members, each a key and a value. Empty by default.
+/// A list of members, each with a key and a value. Empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceState {
     members: Vec<(String, String)>,
 }
 
-/// Why a text is no `tracestate`.
+/// Why a text is not a valid `tracestate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum StateError {
+pub enum TraceStateError {
     /// It has more than 32 members.
     TooMany,
-    /// The member in this place, counted from 0, is not `key=value` with characters that may be there.
+    /// The member at this index, counted from 0, is not `key=value` with valid characters.
     Member(usize),
-    /// The member in this place has the key of an earlier one.
+    /// The member at this index has the key of an earlier one.
     Duplicate(usize),
 }
 
 impl TraceState {
-    /// Reads a header; several are put together with commas before. Of a list that is longer than 512 characters members of more than 128 are left out, and then those
-    /// at the end, until it is not.
+    /// Reads a header. Join several headers with commas first. If the list is longer than 512
+    /// characters, members longer than 128 are removed first, then members from the end.
     ///
     /// # Errors
-    /// It is none. Its `traceparent` is good all the same.
-    pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, StateError> {
+    /// The header is not valid. Its `traceparent` can still be used.
+    pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, TraceStateError> {
         let mut state = Self::default();
-        for (place, member) in text.as_ref().split(|byte| *byte == b',').enumerate() {
+        for (index, member) in text.as_ref().split(|byte| *byte == b',').enumerate() {
             let member = member.trim_ascii();
             if member.is_empty() {
                 continue;
             }
-            let bad = StateError::Member(place);
+            let bad = TraceStateError::Member(index);
             let member = str::from_utf8(member).map_err(|_| bad)?;
             let (key, value) = member.split_once('=').ok_or(bad)?;
             if !is_key(key) || !is_value(value) {
                 return Err(bad);
             }
             if state.get(key).is_some() {
-                return Err(StateError::Duplicate(place));
+                return Err(TraceStateError::Duplicate(index));
             }
-            if state.members.len() == MOST {
-                return Err(StateError::TooMany);
+            if state.members.len() == MAX_MEMBERS {
+                return Err(TraceStateError::TooMany);
             }
             state.members.push((key.to_owned(), value.to_owned()));
         }
@@ -60,39 +60,41 @@ impl TraceState {
         Ok(state)
     }
 
-    /// With this member first, in the place of one of the same key; the last one goes where there are 32, or the list becomes too long.
+    /// Adds this member at the front and removes a member with the same key. The last members are
+    /// removed if there are more than 32, or if the list is too long.
     ///
     /// ```
     /// use thalweg_runtime::trace::TraceState;
     ///
     /// let state = TraceState::parse("rojo=1,congo=2")?.with("congo", "3")?;
     /// assert_eq!(state.to_string(), "congo=3,rojo=1");
-    /// # Ok::<(), thalweg_runtime::trace::StateError>(())
+    /// # Ok::<(), thalweg_runtime::trace::TraceStateError>(())
     /// ```
     ///
     /// # Errors
-    /// Key or value have characters that may not be there, or too many.
-    pub fn with(mut self, key: &str, value: &str) -> Result<Self, StateError> {
+    /// The key or the value contains an invalid character or is too long.
+    pub fn with(mut self, key: &str, value: &str) -> Result<Self, TraceStateError> {
         if !is_key(key) || !is_value(value) {
-            return Err(StateError::Member(0));
+            return Err(TraceStateError::Member(0));
         }
         self.members.retain(|(other, _)| other != key);
-        self.members.truncate(MOST - 1);
+        self.members.truncate(MAX_MEMBERS - 1);
         self.members.insert(0, (key.to_owned(), value.to_owned()));
         self.shorten();
         Ok(self)
     }
 
     fn shorten(&mut self) {
-        while self.len() > LONGEST {
-            let large = |(key, value): &(String, String)| key.len() + 1 + value.len() > LARGE;
+        while self.len() > MAX_LEN {
+            let large =
+                |(key, value): &(String, String)| key.len() + 1 + value.len() > LARGE_MEMBER;
             let last = self.members.len() - 1;
-            let place = self.members.iter().rposition(large).unwrap_or(last);
-            self.members.remove(place);
+            let index = self.members.iter().rposition(large).unwrap_or(last);
+            self.members.remove(index);
         }
     }
 
-    /// Characters of the header.
+    /// The length of the header.
     fn len(&self) -> usize {
         let members = self.members.iter();
         let all: usize = members
@@ -101,7 +103,7 @@ impl TraceState {
         all.saturating_sub(1)
     }
 
-    /// Whether it has no members: then no header is sent.
+    /// Whether it has no members. No header is sent then.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -112,22 +114,22 @@ impl TraceState {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Keys and values, the last system's first.
+    /// The keys and values, the latest first.
     pub fn members(&self) -> impl Iterator<Item = (&str, &str)> {
         self.members.iter().map(|(k, v)| (k.as_str(), v.as_str()))
     }
 }
 
-/// `simple`, or `tenant@system`.
+/// `key`, or `tenant@system`.
 fn is_key(key: &str) -> bool {
     let rest = |text: &str| {
-        let known =
+        let is_allowed =
             |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'*' | b'/');
-        text.bytes().all(known)
+        text.bytes().all(is_allowed)
     };
     let begins = |text: &str| text.starts_with(|c: char| c.is_ascii_lowercase());
     match key.split_once('@') {
-        None => begins(key) && rest(key) && key.len() <= LONGEST_PART,
+        None => begins(key) && rest(key) && key.len() <= MAX_PART,
         Some((tenant, system)) => {
             let first = tenant.bytes().next();
             first.is_some_and(|first| first.is_ascii_lowercase() || first.is_ascii_digit())
@@ -140,13 +142,13 @@ fn is_key(key: &str) -> bool {
     }
 }
 
-/// Printable, without commas and equals signs; a space is not the last.
+/// Printable ASCII without commas and equals signs, not ending with a space.
 fn is_value(value: &str) -> bool {
-    let known = |byte: u8| matches!(byte, b' '..=b'~') && byte != b',' && byte != b'=';
-    (1..=LONGEST_PART).contains(&value.len()) && value.bytes().all(known) && !value.ends_with(' ')
+    let is_allowed = |byte: u8| matches!(byte, b' '..=b'~') && byte != b',' && byte != b'=';
+    (1..=MAX_PART).contains(&value.len()) && value.bytes().all(is_allowed) && !value.ends_with(' ')
 }
 
-/// As the header.
+/// Prints the header.
 impl fmt::Display for TraceState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, (key, value)) in self.members.iter().enumerate() {
@@ -157,14 +159,14 @@ impl fmt::Display for TraceState {
     }
 }
 
-impl fmt::Display for StateError {
+impl fmt::Display for TraceStateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooMany => write!(f, "a tracestate has {MOST} members at most"),
-            Self::Member(place) => write!(f, "member {place} is not key=value"),
-            Self::Duplicate(place) => write!(f, "member {place} has the key of an earlier one"),
+            Self::TooMany => write!(f, "a tracestate has at most {MAX_MEMBERS} members"),
+            Self::Member(index) => write!(f, "member {index} is not key=value"),
+            Self::Duplicate(index) => write!(f, "member {index} has the key of an earlier one"),
         }
     }
 }
 
-impl std::error::Error for StateError {}
+impl std::error::Error for TraceStateError {}

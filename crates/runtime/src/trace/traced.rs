@@ -1,11 +1,11 @@
-//! What takes a context along where nothing else does.
+//! Passes a context through a channel.
 
 use std::sync::Arc;
 
 use super::context::TraceContext;
-use super::current::{enter, to_send};
+use super::current::{enter, outgoing};
 
-/// A value and the context of who made it, to be sent through a channel.
+/// A value with its creator's context, to be sent through a channel.
 ///
 /// ```
 /// use thalweg_runtime::trace::{self, TraceContext, Traced, with_trace};
@@ -14,13 +14,13 @@ use super::current::{enter, to_send};
 /// run(|| {
 ///     let (sender, receiver) = channel();
 ///     let worker = spawn(move || {
-///         let job: Traced<u32> = receiver.recv().expect("it comes");
-///         job.handle(|number| (number, trace::current().expect("it came along").trace_id()))
+///         let job: Traced<u32> = receiver.recv().expect("the sender sends a job");
+///         job.handle(|number| (number, trace::current().expect("the job has a context").trace_id()))
 ///     });
 ///     let context = TraceContext::new(true);
 ///     let trace = context.trace_id();
-///     with_trace(context, || sender.send(Traced::new(7))).expect("it waits");
-///     assert_eq!(worker.join().expect("it ends"), (7, trace));
+///     with_trace(context, || sender.send(Traced::new(7))).expect("the worker receives");
+///     assert_eq!(worker.join().expect("the worker returns"), (7, trace));
 /// });
 /// ```
 #[derive(Clone, Debug)]
@@ -30,25 +30,26 @@ pub struct Traced<T> {
 }
 
 impl<T> Traced<T> {
-    /// With the caller's context, if it has one.
+    /// Adds the caller's context, if it has one.
     pub fn new(value: T) -> Self {
         Self {
             value,
-            context: to_send(),
+            context: outgoing(),
         }
     }
 
-    /// That of who made it.
+    /// The creator's context.
     pub fn context(&self) -> Option<&TraceContext> {
         self.context.as_deref()
     }
 
-    /// Without it.
+    /// The value without the context.
     pub fn into_inner(self) -> T {
         self.value
     }
 
-    /// Gives it to `f`, during which the current context is a child of the one that came along.
+    /// Passes the value to `f`, which runs with a child of the creator's context as the current
+    /// one.
     pub fn handle<R>(self, f: impl FnOnce(T) -> R) -> R {
         let Self { value, context } = self;
         match context {

@@ -42,7 +42,7 @@ impl Worker {
         {
             let header = task.header();
             let name = header.name.as_ref().map(Name::text);
-            self.scheduler.crashes.note(header.id, name, reason);
+            self.scheduler.crashes.record(header.id, name, reason);
         }
     }
 
@@ -116,16 +116,16 @@ impl Worker {
             },
             Some(turn) => {
                 // SAFETY: the turn keeps its actor alive, and the turn's frame is on this fiber.
-                let seen = unsafe { &*turn.body }.seen();
-                if let Some((before, ns_before)) = seen.books {
+                let snapshot = unsafe { &*turn.body }.snapshot();
+                if let Some((before, ns_before)) = snapshot.stats {
                     slices += before;
                     ns += ns_before;
                 }
-                let books = seen.books.is_some();
+                let books = snapshot.stats.is_some();
                 ActorInfo {
                     slices: books.then_some(slices),
                     worker_time: books.then_some(Duration::from_nanos(ns)),
-                    ..seen.into_info()
+                    ..snapshot.into_info()
                 }
             }
         };

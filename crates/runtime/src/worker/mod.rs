@@ -240,7 +240,7 @@ impl Worker {
         let result = f(&worker);
         worker.end_actors();
         worker.end_io();
-        worker.shared().asked.close();
+        worker.shared().requests.close();
         thalweg_queue::set_park_hooks(before);
         drop(points);
         CURRENT.set(std::ptr::null());
@@ -457,7 +457,7 @@ impl Worker {
         }
         task.header().parent.set(self.current_actor());
         if trace::is_used() {
-            trace::give_child(task);
+            trace::attach_child(task);
         }
         self.status.counts.started_stacks.add(1);
         if self.scheduler.is_stopping() {
@@ -535,8 +535,8 @@ impl Worker {
                 self.wake(task);
             });
         }
-        if self.shared().asked.is_asked() {
-            self.shared().asked.answer(self);
+        if self.shared().requests.is_pending() {
+            self.shared().requests.run(self);
         }
     }
 

@@ -23,7 +23,7 @@ struct Holder(Arc<Held>);
 #[derive(Default)]
 struct Held {
     now: AtomicUsize,
-    most: AtomicUsize,
+    max: AtomicUsize,
 }
 
 struct Hold(Duration);
@@ -34,7 +34,7 @@ impl Handler<Hold> for Holder {
     type Reply = ();
     fn handle(&mut self, Hold(time): Hold, _: &Context<'_, Self>) {
         let now = self.0.now.fetch_add(1, Ordering::Relaxed) + 1;
-        self.0.most.fetch_max(now, Ordering::Relaxed);
+        self.0.max.fetch_max(now, Ordering::Relaxed);
         sleep(time);
         self.0.now.fetch_sub(1, Ordering::Relaxed);
     }
@@ -86,7 +86,7 @@ impl Shortage {
                 .call(Hold(Duration::ZERO))
                 .expect("a holder is there");
         }
-        let most = self.held.most.load(Ordering::Relaxed);
+        let most = self.held.max.load(Ordering::Relaxed);
         assert!(
             (TURN_RESERVE..HOLDERS * self.workers).contains(&most),
             "{most} stacks were held"

@@ -4,7 +4,9 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use thalweg::channel::{Options, WaitStrategy, mpsc};
-use thalweg::runtime::supervisor::{ChildSpec, StartError as TreeError, Strategy, Supervisor};
+use thalweg::runtime::supervisor::{
+    ChildSpec, Strategy, Supervisor, SupervisorStartError as TreeError,
+};
 use thalweg::runtime::{
     Actor, Builder, CallError, Config, Context, ExitReason, Handle, Handler, JoinError, Mailbox,
     Runtime, StartError, block_on, channel, init, io, sleep,

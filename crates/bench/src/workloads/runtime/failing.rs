@@ -175,7 +175,7 @@ impl Handler<Next> for Child {
 fn restart(times: u64, end: impl Fn(&ActorRef<Child>)) -> Result<Duration, String> {
     let (spec, child) = ChildSpec::actor("child", || Child);
     let supervisor = Supervisor::new(Strategy::OneForOne)
-        .tireless()
+        .unlimited_restarts()
         .child(spec)
         .start()
         .map_err(|error| error.to_string())?;

@@ -1,9 +1,10 @@
-//! Stages that hand on what they made.
+//! Pipelines of stages.
 //!
-//! Each stage is a [`Pool`](super::Pool) whose jobs are the items, and whose workers give what they make to the next one's queue: where that is full
-//! they wait. A stage that is closed and has done its last item closes the next one.
+//! Each stage is a [`Pool`](super::Pool) whose jobs are the items. Its workers put their results
+//! into the queue of the next stage, and wait while that is full. A closed stage closes the next
+//! one after its last item.
 
-mod outlet;
+mod output;
 mod stages;
 
 use std::fmt;
@@ -14,55 +15,58 @@ use std::time::Duration;
 use thalweg_queue::no_preempt::lock;
 use thalweg_queue::{SendError, clock};
 
-use self::outlet::{Fate, Flow, Outlet, Ticket};
+use self::output::{InFlight, Output, Ticket, TicketState};
 pub use self::stages::PipelineBuilder;
-use self::stages::{Inlet, Stage, Stop};
+use self::stages::{Stage, StageInput, StopAll};
 use super::PoolStats;
 use crate::exit::ExitReason;
 use crate::join::JoinHandle;
 use crate::runtime::Handle;
 use crate::sync::ClosableWaitError;
 
-/// What becomes of a [`Pipeline`] in which a stage fails over an item.
+/// What happens when a stage of a [`Pipeline`] fails to process an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFailed {
-    /// The item is lost, which is counted; the others go on.
+    /// The item is lost and counted; the others continue.
     #[default]
     Skip,
-    /// The pipeline ends, with the stage and the reason.
+    /// The pipeline ends with the stage and the reason.
     Stop,
 }
 
-/// Why nothing comes out of a [`Pipeline`] any more.
+/// Why a [`Pipeline`] returns no more results.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum PipelineEnd {
-    /// It was closed, and all has come out.
+    /// It was closed, and all results were received.
     Drained,
-    /// A stage failed, by [`WhenFailed::Stop`].
+    /// A stage failed, with [`WhenFailed::Stop`].
     Failed(StageFailure),
     /// It was cancelled.
     Cancelled,
-    /// The runtime of the actor that receives stops.
+    /// The runtime of the receiving actor stops.
     Stopping,
 }
 
-/// A stage's worker that panicked or was ended over an item.
+/// A worker of a stage panicked or was ended while it processed an item.
 #[derive(Clone, Debug)]
 pub struct StageFailure {
-    /// Which stage.
+    /// The name of the stage.
     pub stage: Arc<str>,
-    /// Why.
+    /// The exit reason of the worker.
     pub reason: ExitReason,
 }
 
-/// Stages, each with workers of its own, through which items go one after the other, with a bounded queue before each: who sends waits where the first stage
-/// is behind, and each stage where the next one is. Clones are one and the same.
+/// A pipeline of stages. Each stage has workers of its own and a bounded queue in front of it. A
+/// sender waits while the first queue is full, and a stage waits while the next queue is full.
+/// Clones refer to the same pipeline.
 ///
-/// Each item that was accepted comes out, or is counted as lost. A worker that panics over an item is started again by its stage's supervisor; what
-/// becomes of the pipeline [`WhenFailed`] says. There are no more items inside than the queues and the workers have room for, results that nobody received included.
+/// Each accepted item is received or counted as lost. A worker that panics is restarted by the
+/// supervisor of its stage; [`WhenFailed`] determines what happens to the pipeline. The pipeline
+/// contains at most as many items as its queues and workers can hold, including results that were
+/// not received.
 ///
-/// When the last clone is dropped it is cancelled.
+/// Dropping the last clone cancels it.
 ///
 /// ```
 /// use thalweg_runtime::patterns::PipelineBuilder;
@@ -82,25 +86,26 @@ pub struct StageFailure {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Pipeline<I: Send + 'static, O: Send + 'static> {
-    owner: Arc<Owner<I, O>>,
+    cancel_on_drop: Arc<CancelOnDrop<I, O>>,
 }
 
-/// Cancels it in the end. Who [feeds](Pipeline::feed) it is no owner.
-struct Owner<I: Send + 'static, O: Send + 'static> {
+/// Cancels the pipeline when the last clone is dropped. The actor of [`feed`](Pipeline::feed) does
+/// not keep it alive.
+struct CancelOnDrop<I: Send + 'static, O: Send + 'static> {
     inner: Arc<Inner<I, O>>,
 }
 
 struct Inner<I: Send + 'static, O: Send + 'static> {
-    inlet: Inlet<I>,
-    outlet: Arc<Outlet<O>>,
+    input: StageInput<I>,
+    output: Arc<Output<O>>,
     /// From the first to the last.
     stages: Vec<Arc<dyn Stage>>,
-    stop: Arc<Stop>,
+    stop: Arc<StopAll>,
     accepted: AtomicU64,
     runtime: Handle,
 }
 
-/// How a pipeline stands. `accepted` is the sum of `received`, `lost` and what is inside.
+/// The counters of a pipeline. `accepted` is the sum of `received`, `lost` and the items inside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PipelineStats {
@@ -108,23 +113,23 @@ pub struct PipelineStats {
     pub accepted: u64,
     /// Results that were received.
     pub received: u64,
-    /// Items over which a stage failed, or that were dropped at the end.
+    /// Items that a stage failed to process, or that were dropped at the end.
     pub lost: u64,
-    /// Of each stage, from the first to the last.
+    /// The stages from the first to the last.
     pub stages: Vec<StageStats>,
 }
 
-/// How a stage of a pipeline stands: what came in, what went out, what failed and was dropped, what waits.
+/// The counters of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageStats {
-    /// Its name.
+    /// The name of the stage.
     pub name: Arc<str>,
-    /// Its pool, whose jobs are the items.
+    /// The counters of its pool, whose jobs are the items.
     pub items: PoolStats,
 }
 
-impl<I: Send + 'static, O: Send + 'static> Drop for Owner<I, O> {
+impl<I: Send + 'static, O: Send + 'static> Drop for CancelOnDrop<I, O> {
     fn drop(&mut self) {
         self.inner.stop.stop(PipelineEnd::Cancelled);
     }
@@ -132,12 +137,12 @@ impl<I: Send + 'static, O: Send + 'static> Drop for Owner<I, O> {
 
 impl<I: Send + 'static, O: Send + 'static> Inner<I, O> {
     fn send_until(&self, item: I, deadline: u64) -> Result<(), SendError<I>> {
-        let inside = &self.outlet.way.inside;
+        let in_flight = &self.output.counters.in_flight;
         let place = match deadline {
-            u64::MAX => inside.acquire(),
+            u64::MAX => in_flight.acquire(),
             _ => {
                 let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
-                inside.acquire_timeout(1, left)
+                in_flight.acquire_timeout(1, left)
             }
         };
         match place {
@@ -147,22 +152,22 @@ impl<I: Send + 'static, O: Send + 'static> Inner<I, O> {
                 return Err(SendError::TimedOut(item));
             }
         }
-        let mut ticket = Ticket::new(&self.outlet.way);
-        // Whoever is ended while it waits for room takes the item along.
-        ticket.fate = Fate::Lost;
+        let mut ticket = Ticket::new(&self.output.counters);
+        // If the caller is ended while it waits for capacity, the item is dropped with it.
+        ticket.state = TicketState::Lost;
         self.accepted.fetch_add(1, Ordering::Relaxed);
-        self.inlet
-            .put(Flow { item, ticket }, deadline)
+        self.input
+            .put(InFlight { item, ticket }, deadline)
             .map_err(|refused| {
                 self.accepted.fetch_sub(1, Ordering::Relaxed);
-                let back = |mut flow: Flow<I>| {
-                    flow.ticket.fate = Fate::Refused;
-                    flow.item
+                let back = |mut entry: InFlight<I>| {
+                    entry.ticket.state = TicketState::Refused;
+                    entry.item
                 };
                 match refused {
-                    SendError::Closed(flow) => SendError::Closed(back(flow)),
-                    SendError::Full(flow) => SendError::Full(back(flow)),
-                    SendError::TimedOut(flow) => SendError::TimedOut(back(flow)),
+                    SendError::Closed(entry) => SendError::Closed(back(entry)),
+                    SendError::Full(entry) => SendError::Full(back(entry)),
+                    SendError::TimedOut(entry) => SendError::TimedOut(back(entry)),
                 }
             })
     }
@@ -170,31 +175,32 @@ impl<I: Send + 'static, O: Send + 'static> Inner<I, O> {
 
 impl<I: Send + 'static, O: Send + 'static> Pipeline<I, O> {
     fn inner(&self) -> &Inner<I, O> {
-        &self.owner.inner
+        &self.cancel_on_drop.inner
     }
 
-    /// Puts an item in; waits for room.
+    /// Sends an item, and waits for capacity.
     ///
     /// # Errors
-    /// The item: the pipeline is closed, has ended, or the runtime of the actor that waits stops.
+    /// The item, if the pipeline is closed or has ended, or the runtime of the waiting actor stops.
     pub fn send(&self, item: I) -> Result<(), SendError<I>> {
         self.inner().send_until(item, u64::MAX)
     }
 
-    /// Puts an item in; waits for room for at most `timeout`.
+    /// Sends an item, and waits for capacity for at most `timeout`.
     ///
     /// # Errors
-    /// The item: as [`send`](Self::send), or there was no room in time.
+    /// The item, as for [`send`](Self::send), or if there was no capacity in time.
     pub fn send_timeout(&self, item: I, timeout: Duration) -> Result<(), SendError<I>> {
         self.inner().send_until(item, clock::deadline(timeout))
     }
 
-    /// An actor that puts all of `source` in and then closes the pipeline. It gives how many were accepted; where the pipeline ends it stops.
+    /// Spawns an actor that sends all items of `source` and then closes the pipeline. It returns
+    /// the number of accepted items. It stops early if the pipeline ends.
     pub fn feed<S>(&self, source: S) -> JoinHandle<u64>
     where
         S: IntoIterator<Item = I> + Send + 'static,
     {
-        let inner = Arc::clone(&self.owner.inner);
+        let inner = Arc::clone(&self.cancel_on_drop.inner);
         self.inner().runtime.spawn_queued(move || {
             let mut accepted = 0;
             for item in source {
@@ -203,84 +209,87 @@ impl<I: Send + 'static, O: Send + 'static> Pipeline<I, O> {
                 }
                 accepted += 1;
             }
-            inner.inlet.close();
+            inner.input.close();
             accepted
         })
     }
 
-    /// Takes no more items. What it has comes out, and then the end.
+    /// Accepts no more items. The items inside are processed, then the pipeline ends.
     pub fn close(&self) {
-        self.inner().inlet.close();
+        self.inner().input.close();
     }
 
-    /// Ends it now: what is inside is lost. Workers that have an item at hand have five seconds.
+    /// Ends the pipeline now. The items inside are lost. Workers that are processing an item have
+    /// five seconds.
     pub fn cancel(&self) {
         self.inner().stop.stop(PipelineEnd::Cancelled);
     }
 
-    /// The next result; waits for it.
+    /// Waits for the next result.
     ///
     /// # Errors
-    /// There will be none, and why. What was ready before the end comes first.
+    /// Why there is no further result. Results that were ready before the end are returned first.
     pub fn recv(&self) -> Result<O, PipelineEnd> {
-        let outlet = &self.inner().outlet;
+        let output = &self.inner().output;
         loop {
-            match outlet.there().acquire() {
+            match output.available().acquire() {
                 Ok(permit) => permit.forget(),
                 Err(ClosableWaitError::Closed) => return self.last(),
                 Err(_) => return Err(PipelineEnd::Stopping),
             }
-            if let Some(item) = outlet.take() {
+            if let Some(item) = output.take() {
                 return Ok(item);
             }
         }
     }
 
-    /// As [`recv`](Self::recv), as a future. Dropped, it has taken nothing.
+    /// As [`recv`](Self::recv), as a future. Dropping it takes no result.
     ///
     /// # Errors
-    /// As there.
+    /// As [`recv`](Self::recv).
     pub async fn recv_async(&self) -> Result<O, PipelineEnd> {
-        let outlet = &self.inner().outlet;
+        let output = &self.inner().output;
         loop {
-            match outlet.there().acquire_async(1).await {
+            match output.available().acquire_async(1).await {
                 Ok(permit) => permit.forget(),
                 Err(_) => return self.last(),
             }
-            if let Some(item) = outlet.take() {
+            if let Some(item) = output.take() {
                 return Ok(item);
             }
         }
     }
 
     fn last(&self) -> Result<O, PipelineEnd> {
-        let outlet = &self.inner().outlet;
-        let end = || outlet.ended().unwrap_or(PipelineEnd::Cancelled);
-        outlet.take().ok_or_else(end)
+        let output = &self.inner().output;
+        let end = || output.ended().unwrap_or(PipelineEnd::Cancelled);
+        output.take().ok_or_else(end)
     }
 
-    /// Results as they come, until there are no more, for whatever reason: [`ended`](Self::ended) says which.
+    /// The results as they arrive, until the pipeline ends. [`ended`](Self::ended) returns the
+    /// reason.
     pub fn iter(&self) -> impl Iterator<Item = O> + '_ {
         std::iter::from_fn(|| self.recv().ok())
     }
 
-    /// Why nothing comes any more, if that is so. Results that are ready may be there still.
+    /// Why the pipeline ended, if it has. There may still be results to receive.
     pub fn ended(&self) -> Option<PipelineEnd> {
-        self.inner().outlet.ended()
+        self.inner().output.ended()
     }
 
-    /// The last time that a stage failed over an item.
+    /// The last failure of a stage.
     pub fn last_failure(&self) -> Option<StageFailure> {
         lock(&self.inner().stop.last_failure).clone()
     }
 
-    /// How it stands. The figures are read one after the other, so what is under way may be missing in one of them, or counted twice.
+    /// The counters. They are read one after the other, so an item in motion may be missing from
+    /// one or counted in two.
     pub fn stats(&self) -> PipelineStats {
         let inner = self.inner();
         PipelineStats {
             accepted: inner.accepted.load(Ordering::Relaxed),
-            received: inner.outlet.way.received.load(Ordering::Relaxed),
-            lost: inner.outlet.way.lost.load(Ordering::Relaxed),
+            received: inner.output.counters.received.load(Ordering::Relaxed),
+            lost: inner.output.counters.lost.load(Ordering::Relaxed),
             stages: inner.stages.iter().map(|stage| stage.stats()).collect(),
         }
     }
@@ -289,7 +298,7 @@ impl<I: Send + 'static, O: Send + 'static> Pipeline<I, O> {
 impl<I: Send + 'static, O: Send + 'static> Clone for Pipeline<I, O> {
     fn clone(&self) -> Self {
         Self {
-            owner: Arc::clone(&self.owner),
+            cancel_on_drop: Arc::clone(&self.cancel_on_drop),
         }
     }
 }
@@ -311,7 +320,7 @@ impl fmt::Display for StageFailure {
 impl fmt::Display for PipelineEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Drained => f.write_str("the pipeline is closed, and all has come out"),
+            Self::Drained => f.write_str("the pipeline is closed, and all results were received"),
             Self::Failed(failure) => failure.fmt(f),
             Self::Cancelled => f.write_str("the pipeline was cancelled"),
             Self::Stopping => f.write_str("the runtime stops"),

@@ -1,4 +1,4 @@
-//! The stages of a pipeline while they are put together, and what stops them all.
+//! Builds the stages of a pipeline and stops them.
 
 use std::any::Any;
 use std::fmt;
@@ -9,74 +9,76 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use thalweg_queue::SendError;
 use thalweg_queue::no_preempt::lock;
 
-use super::outlet::{Flow, Line, Outlet};
-use super::{Inner, Owner, Pipeline, PipelineEnd, StageFailure, StageStats, WhenFailed};
-use crate::exit::{ExitReason, Exiting, exit};
+use super::output::{InFlight, Output, OutputControl};
+use super::{CancelOnDrop, Inner, Pipeline, PipelineEnd, StageFailure, StageStats, WhenFailed};
+use crate::exit::{ExitReason, ExitUnwind, exit};
 use crate::join::JoinError;
-use crate::patterns::Invalid;
+use crate::patterns::InvalidSetting;
 use crate::patterns::pool::{Pool, PoolBuilder, PoolError};
 use crate::runtime::Handle;
 use crate::supervisor::Backoff;
 use crate::sync::Semaphore;
 
-/// The stages of a [`Pipeline`], from the first to the last: it takes `I` and gives `O`.
-#[must_use = "it does nothing until it is started"]
+/// The stages of a [`Pipeline`] from the first to the last. It accepts `I` and returns `O`.
+#[must_use = "a pipeline does nothing until it is started"]
 pub struct PipelineBuilder<I, O> {
     in_order: bool,
     when_failed: WhenFailed,
     backoff: Option<Backoff>,
-    inside: usize,
-    /// Starts the stages, the last one first, given what comes behind them.
+    in_flight: usize,
+    /// Starts the stages, the last one first. The argument is the input of the stage behind them.
     connect: Connect<I, O>,
 }
 
-type Connect<I, O> = Box<dyn FnOnce(Inlet<O>, &mut Plan) -> Result<Inlet<I>, PoolError> + Send>;
+type Connect<I, O> =
+    Box<dyn FnOnce(StageInput<O>, &mut StartContext) -> Result<StageInput<I>, PoolError> + Send>;
 
-/// Where items go.
-pub(super) type Inlet<T> = Arc<dyn Accept<T>>;
+/// The input of a stage, or the output of the pipeline.
+pub(super) type StageInput<T> = Arc<dyn ItemSink<T>>;
 
-pub(super) trait Accept<T>: Send + Sync {
-    fn put(&self, flow: Flow<T>, deadline: u64) -> Result<(), SendError<Flow<T>>>;
-    /// The last one was put.
+pub(super) trait ItemSink<T>: Send + Sync {
+    fn put(&self, entry: InFlight<T>, deadline: u64) -> Result<(), SendError<InFlight<T>>>;
+    /// No further item follows.
     fn close(&self);
 }
 
-/// What is known while the stages start.
-struct Plan {
+/// The state while the stages start.
+struct StartContext {
     runtime: Handle,
     backoff: Option<Backoff>,
     stages: Vec<Arc<dyn Stage>>,
-    stop: Arc<Stop>,
+    stop: Arc<StopAll>,
 }
 
-/// A stage, whatever it makes.
+/// A stage with results of any type.
 pub(super) trait Stage: Send + Sync {
     fn stats(&self) -> StageStats;
     fn end(&self);
 }
 
-struct Station<T: Send + 'static> {
+struct PoolStage<T: Send + 'static> {
     name: Arc<str>,
-    pool: Pool<Flow<T>>,
+    pool: Pool<InFlight<T>>,
 }
 
-/// Ends all stages, from within one of them, too.
-pub(super) struct Stop {
+/// Ends all stages. A worker of a stage may call it.
+pub(super) struct StopAll {
     when_failed: WhenFailed,
-    line: Arc<dyn Line>,
+    output: Arc<dyn OutputControl>,
     stages: OnceLock<Vec<Weak<dyn Stage>>>,
     pub(super) last_failure: Mutex<Option<StageFailure>>,
 }
 
 impl<T: Send + 'static> PipelineBuilder<T, T> {
-    /// Without a stage. Of an item over which a stage fails nothing comes out, and the order is that in which results are made.
+    /// A pipeline without stages. By default, an item that a stage fails to process is skipped, and
+    /// results are returned in the order in which they are ready.
     pub fn new() -> Self {
         Self {
             in_order: false,
             when_failed: WhenFailed::default(),
             backoff: None,
-            inside: 0,
-            connect: Box::new(|inlet, _| Ok(inlet)),
+            in_flight: 0,
+            connect: Box::new(|input, _| Ok(input)),
         }
     }
 }
@@ -88,7 +90,8 @@ impl<T: Send + 'static> Default for PipelineBuilder<T, T> {
 }
 
 impl<I: Send + 'static, O: Send + 'static> PipelineBuilder<I, O> {
-    /// One stage more, behind the others: `workers` of them do `work`, and `capacity` items wait before it.
+    /// Adds a stage behind the others: `workers` of them run `work`, and up to `capacity` items
+    /// wait in its queue.
     pub fn stage<P: Send + 'static>(
         self,
         name: impl Into<Arc<str>>,
@@ -101,114 +104,120 @@ impl<I: Send + 'static, O: Send + 'static> PipelineBuilder<I, O> {
             in_order: self.in_order,
             when_failed: self.when_failed,
             backoff: self.backoff,
-            inside: self.inside.saturating_add(workers).saturating_add(capacity),
-            connect: Box::new(move |next, plan| {
-                Invalid::unless(workers > 0, "a stage has 1 worker at least")?;
+            in_flight: self
+                .in_flight
+                .saturating_add(workers)
+                .saturating_add(capacity),
+            connect: Box::new(move |next, context| {
+                InvalidSetting::unless(workers > 0, "a stage has at least 1 worker")?;
                 let behind = Arc::clone(&next);
-                let (stop, stage) = (Arc::clone(&plan.stop), Arc::clone(&name));
+                let (stop, stage) = (Arc::clone(&context.stop), Arc::clone(&name));
                 let mut pool = PoolBuilder::new(&*name).workers(workers).capacity(capacity);
-                if let Some(backoff) = plan.backoff {
+                if let Some(backoff) = context.backoff {
                     pool = pool.backoff(backoff);
                 }
-                let pool =
-                    pool.at_end(move || behind.close())
-                        .start_on(&plan.runtime, move || {
-                            let (work, next) = (Arc::clone(&work), Arc::clone(&next));
-                            let (stop, stage) = (Arc::clone(&stop), Arc::clone(&stage));
-                            move |flow: Flow<O>| {
-                                let done = catch_unwind(AssertUnwindSafe(|| {
-                                    let Flow { item, ticket } = flow;
-                                    let item = work(item);
-                                    // One that is ended takes no more: the item is lost.
-                                    let _ = next.put(Flow { item, ticket }, u64::MAX);
-                                }));
-                                if let Err(payload) = done {
-                                    stop.failed(&stage, payload);
-                                }
+                let pool = pool.on_drained(move || behind.close()).start_on(
+                    &context.runtime,
+                    move || {
+                        let (work, next) = (Arc::clone(&work), Arc::clone(&next));
+                        let (stop, stage) = (Arc::clone(&stop), Arc::clone(&stage));
+                        move |entry: InFlight<O>| {
+                            let done = catch_unwind(AssertUnwindSafe(|| {
+                                let InFlight { item, ticket } = entry;
+                                let item = work(item);
+                                // If the next stage has ended, it accepts no more, and the item is
+                                // lost.
+                                let _ = next.put(InFlight { item, ticket }, u64::MAX);
+                            }));
+                            if let Err(payload) = done {
+                                stop.failed(&stage, payload);
                             }
-                        })?;
-                let station = Arc::new(Station { name, pool });
-                plan.stages.push(Arc::<Station<O>>::clone(&station));
-                connect(station, plan)
+                        }
+                    },
+                )?;
+                let pool_stage = Arc::new(PoolStage { name, pool });
+                context.stages.push(Arc::<PoolStage<O>>::clone(&pool_stage));
+                connect(pool_stage, context)
             }),
         }
     }
 
-    /// What comes out is in the order of what went in, also where stages have several workers. What is ahead of a slow one waits.
+    /// Returns the results in the order of the items, even if stages have several workers. Results
+    /// behind a slow item wait for it.
     pub fn in_order(mut self) -> Self {
         self.in_order = true;
         self
     }
 
-    /// What becomes of it where a stage fails over an item.
+    /// What happens when a stage fails to process an item.
     pub fn when_failed(mut self, when_failed: WhenFailed) -> Self {
         self.when_failed = when_failed;
         self
     }
 
-    /// How long a worker that failed waits until it is started again. Default: that of a [`Pool`].
+    /// The delay before a failed worker is restarted. Default: as for a [`Pool`].
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = Some(backoff);
         self
     }
 
-    /// Starts it.
+    /// Starts the pipeline.
     ///
     /// # Errors
-    /// It has no stage; a stage has no worker or no room, or did not start.
+    /// It has no stage; a stage has no worker or no capacity, or did not start.
     ///
     /// # Panics
-    /// If the caller is no actor: a thread has [`start_on`](Self::start_on).
+    /// If the caller is not an actor. In a thread, use [`start_on`](Self::start_on).
     pub fn start(self) -> Result<Pipeline<I, O>, PoolError> {
         let runtime =
-            Handle::current().expect("this is for actors: a thread says on which runtime");
+            Handle::current().expect("the caller is not an actor; in a thread, use start_on");
         self.start_on(&runtime)
     }
 
-    /// The same on a runtime, from anywhere.
+    /// As [`start`](Self::start), on this runtime. Any thread may call it.
     ///
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &Handle) -> Result<Pipeline<I, O>, PoolError> {
-        Invalid::unless(self.inside > 0, "a pipeline has 1 stage at least")?;
-        let outlet = Outlet::new(self.in_order, self.inside.min(Semaphore::MAX_PERMITS));
-        let stop = Arc::new(Stop {
+        InvalidSetting::unless(self.in_flight > 0, "a pipeline has at least 1 stage")?;
+        let output = Output::new(self.in_order, self.in_flight.min(Semaphore::MAX_PERMITS));
+        let stop = Arc::new(StopAll {
             when_failed: self.when_failed,
-            line: Arc::<Outlet<O>>::clone(&outlet),
+            output: Arc::<Output<O>>::clone(&output),
             stages: OnceLock::new(),
             last_failure: Mutex::default(),
         });
-        let mut plan = Plan {
+        let mut context = StartContext {
             runtime: runtime.clone(),
             backoff: self.backoff,
             stages: Vec::new(),
             stop,
         };
-        let inlet = (self.connect)(Arc::<Outlet<O>>::clone(&outlet), &mut plan)?;
-        plan.stages.reverse();
-        let weak = plan.stages.iter().map(Arc::downgrade).collect();
-        // Nothing flows yet, and it is said once.
-        let _ = plan.stop.stages.set(weak);
+        let input = (self.connect)(Arc::<Output<O>>::clone(&output), &mut context)?;
+        context.stages.reverse();
+        let weak = context.stages.iter().map(Arc::downgrade).collect();
+        // No item has been sent yet. This is set once.
+        let _ = context.stop.stages.set(weak);
         let inner = Inner {
-            inlet,
-            outlet,
-            stages: plan.stages,
-            stop: plan.stop,
+            input,
+            output,
+            stages: context.stages,
+            stop: context.stop,
             accepted: AtomicU64::new(0),
             runtime: runtime.clone(),
         };
-        let owner = Owner {
+        let cancel_on_drop = CancelOnDrop {
             inner: Arc::new(inner),
         };
         Ok(Pipeline {
-            owner: Arc::new(owner),
+            cancel_on_drop: Arc::new(cancel_on_drop),
         })
     }
 }
 
-impl<T: Send + 'static> Accept<T> for Outlet<T> {
-    fn put(&self, flow: Flow<T>, _: u64) -> Result<(), SendError<Flow<T>>> {
-        Self::put(self, flow);
+impl<T: Send + 'static> ItemSink<T> for Output<T> {
+    fn put(&self, entry: InFlight<T>, _: u64) -> Result<(), SendError<InFlight<T>>> {
+        Self::put(self, entry);
         Ok(())
     }
 
@@ -217,9 +226,9 @@ impl<T: Send + 'static> Accept<T> for Outlet<T> {
     }
 }
 
-impl<T: Send + 'static> Accept<T> for Station<T> {
-    fn put(&self, flow: Flow<T>, deadline: u64) -> Result<(), SendError<Flow<T>>> {
-        self.pool.cast_until(flow, deadline)
+impl<T: Send + 'static> ItemSink<T> for PoolStage<T> {
+    fn put(&self, entry: InFlight<T>, deadline: u64) -> Result<(), SendError<InFlight<T>>> {
+        self.pool.cast_until(entry, deadline)
     }
 
     fn close(&self) {
@@ -227,7 +236,7 @@ impl<T: Send + 'static> Accept<T> for Station<T> {
     }
 }
 
-impl<T: Send + 'static> Stage for Station<T> {
+impl<T: Send + 'static> Stage for PoolStage<T> {
     fn stats(&self) -> StageStats {
         StageStats {
             name: Arc::clone(&self.name),
@@ -240,10 +249,10 @@ impl<T: Send + 'static> Stage for Station<T> {
     }
 }
 
-impl Stop {
+impl StopAll {
     pub(super) fn stop(&self, end: PipelineEnd) {
-        // First, so that it is the end that is seen.
-        self.line.end(end);
+        // The end is recorded first, so that receivers see this reason.
+        self.output.end(end);
         for stage in self.stages.get().into_iter().flatten() {
             if let Some(stage) = stage.upgrade() {
                 stage.end();
@@ -251,13 +260,13 @@ impl Stop {
         }
     }
 
-    /// The worker that calls it ends, for the same reason.
+    /// Ends the calling worker with the same reason.
     fn failed(&self, stage: &Arc<str>, payload: Box<dyn Any + Send>) -> ! {
-        let is_end = JoinError::is_exit_payload(&*payload);
-        if is_end && !payload.is::<Exiting>() {
+        let is_exit = JoinError::is_exit_payload(&*payload);
+        if is_exit && !payload.is::<ExitUnwind>() {
             resume_unwind(payload);
         }
-        let reason = match payload.downcast::<Exiting>() {
+        let reason = match payload.downcast::<ExitUnwind>() {
             Ok(exiting) => exiting.0,
             Err(payload) => ExitReason::from(&JoinError::from_payload(payload)),
         };
@@ -267,7 +276,7 @@ impl Stop {
         };
         let before = lock(&self.last_failure).replace(failure.clone());
         drop(before);
-        // One that is told to end in order has not failed.
+        // An orderly exit is not a failure.
         if self.when_failed == WhenFailed::Stop && !reason.is_orderly() {
             self.stop(PipelineEnd::Failed(failure));
         }

@@ -1,10 +1,15 @@
-//! The queues of a pool, and its workers.
+//! The queues and the workers of a pool.
 //!
-//! 1. A job that was accepted is in one place: in a queue, at hand of a worker, or counted: as handled, failed or dropped. All of that changes under one lock.
-//! 2. A worker that has jobs to take is **awake**: a [`Turn`] waits for it, or it will be started again, and its start makes one. So who puts a
-//!    job into the queue of one that is not awake sends it a turn; a turn that finds more sends the next one; one that finds nothing ends that.
-//! 3. A turn too many does no harm: it finds nothing. What takes a worker away wakes those that its jobs went to.
-//! 4. Jobs, replies and hooks are dropped and called without the lock: they may be anybody's code.
+//! 1. An accepted job is in a queue, is being run by a worker, or is counted as handled, failed or
+//!    dropped. All of that changes under one lock.
+//! 2. A worker with jobs to take is **notified**: a [`JobAvailable`] is in its mailbox, or the
+//!    worker will be restarted and sends one to itself. A job for a worker that is not notified
+//!    therefore sends it one. A worker that finds a further job sends itself the next one; a worker
+//!    that finds none is no longer notified.
+//! 3. A superfluous notification is harmless: the worker finds no job. Removing a worker notifies
+//!    the workers that receive its jobs.
+//! 4. Jobs, replies and hooks are dropped and called without the lock, since they may run user
+//!    code.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, Weak};
@@ -17,12 +22,12 @@ use super::{PoolStats, WhenFull, WorkerStats};
 use crate::behaviour::{Actor, ActorRef, Context, Handler};
 use crate::sync::{Notify, Semaphore};
 
-/// A job that was accepted, or is to be.
-pub(super) struct Entry<J, R> {
+/// A job that was accepted or is being submitted.
+pub(super) struct QueuedJob<J, R> {
     pub(super) job: J,
     pub(super) reply: Option<oneshot::Sender<R>>,
     key: u64,
-    /// In the order in which they were accepted.
+    /// Ascends in the order of acceptance.
     number: u64,
 }
 
@@ -30,22 +35,22 @@ pub(super) struct Core<J: Send + 'static, R: Send + 'static> {
     routing: Routing<J>,
     capacity: usize,
     pub(super) when_full: WhenFull,
-    /// Permits for those that wait, where who sends waits for room.
-    pub(super) room: Semaphore,
-    /// Something ended: see whether it was the last.
+    /// Capacity for waiting jobs, if senders wait for it.
+    pub(super) permits: Semaphore,
+    /// Notified when a job or the pool has ended, so that waiters check the counters.
     ended: Notify,
     state: Mutex<State<J, R>>,
 }
 
 struct State<J: Send + 'static, R: Send + 'static> {
-    /// Of [`Routing::Shared`].
-    shared: VecDeque<Entry<J, R>>,
-    lanes: Vec<Lane<J, R>>,
+    /// The queue of [`Routing::Shared`].
+    shared: VecDeque<QueuedJob<J, R>>,
+    slots: Vec<WorkerSlot<J, R>>,
     closed: bool,
     next: u64,
     counts: Counts,
-    /// Called once, when it is closed and the last job has ended.
-    at_end: Option<Box<dyn FnOnce() + Send>>,
+    /// Called once, when the pool is closed and the last job has ended.
+    on_drained: Option<Box<dyn FnOnce() + Send>>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -59,25 +64,25 @@ struct Counts {
     refused: u64,
 }
 
-pub(super) struct Lane<J: Send + 'static, R: Send + 'static> {
+pub(super) struct WorkerSlot<J: Send + 'static, R: Send + 'static> {
     worker: ActorRef<Worker<J, R>>,
-    queue: VecDeque<Entry<J, R>>,
+    queue: VecDeque<QueuedJob<J, R>>,
     /// Rule 2.
-    awake: bool,
+    notified: bool,
     running: usize,
     handled: u64,
     failed: u64,
 }
 
 /// Why a job was not accepted.
-pub(super) enum Refusal {
+pub(super) enum AcceptError {
     Closed,
     Full,
 }
 
-type Turns<J, R> = Vec<ActorRef<Worker<J, R>>>;
+type WorkerRefs<J, R> = Vec<ActorRef<Worker<J, R>>>;
 
-impl<J: Send + 'static, R: Send + 'static> Entry<J, R> {
+impl<J: Send + 'static, R: Send + 'static> QueuedJob<J, R> {
     pub(super) fn new(job: J, reply: Option<oneshot::Sender<R>>) -> Self {
         Self {
             job,
@@ -89,64 +94,69 @@ impl<J: Send + 'static, R: Send + 'static> Entry<J, R> {
 }
 
 impl<J: Send + 'static, R: Send + 'static> State<J, R> {
-    /// Where a job is to go. `None`: into the queue of all.
-    fn route(&self, routing: &Routing<J>, entry: &Entry<J, R>) -> Option<usize> {
-        let count = self.lanes.len();
+    /// The worker for a job. `None`: the shared queue.
+    fn route(&self, routing: &Routing<J>, queued: &QueuedJob<J, R>) -> Option<usize> {
+        let count = self.slots.len();
         match routing {
             Routing::Shared => None,
-            Routing::RoundRobin => Some((entry.number % count as u64) as usize),
-            Routing::ByKey(_) => Some(jump(entry.key, count)),
+            Routing::RoundRobin => Some((queued.number % count as u64) as usize),
+            Routing::ByKey(_) => Some(jump(queued.key, count)),
             Routing::LeastLoaded => {
-                // Among equals they take turns.
-                let first = (entry.number % count as u64) as usize;
+                // Equally loaded workers take turns.
+                let first = (queued.number % count as u64) as usize;
                 let all = (0..count).map(|n| (first + n) % count);
-                all.min_by_key(|n| self.lanes[*n].queue.len() + self.lanes[*n].running)
+                all.min_by_key(|n| self.slots[*n].queue.len() + self.slots[*n].running)
             }
         }
     }
 
-    /// Puts a job into its queue. Who needs a turn for it.
-    fn put(&mut self, routing: &Routing<J>, entry: Entry<J, R>) -> Option<ActorRef<Worker<J, R>>> {
-        let lane = if let Some(lane) = self.route(routing, &entry) {
-            self.lanes[lane].queue.push_back(entry);
-            Some(lane)
+    /// Puts a job into its queue, and returns the worker that must be notified.
+    fn put(
+        &mut self,
+        routing: &Routing<J>,
+        queued: QueuedJob<J, R>,
+    ) -> Option<ActorRef<Worker<J, R>>> {
+        let slot = if let Some(slot) = self.route(routing, &queued) {
+            self.slots[slot].queue.push_back(queued);
+            Some(slot)
         } else {
-            self.shared.push_back(entry);
-            self.lanes.iter().position(|lane| !lane.awake)
+            self.shared.push_back(queued);
+            self.slots.iter().position(|slot| !slot.notified)
         };
-        let lane = &mut self.lanes[lane?];
-        let woken = !std::mem::replace(&mut lane.awake, true);
-        woken.then(|| lane.worker.clone())
+        let slot = &mut self.slots[slot?];
+        let woken = !std::mem::replace(&mut slot.notified, true);
+        woken.then(|| slot.worker.clone())
     }
 
-    fn pop_oldest(&mut self) -> Option<Entry<J, R>> {
+    fn pop_oldest(&mut self) -> Option<QueuedJob<J, R>> {
         if let Some(oldest) = self.shared.pop_front() {
             return Some(oldest);
         }
-        let age = |lane: &Lane<J, R>| lane.queue.front().map_or(u64::MAX, |entry| entry.number);
-        let lane = self.lanes.iter_mut().min_by_key(|lane| age(lane))?;
-        lane.queue.pop_front()
+        let age =
+            |slot: &WorkerSlot<J, R>| slot.queue.front().map_or(u64::MAX, |queued| queued.number);
+        let slot = self.slots.iter_mut().min_by_key(|slot| age(slot))?;
+        slot.queue.pop_front()
     }
 
-    /// All that wait, in the order in which they were accepted.
-    fn take_all(&mut self) -> Vec<Entry<J, R>> {
+    /// All waiting jobs in the order of acceptance.
+    fn take_all(&mut self) -> Vec<QueuedJob<J, R>> {
         let mut all: Vec<_> = self.shared.drain(..).collect();
-        for lane in &mut self.lanes {
-            all.extend(lane.queue.drain(..));
+        for slot in &mut self.slots {
+            all.extend(slot.queue.drain(..));
         }
-        all.sort_by_key(|entry| entry.number);
+        all.sort_by_key(|queued| queued.number);
         all
     }
 
-    fn has_more(&self, lane: usize) -> bool {
-        self.lanes
-            .get(lane)
-            .is_some_and(|lane| !lane.queue.is_empty() || !self.shared.is_empty())
+    fn has_more(&self, slot: usize) -> bool {
+        self.slots
+            .get(slot)
+            .is_some_and(|slot| !slot.queue.is_empty() || !self.shared.is_empty())
     }
 
-    fn hook_if_ended(&mut self) -> Option<Box<dyn FnOnce() + Send>> {
+    fn take_drained_hook(&mut self) -> Option<Box<dyn FnOnce() + Send>> {
         let ended = self.closed && self.counts.waiting == 0 && self.counts.running == 0;
-        if ended { self.at_end.take() } else { None }
+        if ended { self.on_drained.take() } else { None }
     }
 }
 
@@ -155,21 +165,21 @@ impl<J: Send + 'static, R: Send + 'static> Core<J, R> {
         routing: Routing<J>,
         capacity: usize,
         when_full: WhenFull,
-        at_end: Option<Box<dyn FnOnce() + Send>>,
+        on_drained: Option<Box<dyn FnOnce() + Send>>,
     ) -> Self {
         Self {
             routing,
             capacity,
             when_full,
-            room: Semaphore::new(capacity),
+            permits: Semaphore::new(capacity),
             ended: Notify::new(),
             state: Mutex::new(State {
                 shared: VecDeque::new(),
-                lanes: Vec::new(),
+                slots: Vec::new(),
                 closed: false,
                 next: 0,
                 counts: Counts::default(),
-                at_end,
+                on_drained,
             }),
         }
     }
@@ -178,107 +188,114 @@ impl<J: Send + 'static, R: Send + 'static> Core<J, R> {
         lock(&self.state)
     }
 
-    fn waits_for_room(&self) -> bool {
+    fn blocks_when_full(&self) -> bool {
         self.when_full == WhenFull::Wait
     }
 
-    /// Accepts a job. Where who sends waits for room it has a permit, which is the job's now.
-    pub(super) fn accept(&self, mut entry: Entry<J, R>) -> Result<(), (Refusal, Entry<J, R>)> {
-        entry.key = self.routing.key(&entry.job);
+    /// Accepts a job. If senders wait for capacity, this takes over the caller's permit.
+    pub(super) fn accept(
+        &self,
+        mut queued: QueuedJob<J, R>,
+    ) -> Result<(), (AcceptError, QueuedJob<J, R>)> {
+        queued.key = self.routing.key(&queued.job);
         let mut oldest = None;
-        let turn = {
+        let worker = {
             let mut state = self.state();
             if state.closed {
-                return Err((Refusal::Closed, entry));
+                return Err((AcceptError::Closed, queued));
             }
-            if !self.waits_for_room() && state.counts.waiting >= self.capacity {
+            if !self.blocks_when_full() && state.counts.waiting >= self.capacity {
                 if self.when_full == WhenFull::DropOldest {
                     oldest = state.pop_oldest();
                 }
                 if oldest.is_none() {
                     state.counts.refused += 1;
-                    return Err((Refusal::Full, entry));
+                    return Err((AcceptError::Full, queued));
                 }
                 state.counts.waiting -= 1;
                 state.counts.dropped += 1;
             }
-            entry.number = state.next;
+            queued.number = state.next;
             state.next += 1;
             state.counts.accepted += 1;
             state.counts.waiting += 1;
-            state.put(&self.routing, entry)
+            state.put(&self.routing, queued)
         };
         drop(oldest);
-        turn.into_iter().for_each(|worker| send_turn(&worker));
+        worker.into_iter().for_each(|worker| notify_worker(&worker));
         Ok(())
     }
 
-    /// The next job for a worker, which is at hand from now on. `None`: it sleeps.
-    fn take(&self, lane: usize) -> Option<Entry<J, R>> {
-        let entry = {
+    /// The next job of a worker, which counts as running from now on. `None`: the worker is no
+    /// longer notified.
+    fn take(&self, slot: usize) -> Option<QueuedJob<J, R>> {
+        let queued = {
             let mut state = self.state();
             let state = &mut *state;
-            let place = state.lanes.get_mut(lane)?;
-            let entry = place.queue.pop_front().or_else(|| state.shared.pop_front());
-            let Some(entry) = entry else {
-                place.awake = false;
+            let slot_state = state.slots.get_mut(slot)?;
+            let queued = slot_state
+                .queue
+                .pop_front()
+                .or_else(|| state.shared.pop_front());
+            let Some(queued) = queued else {
+                slot_state.notified = false;
                 return None;
             };
-            place.running += 1;
+            slot_state.running += 1;
             state.counts.waiting -= 1;
             state.counts.running += 1;
-            entry
+            queued
         };
-        if self.waits_for_room() {
-            self.room.add_permits(1);
+        if self.blocks_when_full() {
+            self.permits.add_permits(1);
         }
-        Some(entry)
+        Some(queued)
     }
 
-    /// A job is at hand no more. Whether the worker is to have another turn.
-    fn done(&self, lane: usize, handled: bool) -> bool {
+    /// A job has ended. Returns whether the worker must be notified again.
+    fn done(&self, slot: usize, handled: bool) -> bool {
         let (more, hook) = {
             let mut state = self.state();
             let counts = &mut state.counts;
             counts.running -= 1;
             counts.handled += u64::from(handled);
             counts.failed += u64::from(!handled);
-            if let Some(place) = state.lanes.get_mut(lane) {
-                // One that it had before the pool was resized may be another's.
-                place.running = place.running.saturating_sub(1);
-                place.handled += u64::from(handled);
-                place.failed += u64::from(!handled);
+            if let Some(slot_state) = state.slots.get_mut(slot) {
+                // After a resize, the running job may be one that another worker in this slot had.
+                slot_state.running = slot_state.running.saturating_sub(1);
+                slot_state.handled += u64::from(handled);
+                slot_state.failed += u64::from(!handled);
             }
-            let more = state.has_more(lane);
-            if !more && let Some(place) = state.lanes.get_mut(lane) {
-                // One that failed is started again, and then makes itself a turn.
-                place.awake = !handled;
+            let more = state.has_more(slot);
+            if !more && let Some(slot_state) = state.slots.get_mut(slot) {
+                // A failed worker is restarted, and then notifies itself.
+                slot_state.notified = !handled;
             }
-            (more, state.hook_if_ended())
+            (more, state.take_drained_hook())
         };
-        self.has_ended(hook);
+        self.notify_ended(hook);
         more
     }
 
-    fn has_ended(&self, hook: Option<Box<dyn FnOnce() + Send>>) {
+    fn notify_ended(&self, hook: Option<Box<dyn FnOnce() + Send>>) {
         if let Some(hook) = hook {
             hook();
         }
         self.ended.notify_waiters();
     }
 
-    /// Accepts no more.
+    /// Accepts no more jobs.
     pub(super) fn close(&self) {
         let hook = {
             let mut state = self.state();
             state.closed = true;
-            state.hook_if_ended()
+            state.take_drained_hook()
         };
-        self.room.close();
-        self.has_ended(hook);
+        self.permits.close();
+        self.notify_ended(hook);
     }
 
-    /// Accepts no more, and drops what waits. How many that were.
+    /// Accepts no more jobs, drops the waiting ones, and returns their number.
     pub(super) fn end(&self) -> usize {
         let (left, hook) = {
             let mut state = self.state();
@@ -286,16 +303,16 @@ impl<J: Send + 'static, R: Send + 'static> Core<J, R> {
             let left = state.take_all();
             state.counts.waiting = 0;
             state.counts.dropped += left.len() as u64;
-            (left, state.hook_if_ended())
+            (left, state.take_drained_hook())
         };
-        self.room.close();
+        self.permits.close();
         let count = left.len();
         drop(left);
-        self.has_ended(hook);
+        self.notify_ended(hook);
         count
     }
 
-    /// Waits until nothing waits and nothing is at hand.
+    /// Waits until no job waits or runs.
     pub(super) fn wait_until_empty(&self, deadline: std::time::Instant) {
         loop {
             let ended = self.ended.notified();
@@ -317,34 +334,36 @@ impl<J: Send + 'static, R: Send + 'static> Core<J, R> {
     }
 
     pub(super) fn workers(&self) -> usize {
-        self.state().lanes.len()
+        self.state().slots.len()
     }
 
-    /// So many workers, of which those beyond what there are are `more`; others lose their places, which come back.
-    pub(super) fn set_workers(&self, count: usize, more: Turns<J, R>) -> Turns<J, R> {
-        let (gone, turns) = {
+    /// Sets the number of workers. `more` are the added ones. Returns the removed ones.
+    pub(super) fn set_workers(&self, count: usize, more: WorkerRefs<J, R>) -> WorkerRefs<J, R> {
+        let (removed, to_notify) = {
             let mut state = self.state();
             let state = &mut *state;
             let waiting = state.take_all();
-            let gone: Vec<_> = state.lanes.drain(count.min(state.lanes.len())..).collect();
-            // The turn that one had when it started may have found no place.
-            let mut turns = more.clone();
-            state.lanes.extend(more.into_iter().map(|worker| Lane {
-                worker,
-                queue: VecDeque::new(),
-                awake: true,
-                running: 0,
-                handled: 0,
-                failed: 0,
-            }));
-            // Rule 3: a turn of one that goes may have been for what is shared.
-            for entry in waiting {
-                turns.extend(state.put(&self.routing, entry));
+            let removed: Vec<_> = state.slots.drain(count.min(state.slots.len())..).collect();
+            // A worker that notified itself when it started may not have had its slot yet.
+            let mut to_notify = more.clone();
+            state
+                .slots
+                .extend(more.into_iter().map(|worker| WorkerSlot {
+                    worker,
+                    queue: VecDeque::new(),
+                    notified: true,
+                    running: 0,
+                    handled: 0,
+                    failed: 0,
+                }));
+            // Rule 3: a removed worker may have been notified for a job in the shared queue.
+            for queued in waiting {
+                to_notify.extend(state.put(&self.routing, queued));
             }
-            (gone, turns)
+            (removed, to_notify)
         };
-        turns.iter().for_each(send_turn);
-        gone.into_iter().map(|lane| lane.worker).collect()
+        to_notify.iter().for_each(notify_worker);
+        removed.into_iter().map(|slot| slot.worker).collect()
     }
 
     pub(super) fn stats(&self) -> PoolStats {
@@ -359,93 +378,93 @@ impl<J: Send + 'static, R: Send + 'static> Core<J, R> {
             dropped: counts.dropped,
             refused: counts.refused,
             workers: state
-                .lanes
+                .slots
                 .iter()
-                .map(|lane| WorkerStats {
-                    waiting: lane.queue.len(),
-                    running: lane.running > 0,
-                    handled: lane.handled,
-                    failed: lane.failed,
+                .map(|slot| WorkerStats {
+                    waiting: slot.queue.len(),
+                    running: slot.running > 0,
+                    handled: slot.handled,
+                    failed: slot.failed,
                 })
                 .collect(),
         }
     }
 }
 
-/// One worker of a pool: a behaviour actor under the pool's supervisor.
+/// A worker of a pool: a behaviour actor under the pool's supervisor.
 pub(super) struct Worker<J: Send + 'static, R: Send + 'static> {
     core: Weak<Core<J, R>>,
-    lane: usize,
+    slot: usize,
     work: Box<dyn FnMut(J) -> R + Send>,
 }
 
-/// That there may be a job.
-pub(super) struct Turn;
+/// Notifies a worker that there may be a job.
+pub(super) struct JobAvailable;
 
-fn send_turn<J: Send + 'static, R: Send + 'static>(worker: &ActorRef<Worker<J, R>>) {
-    // One that has gone for good went with its supervisor, or with its place.
-    let _ = worker.cast(Turn);
+fn notify_worker<J: Send + 'static, R: Send + 'static>(worker: &ActorRef<Worker<J, R>>) {
+    // The worker may have been removed, or its supervisor may have ended.
+    let _ = worker.cast(JobAvailable);
 }
 
 impl<J: Send + 'static, R: Send + 'static> Worker<J, R> {
     pub(super) fn new(
         core: Weak<Core<J, R>>,
-        lane: usize,
+        slot: usize,
         work: Box<dyn FnMut(J) -> R + Send>,
     ) -> Self {
-        Self { core, lane, work }
+        Self { core, slot, work }
     }
 }
 
 impl<J: Send + 'static, R: Send + 'static> Actor for Worker<J, R> {
     fn started(&mut self, context: &Context<'_, Self>) {
-        send_turn(&context.actor());
+        notify_worker(&context.actor());
     }
 }
 
-/// A job at hand: whatever way it goes, it is counted.
-struct AtHand<'a, J: Send + 'static, R: Send + 'static> {
+/// A running job. However it ends, it is counted.
+struct RunningJob<'a, J: Send + 'static, R: Send + 'static> {
     core: &'a Core<J, R>,
-    lane: usize,
+    slot: usize,
     is_over: bool,
 }
 
-impl<J: Send + 'static, R: Send + 'static> AtHand<'_, J, R> {
+impl<J: Send + 'static, R: Send + 'static> RunningJob<'_, J, R> {
     fn handled(mut self) -> bool {
         self.is_over = true;
-        self.core.done(self.lane, true)
+        self.core.done(self.slot, true)
     }
 }
 
-impl<J: Send + 'static, R: Send + 'static> Drop for AtHand<'_, J, R> {
+impl<J: Send + 'static, R: Send + 'static> Drop for RunningJob<'_, J, R> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.core.done(self.lane, false);
+            self.core.done(self.slot, false);
         }
     }
 }
 
-impl<J: Send + 'static, R: Send + 'static> Handler<Turn> for Worker<J, R> {
+impl<J: Send + 'static, R: Send + 'static> Handler<JobAvailable> for Worker<J, R> {
     type Reply = ();
 
-    fn handle(&mut self, _: Turn, context: &Context<'_, Self>) {
+    fn handle(&mut self, _: JobAvailable, context: &Context<'_, Self>) {
         let Some(core) = self.core.upgrade() else {
             return;
         };
-        let Some(Entry { job, reply, .. }) = core.take(self.lane) else {
+        let Some(QueuedJob { job, reply, .. }) = core.take(self.slot) else {
             return;
         };
-        let at_hand = AtHand {
+        let running_job = RunningJob {
             core: &core,
-            lane: self.lane,
+            slot: self.slot,
             is_over: false,
         };
         let result = (self.work)(job);
-        if at_hand.handled() {
-            send_turn(&context.actor());
+        if running_job.handled() {
+            notify_worker(&context.actor());
         }
         if let Some(reply) = reply {
-            // Who waited no longer gets it no more.
+            // The caller may have stopped waiting.
             let _ = reply.send(result);
         }
     }

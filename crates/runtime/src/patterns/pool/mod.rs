@@ -1,4 +1,4 @@
-//! Workers that share the jobs of one kind.
+//! Pools of workers for jobs of one kind.
 
 mod core;
 mod routing;
@@ -9,41 +9,42 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{RecvTimeoutError, SendError, clock, oneshot};
 
-use self::core::{Core, Entry, Refusal, Worker};
+use self::core::{AcceptError, Core, QueuedJob, Worker};
 pub use self::routing::Routing;
-use super::Invalid;
+use super::InvalidSetting;
 use crate::behaviour::{ActorRef, CallError, Mailbox};
-use crate::exit::{ExitReason, Pid, Watch};
+use crate::exit::{DownListener, ExitReason, Pid};
 use crate::runtime::Handle;
 use crate::supervisor::{
-    Backoff, ChildError, ChildInfo, ChildSpec, Shutdown, StartError, Strategy, Supervisor,
-    SupervisorRef,
+    Backoff, ChildError, ChildInfo, ChildSpec, Shutdown, Strategy, Supervisor, SupervisorRef,
+    SupervisorStartError,
 };
 use crate::sync::{ClosableWaitError, Mutex};
 
-/// A job that fails its worker says less about the worker than about the job: it is back soon, and what cannot be made does not keep the others.
+/// A failure is usually caused by the job and not by the worker. The worker is therefore back soon,
+/// and a worker whose state cannot be created does not hold up the others.
 const BACKOFF: Backoff = Backoff {
     first: Duration::ZERO,
-    most: Duration::from_millis(10),
+    max: Duration::from_millis(10),
     jitter: 0.5,
     reset_after: Duration::from_secs(1),
 };
 
-/// What becomes of a job where as many wait as may.
+/// The overflow policy of a pool: what happens to a job when the queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// Who sends waits for room, first come, first served.
+    /// The sender waits for capacity, in order of arrival.
     #[default]
     Wait,
-    /// It is refused, which is counted.
+    /// The job is refused and counted.
     Refuse,
-    /// The one that has waited longest is dropped, which is counted.
+    /// The job that has waited longest is dropped and counted.
     DropOldest,
 }
 
-/// What a [`Pool`] is to be.
+/// The settings of a [`Pool`].
 #[derive(Debug)]
-#[must_use = "it does nothing until it is started"]
+#[must_use = "a pool does nothing until it is started"]
 pub struct PoolBuilder<J> {
     name: String,
     workers: usize,
@@ -52,29 +53,32 @@ pub struct PoolBuilder<J> {
     routing: Routing<J>,
     backoff: Backoff,
     shutdown: Shutdown,
-    at_end: AtEnd,
+    on_drained: OnDrained,
 }
 
-/// Called when a closed pool has done its last job.
+/// Called when a closed pool has finished its last job.
 #[derive(Default)]
-struct AtEnd(Option<Box<dyn FnOnce() + Send>>);
+struct OnDrained(Option<Box<dyn FnOnce() + Send>>);
 
-impl fmt::Debug for AtEnd {
+impl fmt::Debug for OnDrained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AtEnd").field(&self.0.is_some()).finish()
+        f.debug_tuple("OnDrained").field(&self.0.is_some()).finish()
     }
 }
 
-/// Makes what one incarnation of a worker does with its jobs.
-type Make<J, R> = Arc<dyn Fn() -> Box<dyn FnMut(J) -> R + Send> + Send + Sync>;
+/// Creates the function that one incarnation of a worker applies to its jobs.
+type WorkFactory<J, R> = Arc<dyn Fn() -> Box<dyn FnMut(J) -> R + Send> + Send + Sync>;
 
-/// Workers that do jobs: behaviour actors under a supervisor of their own, each with a state that is made anew when it failed. Clones are one and the same.
+/// A pool of workers: behaviour actors under a supervisor of their own, whose state is created
+/// again after a failure. Clones refer to the same pool.
 ///
-/// Each job that was accepted is handled, or counted: as failed, if its worker panicked or was killed over it, or as dropped. A worker that failed is
-/// started again, by [`backoff`](PoolBuilder::backoff), for ever; what waits for it waits on.
+/// Each accepted job is handled, or counted as failed (its worker panicked or was killed) or
+/// dropped. A failed worker is always restarted, after [`backoff`](PoolBuilder::backoff); its
+/// waiting jobs stay in the queue.
 ///
-/// When the last clone is dropped the pool ends: jobs at hand have [`shutdown`](PoolBuilder::shutdown), those that wait are dropped. [`drain`](Self::drain) is
-/// for letting it finish.
+/// Dropping the last clone ends the pool: running jobs have the time of
+/// [`shutdown`](PoolBuilder::shutdown), and waiting jobs are dropped. To let it finish, use
+/// [`drain`](Self::drain).
 ///
 /// ```
 /// use std::time::Duration;
@@ -104,62 +108,64 @@ pub struct Pool<J: Send + 'static, R: Send + 'static = ()> {
 struct Inner<J: Send + 'static, R: Send + 'static> {
     core: Arc<Core<J, R>>,
     supervisor: SupervisorRef,
-    make: Make<J, R>,
+    make: WorkFactory<J, R>,
     runtime: Handle,
     name: String,
     backoff: Backoff,
     shutdown: Shutdown,
-    /// Numbers of the workers that live, and of the next; who resizes has it.
+    /// The numbers of the current workers, and the next number. LockGuard during a resize.
     workers: Mutex<(Vec<u64>, u64)>,
 }
 
-/// How a pool stands. `accepted` is the sum of `waiting`, `running`, `handled`, `failed` and `dropped`.
+/// The counters of a pool. `accepted` is the sum of `waiting`, `running`, `handled`, `failed` and
+/// `dropped`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {
     /// Jobs in queues.
     pub waiting: usize,
-    /// Jobs at hand.
+    /// Running jobs.
     pub running: usize,
-    /// Jobs that ever were accepted.
+    /// Jobs accepted so far.
     pub accepted: u64,
-    /// Jobs that were done.
+    /// Jobs that were handled.
     pub handled: u64,
-    /// Jobs whose worker panicked or was ended over them.
+    /// Jobs whose worker panicked or was ended.
     pub failed: u64,
-    /// Jobs that were dropped before anybody began them.
+    /// Jobs that were dropped before they began.
     pub dropped: u64,
-    /// Jobs that were not accepted for want of room, where nobody waits for it.
+    /// Jobs that were not accepted because the queue was full.
     pub refused: u64,
-    /// Of each worker since the pool last had fewer.
+    /// The counters of each worker. A worker that a resize removed is not included.
     pub workers: Vec<WorkerStats>,
 }
 
-/// How a worker of a pool stands.
+/// The counters of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerStats {
     /// Jobs in its own queue.
     pub waiting: usize,
-    /// Whether it has one at hand.
+    /// Whether it is running a job.
     pub running: bool,
-    /// Jobs that it did, over all its incarnations.
+    /// Jobs that it handled, over all its incarnations.
     pub handled: u64,
-    /// Jobs over which it failed.
+    /// Jobs during which it failed.
     pub failed: u64,
 }
 
-/// What [`Pool::drain`] left.
+/// The result of [`Pool::drain`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drained {
-    /// Jobs that had not begun in time, and were dropped.
+    /// Jobs that had not begun in time and were dropped.
     pub dropped: usize,
-    /// Jobs that were at hand still. They have the pool's `shutdown`.
+    /// Jobs that were still running. They have the time of the pool's `shutdown`.
     pub running: usize,
 }
 
 impl<J: Send + 'static> PoolBuilder<J> {
-    /// One worker for each of the runtime's, a queue for 1,024 jobs that all share, and who sends waits for room.
+    /// A pool with one worker per worker of the runtime, a shared queue for 1,024 jobs, and senders
+    /// that wait for capacity.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -168,69 +174,71 @@ impl<J: Send + 'static> PoolBuilder<J> {
             when_full: WhenFull::default(),
             routing: Routing::Shared,
             backoff: BACKOFF,
-            shutdown: Shutdown::Within(Duration::from_secs(5)),
-            at_end: AtEnd::default(),
+            shutdown: Shutdown::Timeout(Duration::from_secs(5)),
+            on_drained: OnDrained::default(),
         }
     }
 
-    /// How many workers there are at first.
+    /// The initial number of workers.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
         self
     }
 
-    /// How many jobs may wait, all in all.
+    /// The maximum number of waiting jobs, in all queues together.
     pub fn capacity(mut self, capacity: usize) -> Self {
         self.capacity = capacity;
         self
     }
 
-    /// What becomes of one more.
+    /// The overflow policy.
     pub fn when_full(mut self, when_full: WhenFull) -> Self {
         self.when_full = when_full;
         self
     }
 
-    /// Which worker a job goes to.
+    /// Which worker receives a job.
     pub fn routing(mut self, routing: Routing<J>) -> Self {
         self.routing = routing;
         self
     }
 
-    /// How long a worker that failed waits until it is started again. Default: not at all, then 1 ms doubling to 10 ms; a second of life makes good.
+    /// The delay before a failed worker is restarted. Default: none, then 1 ms doubling to 10 ms;
+    /// reset after a second.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
     }
 
-    /// How a worker is ended that the pool is to have no more.
+    /// How a worker is stopped when the pool ends or shrinks.
     pub fn shutdown(mut self, shutdown: Shutdown) -> Self {
         self.shutdown = shutdown;
         self
     }
 
-    pub(super) fn at_end(mut self, hook: impl FnOnce() + Send + 'static) -> Self {
-        self.at_end = AtEnd(Some(Box::new(hook)));
+    pub(super) fn on_drained(mut self, hook: impl FnOnce() + Send + 'static) -> Self {
+        self.on_drained = OnDrained(Some(Box::new(hook)));
         self
     }
 
-    /// Starts it. `make` makes what a worker does with its jobs, once for each incarnation.
+    /// Starts the pool. `make` creates the function that a worker applies to its jobs, once per
+    /// incarnation.
     ///
     /// # Errors
-    /// There is nothing to do or no room; a worker did not start.
+    /// A setting is out of range, or a worker did not start.
     ///
     /// # Panics
-    /// If the caller is no actor: a thread has [`start_on`](Self::start_on).
+    /// If the caller is not an actor. In a thread, use [`start_on`](Self::start_on).
     pub fn start<R: Send + 'static, F: FnMut(J) -> R + Send + 'static>(
         self,
         make: impl Fn() -> F + Send + Sync + 'static,
     ) -> Result<Pool<J, R>, PoolError> {
         let runtime =
-            Handle::current().expect("this is for actors: a thread says on which runtime");
+            Handle::current().expect("the caller is not an actor; in a thread, use start_on");
         self.start_on(&runtime, make)
     }
 
-    /// The same on a runtime, from anywhere.
+    /// As [`start`](Self::start), on this runtime. Any thread may call it.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -239,17 +247,22 @@ impl<J: Send + 'static> PoolBuilder<J> {
         runtime: &Handle,
         make: impl Fn() -> F + Send + Sync + 'static,
     ) -> Result<Pool<J, R>, PoolError> {
-        let rooms = 1..=1 << 31;
-        Invalid::unless(
-            rooms.contains(&self.capacity),
-            "1 to 2^31 jobs may wait for a pool",
+        let capacities = 1..=1 << 31;
+        InvalidSetting::unless(
+            capacities.contains(&self.capacity),
+            "the capacity of a pool is 1 to 2^31 jobs",
         )?;
         let workers = match self.workers {
             0 => runtime.workers(),
             workers => workers,
         };
-        let core = Core::new(self.routing, self.capacity, self.when_full, self.at_end.0);
-        let supervisor = Supervisor::new(Strategy::OneForOne).tireless();
+        let core = Core::new(
+            self.routing,
+            self.capacity,
+            self.when_full,
+            self.on_drained.0,
+        );
+        let supervisor = Supervisor::new(Strategy::OneForOne).unlimited_restarts();
         let inner = Inner {
             core: Arc::new(core),
             supervisor: supervisor.start_on(runtime).map_err(PoolError::Start)?,
@@ -260,7 +273,7 @@ impl<J: Send + 'static> PoolBuilder<J> {
             shutdown: self.shutdown,
             workers: Mutex::default(),
         };
-        inner.end_with_the_supervisor();
+        inner.end_with_supervisor();
         inner.resize(workers)?;
         Ok(Pool {
             inner: Arc::new(inner),
@@ -269,17 +282,23 @@ impl<J: Send + 'static> PoolBuilder<J> {
 }
 
 impl<J: Send + 'static, R: Send + 'static> Inner<J, R> {
-    /// A supervisor that somebody killed leaves nobody who would take a job.
-    fn end_with_the_supervisor(&self) {
+    /// Ends the pool when its supervisor is killed, since no worker would take a job.
+    fn end_with_supervisor(&self) {
         let (core, runtime) = (Arc::downgrade(&self.core), self.runtime.clone());
-        let tell = Watch::Tell(Box::new(move |_| {
+        let listener = DownListener::Callback(Box::new(move |_| {
             runtime.schedule_job(None, move || {
                 if let Some(core) = core.upgrade() {
                     core.end();
                 }
             });
         }));
-        if self.supervisor.pid().control().watch(tell).is_err() {
+        if self
+            .supervisor
+            .pid()
+            .control()
+            .add_listener(listener)
+            .is_err()
+        {
             self.core.end();
         }
     }
@@ -288,29 +307,29 @@ impl<J: Send + 'static, R: Send + 'static> Inner<J, R> {
         format!("{}-{number}", self.name)
     }
 
-    fn spec(&self, number: u64, lane: usize) -> (ChildSpec, ActorRef<Worker<J, R>>) {
+    fn spec(&self, number: u64, slot: usize) -> (ChildSpec, ActorRef<Worker<J, R>>) {
         let (make, core) = (Arc::clone(&self.make), Arc::downgrade(&self.core));
-        // As many turns as it takes: what is bounded is the pool.
+        // The pool bounds the jobs, so the mailbox need not bound the notifications.
         let mailbox = Mailbox {
             capacity: 1 << 31,
             ..Mailbox::default()
         };
         let (spec, worker) =
             ChildSpec::actor_on(&self.runtime, self.id(number), mailbox, move || {
-                Ok::<_, ExitReason>(Worker::new(core.clone(), lane, make()))
+                Ok::<_, ExitReason>(Worker::new(core.clone(), slot, make()))
             });
         let spec = spec.backoff(self.backoff).shutdown(self.shutdown);
         (spec, worker)
     }
 
     fn resize(&self, workers: usize) -> Result<(), PoolError> {
-        Invalid::unless(workers > 0, "a pool has 1 worker at least")?;
+        InvalidSetting::unless(workers > 0, "a pool has at least 1 worker")?;
         let mut numbers = self.workers.lock();
         let (alive, next) = &mut *numbers;
         let mut result = Ok(());
         let mut more = Vec::new();
-        for lane in alive.len()..workers {
-            let (spec, worker) = self.spec(*next, lane);
+        for slot in alive.len()..workers {
+            let (spec, worker) = self.spec(*next, slot);
             if let Err(error) = self.supervisor.start_child(spec) {
                 result = Err(error.into());
                 break;
@@ -320,7 +339,7 @@ impl<J: Send + 'static, R: Send + 'static> Inner<J, R> {
             *next += 1;
         }
         let gone = alive.split_off(workers.min(alive.len()));
-        // Those that go have no place from here on, and what waited for them is with others.
+        // The removed workers have no slot from here on, and their waiting jobs belong to others.
         drop(self.core.set_workers(workers, more));
         for number in gone {
             let ended = self.supervisor.terminate_child(self.id(number));
@@ -338,30 +357,32 @@ impl<J: Send + 'static, R: Send + 'static> Drop for Inner<J, R> {
 }
 
 impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
-    /// Gives the pool a job whose result nobody waits for. Waits for room, if that is the policy.
+    /// Submits a job without waiting for its result. Waits for capacity if that is the overflow
+    /// policy.
     ///
     /// # Errors
-    /// The job: the pool is closed, or full and does not let wait.
+    /// The job, if the pool is closed, or is full and its policy does not wait.
     pub fn cast(&self, job: J) -> Result<(), SendError<J>> {
         self.send(job, None, u64::MAX)
     }
 
-    /// As [`cast`](Self::cast), waiting for room for at most `timeout`.
+    /// As [`cast`](Self::cast), but waits for capacity for at most `timeout`.
     ///
     /// # Errors
-    /// The job; as there, or there was no room in time.
+    /// The job, as for [`cast`](Self::cast), or if there was no capacity in time.
     pub fn cast_timeout(&self, job: J, timeout: Duration) -> Result<(), SendError<J>> {
         self.send(job, None, clock::deadline(timeout))
     }
 
-    /// As [`cast`](Self::cast), as a future. Dropped before it is ready, it has sent nothing.
+    /// As [`cast`](Self::cast), as a future. If it is dropped before it is ready, the job was not
+    /// submitted.
     ///
     /// # Errors
-    /// As there.
+    /// As [`cast`](Self::cast).
     pub async fn cast_async(&self, job: J) -> Result<(), SendError<J>> {
         let core = &self.inner.core;
         if core.when_full == WhenFull::Wait {
-            match core.room.acquire_async(1).await {
+            match core.permits.acquire_async(1).await {
                 Ok(permit) => permit.forget(),
                 Err(_) => return Err(SendError::Closed(job)),
             }
@@ -369,19 +390,20 @@ impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
         self.accept(job, None)
     }
 
-    /// Gives the pool a job and waits for its result, for five seconds at most.
+    /// Submits a job and waits for its result, for at most five seconds.
     ///
     /// # Errors
-    /// There is none: see [`call_timeout`](Self::call_timeout).
+    /// As [`call_timeout`](Self::call_timeout).
     pub fn call(&self, job: J) -> Result<R, CallError> {
         self.call_timeout(job, Duration::from_secs(5))
     }
 
-    /// As [`call`](Self::call), for at most `timeout`, which the wait for room is part of.
+    /// As [`call`](Self::call), with this timeout, which includes the wait for capacity.
     ///
     /// # Errors
-    /// [`CallError::Ended`]: the pool is closed, the job failed or was dropped. [`CallError::TimedOut`]: the job goes on, and its result is dropped.
-    /// [`CallError::Full`].
+    /// [`CallError::Ended`]: the pool is closed, or the job failed or was dropped.
+    /// [`CallError::TimedOut`]: the job continues, and its result is dropped. [`CallError::Full`]:
+    /// the queue is full, and the policy does not wait.
     pub fn call_timeout(&self, job: J, timeout: Duration) -> Result<R, CallError> {
         let deadline = clock::deadline(timeout);
         let (reply, mut result) = oneshot::channel();
@@ -398,7 +420,7 @@ impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
         })
     }
 
-    /// As [`cast_timeout`](Self::cast_timeout), until this nanosecond of [`clock`].
+    /// As [`cast_timeout`](Self::cast_timeout), until this time of [`clock`].
     pub(super) fn cast_until(&self, job: J, deadline: u64) -> Result<(), SendError<J>> {
         self.send(job, None, deadline)
     }
@@ -412,11 +434,11 @@ impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
         let core = &self.inner.core;
         if core.when_full == WhenFull::Wait {
             let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
-            let room = match deadline {
-                u64::MAX => core.room.acquire(),
-                _ => core.room.acquire_timeout(1, left),
+            let permit = match deadline {
+                u64::MAX => core.permits.acquire(),
+                _ => core.permits.acquire_timeout(1, left),
             };
-            match room {
+            match permit {
                 Ok(permit) => permit.forget(),
                 Err(ClosableWaitError::Closed) => return Err(SendError::Closed(job)),
                 Err(ClosableWaitError::TimedOut | ClosableWaitError::Stopping) => {
@@ -428,28 +450,30 @@ impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
     }
 
     fn accept(&self, job: J, reply: Option<oneshot::Sender<R>>) -> Result<(), SendError<J>> {
-        let accepted = self.inner.core.accept(Entry::new(job, reply));
-        accepted.map_err(|(refusal, entry)| match refusal {
-            Refusal::Closed => SendError::Closed(entry.job),
-            Refusal::Full => SendError::Full(entry.job),
+        let accepted = self.inner.core.accept(QueuedJob::new(job, reply));
+        accepted.map_err(|(error, queued)| match error {
+            AcceptError::Closed => SendError::Closed(queued.job),
+            AcceptError::Full => SendError::Full(queued.job),
         })
     }
 
-    /// Has so many workers from now on, of which there is 1 at least. Of more than there should be the youngest go: what waited for them goes to others, and this waits
-    /// until they have done what they have at hand, as [`shutdown`](PoolBuilder::shutdown) says. A worker does not resize its own pool: it would wait for itself.
+    /// Changes the number of workers, at least 1. If there are too many, the youngest are removed:
+    /// their waiting jobs go to others, and this call waits for their running jobs, as long as
+    /// [`shutdown`](PoolBuilder::shutdown) permits. A worker must not resize its own pool, because
+    /// it would wait for itself.
     ///
     /// # Errors
-    /// A worker did not start, so there are fewer; the pool has ended.
+    /// A worker did not start, so there are fewer than requested, or the pool has ended.
     pub fn resize(&self, workers: usize) -> Result<(), PoolError> {
         self.inner.resize(workers)
     }
 
-    /// How many workers there are.
+    /// The number of workers.
     pub fn workers(&self) -> usize {
         self.inner.core.workers()
     }
 
-    /// Its workers as their supervisor sees them: their incarnations, restarts and crashes.
+    /// The workers as children of their supervisor, with incarnations, restarts and crashes.
     ///
     /// # Errors
     /// The pool has ended.
@@ -457,17 +481,17 @@ impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
         self.inner.supervisor.which_children()
     }
 
-    /// Its supervisor's name: whoever kills it ends the pool, and what waits is dropped.
+    /// The `Pid` of the supervisor. Killing it ends the pool and drops the waiting jobs.
     pub fn pid(&self) -> Pid {
         self.inner.supervisor.pid()
     }
 
-    /// How it stands, at one moment.
+    /// The counters, all at one moment.
     pub fn stats(&self) -> PoolStats {
         self.inner.core.stats()
     }
 
-    /// Accepts no more jobs. Those that it has are done.
+    /// Accepts no more jobs. The accepted ones are handled.
     pub fn close(&self) {
         self.inner.core.close();
     }
@@ -477,13 +501,13 @@ impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
         self.inner.core.is_closed()
     }
 
-    /// Accepts no more jobs, waits until those that it has are done, for at most `timeout`, and ends. A job that drains its own pool waits for itself, until the
-    /// timeout.
+    /// Accepts no more jobs, waits for the accepted ones for at most `timeout`, and ends. A job
+    /// that drains its own pool waits for itself until the timeout.
     pub fn drain(&self, timeout: Duration) -> Drained {
         let core = &self.inner.core;
         core.close();
         let now = Instant::now();
-        // What is beyond the clock is a long time.
+        // A timeout beyond the range of the clock.
         let century = Duration::from_secs(100 * 365 * 86_400);
         core.wait_until_empty(now.checked_add(timeout).unwrap_or(now + century));
         let drained = Drained {
@@ -494,7 +518,8 @@ impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
         drained
     }
 
-    /// Accepts no more jobs, drops those that wait, and ends. How many it dropped.
+    /// Accepts no more jobs, drops the waiting ones, ends the pool, and returns how many jobs it
+    /// dropped.
     pub fn end(&self) -> usize {
         let dropped = self.inner.core.end();
         self.inner.supervisor.stop();
@@ -519,20 +544,20 @@ impl<J: Send + 'static, R: Send + 'static> fmt::Debug for Pool<J, R> {
     }
 }
 
-/// Why a pool, or a worker more, did not start.
+/// Why a pool or a further worker did not start.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum PoolError {
-    /// A setting that cannot be.
-    Invalid(Invalid),
+    /// A setting is out of range.
+    Invalid(InvalidSetting),
     /// The supervisor did not start.
-    Start(StartError),
+    Start(SupervisorStartError),
     /// A worker did not start, or the pool has ended.
     Worker(ChildError),
 }
 
-impl From<Invalid> for PoolError {
-    fn from(invalid: Invalid) -> Self {
+impl From<InvalidSetting> for PoolError {
+    fn from(invalid: InvalidSetting) -> Self {
         Self::Invalid(invalid)
     }
 }

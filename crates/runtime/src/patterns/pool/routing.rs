@@ -1,35 +1,38 @@
-//! Which worker a job goes to.
+//! The distribution of jobs to workers.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Gives the number by which jobs are kept together.
+/// The function that returns the hash of a job's key.
 type KeyOf<J> = Arc<dyn Fn(&J) -> u64 + Send + Sync>;
 
-/// How a [`Pool`](super::Pool) spreads its jobs.
+/// How a [`Pool`](super::Pool) distributes its jobs.
 ///
-/// | | goes to | order |
+/// | | receives the job | order |
 /// | --- | --- | --- |
-/// | `Shared` | the worker that is free first | in which they were accepted they begin |
-/// | `RoundRobin` | one worker after the other | of each worker's |
-/// | `LeastLoaded` | the one for which the fewest wait | of each worker's |
-/// | [`by_key`](Self::by_key) | always the same worker for the same key | of each key's |
+/// | `Shared` | the first free worker | jobs begin in the order of acceptance |
+/// | `RoundRobin` | one worker after the other | within each worker |
+/// | `LeastLoaded` | the worker with the fewest jobs | within each worker |
+/// | [`by_key`](Self::by_key) | always the same worker for the same key | within each key |
 pub enum Routing<J> {
-    /// One queue, of which whoever is free takes the next.
+    /// One queue, from which each free worker takes the next job.
     Shared,
     /// Each worker has a queue, and they take turns.
     RoundRobin,
-    /// Each worker has a queue; the shortest one, counting what is at hand, gets the job.
+    /// Each worker has a queue. The worker with the fewest waiting and running jobs receives the
+    /// job.
     LeastLoaded,
-    /// Each worker has a queue; [`by_key`](Self::by_key) makes it.
+    /// Each worker has a queue. Create it by [`by_key`](Self::by_key).
     ByKey(KeyOf<J>),
 }
 
 impl<J> Routing<J> {
-    /// Jobs of one key go to one worker, one after the other, in the order in which they were accepted. Of `n` workers that become `n + 1`, or that
-    /// were `n + 1`, one key in `n + 1` goes to another worker than before (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash
-    /// Algorithm", 2014); what waits goes along with its key. Only a job that was at hand then may overlap with the next one of its key.
+    /// Jobs with the same key are run by one worker, one after the other, in the order of
+    /// acceptance. When the number of workers changes between `n` and `n + 1`, one key in `n + 1`
+    /// moves to another worker (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash
+    /// Algorithm", 2014). Waiting jobs move with their key; only a job that is running at that time
+    /// may overlap with the next one of its key.
     pub fn by_key<K: Hash>(key: impl Fn(&J) -> K + Send + Sync + 'static) -> Self {
         Self::ByKey(Arc::new(move |job| {
             let mut hasher = DefaultHasher::new();
@@ -57,7 +60,7 @@ impl<J> fmt::Debug for Routing<J> {
     }
 }
 
-/// Which of so many a key belongs to: the jump hash of Lamping and Veach.
+/// The worker of a key, out of this many: the jump hash of Lamping and Veach.
 pub(super) fn jump(mut key: u64, of: usize) -> usize {
     let (mut at, mut next) = (0, 0);
     while next < of {
@@ -74,7 +77,7 @@ mod tests {
     use super::jump;
 
     #[test]
-    fn keys_are_spread_and_few_move() {
+    fn keys_spread_evenly_and_few_move_on_resize() {
         for of in 1..if cfg!(miri) { 3 } else { 20 } {
             let mut each = vec![0; of];
             let mut moved = 0;
@@ -82,7 +85,7 @@ mod tests {
                 let key = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 let (now, more) = (jump(key, of), jump(key, of + 1));
                 each[now] += 1;
-                // Whoever moves goes to the new one.
+                // A key that moves goes to the new worker.
                 assert!(more == now || more == of);
                 moved += usize::from(more != now);
             }

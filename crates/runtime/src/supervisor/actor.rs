@@ -1,13 +1,16 @@
-//! The supervisor as an actor: what it does when a child ends, and when it is asked.
+//! The actor of a supervisor: how it reacts to the exit of a child and to requests.
 //!
-//! 1. A child's end comes through the system lane, with its incarnation's number. It counts if that incarnation is the child's: what the supervisor
-//!    ended itself is not the child's any more when its message is read.
-//! 2. The supervisor waits for each child that it starts, until its state is made, and for each that it ends. So it does one thing at a time, and
-//!    what comes meanwhile waits.
-//! 3. A restart that is not at once, or is tried again, comes by a timer, so that others are heard in between: what it sent itself at once would come
-//!    before all of them, each time.
-//! 4. Whatever way it goes, its children go before: in order by [`Actor::stopped`], else by its destructor, which kills them. Their mailboxes close,
-//!    also of those that it did not come to start.
+//! 1. The exit of a child arrives as a system message with the incarnation's number. It counts only
+//!    if that incarnation is the child's current one. An incarnation that the supervisor stopped
+//!    itself is no longer current when its message is read.
+//! 2. The supervisor waits for each child that it starts, until its state is created, and for each
+//!    child that it stops. It does one thing at a time; messages that arrive meanwhile wait.
+//! 3. A delayed or repeated restart is triggered by a timer, so that other messages are handled in
+//!    between. A system message that the supervisor sent to itself would be handled before all of
+//!    them, each time.
+//! 4. However a supervisor ends, its children end first: in an orderly way in [`Actor::stopped`],
+//!    otherwise in its destructor, which kills them. Their mailboxes are closed, also those of
+//!    children that were never started.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -16,87 +19,88 @@ use std::time::Duration;
 use thalweg_queue::clock;
 
 use super::backoff::Random;
-use super::child::{Child, ChildInfo, ChildState, Counts};
-use super::error::{ChildError, StartError};
-use super::restarts::Restarts;
+use super::child::{Child, ChildCounts, ChildInfo, ChildState};
+use super::error::{ChildError, SupervisorStartError};
+use super::restart_intensity::RestartIntensity;
 use super::spec::{AutoShutdown, ChildKind, ChildSpec, Restart, Strategy, Supervisor};
-use super::view::Look;
+use super::view::SnapshotRequest;
 use crate::behaviour::{Actor, Context, Handler, SystemRef};
 use crate::exit::{ExitReason, Pid, exit};
 use crate::id::ActorId;
 
-/// A child's place: younger ones are further to the right.
+/// The position of a child. A later child has a larger key and is further to the right.
 type Key = u64;
 
-pub(super) struct Tree {
+pub(super) struct SupervisorActor {
     strategy: Strategy,
     auto_shutdown: AutoShutdown,
-    restarts: Restarts,
+    restarts: RestartIntensity,
     /// From left to right.
     children: BTreeMap<Key, Child>,
     names: HashMap<String, Key>,
-    /// Those that its start is to start.
+    /// The children that `started` has not started yet.
     specs: VecDeque<ChildSpec>,
     next: Key,
     random: Random,
-    to_self: Option<SystemRef<Self>>,
+    self_ref: Option<SystemRef<Self>>,
 }
 
 /// An incarnation of a child has ended by itself.
-struct Ended {
+struct ChildExited {
     key: Key,
     incarnation: ActorId,
     reason: ExitReason,
 }
 
-/// Rule 3.
-struct TryAgain(Key);
+/// The timer of rule 3.
+struct RetryRestart(Key);
 
-pub(super) struct Start(pub(super) ChildSpec);
-pub(super) struct Terminate(pub(super) String);
-pub(super) struct StartAgain(pub(super) String);
-pub(super) struct Delete(pub(super) String);
-pub(super) struct Which;
-pub(super) struct Count;
+pub(super) struct StartChild(pub(super) ChildSpec);
+pub(super) struct TerminateChild(pub(super) String);
+pub(super) struct RestartChild(pub(super) String);
+pub(super) struct DeleteChild(pub(super) String);
+pub(super) struct WhichChildren;
+pub(super) struct CountChildren;
 
-/// Before a restart is tried again that has no back-off: where [`Backoff`](super::Backoff)'s default begins.
-const PAUSE: Duration = Duration::from_millis(1);
+/// The delay before a failed restart is repeated, for a child without a back-off: the first step of
+/// [`Backoff`](super::Backoff)'s default.
+const RETRY_DELAY: Duration = Duration::from_millis(1);
 
-/// Why a supervisor ended that restarted too often.
-const TOO_OFTEN: &str = "it restarted its children too often";
+/// The exit reason of a supervisor whose restart intensity was exceeded.
+const TOO_MANY_RESTARTS: &str = "it restarted its children too often";
 
-impl Tree {
-    pub(super) fn new(supervisor: Supervisor) -> Result<Self, StartError> {
-        let tree = Self {
+impl SupervisorActor {
+    pub(super) fn new(supervisor: Supervisor) -> Result<Self, SupervisorStartError> {
+        let actor = Self {
             strategy: supervisor.strategy,
             auto_shutdown: supervisor.auto_shutdown,
-            restarts: Restarts::new(supervisor.intensity, supervisor.period),
+            restarts: RestartIntensity::new(supervisor.intensity, supervisor.period),
             children: BTreeMap::new(),
             names: HashMap::new(),
             specs: supervisor.children.into(),
             next: 0,
             random: Random(clock::now()),
-            to_self: None,
+            self_ref: None,
         };
         let mut names = HashSet::new();
-        for spec in &tree.specs {
-            check(spec, tree.auto_shutdown)?;
+        for spec in &actor.specs {
+            check(spec, actor.auto_shutdown)?;
             if !names.insert(&spec.id) {
-                return Err(StartError::DuplicateId(spec.id.clone()));
+                return Err(SupervisorStartError::DuplicateId(spec.id.clone()));
             }
         }
-        Ok(tree)
+        Ok(actor)
     }
 
-    fn to_self(&self) -> &SystemRef<Self> {
-        self.to_self.as_ref().expect("it has started")
+    fn self_ref(&self) -> &SystemRef<Self> {
+        self.self_ref.as_ref().expect("the supervisor has started")
     }
 
-    /// A child more, to the right, and its first incarnation.
-    fn add(&mut self, spec: ChildSpec) -> Result<Pid, StartError> {
+    /// Adds a child on the right and starts its first incarnation.
+    fn add(&mut self, spec: ChildSpec) -> Result<Pid, SupervisorStartError> {
         check(&spec, self.auto_shutdown)?;
         if self.names.contains_key(&spec.id) {
-            return Err(StartError::DuplicateId(spec.id));
+            return Err(SupervisorStartError::DuplicateId(spec.id));
         }
         let key = self.next;
         self.next += 1;
@@ -109,39 +113,39 @@ impl Tree {
         started
     }
 
-    /// An incarnation of a child that does not live.
-    fn start(&mut self, key: Key) -> Result<Pid, StartError> {
-        let to_self = self.to_self().clone();
-        let child = self.children.get_mut(&key).expect("it is there");
-        let place = &child.spec.place;
+    /// Starts an incarnation of a child that is not running.
+    fn start(&mut self, key: Key) -> Result<Pid, SupervisorStartError> {
+        let self_ref = self.self_ref().clone();
+        let child = self.children.get_mut(&key).expect("the key is in use");
+        let handle = &child.spec.handle;
         if !child.has_listener {
             let listener = Arc::new(move |incarnation, reason| {
-                to_self.send(Ended {
+                self_ref.send(ChildExited {
                     key,
                     incarnation,
                     reason,
                 });
             });
-            if !place.set_exit_listener(listener) {
-                return Err(StartError::Supervised(child.spec.id.clone()));
+            if !handle.set_exit_listener(listener) {
+                return Err(SupervisorStartError::Supervised(child.spec.id.clone()));
             }
             child.has_listener = true;
-            // A keeper that was killed may have left one behind.
-            if let Some(pid) = place.restartable().running_pid() {
+            // A previous supervisor that was killed may have left an incarnation behind.
+            if let Some(pid) = handle.restartable().running_pid() {
                 let _ = pid.kill();
                 pid.monitor().wait();
             }
         }
         match child.start() {
-            Ok(()) => Ok(child.pid.clone().expect("it runs")),
-            Err(reason) => Err(StartError::Child {
+            Ok(()) => Ok(child.pid.clone().expect("the child is running")),
+            Err(reason) => Err(SupervisorStartError::Child {
                 id: child.spec.id.clone(),
                 reason,
             }),
         }
     }
 
-    /// There is no such child any more. It does not live.
+    /// Removes a child that is not running.
     fn remove(&mut self, key: Key) {
         if let Some(mut child) = self.children.remove(&key) {
             self.names.remove(&child.spec.id);
@@ -151,53 +155,50 @@ impl Tree {
         }
     }
 
-    /// Ends those, which are given from left to right, from right to left. Their mailboxes stay.
-    fn end_all(&mut self, keys: &[Key]) {
+    /// Stops these children, which are given from left to right, from right to left. Their
+    /// mailboxes stay open.
+    fn stop_children(&mut self, keys: &[Key]) {
         if self.strategy == Strategy::SimpleOneForOne {
-            let asked = clock::now();
+            let requested_at = clock::now();
             let monitors: Vec<_> = keys
                 .iter()
-                .filter_map(|key| Some((*key, self.children.get(key)?.ask_to_end()?)))
+                .filter_map(|key| Some((*key, self.children.get(key)?.request_exit()?)))
                 .collect();
             for (key, monitor) in monitors {
                 if let Some(child) = self.children.get_mut(&key) {
-                    child.wait_for_end(monitor, asked);
+                    child.wait_for_exit(monitor, requested_at);
                 }
             }
         }
         for key in keys.iter().rev() {
             if let Some(child) = self.children.get_mut(key) {
-                child.forget_restart();
+                child.cancel_restart();
                 child.state = ChildState::Stopped;
-                let asked = clock::now();
-                if let Some(monitor) = child.ask_to_end() {
-                    child.wait_for_end(monitor, asked);
+                let requested_at = clock::now();
+                if let Some(monitor) = child.request_exit() {
+                    child.wait_for_exit(monitor, requested_at);
                 }
             }
         }
     }
 
-    /// Ends all, for good.
-    fn end(&mut self) {
+    /// Stops and removes all children.
+    fn stop_all(&mut self) {
         let keys: Vec<_> = self.children.keys().copied().collect();
-        self.end_all(&keys);
+        self.stop_children(&keys);
         for key in keys.into_iter().rev() {
             self.remove(key);
         }
     }
 
-    /// A child has failed, or did not start again: rule 3.
+    /// A child has failed, or its restart has failed: rule 3.
     fn restart(&mut self, key: Key, again: bool) {
         if !self.restarts.add(clock::now()) {
-            self.end();
-            exit(ExitReason::ShutdownWith(Arc::from(Box::<
-                dyn std::error::Error + Send + Sync,
-            >::from(
-                TOO_OFTEN
-            ))));
+            self.stop_all();
+            exit(ExitReason::shutdown_with(TOO_MANY_RESTARTS));
         }
         let affected = self.affected(key);
-        self.end_all(&affected);
+        self.stop_children(&affected);
         let Some(child) = self.children.get_mut(&key) else {
             return;
         };
@@ -206,19 +207,19 @@ impl Tree {
             Some(backoff) => backoff.delay(failures, self.random.next()),
             None => Duration::ZERO,
         };
-        let delay = if again { delay.max(PAUSE) } else { delay };
+        let delay = if again { delay.max(RETRY_DELAY) } else { delay };
         if delay.is_zero() {
-            self.start_again(key);
+            self.restart_affected(key);
             return;
         }
         child.state = ChildState::Restarting;
-        let later = self.to_self().send_after(delay, TryAgain(key));
+        let timer = self.self_ref().send_after(delay, RetryRestart(key));
         if let Some(child) = self.children.get_mut(&key) {
-            child.later = later;
+            child.restart_timer = timer;
         }
     }
 
-    /// Those that go with it, from left to right; itself too.
+    /// The children that are restarted with this one, itself included, from left to right.
     fn affected(&self, key: Key) -> Vec<Key> {
         match self.strategy {
             Strategy::OneForOne | Strategy::SimpleOneForOne => vec![key],
@@ -227,14 +228,14 @@ impl Tree {
         }
     }
 
-    /// Starts it, and those that went with it.
-    fn start_again(&mut self, key: Key) {
+    /// Starts a child and those that were stopped with it.
+    fn restart_affected(&mut self, key: Key) {
         for key in self.affected(key) {
             let child = self.children.get(&key);
             let Some(child) = child.filter(|child| child.pid.is_none()) else {
                 continue;
             };
-            // What is temporary was not to come back; its mailbox goes with it.
+            // A temporary child is not restarted. Its mailbox is closed.
             if child.spec.restart == Restart::Temporary && child.starts > 0 {
                 self.remove(key);
                 continue;
@@ -245,8 +246,8 @@ impl Tree {
         }
     }
 
-    /// A child has ended by itself, and does not come back.
-    fn is_done(&mut self, key: Key) {
+    /// A child has ended by itself and is not restarted.
+    fn finish_child(&mut self, key: Key) {
         let Some(child) = self.children.get_mut(&key) else {
             return;
         };
@@ -266,7 +267,7 @@ impl Tree {
                 }
             };
         if ends {
-            self.end();
+            self.stop_all();
             exit(ExitReason::Shutdown);
         }
     }
@@ -276,8 +277,8 @@ impl Tree {
         key.ok_or_else(|| ChildError::NotFound(id.to_owned()))
     }
 
-    /// The child of this name, which neither lives nor is about to.
-    fn key_of_stopped(&self, id: &str) -> Result<Key, ChildError> {
+    /// The key of a child that is neither running nor about to be restarted.
+    fn stopped_key(&self, id: &str) -> Result<Key, ChildError> {
         let key = self.key(id)?;
         match self.children.get(&key) {
             Some(child) if child.state == ChildState::Stopped => Ok(key),
@@ -287,55 +288,55 @@ impl Tree {
     }
 }
 
-fn check(spec: &ChildSpec, auto_shutdown: AutoShutdown) -> Result<(), StartError> {
-    let can_be = auto_shutdown != AutoShutdown::Never && spec.restart != Restart::Permanent;
-    if spec.significant && !can_be {
-        return Err(StartError::Significant(spec.id.clone()));
+fn check(spec: &ChildSpec, auto_shutdown: AutoShutdown) -> Result<(), SupervisorStartError> {
+    let is_allowed = auto_shutdown != AutoShutdown::Never && spec.restart != Restart::Permanent;
+    if spec.significant && !is_allowed {
+        return Err(SupervisorStartError::Significant(spec.id.clone()));
     }
     Ok(())
 }
 
-impl Actor for Tree {
+impl Actor for SupervisorActor {
     fn started(&mut self, context: &Context<'_, Self>) {
-        self.to_self = Some(SystemRef::of(context));
+        self.self_ref = Some(SystemRef::of(context));
         while let Some(spec) = self.specs.pop_front() {
             if let Err(error) = self.add(spec) {
-                self.end();
+                self.stop_all();
                 exit(error.into());
             }
         }
     }
 
     fn stopped(&mut self) {
-        self.end();
+        self.stop_all();
     }
 }
 
-impl Drop for Tree {
+impl Drop for SupervisorActor {
     fn drop(&mut self) {
         for child in self.children.values_mut().rev() {
-            child.forget_restart();
+            child.cancel_restart();
             if let Some(pid) = &child.pid {
                 let _ = pid.kill();
             }
             if child.has_listener {
-                child.spec.place.release();
+                child.spec.handle.release();
             }
         }
-        // Those that its start did not come to.
+        // The children that `started` did not reach.
         for spec in &self.specs {
-            if spec.place.set_exit_listener(Arc::new(|_, _| {})) {
-                spec.place.release();
+            if spec.handle.set_exit_listener(Arc::new(|_, _| {})) {
+                spec.handle.release();
             }
         }
     }
 }
 
-impl Handler<Ended> for Tree {
+impl Handler<ChildExited> for SupervisorActor {
     type Reply = ();
 
-    fn handle(&mut self, ended: Ended, _: &Context<'_, Self>) {
-        let Ended {
+    fn handle(&mut self, ended: ChildExited, _: &Context<'_, Self>) {
+        let ChildExited {
             key,
             incarnation,
             reason,
@@ -346,44 +347,44 @@ impl Handler<Ended> for Tree {
             return;
         };
         child.ended(incarnation, &reason);
-        let comes_back = match child.spec.restart {
+        let restarts = match child.spec.restart {
             Restart::Permanent => true,
             Restart::Transient => !reason.is_orderly(),
             Restart::Temporary => false,
         };
-        if comes_back {
+        if restarts {
             self.restart(key, false);
         } else {
-            self.is_done(key);
+            self.finish_child(key);
         }
     }
 }
 
-impl Handler<TryAgain> for Tree {
+impl Handler<RetryRestart> for SupervisorActor {
     type Reply = ();
 
-    fn handle(&mut self, TryAgain(key): TryAgain, _: &Context<'_, Self>) {
+    fn handle(&mut self, RetryRestart(key): RetryRestart, _: &Context<'_, Self>) {
         let child = self.children.get(&key);
         if child.is_some_and(|child| child.state == ChildState::Restarting) {
-            self.start_again(key);
+            self.restart_affected(key);
         }
     }
 }
 
-impl Handler<Start> for Tree {
+impl Handler<StartChild> for SupervisorActor {
     type Reply = Result<Pid, ChildError>;
 
-    fn handle(&mut self, Start(spec): Start, _: &Context<'_, Self>) -> Self::Reply {
+    fn handle(&mut self, StartChild(spec): StartChild, _: &Context<'_, Self>) -> Self::Reply {
         self.add(spec).map_err(ChildError::Start)
     }
 }
 
-impl Handler<Terminate> for Tree {
+impl Handler<TerminateChild> for SupervisorActor {
     type Reply = Result<(), ChildError>;
 
-    fn handle(&mut self, Terminate(id): Terminate, _: &Context<'_, Self>) -> Self::Reply {
+    fn handle(&mut self, TerminateChild(id): TerminateChild, _: &Context<'_, Self>) -> Self::Reply {
         let key = self.key(&id)?;
-        self.end_all(&[key]);
+        self.stop_children(&[key]);
         match self.children.get_mut(&key) {
             Some(child) if child.spec.restart != Restart::Temporary => child.close_down(),
             _ => self.remove(key),
@@ -392,11 +393,11 @@ impl Handler<Terminate> for Tree {
     }
 }
 
-impl Handler<StartAgain> for Tree {
+impl Handler<RestartChild> for SupervisorActor {
     type Reply = Result<Pid, ChildError>;
 
-    fn handle(&mut self, StartAgain(id): StartAgain, _: &Context<'_, Self>) -> Self::Reply {
-        let key = self.key_of_stopped(&id)?;
+    fn handle(&mut self, RestartChild(id): RestartChild, _: &Context<'_, Self>) -> Self::Reply {
+        let key = self.stopped_key(&id)?;
         let started = self.start(key).map_err(ChildError::Start);
         if started.is_err()
             && let Some(child) = self.children.get_mut(&key)
@@ -407,39 +408,39 @@ impl Handler<StartAgain> for Tree {
     }
 }
 
-impl Handler<Delete> for Tree {
+impl Handler<DeleteChild> for SupervisorActor {
     type Reply = Result<(), ChildError>;
 
-    fn handle(&mut self, Delete(id): Delete, _: &Context<'_, Self>) -> Self::Reply {
-        let key = self.key_of_stopped(&id)?;
+    fn handle(&mut self, DeleteChild(id): DeleteChild, _: &Context<'_, Self>) -> Self::Reply {
+        let key = self.stopped_key(&id)?;
         self.remove(key);
         Ok(())
     }
 }
 
-impl Handler<Which> for Tree {
+impl Handler<WhichChildren> for SupervisorActor {
     type Reply = Vec<ChildInfo>;
 
-    fn handle(&mut self, _: Which, _: &Context<'_, Self>) -> Vec<ChildInfo> {
+    fn handle(&mut self, _: WhichChildren, _: &Context<'_, Self>) -> Vec<ChildInfo> {
         self.children.values().map(Child::info).collect()
     }
 }
 
-impl Handler<Look> for Tree {
+impl Handler<SnapshotRequest> for SupervisorActor {
     type Reply = ();
 
-    fn handle(&mut self, look: Look, _: &Context<'_, Self>) {
+    fn handle(&mut self, request: SnapshotRequest, _: &Context<'_, Self>) {
         let children = self.children.values();
-        let children = children.map(|child| (child.info(), child.spec.below.clone()));
-        look.answer(self.strategy, children.collect());
+        let children = children.map(|child| (child.info(), child.spec.subtree.clone()));
+        request.reply(self.strategy, children.collect());
     }
 }
 
-impl Handler<Count> for Tree {
-    type Reply = Counts;
+impl Handler<CountChildren> for SupervisorActor {
+    type Reply = ChildCounts;
 
-    fn handle(&mut self, _: Count, _: &Context<'_, Self>) -> Counts {
-        let mut counts = Counts::default();
+    fn handle(&mut self, _: CountChildren, _: &Context<'_, Self>) -> ChildCounts {
+        let mut counts = ChildCounts::default();
         for child in self.children.values() {
             counts.specs += 1;
             counts.active += usize::from(child.pid.is_some());

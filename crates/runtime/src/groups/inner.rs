@@ -1,4 +1,4 @@
-//! One group's members, and who hears of them.
+//! The members and monitors of one group.
 
 use std::any::{Any, type_name};
 use std::collections::{BTreeMap, HashMap};
@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex, Weak};
 use thalweg_queue::no_preempt::{LockGuard, lock};
 
 use super::outbox::Outbox;
-use super::{Key, NotJoined, Rooms};
+use super::{GroupTable, Key, NotJoined};
 use crate::behaviour::{Actor, ActorRef, WeakActorRef};
-use crate::exit::{Control, NotAlive, Pid, Watch};
+use crate::exit::{Control, DownListener, NotAlive, Pid};
 use crate::id::ActorId;
 
-/// What a member is reached by, as long as it is there.
-pub(super) trait Who<M>: Send + Sync {
+/// A weak reference to a member.
+pub(super) trait MemberHandle<M>: Send + Sync {
     fn get(&self) -> Option<M>;
     fn pid(&self) -> Option<Pid>;
 }
 
-impl<A: Actor> Who<ActorRef<A>> for WeakActorRef<A> {
+impl<A: Actor> MemberHandle<ActorRef<A>> for WeakActorRef<A> {
     fn get(&self) -> Option<ActorRef<A>> {
         self.upgrade()
     }
@@ -29,7 +29,7 @@ impl<A: Actor> Who<ActorRef<A>> for WeakActorRef<A> {
     }
 }
 
-impl Who<Self> for Pid {
+impl MemberHandle<Self> for Pid {
     fn get(&self) -> Option<Self> {
         Some(self.clone())
     }
@@ -39,31 +39,34 @@ impl Who<Self> for Pid {
     }
 }
 
-/// A member of a group, which this keeps nothing alive of. Two are equal if they are the same actor, or the same incarnation in a group of [`Pid`]s.
+/// A member of a group. It does not keep the actor alive. Two are equal if they are the same actor
+/// or, in a group of [`Pid`]s, the same incarnation.
 pub struct Member<M> {
     control: Arc<Control>,
-    who: Arc<dyn Who<M>>,
+    handle: Arc<dyn MemberHandle<M>>,
 }
 
 impl<M> Member<M> {
-    /// A number that no other member has, in all [`Change`]s of it: to keep something by. A restart does not change it.
+    /// A number that is unique to this member and the same in all its [`Change`]s. A restart does
+    /// not change it.
     pub fn id(&self) -> ActorId {
         self.control.id
     }
 
-    /// Its reference. `None`: it has ended, or nobody reaches it any more and it is about to.
+    /// A reference to the member. `None`: it has ended, or is about to because no reference is
+    /// left.
     pub fn get(&self) -> Option<M> {
         if self.control.is_alive() {
-            self.who.get()
+            self.handle.get()
         } else {
             None
         }
     }
 
-    /// The incarnation that lives.
+    /// The running incarnation.
     pub fn pid(&self) -> Option<Pid> {
         if self.control.is_alive() {
-            self.who.pid()
+            self.handle.pid()
         } else {
             None
         }
@@ -74,7 +77,7 @@ impl<M> Clone for Member<M> {
     fn clone(&self) -> Self {
         Self {
             control: Arc::clone(&self.control),
-            who: Arc::clone(&self.who),
+            handle: Arc::clone(&self.handle),
         }
     }
 }
@@ -93,33 +96,33 @@ impl<M> fmt::Debug for Member<M> {
     }
 }
 
-/// Somebody joined a group, or left it.
+/// An actor joined or left a group.
 pub enum Change<M> {
-    /// It joined, perhaps once more.
+    /// It joined. It may have joined before.
     Join {
-        /// Which group.
+        /// The name of the group.
         group: Arc<str>,
-        /// Who.
+        /// The actor.
         member: Member<M>,
     },
     /// It left once, or ended.
     Leave {
-        /// Which group.
+        /// The name of the group.
         group: Arc<str>,
-        /// Who.
+        /// The actor.
         member: Member<M>,
     },
 }
 
 impl<M> Change<M> {
-    /// Who joined or left.
+    /// The actor that joined or left.
     pub fn member(&self) -> &Member<M> {
         match self {
             Self::Join { member, .. } | Self::Leave { member, .. } => member,
         }
     }
 
-    /// The group's name.
+    /// The name of the group.
     pub fn group(&self) -> &str {
         match self {
             Self::Join { group, .. } | Self::Leave { group, .. } => group,
@@ -162,26 +165,26 @@ impl<M> fmt::Debug for Change<M> {
     }
 }
 
-pub(super) struct Room<M> {
+pub(super) struct GroupInner<M> {
     key: Key,
-    rooms: Weak<Rooms>,
+    table: Weak<GroupTable>,
     state: Mutex<State<M>>,
 }
 
 struct State<M> {
-    /// In the order of the joins.
-    seats: BTreeMap<u64, Member<M>>,
-    joined: HashMap<ActorId, Joined>,
+    /// Sorted by the order of the joins.
+    members: BTreeMap<u64, Member<M>>,
+    joined: HashMap<ActorId, Membership>,
     monitors: BTreeMap<u64, Arc<Outbox<M>>>,
     next: u64,
 }
 
-/// One actor's.
-struct Joined {
-    /// In the list of those that hear of its end.
-    place: usize,
-    /// Oldest first.
-    seats: Vec<u64>,
+/// The memberships of one actor.
+struct Membership {
+    /// The index in the actor's list of exit listeners.
+    index: usize,
+    /// The keys in `members`, oldest first.
+    numbers: Vec<u64>,
 }
 
 impl<M> State<M> {
@@ -190,8 +193,8 @@ impl<M> State<M> {
         self.next
     }
 
-    /// Rule 2. Whoever is to hear of it, after the lock.
-    fn tell(&self, change: &Change<M>) -> Vec<Arc<Outbox<M>>> {
+    /// Rule 2. Returns the outboxes that must be delivered after the lock is released.
+    fn notify(&self, change: &Change<M>) -> Vec<Arc<Outbox<M>>> {
         let monitors = self.monitors.values();
         monitors
             .map(|outbox| {
@@ -206,13 +209,13 @@ fn deliver<M>(to: &[Arc<Outbox<M>>]) {
     to.iter().for_each(|outbox| outbox.deliver());
 }
 
-impl<M: Send + 'static> Room<M> {
-    pub(super) fn new(key: Key, rooms: &Arc<Rooms>) -> Self {
+impl<M: Send + 'static> GroupInner<M> {
+    pub(super) fn new(key: Key, table: &Arc<GroupTable>) -> Self {
         Self {
             key,
-            rooms: Arc::downgrade(rooms),
+            table: Arc::downgrade(table),
             state: Mutex::new(State {
-                seats: BTreeMap::new(),
+                members: BTreeMap::new(),
                 joined: HashMap::new(),
                 monitors: BTreeMap::new(),
                 next: 0,
@@ -228,7 +231,7 @@ impl<M: Send + 'static> Room<M> {
         &self.key.0
     }
 
-    fn leaves(&self, member: Member<M>) -> Change<M> {
+    fn leave_change(&self, member: Member<M>) -> Change<M> {
         Change::Leave {
             group: Arc::clone(&self.key.0),
             member,
@@ -236,53 +239,53 @@ impl<M: Send + 'static> Room<M> {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.state().seats.len()
+        self.state().members.len()
     }
 
-    pub(super) fn seats(&self) -> Vec<Member<M>> {
-        self.state().seats.values().cloned().collect()
+    pub(super) fn members(&self) -> Vec<Member<M>> {
+        self.state().members.values().cloned().collect()
     }
 
     pub(super) fn join(
         self: &Arc<Self>,
         control: Arc<Control>,
-        who: Arc<dyn Who<M>>,
+        handle: Arc<dyn MemberHandle<M>>,
     ) -> Result<(), NotAlive> {
         let id = control.id;
-        let watch = {
-            let room = Arc::clone(self);
-            Watch::Tell(Box::new(move |_| room.ended(id)))
+        let listener = {
+            let group = Arc::clone(self);
+            DownListener::Callback(Box::new(move |_| group.ended(id)))
         };
         let mut state = self.state();
-        let seat = state.next();
-        // What is not needed is dropped after.
+        let number = state.next();
+        // An unused listener is dropped after the lock is released.
         let (joins, _unused) = match state.joined.get_mut(&id) {
             Some(joined) if control.is_alive() => {
-                joined.seats.push(seat);
-                (true, Some(watch))
+                joined.numbers.push(number);
+                (true, Some(listener))
             }
-            Some(_) => (false, Some(watch)),
-            None => match control.watch(watch) {
-                Ok(place) => {
-                    let seats = vec![seat];
-                    state.joined.insert(id, Joined { place, seats });
+            Some(_) => (false, Some(listener)),
+            None => match control.add_listener(listener) {
+                Ok(index) => {
+                    let numbers = vec![number];
+                    state.joined.insert(id, Membership { index, numbers });
                     (true, None)
                 }
-                Err(watch) => (false, Some(watch)),
+                Err(listener) => (false, Some(listener)),
             },
         };
         if !joins {
             drop(state);
             return Err(NotAlive(id));
         }
-        let member = Member { control, who };
-        state.seats.insert(seat, member.clone());
-        let told = state.tell(&Change::Join {
+        let member = Member { control, handle };
+        state.members.insert(number, member.clone());
+        let notified = state.notify(&Change::Join {
             group: Arc::clone(&self.key.0),
             member,
         });
         drop(state);
-        deliver(&told);
+        deliver(&notified);
         Ok(())
     }
 
@@ -291,44 +294,44 @@ impl<M: Send + 'static> Room<M> {
         let Some(joined) = state.joined.get_mut(&control.id) else {
             return Err(NotJoined);
         };
-        let seat = joined.seats.remove(0);
-        let was_last = joined.seats.is_empty();
-        let place = joined.place;
+        let number = joined.numbers.remove(0);
+        let was_last = joined.numbers.is_empty();
+        let index = joined.index;
         if was_last {
             state.joined.remove(&control.id);
         }
-        let told = match state.seats.remove(&seat) {
-            Some(member) => state.tell(&self.leaves(member)),
+        let notified = match state.members.remove(&number) {
+            Some(member) => state.notify(&self.leave_change(member)),
             None => Vec::new(),
         };
         drop(state);
         if was_last {
-            control.unwatch(place);
+            control.remove_listener(index);
         }
-        deliver(&told);
+        deliver(&notified);
         Ok(())
     }
 
-    /// A member's end.
+    /// Called when a member has ended.
     fn ended(&self, id: ActorId) {
-        let mut told = Vec::new();
+        let mut notified = Vec::new();
         let mut state = self.state();
         let joined = state.joined.remove(&id);
-        for seat in joined.into_iter().flat_map(|joined| joined.seats) {
-            if let Some(member) = state.seats.remove(&seat) {
-                told.extend(state.tell(&self.leaves(member)));
+        for number in joined.into_iter().flat_map(|joined| joined.numbers) {
+            if let Some(member) = state.members.remove(&number) {
+                notified.extend(state.notify(&self.leave_change(member)));
             }
         }
         drop(state);
-        deliver(&told);
+        deliver(&notified);
     }
 
-    /// Rule 2: the members in the same step; and what to give up by.
+    /// Rule 2: adds a monitor and returns its number and the members at that moment.
     pub(super) fn add_monitor(&self, outbox: Outbox<M>) -> (u64, Vec<Member<M>>) {
         let mut state = self.state();
         let number = state.next();
         state.monitors.insert(number, Arc::new(outbox));
-        (number, state.seats.values().cloned().collect())
+        (number, state.members.values().cloned().collect())
     }
 
     pub(super) fn remove_monitor(&self, number: u64) {
@@ -337,28 +340,28 @@ impl<M: Send + 'static> Room<M> {
     }
 }
 
-impl<M> Drop for Room<M> {
+impl<M> Drop for GroupInner<M> {
     /// Rule 3.
     fn drop(&mut self) {
-        if let Some(rooms) = self.rooms.upgrade() {
-            rooms.forget(&self.key);
+        if let Some(table) = self.table.upgrade() {
+            table.remove_if_empty(&self.key);
         }
     }
 }
 
-/// A room of whatever.
-pub(super) trait AnyRoom: Any + Send + Sync {
+/// A group with members of any type.
+pub(super) trait AnyGroup: Any + Send + Sync {
     fn name(&self) -> &str;
-    fn of(&self) -> &'static str;
+    fn member_type(&self) -> &'static str;
     fn len(&self) -> usize;
 }
 
-impl<M: Send + 'static> AnyRoom for Room<M> {
+impl<M: Send + 'static> AnyGroup for GroupInner<M> {
     fn name(&self) -> &str {
         self.name()
     }
 
-    fn of(&self) -> &'static str {
+    fn member_type(&self) -> &'static str {
         type_name::<M>()
     }
 
