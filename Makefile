@@ -357,4 +357,4 @@ prove-random: setup ##prove Random operations on every channel, beside a model
 	THALWEG_TEST_SECONDS=60 THALWEG_TEST_SEED=$$(date +%s) \
 	  cargo test --locked --release -p thalweg-queue --test channels -- model:: random::
 	THALWEG_TEST_MUTATIONS=10000000 THALWEG_TEST_SEED=$$(date +%s) \
-	  cargo test --locked --release -p thalweg-wire --test corpus -- mutated
+	  cargo test --locked --release -p thalweg-wire --test wire -- mutated

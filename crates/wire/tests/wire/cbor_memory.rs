@@ -1,40 +1,14 @@
 //! The memory that a short item may cost its reader.
-//!
-//! This is a separate binary because it replaces the global allocator.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use thalweg_wire::cbor::{self, Cbor, Rule};
 
-thread_local! {
-    static LARGEST: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Records the largest allocation of this thread.
-struct Noting;
-
-// SAFETY: every call is forwarded to the system allocator.
-unsafe impl GlobalAlloc for Noting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LARGEST.with(|largest| largest.set(largest.get().max(layout.size())));
-        // SAFETY: guaranteed by the caller.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static NOTING: Noting = Noting;
+use crate::largest_allocation;
 
 /// The largest allocation while reading, and the rule that the input breaks.
 fn largest<T: Cbor + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> (usize, Rule) {
-    LARGEST.with(|largest| largest.set(0));
+    largest_allocation::reset();
     let refused = cbor::decode::<T>(bytes).expect_err("it is no value");
-    (LARGEST.with(Cell::get), refused.rule)
+    (largest_allocation::get(), refused.rule)
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! For each rule, a message that breaks it.
 
-mod sample;
-
-use sample::{Rights, Step};
+use crate::sample::{Rights, Step};
 use thalweg_wire::{Decode, Handle, Malformed, Rule, message};
 
 /// A message of these words after the header, without handles.

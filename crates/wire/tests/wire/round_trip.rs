@@ -1,10 +1,8 @@
 //! Round trips: reading returns the written value, complete or in place, in growing and fixed
 //! buffers.
 
-mod sample;
-
+use crate::sample::{Match, MatchView, Rights, Step};
 use proptest::prelude::*;
-use sample::{Match, MatchView, Rights, Step};
 use thalweg_wire::{Bytes, Decode, Encode, Encoder, Handle, ListView, NoRoom, message};
 
 type Nested = (

@@ -1,11 +1,9 @@
 //! CBOR of generated types: values survive a round trip, have exactly one encoding, and invalid
 //! input returns the broken rule.
 
-mod sample;
-
+use crate::sample::nested::{Nested, nested};
+use crate::sample::{Match, Rights, Step};
 use proptest::prelude::*;
-use sample::nested::{Nested, nested};
-use sample::{Match, Rights, Step};
 use std::fmt::Debug;
 use thalweg_wire::cbor::{self, Cbor, Refused, Rule};
 

@@ -1,5 +1,4 @@
 //! A type may be nested as deep as the limit says.
-#![recursion_limit = "1024"] // rustc's own limit comes first otherwise
 
 use thalweg_wire::{Decode, MAX_DEPTH, message};
 

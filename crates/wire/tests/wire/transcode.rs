@@ -1,11 +1,9 @@
 //! Conversion by description equals conversion by generated types: the same checks, the same CBOR,
 //! the same messages.
 
-mod sample;
-
+use crate::sample::Match;
+use crate::sample::nested::{Nested, nested};
 use proptest::prelude::*;
-use sample::Match;
-use sample::nested::{Nested, nested};
 use thalweg_wire::cbor::{self, Cbor, Refused, Rule, Untranslated, of_message, to_message};
 use thalweg_wire::describe::Type;
 use thalweg_wire::{Decode, message};

@@ -1,37 +1,10 @@
 //! Runs the corpus of the fuzz targets without a fuzzer. Every input passes its target's check and
 //! uses memory in proportion to its size.
-//!
-//! This is a separate binary because it replaces the global allocator.
 
-#[path = "../../../fuzz/src/lib.rs"]
+#[path = "../../../../fuzz/src/lib.rs"]
 mod targets;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-thread_local! {
-    static LARGEST: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Records the largest allocation of this thread.
-struct Noting;
-
-// SAFETY: every call is forwarded to the system allocator.
-unsafe impl GlobalAlloc for Noting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LARGEST.with(|largest| largest.set(largest.get().max(layout.size())));
-        // SAFETY: guaranteed by the caller.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static NOTING: Noting = Noting;
+use crate::largest_allocation;
 
 /// The largest allocation that a target may make for a shorter input: its result is limited to 64
 /// KiB, in a buffer that doubles.
@@ -47,9 +20,9 @@ fn run(corpus: &str, target: fn(&[u8])) {
     let mut count = 0;
     for line in corpus.lines() {
         let bytes = hex(line);
-        LARGEST.with(|largest| largest.set(0));
+        largest_allocation::reset();
         target(&bytes);
-        let largest = LARGEST.with(Cell::get);
+        let largest = largest_allocation::get();
         assert!(largest <= MOST, "{largest} bytes for {line}");
         count += 1;
     }
@@ -59,20 +32,23 @@ fn run(corpus: &str, target: fn(&[u8])) {
 #[test]
 fn message_corpus_passes() {
     run(
-        include_str!("../../../fuzz/corpus/message.hex"),
+        include_str!("../../../../fuzz/corpus/message.hex"),
         targets::message,
     );
 }
 
 #[test]
 fn cbor_corpus_passes() {
-    run(include_str!("../../../fuzz/corpus/cbor.hex"), targets::cbor);
+    run(
+        include_str!("../../../../fuzz/corpus/cbor.hex"),
+        targets::cbor,
+    );
 }
 
 #[test]
 fn typed_corpus_passes_in_both_readers() {
     run(
-        include_str!("../../../fuzz/corpus/typed.hex"),
+        include_str!("../../../../fuzz/corpus/typed.hex"),
         targets::typed,
     );
 }
@@ -80,7 +56,7 @@ fn typed_corpus_passes_in_both_readers() {
 #[test]
 fn description_corpus_passes() {
     run(
-        include_str!("../../../fuzz/corpus/description.hex"),
+        include_str!("../../../../fuzz/corpus/description.hex"),
         targets::description,
     );
 }
@@ -140,9 +116,12 @@ fn valid() -> Vec<Input> {
     let inputs = |corpus: &'static str, target: fn(&[u8])| {
         corpus.lines().map(move |line| (hex(line), target))
     };
-    let cbor = inputs(include_str!("../../../fuzz/corpus/cbor.hex"), targets::cbor);
+    let cbor = inputs(
+        include_str!("../../../../fuzz/corpus/cbor.hex"),
+        targets::cbor,
+    );
     let typed = inputs(
-        include_str!("../../../fuzz/corpus/typed.hex"),
+        include_str!("../../../../fuzz/corpus/typed.hex"),
         targets::typed,
     );
     let valid: Vec<_> = cbor.filter(|(input, _)| targets::is_cbor(input)).collect();
