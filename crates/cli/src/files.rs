@@ -33,7 +33,7 @@ pub fn compare(path: &Path, contents: &str) -> io::Result<State> {
 ///
 /// # Errors
 /// The file that cannot be written, and why. A file that is read-only is not replaced.
-pub fn write(files: &[(&Path, &str)]) -> Result<(), (PathBuf, io::Error)> {
+pub fn write<C: AsRef<[u8]>>(files: &[(&Path, C)]) -> Result<(), (PathBuf, io::Error)> {
     let mut staging = Vec::<Staging>::new();
     let mut moves = Vec::new();
     for (path, contents) in files {
@@ -66,7 +66,7 @@ fn stage(folder: &Path) -> PathBuf {
 
 /// A staging folder, which is gone when this is dropped. Its process holds a lock on it, so that a later run knows one whose process was
 /// killed, and removes it.
-struct Staging {
+pub struct Staging {
     folder: PathBuf,
     /// Folders that had to be made for it, the outermost first.
     made: Vec<PathBuf>,
@@ -75,7 +75,13 @@ struct Staging {
 }
 
 impl Staging {
-    fn new(folder: &Path) -> io::Result<Self> {
+    /// Its path.
+    pub fn path(&self) -> PathBuf {
+        stage(&self.folder)
+    }
+
+    /// Makes one in `folder`.
+    pub fn new(folder: &Path) -> io::Result<Self> {
         let mut new = Self {
             folder: folder.to_owned(),
             made: Vec::new(),

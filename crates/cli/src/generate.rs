@@ -41,6 +41,37 @@ pub struct Arguments {
     check: bool,
 }
 
+impl Arguments {
+    /// Writes all languages of the package in a folder, beside it.
+    pub fn of_wit(folder: PathBuf) -> Self {
+        Self {
+            paths: vec![folder],
+            from_code: None,
+            languages: Vec::new(),
+            out: None,
+            check: false,
+        }
+    }
+
+    /// Writes the WIT of a Rust file, and all languages.
+    pub fn of_code(file: PathBuf) -> Self {
+        Self {
+            from_code: Some(file),
+            paths: Vec::new(),
+            ..Self::of_wit(PathBuf::new())
+        }
+    }
+
+    /// Compares the Rust code of the package in a folder.
+    pub fn check_rust(folder: PathBuf) -> Self {
+        Self {
+            languages: vec!["rust".to_owned()],
+            check: true,
+            ..Self::of_wit(folder)
+        }
+    }
+}
+
 /// Why nothing could be said or written.
 #[derive(Debug)]
 pub enum Error {

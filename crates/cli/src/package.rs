@@ -1,0 +1,213 @@
+//! `thalweg package`: a service as a file that others install, without a Rust compiler.
+
+mod archive;
+mod c;
+mod elf;
+mod python;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thalweg_bindgen::model;
+use thalweg_bindgen::{Refused, code_of, from_code, parse};
+
+use crate::cargo::{self, Metadata, Package};
+use crate::files;
+use crate::find;
+use crate::generate;
+use crate::headers;
+use crate::output::Output;
+
+/// The arguments of `thalweg package`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    kind: Kind,
+
+    /// The folder with the service's WIT [default: `wit` beside its Cargo.toml]
+    #[arg(long, value_name = "FOLDER")]
+    wit: Option<PathBuf>,
+
+    /// The Cargo.toml of the service [default: the one in this folder, or in the nearest folder above]
+    #[arg(long, value_name = "FILE")]
+    manifest_path: Option<PathBuf>,
+
+    /// Where the file goes [default: `dist` beside the Cargo.toml]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+
+    /// Further arguments for `cargo build --release --lib`, such as `--locked` or `--target TRIPLE`
+    #[arg(last = true, value_name = "ARGUMENT")]
+    cargo: Vec<OsString>,
+}
+
+/// What is built. At least one.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = true)]
+struct Kind {
+    /// A Python wheel with the library and the generated package
+    #[arg(long)]
+    python: bool,
+
+    /// A tarball for C with the library, headers, and files for pkg-config and CMake
+    #[arg(long)]
+    c: bool,
+}
+
+/// Why there is no package.
+#[derive(Debug)]
+pub enum Error {
+    /// cargo failed, or the package is not a service.
+    Cargo(cargo::Error),
+    /// The WIT cannot be read, or has a construct that a language does not support.
+    Refused(Refused),
+    /// The committed code is not what `thalweg gen` writes.
+    OutOfDate(String),
+    /// Comparing the committed code failed.
+    Generate(generate::Error),
+    /// The library is not one that the package can contain.
+    Library(PathBuf, elf::Error),
+    /// The version has no form in Python.
+    Version(String),
+    /// A file cannot be read or written.
+    File(PathBuf, io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Cargo(error) => error.fmt(f),
+            Error::Refused(refused) => refused.fmt(f),
+            Error::OutOfDate(differences) => write!(
+                f,
+                "{differences}the library would not match the package; run `thalweg gen`"
+            ),
+            Error::Generate(error) => error.fmt(f),
+            Error::Library(path, error) => write!(f, "{}: {error}", path.display()),
+            Error::Version(version) => write!(
+                f,
+                "the version {version} has no form in Python; of the pre-releases only `alpha`, `beta`, `rc` and \
+                 `dev` with one number have, such as 1.0.0-rc.1"
+            ),
+            Error::File(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<cargo::Error> for Error {
+    fn from(error: cargo::Error) -> Self {
+        Error::Cargo(error)
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        Error::Refused(refused)
+    }
+}
+
+/// A service that is built: what every kind of package consists of.
+struct Service {
+    package: Package,
+    model: model::Package,
+    /// The path of the library, and its contents.
+    library: PathBuf,
+    bytes: Vec<u8>,
+    elf: elf::Library,
+}
+
+impl Service {
+    /// The file name of the library.
+    fn file_name(&self) -> String {
+        let name = self.library.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+}
+
+/// Builds the library and writes the packages. Each is a file that is written as a whole.
+///
+/// # Errors
+/// The service does not build, or cannot be packaged.
+pub fn run(arguments: &Arguments) -> Result<Output, Error> {
+    let manifest = cargo::locate(arguments.manifest_path.as_deref())?;
+    let metadata = Metadata::read(&manifest)?;
+    let package = metadata.package()?;
+    let wit = match &arguments.wit {
+        Some(path) => path.clone(),
+        None => package.folder.join("wit"),
+    };
+    let model = match code_of(&wit) {
+        Some(code) => from_code(&code)?.package,
+        None => parse(&wit)?,
+    };
+    check_generated(&wit)?;
+    let library = cargo::build(&manifest, &package, &arguments.cargo)?;
+    let bytes = fs::read(&library).map_err(|error| Error::File(library.clone(), error))?;
+    let elf = elf::read(&bytes).map_err(|error| Error::Library(library.clone(), error))?;
+    let service = Service {
+        package,
+        model,
+        library,
+        bytes,
+        elf,
+    };
+
+    let out = match &arguments.out {
+        Some(folder) => folder.clone(),
+        None => service.package.folder.join("dist"),
+    };
+    let mut built = Vec::new();
+    if arguments.kind.python {
+        built.push(python::wheel(&service)?);
+    }
+    if arguments.kind.c {
+        built.push(c::tarball(&service, &headers::folder(&metadata)?)?);
+    }
+    let mut stdout = String::new();
+    for Built {
+        name,
+        contents,
+        note,
+    } in built
+    {
+        let path = out.join(name);
+        files::write(&[(&path, &contents)]).map_err(|(path, error)| Error::File(path, error))?;
+        stdout += &format!("wrote {}\n{note}", shown(&path));
+    }
+    Ok(Output::done(stdout))
+}
+
+/// A package before it is written.
+struct Built {
+    /// The file name.
+    name: String,
+    contents: Vec<u8>,
+    /// What to know about it: lines, or nothing.
+    note: String,
+}
+
+/// The path from here, if the file is below this folder.
+fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    let path = path.strip_prefix(here).unwrap_or(path);
+    path.display().to_string()
+}
+
+/// The Rust code in `generated` must be what the library is compiled from. A service that generates it
+/// in a build script has no such folder.
+fn check_generated(wit: &Path) -> Result<(), Error> {
+    if !find::output(wit).join("rust").is_dir() {
+        return Ok(());
+    }
+    let checked = generate::run(&generate::Arguments::check_rust(wit.to_owned()));
+    let checked = checked.map_err(Error::Generate)?;
+    match checked.status {
+        0 => Ok(()),
+        _ => Err(Error::OutOfDate(checked.stdout)),
+    }
+}
