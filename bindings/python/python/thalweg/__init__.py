@@ -24,6 +24,7 @@ from thalweg._errors import (
     WouldPark,
 )
 from thalweg._future import AsyncFuture, Future
+from thalweg._library import library_path
 from thalweg._native import (
     ABI,
     AsyncStream,
@@ -75,5 +76,6 @@ __all__ = [
     "View",
     "WouldPark",
     "__version__",
+    "library_path",
     "together",
 ]

@@ -159,8 +159,12 @@ fn client(plan: &Plan<'_>, face: Face, out: &mut Source) {
     out.line(1, "__slots__ = ()");
     out.blank();
     out.line(1, "@classmethod");
-    let mut parameters = vec![Doc::from("cls"), "path: str | PathLike[str]".into()];
-    let mut opened = vec![Doc::from("_methods.PACKAGE"), "path".into()];
+    let mut parameters = vec![
+        Doc::from("cls"),
+        "path: str | PathLike[str] | None = None".into(),
+    ];
+    let library = Doc::from("thalweg.library_path(path, __file__)");
+    let mut opened = vec![Doc::from("_methods.PACKAGE"), library];
     let mut hosts = String::new();
     if let Some(host) = &plan.host {
         let host = pick(host, face);
@@ -172,7 +176,7 @@ fn client(plan: &Plan<'_>, face: Face, out: &mut Source) {
     out.docstring(
         2,
         &format!(
-            "Opens the library at `path` and makes a client of it.{hosts}\n\n\
+            "Opens a library, by default the one in this package, and makes a client of it.{hosts}\n\n\
          Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does\n\
          not fit this package."
         ),

@@ -20,7 +20,10 @@ class Test(unittest.TestCase):
 
     def test_greet_refuses_an_empty_name(self) -> None:
         """The errors of the service are exceptions."""
-        with MyService.open(LIBRARY) as client, self.assertRaises(MyServiceErrorEmptyName):
+        with (
+            MyService.open(LIBRARY) as client,
+            self.assertRaises(MyServiceErrorEmptyName),
+        ):
             client.greet("")
 
     def test_greet_all_streams_one_greeting_per_name(self) -> None:
@@ -28,7 +31,10 @@ class Test(unittest.TestCase):
 
         async def texts() -> list[str]:
             async with AsyncMyService.open(LIBRARY) as client:
-                return [greeting.text async for greeting in await client.greet_all(["Ada", "Grace"])]
+                return [
+                    greeting.text
+                    async for greeting in await client.greet_all(["Ada", "Grace"])
+                ]
 
         self.assertEqual(asyncio.run(texts()), ["Hello, Ada!", "Hello, Grace!"])
 
