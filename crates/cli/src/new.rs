@@ -1,7 +1,7 @@
 //! `thalweg new`: creates a service in a new folder.
 
 mod name;
-mod source;
+mod origin;
 mod template;
 
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::files::Staging;
 use crate::generate;
 use crate::output::Output;
 use name::Name;
-use source::SourceError;
+use origin::OriginError;
 
 pub use template::next as next_version;
 
@@ -28,7 +28,7 @@ pub struct Arguments {
     code_first: bool,
 
     #[command(flatten)]
-    source: source::Options,
+    origin: origin::Options,
 }
 
 /// Why no service was created.
@@ -36,8 +36,8 @@ pub struct Arguments {
 pub enum Error {
     /// A file or folder has the name of the service.
     Exists(PathBuf),
-    /// The chosen source of the crates cannot be one.
-    Source(SourceError),
+    /// The chosen origin of the crates is invalid.
+    Origin(OriginError),
     /// No code can be generated from the interface.
     Generate(generate::Error),
     /// A file or folder cannot be written.
@@ -52,7 +52,7 @@ impl fmt::Display for Error {
                 "{} exists already; choose another name, or remove it",
                 path.display()
             ),
-            Error::Source(error) => error.fmt(f),
+            Error::Origin(error) => error.fmt(f),
             Error::Generate(error) => error.fmt(f),
             Error::File(path, error) => write!(f, "{}: {error}", path.display()),
         }
@@ -67,7 +67,7 @@ impl std::error::Error for Error {}
 /// # Errors
 /// The folder exists, or something cannot be read or written.
 pub fn run(arguments: &Arguments) -> Result<Output, Error> {
-    let source = arguments.source.source().map_err(Error::Source)?;
+    let origin = arguments.origin.origin().map_err(Error::Origin)?;
     let name = &arguments.name.name;
     let folder = Path::new(name);
     if folder.symlink_metadata().is_ok() {
@@ -79,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<Output, Error> {
     };
     let staging = Staging::new(Path::new("")).map_err(file(Path::new(".")))?;
     let root = staging.path().join(name);
-    for (path, contents) in template::files(&arguments.name, &source, arguments.code_first) {
+    for (path, contents) in template::files(&arguments.name, &origin, arguments.code_first) {
         let to = root.join(&path);
         if let Some(parent) = to.parent() {
             fs::create_dir_all(parent).map_err(file(&path))?;

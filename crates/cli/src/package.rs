@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use thalweg_bindgen::model;
-use thalweg_bindgen::{Refused, code_of, from_code, parse};
+use thalweg_bindgen::{SourceError, from_code, parse, source_of};
 
 use crate::cargo::{self, Metadata, Package};
 use crate::files;
@@ -63,7 +63,7 @@ pub enum Error {
     /// cargo failed, or the package is not a service.
     Cargo(cargo::Error),
     /// The WIT cannot be read, or has a construct that a language does not support.
-    Refused(Refused),
+    Source(SourceError),
     /// The committed code is not what `thalweg gen` writes.
     OutOfDate(String),
     /// Comparing the committed code failed.
@@ -80,7 +80,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Cargo(error) => error.fmt(f),
-            Error::Refused(refused) => refused.fmt(f),
+            Error::Source(error) => error.fmt(f),
             Error::OutOfDate(differences) => write!(
                 f,
                 "{differences}the library would not match the package; run `thalweg gen`"
@@ -105,9 +105,9 @@ impl From<cargo::Error> for Error {
     }
 }
 
-impl From<Refused> for Error {
-    fn from(refused: Refused) -> Self {
-        Error::Refused(refused)
+impl From<SourceError> for Error {
+    fn from(error: SourceError) -> Self {
+        Error::Source(error)
     }
 }
 
@@ -141,7 +141,7 @@ pub fn run(arguments: &Arguments) -> Result<Output, Error> {
         Some(path) => path.clone(),
         None => package.folder.join("wit"),
     };
-    let model = match code_of(&wit) {
+    let model = match source_of(&wit) {
         Some(code) => from_code(&code)?.package,
         None => parse(&wit)?,
     };

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use super::name::Name;
-use super::source::Source;
+use super::origin::Origin;
 
 /// The version of the crates and of the Python package: they are released together.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -53,9 +53,9 @@ const CODE_FIRST: &[(&str, &str)] = &[
 ];
 
 /// The files of a service, by their place in its folder.
-pub fn files(name: &Name, source: &Source, code_first: bool) -> Vec<(PathBuf, String)> {
+pub fn files(name: &Name, origin: &Origin, code_first: bool) -> Vec<(PathBuf, String)> {
     let Name { namespace, name } = name;
-    let dependencies = ["thalweg", "thalweg-capi"].map(|name| source.dependency(name, VERSION));
+    let dependencies = ["thalweg", "thalweg-capi"].map(|name| origin.dependency(name, VERSION));
     let names = [
         ("MY_SERVICE", Name::snake(name).to_ascii_uppercase()),
         ("my_service", Name::snake(name)),
@@ -98,13 +98,13 @@ pub fn next(version: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Source, files, next};
+    use super::{Origin, files, next};
 
     #[test]
     fn files_have_the_name_in_every_form() {
         let name = "acme:image-store".parse().unwrap();
         for code_first in [false, true] {
-            let files = files(&name, &Source::CratesIo, code_first);
+            let files = files(&name, &Origin::CratesIo, code_first);
             for (path, contents) in &files {
                 for left in [
                     "my-",

@@ -3,19 +3,19 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The options of `thalweg new` that choose a source. At most one is set.
+/// The options of `thalweg new` that choose the origin of the crates. At most one is set.
 #[derive(Debug, Default, clap::Args)]
 pub struct Options {
     /// Use this registry instead of crates.io, by its name in cargo's configuration
-    #[arg(long, value_name = "NAME", group = "source")]
+    #[arg(long, value_name = "NAME", group = "origin")]
     registry: Option<String>,
 
     /// Use the crates in this checkout of Thalweg
-    #[arg(long, value_name = "FOLDER", group = "source")]
+    #[arg(long, value_name = "FOLDER", group = "origin")]
     path: Option<PathBuf>,
 
     /// Use the crates in this git repository
-    #[arg(long, value_name = "URL", group = "source")]
+    #[arg(long, value_name = "URL", group = "origin")]
     git: Option<String>,
 
     /// The commit, branch or tag of --git [default: its default branch]
@@ -23,9 +23,9 @@ pub struct Options {
     rev: Option<String>,
 }
 
-/// A source of crates.
+/// The origin of the crates.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum Origin {
     CratesIo,
     Registry(String),
     /// An absolute path.
@@ -36,9 +36,9 @@ pub enum Source {
     },
 }
 
-/// Why a source is refused.
+/// Why an origin is refused.
 #[derive(Debug, PartialEq, Eq)]
-pub enum SourceError {
+pub enum OriginError {
     /// cargo has no registry with such a name.
     Registry(String),
     /// The folder does not contain this file, so it is not a checkout of Thalweg.
@@ -49,63 +49,63 @@ pub enum SourceError {
     NoUrl,
 }
 
-impl fmt::Display for SourceError {
+impl fmt::Display for OriginError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SourceError::Registry(name) => write!(
+            OriginError::Registry(name) => write!(
                 f,
                 "--registry {name:?}: the name of a registry has letters, digits, `-` and `_`"
             ),
-            SourceError::NoCheckout(path) => write!(
+            OriginError::NoCheckout(path) => write!(
                 f,
                 "--path: this is not a checkout of Thalweg: {} is missing",
                 path.display()
             ),
-            SourceError::NotUtf8(path) => {
+            OriginError::NotUtf8(path) => {
                 write!(f, "--path: {} is not UTF-8", path.display())
             }
-            SourceError::NoUrl => f.write_str("--git: the URL is empty"),
+            OriginError::NoUrl => f.write_str("--git: the URL is empty"),
         }
     }
 }
 
-impl std::error::Error for SourceError {}
+impl std::error::Error for OriginError {}
 
 impl Options {
     /// Checks the options.
     ///
     /// # Errors
-    /// The chosen source cannot be one.
-    pub fn source(&self) -> Result<Source, SourceError> {
+    /// The chosen origin is invalid.
+    pub fn origin(&self) -> Result<Origin, OriginError> {
         if let Some(name) = &self.registry {
             let valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             if name.is_empty() || !name.chars().all(valid) {
-                return Err(SourceError::Registry(name.clone()));
+                return Err(OriginError::Registry(name.clone()));
             }
-            return Ok(Source::Registry(name.clone()));
+            return Ok(Origin::Registry(name.clone()));
         }
         if let Some(path) = &self.path {
             for name in ["thalweg", "thalweg-capi"] {
                 let manifest = folder(path, name).join("Cargo.toml");
                 if !manifest.is_file() {
-                    return Err(SourceError::NoCheckout(manifest));
+                    return Err(OriginError::NoCheckout(manifest));
                 }
             }
             let path = path
                 .canonicalize()
-                .map_err(|_| SourceError::NoCheckout(path.clone()))?;
+                .map_err(|_| OriginError::NoCheckout(path.clone()))?;
             if path.to_str().is_none() {
-                return Err(SourceError::NotUtf8(path));
+                return Err(OriginError::NotUtf8(path));
             }
-            return Ok(Source::Path(path));
+            return Ok(Origin::Path(path));
         }
         match &self.git {
-            Some(url) if url.is_empty() => Err(SourceError::NoUrl),
-            Some(url) => Ok(Source::Git {
+            Some(url) if url.is_empty() => Err(OriginError::NoUrl),
+            Some(url) => Ok(Origin::Git {
                 url: url.clone(),
                 rev: self.rev.clone(),
             }),
-            None => Ok(Source::CratesIo),
+            None => Ok(Origin::CratesIo),
         }
     }
 }
@@ -116,23 +116,23 @@ fn folder(checkout: &Path, name: &str) -> PathBuf {
     checkout.join("crates").join(name)
 }
 
-impl Source {
+impl Origin {
     /// The line of `[dependencies]` for a crate.
     pub fn dependency(&self, name: &str, version: &str) -> String {
         let text = |text: &str| toml_edit::Value::from(text).to_string();
         let value = match self {
-            Source::CratesIo => text(version),
-            Source::Registry(registry) => format!(
+            Origin::CratesIo => text(version),
+            Origin::Registry(registry) => format!(
                 "{{ version = {}, registry = {} }}",
                 text(version),
                 text(registry)
             ),
-            Source::Path(path) => {
+            Origin::Path(path) => {
                 let folder = folder(path, name);
                 format!("{{ path = {} }}", text(&folder.to_string_lossy()))
             }
-            Source::Git { url, rev: None } => format!("{{ git = {} }}", text(url)),
-            Source::Git {
+            Origin::Git { url, rev: None } => format!("{{ git = {} }}", text(url)),
+            Origin::Git {
                 url,
                 rev: Some(rev),
             } => format!("{{ git = {}, rev = {} }}", text(url), text(rev)),
@@ -143,22 +143,22 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
-    use super::{Options, Source, SourceError};
+    use super::{Options, Origin, OriginError};
     use std::path::PathBuf;
 
     #[test]
-    fn dependency_names_its_source() {
-        let line = |source: Source| source.dependency("thalweg-capi", "0.1.0");
-        assert_eq!(line(Source::CratesIo), "thalweg-capi = \"0.1.0\"\n");
+    fn dependency_names_its_origin() {
+        let line = |origin: Origin| origin.dependency("thalweg-capi", "0.1.0");
+        assert_eq!(line(Origin::CratesIo), "thalweg-capi = \"0.1.0\"\n");
         assert_eq!(
-            line(Source::Registry("local".to_owned())),
+            line(Origin::Registry("local".to_owned())),
             "thalweg-capi = { version = \"0.1.0\", registry = \"local\" }\n"
         );
         assert_eq!(
-            line(Source::Path(PathBuf::from("/a \"b\""))),
+            line(Origin::Path(PathBuf::from("/a \"b\""))),
             "thalweg-capi = { path = '/a \"b\"/crates/capi' }\n"
         );
-        let git = |rev: Option<&str>| Source::Git {
+        let git = |rev: Option<&str>| Origin::Git {
             url: "https://a/b".to_owned(),
             rev: rev.map(str::to_owned),
         };
@@ -173,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn source_that_cannot_be_one_is_refused() {
+    fn invalid_origin_is_refused() {
         let options = Options {
             registry: Some("a b".to_owned()),
             ..Options::default()
         };
         assert_eq!(
-            options.source(),
-            Err(SourceError::Registry("a b".to_owned()))
+            options.origin(),
+            Err(OriginError::Registry("a b".to_owned()))
         );
         let folder = tempfile::tempdir().unwrap();
         let options = Options {
@@ -188,8 +188,8 @@ mod tests {
             ..Options::default()
         };
         assert_eq!(
-            options.source(),
-            Err(SourceError::NoCheckout(
+            options.origin(),
+            Err(OriginError::NoCheckout(
                 folder.path().join("crates/thalweg/Cargo.toml")
             ))
         );
@@ -197,6 +197,6 @@ mod tests {
             git: Some(String::new()),
             ..Options::default()
         };
-        assert_eq!(options.source(), Err(SourceError::NoUrl));
+        assert_eq!(options.origin(), Err(OriginError::NoUrl));
     }
 }
