@@ -48,13 +48,13 @@ class Recipes(thalweg.Client):
     __slots__ = ()
 
     @classmethod
-    def open(cls, path: str | PathLike[str]) -> Self:
-        """Opens the library at `path` and makes a client of it.
+    def open(cls, path: str | PathLike[str] | None = None) -> Self:
+        """Opens a library, by default the one in this package, and makes a client of it.
 
         Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does
         not fit this package.
         """
-        return cls._open(_methods.PACKAGE, path)
+        return cls._open(_methods.PACKAGE, thalweg.library_path(path, __file__))
 
     def job(self, steps: int, step_ms: int, *, timeout: float | None = None) -> Job:
         """Creates a job whose steps take `step-ms` milliseconds each.

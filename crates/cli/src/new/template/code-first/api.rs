@@ -48,7 +48,7 @@ pub trait MyService {
     fn greet(&self, name: String) -> Result<Greeting, MyServiceError>;
 
     /// Greets several people. Other calls run at the same time.
-    #[thalweg::method(policy = "block", capacity = 64)]
+    #[thalweg::method(overflow = "block", capacity = 64)]
     async fn greet_all(
         &self,
         names: Vec<String>,
