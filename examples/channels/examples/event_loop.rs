@@ -1,10 +1,11 @@
-//! A server with one thread for its socket, and the work elsewhere: poll(2) watches the socket and the channel on which the workers answer.
+//! A server with one thread for its socket and worker threads: poll(2) watches the socket and the
+//! channel of the workers' answers.
 //!
-//! A client sends numbers over TCP, a line each; the answer is the number and its prime factors. The loop never works and
-//! sleeps only in poll: it hands numbers to the workers as long as they have room, and else does not read the socket, so
-//! that the client waits.
+//! A client sends numbers over TCP, one per line; the answer is the number and its prime factors.
+//! The loop never computes, and sleeps only in poll. It passes numbers to the workers while they
+//! have capacity; otherwise it does not read the socket, so the client waits.
 //!
-//! It claims that each number is answered once, and that the factors multiply to it.
+//! It asserts that each number is answered once, and that the factors multiply to it.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -18,7 +19,7 @@ use thalweg::channel::{TryRecvError, TrySendError, mpmc, mpsc};
 use thalweg_example_channels::grouped;
 
 const NUMBERS: u64 = 2_000;
-/// The first of them: far enough up that a prime takes some microseconds.
+/// The first number: large enough that a prime takes some microseconds.
 const FIRST: u64 = 1_000_000_000;
 const WORKERS: usize = 2;
 const CAPACITY: usize = 32;
@@ -74,28 +75,28 @@ fn serve(
     let mut readiness = answered.readiness()?;
     let mut turns = Turns::default();
     let mut asked = Asked::default();
-    // Until the client has asked all and the workers have all of it.
+    // `None` after the client has sent everything and the workers have received it.
     let mut jobs = Some(jobs);
     loop {
-        // 1. What the workers have done.
+        // 1. Send the workers' answers.
         loop {
             match answered.try_recv() {
-                // The socket blocks where its client does not read; this one always reads.
+                // The socket blocks if its client does not read; this client always reads.
                 Ok(answer) => socket.write_all(answer.as_bytes())?,
                 Err(TryRecvError::Empty) => break,
-                // The last worker is gone, and all it said is read.
+                // The last worker has ended, and all answers are sent.
                 Err(TryRecvError::Closed) => return Ok(turns),
             }
         }
-        // 2. What they have room for.
+        // 2. Pass numbers on while the workers have capacity.
         if let Some(jobs) = &jobs {
             asked.hand_over(jobs);
         }
         if asked.ended && asked.backlog.is_empty() {
-            // Closes the channel: the workers do what is in it and end.
+            // Closes the channel: the workers process the remaining numbers and end.
             jobs = None;
         }
-        // 3. Sleep until there is more, unless there is already.
+        // 3. Sleep until something is ready, unless it is already.
         if readiness.arm() {
             continue;
         }
@@ -115,17 +116,17 @@ fn serve(
     }
 }
 
-/// What the client asked and no worker has yet.
+/// Numbers that the client sent and no worker has received yet.
 #[derive(Default)]
 struct Asked {
     backlog: VecDeque<u64>,
-    /// The beginning of a line.
+    /// The beginning of an incomplete line.
     rest: Vec<u8>,
     ended: bool,
 }
 
 impl Asked {
-    /// Reads what is there, once.
+    /// Reads the available bytes once.
     fn read(&mut self, socket: &mut TcpStream) -> io::Result<()> {
         let mut buffer = [0; 512];
         let count = socket.read(&mut buffer)?;
@@ -161,7 +162,7 @@ impl Asked {
 fn work(todo: &mpmc::Receiver<u64>, answers: &mpsc::Sender<String>) {
     for number in todo {
         let factors: Vec<String> = factors(number).iter().map(u64::to_string).collect();
-        // After an error the loop is gone.
+        // After an error, the loop has ended.
         if answers
             .send(format!("{number} = {}\n", factors.join(" x ")))
             .is_err()
@@ -187,7 +188,7 @@ fn factors(mut number: u64) -> Vec<u64> {
     found
 }
 
-/// Asks all while it reads the answers, and checks them. How many numbers are prime.
+/// Sends all numbers while it reads and checks the answers. Returns how many are prime.
 fn client(socket: TcpStream) -> io::Result<u64> {
     let mut to = socket.try_clone()?;
     let asking = thread::spawn(move || -> io::Result<()> {

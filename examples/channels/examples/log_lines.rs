@@ -1,11 +1,12 @@
-//! Many threads, one log file: each sends its lines, and one thread writes them, as many at a time as there are.
+//! Many threads write to one log file: each sends its lines to one writer thread, which writes all
+//! available lines at once.
 //!
 //! ```text
 //! cargo run -p thalweg-example-channels --example log_lines -- requests.log
 //! ```
 //!
-//! It claims that the file has every line, and the lines of each thread in the order in which it sent them. It reads the file again
-//! to see.
+//! It asserts that the file has every line, and each thread's lines in the order in which it sent
+//! them, by reading the file again.
 
 use std::error::Error;
 use std::fs::File;
@@ -18,9 +19,10 @@ use thalweg_example_channels::grouped;
 
 const SERVICES: [&str; 4] = ["auth", "billing", "mail", "search"];
 const LINES_EACH: u64 = 25_000;
-/// Lines that wait at most. A service that is faster than the disk waits, too, and memory stays as it is.
+/// The maximum number of waiting lines. A service that is faster than the disk waits, so memory use
+/// stays constant.
 const CAPACITY: usize = 1_024;
-/// Lines written at most before the writer looks whether it should flush.
+/// The maximum number of lines that the writer writes before it considers a flush.
 const BATCH: usize = 256;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -41,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let lines = lines.clone();
         thread::spawn(move || serve(service, &lines))
     });
-    // The writer ends when the last service is done: this thread must not keep a handle.
+    // The writer ends when the last service has ended, so this thread must not keep a handle.
     drop(lines);
     let written = write(&log, file)?;
     for service in services {
@@ -94,14 +96,14 @@ fn write(log: &mpsc::Receiver<String>, file: File) -> Result<Written, Box<dyn Er
         batches: 0,
         flushes: 0,
     };
-    // Waits for the first line, then takes what else is there.
+    // Waits for the first line, then takes all available lines.
     while let Ok(count) = log.recv_batch(&mut batch, BATCH) {
         for line in batch.drain(..) {
             writeln!(file, "{line}")?;
         }
         written.lines += count as u64;
         written.batches += 1;
-        // Who looks into the file while it is quiet finds all that was said.
+        // When no line waits, the file on disk is complete.
         if log.is_empty() {
             file.flush()?;
             written.flushes += 1;
@@ -111,7 +113,7 @@ fn write(log: &mpsc::Receiver<String>, file: File) -> Result<Written, Box<dyn Er
     Ok(written)
 }
 
-/// How many lines the file has.
+/// Returns the number of lines in the file.
 fn check(path: &Path) -> Result<u64, Box<dyn Error>> {
     let mut lines = 0;
     let mut last = [0; SERVICES.len()];

@@ -1,9 +1,10 @@
-//! What happens to the value that has no room: every policy, with exact counts.
+//! The overflow policies of a full channel, with exact counts.
 //!
-//! First 10,000 values into 16 places, and nobody receives until all were sent: every figure is known beforehand. Then the same
-//! in bursts, and a thread receives meanwhile: what is delivered then is chance.
+//! First, 10,000 values are sent to 16 slots and received only after the last send: every figure is
+//! known in advance. Then they are sent in bursts while a thread receives: the delivered number
+//! varies.
 //!
-//! It claims that published = delivered + dropped + refused, always.
+//! It asserts that published = delivered + dropped + refused in every row.
 
 use std::error::Error;
 use std::thread;
@@ -14,13 +15,13 @@ use thalweg_example_channels::grouped;
 
 const PUBLISHED: u64 = 10_000;
 const SLOTS: usize = 16;
-/// How long [`Overflow::BlockFor`] waits. Nobody makes room here, so each wait is as long as this.
+/// The timeout of [`Overflow::BlockFor`]. Nobody receives here, so each wait takes this long.
 const PATIENCE: Duration = Duration::from_micros(20);
-/// How many values come at once where somebody receives, and the pause before them.
+/// The number of values per burst, and the pause before each burst.
 const BURST: u64 = 100;
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// What became of the values.
+/// The fate of the values.
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
     delivered: u64,
@@ -31,7 +32,7 @@ struct Counts {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Latest keeps one: what the screen shows next, what the setting is now.
+    // Latest keeps one value, such as the current setting.
     let policies = [
         ("Block", Overflow::Block, SLOTS),
         ("BlockFor", Overflow::BlockFor(PATIENCE), SLOTS),
@@ -47,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     heading();
     for (name, overflow, slots) in policies {
-        // Without a receiver Block would wait for ever.
+        // Without a receiver, Block would wait forever.
         if overflow == Overflow::Block {
             continue;
         }
@@ -71,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         assert_eq!(delivered + dropped + refused, PUBLISHED, "{name}");
         match overflow {
             Overflow::Block => assert_eq!(delivered, PUBLISHED),
-            // Who makes room by dropping never loses the newest.
+            // These policies drop older values and never lose the newest.
             Overflow::DropOldest | Overflow::Latest => assert_eq!(last, Some(PUBLISHED - 1)),
             _ => {}
         }
@@ -80,7 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Sends all, with a pause before each burst. How many were refused.
+/// Sends all values, with a pause before each burst. Returns how many were refused.
 fn publish(values: &mpmc::Sender<u64>, pause: Option<Duration>) -> u64 {
     let mut refused = 0;
     for value in 0..PUBLISHED {
@@ -98,7 +99,7 @@ fn publish(values: &mpmc::Sender<u64>, pause: Option<Duration>) -> u64 {
     refused
 }
 
-/// Receives all, in order, and asks the channel what it dropped.
+/// Receives all values in order, and reads the channel's drop counts.
 fn receive(received: &mpmc::Receiver<u64>, refused: impl FnOnce() -> u64) -> Counts {
     let mut counts = Counts::default();
     for value in received {

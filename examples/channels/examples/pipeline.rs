@@ -1,7 +1,8 @@
-//! Three threads in a row with a channel between each two: a source that writes its samples straight into the ring, a filter that
-//! works in batches, and a meter that reads them where they lie.
+//! Three threads form a pipeline with a channel between neighbours: a source that writes its
+//! samples directly into the ring, a filter that works in batches, and a meter that reads in place.
 //!
-//! It claims that the meter shows what the same work shows on one thread, bit for bit: nothing is lost, doubled or out of order.
+//! It asserts that the meter's result is bit for bit the same as on one thread: nothing is lost,
+//! duplicated or reordered.
 
 use std::error::Error;
 use std::thread;
@@ -12,7 +13,7 @@ use thalweg_example_channels::grouped;
 const SAMPLES: u32 = 1_000_000;
 const CAPACITY: usize = 4_096;
 const BATCH: usize = 256;
-/// The filter gives one sample for so many.
+/// The filter returns one sample for this many.
 const DECIMATION: u32 = 4;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -51,7 +52,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Fills what there is room for; where there is none, sends one, which waits for room. How often it filled.
+/// Fills the free slots; if there are none, sends one sample, which waits. Returns how often it
+/// filled.
 fn source(mut samples: spsc::Sender<f32>) -> u64 {
     let mut tone = tone();
     let mut turns = 0;
@@ -65,7 +67,7 @@ fn source(mut samples: spsc::Sender<f32>) -> u64 {
             })
             .expect("the filter takes all");
         if ended {
-            return turns; // and the sender is dropped: the channel is closed
+            return turns; // The sender is dropped here, which closes the channel.
         }
         turns += u64::from(filled > 0);
         if filled == 0 {
@@ -77,7 +79,8 @@ fn source(mut samples: spsc::Sender<f32>) -> u64 {
     }
 }
 
-/// Takes what is there, up to a batch, and hands on what comes of it. How many batches it took.
+/// Receives batches of available samples and sends the filtered ones. Returns the number of
+/// batches.
 fn filter(noisy: &spsc::Receiver<f32>, smooth: &spsc::Sender<f32>) -> u64 {
     let mut low_pass = LowPass::default();
     let (mut batch, mut made) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
@@ -90,7 +93,8 @@ fn filter(noisy: &spsc::Receiver<f32>, smooth: &spsc::Sender<f32>) -> u64 {
     turns
 }
 
-/// Reads what is there without taking it out first; where there is nothing, receives one, which waits. How often it read.
+/// Reads the available samples in place; if there are none, receives one, which waits. Returns how
+/// often it read.
 fn meter(mut filtered: spsc::Receiver<f32>) -> (Level, u64) {
     let mut level = Level::default();
     let mut turns = 0;
@@ -114,18 +118,19 @@ fn on_one_thread() -> Level {
     level
 }
 
-/// 440 Hz, and a fifth of it as noise.
+/// A tone of 440 Hz, with noise at a fifth of its amplitude.
 fn tone() -> impl Iterator<Item = f32> {
     let mut noise = 1_u32;
     (0..SAMPLES).map(move |n| {
-        // Numerical Recipes' linear congruence: its high bits are noise enough.
+        // The linear congruential generator of Numerical Recipes: its high bits are good enough as
+        // noise.
         noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let hiss = (noise >> 16) as f32 / 65_536.0 - 0.5;
         (n as f32 * 440.0 * std::f32::consts::TAU / 48_000.0).sin() + 0.4 * hiss
     })
 }
 
-/// The mean of each [`DECIMATION`] samples.
+/// The mean of each group of [`DECIMATION`] samples.
 #[derive(Default)]
 struct LowPass {
     sum: f32,
@@ -145,7 +150,7 @@ impl LowPass {
     }
 }
 
-/// How loud it is.
+/// The level and the peak of the samples.
 #[derive(Debug, Default, PartialEq)]
 struct Level {
     samples: u64,

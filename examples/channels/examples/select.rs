@@ -1,7 +1,8 @@
-//! One thread that waits for three things at once: readings of two sensors, commands of an operator, and the time of its next report.
+//! One thread waits for three things at once: readings of two sensors, commands of an operator, and
+//! the time of its next report.
 //!
-//! It claims that no reading is lost, neither to the other channel, nor to a report, nor to the end: it is the receiver who
-//! closes, and what was accepted before is still received.
+//! It asserts that no reading is lost: the receiver closes the channel, and the readings that were
+//! accepted before the close are still received.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ struct Reading {
 }
 
 enum Command {
-    /// How many readings so far?
+    /// Asks for the number of readings so far.
     Count(oneshot::Sender<u64>),
     Stop,
 }
@@ -31,7 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         "Two sensors, a report every {} ms, and an operator:\n",
         EVERY.as_millis()
     );
-    // Many senders and one receiver would do with mpsc. mpmc closes exactly, also beside a send: it is refused, or received.
+    // mpsc would be enough for many senders and one receiver. But mpmc closes exactly: a send
+    // concurrent with the close is either refused or received.
     let (readings, received) = mpmc::channel(256)?;
     let (commands, ordered) = mpsc::channel(4)?;
 
@@ -80,14 +82,14 @@ fn collect(received: &mpmc::Receiver<Reading>, ordered: &mpsc::Receiver<Command>
     let command = select.recv(ordered);
     loop {
         let ready = select.ready_deadline(next_report);
-        // A busy channel does not keep the clock from being looked at.
+        // A busy channel does not delay the report.
         if Instant::now() >= next_report {
             println!("  {:>4} ms  {}", began.elapsed().as_millis(), since_report);
             since_report = Summary::default();
             collected.reports += 1;
             next_report += EVERY;
         }
-        // Ready is not done: where others receive too, one of them may be faster.
+        // Ready does not mean received: with several receivers, another one may be faster.
         if ready == Some(reading)
             && let Ok(reading) = received.try_recv()
         {
@@ -104,7 +106,7 @@ fn collect(received: &mpmc::Receiver<Reading>, ordered: &mpsc::Receiver<Command>
                         collected.count
                     );
                 }
-                // An operator who left does not come back.
+                // After the operator has left, no more commands come.
                 Ok(Command::Stop) | Err(TryRecvError::Closed) => break,
                 Err(TryRecvError::Empty) => {}
             }
@@ -112,16 +114,17 @@ fn collect(received: &mpmc::Receiver<Reading>, ordered: &mpsc::Receiver<Command>
     }
     println!("  {:>4} ms  told to stop", began.elapsed().as_millis());
 
-    // Where a collector has something else to do for a moment, the sensors go on.
+    // While the collector is busy for a moment, the sensors continue.
     thread::sleep(LAST_WORDS);
-    // From here on their sends fail, and what is in the channel is the rest.
+    // From here on, sends fail, and the channel holds the last readings.
     received.close();
     collected.after_stop = received.iter().count() as u64;
     collected.count += collected.after_stop;
     collected
 }
 
-/// Sends a reading every millisecond or so, until nobody wants it. How many were accepted.
+/// Sends a reading about every millisecond until the channel is closed. Returns how many were
+/// accepted.
 fn sense(sensor: &'static str, base: i64, readings: &mpmc::Sender<Reading>) -> u64 {
     let mut accepted = 0;
     loop {
@@ -134,7 +137,7 @@ fn sense(sensor: &'static str, base: i64, readings: &mpmc::Sender<Reading>) -> u
     }
 }
 
-/// Asks once and ends it. What it was told.
+/// Asks once, then stops the collector. Returns the answer.
 fn operate(commands: &mpsc::Sender<Command>) -> u64 {
     thread::sleep(UNTIL_STOP / 2);
     let (answer, answered) = oneshot::channel();

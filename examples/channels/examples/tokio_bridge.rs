@@ -1,9 +1,11 @@
-//! Tasks of tokio and a thread that blocks, on the two sides of the same channels.
+//! tokio tasks and a blocking thread on the two sides of the same channels.
 //!
-//! Tasks ask how many lines a file has; the thread reads files, one after the other, with blocking calls, as a library does that knows
-//! nothing of tasks. Its answer goes to the task that asked, by a `oneshot`, and word of how far it is to another task.
+//! Tasks ask how many lines a file has. The thread reads one file after another with blocking
+//! calls, like a library without async support. It answers through a `oneshot`, and reports its
+//! progress to another task.
 //!
-//! It claims that each task gets its own answer, and that a receive that was given up after a time took nothing.
+//! It asserts that each task gets its own answer, and that a receive that timed out has received
+//! nothing.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -13,7 +15,7 @@ use std::{env, fs, io, thread};
 use thalweg::channel::{TryRecvError, mpsc, oneshot, spsc};
 use thalweg_example_channels::grouped;
 
-/// Fewer places than tasks: some wait for room, as a task does, and the thread of the tasks runs others meanwhile.
+/// Less than the number of tasks: some tasks wait for capacity, while their thread runs the others.
 const CAPACITY: usize = 2;
 
 struct Question {
@@ -32,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .enable_time()
         .build()?;
     let (lines, reports) = tokio.block_on(async {
-        // Nothing was asked yet, so this ends by the time. It took nothing, and left nothing behind.
+        // There is no question yet, so this times out. It receives nothing.
         let early = tokio::time::timeout(Duration::from_millis(10), heard.recv_async()).await;
         assert!(
             early.is_err(),
@@ -44,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .iter()
             .map(|path| tokio::spawn(ask(path.clone(), questions.clone())))
             .collect();
-        drop(questions); // the tasks have theirs
+        drop(questions); // Only the tasks have senders now.
         let mut lines = Vec::new();
         for task in tasks {
             lines.push(task.await??);
@@ -79,7 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A task: waits for room, then for the answer.
+/// A task: waits for capacity, then for the answer.
 async fn ask(path: PathBuf, mut questions: mpsc::Sender<Question>) -> io::Result<u64> {
     let (answer, answered) = oneshot::channel();
     let question = Question { path, answer };
@@ -92,7 +94,7 @@ async fn ask(path: PathBuf, mut questions: mpsc::Sender<Question>) -> io::Result
         .map_err(|_| io::Error::other("the reader left without an answer"))?
 }
 
-/// A task: what it heard, until the thread is done.
+/// A task: collects the progress reports until the thread has ended.
 async fn listen(mut heard: spsc::Receiver<usize>) -> Vec<usize> {
     let mut reports = Vec::new();
     while let Ok(done) = heard.recv_async_mut().await {
@@ -102,10 +104,10 @@ async fn listen(mut heard: spsc::Receiver<usize>) -> Vec<usize> {
     reports
 }
 
-/// The thread: ends when no task can ask any more.
+/// The thread: ends when all senders of questions are dropped.
 fn read(asked: &mpsc::Receiver<Question>, progress: &spsc::Sender<usize>) {
     for (done, question) in asked.iter().enumerate() {
-        // Who asked may have given up; then nobody is told.
+        // The asking task may have given up; then the answer is dropped.
         let _ = question.answer.send(count(&question.path));
         progress
             .send(done + 1)
@@ -120,7 +122,7 @@ fn count(path: &Path) -> io::Result<u64> {
         .count() as u64)
 }
 
-/// The sources of the channels themselves.
+/// The source files of the channels.
 fn sources() -> io::Result<Vec<PathBuf>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/queue/src");
     let mut paths = Vec::new();

@@ -1,13 +1,14 @@
-//! A pool of workers that count the lines and bytes of files, as `wc -lc` does.
+//! A pool of workers that count the lines and bytes of files, like `wc -lc`.
 //!
 //! ```text
 //! cargo run -p thalweg-example-channels --example workers -- README.md docs
 //! ```
 //!
-//! Files and directories are arguments; without one it counts this repository's crates. The paths go to the workers through a channel with many
-//! receivers: each path to one, whoever is free.
+//! The arguments are files and directories; the default is this repository's crates. The paths go
+//! through a channel with many receivers: each path to one free worker.
 //!
-//! It claims that every file is counted once, also those that waited in the channel when it was closed.
+//! It asserts that every file is counted once, including those that were in the channel when it was
+//! closed.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -18,7 +19,7 @@ use std::{env, thread};
 use thalweg::channel::{mpmc, mpsc};
 use thalweg_example_channels::grouped;
 
-/// Paths that wait at most: who looks for files is not far ahead of those who read them.
+/// The maximum number of waiting paths, so that the search does not run far ahead of the workers.
 const CAPACITY: usize = 64;
 const SHOWN: usize = 5;
 
@@ -44,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     drop((todo, results));
     let finder = thread::spawn(move || find_all(&roots, &jobs));
 
-    // Until the last worker is gone and what it said is read.
+    // Ends when the last worker has ended and all results are received.
     let mut files = counted.iter().collect::<io::Result<Vec<Counted>>>()?;
     let found = finder.join().expect("the finder does not panic")?;
     let shares = workers
@@ -76,12 +77,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Counts files until the channel is closed and drained. How many.
+/// Counts files until the channel is closed and drained. Returns how many.
 fn work(todo: &mpmc::Receiver<PathBuf>, results: &mpsc::Sender<io::Result<Counted>>) -> u64 {
     let mut share = 0;
     for path in todo {
         share += 1;
-        // After an error nobody reads the results any more.
+        // After an error, nobody receives the results.
         if results.send(count(path)).is_err() {
             break;
         }
@@ -109,7 +110,7 @@ fn count(path: PathBuf) -> io::Result<Counted> {
     }
 }
 
-/// What the workers were given, and how much of it they had still to take when the channel was closed.
+/// The number of paths that were sent, and how many were still in the channel when it was closed.
 struct Found {
     files: Vec<PathBuf>,
     waiting: usize,
@@ -120,7 +121,7 @@ fn find_all(roots: &[PathBuf], jobs: &mpmc::Sender<PathBuf>) -> io::Result<Found
     let mut files = Vec::new();
     let mut left = roots.to_vec();
     while let Some(path) = left.pop() {
-        // What a link leads to is counted where it lies.
+        // Does not follow symbolic links: the target is counted at its own path.
         let kind = fs::symlink_metadata(&path)?.file_type();
         if kind.is_dir() {
             for entry in fs::read_dir(&path)? {
@@ -133,7 +134,7 @@ fn find_all(roots: &[PathBuf], jobs: &mpmc::Sender<PathBuf>) -> io::Result<Found
             }
         }
     }
-    // Dropping the handle does the same. Nothing that is in the channel is lost by it.
+    // Dropping the handle would do the same. Values in the channel are still received.
     jobs.close();
     let waiting = jobs.len();
     files.sort();

@@ -1,12 +1,13 @@
-//! Seven programs with Thalweg's channels, in `examples/`, and what they share: how they write a figure.
+//! Seven programs with Thalweg's channels, in `examples/`, and their number formatting.
 //!
 //! ```text
 //! cargo run -p thalweg-example-channels --example pipeline
 //! ```
 //!
-//! The pages that show channels are tested here, too: every Rust snippet of `docs/migrating/nimsync.md` is compiled and run.
+//! This crate also tests the pages about channels: every Rust snippet of
+//! `docs/migrating/nimsync.md` is compiled and run.
 
-/// A whole number with its thousands apart, as a person reads it.
+/// Formats a whole number with thousands separators.
 ///
 /// ```
 /// use thalweg_example_channels::grouped;

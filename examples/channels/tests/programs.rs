@@ -1,11 +1,13 @@
-//! Each program is run as a person runs it. It asserts its own claims; here what it wrote is held against what others say.
+//! Runs each program as a user would. The programs assert their own results; these tests compare
+//! the output with independent sources.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Where cargo puts the programs: beside the folder of this test. `cargo test` builds both.
+/// The path of an example program: cargo puts it next to this test's folder. `cargo test` builds
+/// both.
 fn program(name: &str) -> Command {
     let test = std::env::current_exe().expect("the test knows where it is");
     let built = test.ancestors().nth(2).expect("target/debug/deps/test");
@@ -32,7 +34,7 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(stdout).expect("the programs write UTF-8")
 }
 
-/// The numbers of the first line that has `word`, thousands put together.
+/// The numbers of the first line that contains `word`, without thousands separators.
 fn numbers(text: &str, word: &str) -> Vec<u64> {
     let line = text.lines().find(|line| line.contains(word));
     let line = line.unwrap_or_else(|| panic!("no line with {word:?} in\n{text}"));
@@ -103,7 +105,7 @@ fn the_workers_count_what_wc_counts() {
     fs::create_dir(&below).unwrap();
     for n in 0..300 {
         let folder = if n % 2 == 0 { directory.path() } else { &below };
-        // Some end without a newline, and one is empty.
+        // Some files end without a newline, and one is empty.
         fs::write(
             folder.join(format!("{n}.txt")),
             "a line\n".repeat(n) + &"x".repeat(n % 3),
