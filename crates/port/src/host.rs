@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   service                       core                            host
-//!   Call::ask --------------> a call of the same instance ---> Port: `Kind::HostCall`, a completion to reap
-//!   Pending  <--------------- its one outcome <--------------- `answer_host_call`, deadline, cancel or close
-//!                                                       or ---> Client: a service that implements the imports
+//!   Call::ask --------------> a call of the same instance ---> Port: `Kind::HostCall`, to reap
+//!   Pending  <--------------- its one outcome <---------- `answer_host_call`, deadline, cancel
+//!                                                       or ---> Client: a service with the imports
 //! ```
 //!
 //! A host call is part of the call during which the service makes it: it must end by that call's

@@ -1,11 +1,11 @@
 //! Services, calls and streams: the boundary between a host and a service.
 //!
 //! ```text
-//!   host                                core                              service ("guest")
-//!   submit ------------------> mailbox of the instance ------------> dispatch(Incoming)
-//!      a slot of the port's ring is reserved                             |  an actor, one call at a time
-//!   reap  <------- the port's ring, one completion per call <----- reply, Task, panic, deadline, cancel
-//!   acquire/release <------- segments of a stream <--------------- StreamWriter::send
+//!   host                           core                      service ("guest")
+//!   submit -------------> mailbox of the instance ---------> dispatch(Incoming)
+//!      reserves a slot of the port's ring                          |  an actor, one call at a time
+//!   reap  <-- the port's ring, one completion per call <-- reply, Task, panic, deadline, cancel
+//!   acquire/release <-- segments of a stream <------------ StreamWriter::send
 //! ```
 //!
 //! The modules refer to these rules:

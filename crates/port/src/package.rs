@@ -114,10 +114,10 @@ impl MethodOptions {
 pub struct Bounds {
     /// Maximum number of calls that wait for one instance. Further calls are `overloaded`.
     pub calls: u32,
-    /// Maximum total size in bytes of the arguments that wait for one instance, and of the results in one
-    /// port. Beyond it, the next call is `overloaded`. Beyond four times as much in a port, accepted calls
-    /// that have not begun also end as `overloaded`. Messages of up to 512 bytes are not counted, because
-    /// `calls` bounds them.
+    /// Maximum total size in bytes of the arguments that wait for one instance, and of the results
+    /// in one port. Beyond it, the next call is `overloaded`. Beyond four times as much in a port,
+    /// accepted calls that have not begun also end as `overloaded`. Messages of up to 512 bytes are
+    /// not counted, because `calls` bounds them.
     pub bytes: u64,
     /// A submission to a full instance waits for capacity until its call's deadline, if the
     /// submission allows it ([`SubmitOptions::waits`](crate::SubmitOptions::waits); always for

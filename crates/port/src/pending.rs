@@ -274,9 +274,9 @@ impl<T, E: Decode> Pending<T, E> {
     }
 
     /// Sets a callback for progress notices. It receives the time since the call began. It is
-    /// called at the interval that the method's policy file sets as `notice_interval`, while a thread or
-    /// task waits for the call and the call has not ended. Without an interval it is never called.
-    /// It runs on the waiting thread or task and does not affect the call.
+    /// called at the interval that the method's policy file sets as `notice_interval`, while a
+    /// thread or task waits for the call and the call has not ended. Without an interval it is
+    /// never called. It runs on the waiting thread or task and does not affect the call.
     #[must_use]
     pub fn on_notice(mut self, callback: impl FnMut(Duration) + Send + 'static) -> Self {
         self.notice = NoticeCallback::new(self.method, callback);

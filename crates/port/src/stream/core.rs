@@ -65,7 +65,7 @@ impl std::fmt::Debug for StreamCore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stream")
             .field("options", &self.options)
-            .field("ending", &self.outcome)
+            .field("outcome", &self.outcome)
             .finish_non_exhaustive()
     }
 }

@@ -71,8 +71,9 @@ impl<T, E> std::fmt::Debug for StreamWriter<T, E> {
 }
 
 impl<T: Decode, E: Decode> StreamWriter<T, E> {
-    /// Ends the stream with the service's own error, of the type that the function `-> result<stream<T>, E>` has. The reader gets it
-    /// after the records that were written. Other writers of the stream are refused from then on.
+    /// Ends the stream with the service's own error, of the type that the function `->
+    /// result<stream<T>, E>` has. The reader gets it after the records that were written. Other
+    /// writers of the stream are refused from then on.
     ///
     /// An error that holds a resource does not compile: several readers may get it.
     ///
@@ -98,8 +99,8 @@ impl<T: Decode, E: Decode> StreamWriter<T, E> {
     /// ```
     ///
     /// # Errors
-    /// The earlier outcome if the stream has already ended; `closed` if the reader is gone. `argument`:
-    /// the error is larger than a message may be.
+    /// The earlier outcome if the stream has already ended; `closed` if the reader is gone.
+    /// `argument`: the error is larger than a message may be.
     pub fn fail<V: Encode<As = E> + ?Sized>(self, error: &V) -> Result<(), Failure> {
         const {
             assert!(

@@ -25,7 +25,7 @@ fn record(number: u64) -> Record {
 }
 
 /// The outcome of the stream after `records` records.
-fn ending(reader: StreamReader<Record>, records: usize) -> Option<Failure> {
+fn outcome_of(reader: StreamReader<Record>, records: usize) -> Option<Failure> {
     let mut all = reader.collect::<Vec<_>>();
     let last = all.pop_if(|last| last.is_err());
     assert_eq!(all.len(), records);
@@ -43,7 +43,7 @@ fn writer_dropped_without_finish_ends_the_stream_as_guest_lost() {
     let (writer, reader) = pair(Policy::Block);
     writer.send(&record(0)).unwrap();
     drop(writer);
-    assert_eq!(lost(ending(reader, 1)), FORGOTTEN);
+    assert_eq!(lost(outcome_of(reader, 1)), FORGOTTEN);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn writer_dropped_after_a_failed_send_names_the_failure() {
     drop(writer);
     let expected = "a writer was dropped after a send failed: argument: the record has 80,000,024 \
                     bytes, the limit is 67,108,864";
-    assert_eq!(lost(ending(reader, 1)), expected);
+    assert_eq!(lost(outcome_of(reader, 1)), expected);
 }
 
 #[test]
@@ -63,7 +63,9 @@ fn writer_dropped_after_a_failed_control_record_names_the_failure() {
     let (writer, reader) = pair(Policy::Block);
     writer.control(&too_large()).unwrap_err();
     drop(writer);
-    assert!(lost(ending(reader, 0)).starts_with("a writer was dropped after a send failed: arg"));
+    assert!(
+        lost(outcome_of(reader, 0)).starts_with("a writer was dropped after a send failed: arg")
+    );
 }
 
 #[test]
@@ -72,7 +74,7 @@ fn writer_that_finishes_after_a_failed_send_completes_the_stream() {
     writer.send(&too_large()).unwrap_err();
     writer.send(&record(0)).unwrap();
     writer.finish().unwrap();
-    assert_eq!(ending(reader, 1), None);
+    assert_eq!(outcome_of(reader, 1), None);
 }
 
 #[test]
@@ -84,7 +86,7 @@ fn stream_is_complete_when_both_clones_have_finished() {
         writer.finish().unwrap();
         other.check().unwrap();
         other.finish().unwrap();
-        assert_eq!(ending(reader, 1), None, "{policy:?}");
+        assert_eq!(outcome_of(reader, 1), None, "{policy:?}");
     }
 }
 
@@ -96,7 +98,7 @@ fn stream_is_not_complete_when_one_of_two_clones_has_finished() {
         writer.send(&record(0)).unwrap();
         drop(other);
         assert_eq!(writer.finish().unwrap_err().code, Code::GuestLost);
-        assert_eq!(lost(ending(reader, 1)), FORGOTTEN, "{policy:?}");
+        assert_eq!(lost(outcome_of(reader, 1)), FORGOTTEN, "{policy:?}");
     }
 }
 
@@ -107,7 +109,7 @@ fn write_batch_dropped_does_not_finish() {
     batch.send(&record(0)).unwrap();
     drop(batch);
     drop(writer);
-    assert_eq!(lost(ending(reader, 1)), FORGOTTEN);
+    assert_eq!(lost(outcome_of(reader, 1)), FORGOTTEN);
 }
 
 #[test]
@@ -130,8 +132,8 @@ fn writer_dropped_without_finish_ends_every_reader() {
     });
     writer.send(&record(0)).unwrap();
     drop(writer);
-    assert_eq!(lost(ending(reader, 1)), FORGOTTEN);
-    assert_eq!(lost(ending(further, 1)), FORGOTTEN);
+    assert_eq!(lost(outcome_of(reader, 1)), FORGOTTEN);
+    assert_eq!(lost(outcome_of(further, 1)), FORGOTTEN);
     assert_eq!(lost(called.recv().unwrap().err()), FORGOTTEN);
     drop(subscription);
 }
@@ -141,18 +143,18 @@ fn abort_ends_the_stream_with_its_reason_after_the_records() {
     let (writer, reader) = pair(Policy::Block);
     writer.send(&record(0)).unwrap();
     writer.abort("the disk is gone").unwrap();
-    assert_eq!(lost(ending(reader, 1)), "the disk is gone");
+    assert_eq!(lost(outcome_of(reader, 1)), "the disk is gone");
 }
 
 #[test]
 fn send_all_finishes_unless_a_send_fails() {
     let (writer, reader) = pair(Policy::Block);
     writer.send_all((0..3).map(record)).unwrap();
-    assert_eq!(ending(reader, 3), None);
+    assert_eq!(outcome_of(reader, 3), None);
     let (writer, reader) = pair(Policy::Block);
     let refused = writer.send_all([record(0), too_large(), record(2)]);
     assert_eq!(refused.unwrap_err().code, Code::Argument);
-    assert!(lost(ending(reader, 1)).contains("the record has 80,000,024 bytes"));
+    assert!(lost(outcome_of(reader, 1)).contains("the record has 80,000,024 bytes"));
 }
 
 /// How the service ends its writer.
@@ -307,7 +309,7 @@ fn error_of_another_type_is_refused_by_the_reader() {
 #[test]
 fn writer_dropped_by_a_panic_that_the_service_catches_ends_the_stream() {
     assert_eq!(
-        ending(open(CATCHES), 1).map(|why| why.code),
+        outcome_of(open(CATCHES), 1).map(|why| why.code),
         Some(Code::GuestPanicked)
     );
 }
@@ -338,5 +340,5 @@ fn future_dropped_without_a_value_names_the_reason() {
 fn record_limit_of_the_method_applies_to_its_stream() {
     let expected = "a writer was dropped after a send failed: argument: the record has \
                     100,000,024 bytes, the limit is 100,000,000";
-    assert_eq!(lost(ending(open(LARGE), 1)), expected);
+    assert_eq!(lost(outcome_of(open(LARGE), 1)), expected);
 }
