@@ -2,8 +2,8 @@
 //! callback receives them.
 //!
 //! ```text
-//!   writer 0 --> [segment full] .. [segment, 40 of 256 written] -.
-//!   writer 1 --> [segment, 3 written] ---------------------------+--> queue, oldest first --> reader:
+//!   writer 0 --> [segment full] .. [segment, 40 of 256 written]-.
+//!   writer 1 --> [segment, 3 written] --------------------------+-> queue, oldest first --> reader:
 //!                                                            a batch is a run of one segment
 //!   segment:  | slot 0 | slot 1 | ..  free  .. | tails of slot 0, of slot 1, .. | free |
 //! ```

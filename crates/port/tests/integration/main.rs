@@ -31,6 +31,5 @@ mod streams_linger;
 mod streams_policies;
 mod streams_stats;
 mod streams_tee;
-mod upstreams;
 mod versions;
 mod versions_streams;

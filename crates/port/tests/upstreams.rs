@@ -1,4 +1,7 @@
 //! Stream and future parameters: the caller writes, the service reads.
+//!
+//! A binary of its own: while a client closes, an answer of its service can win against the
+//! cancellation if the process's runtime is busy, which `client_close_ends_the_upstream` rules out.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +12,8 @@ use thalweg_port::{
 use thalweg_queue::clock;
 use thalweg_wire::{Decode, Handle, message};
 
-use crate::lab;
+#[path = "integration/lab/mod.rs"]
+mod lab;
 
 type Writer = UpstreamWriter<lab::Element>;
 
