@@ -136,17 +136,17 @@ fn limits_of_the_page_are_those_of_the_code() {
     holds("bytes of a registered name", NONE, "1 to 255");
     source(
         "crates/runtime/src/inspect/crash.rs",
-        "const KEPT: usize = 64;",
+        "const MAX_CRASHES: usize = 64;",
     );
     holds("crashes that `inspect` keeps", "64", NONE);
     source(
         "crates/runtime/src/io/blocking.rs",
-        "const IDLE: Duration = Duration::from_secs(10);",
+        "const IDLE_TIMEOUT: Duration = Duration::from_secs(10);",
     );
     holds("an idle thread of `io::blocking`", "10 s", NONE);
 
     assert!(mpsc::channel::<()>(0).is_err() && mpsc::channel::<()>((1 << 30) + 1).is_err());
-    source("crates/queue/src/error.rs", "const MOST: usize = 1 << 30;");
+    source("crates/queue/src/error.rs", "const MAX: usize = 1 << 30;");
     holds(
         "values in a channel",
         "the capacity that you give",
@@ -154,7 +154,7 @@ fn limits_of_the_page_are_those_of_the_code() {
     );
     source(
         "crates/queue/src/mpsc/lanes.rs",
-        "const MOST: usize = if cfg!(loom) { 128 } else { 256 };",
+        "const MAX_LANES: usize = if cfg!(loom) { 128 } else { 256 };",
     );
     holds(
         "lanes of an `mpsc` channel",
@@ -183,7 +183,7 @@ fn limits_of_the_page_are_those_of_the_code() {
     );
     source("crates/port/src/handles.rs", "1 << 24");
     holds("open handles of a process", NONE, &grouped(1 << 24));
-    source("crates/port/src/service.rs", "self.bytes.saturating_mul(4)");
+    source("crates/port/src/package.rs", "self.bytes.saturating_mul(4)");
     holds(
         "bytes of results in one port, with those of calls that have begun",
         "four times `max_queued_bytes`",
@@ -213,15 +213,15 @@ fn limits_of_the_page_are_those_of_the_code() {
     );
     source(
         "crates/port/src/stream/sending.rs",
-        "const CONTROLS: usize = 64;",
+        "const MAX_CONTROL_RECORDS: usize = 64;",
     );
     holds("control records that wait", "64", NONE);
     source(
-        "crates/port/src/stream/upstream.rs",
+        "crates/port/src/stream/upstream_core.rs",
         "const ELEMENTS: usize = 256;",
     );
     source(
-        "crates/port/src/stream/upstream.rs",
+        "crates/port/src/stream/upstream_core.rs",
         "const BYTES: usize = 1 << 20;",
     );
     holds(
