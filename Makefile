@@ -277,6 +277,11 @@ test-instructions: setup
 
 # --- Proofs ---------------------------------------------------------------------------------------
 
+# Not part of `test` because it builds everything again, as a user would: docs/getting-started.md.
+.PHONY: prove-package
+prove-package: setup-build ##prove Run every command of docs/getting-started.md in an empty folder
+	scripts/prove-package.sh
+
 # LOOM_SECONDS limits each model, because some take hours at bound 3. The output ends with the models that were cut off.
 # test-loom explores each model completely, with one preemption less.
 LOOM_SECONDS ?= 200
