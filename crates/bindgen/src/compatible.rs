@@ -153,7 +153,7 @@ impl CompatibilityReport {
             };
             let name = &ours.full_name;
             let (Ok(reader), Ok(writer)) = (Type::parse(reader), Type::parse(writer)) else {
-                let what = format!("the {part} of `{name}` differ");
+                let what = format!("incompatible {part} of `{name}`");
                 self.differ(&theirs.position, what);
                 continue;
             };
@@ -162,7 +162,7 @@ impl CompatibilityReport {
                 additions,
             } = compare(&reader, &writer);
             for difference in differences {
-                let what = format!("the {part} of `{name}` differ: {difference}");
+                let what = format!("incompatible {part} of `{name}`: {difference}");
                 self.differ(&theirs.position, what);
             }
             for addition in additions {

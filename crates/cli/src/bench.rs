@@ -1,4 +1,4 @@
-//! `thalweg bench`: starts the lab, a program of its own, so that none of its peers comes with this command.
+//! `thalweg bench`: starts the lab. The lab is a separate program, so this command does not depend on the lab's peers.
 
 use std::convert::Infallible;
 use std::env;
@@ -7,14 +7,14 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The lab's program.
+/// The name of the lab's program.
 const PROGRAM: &str = "thalweg-bench";
 
-/// What is passed on as it stands.
+/// The arguments, which are passed on unchanged.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {
-    /// For thalweg-bench: `list`, `run`, `--help` ..
+    /// Arguments of thalweg-bench: `list`, `run`, `--help` ..
     #[arg(
         value_name = "ARGUMENT",
         trailing_var_arg = true,
@@ -23,22 +23,21 @@ pub struct Arguments {
     arguments: Vec<OsString>,
 }
 
-/// Becomes the lab: this process is then `thalweg-bench`, and its exit status is the lab's. Returns only where that
-/// is not to be had.
+/// Replaces this process with the lab, whose exit status it has from then on. Returns only on an error.
 ///
 /// # Errors
-/// Why not, and how to get it.
+/// The lab cannot be started. The message says how to build it.
 pub fn run(arguments: &Arguments) -> Result<Infallible, String> {
-    let program = beside().unwrap_or_else(|| PROGRAM.into());
+    let program = next_to_this_program().unwrap_or_else(|| PROGRAM.into());
     let error = Command::new(&program).args(&arguments.arguments).exec();
     Err(format!(
-        "{} does not start: {error}\n{PROGRAM} must lie beside this program or on PATH: cargo build --release -p {PROGRAM}",
+        "cannot start {}: {error}\n{PROGRAM} must be in the folder of this program or on PATH; to build it: cargo build --release -p {PROGRAM}",
         program.display()
     ))
 }
 
-/// The one that was built with this program, before any on PATH.
-fn beside() -> Option<PathBuf> {
+/// The lab in the folder of this program, which takes precedence over PATH.
+fn next_to_this_program() -> Option<PathBuf> {
     let here = env::current_exe().ok()?;
     let program = here.parent()?.join(PROGRAM);
     program.is_file().then_some(program)

@@ -1,4 +1,4 @@
-//! `thalweg compatible`: whether programs that were generated from one WIT open a library of another.
+//! `thalweg compatible`: checks whether programs of one WIT version can open a library of another version.
 
 use crate::output::Output;
 use clap::Args;
@@ -9,14 +9,14 @@ use thalweg_bindgen::{CompatibilityReport, Difference, SourceError, check_compat
 pub struct Arguments {
     /// The WIT file or folder that programs were generated from.
     program: PathBuf,
-    /// The one that the library is built from.
+    /// The WIT file or folder that the library is built from.
     library: PathBuf,
 }
 
-/// Compares the two. Status 1: the program does not open the library.
+/// Compares the two packages. Exit status 1: the program cannot open the library.
 ///
 /// # Errors
-/// One of them is not a package.
+/// One of the packages has an error.
 pub fn run(arguments: &Arguments) -> Result<Output, SourceError> {
     let program = parse(&arguments.program)?;
     let library = parse(&arguments.library)?;
@@ -35,14 +35,14 @@ pub fn run(arguments: &Arguments) -> Result<Output, SourceError> {
         });
     }
     let (package, version) = (&library.name, &library.version);
-    // All functions of the program are in the library.
+    // The library has all functions of the program, so the difference is not negative.
     let functions = match library.functions.len() - program.functions.len() {
-        0 => "no function more".to_owned(),
-        1 => "a function more".to_owned(),
-        more => format!("{more} functions more"),
+        0 => "no additional functions".to_owned(),
+        1 => "1 additional function".to_owned(),
+        more => format!("{more} additional functions"),
     };
     Ok(Output::done(format!(
-        "{package} {version} serves programs of {}: {functions}\n{}",
+        "{package} {version} is compatible with programs of {}: {functions}\n{}",
         program.version,
         lines(&additions)
     )))

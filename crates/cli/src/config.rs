@@ -1,18 +1,18 @@
-//! `thalweg config`: what a runtime that is started here would have, and where each setting came from.
+//! `thalweg config`: prints the settings that a runtime would have on this machine, and their sources.
 
 use crate::output::Output;
 use std::fmt::Write;
 
 use thalweg::runtime::{Config, Description, Machine, Profile, Setting, StartError, Value};
 
-/// What `thalweg config` is told.
+/// The arguments of `thalweg config`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// As JSON: times in nanoseconds, sizes in bytes
+    /// Print JSON: times in nanoseconds, sizes in bytes
     #[arg(long)]
     json: bool,
 
-    /// With the settings for a kind of work
+    /// Use the settings of a profile
     #[arg(long, value_parser = profile, value_name = "NAME")]
     profile: Option<Profile>,
 }
@@ -21,16 +21,16 @@ fn profile(name: &str) -> Result<Profile, String> {
     let known = Profile::ALL.into_iter().find(|known| known.name() == name);
     known.ok_or_else(|| {
         format!(
-            "it is one of: {}",
+            "the profiles are: {}",
             Profile::ALL.map(Profile::name).join(", ")
         )
     })
 }
 
-/// The settings, as text.
+/// Formats the settings.
 ///
 /// # Errors
-/// A variable of the environment is no good.
+/// An environment variable has an invalid value.
 pub fn run(arguments: &Arguments) -> Result<Output, StartError> {
     let description = Config::profile(arguments.profile.unwrap_or_default()).describe()?;
     Ok(Output::done(match arguments.json {
@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<Output, StartError> {
     }))
 }
 
-/// A line of text for each, in columns.
+/// A table with one line per setting, followed by the properties of the machine.
 fn table(description: &Description) -> String {
     let settings = description.settings.iter().map(|setting| {
         let Setting { source, range, .. } = setting;
@@ -64,20 +64,20 @@ fn table(description: &Description) -> String {
     } = description.machine;
     let mask = processors_in_mask.map_or("unknown".to_owned(), |count| count.to_string());
     let guards = match max_guarded_stacks {
-        None => "light (no mapping of their own)".to_owned(),
-        Some(most) => format!("by mprotect: {most} stacks at most, by vm.max_map_count"),
+        None => "light (no separate mapping)".to_owned(),
+        Some(most) => format!("mprotect: at most {most} stacks, limited by vm.max_map_count"),
     };
     let machine = [
-        ["processors in the mask".to_owned(), mask],
+        ["processors in the affinity mask".to_owned(), mask],
         [
             "processors by mask and quota".to_owned(),
             processors.to_string(),
         ],
         [
-            "rate of the cycle counter".to_owned(),
+            "frequency of the cycle counter".to_owned(),
             format!("{:.3} MHz", tsc_hz as f64 / 1e6),
         ],
-        ["guards of stacks".to_owned(), guards],
+        ["guard pages of stacks".to_owned(), guards],
     ];
     text + &columns(&machine)
 }
@@ -109,7 +109,7 @@ fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     text
 }
 
-/// No text in it comes from outside, so that nothing has to be escaped.
+/// The settings as JSON. All texts are known and contain no character that needs to be escaped.
 fn json(description: &Description) -> String {
     let mut text = String::from("{\n  \"settings\": [\n");
     for (nth, setting) in description.settings.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! `thalweg conformance`: every language runs every scenario, and a page says so.
+//! `thalweg conformance`: runs every scenario in every language, and writes a page with the results.
 //!
-//! `conformance/languages.toml` names the runners. Each leaves a report for every language that it speaks for; what is in no report did
-//! not run, and that is as bad as a failure.
+//! `conformance/languages.toml` lists the runners. Each runner writes a report for each language that it tests. A scenario
+//! that is missing in a report is a failure.
 
-use crate::files::{self, State};
+use crate::files::{self, FileState};
 use crate::output::Output;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -13,42 +13,43 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use toml_edit::{DocumentMut, Item, Table};
 
-/// What is to be run and where the answers are.
+/// The arguments of `thalweg conformance`.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// Run nothing: judge the reports that are there.
+    /// Do not start the runners: check the existing reports.
     #[arg(long)]
     no_run: bool,
-    /// Write nothing: fail where the page is not what it should be.
+    /// Do not write the page: fail if it is out of date.
     #[arg(long)]
     check: bool,
     /// The folder with languages.toml and scenarios.json.
     #[arg(long, default_value = "conformance", value_name = "FOLDER")]
     folder: PathBuf,
-    /// Where the runners leave their reports.
+    /// The folder with the reports [default: `conformance` in the target folder of cargo].
     #[arg(long, value_name = "FOLDER")]
     reports: Option<PathBuf>,
-    /// The page with the matrix.
+    /// The page with the results.
     #[arg(long, default_value = "docs/conformance.md", value_name = "FILE")]
     page: PathBuf,
 }
 
-/// A runner: how it is started, and the languages it speaks for.
+/// A runner: its command, and the languages that it tests.
 struct Runner {
     command: Vec<String>,
     languages: Vec<String>,
 }
 
-/// Scenarios in the order of the file, by the part of their names before the colon.
+/// The scenarios in the order of the file, grouped by the part of their names before the colon.
 type Groups = Vec<(String, Vec<String>)>;
 
-/// What one language reports: the verdict of each scenario.
+/// The report of one language: the verdict of each scenario.
 type Report = BTreeMap<String, String>;
 
-/// Runs, judges, writes. Status 1: something is not as it should be.
+/// Starts the runners, checks the reports and writes the page. Exit status 1: a scenario failed or did not run, or the page is
+/// out of date.
 ///
 /// # Errors
-/// A file cannot be read or written, or says what nobody understands; a runner does not start.
+/// A file cannot be read, parsed or written, or a runner cannot be started.
 pub fn run(arguments: &Arguments) -> Result<Output, String> {
     let runners = runners(&arguments.folder.join("languages.toml"))?;
     let groups = scenarios(&arguments.folder.join("scenarios.json"))?;
@@ -56,27 +57,27 @@ pub fn run(arguments: &Arguments) -> Result<Output, String> {
         let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
         PathBuf::from(target).join("conformance")
     });
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     if !arguments.no_run {
         for runner in &runners {
-            start(runner, &reports, &mut wrong)?;
+            start(runner, &reports, &mut failures)?;
         }
     }
     let mut languages = Vec::new();
     for language in runners.iter().flat_map(|runner| &runner.languages) {
         let path = reports.join(file_name(language));
         if path.is_file() {
-            let report = read(&path, language, &mut wrong)?;
-            judge(language, &groups, &report, &mut wrong);
+            let report = read(&path, language, &mut failures)?;
+            check_report(language, &groups, &report, &mut failures);
         } else {
-            wrong.push(format!("{language}: no report at {}", path.display()));
+            failures.push(format!("{language}: no report at {}", path.display()));
         }
         languages.push(language.as_str());
     }
-    if !wrong.is_empty() {
-        return Ok(outdated(&wrong));
+    if !failures.is_empty() {
+        return Ok(failed(&failures));
     }
-    keep(arguments, &page(&groups, &languages))
+    write_page(arguments, &page(&groups, &languages))
 }
 
 /// The report of a language: `python-asyncio.json` for `Python asyncio`.
@@ -105,7 +106,7 @@ fn runners(path: &Path) -> Result<Vec<Runner>, String> {
         match texts {
             Some(texts) if !texts.is_empty() => Ok(texts),
             _ => Err(wrong(&format!(
-                "each [[runner]] has a list of texts `{key}`"
+                "each [[runner]] needs a list of strings `{key}`"
             ))),
         }
     };
@@ -142,8 +143,8 @@ fn scenarios(path: &Path) -> Result<Groups, String> {
     Ok(groups)
 }
 
-/// Starts a runner, whose old reports are gone by then.
-fn start(runner: &Runner, reports: &Path, wrong: &mut Vec<String>) -> Result<(), String> {
+/// Deletes the old reports of a runner, and starts it.
+fn start(runner: &Runner, reports: &Path, failures: &mut Vec<String>) -> Result<(), String> {
     for language in &runner.languages {
         let path = reports.join(file_name(language));
         if path.exists() {
@@ -154,85 +155,89 @@ fn start(runner: &Runner, reports: &Path, wrong: &mut Vec<String>) -> Result<(),
     let status = Command::new(&runner.command[0])
         .args(&runner.command[1..])
         .status()
-        .map_err(|error| format!("`{shown}` does not start: {error}"))?;
+        .map_err(|error| format!("cannot start `{shown}`: {error}"))?;
     if !status.success() {
-        wrong.push(format!("`{shown}` failed: {status}"));
+        failures.push(format!("`{shown}` failed: {status}"));
     }
     Ok(())
 }
 
 /// A report: `{"language": .., "scenarios": [{"name": .., "verdict": "ok"}]}`.
-fn read(path: &Path, language: &str, wrong: &mut Vec<String>) -> Result<Report, String> {
+fn read(path: &Path, language: &str, failures: &mut Vec<String>) -> Result<Report, String> {
     let file = json(path)?;
     if file["language"] != language {
-        return Err(format!("{}: it is not {language}'s", path.display()));
+        return Err(format!(
+            "{}: it is not the report of {language}",
+            path.display()
+        ));
     }
     let mut report = Report::new();
     for scenario in file["scenarios"].as_array().into_iter().flatten() {
         let name = scenario["name"].as_str().unwrap_or_default().to_owned();
         let verdict = scenario["verdict"].as_str().unwrap_or("no verdict");
         if report.insert(name.clone(), verdict.to_owned()).is_some() {
-            wrong.push(format!("{language}: `{name}` is there twice"));
+            failures.push(format!("{language}: `{name}` occurs twice"));
         }
     }
     Ok(report)
 }
 
-/// Whether every scenario ran and came out well, and none that there is not.
-fn judge(language: &str, groups: &Groups, report: &Report, wrong: &mut Vec<String>) {
+/// Checks that the report contains exactly the known scenarios, and that all of them passed.
+fn check_report(language: &str, groups: &Groups, report: &Report, failures: &mut Vec<String>) {
     let names: Vec<_> = groups.iter().flat_map(|(_, names)| names).collect();
     for name in &names {
         match report.get(*name).map(String::as_str) {
             Some("ok") => {}
-            Some(verdict) => wrong.push(format!("{language}: `{name}`: {verdict}")),
-            None => wrong.push(format!("{language}: `{name}` did not run")),
+            Some(verdict) => failures.push(format!("{language}: `{name}`: {verdict}")),
+            None => failures.push(format!("{language}: `{name}` did not run")),
         }
     }
     for name in report.keys().filter(|name| !names.contains(name)) {
-        wrong.push(format!("{language}: there is no scenario `{name}`"));
+        failures.push(format!("{language}: there is no scenario `{name}`"));
     }
 }
 
-/// The page. All cells are full by now: a number in one is how many scenarios passed.
+/// The page. All scenarios have passed, so each number is the size of the group.
 fn page(groups: &Groups, languages: &[&str]) -> String {
     let count: usize = groups.iter().map(|(_, names)| names.len()).sum();
     let mut page = format!(
-        "# What every language does alike\n\n\
-         Written by `thalweg conformance`. Do not edit.\n\n\
-         {count} scenarios ([scenarios.json](../conformance/scenarios.json)), run in each language through the code that is generated \
-         for it; a number says how many\nof a kind passed. The page is written only where all of them did; `make test` compares it.\n\n\
-         | what | {} |\n| --- |{}\n",
+        "# Conformance\n\n\
+         This page shows how many conformance scenarios pass in each language. Generated by `thalweg conformance`. Do not\n\
+         edit.\n\n\
+         Each language runs all {count} scenarios of [scenarios.json](../conformance/scenarios.json) with its generated code. The\n\
+         page is written only if all of them pass, and `make test` checks that it is up to date.\n\n\
+         | scenarios | {} |\n| --- |{}\n",
         languages.join(" | "),
         " --- |".repeat(languages.len()),
     );
     for (group, names) in groups {
         let cells = format!(" {} |", names.len()).repeat(languages.len());
-        writeln!(page, "| {group} |{cells}").expect("a string takes it");
+        writeln!(page, "| {group} |{cells}").expect("writing to a string succeeds");
     }
     page
 }
 
-fn outdated(wrong: &[String]) -> Output {
+fn failed(failures: &[String]) -> Output {
     Output {
-        stderr: wrong.join("\n") + "\n",
+        stderr: failures.join("\n") + "\n",
         status: 1,
         ..Output::default()
     }
 }
 
-fn keep(arguments: &Arguments, page: &str) -> Result<Output, String> {
+fn write_page(arguments: &Arguments, page: &str) -> Result<Output, String> {
     let path = &arguments.page;
-    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-    match files::compare(path, page).map_err(failed)? {
-        State::Same => Ok(Output::default()),
-        _ if arguments.check => Ok(outdated(&[format!(
-            "{} is not up to date: run `thalweg conformance`",
+    let with_path = |error: std::io::Error| format!("{}: {error}", path.display());
+    match files::compare(path, page).map_err(with_path)? {
+        FileState::Same => Ok(Output::default()),
+        _ if arguments.check => Ok(failed(&[format!(
+            "{} is out of date: run `thalweg conformance`",
             path.display()
         )])),
         _ => {
-            let failed =
+            let with_path =
                 |(path, error): (PathBuf, std::io::Error)| format!("{}: {error}", path.display());
-            files::write(&[(path, page)]).map_err(failed)?;
+            files::write(&[(path, page)]).map_err(with_path)?;
             Ok(Output::done(format!("wrote {}\n", path.display())))
         }
     }

@@ -1,13 +1,13 @@
-//! Which packages are meant, and where their code goes.
+//! Finds WIT packages, and the output folder of each.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Folders that hold what was built or fetched, not sources.
+/// Folders with build output or downloads, which are not searched.
 const NOT_SOURCES: &[&str] = &["target", "node_modules", "build", "deps"];
 
-/// Every folder called `wit` below `folder` that has a `.wit` file in it, sorted.
+/// All folders below `folder` that are called `wit` and contain a `.wit` file, sorted.
 pub fn packages(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     walk(folder, &mut found)?;
@@ -20,7 +20,7 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        // Links are not followed: what they lead to is found where it is.
+        // Links are not followed: their targets are found at their own place.
         if !entry.file_type()?.is_dir()
             || name.starts_with('.')
             || NOT_SOURCES.contains(&name.as_ref())
@@ -54,7 +54,7 @@ fn has_wit(folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The folder `generated` beside the folder `wit`, or in the folder of the WIT file where that has another name.
+/// The output folder: `generated` next to a folder called `wit`, or inside a folder with another name.
 pub fn output(wit: &Path) -> PathBuf {
     let folder = if wit.is_dir() {
         wit
@@ -73,7 +73,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn output_stands_beside_the_wit_folder() {
+    fn output_folder_is_next_to_the_wit_folder() {
         assert_eq!(output(Path::new("a/wit/b.wit")), Path::new("a/generated"));
         assert_eq!(output(Path::new("wit/b.wit")), Path::new("generated"));
         assert_eq!(output(Path::new("a/b.wit")), Path::new("a/generated"));

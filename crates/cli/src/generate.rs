@@ -1,6 +1,6 @@
 //! `thalweg gen`.
 
-use crate::files::{self, State};
+use crate::files::{self, FileState};
 use crate::find;
 use crate::output::Output;
 use clap::builder::PossibleValuesParser;
@@ -14,17 +14,17 @@ use thalweg_bindgen::{
     types_without_unknown,
 };
 
-/// What `thalweg gen` is told.
+/// The arguments of `thalweg gen`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A .wit file, or a folder with the files of one package [default: every folder called `wit` below this one]
+    /// A .wit file, or a folder with the files of one package [default: all folders below this one that are called `wit`]
     paths: Vec<PathBuf>,
 
-    /// A Rust file with a `#[thalweg::service]`: writes its WIT, too, into the folder `wit` beside its `src`. Such WIT knows its code: after the first time `thalweg gen` is enough
+    /// A Rust file with a `#[thalweg::service]`. Also generates its WIT, into the folder `wit` next to `src`. The WIT refers to the file, so later a plain `thalweg gen` generates from the file again
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     from_code: Option<PathBuf>,
 
-    /// The languages [default: all]
+    /// Target languages, separated by commas [default: all]
     #[arg(
         long = "lang",
         value_delimiter = ',',
@@ -32,17 +32,17 @@ pub struct Arguments {
     )]
     languages: Vec<String>,
 
-    /// Where a folder per language goes [default: `generated` beside the folder `wit`]
+    /// The output folder, with one folder per language [default: `generated` next to the folder `wit`]
     #[arg(long)]
     out: Option<PathBuf>,
 
-    /// Write nothing; name what differs, is missing, or belongs to no package any more
+    /// Write nothing, and list the files that are out of date, missing or left over
     #[arg(long)]
     check: bool,
 }
 
 impl Arguments {
-    /// Writes all languages of the package in a folder, beside it.
+    /// Arguments that generate all languages of the package in a folder.
     pub fn of_wit(folder: PathBuf) -> Self {
         Self {
             paths: vec![folder],
@@ -53,7 +53,7 @@ impl Arguments {
         }
     }
 
-    /// Writes the WIT of a Rust file, and all languages.
+    /// Arguments that generate the WIT of a Rust file, and all languages.
     pub fn of_code(file: PathBuf) -> Self {
         Self {
             from_code: Some(file),
@@ -62,7 +62,7 @@ impl Arguments {
         }
     }
 
-    /// Compares the Rust code of the package in a folder.
+    /// Arguments that check the Rust code of the package in a folder.
     pub fn check_rust(folder: PathBuf) -> Self {
         Self {
             languages: vec!["rust".to_owned()],
@@ -72,40 +72,40 @@ impl Arguments {
     }
 }
 
-/// Why nothing could be said or written.
+/// An error of `thalweg gen`.
 #[derive(Debug)]
 pub enum Error {
-    /// A construct that cannot be written.
-    SourceError(SourceError),
+    /// A construct that is wrong or not supported.
+    Source(SourceError),
     /// A file that cannot be read or written.
     File(PathBuf, io::Error),
-    /// Two packages have the same file.
+    /// Two packages would write the same file.
     Clash(PathBuf),
-    /// No path, and no folder `wit` below this one.
-    Nothing,
+    /// There is no path argument, and no folder `wit`.
+    NoPackage,
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::SourceError(refused) => refused.fmt(f),
+            Error::Source(error) => error.fmt(f),
             Error::File(path, error) => write!(f, "{}: {error}", path.display()),
             Error::Clash(path) => write!(
                 f,
-                "{}: two packages have this file: give each its own --out",
+                "{}: two packages would write this file: use a separate --out for each",
                 path.display()
             ),
-            Error::Nothing => write!(
+            Error::NoPackage => write!(
                 f,
-                "there is no folder called `wit` with a .wit file in it below this one"
+                "there is no folder below this one that is called `wit` and contains a .wit file"
             ),
         }
     }
 }
 
 impl From<SourceError> for Error {
-    fn from(refused: SourceError) -> Self {
-        Error::SourceError(refused)
+    fn from(error: SourceError) -> Self {
+        Error::Source(error)
     }
 }
 
@@ -114,31 +114,30 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |error| Error::File(path, error)
 }
 
-/// What a package is generated from.
+/// The source of a package.
 enum Input<'a> {
     Wit(&'a PathBuf),
     Code(PathBuf),
 }
 
 impl<'a> Input<'a> {
-    /// WIT that was written from code goes by the code.
+    /// The source of the WIT at `path`. If the WIT was generated from code, this is the code.
     fn of(path: &'a PathBuf) -> Self {
         source_of(path).map_or(Input::Wit(path), Input::Code)
     }
 }
 
-/// Writes or checks. Nothing is written before all packages were read and emitted without an error. Status 1: with `--check`, not everything
-/// is up to date.
+/// Generates all packages, and then writes or compares the files. Exit status 1: with `--check`, a file is out of date.
 ///
 /// # Errors
-/// A package cannot be generated; a file cannot be read or written.
+/// A package has an error, or a file cannot be read or written. In the first case nothing is written.
 pub fn run(arguments: &Arguments) -> Result<Output, Error> {
     let mut paths = arguments.paths.clone();
     if paths.is_empty() && arguments.from_code.is_none() {
         paths = find::packages(Path::new(".")).map_err(at(Path::new(".")))?;
     }
     if paths.is_empty() && arguments.from_code.is_none() {
-        return Err(Error::Nothing);
+        return Err(Error::NoPackage);
     }
     let named = &arguments.languages;
     let wanted = |name: &str| named.is_empty() || named.iter().any(|named| named == name);
@@ -196,13 +195,13 @@ pub fn run(arguments: &Arguments) -> Result<Output, Error> {
     })
 }
 
-/// Of an enum or a variant without the case `unknown`.
+/// The warning about an enum or a variant without a case `unknown`.
 fn warning(def: &TypeDef) -> String {
     let TypeDef { name, position, .. } = def;
     let Position { file, line, column } = position;
     format!(
-        "{}:{line}:{column}: warning: `{name}` has no case `unknown`: a program cannot read a case that a later version adds. Add \
-         the case, or name the type in the interface's option `closed` if it never gets another\n",
+        "{}:{line}:{column}: warning: `{name}` has no case `unknown`, so older programs cannot read a case that a later version adds. \
+         Add the case, or list the type in the option `closed` of the interface if it never gets another case\n",
         file.display()
     )
 }
@@ -210,7 +209,7 @@ fn warning(def: &TypeDef) -> String {
 fn write(files: &BTreeMap<PathBuf, String>) -> Result<Output, Error> {
     let mut changed = Vec::new();
     for (path, contents) in files {
-        if files::compare(path, contents).map_err(at(path))? != State::Same {
+        if files::compare(path, contents).map_err(at(path))? != FileState::Same {
             changed.push((path.as_path(), contents.as_str()));
         }
     }
@@ -223,23 +222,23 @@ fn write(files: &BTreeMap<PathBuf, String>) -> Result<Output, Error> {
 
 fn check(files: &BTreeMap<PathBuf, String>, folders: &BTreeSet<PathBuf>) -> Result<Output, Error> {
     let mut output = Output::default();
-    let mut complain = |path: &Path, what: &str| {
+    let mut report = |path: &Path, what: &str| {
         output.stdout += &format!("{}: {what}\n", path.display());
         output.status = 1;
     };
     for (path, contents) in files {
         match files::compare(path, contents).map_err(at(path))? {
-            State::Same => {}
-            State::Differs => complain(path, "differs from what `thalweg gen` writes"),
-            State::Missing => complain(path, "is missing: run `thalweg gen`"),
+            FileState::Same => {}
+            FileState::Differs => report(path, "is out of date: run `thalweg gen`"),
+            FileState::Missing => report(path, "is missing: run `thalweg gen`"),
         }
     }
     let known: BTreeSet<PathBuf> = files.keys().cloned().collect();
     for folder in folders {
         for orphan in files::orphans(folder, &known).map_err(at(folder))? {
-            complain(
+            report(
                 &orphan,
-                "was generated, but from nothing that is here now: remove it",
+                "was generated from a package that no longer exists: remove it",
             );
         }
     }

@@ -1,13 +1,13 @@
 //! The `thalweg` command.
 //!
-//! `thalweg gen` writes typed code from WIT: what a service implements and what its callers call, in each language.
-//! `thalweg new` creates a service.
-//! `thalweg package` builds a wheel or a tarball of a service.
-//! `thalweg headers` prints the folder of the C headers that a service uses.
-//! `thalweg compatible` says whether programs of one WIT open a library of another.
-//! `thalweg config` says what a runtime would have here, and why.
-//! `thalweg bench` starts the lab.
-//! `thalweg conformance` runs the scenarios in every language.
+//! - `thalweg new` creates a service.
+//! - `thalweg gen` generates typed code from WIT, for services and for hosts.
+//! - `thalweg package` builds a wheel or a tarball of a service.
+//! - `thalweg headers` prints the folder of the C headers that a service uses.
+//! - `thalweg compatible` checks whether programs of one WIT version can open a library of another version.
+//! - `thalweg config` prints the settings of a runtime on this machine.
+//! - `thalweg conformance` runs the conformance scenarios in every language.
+//! - `thalweg bench` starts the benchmark lab.
 
 mod bench;
 mod cargo;
@@ -40,22 +40,25 @@ enum Command {
     ///
     /// The folder has the name of the service. It appears complete, or not at all. Exit status: 0; 2 an error.
     New(new::Arguments),
-    /// Write typed code from WIT.
+    /// Generate typed code from WIT.
     ///
-    /// Nothing is written before all of it is generated, and each file is replaced as a whole. Exit status: 0 done, or up to date; 1 with
-    /// --check, something is not up to date; 2 an error.
+    /// Files are written only after everything was generated without an error, and each file is replaced atomically.
+    /// Exit status: 0 success; 1 with --check, a file is out of date; 2 an error.
     Gen(generate::Arguments),
-    /// Say whether programs that were generated from one WIT open a library of another.
+    /// Check whether programs of one WIT version can open a library of another version.
     ///
-    /// Lists every place where they differ, and what one of them adds to the other. Exit status: 0 they do; 1 they do not; 2 an error.
+    /// Lists all incompatible differences, and the additions of each side. Exit status: 0 compatible; 1 not compatible;
+    /// 2 an error.
     Compatible(compatible::Arguments),
-    /// Print the runtime's settings, where each came from, and what the machine offers.
+    /// Print the settings of the runtime with their sources, and the properties of the machine.
     ///
-    /// The environment goes before what a program says, which goes before the default. Exit status: 0; 2 a variable is no good.
+    /// An environment variable overrides the program's configuration, which overrides the default. Exit status: 0 success;
+    /// 2 an environment variable has an invalid value.
     Config(config::Arguments),
-    /// Run the conformance scenarios in every language and write the matrix.
+    /// Run the conformance scenarios in every language, and write the page with the results.
     ///
-    /// Exit status: 0 every cell is full; 1 one is not, or with --check the page is not up to date; 2 an error.
+    /// Exit status: 0 all scenarios passed; 1 a scenario failed or did not run, or with --check the page is out of date;
+    /// 2 an error.
     Conformance(conformance::Arguments),
     /// Build a service in release mode and write a Python wheel or a tarball for C.
     ///
@@ -65,7 +68,7 @@ enum Command {
     ///
     /// Use it as `cc -I"$(thalweg headers)" ..`. Exit status: 0; 2 an error.
     Headers(headers::Arguments),
-    /// Measure what each part costs: starts thalweg-bench.
+    /// Run benchmarks: starts thalweg-bench.
     Bench(bench::Arguments),
 }
 

@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// The status with which a shell reports a program that SIGPIPE ended: 128 + 13.
+/// The exit status that a shell reports for a program that was ended by SIGPIPE: 128 + 13.
 const BROKEN_PIPE: u8 = 141;
 
-/// The result of a command. It is printed once, after the command has done its work: a reader that leaves cannot stop it half-way.
+/// The result of a command. It is printed after the command has finished, so a reader that closes the pipe cannot interrupt
+/// the work.
 #[derive(Debug, Default)]
 pub struct Output {
     pub stdout: String,
@@ -23,7 +24,7 @@ impl Output {
         }
     }
 
-    /// Exit status 2.
+    /// An error, with exit status 2.
     pub fn failed(error: impl ToString) -> Self {
         Self {
             stderr: error.to_string() + "\n",
@@ -32,9 +33,10 @@ impl Output {
         }
     }
 
-    /// Writes it and returns the exit status: 141 where the reader of standard output has left, 2 where it cannot be written.
+    /// Prints the result. Returns 141 if the reader of standard output has closed it, 2 if standard output cannot be written,
+    /// and the exit status otherwise.
     pub fn print(self) -> ExitCode {
-        // Nobody is left to be told that standard error cannot be written.
+        // An error of standard error cannot be reported.
         let _ = io::stderr().write_all(self.stderr.as_bytes());
         let mut out = io::stdout().lock();
         match out

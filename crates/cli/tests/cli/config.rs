@@ -1,8 +1,8 @@
-//! `thalweg config` as it is run.
+//! `thalweg config`.
 
 use std::process::{Command, Output};
 
-/// The command, with these variables alone of ours.
+/// Runs the command with only these variables of Thalweg.
 fn config(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
     command.arg("config").args(arguments);
@@ -15,7 +15,7 @@ fn config(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     command.output().expect("the command can be run")
 }
 
-fn said(output: &Output) -> String {
+fn stdout(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -23,15 +23,13 @@ fn said(output: &Output) -> String {
 /// The words of the line that begins with `name`.
 fn line<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let line = text.lines().find(|line| line.starts_with(name));
-    line.expect("there is a line for it")
-        .split_whitespace()
-        .collect()
+    line.expect("the line exists").split_whitespace().collect()
 }
 
 #[test]
-fn each_setting_says_where_it_came_from() {
+fn each_setting_is_printed_with_its_source() {
     let variables = [("THALWEG_WORKERS", "3"), ("THALWEG_TIMESLICE", "1ms")];
-    let text = said(&config(&["--profile", "fair"], &variables));
+    let text = stdout(&config(&["--profile", "fair"], &variables));
     assert_eq!(
         line(&text, "workers")[..4],
         ["workers", "3", "environment", "THALWEG_WORKERS"]
@@ -41,15 +39,15 @@ fn each_setting_says_where_it_came_from() {
     assert_eq!(line(&text, "stack_size")[1..4], ["1", "MiB", "default"]);
     assert_eq!(line(&text, "affinity")[1..3], ["off", "default"]);
     assert_eq!(line(&text, "report_overflow")[1..4], ["on", "default", "-"]);
-    line(&text, "processors in the mask");
-    line(&text, "rate of the cycle counter");
-    line(&text, "guards of stacks");
+    line(&text, "processors in the affinity mask");
+    line(&text, "frequency of the cycle counter");
+    line(&text, "guard pages of stacks");
 }
 
 #[test]
-fn as_json_it_has_numbers() {
+fn json_output_has_numbers_and_units() {
     let variables = [("THALWEG_TIMESLICE_CYCLES", "3000000")];
-    let text = said(&config(&["--json"], &variables));
+    let text = stdout(&config(&["--json"], &variables));
     assert!(
         text.contains(r#"{"name": "stack_size", "value": 1048576, "unit": "bytes", "from": "default", "variable": "THALWEG_STACK_SIZE", "#),
         "{text}"
@@ -63,15 +61,15 @@ fn as_json_it_has_numbers() {
         "{text}"
     );
     assert!(text.contains(r#""tsc_hz": "#), "{text}");
-    // Python is not always there; brackets in pairs are.
+    // A simple check that the JSON is complete, without a parser.
     for (open, close) in [('{', '}'), ('[', ']')] {
         assert_eq!(text.matches(open).count(), text.matches(close).count());
     }
 }
 
 #[test]
-fn a_variable_that_is_no_good_is_named() {
-    for (name, value, says) in [
+fn invalid_variable_is_reported() {
+    for (name, value, error) in [
         (
             "THALWEG_WORKERS",
             "65",
@@ -86,18 +84,18 @@ fn a_variable_that_is_no_good_is_named() {
     ] {
         let output = config(&[], &[(name, value)]);
         assert_eq!(output.status.code(), Some(2));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains(says), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(error), "{stderr}");
     }
 }
 
 #[test]
-fn a_profile_that_is_not_known_is_answered_with_those_that_are() {
+fn unknown_profile_is_an_error_that_lists_the_profiles() {
     let output = config(&["--profile", "fast"], &[]);
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.contains("unknown, many-sleepers, pipeline, compute, fair, batches"),
-        "{said}"
+        stderr.contains("unknown, many-sleepers, pipeline, compute, fair, batches"),
+        "{stderr}"
     );
 }

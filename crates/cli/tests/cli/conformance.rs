@@ -1,4 +1,4 @@
-//! `thalweg conformance` from outside: a cell that is not full fails, whatever emptied it.
+//! `thalweg conformance`: a scenario that failed or did not run is a failure.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ const SCENARIOS: &str = r#"[
   {"name": "a stream", "steps": []}
 ]"#;
 
-/// Two runners: one leaves the reports that lie in `left`, the other does nothing and speaks for B alone.
+/// Two runners. The first writes the reports in `reports` for two languages; the second is for B and writes none.
 const LANGUAGES: &str = r#"
 [[runner]]
-command = ["sh", "-c", "mkdir -p out && cp left/* out/"]
+command = ["sh", "-c", "mkdir -p out && cp reports/* out/"]
 languages = ["A", "A later"]
 
 [[runner]]
@@ -32,7 +32,7 @@ fn report(language: &str, scenarios: &[(&str, &str)]) -> String {
 
 const ALL: [(&str, &str); 3] = [("echo: one", "ok"), ("echo: two", "ok"), ("a stream", "ok")];
 
-/// A folder in which every report is as it should be; B's does not come from a run.
+/// A folder with complete reports. The report of B is not written by its runner.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let put = |path: &str, text: &str| {
@@ -42,8 +42,8 @@ fn folder() -> tempfile::TempDir {
     };
     put("conformance/scenarios.json", SCENARIOS);
     put("conformance/languages.toml", LANGUAGES);
-    put("left/a.json", &report("A", &ALL));
-    put("left/a-later.json", &report("A later", &ALL));
+    put("reports/a.json", &report("A", &ALL));
+    put("reports/a-later.json", &report("A later", &ALL));
     put("out/a.json", &report("A", &ALL));
     put("out/a-later.json", &report("A later", &ALL));
     put("out/b.json", &report("B", &ALL));
@@ -59,45 +59,48 @@ fn conformance(folder: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What it says, where it ends with `status`.
-fn said(output: &Output, status: i32) -> String {
-    let said = String::from_utf8(output.stderr.clone()).unwrap();
-    assert_eq!(output.status.code(), Some(status), "{said}");
-    said.trim_end().to_owned()
+/// Standard error of a command that must have exited with `status`.
+fn stderr(output: &Output, status: i32) -> String {
+    let stderr = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(status), "{stderr}");
+    stderr.trim_end().to_owned()
 }
 
 const PAGE: &str = "docs/conformance.md";
 
 #[test]
-fn full_cells_make_a_page_that_stays_up_to_date() {
+fn complete_reports_produce_a_page_that_is_up_to_date() {
     let folder = folder();
     let folder = folder.path();
-    assert_eq!(said(&conformance(folder, &["--no-run"]), 0), "");
+    assert_eq!(stderr(&conformance(folder, &["--no-run"]), 0), "");
     let page = fs::read_to_string(folder.join(PAGE)).unwrap();
-    assert!(page.contains("3 scenarios"), "{page}");
+    assert!(page.contains("all 3 scenarios"), "{page}");
     assert!(
-        page.contains("| what | A | A later | B |\n| --- | --- | --- | --- |\n"),
+        page.contains("| scenarios | A | A later | B |\n| --- | --- | --- | --- |\n"),
         "{page}"
     );
     assert!(
         page.ends_with("| echo | 2 | 2 | 2 |\n| a stream | 1 | 1 | 1 |\n"),
         "{page}"
     );
-    assert_eq!(said(&conformance(folder, &["--no-run", "--check"]), 0), "");
+    assert_eq!(
+        stderr(&conformance(folder, &["--no-run", "--check"]), 0),
+        ""
+    );
     fs::write(
         folder.join(PAGE),
         page.replace("| 2 | 2 | 2 |", "| 2 | 2 | 3 |"),
     )
     .unwrap();
-    let outdated = said(&conformance(folder, &["--no-run", "--check"]), 1);
+    let outdated = stderr(&conformance(folder, &["--no-run", "--check"]), 1);
     assert_eq!(
         outdated,
-        "docs/conformance.md is not up to date: run `thalweg conformance`"
+        "docs/conformance.md is out of date: run `thalweg conformance`"
     );
 }
 
 #[test]
-fn a_cell_that_is_not_full_fails_and_writes_no_page() {
+fn incomplete_report_fails_and_writes_no_page() {
     let cases: [(&[(&str, &str)], &str); 5] = [
         (&ALL[..2], "A: `a stream` did not run"),
         (
@@ -110,7 +113,7 @@ fn a_cell_that_is_not_full_fails_and_writes_no_page() {
         ),
         (
             &[ALL[0], ALL[1], ALL[2], ALL[0]],
-            "A: `echo: one` is there twice",
+            "A: `echo: one` occurs twice",
         ),
         (
             &[],
@@ -121,7 +124,7 @@ fn a_cell_that_is_not_full_fails_and_writes_no_page() {
         let folder = folder();
         fs::write(folder.path().join("out/a.json"), report("A", scenarios)).unwrap();
         assert_eq!(
-            said(&conformance(folder.path(), &["--no-run"]), 1),
+            stderr(&conformance(folder.path(), &["--no-run"]), 1),
             expected
         );
         assert!(!folder.path().join(PAGE).exists());
@@ -129,27 +132,28 @@ fn a_cell_that_is_not_full_fails_and_writes_no_page() {
 }
 
 #[test]
-fn a_report_of_an_earlier_run_does_not_count() {
+fn report_of_an_earlier_run_is_ignored() {
     let folder = folder();
-    // B's runner leaves none this time.
-    let missing = said(&conformance(folder.path(), &[]), 1);
+    // The runner of B writes no report.
+    let missing = stderr(&conformance(folder.path(), &[]), 1);
     assert_eq!(missing, "B: no report at out/b.json");
 }
 
 #[test]
-fn a_runner_that_fails_is_told_even_if_its_report_is_good() {
+fn failed_runner_is_reported_even_if_its_report_is_complete() {
     let folder = folder();
-    let languages = LANGUAGES.replace("cp left/* out/", "cp left/* out/; false");
+    let languages = LANGUAGES.replace("cp reports/* out/", "cp reports/* out/; false");
     fs::write(folder.path().join("conformance/languages.toml"), languages).unwrap();
-    let failed = said(&conformance(folder.path(), &[]), 1);
+    let failed = stderr(&conformance(folder.path(), &[]), 1);
     assert!(
-        failed.starts_with("`sh -c mkdir -p out && cp left/* out/; false` failed: exit status: 1"),
+        failed
+            .starts_with("`sh -c mkdir -p out && cp reports/* out/; false` failed: exit status: 1"),
         "{failed}"
     );
 }
 
 #[test]
-fn files_that_nobody_understands_are_errors() {
+fn malformed_files_are_errors() {
     for (path, text, expected) in [
         ("conformance/languages.toml", "", "there is no [[runner]]"),
         (
@@ -169,11 +173,15 @@ fn files_that_nobody_understands_are_errors() {
             "a scenario has no name",
         ),
         ("out/a.json", "{", "out/a.json"),
-        ("out/a.json", "{\"language\": \"B\"}", "it is not A's"),
+        (
+            "out/a.json",
+            "{\"language\": \"B\"}",
+            "it is not the report of A",
+        ),
     ] {
         let folder = folder();
         fs::write(folder.path().join(path), text).unwrap();
-        let error = said(&conformance(folder.path(), &["--no-run"]), 2);
+        let error = stderr(&conformance(folder.path(), &["--no-run"]), 2);
         assert!(error.contains(expected), "{path}: {error}");
     }
 }

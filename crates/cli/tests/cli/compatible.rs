@@ -1,4 +1,4 @@
-//! `thalweg compatible` as it is run.
+//! `thalweg compatible`.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ interface i {
 world w { import host; export i; }
 ";
 
-/// Of the old package and one in which each pair was replaced.
+/// The exit status and output for the old package and a copy in which each pair was replaced.
 fn run(changes: &[(&str, &str)]) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut new = OLD.to_owned();
@@ -26,7 +26,7 @@ fn run(changes: &[(&str, &str)]) -> (Option<i32>, String) {
     }
     write(folder.path(), "old", OLD);
     write(folder.path(), "new", &new);
-    said(&command(folder.path()))
+    result(&command(folder.path()))
 }
 
 fn write(folder: &Path, name: &str, text: &str) {
@@ -42,26 +42,26 @@ fn command(folder: &Path) -> Output {
     command.output().expect("the command can be run")
 }
 
-fn said(output: &Output) -> (Option<i32>, String) {
+fn result(output: &Output) -> (Option<i32>, String) {
     let text = [output.stdout.as_slice(), &output.stderr].concat();
-    let text = String::from_utf8(text).expect("it is text");
+    let text = String::from_utf8(text).expect("the output is UTF-8");
     (output.status.code(), text.trim_end().to_owned())
 }
 
 #[test]
-fn functions_are_added_in_a_version_of_the_same_line() {
-    let serves = |text: &str| (Some(0), text.to_owned());
+fn added_functions_are_compatible_and_listed() {
+    let compatible = |text: &str| (Some(0), text.to_owned());
     assert_eq!(
         run(&[]),
-        serves("b 0.1.0 serves programs of 0.1.0: no function more")
+        compatible("b 0.1.0 is compatible with programs of 0.1.0: no additional functions")
     );
     assert_eq!(
         run(&[
             ("@0.1.0", "@0.1.4"),
             ("-> stream<each>;\n", "-> stream<each>;\n    h: func();\n"),
         ]),
-        serves(
-            "b 0.1.4 serves programs of 0.1.0: a function more\nnew/b.wit:9:5: `i.h` is only in the library"
+        compatible(
+            "b 0.1.4 is compatible with programs of 0.1.0: 1 additional function\nnew/b.wit:9:5: `i.h` is only in the library"
         )
     );
     assert_eq!(
@@ -69,22 +69,22 @@ fn functions_are_added_in_a_version_of_the_same_line() {
             "-> stream<each>;\n",
             "-> stream<each>;\n    h: func();\n    k: func();\n"
         )]),
-        serves(
-            "b 0.1.0 serves programs of 0.1.0: 2 functions more\nnew/b.wit:9:5: `i.h` is only in the library\n\
+        compatible(
+            "b 0.1.0 is compatible with programs of 0.1.0: 2 additional functions\nnew/b.wit:9:5: `i.h` is only in the library\n\
              new/b.wit:10:5: `i.k` is only in the library"
         )
     );
-    // Each side numbers its own: they are known by their names.
+    // Each side has its own numbers for functions; they are matched by name.
     assert_eq!(
         run(&[("    f: func", "    e: func();\n    f: func")]),
-        serves(
-            "b 0.1.0 serves programs of 0.1.0: a function more\nnew/b.wit:5:5: `i.e` is only in the library"
+        compatible(
+            "b 0.1.0 is compatible with programs of 0.1.0: 1 additional function\nnew/b.wit:5:5: `i.e` is only in the library"
         )
     );
 }
 
 #[test]
-fn types_grow_at_the_end_and_each_addition_is_named() {
+fn added_fields_and_parameters_are_compatible_and_listed() {
     for (from, to, added) in [
         (
             "record r { a: u32 }",
@@ -113,14 +113,14 @@ fn types_grow_at_the_end_and_each_addition_is_named() {
             &["new/b.wit:2:18: the parameters of `host.ask`: `more` is only in the library"],
         ),
     ] {
-        let first = "b 0.1.0 serves programs of 0.1.0: no function more";
-        let wanted = [&[first], added].concat().join("\n");
-        assert_eq!(run(&[(from, to)]), (Some(0), wanted), "{to}");
+        let first = "b 0.1.0 is compatible with programs of 0.1.0: no additional functions";
+        let expected = [&[first], added].concat().join("\n");
+        assert_eq!(run(&[(from, to)]), (Some(0), expected), "{to}");
     }
 }
 
 #[test]
-fn addition_of_the_program_is_named_as_its_own() {
+fn addition_of_the_program_is_listed_as_such() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     write(
         folder.path(),
@@ -128,19 +128,22 @@ fn addition_of_the_program_is_named_as_its_own() {
         &OLD.replace("record r { a: u32 }", "record r { a: u32, b: string }"),
     );
     write(folder.path(), "new", OLD);
-    let wanted = "b 0.1.0 serves programs of 0.1.0: no function more\n\
+    let expected = "b 0.1.0 is compatible with programs of 0.1.0: no additional functions\n\
                   new/b.wit:5:5: the parameters of `i.f`: `a.b` is only in the program";
-    assert_eq!(said(&command(folder.path())), (Some(0), wanted.to_owned()));
+    assert_eq!(
+        result(&command(folder.path())),
+        (Some(0), expected.to_owned())
+    );
 }
 
 #[test]
-fn every_difference_is_reported_and_what_was_added_beside_them() {
-    let wanted = "new/b.wit:5:5: the parameters of `i.f`: `a.c` is only in the library\n\
-                  new/b.wit:5:5: the parameters of `i.f` differ: `a.a` is `u64` on one side, `u32` on the other\n\
-                  new/b.wit:5:5: the result of `i.f` differ: it is `u32` on one side, `u8` on the other\n\
-                  new/b.wit:6:5: the result of `i.g` differ: it is `u8` on one side, `u16` on the other\n\
+fn all_differences_and_additions_are_listed() {
+    let expected = "new/b.wit:5:5: the parameters of `i.f`: `a.c` is only in the library\n\
+                  new/b.wit:5:5: incompatible parameters of `i.f`: `a.a` is `u64` on one side, `u32` on the other\n\
+                  new/b.wit:5:5: incompatible result of `i.f`: it is `u32` on one side, `u8` on the other\n\
+                  new/b.wit:6:5: incompatible result of `i.g`: it is `u8` on one side, `u16` on the other\n\
                   old/b.wit:8:5: `i.s` is missing in the library\n\
-                  new/b.wit:2:18: the result of `host.ask` differ: it is `u8` on one side, `string` on the other";
+                  new/b.wit:2:18: incompatible result of `host.ask`: it is `u8` on one side, `string` on the other";
     assert_eq!(
         run(&[
             ("record r { a: u32 }", "record r { a: u64, c: u8 }"),
@@ -149,23 +152,26 @@ fn every_difference_is_reported_and_what_was_added_beside_them() {
             ("    s: func(up: stream<each>) -> stream<each>;\n", ""),
             ("-> string;", "-> u8;"),
         ]),
-        (Some(1), wanted.to_owned())
+        (Some(1), expected.to_owned())
     );
 }
 
 #[test]
-fn a_host_may_know_more_than_it_is_asked() {
+fn unused_host_import_is_compatible() {
     let old = OLD.replace("-> string; }", "-> string; tell: func(); }");
     let folder = tempfile::tempdir().expect("a temporary folder");
     write(folder.path(), "old", &old);
     write(folder.path(), "new", OLD);
-    let serves = "b 0.1.0 serves programs of 0.1.0: no function more";
-    assert_eq!(said(&command(folder.path())), (Some(0), serves.to_owned()));
+    let compatible = "b 0.1.0 is compatible with programs of 0.1.0: no additional functions";
+    assert_eq!(
+        result(&command(folder.path())),
+        (Some(0), compatible.to_owned())
+    );
 }
 
 #[test]
-fn what_programs_know_otherwise_is_a_difference_with_its_place() {
-    for (changes, wanted) in [
+fn each_difference_is_reported_with_its_position() {
+    for (changes, expected) in [
         (vec![("a:b@", "a:c@")], "new/b.wit:5:5: it is a:c, not a:b"),
         (
             vec![("@0.1.0", "@0.2.0")],
@@ -173,15 +179,15 @@ fn what_programs_know_otherwise_is_a_difference_with_its_place() {
         ),
         (
             vec![("record r { a: u32 }", "record r { b: u32, a: u32 }")],
-            "new/b.wit:5:5: the parameters of `i.f` differ: `a.a` is `a.b` on the other side",
+            "new/b.wit:5:5: incompatible parameters of `i.f`: `a.a` is `a.b` on the other side",
         ),
         (
             vec![("f: func(a: r) -> u32", "f: func(a: r) -> u64")],
-            "new/b.wit:5:5: the result of `i.f` differ: it is `u32` on one side, `u64` on the other",
+            "new/b.wit:5:5: incompatible result of `i.f`: it is `u32` on one side, `u64` on the other",
         ),
         (
             vec![("stream<u8>", "stream<u16>")],
-            "new/b.wit:6:5: the result of `i.g` differ: it is `u8` on one side, `u16` on the other",
+            "new/b.wit:6:5: incompatible result of `i.g`: it is `u8` on one side, `u16` on the other",
         ),
         (
             vec![("    s: func(up: stream<each>) -> stream<each>;\n", "")],
@@ -189,7 +195,7 @@ fn what_programs_know_otherwise_is_a_difference_with_its_place() {
         ),
         (
             vec![("key: u32", "key: u64")],
-            "new/b.wit:2:18: the parameters of `host.ask` differ: `key` is `u32` on one side, `u64` on the other",
+            "new/b.wit:2:18: incompatible parameters of `host.ask`: `key` is `u32` on one side, `u64` on the other",
         ),
         (
             vec![("-> string; }", "-> string; tell: func(); }")],
@@ -203,12 +209,12 @@ fn what_programs_know_otherwise_is_a_difference_with_its_place() {
             "old/b.wit:2:18: it has no host imports any more",
         ),
     ] {
-        assert_eq!(run(&changes), (Some(1), wanted.to_owned()), "{changes:?}");
+        assert_eq!(run(&changes), (Some(1), expected.to_owned()), "{changes:?}");
     }
 }
 
 #[test]
-fn what_programs_in_c_do_on_their_own_is_still_there() {
+fn removed_inline_or_notices_is_a_difference() {
     for (option, what) in [
         ("inline = true", "is not inline any more"),
         ("notice_interval = \"1s\"", "has no notices any more"),
@@ -221,15 +227,15 @@ fn what_programs_in_c_do_on_their_own_is_still_there() {
             fs::write(file, format!("[i.f]\n{option}\n")).expect("a file can be written");
         };
         policy("old");
-        let wanted = format!("new/b.wit:5:5: `i.f` {what}");
-        assert_eq!(said(&command(folder.path())), (Some(1), wanted));
+        let expected = format!("new/b.wit:5:5: `i.f` {what}");
+        assert_eq!(result(&command(folder.path())), (Some(1), expected));
         policy("new");
-        assert_eq!(said(&command(folder.path())).0, Some(0));
+        assert_eq!(result(&command(folder.path())).0, Some(0));
     }
 }
 
 #[test]
-fn what_is_no_wit_is_an_error() {
+fn invalid_wit_is_an_error() {
     let (status, text) = run(&[("record r", "recrd r")]);
     assert_eq!(status, Some(2));
     assert!(text.starts_with("new/b.wit:4:"), "{text}");

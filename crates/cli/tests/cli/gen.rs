@@ -1,4 +1,4 @@
-//! `thalweg gen` as it is run.
+//! `thalweg gen`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,9 +56,21 @@ fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_committed_is_what_the_generators_write() {
+fn committed_code_is_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let output = thalweg(&root, &["gen", "--check"]);
+    let examples = fs::read_dir(root.join("examples")).expect("a folder can be read");
+    let wit: Vec<_> = examples
+        .map(|entry| entry.expect("an entry can be read").path().join("wit"))
+        .filter(|wit| wit.is_dir())
+        .collect();
+    assert!(!wit.is_empty());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+    let output = command
+        .current_dir(&root)
+        .args(["gen", "--check"])
+        .args(wit)
+        .output()
+        .expect("the command can be run");
     assert!(
         output.status.success(),
         "{}{}",
@@ -68,13 +80,17 @@ fn what_is_committed_is_what_the_generators_write() {
 }
 
 #[test]
-fn two_runs_write_the_same_bytes() {
+fn two_runs_generate_equal_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let runs = [tempfile::tempdir(), tempfile::tempdir()]
         .map(|folder| folder.expect("a temporary folder"));
     for out in &runs {
-        for wit in ["conformance/wit", "examples/search/wit/search.wit"] {
-            let out = out.path().to_str().expect("its name is UTF-8");
+        for wit in [
+            "conformance/wit",
+            "crates/bench/wit",
+            "examples/search/wit/search.wit",
+        ] {
+            let out = out.path().to_str().expect("the path is UTF-8");
             let output = thalweg(&root, &["gen", wit, "--out", out]);
             assert!(output.status.success(), "{}", stderr(&output));
         }
@@ -82,7 +98,7 @@ fn two_runs_write_the_same_bytes() {
     let [first, second] = runs.each_ref().map(|out| {
         let below = |path: PathBuf| {
             path.strip_prefix(out.path())
-                .expect("it is below")
+                .expect("the file is below the folder")
                 .to_owned()
         };
         files(out.path())
@@ -95,7 +111,7 @@ fn two_runs_write_the_same_bytes() {
 }
 
 #[test]
-fn file_and_folder_give_the_same() {
+fn file_and_folder_generate_the_same() {
     let folder = project();
     assert!(
         thalweg(folder.path(), &["gen", "wit/b.wit"])
@@ -108,7 +124,7 @@ fn file_and_folder_give_the_same() {
 }
 
 #[test]
-fn unchanged_file_is_not_touched() {
+fn unchanged_file_is_not_written() {
     let folder = project();
     let first = thalweg(folder.path(), &["gen", "--lang", "rust"]);
     assert_eq!(stdout(&first), "wrote generated/rust/b.rs\n");
@@ -116,7 +132,7 @@ fn unchanged_file_is_not_touched() {
     let modified = |path: &Path| {
         fs::metadata(path)
             .and_then(|data| data.modified())
-            .expect("it has a time")
+            .expect("the file has a modification time")
     };
     let before = modified(&path);
     assert_eq!(
@@ -127,12 +143,12 @@ fn unchanged_file_is_not_touched() {
     assert_eq!(
         files(&folder.path().join("generated")).len(),
         1,
-        "nothing is left beside it"
+        "no other file remains"
     );
 }
 
 #[test]
-fn check_names_what_differs_what_is_missing_and_what_is_left_over() {
+fn check_lists_outdated_missing_and_leftover_files() {
     let folder = project();
     let check = || thalweg(folder.path(), &["gen", "--check", "--lang", "rust"]);
     let missing = check();
@@ -150,7 +166,7 @@ fn check_names_what_differs_what_is_missing_and_what_is_left_over() {
     assert_eq!(check().status.code(), Some(0));
 
     let path = folder.path().join("generated/rust/b.rs");
-    let text = fs::read_to_string(&path).expect("it was written");
+    let text = fs::read_to_string(&path).expect("the file was written");
     fs::write(&path, format!("{text} ")).expect("a file can be written");
     fs::write(folder.path().join("generated/rust/old.rs"), &text).expect("a file can be written");
     fs::write(folder.path().join("generated/rust/own.rs"), "// mine")
@@ -159,13 +175,13 @@ fn check_names_what_differs_what_is_missing_and_what_is_left_over() {
     assert_eq!(outdated.status.code(), Some(1));
     assert_eq!(
         stdout(&outdated),
-        "generated/rust/b.rs: differs from what `thalweg gen` writes\n\
-         generated/rust/old.rs: was generated, but from nothing that is here now: remove it\n"
+        "generated/rust/b.rs: is out of date: run `thalweg gen`\n\
+         generated/rust/old.rs: was generated from a package that no longer exists: remove it\n"
     );
 }
 
 #[test]
-fn refusal_names_the_place_and_nothing_is_written() {
+fn unsupported_construct_is_reported_and_nothing_is_written() {
     let folder = project();
     let text = WIT.replace("-> r", "-> error-context");
     fs::write(folder.path().join("wit/b.wit"), text).expect("a file can be written");
@@ -192,12 +208,12 @@ fn policy_file_with_an_unknown_key_is_an_error() {
 }
 
 #[test]
-fn no_wit_at_all_is_an_error() {
+fn folder_without_wit_is_an_error() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = thalweg(folder.path(), &["gen"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).starts_with("there is no folder called `wit`"),
+        stderr(&output).starts_with("there is no folder below this one that is called `wit`"),
         "{}",
         stderr(&output)
     );
@@ -210,7 +226,7 @@ pub trait I {
 ";
 
 #[test]
-fn code_first_writes_wit_and_glue_and_check_follows_the_code() {
+fn code_first_generates_wit_and_glue_and_check_compares_with_the_code() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let code = folder.path().join("src/api.rs");
     fs::create_dir(folder.path().join("src")).expect("a folder can be made");
@@ -226,7 +242,7 @@ fn code_first_writes_wit_and_glue_and_check_follows_the_code() {
             ""
         )
     );
-    // From then on the WIT knows where it is from.
+    // The generated WIT names the Rust file.
     let check = || thalweg(folder.path(), &["gen", "--check", "--lang", "rust"]);
     assert_eq!(
         (check().status.code(), stdout(&check())),
@@ -238,9 +254,9 @@ fn code_first_writes_wit_and_glue_and_check_follows_the_code() {
     assert_eq!(outdated.status.code(), Some(1));
     assert_eq!(
         stdout(&outdated),
-        "generated/rust/b.rs: differs from what `thalweg gen` writes\n\
-         generated/rust/b_from_code.rs: differs from what `thalweg gen` writes\n\
-         wit/b.wit: differs from what `thalweg gen` writes\n"
+        "generated/rust/b.rs: is out of date: run `thalweg gen`\n\
+         generated/rust/b_from_code.rs: is out of date: run `thalweg gen`\n\
+         wit/b.wit: is out of date: run `thalweg gen`\n"
     );
     assert!(
         thalweg(folder.path(), &["gen", "--lang", "rust"])
@@ -259,7 +275,7 @@ fn code_first_writes_wit_and_glue_and_check_follows_the_code() {
 }
 
 #[test]
-fn standard_output_that_nobody_reads_ends_each_command_quietly_after_its_work() {
+fn closed_standard_output_ends_each_command_silently_after_its_work() {
     let folder = project();
     fs::create_dir(folder.path().join("other")).expect("a folder can be made");
     fs::write(folder.path().join("other/b.wit"), WIT).expect("a file can be written");
@@ -287,14 +303,14 @@ fn standard_output_that_nobody_reads_ends_each_command_quietly_after_its_work() 
     }
     assert!(
         thalweg(folder.path(), &["gen", "--check"]).status.success(),
-        "the tree is whole"
+        "all files are written"
     );
 }
 
 #[test]
-fn standard_output_that_is_full_is_an_error() {
+fn full_standard_output_is_an_error() {
     let folder = project();
-    let full = fs::File::create("/dev/full").expect("Linux has it");
+    let full = fs::File::create("/dev/full").expect("/dev/full exists on Linux");
     let output = Command::new(env!("CARGO_BIN_EXE_thalweg"))
         .current_dir(folder.path())
         .arg("config")
@@ -311,7 +327,7 @@ fn standard_output_that_is_full_is_an_error() {
     );
 }
 
-/// A project whose tree was generated, and whose WIT then changed; and its files.
+/// A project whose WIT was changed after its code was generated, and its files.
 fn changed_project() -> (tempfile::TempDir, Vec<(PathBuf, Vec<u8>)>) {
     let folder = project();
     assert!(thalweg(folder.path(), &["gen"]).status.success());
@@ -322,12 +338,12 @@ fn changed_project() -> (tempfile::TempDir, Vec<(PathBuf, Vec<u8>)>) {
 }
 
 #[test]
-fn tree_is_left_alone_where_a_generated_file_is_read_only() {
+fn read_only_file_is_an_error_and_no_file_is_changed() {
     let (folder, before) = changed_project();
     let path = folder.path().join("generated/rust/b.rs");
-    let mut permissions = fs::metadata(&path).expect("it is there").permissions();
+    let mut permissions = fs::metadata(&path).expect("the file exists").permissions();
     permissions.set_readonly(true);
-    fs::set_permissions(&path, permissions).expect("they can be set");
+    fs::set_permissions(&path, permissions).expect("permissions can be set");
     let output = thalweg(folder.path(), &["gen"]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(stderr(&output), "generated/rust/b.rs: it is read-only\n");
@@ -335,7 +351,7 @@ fn tree_is_left_alone_where_a_generated_file_is_read_only() {
 }
 
 #[test]
-fn tree_is_left_alone_where_a_folder_cannot_be_made() {
+fn folder_that_cannot_be_created_is_an_error_and_no_file_is_changed() {
     let folder = project();
     fs::create_dir(folder.path().join("generated")).expect("a folder can be made");
     fs::write(folder.path().join("generated/rust"), "mine").expect("a file can be written");
@@ -351,8 +367,8 @@ fn tree_is_left_alone_where_a_folder_cannot_be_made() {
     assert!(!folder.path().join("generated/c").exists());
 }
 
-/// Runs `thalweg gen` where no file may have more than 512 bytes. `ignored`: to write more is an error, as on a full disk; otherwise
-/// the process is killed.
+/// Runs `thalweg gen` with a file size limit of 512 bytes. `ignored`: a larger file is an error, as on a full disk. Otherwise the
+/// process is killed.
 fn gen_on_a_full_disk(folder: &Path, ignored: bool) -> Output {
     let trap = if ignored { "trap '' XFSZ; " } else { "" };
     Command::new("sh")
@@ -365,7 +381,7 @@ fn gen_on_a_full_disk(folder: &Path, ignored: bool) -> Output {
 }
 
 #[test]
-fn tree_is_left_alone_where_the_disk_is_full() {
+fn full_disk_is_an_error_and_no_file_is_changed() {
     let (folder, before) = changed_project();
     let output = gen_on_a_full_disk(folder.path(), true);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
@@ -373,10 +389,10 @@ fn tree_is_left_alone_where_the_disk_is_full() {
 }
 
 #[test]
-fn tree_is_left_alone_by_a_run_that_is_killed_and_the_next_one_cleans_up() {
+fn killed_run_changes_no_file_and_the_next_run_cleans_up() {
     let (folder, before) = changed_project();
     let output = gen_on_a_full_disk(folder.path(), false);
-    assert_eq!(output.status.code(), None, "a signal ends it");
+    assert_eq!(output.status.code(), None, "it ends by a signal");
     let is_staged = |path: &Path| path.to_string_lossy().contains("/.thalweg-gen.");
     let staged = |files: Vec<(PathBuf, Vec<u8>)>| {
         let (staged, others): (Vec<_>, Vec<_>) =
@@ -386,7 +402,7 @@ fn tree_is_left_alone_by_a_run_that_is_killed_and_the_next_one_cleans_up() {
     let (left, others) = staged(files(folder.path()));
     assert!(left > 0);
     assert_eq!(others, before);
-    // What was left is of no language, and belongs to no package.
+    // A leftover staging folder is not reported as a leftover file.
     let check = thalweg(folder.path(), &["gen", "--check"]);
     assert!(
         !stdout(&check).contains("was generated"),
@@ -398,12 +414,12 @@ fn tree_is_left_alone_by_a_run_that_is_killed_and_the_next_one_cleans_up() {
 }
 
 #[test]
-fn staging_folder_of_a_run_that_goes_on_is_kept() {
+fn staging_folder_of_a_concurrent_run_is_kept() {
     let (folder, _) = changed_project();
     let other = folder.path().join("generated/rust/.thalweg-gen.1");
     fs::create_dir(&other).expect("a folder can be made");
-    let lock = fs::File::open(&other).expect("it can be opened");
-    lock.lock().expect("nobody else has it");
+    let lock = fs::File::open(&other).expect("the folder can be opened");
+    lock.lock().expect("the lock is free");
     assert!(thalweg(folder.path(), &["gen"]).status.success());
     assert!(other.is_dir());
     drop(lock);
@@ -414,7 +430,7 @@ fn staging_folder_of_a_run_that_goes_on_is_kept() {
 }
 
 #[test]
-fn enum_or_variant_without_unknown_is_a_warning_that_a_policy_file_answers() {
+fn enum_or_variant_without_unknown_is_a_warning_unless_it_is_closed() {
     let folder = project();
     let types = "enum closed-one { a, b }
     enum open-one { unknown, a }
@@ -425,8 +441,8 @@ fn enum_or_variant_without_unknown_is_a_warning_that_a_policy_file_answers() {
     fs::write(folder.path().join("wit/b.wit"), text).expect("a file can be written");
     let warning = |place: &str, name: &str| {
         format!(
-            "wit/b.wit:{place}: warning: `{name}` has no case `unknown`: a program cannot read a case that a later version \
-             adds. Add the case, or name the type in the interface's option `closed` if it never gets another\n"
+            "wit/b.wit:{place}: warning: `{name}` has no case `unknown`, so older programs cannot read a case that a later version \
+             adds. Add the case, or list the type in the option `closed` of the interface if it never gets another case\n"
         )
     };
     let output = thalweg(folder.path(), &["gen"]);
