@@ -1,4 +1,4 @@
-"""The hooks that leave the reports. They stand apart, where the type checker looks: it takes one `conftest` only."""
+"""Imports the hooks that write the reports. mypy accepts only one `conftest`, so they are in `reports`."""
 
 from reports import pytest_runtest_makereport, pytest_sessionfinish
 

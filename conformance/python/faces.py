@@ -1,4 +1,4 @@
-"""The two faces of the generated package: sync code, and asyncio."""
+"""Clients of the generated package, for sync code and for asyncio."""
 
 import asyncio
 import dataclasses
@@ -21,39 +21,39 @@ Step = dict[str, Any]
 
 
 class CancelNow(Exception):
-    """How a call ends that the caller cancelled."""
+    """Raised to cancel a call."""
 
 
-def said(step: Step) -> dict[str, Any]:
-    """What a method is told besides its arguments."""
-    words: dict[str, Any] = {"timeout": step.get("timeout_ms", math.inf) / 1000}
+def options(step: Step) -> dict[str, Any]:
+    """The keyword arguments of a method that are not parameters of the function."""
+    keywords: dict[str, Any] = {"timeout": step.get("timeout_ms", math.inf) / 1000}
     if "cancel_after_notices" in step:
         left = iter(range(step["cancel_after_notices"] - 1))
 
-        def told(elapsed: float) -> None:
+        def notify(elapsed: float) -> None:
             if next(left, None) is None:
                 raise CancelNow
 
-        words["on_notice"] = told
-    return words
+        keywords["on_notice"] = notify
+    return keywords
 
 
 @dataclasses.dataclass
 class Seen:
-    """What came out of a stream, `take` records at most."""
+    """The contents of a stream, at most `take` records."""
 
     take: int
     all: list[Any] = dataclasses.field(default_factory=list)
     controls: list[Any] = dataclasses.field(default_factory=list)
 
     def add(self, element: Any, control: bool) -> bool:
-        """Whether that was enough."""
+        """Whether enough records were read."""
         (self.controls if control else self.all).append(element)
         return len(self.all) == self.take
 
 
 class Clients:
-    """The client of a scenario, and another one beside it."""
+    """The two clients of a scenario."""
 
     client: Any = None
     other: Any = None
@@ -62,7 +62,7 @@ class Clients:
         raise NotImplementedError
 
     def swap(self) -> None:
-        """The other one takes this one's place; it is opened when it is first wanted."""
+        """Switches to the other client, which is opened on its first use."""
         self.client, self.other = self.other, self.client
         if self.client is None:
             self.open()
@@ -74,7 +74,7 @@ class Clients:
 
 
 class SyncFace(Clients):
-    """The client for sync code: a signal handler that raises is how a call is cancelled."""
+    """The client for sync code. A signal handler that raises cancels a call."""
 
     def __init__(self) -> None:
         self.open()
@@ -87,19 +87,19 @@ class SyncFace(Clients):
         before = signal.signal(signal.SIGALRM, handler)
         signal.setitimer(signal.ITIMER_REAL, step.get("cancel_after_ms", 0) / 1000)
         try:
-            return method(*arguments, **said(step))
+            return method(*arguments, **options(step))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
 
     def start(self, method: Any, arguments: list[Any], step: Step) -> Future[Any]:
-        return self.threads.submit(method, *arguments, **said(step))
+        return self.threads.submit(method, *arguments, **options(step))
 
     def end(self, started: Any) -> Any:
         return started.result()
 
     def held(self, held: thalweg.HeldStream[Any, Any]) -> list[Any]:
-        """All that comes out of a stream in a value."""
+        """All elements of a stream in a value."""
         return [*thalweg.Stream.of(held)]
 
     def read(self, stream: Any, seen: Seen) -> None:
@@ -116,14 +116,14 @@ class SyncFace(Clients):
 
 
 class AsyncFace(Clients):
-    """The client for asyncio: to cancel a call is to cancel its task."""
+    """The client for asyncio. Cancelling the task cancels the call."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self.open()
 
     def call(self, method: Any, arguments: list[Any], step: Step) -> Any:
-        task = self.loop.create_task(method(*arguments, **said(step)))
+        task = self.loop.create_task(method(*arguments, **options(step)))
         if "cancel_after_ms" in step:
             self.loop.call_later(step["cancel_after_ms"] / 1000, task.cancel)
         try:
@@ -132,8 +132,8 @@ class AsyncFace(Clients):
             raise CancelNow from None
 
     def start(self, method: Any, arguments: list[Any], step: Step) -> asyncio.Task[Any]:
-        task = self.loop.create_task(method(*arguments, **said(step)))
-        # It is submitted in its first turn.
+        task = self.loop.create_task(method(*arguments, **options(step)))
+        # The call is submitted when its task first runs.
         self.loop.run_until_complete(asyncio.sleep(0))
         return task
 
@@ -141,7 +141,7 @@ class AsyncFace(Clients):
         return self.loop.run_until_complete(started)
 
     def held(self, held: thalweg.HeldStream[Any, Any]) -> list[Any]:
-        """All that comes out of a stream in a value."""
+        """All elements of a stream in a value."""
         seen = Seen(-1)
         self.read(thalweg.AsyncStream.of(held), seen)
         return seen.all

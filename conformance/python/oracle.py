@@ -1,4 +1,4 @@
-"""The hosts of the scenarios' clients: `conformance/README.md` says what they answer."""
+"""The hosts of the clients, which `conformance/README.md` describes."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import thalweg
 
 
 class Book:
-    """For sync code."""
+    """The host for sync code."""
 
     def look_up(self, key: int) -> str:
         if key == 101:
@@ -19,11 +19,11 @@ class Book:
         return len("".join(words).encode()) + (at or 0)
 
     def nod(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 class AsyncBook:
-    """For asyncio."""
+    """The host for asyncio."""
 
     async def look_up(self, key: int) -> str:
         return Book().look_up(key)
@@ -32,4 +32,4 @@ class AsyncBook:
         return Book().tell(words, at)
 
     async def nod(self) -> None:
-        """Nothing."""
+        """Does nothing."""

@@ -1,4 +1,4 @@
-"""Leaves a report of the scenarios for each face: see `conformance/README.md`."""
+"""Writes the reports of the scenarios: see `conformance/README.md`."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def pytest_runtest_makereport(
     report = yield
     callspec: Any = getattr(item, "callspec", None)
     scenario = callspec and callspec.params.get("scenario")
-    # What fails before or after the call has failed too.
+    # A failure before or after the call also counts.
     if scenario and (call.when == "call" or report.outcome == "failed"):
         face = next(face for face in LANGUAGES if face in callspec._idlist)
         verdict = "ok" if report.outcome == "passed" else report.outcome

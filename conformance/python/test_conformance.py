@@ -25,7 +25,7 @@ ENDINGS: dict[str, tuple[type[Exception], ...]] = {
 
 
 def run(face: Face, kept: dict[str, Any], step: Step) -> None:
-    """One step, again and again where it says `within_ms`."""
+    """Executes a step, repeatedly if it has `within_ms`."""
     if "drop" in step:
         kept.pop(step["drop"]).close()
     elif "close" in step:
@@ -57,7 +57,7 @@ def run(face: Face, kept: dict[str, Any], step: Step) -> None:
 
 
 def call(face: Face, kept: dict[str, Any], step: Step) -> None:
-    """A call, and all that is said about it."""
+    """Makes a call and checks its result."""
     method, arguments = prepare(face, kept, step)
     if "arguments" in step:
         name = constant(step["call"].rpartition("]")[2].replace(".", "-"))
@@ -67,20 +67,20 @@ def call(face: Face, kept: dict[str, Any], step: Step) -> None:
 
 
 def start(face: Face, kept: dict[str, Any], step: Step) -> None:
-    """A call that is left in flight."""
+    """Starts a call and leaves it outstanding."""
     method, arguments = prepare(face, kept, step)
     started = (face.start(method, arguments, step), step, method)
     kept.setdefault(step["start"], []).append(started)
 
 
 def finish(face: Face, kept: dict[str, Any], step: Step, method: Any, end: Any) -> None:
-    """What came of a call: `end` gives its result."""
+    """The outcome of a call. `end` returns its result."""
     result, ended = None, None
     try:
         result = end()
         result = getattr(result, "stream", result)
     except Exception as error:
-        # Without its frames, which would keep it, and with it what it holds.
+        # Without its frames, which would keep the objects of the call alive.
         ended = error.with_traceback(None)
     hint = typing.get_type_hints(method)["return"]
     if "stream" in step and ended is None:
@@ -94,7 +94,7 @@ def finish(face: Face, kept: dict[str, Any], step: Step, method: Any, end: Any) 
 
 
 def read(face: Face, stream: Any, hint: Any, expected: Step) -> None:
-    """Reads a stream, and all that is said about it."""
+    """Reads and checks a stream."""
     seen, ended = Seen(expected.get("take", -1)), None
     try:
         face.read(stream, seen)
@@ -117,7 +117,7 @@ def read(face: Face, stream: Any, hint: Any, expected: Step) -> None:
 
 
 def stream_step(face: Face, kept: dict[str, Any], step: Step) -> None:
-    """A step about a stream that is kept: of numbers. There are no callbacks: what comes is read later."""
+    """Executes a step about a stored stream of numbers. There are no callbacks: records are read later."""
     if "read" in step:
         read(face, kept.pop(step["read"]), int, step["stream"])
     elif "tee" in step:

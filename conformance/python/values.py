@@ -1,4 +1,4 @@
-"""What JSON says, as the values of Python that generated code takes and gives.
+"""Converts values in JSON to and from the Python values of generated code.
 
 What is expected where is read from the generated annotations.
 """
@@ -17,7 +17,7 @@ import thalweg
 
 
 def value(hint: Any, given: Any) -> Any:
-    """What `given`, as JSON has it, is in Python where `hint` is expected."""
+    """Converts `given` from JSON to the type `hint`."""
     if typing.get_origin(hint) is Iterable:
         return iter(value(list[typing.get_args(hint)[0]], given))  # type: ignore[misc]
     origins = [typing.get_origin(part) for part in typing.get_args(hint)]
@@ -88,7 +88,7 @@ def value(hint: Any, given: Any) -> Any:
 
 
 def future_value(parts: tuple[Any, ...], given: Any, later: bool) -> Any:
-    """For a parameter that is a future: the value, or what gives it `later`."""
+    """A future parameter: the value, or an awaitable that returns it `later`."""
     if given is None:
         return thalweg.NoValue()
     kinds = [
@@ -110,7 +110,7 @@ async def asynchronous(values: Iterable[Any]) -> AsyncIterator[Any]:
 
 
 def named(kept: dict[str, Any], item: Any) -> Any:
-    """What JSON says, with the resources that it names in their places."""
+    """The JSON value, with resources in place of their names."""
     if isinstance(item, list):
         return [named(kept, part) for part in item]
     if not isinstance(item, dict):
@@ -121,14 +121,14 @@ def named(kept: dict[str, Any], item: Any) -> Any:
 
 
 def case(part: Any, given: dict[str, Any]) -> Any:
-    """A variant's case: a class with one attribute, or none."""
+    """A case of a variant: a class with at most one attribute."""
     hints = typing.get_type_hints(part)
     hint = hints.get("value", hints.get("payload"))
     return part(value(hint, given["value"])) if "value" in given else part()
 
 
 def opened(given: Any, read: Any) -> Any:
-    """A value that came, with what `read` gives of each stream in its place, and of a future its value."""
+    """A result, with each stream replaced by the result of `read`, and each future by its value."""
     if isinstance(given, thalweg.HeldStream):
         elements = read(given)
         return elements[0] if isinstance(given, thalweg.HeldFuture) else elements
@@ -150,14 +150,14 @@ def constant(name: str) -> str:
 
 
 def kebab(name: str, given: dict[str, Any]) -> str:
-    """The name in WIT: without what escapes a keyword."""
+    """The name in WIT, without the escape of a keyword."""
     return next(
         key for key in given if key.replace("-", "_") in (name, name.rstrip("_"))
     )
 
 
 def raised(hint: Any, json: Any) -> Any:
-    """A typed error: a case of a variant is an exception, a number is in one."""
+    """A typed error: an exception that is a case, or that contains a number."""
     if isinstance(json, dict):
         return value(hint, json)
     return thalweg.ServiceError(json)

@@ -1,8 +1,8 @@
-//! Elements of streams, one for each number.
+//! Stream elements that are computed from a number.
 
 use crate::conformance::Item;
 
-/// Of one byte of UTF-8, of two, of three and of four.
+/// Characters of one, two, three and four bytes in UTF-8.
 const LETTERS: [char; 4] = ['a', 'ß', '☃', '𐍈'];
 
 pub(crate) fn bit(number: u32) -> bool {
@@ -33,7 +33,7 @@ pub(crate) fn outcome(number: u32) -> Result<u32, String> {
     }
 }
 
-/// One of `names` names.
+/// An item with one of `names` names.
 pub(crate) fn named(number: u64, names: u32) -> Item {
     Item {
         number,

@@ -1,11 +1,11 @@
-//! Streams and futures inside of results.
+//! Streams and futures inside results.
 
 use crate::conformance::{Feed, Point};
 use crate::made::{later, stream_of};
 use thalweg::port::{FutureReader, Held};
 use thalweg::{Call, Failure, StreamReader};
 
-/// What `mixed` gives.
+/// The result of `mixed`.
 pub(crate) type Mixed = (Held<StreamReader<()>>, Held<FutureReader<Point>>);
 
 /// A feed of these numbers.
@@ -26,7 +26,7 @@ pub(crate) fn feed(
     make().expect("there are as many handles")
 }
 
-/// The one at `place`.
+/// The feed at `place`.
 pub(crate) fn feed_at(call: &Call, place: u32) -> Feed {
     let name = place.to_string();
     let last = (place % 2 == 1).then(|| name.clone());

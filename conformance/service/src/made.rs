@@ -1,4 +1,4 @@
-//! What the functions give: streams, futures and samples.
+//! Streams, futures and samples that the functions return.
 
 use crate::conformance::{Color, Days, Point, Sample, Scalars};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use thalweg::runtime::wait;
 use thalweg::wire::{Decode, Encode};
 use thalweg::{Call, StreamReader, Task};
 
-/// How often what waits looks whether it was cancelled. Only a service of tests may wait so.
+/// The interval at which a waiting call checks whether it was cancelled. Only a test service should poll.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A stream of `records` that ends with them, or when nobody reads it.
+/// A stream of `records`, which ends early if its reader is closed.
 pub(crate) fn stream_of<T, E>(
     call: &Call,
     records: impl Iterator<Item = T> + Send + 'static,
@@ -27,7 +27,7 @@ where
     reader
 }
 
-/// A future whose value comes after so many milliseconds.
+/// A future whose value is ready after `ms` milliseconds.
 pub(crate) fn later<T>(call: &Call, milliseconds: u32, value: T) -> FutureReader<T>
 where
     T: Encode<As = T> + Decode + Send + 'static,
@@ -35,19 +35,19 @@ where
     let (writer, reader) = call.future();
     call.spawn(move |call| {
         pause(call, milliseconds);
-        // Nobody may wait for it any more.
+        // The reader may be closed.
         let _ = writer.set(&value);
     });
     reader
 }
 
-/// So long, or until the call is cancelled.
+/// Sleeps for this time, or until the call is cancelled.
 pub(crate) fn pause(call: &Call, milliseconds: u32) {
     let time = Duration::from_millis(milliseconds.into());
     wait_until(call, clock::deadline(time));
 }
 
-/// A stream of `records` that are written before anybody can read or close it.
+/// A stream of `records`, which are written before the reader gets the stream.
 pub(crate) fn written<T: Encode<As = T> + Decode>(
     call: &Call,
     records: impl Iterator<Item = T>,
@@ -59,7 +59,7 @@ pub(crate) fn written<T: Encode<As = T> + Decode>(
     reader
 }
 
-/// Sample number `number`, as the WIT says.
+/// Sample `number`, as described in the WIT.
 pub(crate) fn sample(number: u32) -> Sample {
     let i = number as i32;
     let even = number.is_multiple_of(2);
@@ -90,7 +90,7 @@ pub(crate) fn sample(number: u32) -> Sample {
     }
 }
 
-/// One more for as long as it lives.
+/// Increments a counter during its lifetime.
 pub(crate) struct Running(Arc<AtomicU32>);
 
 impl Running {
@@ -106,7 +106,7 @@ impl Drop for Running {
     }
 }
 
-/// A call that waits until `deadline`, in ns of the clock, and is counted meanwhile.
+/// Waits until `deadline`, in nanoseconds of the clock, and counts the call meanwhile.
 pub(crate) fn waits(counted: Running, deadline: u64) -> Task<()> {
     Task::new(move |call| {
         let _counted = counted;
@@ -114,7 +114,7 @@ pub(crate) fn waits(counted: Running, deadline: u64) -> Task<()> {
     })
 }
 
-/// Waits in an actor until `deadline`, in ns of the clock, or until the call is to stop.
+/// Waits in an actor until `deadline`, in nanoseconds of the clock, or until the call is cancelled.
 pub(crate) fn wait_until(call: &Call, deadline: u64) {
     while call.check().is_ok() && clock::now() < deadline {
         wait::park(Some(deadline.min(clock::deadline(LOOK))));

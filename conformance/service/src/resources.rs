@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use thalweg::{Call, StreamReader, Task};
 
-/// A counter, counted among those that live.
+/// A counter. `living` counts the existing counters.
 #[derive(Debug)]
 pub struct KeptNumber {
     value: Arc<AtomicU64>,
@@ -14,7 +14,7 @@ pub struct KeptNumber {
 }
 
 impl KeptNumber {
-    /// Begins at `start`; one more in `living`.
+    /// Makes a counter that begins at `start`, and increments `living`.
     pub fn new(start: u64, living: &Arc<AtomicU32>) -> Self {
         living.fetch_add(1, Ordering::Relaxed);
         KeptNumber {
@@ -23,7 +23,7 @@ impl KeptNumber {
         }
     }
 
-    /// What it is now.
+    /// The current value.
     pub fn now(&self) -> u64 {
         self.value.load(Ordering::Relaxed)
     }
@@ -69,7 +69,7 @@ impl Counter for KeptNumber {
 /// An even number.
 #[derive(Debug)]
 pub struct EvenNumber {
-    /// Half of it.
+    /// Half of the number.
     pub half: u32,
 }
 
@@ -79,12 +79,12 @@ impl Even for EvenNumber {
     }
 }
 
-/// What multiplies.
+/// A factor.
 #[derive(Debug)]
 pub struct Factor {
-    /// By what.
+    /// The factor.
     pub by: u64,
-    /// Where its counters are counted.
+    /// The number of existing counters.
     pub counters: Arc<AtomicU32>,
 }
 
@@ -96,16 +96,16 @@ impl Scale for Factor {
     }
 }
 
-/// Leases that are there or end, and those that have ended well.
+/// Counts of leases.
 #[derive(Debug, Default)]
 pub struct Leases {
-    /// Made, and not dropped.
+    /// Leases that exist or are being destroyed.
     pub living: AtomicU32,
-    /// Their async destructors came to their end.
+    /// Leases whose async destructor has finished.
     pub ended: AtomicU32,
 }
 
-/// What is made and ended while others are served.
+/// A resource with an async constructor and destructor.
 #[derive(Debug)]
 pub struct TimedLease {
     ms: u32,
@@ -113,7 +113,7 @@ pub struct TimedLease {
 }
 
 impl TimedLease {
-    /// One more.
+    /// Adds a lease.
     pub fn new(ms: u32, leases: Arc<Leases>) -> Self {
         leases.living.fetch_add(1, Ordering::Relaxed);
         Self { ms, leases }

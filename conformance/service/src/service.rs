@@ -1,4 +1,4 @@
-//! The functions that belong to no resource.
+//! The functions of the service itself.
 
 use crate::conformance::{
     Color, Conformance, ConformanceInline, Counter, CounterClient, Days, Failure, Feed, Fixed,
@@ -15,10 +15,10 @@ use thalweg::port::{FutureReader, Held, Upstream, UpstreamFuture};
 use thalweg::queue::clock;
 use thalweg::{Call, CallError, Code, StreamReader, StreamWriter, Task};
 
-/// By then a method that has nothing left to do but to return has been answered.
+/// The time after which the reply of a method that is about to return has been sent.
 const ANSWERED: Duration = Duration::from_millis(200);
 
-/// The service. Each instance counts for itself.
+/// The service. Each instance has its own counts.
 #[derive(Debug, Default)]
 pub struct Echo {
     counters: Arc<AtomicU32>,
@@ -33,7 +33,7 @@ pub struct Echo {
 #[derive(Debug)]
 struct Ticking(StreamWriter<u64>, u64);
 
-/// Writes the numbers below `count`, and ends the stream as `stops` says.
+/// Writes the numbers below `count`, and ends the stream by `stops`.
 fn stopped(
     writer: StreamWriter<u64, Failure>,
     count: u64,
@@ -58,21 +58,21 @@ fn failing(how: Option<Failure>) -> Result<u64, Failure> {
     how.map_or(Ok(7), Err)
 }
 
-/// What the host said, or the number of the code of how else it ended.
-fn said<T, E>(ended: Result<T, CallError<E>>) -> Result<T, u32> {
+/// The result of a host import, or the number of its outcome code.
+fn host_result<T, E>(ended: Result<T, CallError<E>>) -> Result<T, u32> {
     ended.map_err(|why| match why {
         CallError::Service(_) => Code::Error as u32,
         CallError::Ended(failure) => failure.code as u32,
     })
 }
 
-/// What a counter in a value is; it is gone then.
-fn taken(call: &Call, held: Held<CounterClient>) -> u64 {
+/// Takes a counter out of a value, and returns its number.
+fn take_counter(call: &Call, held: Held<CounterClient>) -> u64 {
     let counter = held.take::<KeptNumber>(call);
     counter.map_or(0, |counter| counter.now())
 }
 
-/// Functions that give back what they are given.
+/// Functions that return their parameter.
 macro_rules! echo {
     ($($name:ident: $ty:ty,)*) => {
         $(fn $name(&mut self, _: &Call, value: $ty) -> $ty {
@@ -81,7 +81,7 @@ macro_rules! echo {
     };
 }
 
-/// What runs on the caller's thread.
+/// The inline functions.
 #[derive(Debug, Default)]
 pub struct Here;
 
@@ -100,7 +100,7 @@ impl ConformanceInline for Here {
 }
 
 impl Echo {
-    /// How many streams of `ticks` there are.
+    /// The number of streams of `ticks`.
     fn reading(&self) -> u32 {
         u32::try_from(self.ticking.len()).expect("fewer streams than handles")
     }
@@ -247,18 +247,18 @@ impl Conformance for Echo {
     }
 
     fn ask(&mut self, call: &Call, key: u64) -> Result<String, u32> {
-        said(OracleHost::of(call).look_up(key).wait())
+        host_result(OracleHost::of(call).look_up(key).wait())
     }
 
     fn ask_later(&mut self, _: &Call, key: u64) -> Task<Result<String, u32>> {
-        Task::new(move |call| said(OracleHost::of(call).look_up(key).wait()))
+        Task::new(move |call| host_result(OracleHost::of(call).look_up(key).wait()))
     }
 
     fn tell(&mut self, _: &Call, words: Vec<String>, at: Option<u32>) -> Task<Result<u64, u32>> {
         Task::new(move |call| {
             let oracle = OracleHost::of(call);
-            said(oracle.nod().wait())?;
-            said(oracle.tell(&words, at).wait())
+            host_result(oracle.nod().wait())?;
+            host_result(oracle.tell(&words, at).wait())
         })
     }
 
@@ -334,11 +334,14 @@ impl Conformance for Echo {
     }
 
     fn total(&mut self, call: &Call, counters: Vec<Held<CounterClient>>) -> u64 {
-        counters.into_iter().map(|held| taken(call, held)).sum()
+        counters
+            .into_iter()
+            .map(|held| take_counter(call, held))
+            .sum()
     }
 
     fn first_of(&mut self, call: &Call, counter: Option<Held<CounterClient>>) -> Option<u64> {
-        counter.map(|held| taken(call, held))
+        counter.map(|held| take_counter(call, held))
     }
 
     fn swap(&mut self, _: &Call, value: Pair) -> Task<Result<Pair, MaybeCounter>> {
@@ -371,7 +374,7 @@ impl Conformance for Echo {
             let (writer, reader) = call.future();
             call.spawn(move |call| {
                 if let Some(message) = message {
-                    // Only after the answer: a panic before would end the call, and not the future.
+                    // Panics after the reply: a panic before it would end the call instead of the future.
                     wait_until(call, clock::deadline(ANSWERED));
                     panic!("{message}");
                 }
@@ -522,7 +525,8 @@ impl Conformance for Echo {
         Task::new(move |call| {
             let oracle = OracleHost::of(call);
             let keys = keys.map_while(Result::ok);
-            keys.map(|key| said(oracle.look_up(key).wait())).collect()
+            keys.map(|key| host_result(oracle.look_up(key).wait()))
+                .collect()
         })
     }
 

@@ -11,7 +11,7 @@ fn whatever_the_arguments_are_the_next_call_is_answered() {
         let bytes: Vec<u8> = (0..line.len() / 2)
             .map(|i| u8::from_str_radix(&line[2 * i..2 * i + 2], 16).expect("hex"))
             .collect();
-        // As it stands, and with size and layout made right.
+        // The bytes unchanged, and with a correct size and layout hash.
         for mode in 0..4 {
             host::c_abi(&[&[bytes[0], mode], &bytes[2..]].concat());
         }

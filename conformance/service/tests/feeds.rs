@@ -1,4 +1,4 @@
-//! Streams and futures inside of results, in Rust.
+//! Streams and futures inside results, in Rust.
 
 use std::time::Duration;
 use thalweg::port::CallError;
@@ -10,7 +10,7 @@ fn client() -> ConformanceClient {
     ConformanceClient::start(Echo::default).unwrap()
 }
 
-/// How its stream ends, other than well.
+/// The outcome of a stream that did not end regularly.
 fn ending(feed: Feed) -> Option<Code> {
     match feed.numbers.into_reader() {
         Ok(mut numbers) => numbers.find_map(Result::err).map(|why| why.code),
@@ -37,7 +37,7 @@ fn streams_in_a_result_end_by_the_deadline_of_their_call() {
     let client = client();
     let soon = client.with_timeout(Duration::from_millis(50));
     let mut tries = 0;
-    // The call itself may be late on a busy machine.
+    // The call itself may be slow on a busy machine.
     let feed = loop {
         match soon.endless_feed().wait() {
             Ok(feed) => break feed,

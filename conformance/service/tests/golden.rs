@@ -1,6 +1,6 @@
-//! The bytes in `conformance/golden`: what each reply of the scenarios is in CBOR.
+//! Compares the replies of the scenarios in CBOR with `conformance/golden`.
 //!
-//! `BLESS=1 cargo test -p thalweg-conformance --test golden` writes them anew.
+//! `BLESS=1 cargo test -p thalweg-conformance --test golden` rewrites the files.
 
 use serde_json::Value;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use thalweg::wire::cbor::{self, Cbor};
 use thalweg::wire::message;
 use thalweg_conformance::conformance::*;
 
-/// The CBOR of a message, after it was read and made a message again.
+/// The CBOR of a message, which is also converted back and compared.
 type Rewrite = fn(&[u8], u64) -> Vec<u8>;
 
 fn rewrite<T: Cbor>(flat: &[u8], layout: u64) -> Vec<u8> {

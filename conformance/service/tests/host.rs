@@ -1,4 +1,4 @@
-//! A host in Rust, through generated code: what the service asks, and what it is told.
+//! A host in Rust that provides host imports with generated code.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -9,10 +9,10 @@ use thalweg::{Call, CallError, Code};
 use thalweg_conformance::Echo;
 use thalweg_conformance::conformance::{ConformanceClient, CounterClient, Oracle};
 
-/// Nods of all hosts.
+/// The number of `nod` calls of all hosts.
 static NODS: AtomicU32 = AtomicU32::new(0);
 
-/// Stays with the key 100 until it is told to stop, and panics at 102.
+/// A host that waits at the key 100 until it is cancelled, and panics at 102.
 struct Book;
 
 impl Oracle for Book {
@@ -86,7 +86,7 @@ fn without_a_host_the_service_is_told_that_there_is_none() {
     assert_eq!(client.ask(2).wait(), closed);
 }
 
-/// Calls another client once it was told to stop: as a part of what it was asked for, and as nobody's.
+/// A host that calls another client after it was cancelled: as a nested call, and with a detached client.
 struct Late {
     of: ConformanceClient,
     counters: Option<[CounterClient; 2]>,

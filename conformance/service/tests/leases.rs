@@ -1,4 +1,4 @@
-//! Async constructors and destructors: each resource ends once, whoever lets go of it.
+//! Async constructors and destructors: each resource is destroyed once.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ fn made(client: &ConformanceClient, ms: u32) -> LeaseClient {
     client.lease(ms).wait().unwrap()
 }
 
-/// How it ended.
+/// The outcome.
 fn code<T, E>(result: Result<T, CallError<E>>) -> Code {
     match result {
         Ok(_) => Code::Ok,
@@ -23,7 +23,7 @@ fn code<T, E>(result: Result<T, CallError<E>>) -> Code {
     }
 }
 
-/// Waits until so many leases live and so many have ended well.
+/// Waits until the service reports these numbers of existing and of destroyed leases.
 fn wait_for(client: &ConformanceClient, wanted: (u32, u32)) {
     let began = Instant::now();
     loop {
@@ -55,7 +55,7 @@ fn resource_client_with_a_timeout_leaves_the_other_client_usable() {
     assert_eq!(client.leases().wait().unwrap(), (1, 0));
     drop(lease);
     assert_eq!(client.leases().wait().unwrap(), (1, 0));
-    // The last one closes it.
+    // Dropping the last client closes the instance.
     drop(hurried);
     wait_for(&client, (0, 1));
 
@@ -75,7 +75,7 @@ fn each_ends_once_whether_it_is_destroyed_or_let_go_of() {
         match i % 3 {
             0 => ending.push(lease.destroy()),
             1 => drop(lease),
-            // Nobody waits for its end, and it is not cancelled for that once it has begun.
+            // Nothing waits for the destructor. It is not cancelled once it has begun.
             _ => drop(std::thread::spawn(move || drop(lease)).join()),
         }
     }
@@ -86,7 +86,7 @@ fn each_ends_once_whether_it_is_destroyed_or_let_go_of() {
 #[test]
 fn more_end_at_once_than_calls_may_wait() {
     let client = open();
-    // Two turns' worth, each while calls that sleep are under way.
+    // Two rounds, each while other calls sleep.
     let asleep: Vec<_> = (0..500).map(|_| client.sleep(200)).collect();
     let leases: Vec<_> = (0..5000).map(|_| made(&client, 0)).collect();
     drop(leases);
@@ -100,13 +100,13 @@ fn one_whose_caller_has_gone_ends_all_the_same() {
         let client = open();
         let (began, deadline) = (Instant::now(), Duration::from_millis(ms));
         let pending = client.with_timeout(deadline).lease(2 * ms as u32);
-        // It is served behind the constructor, which has begun then.
+        // This call is served after the constructor has begun.
         client.leases().wait().unwrap();
         let in_time = began.elapsed() < deadline;
         let ended = code(pending.wait());
-        // Where the machine stood still for so long, once more: it may never have begun, or have come before anybody looked for the deadline.
+        // Tries again if the machine was too slow: the constructor may not have begun, or may have finished before the deadline.
         if in_time && ended == Code::TimedOut {
-            // It came when nobody wanted it any more.
+            // The constructor finished after its call had ended.
             return wait_for(&client, (0, 1));
         }
     }
@@ -128,7 +128,7 @@ fn one_of_a_service_that_was_replaced_is_stale() {
     client.panic("once").wait().unwrap_err();
     assert_eq!(code(lease.destroy().wait()), Code::Stale);
     drop(other);
-    // The one that took its place never had one.
+    // The new incarnation has no leases.
     assert_eq!(client.leases().wait().unwrap(), (0, 0));
 }
 
@@ -136,7 +136,7 @@ fn one_of_a_service_that_was_replaced_is_stale() {
 fn one_that_was_being_made_when_the_service_was_replaced_is_stale() {
     let client = open();
     let pending = client.lease(100);
-    // It is served behind the constructor, which has begun then.
+    // This call is served after the constructor has begun.
     client.panic("meanwhile").wait().unwrap_err();
     let lease = pending.wait().unwrap();
     assert_eq!(code(lease.ms().wait()), Code::Stale);

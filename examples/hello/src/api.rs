@@ -1,35 +1,35 @@
-//! What the service offers, and how it does it. Other languages call it, and nothing here knows of them.
+//! The service: its interface and its implementation. Nothing here depends on another language.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How somebody is greeted.
+/// The tone of a greeting.
 #[thalweg::value]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tone {
-    /// With the first name.
+    /// Uses the first name.
     Friendly,
-    /// With more than that.
+    /// Uses the full name.
     Formal,
 }
 
-/// Somebody.
+/// A person.
 #[thalweg::value]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Person {
-    /// What they are called.
+    /// The name.
     pub name: String,
-    /// Years, where they are known.
+    /// The age in years, if it is known.
     pub age: Option<u8>,
 }
 
-/// Why nobody was greeted.
+/// Why there is no greeting.
 #[thalweg::value]
 #[derive(Clone, Debug, PartialEq)]
 pub enum HelloError {
     /// The name is empty.
     NoName,
-    /// Longer than that many bytes.
+    /// The name is longer than this number of bytes.
     TooLong(u32),
 }
 
@@ -44,15 +44,15 @@ impl fmt::Display for HelloError {
 
 impl std::error::Error for HelloError {}
 
-/// Those who were invited; it stays in the service.
+/// The invited people.
 pub struct Guests {
     people: Vec<Person>,
 }
 
-/// A list of guests.
+/// A guest list, which stays in the service.
 #[thalweg::resource]
 impl Guests {
-    /// All of them have a name.
+    /// Makes a list. Each person must have a name.
     pub fn new(people: Vec<Person>) -> Result<Self, HelloError> {
         match people.iter().any(|person| person.name.is_empty()) {
             true => Err(HelloError::NoName),
@@ -60,32 +60,32 @@ impl Guests {
         }
     }
 
-    /// How many there are.
+    /// The number of guests.
     pub fn count(&self) -> u32 {
         self.people.len() as u32
     }
 
-    /// One after the other.
+    /// The guests, one after the other.
     #[thalweg::method(overflow = "block", capacity = 64)]
     pub fn arrive(&self) -> Box<dyn Iterator<Item = Person> + Send> {
         Box::new(self.people.clone().into_iter())
     }
 }
 
-/// Greets people, and counts whom it greeted.
+/// Greets people, and counts the greetings.
 #[thalweg::service(package = "thalweg:hello@0.1.0", closed = "tone, hello-error")]
 pub trait Hello {
     /// A greeting.
     fn greet(&self, person: Person, tone: Tone) -> Result<String, HelloError>;
 
-    /// A greeting for all of them; other calls are served meanwhile.
+    /// A greeting for each guest. The service serves other calls meanwhile.
     async fn greet_all(&self, guests: &Guests) -> Vec<String>;
 
-    /// How often it greeted.
+    /// The number of greetings so far.
     fn greeted(&self) -> u64;
 }
 
-/// The service.
+/// The implementation.
 #[derive(Debug, Default)]
 pub struct Greeter {
     greeted: AtomicU64,

@@ -1,6 +1,6 @@
-//! A service that is written as Rust first: `thalweg gen --from-code src/api.rs` writes its WIT and all that is generated.
+//! A code-first service: `thalweg gen --from-code src/api.rs` generates its WIT and all other code.
 //!
-//! As a `cdylib` this is what C, Python and the others open; as a Rust library it is the same service for Rust.
+//! Other languages open the `cdylib`. Rust programs use the library.
 
 pub mod api;
 #[path = "../generated/rust/hello.rs"]

@@ -1,4 +1,4 @@
-//! The service as Rust, C and what checks the generated files see it.
+//! Calls the service from Rust and C, and compares the code of the guide.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ fn person(name: &str, age: Option<u8>) -> Person {
 }
 
 #[test]
-fn rust_prints_what_the_others_print() -> Result<(), Box<dyn Error>> {
+fn rust_host_prints_the_expected_lines() -> Result<(), Box<dyn Error>> {
     let client = HelloClient::start(|| HelloFromCode::new(Greeter::default()))?;
     let (ada, grace) = (person("Ada", Some(36)), person("Grace", None));
     let mut out = String::new();
@@ -46,7 +46,7 @@ fn rust_prints_what_the_others_print() -> Result<(), Box<dyn Error>> {
 }
 
 #[test]
-fn values_go_both_ways() {
+fn values_convert_in_both_directions() {
     for theirs in [api::HelloError::NoName, api::HelloError::TooLong(64)] {
         assert_eq!(
             api::HelloError::from(HelloError::from(theirs.clone())),
@@ -59,7 +59,7 @@ fn values_go_both_ways() {
 }
 
 #[test]
-fn what_is_too_long_is_refused_with_its_payload() {
+fn long_name_is_an_error_with_its_payload() {
     let client = HelloClient::start(|| HelloFromCode::new(Greeter::default())).unwrap();
     match client
         .greet(&person(&"a".repeat(65), None), Tone::Formal)
@@ -74,9 +74,9 @@ fn what_is_too_long_is_refused_with_its_payload() {
     }
 }
 
-/// What the page shows is what is built here.
+/// The code in the guide is the code of the example.
 #[test]
-fn the_page_shows_this_code() {
+fn guide_shows_the_code_of_the_example() {
     let page = include_str!("../../../docs/code-first.md");
     let code = concat!(
         include_str!("../src/api.rs"),
@@ -100,14 +100,14 @@ fn the_page_shows_this_code() {
     }
 }
 
-/// The library lies beside the test that it was built for.
+/// The library is in the folder of the test binary.
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.with_file_name("libthalweg_hello.so")
 }
 
 #[test]
-fn c_prints_what_the_others_print() {
+fn c_host_prints_the_expected_lines() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = library().with_file_name("hello-c");
     let compiled = Command::new("cc")

@@ -1,4 +1,4 @@
-//! The functions by their names, with the types that the scenarios leave to the language.
+//! The functions by name, with the types that Rust must know at compile time.
 
 use crate::Runner;
 use crate::endings::{Called, Verdict, check_bytes, ended, expect, finish};
@@ -11,7 +11,7 @@ use thalweg::port::Held;
 use thalweg::wire::Encode;
 use thalweg_conformance::conformance::*;
 
-/// A function that gives back its parameter: `v` is the value, and after `=` it stands as the client takes it.
+/// A function that returns its parameter. `v` is the value, and the expression after `=` is the argument of the client.
 macro_rules! echoes {
     ($name:ident, $step:ident, $client:ident, $v:ident; $($function:ident: $ty:ty = $given:expr,)*) => {
         $(if $name == stringify!($function).replace('_', "-") {
@@ -44,7 +44,7 @@ pub(crate) fn resource(step: &'static Value, i: usize) -> &'static str {
         .expect("a resource's name")
 }
 
-/// A function's number.
+/// The number of a function.
 fn method(name: &str) -> usize {
     let full = format!("conformance.{name}");
     PACKAGE
@@ -55,14 +55,14 @@ fn method(name: &str) -> usize {
 }
 
 impl Runner {
-    /// The counter that is named, which is kept no longer.
+    /// Takes the stored counter of this name.
     fn held(&mut self, json: &Value) -> Held<CounterClient> {
         let name = json["resource"].as_str().expect("a resource's name");
         let counter = self.counters.remove(name);
         counter.expect("a counter of this name").into()
     }
 
-    /// Makes the call of one step.
+    /// Makes the call of a step.
     pub(crate) fn call(&mut self, step: &'static Value) -> Result<Called, String> {
         let name = step["call"].as_str().expect("a function's name");
         let timeout = step["timeout_ms"]

@@ -1,4 +1,4 @@
-//! Functions that give a stream of what is neither a number nor a record, and a few others.
+//! Functions that return streams of other types than numbers and records, and a few others.
 
 use crate::Runner;
 use crate::calls::compare;
@@ -11,7 +11,7 @@ use thalweg::port::{NoError, Pending};
 use thalweg::wire::Decode;
 use thalweg_conformance::conformance::ConformanceClient;
 
-/// A call whose stream is read at once.
+/// A call whose stream is read immediately.
 fn all<T: Json + Decode + 'static>(
     step: &'static Value,
     method: usize,
@@ -23,7 +23,7 @@ fn all<T: Json + Decode + 'static>(
 }
 
 impl Runner {
-    /// Makes the call of one step, if it is of those.
+    /// Makes the call of a step, if it is one of these functions.
     pub(crate) fn call_for_elements(
         &mut self,
         c: &ConformanceClient,

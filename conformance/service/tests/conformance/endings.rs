@@ -1,4 +1,4 @@
-//! How a call ended, against what its step says.
+//! Compares the outcome of a call with its step.
 
 use crate::Runner;
 use crate::values::{Json, same, unhex};
@@ -13,7 +13,7 @@ use thalweg::runtime::block_on;
 use thalweg::wire::{Decode, Encode, message};
 use thalweg_conformance::conformance::PACKAGE;
 
-/// Nothing, or what is not as it should be.
+/// The difference to the expected result, if there is one.
 pub(crate) type Verdict = Result<(), String>;
 
 pub(crate) fn expect(what: &str, came: impl std::fmt::Debug, is_right: bool) -> Verdict {
@@ -24,10 +24,10 @@ pub(crate) fn expect(what: &str, came: impl std::fmt::Debug, is_right: bool) -> 
     }
 }
 
-/// A call that was made: waits for its end, and looks whether it is as its step says.
+/// Waits for a call, and compares its outcome with the step.
 pub(crate) type Called = Box<dyn FnOnce(&mut Runner) -> Verdict>;
 
-/// The encoded form of `value`, against the file's.
+/// Compares the encoded form of `value` with the file.
 pub(crate) fn check_bytes<T: Encode + ?Sized>(
     step: &Value,
     key: &str,
@@ -41,7 +41,7 @@ pub(crate) fn check_bytes<T: Encode + ?Sized>(
     expect(key, &bytes, bytes == unhex(hex))
 }
 
-/// A call that was made. `ok` looks at what came.
+/// Waits for a call. `ok` checks its result.
 pub(crate) fn finish<T: 'static, E: Json + Decode>(
     step: &'static Value,
     method: usize,
@@ -61,7 +61,7 @@ pub(crate) fn finish<T: 'static, E: Json + Decode>(
     }))
 }
 
-/// How a call ends that is cancelled once it has said `most` times that it still runs.
+/// The outcome of a call that is cancelled after `most` progress notices.
 fn told<T, E: Decode>(pending: Pending<T, E>, most: u64) -> Result<T, CallError<E>> {
     let count = Arc::new(AtomicU64::new(0));
     let its = Arc::clone(&count);
@@ -77,7 +77,7 @@ fn told<T, E: Decode>(pending: Pending<T, E>, most: u64) -> Result<T, CallError<
     }))
 }
 
-/// The same of one that has ended.
+/// The same for a call that has ended.
 pub(crate) fn ended<T: 'static, E: Json + Decode>(
     step: &'static Value,
     method: usize,
@@ -89,7 +89,7 @@ pub(crate) fn ended<T: 'static, E: Json + Decode>(
     }))
 }
 
-/// Whether a step may end so: it has one ending or a list of them, and `ok` where it has none.
+/// Whether the step allows this outcome. A step has one outcome or a list of them; the default is `ok`.
 pub(crate) fn ends(step: &Value, name: &str) -> bool {
     match &step["ends"] {
         Value::Array(several) => several.iter().any(|one| one == name),

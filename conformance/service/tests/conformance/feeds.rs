@@ -1,4 +1,4 @@
-//! Functions that give streams and futures inside of values.
+//! Functions that return streams and futures inside values.
 
 use crate::Runner;
 use crate::endings::{Called, Verdict, expect, finish};
@@ -8,7 +8,7 @@ use thalweg::port::{FutureReader, Held, StreamReader};
 use thalweg::wire::Decode;
 use thalweg_conformance::conformance::{ConformanceClient, Feed};
 
-/// All that comes out of a stream.
+/// All elements of a stream.
 fn elements<T: Decode>(held: Held<StreamReader<T>>) -> Result<Vec<T>, String> {
     let mut reader = held.into_reader().map_err(|failure| failure.to_string())?;
     let elements = reader.by_ref().collect::<Result<_, _>>();
@@ -38,7 +38,7 @@ fn compare(step: &Value, came: impl FnOnce() -> Result<Value, String>) -> Verdic
     expect("ok", &came, came == *expected)
 }
 
-/// An error's streams are looked at by a test of their own.
+/// The streams of an error have a separate test.
 impl Json for Feed {
     fn read(from: &Value) -> Self {
         panic!("what came has no form in JSON: {from}")
@@ -49,7 +49,7 @@ impl Json for Feed {
 }
 
 impl Runner {
-    /// Makes the call of one step, if it is of those.
+    /// Makes the call of a step, if it is one of these functions.
     pub(crate) fn call_with_feeds(
         c: &ConformanceClient,
         step: &'static Value,

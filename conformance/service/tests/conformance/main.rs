@@ -1,4 +1,4 @@
-//! The runner for Rust: does what `conformance/scenarios.json` says.
+//! The runner for Rust, which executes `conformance/scenarios.json`.
 
 mod calls;
 mod elements;
@@ -19,7 +19,7 @@ use thalweg_conformance::conformance::{
     ConformanceClient, CounterClient, EvenClient, LeaseClient, ScaleClient,
 };
 
-/// One scenario under way.
+/// A running scenario.
 struct Runner {
     client: ConformanceClient,
     other: ConformanceClient,
@@ -80,7 +80,7 @@ impl Runner {
         Ok(())
     }
 
-    /// A call, until it comes out as written or the time is over.
+    /// Makes a call, and repeats it until its result is as expected or the time is over.
     fn again_and_again(&mut self, step: &'static Value) -> Verdict {
         let until = Instant::now() + Duration::from_millis(step["within_ms"].as_u64().unwrap_or(0));
         loop {

@@ -1,9 +1,9 @@
-//! The host of every scenario's client.
+//! The host of the clients.
 
 use thalweg::Call;
 use thalweg_conformance::conformance::Oracle;
 
-/// As `conformance/README.md` has it.
+/// The host that `conformance/README.md` describes.
 pub(crate) struct Book;
 
 impl Oracle for Book {

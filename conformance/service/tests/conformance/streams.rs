@@ -1,4 +1,4 @@
-//! Streams: what is read of them, and those that are kept under a name.
+//! Reads and checks streams, and stores streams by name.
 
 use crate::Runner;
 use crate::endings::{Verdict, ends, expect};
@@ -10,26 +10,26 @@ use thalweg::port::stream::{Event, Subscription};
 use thalweg::port::{CallError, Code, Failure, Reason, StreamError, StreamReader};
 use thalweg::wire::Decode;
 
-/// What came out of a stream.
+/// The contents of a stream.
 pub(crate) struct Seen<T> {
     all: Vec<T>,
     controls: Vec<T>,
     lost: u64,
-    /// Why the last of them were.
+    /// The reason of the last gap.
     gap: Option<Reason>,
     ending: Option<Ending>,
 }
 
-/// How a stream ended that did not end regularly.
+/// The outcome of a stream that did not end regularly.
 #[derive(Debug)]
 struct Ending {
     code: Code,
     message: String,
-    /// The service's own.
+    /// The error of the service.
     error: Option<Value>,
 }
 
-/// The same as a reader's types have it. `read` makes a value of the file comparable.
+/// The contents with typed elements. `read` converts a value of the file.
 pub(crate) trait Ended {
     fn failure(&self) -> Option<&Failure>;
     fn error(&self) -> Option<Value>;
@@ -82,7 +82,7 @@ impl Ending {
     }
 }
 
-/// A stream of numbers that is kept under a name: those that others have are read at once.
+/// A stream of numbers that is stored by name. Other streams are read immediately.
 pub(crate) enum Kept {
     Reader(StreamReader<u64>),
     Subscribed(Subscription<u64>, Arc<Mutex<Seen<u64>>>),
@@ -136,7 +136,7 @@ fn most(expected: &Value) -> usize {
         .map_or(usize::MAX, |take| take as usize)
 }
 
-/// Reads a stream as the step says.
+/// Reads and checks a stream.
 pub(crate) fn read<T, E>(step: &Value, mut reader: StreamReader<T, E>) -> Verdict
 where
     T: Json + Decode,
@@ -168,7 +168,7 @@ where
     seen.check::<E::Ended>(expected)
 }
 
-/// Gives what comes from now on to a callback, which takes at most so many records.
+/// Subscribes a callback, which takes at most `take` records.
 fn subscribe(reader: StreamReader<u64>, most: usize) -> Result<Kept, Failure> {
     let seen = Arc::new(Mutex::new(Seen::new()));
     let there = Arc::clone(&seen);
@@ -199,7 +199,7 @@ fn subscribe(reader: StreamReader<u64>, most: usize) -> Result<Kept, Failure> {
 }
 
 impl Runner {
-    /// Keeps the stream that a call gave, where the step has a name for it, and else reads it.
+    /// Stores the stream of a call if the step has a name for it, and reads it otherwise.
     pub(crate) fn take(&mut self, step: &Value, stream: StreamReader<u64>) -> Verdict {
         let Some(name) = step["bind"].as_str() else {
             return read(step, stream);
@@ -208,7 +208,7 @@ impl Runner {
         Ok(())
     }
 
-    /// A step about a stream that is kept.
+    /// Executes a step about a stored stream.
     pub(crate) fn stream(&mut self, step: &Value) -> Verdict {
         let name = |key: &str| step[key].as_str();
         let failed = |failure: Failure| failure.to_string();

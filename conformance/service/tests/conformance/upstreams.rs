@@ -1,4 +1,4 @@
-//! Functions that are given a stream or a future, and those that give one without an element.
+//! Functions with a stream or a future as a parameter, and functions that return one without elements.
 
 use crate::Runner;
 use crate::calls::{compare, resource};
@@ -10,7 +10,7 @@ use thalweg::port::{Upstream, UpstreamFuture};
 use thalweg::wire::{Decode, Encode};
 use thalweg_conformance::conformance::{ConformanceClient, Item};
 
-/// A stream of the elements of a list, which a thread sends.
+/// A stream whose elements are sent by a thread.
 fn stream<T>(elements: &Value) -> Upstream<T>
 where
     T: Json + Decode + Encode<As = T> + Send + 'static,
@@ -19,13 +19,13 @@ where
     let elements = Vec::<T>::read(elements);
     std::thread::spawn(move || {
         let sent = elements.iter().try_for_each(|element| writer.send(element));
-        // A service that has enough has closed it.
+        // The service may have closed the stream.
         let _ = sent.and_then(|()| writer.end());
     });
     stream
 }
 
-/// A future whose value is there, or that is dropped without one.
+/// A future with a value, or one that is dropped without a value.
 fn future<T: Json + Decode + Encode<As = T>>(value: &Value) -> UpstreamFuture<T> {
     let (writer, future) = UpstreamFuture::pair().expect("room for a future");
     if let Some(value) = Option::<T>::read(value) {
@@ -35,7 +35,7 @@ fn future<T: Json + Decode + Encode<As = T>>(value: &Value) -> UpstreamFuture<T>
 }
 
 impl Runner {
-    /// Makes the call of one step, if it is of those.
+    /// Makes the call of a step, if it is one of these functions.
     pub(crate) fn call_with_streams(
         &mut self,
         c: &ConformanceClient,

@@ -1,4 +1,4 @@
-//! Values as `scenarios.json` writes them: see `conformance/README.md`.
+//! Values in `scenarios.json`: see `conformance/README.md`.
 
 use serde_json::{Map, Value, json};
 use thalweg::port::NoError;
@@ -7,7 +7,7 @@ use thalweg_conformance::conformance::{
     Shape, Wide,
 };
 
-/// To and from JSON.
+/// Converts to and from JSON.
 pub trait Json: Sized {
     fn read(from: &Value) -> Self;
     fn show(&self) -> Value;
@@ -42,7 +42,7 @@ fn text(from: &Value) -> String {
     }
 }
 
-/// Whether the value that came is the one that is written in the file.
+/// Whether the result is the expected value.
 pub fn same<T: Json>(came: &T, written: &Value) -> bool {
     came.show() == T::read(written).show()
 }
@@ -90,7 +90,7 @@ impl Json for u8 {
     }
 }
 
-/// What is written as a text: how to read it, how to show it.
+/// Types that JSON represents as strings.
 macro_rules! texts {
     ($($ty:ty: $read:expr, $show:expr;)*) => {
         $(impl Json for $ty {
@@ -213,7 +213,7 @@ tuple!(A 0);
 tuple!(A 0, B 1);
 tuple!(A 0, B 1, C 2, D 3);
 
-/// A name of Rust as WIT has it.
+/// The WIT name of a Rust name.
 fn wit(name: &str) -> String {
     name.trim_start_matches("r#")
         .trim_end_matches('_')

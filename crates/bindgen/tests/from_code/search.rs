@@ -2,22 +2,22 @@
 
 use thalweg::runtime::sync::Mutex;
 
-/// What a query looks for and where it looks.
+/// Options of a query.
 #[thalweg::value]
 pub struct Options {
     /// The pattern is plain text, not a regular expression.
     pub fixed: bool,
-    /// Upper and lower case are the same.
+    /// The search ignores case.
     pub ignore_case: bool,
-    /// Also look at files and directories whose name begins with a dot.
+    /// Also search files and directories whose names begin with a dot.
     pub hidden: bool,
     /// Obey `.gitignore` and `.ignore` files found in the tree.
     pub ignore_files: bool,
-    /// Only paths that match one of these globs; one that begins with `!` excludes.
+    /// Search only paths that match one of these globs. A glob that begins with `!` excludes paths.
     pub globs: Vec<String>,
 }
 
-/// One line that matched.
+/// A matching line.
 #[thalweg::value]
 #[derive(Clone, Debug)]
 pub struct Match {
@@ -30,7 +30,7 @@ pub struct Match {
     pub cut: bool,
 }
 
-/// How far the searches of a query have come.
+/// The progress of the searches of a query.
 #[thalweg::value]
 pub struct Progress {
     pub files: u64,
@@ -40,11 +40,11 @@ pub struct Progress {
     pub problem: Option<String>,
 }
 
-/// Why a search could not begin.
+/// Why a search cannot begin.
 #[thalweg::value]
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// The pattern is not a regular expression: what is wrong with it.
+    /// The pattern is not a valid regular expression: the reason.
     #[error("{0}")]
     Pattern(String),
     #[error("{0}")]
@@ -53,12 +53,12 @@ pub enum SearchError {
     Directory(String),
 }
 
-/// A type of the service's own.
+/// A type of the service.
 pub struct Query {
     plan: Mutex<Vec<String>>,
 }
 
-/// A pattern compiled once and used often, with the directory it is used on.
+/// A compiled pattern with the directory to search. It can be used for several searches.
 #[thalweg::resource]
 impl Query {
     pub fn new(pattern: String, dir: &str, options: Options) -> Result<Self, SearchError> {
@@ -76,10 +76,11 @@ impl Query {
 /// Search a directory tree with ripgrep's own libraries.
 #[thalweg::service(package = "thalweg:search@0.1.0")]
 pub trait Search {
-    /// How many lines below `dir` match the regular expression, hidden files included, ignore files not obeyed.
+    /// The number of lines below `dir` that match a regular expression. Hidden files are searched, and
+    /// ignore files are not obeyed.
     async fn count(&self, pattern: String, dir: &str) -> Result<u64, SearchError>;
 
-    /// The lines that match, each file's in order. The stream ends with the search.
+    /// The matching lines. The lines of one file are in order. The stream ends with the search.
     #[thalweg::method(overflow = "block", capacity = 8192)]
     async fn matches(
         &self,

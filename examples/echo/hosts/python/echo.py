@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Calls the echo service from Python: echo.py LIBRARY. It prints what the hosts in Rust and C print.
+"""Calls the echo service from Python: echo.py LIBRARY. It prints the same lines as the hosts in Rust and C.
 
 Its package `thalweg` must be installed; `thalweg_echo` is the generated one beside it.
 """
@@ -23,18 +23,18 @@ HOUR = 60 * 60 * 1_000
 
 
 async def say(timer: AsyncTimer, message: str, delay_ms: int) -> None:
-    """One echo, and what came back."""
+    """Sends one message and prints the response."""
     response = await timer.echo(Request(message=message, delay_ms=delay_ms))
     print(f"{response.name} said {response.message}")
 
 
 async def show(library: str) -> None:
-    """All that the service does."""
+    """Calls every function of the service."""
     async with AsyncEcho.open(library) as client:
         print(f"version {await client.version()}")
 
         async with await client.timer("clock") as timer:
-            # Both are under way at once.
+            # Both calls run concurrently.
             await asyncio.gather(say(timer, "later", 50), say(timer, "sooner", 0))
 
             request = ComplexRequest(
@@ -50,12 +50,12 @@ async def show(library: str) -> None:
                 async for tick in ticks:
                     print(f"tick {tick.number}")
 
-            # The service's own error, typed.
+            # A typed error of the service.
             try:
                 await say(timer, "never", HOUR + 1)
             except TimerErrorTooLong as refused:
                 print(f"refused: {refused.payload} ms")
-            # A deadline is the caller's; the service's work for it ends, too.
+            # At the caller's deadline, the service also stops its work for the call.
             try:
                 await timer.echo(Request("in an hour", HOUR), timeout=0.02)
             except thalweg.TimedOut:

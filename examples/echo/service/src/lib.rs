@@ -1,6 +1,6 @@
 //! An echo and a timer as a Thalweg service.
 //!
-//! As a `cdylib` this is what C, Python and the others open; as a Rust library it is the same service for Rust.
+//! Other languages open the `cdylib`. Rust programs use the library.
 
 #[path = "../../generated/rust/echo.rs"]
 pub mod echo;
@@ -10,12 +10,12 @@ mod service;
 
 pub use service::{EchoService, NamedTimer};
 
-/// The page for those who come from nim-ffi, whose example this is.
+/// Tests the code of the migration guide for nim-ffi.
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/migrating/nim-ffi.md")]
 struct FromNimFfi;
 
-/// The page for those who come from ThetaDataDx.
+/// Tests the code of the migration guide for ThetaDataDx.
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/migrating/thetadatadx.md")]
 struct FromThetaDataDx;

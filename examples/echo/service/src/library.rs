@@ -1,4 +1,5 @@
-//! The library's one symbol, in an object file of its own: a Rust program that uses two services links neither's.
+//! The exported symbol of the `cdylib`. It is in an object file of its own, so a Rust program that uses two services does not
+//! link two symbols of the same name.
 
 thalweg_capi::export!(
     crate::echo::EchoServer<crate::EchoService>,

@@ -10,16 +10,16 @@ use crate::echo::{
     ComplexRequest, ComplexResponse, Echo, Request, Response, Tick, Timer, TimerError,
 };
 
-/// The longest delay, in ms.
+/// The maximum delay in milliseconds.
 const LONGEST: u32 = 60 * 60 * 1_000;
-/// A timer looks so often whether anybody still listens.
+/// The interval at which a timer checks whether its stream still has a reader.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The service. See the interface for what it does.
+/// The service. The interface documents its functions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EchoService;
 
-/// A timer's state.
+/// The state of a timer.
 #[derive(Debug)]
 pub struct NamedTimer {
     name: Arc<str>,
@@ -56,7 +56,7 @@ impl Timer for NamedTimer {
         };
         let name = Arc::clone(&self.name);
         Task::new(move |_| {
-            // A call that is cancelled, or whose time is over, ends here.
+            // A call that is cancelled or past its deadline ends here.
             sleep_until(Instant::now() + delay);
             Ok(Response {
                 message,
@@ -100,7 +100,8 @@ impl Timer for NamedTimer {
     }
 }
 
-/// Until it has fired so often, or nobody listens. It is set by the time at which it began, so lateness does not add up.
+/// Fires `times` times, or until the stream has no reader. Each time is computed from the start time, so delays do not
+/// accumulate.
 fn fire(ticks: StreamWriter<Tick, TimerError>, every: Duration, times: u32) -> Result<(), Failure> {
     let mut due = Instant::now();
     for number in 1..=if times == 0 { u32::MAX } else { times } {

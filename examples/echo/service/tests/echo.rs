@@ -1,4 +1,4 @@
-//! What the hosts' programs do not show.
+//! Behaviour that the host programs do not test.
 
 use std::time::{Duration, Instant};
 

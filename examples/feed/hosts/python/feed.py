@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads the feed from Python: feed.py LIBRARY [--asyncio]. It prints what the hosts in Rust and C print.
+"""Reads the feed from Python: feed.py LIBRARY [--asyncio]. It prints the same lines as the hosts in Rust and C.
 
 Its package `thalweg` must be installed, and numpy; `thalweg_feed` is the generated one beside it.
 """
@@ -22,7 +22,7 @@ DROPPED_OLDEST = 3
 
 
 class Ledger:
-    """Every event counts: the policy is `block`. Columns of a batch are arrays in place: no object is made."""
+    """Reads all events as arrays, without an object per event. The overflow policy is `block`."""
 
     def __init__(self) -> None:
         self.count = self.trades = self.volume = self.turnover = self.best = 0
@@ -36,7 +36,7 @@ class Ledger:
         self.trades += int(trades.sum())
         self.volume += int(sizes[trades].sum())
         self.turnover += int((prices[trades] * sizes[trades].astype("int64")).sum())
-        # The best bid is an event's price.
+        # The price of an event is the best bid.
         self.best = max(self.best, int(prices.max()))
 
     @staticmethod
@@ -52,7 +52,7 @@ class Ledger:
 
 
 class Screen:
-    """What is missing is told, and a halt never is: the policy is `drop-oldest`."""
+    """Reads the remaining events and all halts. The overflow policy is `drop-oldest`."""
 
     def __init__(self) -> None:
         self.count = self.volume = 0
@@ -80,7 +80,7 @@ class Screen:
 
 
 def newest(batch: Batch) -> None:
-    """The newest is enough: the policy is `latest`."""
+    """Reads the newest event. The overflow policy is `latest`."""
     for event in batch:
         print(
             f"newest: event {event.number} at {event.at_ns} ns, {batch.lost_before} overtaken"
@@ -88,7 +88,7 @@ def newest(batch: Batch) -> None:
 
 
 def show(library: str) -> None:
-    """All three, on this thread."""
+    """Reads all three streams on this thread."""
     with Feed.open(library) as client:
         ledger = Ledger()
         for batch in client.all(100_000).batches():
@@ -97,14 +97,14 @@ def show(library: str) -> None:
         screen = Screen()
         for batch in client.recent(5_000).batches():
             screen.add(batch)
-        # A stream that has ended is closed: the next one knows what those of its method did.
+        # A stream that has ended is closed. Statistics cover all streams of a method.
         screen.show(client.recent(0).stats())
         for batch in client.newest(5_000).batches():
             newest(batch)
 
 
 async def show_async(library: str) -> None:
-    """The same on asyncio."""
+    """Reads all three streams on asyncio."""
     async with AsyncFeed.open(library) as client:
         ledger = Ledger()
         async for batch in (await client.all(100_000)).batches():

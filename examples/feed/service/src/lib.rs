@@ -1,6 +1,6 @@
 //! A feed of market events as a Thalweg service.
 //!
-//! As a `cdylib` this is what C, Python and the others open; as a Rust library it is the same service for Rust.
+//! Other languages open the `cdylib`. Rust programs use the library.
 
 #[path = "../../generated/rust/feed.rs"]
 pub mod feed;

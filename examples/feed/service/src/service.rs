@@ -4,20 +4,20 @@ use thalweg::port::{Call, Failure, StreamReader, StreamWriter};
 
 use crate::feed::{Event, Feed, Kind, Level};
 
-/// Events from one halt to the next.
+/// Number of events between two halts.
 const HALT_EVERY: u64 = 1_000;
 /// Every fifth event is a trade.
 const TRADE_EVERY: u64 = 5;
-/// Between two events.
+/// Nanoseconds between two events.
 const NS: u64 = 250;
-/// In hundredths.
+/// The price of the first event in hundredths.
 const OPENING_PRICE: i64 = 10_000;
 
-/// The service. See the interface for what it does.
+/// The service. The interface documents its functions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Market;
 
-/// One side of the book: from `best` on, each level a hundredth further away.
+/// One side of the order book. It begins at `best`, and each level is one hundredth further away.
 fn side(best: i64, step: i64, number: u64) -> [Level; 14] {
     std::array::from_fn(|place| Level {
         price: best + step * place as i64,
@@ -27,7 +27,7 @@ fn side(best: i64, step: i64, number: u64) -> [Level; 14] {
 
 /// Event `number`.
 fn event(number: u64, kind: Kind) -> Event {
-    // A walk between 95 and 105 that looks like none.
+    // A pseudo-random walk between 95 and 105.
     let price = OPENING_PRICE - 500 + (number * 7_919 % 1_001) as i64;
     Event {
         number,
@@ -46,7 +46,7 @@ fn ordinary(number: u64) -> Event {
     event(number, if is_trade { Kind::Trade } else { Kind::Quote })
 }
 
-/// Writes all events and finishes. Where a send fails the writer is dropped, and the reader gets the reason.
+/// Writes all events and finishes. If a send fails, the writer is dropped, and the reader gets the reason.
 fn write(writer: StreamWriter<Event>, count: u64, halts: bool) -> Result<(), Failure> {
     for number in 0..count {
         if halts && number > 0 && number.is_multiple_of(HALT_EVERY) {
@@ -60,14 +60,14 @@ fn write(writer: StreamWriter<Event>, count: u64, halts: bool) -> Result<(), Fai
 impl Feed for Market {
     fn all(&mut self, call: &Call, count: u64) -> StreamReader<Event> {
         let (writer, reader) = call.stream();
-        // An actor of its own: it waits where the reader is behind, and the market is not kept.
+        // A separate actor waits for a slow reader, so that the service is not blocked.
         call.spawn(move |_| drop(write(writer, count, false)));
         reader
     }
 
     fn recent(&mut self, call: &Call, count: u64) -> StreamReader<Event> {
         let (writer, reader) = call.stream();
-        // Nobody can have closed it yet.
+        // The stream cannot be closed yet.
         let _ = write(writer, count, true);
         reader
     }

@@ -1,4 +1,4 @@
-//! What the hosts' programs do not show.
+//! Behaviour that the host programs do not test.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn an_event_has_488_bytes() {
 fn a_market_waits_for_a_slow_ledger() {
     let client = FeedClient::start(|| Market).unwrap();
     let events = client.all(20_000).wait().unwrap();
-    // Far more than fit; nobody reads until here.
+    // Far more events than the capacity; none was read until here.
     assert_eq!(client.newest(1).wait().unwrap().count(), 1);
     let numbers = events.map(|event| event.unwrap().number);
     assert!(numbers.eq(0..20_000));
@@ -52,7 +52,7 @@ fn a_ledger_that_goes_ends_the_market_s_work_for_it() {
     let mut events = client.all(u64::MAX).wait().unwrap();
     assert_eq!(events.next().unwrap().unwrap().number, 0);
     drop(events);
-    // The service answers as before.
+    // The service still serves calls.
     let hurried = client.with_timeout(Duration::from_secs(60));
     assert_eq!(hurried.newest(3).wait().unwrap().count(), 1);
 }

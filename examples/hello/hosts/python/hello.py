@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Calls the service from Python: hello.py LIBRARY. It prints what the hosts in Rust and C print.
+"""Calls the service from Python: hello.py LIBRARY. It prints the same lines as the hosts in Rust and C.
 
 Its package `thalweg` must be installed; `thalweg_hello` is the generated one beside it.
 """
@@ -14,7 +14,7 @@ from thalweg_hello import Hello, HelloErrorNoName, Person, Tone
 
 
 def show(library: str) -> None:
-    """All that the service does."""
+    """Calls every function of the service."""
     ada, grace = Person("Ada", 36), Person("Grace", None)
     with Hello.open(library) as client:
         print(client.greet(ada, Tone.FRIENDLY))

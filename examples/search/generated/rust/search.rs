@@ -4,8 +4,8 @@
 //!
 //! Search a directory tree with ripgrep's own libraries.
 //!
-//! A line is what ends in `\n`; the unit of every count is lines that match. Bytes that are not
-//! UTF-8 are replaced by U+FFFD in the text, and the bytes themselves stand beside it.
+//! A line ends in `\n`. Every count is a number of matching lines. Bytes that are not UTF-8 are
+//! replaced by U+FFFD in the text, and a second field contains the original bytes.
 #![allow(
     dead_code,
     missing_docs,
@@ -123,18 +123,18 @@ pub const PACKAGE: port::Package = port::Package {
     bounds: port::Bounds::DEFAULT,
 };
 
-/// What a query looks for and where it looks.
+/// Options of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
     /// The pattern is plain text, not a regular expression.
     pub fixed: bool,
-    /// Upper and lower case are the same.
+    /// The search ignores case.
     pub ignore_case: bool,
-    /// Also look at files and directories whose name begins with a dot.
+    /// Also search files and directories whose names begin with a dot.
     pub hidden: bool,
-    /// Obey `.gitignore` and `.ignore` files found in the tree.
+    /// Obey the `.gitignore` and `.ignore` files in the tree.
     pub ignore_files: bool,
-    /// Only paths that match one of these globs; one that begins with `!` excludes.
+    /// Search only paths that match one of these globs. A glob that begins with `!` excludes paths.
     pub globs: Vec<String>,
 }
 
@@ -143,13 +143,13 @@ pub struct Options {
 pub struct OptionsView<'a> {
     /// The pattern is plain text, not a regular expression.
     pub fixed: bool,
-    /// Upper and lower case are the same.
+    /// The search ignores case.
     pub ignore_case: bool,
-    /// Also look at files and directories whose name begins with a dot.
+    /// Also search files and directories whose names begin with a dot.
     pub hidden: bool,
-    /// Obey `.gitignore` and `.ignore` files found in the tree.
+    /// Obey the `.gitignore` and `.ignore` files in the tree.
     pub ignore_files: bool,
-    /// Only paths that match one of these globs; one that begins with `!` excludes.
+    /// Search only paths that match one of these globs. A glob that begins with `!` excludes paths.
     pub globs: wire::ListView<'a, String>,
 }
 
@@ -273,41 +273,41 @@ impl wire::cbor::Cbor for Options {
     }
 }
 
-/// One line that matched.
+/// A matching line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Match {
-    /// Path of the file, below the directory that was searched and beginning with it.
+    /// The path of the file, which begins with the searched directory.
     pub path: String,
-    /// The line's number, from 1.
+    /// The line number, counted from 1.
     pub line: u64,
-    /// Byte of the line at which the first match begins, from 1.
+    /// The byte of the line at which the first match begins, counted from 1.
     pub column: u64,
-    /// The line without its end, at most 65,536 bytes of it.
+    /// The line without its end, cut off at 65,536 bytes.
     pub text: String,
-    /// The path's bytes, where they are not UTF-8.
+    /// The bytes of the path, if they are not UTF-8.
     pub path_bytes: Option<Vec<u8>>,
-    /// The text's bytes, where they are not UTF-8.
+    /// The bytes of the text, if they are not UTF-8.
     pub text_bytes: Option<Vec<u8>>,
-    /// The line was longer than `text` holds.
+    /// The line is longer than `text`.
     pub cut: bool,
 }
 
 /// [`Match`] in place: what a reader sees, and what a writer may pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MatchView<'a> {
-    /// Path of the file, below the directory that was searched and beginning with it.
+    /// The path of the file, which begins with the searched directory.
     pub path: &'a str,
-    /// The line's number, from 1.
+    /// The line number, counted from 1.
     pub line: u64,
-    /// Byte of the line at which the first match begins, from 1.
+    /// The byte of the line at which the first match begins, counted from 1.
     pub column: u64,
-    /// The line without its end, at most 65,536 bytes of it.
+    /// The line without its end, cut off at 65,536 bytes.
     pub text: &'a str,
-    /// The path's bytes, where they are not UTF-8.
+    /// The bytes of the path, if they are not UTF-8.
     pub path_bytes: Option<wire::ListView<'a, u8>>,
-    /// The text's bytes, where they are not UTF-8.
+    /// The bytes of the text, if they are not UTF-8.
     pub text_bytes: Option<wire::ListView<'a, u8>>,
-    /// The line was longer than `text` holds.
+    /// The line is longer than `text`.
     pub cut: bool,
 }
 
@@ -453,33 +453,33 @@ impl wire::cbor::Cbor for Match {
     }
 }
 
-/// How far the searches of a query have come.
+/// The progress of the searches of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Progress {
-    /// Files searched.
+    /// Number of searched files.
     pub files: u64,
-    /// Bytes in them.
+    /// Number of bytes in these files.
     pub bytes: u64,
-    /// Lines that matched.
+    /// Number of matching lines.
     pub matches: u64,
-    /// Files and directories that could not be read.
+    /// Number of files and directories that could not be read.
     pub unreadable: u64,
-    /// The last of them, and why.
+    /// The last unreadable path, with the reason.
     pub problem: Option<String>,
 }
 
 /// [`Progress`] in place: what a reader sees, and what a writer may pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProgressView<'a> {
-    /// Files searched.
+    /// Number of searched files.
     pub files: u64,
-    /// Bytes in them.
+    /// Number of bytes in these files.
     pub bytes: u64,
-    /// Lines that matched.
+    /// Number of matching lines.
     pub matches: u64,
-    /// Files and directories that could not be read.
+    /// Number of files and directories that could not be read.
     pub unreadable: u64,
-    /// The last of them, and why.
+    /// The last unreadable path, with the reason.
     pub problem: Option<&'a str>,
 }
 
@@ -602,25 +602,25 @@ impl wire::cbor::Cbor for Progress {
     }
 }
 
-/// Why a search could not begin.
+/// Why a search cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SearchError {
-    /// The pattern is not a regular expression: what is wrong with it.
+    /// The pattern is not a valid regular expression: the reason.
     Pattern(String),
-    /// A glob is not one: which, and why.
+    /// A glob is not valid: the glob and the reason.
     Glob(String),
-    /// The directory is not there, is not a directory, or may not be read.
+    /// The directory does not exist, is not a directory, or cannot be read.
     Directory(String),
 }
 
 /// [`SearchError`] in place: what a reader sees, and what a writer may pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SearchErrorView<'a> {
-    /// The pattern is not a regular expression: what is wrong with it.
+    /// The pattern is not a valid regular expression: the reason.
     Pattern(&'a str),
-    /// A glob is not one: which, and why.
+    /// A glob is not valid: the glob and the reason.
     Glob(&'a str),
-    /// The directory is not there, is not a directory, or may not be read.
+    /// The directory does not exist, is not a directory, or cannot be read.
     Directory(&'a str),
 }
 
@@ -763,13 +763,13 @@ impl std::error::Error for SearchError {}
 
 /// Search a directory tree with ripgrep's own libraries.
 ///
-/// A line is what ends in `\n`; the unit of every count is lines that match. Bytes that are not
-/// UTF-8 are replaced by U+FFFD in the text, and the bytes themselves stand beside it.
+/// A line ends in `\n`. Every count is a number of matching lines. Bytes that are not UTF-8 are
+/// replaced by U+FFFD in the text, and a second field contains the original bytes.
 ///
 /// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
 /// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.
 pub trait Search: Sized + Send + 'static {
-    /// A pattern compiled once and used often, with the directory it is used on.
+    /// A compiled pattern with the directory to search. It can be used for several searches.
     type Query: Query;
 
     /// WIT's `search.[constructor]query`.
@@ -781,7 +781,8 @@ pub trait Search: Sized + Send + 'static {
         options: Options,
     ) -> Result<Self::Query, SearchError>;
 
-    /// How many lines below `dir` match the regular expression, hidden files included, ignore files not obeyed.
+    /// The number of lines below `dir` that match a regular expression. Hidden files are searched, and
+    /// ignore files are not obeyed.
     fn count(
         &mut self,
         call: &port::Call,
@@ -789,7 +790,7 @@ pub trait Search: Sized + Send + 'static {
         dir: String,
     ) -> port::Task<Result<u64, SearchError>>;
 
-    /// The lines that match, each file's in order. The stream ends with the search.
+    /// The matching lines. The lines of one file are in order. The stream ends with the search.
     ///
     /// The stream holds 8192 unread records; when it is full, the writer waits.
     fn matches(
@@ -798,14 +799,14 @@ pub trait Search: Sized + Send + 'static {
         query: std::sync::Arc<Self::Query>,
     ) -> port::Task<Result<port::StreamReader<Match, SearchError>, SearchError>>;
 
-    /// A regular expression that matches just this text.
+    /// A regular expression that matches exactly this text.
     fn escape(&mut self, call: &port::Call, text: String) -> String;
 }
 
-/// A pattern compiled once and used often, with the directory it is used on.
+/// A compiled pattern with the directory to search. It can be used for several searches.
 pub trait Query: Sized + Send + Sync + 'static {
-    /// Progress of every search of this query from now on. A slow reader misses what was
-    /// overtaken, never the newest.
+    /// The progress of all searches of this query from now on. A slow reader gets only the newest
+    /// state.
     ///
     /// The stream holds one unread record; a newer record replaces it, which is counted.
     fn progress(&self, call: &port::Call) -> port::StreamReader<Progress>;
@@ -961,13 +962,14 @@ impl SearchClient {
         })
     }
 
-    /// How many lines below `dir` match the regular expression, hidden files included, ignore files not obeyed.
+    /// The number of lines below `dir` that match a regular expression. Hidden files are searched, and
+    /// ignore files are not obeyed.
     pub fn count(&self, pattern: &str, dir: &str) -> port::Pending<u64, SearchError> {
         self.client
             .call(2, &(pattern, dir), |reply| reply.value::<u64>())
     }
 
-    /// The lines that match, each file's in order. The stream ends with the search.
+    /// The matching lines. The lines of one file are in order. The stream ends with the search.
     ///
     /// The stream holds 8192 unread records; when it is full, the writer waits.
     pub fn matches(
@@ -978,14 +980,14 @@ impl SearchClient {
             .call(3, &(query.own.handle(),), |reply| reply.stream())
     }
 
-    /// A regular expression that matches just this text.
+    /// A regular expression that matches exactly this text.
     pub fn escape(&self, text: &str) -> port::Pending<String, port::NoError> {
         self.client
             .call(4, &(text,), |reply| reply.value::<String>())
     }
 }
 
-/// A pattern compiled once and used often, with the directory it is used on.
+/// A compiled pattern with the directory to search. It can be used for several searches.
 ///
 /// It lives in the service; dropping this closes it.
 #[derive(Debug)]
@@ -1036,8 +1038,8 @@ impl QueryClient {
         }
     }
 
-    /// Progress of every search of this query from now on. A slow reader misses what was
-    /// overtaken, never the newest.
+    /// The progress of all searches of this query from now on. A slow reader gets only the newest
+    /// state.
     ///
     /// The stream holds one unread record; a newer record replaces it, which is counted.
     pub fn progress(&self) -> port::Pending<port::StreamReader<Progress>, port::NoError> {

@@ -1,5 +1,5 @@
 # Written by `thalweg gen` from thalweg:echo@0.1.0. Do not edit.
-"""An echo and a timer: the smallest service with a state, errors of its own, calls that take time, and a stream."""
+"""An echo and a timer: a small service with state, typed errors, calls that take time, and a stream."""
 
 from .aio import AsyncEcho, AsyncTimer
 from .client import Echo, Timer

@@ -19,7 +19,7 @@ class AsyncTimer(thalweg.AsyncResource):
     __slots__ = ()
 
     async def echo(self, request: Request, *, timeout: float | None = None) -> Response:
-        """Says it back after its delay. Others are answered meanwhile.
+        """Returns the message after its delay. The timer serves other calls meanwhile.
 
         Raises `TimerError`.
         """
@@ -31,7 +31,7 @@ class AsyncTimer(thalweg.AsyncResource):
         *,
         timeout: float | None = None,
     ) -> ComplexResponse:
-        """Says what arrived."""
+        """Summarizes the request."""
         return await _methods.TIMER_COMPLEX.start(self, timeout, self, request)
 
     async def schedule(
@@ -41,7 +41,7 @@ class AsyncTimer(thalweg.AsyncResource):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Tick, TickView]:
-        """Fires every so many milliseconds, so often; 0: until the stream is closed.
+        """Fires every `every-ms` milliseconds, `times` times. With 0 times, it fires until the stream is closed.
 
         The stream holds 64 unread records; when it is full, the writer waits.
 
@@ -51,7 +51,7 @@ class AsyncTimer(thalweg.AsyncResource):
 
 
 class AsyncEcho(thalweg.AsyncClient):
-    """An echo and a timer: the smallest service with a state, errors of its own, calls that take time, and a stream.
+    """An echo and a timer: a small service with state, typed errors, calls that take time, and a stream.
 
     A client has an instance of the service of its own. Every call takes `timeout`, in
     seconds, and raises `thalweg.TimedOut` when it is over.
@@ -76,5 +76,5 @@ class AsyncEcho(thalweg.AsyncClient):
         return await _methods.TIMER.start_make(AsyncTimer, self, timeout, name)
 
     async def version(self, *, timeout: float | None = None) -> str:
-        """Of the service."""
+        """The version of the service."""
         return await _methods.VERSION.start(self, timeout)

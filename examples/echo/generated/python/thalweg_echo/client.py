@@ -19,7 +19,7 @@ class Timer(thalweg.Resource):
     __slots__ = ()
 
     def echo(self, request: Request, *, timeout: float | None = None) -> Response:
-        """Says it back after its delay. Others are answered meanwhile.
+        """Returns the message after its delay. The timer serves other calls meanwhile.
 
         Raises `TimerError`.
         """
@@ -31,7 +31,7 @@ class Timer(thalweg.Resource):
         *,
         timeout: float | None = None,
     ) -> ComplexResponse:
-        """Says what arrived."""
+        """Summarizes the request."""
         return _methods.TIMER_COMPLEX.call(self, timeout, self, request)
 
     def schedule(
@@ -41,7 +41,7 @@ class Timer(thalweg.Resource):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[Tick, TickView]:
-        """Fires every so many milliseconds, so often; 0: until the stream is closed.
+        """Fires every `every-ms` milliseconds, `times` times. With 0 times, it fires until the stream is closed.
 
         The stream holds 64 unread records; when it is full, the writer waits.
 
@@ -51,7 +51,7 @@ class Timer(thalweg.Resource):
 
 
 class Echo(thalweg.Client):
-    """An echo and a timer: the smallest service with a state, errors of its own, calls that take time, and a stream.
+    """An echo and a timer: a small service with state, typed errors, calls that take time, and a stream.
 
     A client has an instance of the service of its own. Every call takes `timeout`, in
     seconds, and raises `thalweg.TimedOut` when it is over.
@@ -76,5 +76,5 @@ class Echo(thalweg.Client):
         return _methods.TIMER.make(Timer, self, timeout, name)
 
     def version(self, *, timeout: float | None = None) -> str:
-        """Of the service."""
+        """The version of the service."""
         return _methods.VERSION.call(self, timeout)

@@ -10,25 +10,25 @@ import thalweg
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is said, and how long the answer takes."""
+    """A message, and the delay of its response."""
 
     message: str
     delay_ms: int
-    """At most an hour."""
+    """Delay in milliseconds, at most one hour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back, and from whom."""
+    """The response to a request."""
 
     message: str
     name: str
-    """Of the timer that answered."""
+    """The name of the timer that responded."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComplexRequest:
-    """A list of records, a list of texts, and what may be missing."""
+    """Lists and optional values."""
 
     messages: list[Request]
     tags: list[str]
@@ -38,7 +38,7 @@ class ComplexRequest:
 
 @dataclass(frozen=True, slots=True)
 class ComplexResponse:
-    """What of it arrived."""
+    """A summary of a complex request."""
 
     summary: str
     item_count: int
@@ -47,16 +47,16 @@ class ComplexResponse:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The timer has fired."""
+    """One firing of a timer."""
 
     number: int
-    """From 1."""
+    """Number of the tick, counted from 1."""
     late_ns: int
-    """Nanoseconds between the moment it was set to and the one at which it fired. Never negative: no timer is early."""
+    """Delay in nanoseconds between the scheduled time and the actual time. A timer never fires early."""
 
 
 class TimerError(thalweg.ServiceError):
-    """Why a timer does not do as it is told."""
+    """An error of a timer."""
 
 
 class TimerErrorNoName(TimerError):
@@ -66,12 +66,12 @@ class TimerErrorNoName(TimerError):
 
 
 class TimerErrorTooLong(TimerError):
-    """Longer than an hour: how long, in ms."""
+    """The time is longer than one hour: the requested milliseconds."""
 
     payload: int
 
 
 class TimerErrorTooShort(TimerError):
-    """Shorter than a millisecond."""
+    """The time is shorter than one millisecond."""
 
     payload: None

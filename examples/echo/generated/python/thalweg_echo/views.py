@@ -14,6 +14,6 @@ class TickView(thalweg.View[Tick]):
     __slots__ = ()
 
     number: thalweg.layout.Field[int] = thalweg.layout.field(0, thalweg.layout.U32)
-    """From 1."""
+    """Number of the tick, counted from 1."""
     late_ns: thalweg.layout.Field[int] = thalweg.layout.field(8, thalweg.layout.U64)
-    """Nanoseconds between the moment it was set to and the one at which it fired. Never negative: no timer is early."""
+    """Delay in nanoseconds between the scheduled time and the actual time. A timer never fires early."""

@@ -1,4 +1,4 @@
-//! Calls the echo service from Rust. It prints what the hosts in C and Python print.
+//! Calls the echo service from Rust. It prints the same lines as the hosts in C and Python.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -30,7 +30,7 @@ fn show() -> Result<(), Box<dyn Error>> {
         message: message.to_owned(),
         delay_ms,
     };
-    // Both are under way at once.
+    // Both calls run concurrently.
     let later = timer.echo(&request("later", 50));
     let sooner = timer.echo(&request("sooner", 0));
     for pending in [sooner, later] {
@@ -51,12 +51,12 @@ fn show() -> Result<(), Box<dyn Error>> {
         println!("tick {}", tick?.number);
     }
 
-    // The service's own error, typed.
+    // A typed error of the service.
     match timer.echo(&request("never", HOUR + 1)).wait() {
         Err(CallError::Service(TimerError::TooLong(ms))) => println!("refused: {ms} ms"),
         other => println!("not refused: {other:?}"),
     }
-    // A deadline is the caller's; the service's work for it ends, too.
+    // At the caller's deadline, the service also stops its work for the call.
     let hurried = timer.with_timeout(Duration::from_millis(20));
     match hurried.echo(&request("in an hour", HOUR)).wait() {
         Err(CallError::Ended(failure)) if failure.code == Code::TimedOut => println!("timed out"),

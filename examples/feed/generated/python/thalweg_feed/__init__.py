@@ -1,5 +1,5 @@
 # Written by `thalweg gen` from thalweg:feed@0.1.0. Do not edit.
-"""A market's events: three streams of the same records, each with another policy for a reader that is too slow."""
+"""Market events: three streams of the same records with different overflow policies."""
 
 from .aio import AsyncFeed
 from .client import Feed

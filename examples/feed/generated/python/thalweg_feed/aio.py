@@ -14,7 +14,7 @@ from .views import EventView
 
 
 class AsyncFeed(thalweg.AsyncClient):
-    """A market's events: three streams of the same records, each with another policy for a reader that is too slow.
+    """Market events: three streams of the same records with different overflow policies.
 
     A client has an instance of the service of its own. Every call takes `timeout`, in
     seconds, and raises `thalweg.TimedOut` when it is over.
@@ -37,7 +37,7 @@ class AsyncFeed(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Event, EventView]:
-        """Every event, `count` of them: who is too slow keeps the market waiting. For a ledger.
+        """All of `count` events. A slow reader delays the market. Use it for a ledger.
 
         The stream holds 4096 unread records; when it is full, the writer waits.
         """
@@ -49,8 +49,8 @@ class AsyncFeed(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Event, EventView]:
-        """The same, all of them written before anybody reads: of a full stream the oldest are dropped, and the reader is told. Every thousandth event is a halt on the control lane, which nothing drops. For a
-        screen.
+        """`count` events. If the stream is full, the oldest are dropped, and the reader gets their number. Every thousandth event
+        is a halt on the control lane, which is never dropped. Use it for a screen.
 
         The stream holds 1024 unread records; when it is full, the oldest records are dropped and counted.
         """
@@ -62,7 +62,7 @@ class AsyncFeed(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Event, EventView]:
-        """The newest event alone, all of them written before anybody reads. For who asks now and then.
+        """The newest of `count` events. Use it for a reader that polls.
 
         The stream holds one unread record; a newer record replaces it, which is counted.
         """

@@ -8,38 +8,38 @@ from dataclasses import dataclass
 
 
 class Kind(enum.Enum):
-    """What an event is about."""
+    """The kind of an event."""
 
     QUOTE = "quote"
-    """The book has changed."""
+    """The order book changed."""
     TRADE = "trade"
-    """Something was bought."""
+    """A trade."""
     HALT = "halt"
-    """Of the control lane: trading stops at this event's number."""
+    """On the control lane: trading halts at this event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One price of the book."""
+    """One price level of the order book."""
 
     price: int
-    """In hundredths."""
+    """Price in hundredths."""
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event with the book after it: 488 bytes, no text, in place."""
+    """An event, with the order book after it. It has 488 bytes and no text, so it is read in place."""
 
     number: int
-    """From 0."""
+    """Number of the event, counted from 0."""
     at_ns: int
     """Nanoseconds since the market opened."""
     symbol: int
     kind: Kind
     price: int
-    """Of the trade, or the best bid, in hundredths."""
+    """Price of the trade, or the best bid, in hundredths."""
     size: int
     bids: list[Level]
-    """The best first."""
+    """Bids, best first."""
     asks: list[Level]

@@ -1,4 +1,4 @@
-//! Reads the feed from Rust. It prints what the hosts in C and Python print.
+//! Reads the feed from Rust. It prints the same lines as the hosts in C and Python.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use thalweg::StreamReader;
 use thalweg_feed::Market;
 use thalweg_feed::feed::{Event, FeedClient, Kind};
 
-/// Records of a batch.
+/// The maximum number of records in a batch.
 const BATCH: u32 = 256;
 
 fn main() -> ExitCode {
@@ -27,7 +27,7 @@ fn show() -> Result<(), Box<dyn Error>> {
     newest(client.newest(5_000).wait()?)
 }
 
-/// Every event counts: the policy is `block`.
+/// Reads all events. The overflow policy is `block`.
 fn ledger(mut events: StreamReader<Event>) -> Result<(), Box<dyn Error>> {
     let (mut count, mut trades, mut volume, mut turnover, mut best) = (0, 0, 0, 0, 0);
     while let Some(batch) = events.next_batch(BATCH, u64::MAX)? {
@@ -45,7 +45,7 @@ fn ledger(mut events: StreamReader<Event>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What is missing is told, and a halt never is: the policy is `drop-oldest`.
+/// Reads the events that were not dropped, and all halts. The overflow policy is `drop-oldest`.
 fn screen(mut events: StreamReader<Event>) -> Result<(), Box<dyn Error>> {
     let (mut count, mut volume) = (0, 0);
     while let Some(batch) = events.next_batch(BATCH, u64::MAX)? {
@@ -80,7 +80,7 @@ fn screen(mut events: StreamReader<Event>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The newest is enough: the policy is `latest`.
+/// Reads the newest event. The overflow policy is `latest`.
 fn newest(mut events: StreamReader<Event>) -> Result<(), Box<dyn Error>> {
     while let Some(batch) = events.next_batch(BATCH, u64::MAX)? {
         for event in batch.iter() {

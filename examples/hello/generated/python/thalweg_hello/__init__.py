@@ -1,5 +1,5 @@
 # Written by `thalweg gen` from thalweg:hello@0.1.0. Do not edit.
-"""Greets people, and counts whom it greeted."""
+"""Greets people, and counts the greetings."""
 
 from .aio import AsyncGuests, AsyncHello
 from .client import Guests, Hello

@@ -15,12 +15,12 @@ from .views import PersonView
 
 
 class AsyncGuests(thalweg.AsyncResource):
-    """A list of guests."""
+    """A guest list, which stays in the service."""
 
     __slots__ = ()
 
     async def count(self, *, timeout: float | None = None) -> int:
-        """How many there are."""
+        """The number of guests."""
         return await _methods.GUESTS_COUNT.start(self, timeout, self)
 
     async def arrive(
@@ -28,7 +28,7 @@ class AsyncGuests(thalweg.AsyncResource):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Person, PersonView]:
-        """One after the other.
+        """The guests, one after the other.
 
         The stream holds 64 unread records; when it is full, the writer waits.
         """
@@ -36,7 +36,7 @@ class AsyncGuests(thalweg.AsyncResource):
 
 
 class AsyncHello(thalweg.AsyncClient):
-    """Greets people, and counts whom it greeted.
+    """Greets people, and counts the greetings.
 
     A client has an instance of the service of its own. Every call takes `timeout`, in
     seconds, and raises `thalweg.TimedOut` when it is over.
@@ -59,7 +59,7 @@ class AsyncHello(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> AsyncGuests:
-        """All of them have a name.
+        """Makes a list. Each person must have a name.
 
         Raises `HelloError`.
         """
@@ -84,9 +84,9 @@ class AsyncHello(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> list[str]:
-        """A greeting for all of them; other calls are served meanwhile."""
+        """A greeting for each guest. The service serves other calls meanwhile."""
         return await _methods.GREET_ALL.start(self, timeout, guests)
 
     async def greeted(self, *, timeout: float | None = None) -> int:
-        """How often it greeted."""
+        """The number of greetings so far."""
         return await _methods.GREETED.start(self, timeout)

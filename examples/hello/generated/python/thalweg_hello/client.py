@@ -15,12 +15,12 @@ from .views import PersonView
 
 
 class Guests(thalweg.Resource):
-    """A list of guests."""
+    """A guest list, which stays in the service."""
 
     __slots__ = ()
 
     def count(self, *, timeout: float | None = None) -> int:
-        """How many there are."""
+        """The number of guests."""
         return _methods.GUESTS_COUNT.call(self, timeout, self)
 
     def arrive(
@@ -28,7 +28,7 @@ class Guests(thalweg.Resource):
         *,
         timeout: float | None = None,
     ) -> thalweg.Stream[Person, PersonView]:
-        """One after the other.
+        """The guests, one after the other.
 
         The stream holds 64 unread records; when it is full, the writer waits.
         """
@@ -36,7 +36,7 @@ class Guests(thalweg.Resource):
 
 
 class Hello(thalweg.Client):
-    """Greets people, and counts whom it greeted.
+    """Greets people, and counts the greetings.
 
     A client has an instance of the service of its own. Every call takes `timeout`, in
     seconds, and raises `thalweg.TimedOut` when it is over.
@@ -59,7 +59,7 @@ class Hello(thalweg.Client):
         *,
         timeout: float | None = None,
     ) -> Guests:
-        """All of them have a name.
+        """Makes a list. Each person must have a name.
 
         Raises `HelloError`.
         """
@@ -73,9 +73,9 @@ class Hello(thalweg.Client):
         return _methods.GREET.call(self, timeout, person, tone)
 
     def greet_all(self, guests: Guests, *, timeout: float | None = None) -> list[str]:
-        """A greeting for all of them; other calls are served meanwhile."""
+        """A greeting for each guest. The service serves other calls meanwhile."""
         return _methods.GREET_ALL.call(self, timeout, guests)
 
     def greeted(self, *, timeout: float | None = None) -> int:
-        """How often it greeted."""
+        """The number of greetings so far."""
         return _methods.GREETED.call(self, timeout)

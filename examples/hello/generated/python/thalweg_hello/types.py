@@ -10,26 +10,26 @@ import thalweg
 
 
 class Tone(enum.Enum):
-    """How somebody is greeted."""
+    """The tone of a greeting."""
 
     FRIENDLY = "friendly"
-    """With the first name."""
+    """Uses the first name."""
     FORMAL = "formal"
-    """With more than that."""
+    """Uses the full name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody."""
+    """A person."""
 
     name: str
-    """What they are called."""
+    """The name."""
     age: int | None = None
-    """Years, where they are known."""
+    """The age in years, if it is known."""
 
 
 class HelloError(thalweg.ServiceError):
-    """Why nobody was greeted."""
+    """Why there is no greeting."""
 
 
 class HelloErrorNoName(HelloError):
@@ -39,6 +39,6 @@ class HelloErrorNoName(HelloError):
 
 
 class HelloErrorTooLong(HelloError):
-    """Longer than that many bytes."""
+    """The name is longer than this number of bytes."""
 
     payload: int

@@ -14,9 +14,9 @@ class PersonView(thalweg.View[Person]):
     __slots__ = ()
 
     name: thalweg.layout.Field[str] = thalweg.layout.field(0, thalweg.layout.STRING)
-    """What they are called."""
+    """The name."""
     age: thalweg.layout.Field[int | None] = thalweg.layout.field(
         8,
         thalweg.layout.option(thalweg.layout.U8, 2, 1, 1),
     )
-    """Years, where they are known."""
+    """The age in years, if it is known."""

@@ -1,8 +1,8 @@
 # Written by `thalweg gen` from thalweg:search@0.1.0. Do not edit.
 r"""Search a directory tree with ripgrep's own libraries.
 
-A line is what ends in `\n`; the unit of every count is lines that match. Bytes that are not
-UTF-8 are replaced by U+FFFD in the text, and the bytes themselves stand beside it.
+A line ends in `\n`. Every count is a number of matching lines. Bytes that are not UTF-8 are
+replaced by U+FFFD in the text, and a second field contains the original bytes.
 """
 
 from .aio import AsyncQuery, AsyncSearch

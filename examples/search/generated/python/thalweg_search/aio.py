@@ -14,7 +14,7 @@ from .views import MatchView, ProgressView
 
 
 class AsyncQuery(thalweg.AsyncResource):
-    """A pattern compiled once and used often, with the directory it is used on."""
+    """A compiled pattern with the directory to search. It can be used for several searches."""
 
     __slots__ = ()
 
@@ -23,8 +23,8 @@ class AsyncQuery(thalweg.AsyncResource):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Progress, ProgressView]:
-        """Progress of every search of this query from now on. A slow reader misses what was
-        overtaken, never the newest.
+        """The progress of all searches of this query from now on. A slow reader gets only the newest
+        state.
 
         The stream holds one unread record; a newer record replaces it, which is counted.
         """
@@ -34,8 +34,8 @@ class AsyncQuery(thalweg.AsyncResource):
 class AsyncSearch(thalweg.AsyncClient):
     r"""Search a directory tree with ripgrep's own libraries.
 
-    A line is what ends in `\n`; the unit of every count is lines that match. Bytes that are not
-    UTF-8 are replaced by U+FFFD in the text, and the bytes themselves stand beside it.
+    A line ends in `\n`. Every count is a number of matching lines. Bytes that are not UTF-8 are
+    replaced by U+FFFD in the text, and a second field contains the original bytes.
 
     A client has an instance of the service of its own. Every call takes `timeout`, in
     seconds, and raises `thalweg.TimedOut` when it is over.
@@ -80,7 +80,8 @@ class AsyncSearch(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> int:
-        """How many lines below `dir` match the regular expression, hidden files included, ignore files not obeyed.
+        """The number of lines below `dir` that match a regular expression. Hidden files are searched, and
+        ignore files are not obeyed.
 
         Raises `SearchError`.
         """
@@ -92,7 +93,7 @@ class AsyncSearch(thalweg.AsyncClient):
         *,
         timeout: float | None = None,
     ) -> thalweg.AsyncStream[Match, MatchView]:
-        """The lines that match, each file's in order. The stream ends with the search.
+        """The matching lines. The lines of one file are in order. The stream ends with the search.
 
         The stream holds 8192 unread records; when it is full, the writer waits.
 
@@ -101,5 +102,5 @@ class AsyncSearch(thalweg.AsyncClient):
         return await _methods.MATCHES.start(self, timeout, query)
 
     async def escape(self, text: str, *, timeout: float | None = None) -> str:
-        """A regular expression that matches just this text."""
+        """A regular expression that matches exactly this text."""
         return await _methods.ESCAPE.start(self, timeout, text)

@@ -10,73 +10,73 @@ import thalweg
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a query looks for and where it looks."""
+    """Options of a query."""
 
     fixed: bool
     """The pattern is plain text, not a regular expression."""
     ignore_case: bool
-    """Upper and lower case are the same."""
+    """The search ignores case."""
     hidden: bool
-    """Also look at files and directories whose name begins with a dot."""
+    """Also search files and directories whose names begin with a dot."""
     ignore_files: bool
-    """Obey `.gitignore` and `.ignore` files found in the tree."""
+    """Obey the `.gitignore` and `.ignore` files in the tree."""
     globs: list[str]
-    """Only paths that match one of these globs; one that begins with `!` excludes."""
+    """Search only paths that match one of these globs. A glob that begins with `!` excludes paths."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One line that matched."""
+    """A matching line."""
 
     path: str
-    """Path of the file, below the directory that was searched and beginning with it."""
+    """The path of the file, which begins with the searched directory."""
     line: int
-    """The line's number, from 1."""
+    """The line number, counted from 1."""
     column: int
-    """Byte of the line at which the first match begins, from 1."""
+    """The byte of the line at which the first match begins, counted from 1."""
     text: str
-    """The line without its end, at most 65,536 bytes of it."""
+    """The line without its end, cut off at 65,536 bytes."""
     path_bytes: bytes | None
-    """The path's bytes, where they are not UTF-8."""
+    """The bytes of the path, if they are not UTF-8."""
     text_bytes: bytes | None
-    """The text's bytes, where they are not UTF-8."""
+    """The bytes of the text, if they are not UTF-8."""
     cut: bool
-    """The line was longer than `text` holds."""
+    """The line is longer than `text`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the searches of a query have come."""
+    """The progress of the searches of a query."""
 
     files: int
-    """Files searched."""
+    """Number of searched files."""
     bytes: int
-    """Bytes in them."""
+    """Number of bytes in these files."""
     matches: int
-    """Lines that matched."""
+    """Number of matching lines."""
     unreadable: int
-    """Files and directories that could not be read."""
+    """Number of files and directories that could not be read."""
     problem: str | None = None
-    """The last of them, and why."""
+    """The last unreadable path, with the reason."""
 
 
 class SearchError(thalweg.ServiceError):
-    """Why a search could not begin."""
+    """Why a search cannot begin."""
 
 
 class SearchErrorPattern(SearchError):
-    """The pattern is not a regular expression: what is wrong with it."""
+    """The pattern is not a valid regular expression: the reason."""
 
     payload: str
 
 
 class SearchErrorGlob(SearchError):
-    """A glob is not one: which, and why."""
+    """A glob is not valid: the glob and the reason."""
 
     payload: str
 
 
 class SearchErrorDirectory(SearchError):
-    """The directory is not there, is not a directory, or may not be read."""
+    """The directory does not exist, is not a directory, or cannot be read."""
 
     payload: str

@@ -14,25 +14,25 @@ class MatchView(thalweg.View[Match]):
     __slots__ = ()
 
     path: thalweg.layout.Field[str] = thalweg.layout.field(0, thalweg.layout.STRING)
-    """Path of the file, below the directory that was searched and beginning with it."""
+    """The path of the file, which begins with the searched directory."""
     line: thalweg.layout.Field[int] = thalweg.layout.field(8, thalweg.layout.U64)
-    """The line's number, from 1."""
+    """The line number, counted from 1."""
     column: thalweg.layout.Field[int] = thalweg.layout.field(16, thalweg.layout.U64)
-    """Byte of the line at which the first match begins, from 1."""
+    """The byte of the line at which the first match begins, counted from 1."""
     text: thalweg.layout.Field[str] = thalweg.layout.field(24, thalweg.layout.STRING)
-    """The line without its end, at most 65,536 bytes of it."""
+    """The line without its end, cut off at 65,536 bytes."""
     path_bytes: thalweg.layout.Field[bytes | None] = thalweg.layout.field(
         32,
         thalweg.layout.option(thalweg.layout.BYTES, 12, 4, 4),
     )
-    """The path's bytes, where they are not UTF-8."""
+    """The bytes of the path, if they are not UTF-8."""
     text_bytes: thalweg.layout.Field[bytes | None] = thalweg.layout.field(
         44,
         thalweg.layout.option(thalweg.layout.BYTES, 12, 4, 4),
     )
-    """The text's bytes, where they are not UTF-8."""
+    """The bytes of the text, if they are not UTF-8."""
     cut: thalweg.layout.Field[bool] = thalweg.layout.field(56, thalweg.layout.BOOL)
-    """The line was longer than `text` holds."""
+    """The line is longer than `text`."""
 
 
 class ProgressView(thalweg.View[Progress]):
@@ -41,15 +41,15 @@ class ProgressView(thalweg.View[Progress]):
     __slots__ = ()
 
     files: thalweg.layout.Field[int] = thalweg.layout.field(0, thalweg.layout.U64)
-    """Files searched."""
+    """Number of searched files."""
     bytes: thalweg.layout.Field[int] = thalweg.layout.field(8, thalweg.layout.U64)
-    """Bytes in them."""
+    """Number of bytes in these files."""
     matches: thalweg.layout.Field[int] = thalweg.layout.field(16, thalweg.layout.U64)
-    """Lines that matched."""
+    """Number of matching lines."""
     unreadable: thalweg.layout.Field[int] = thalweg.layout.field(24, thalweg.layout.U64)
-    """Files and directories that could not be read."""
+    """Number of files and directories that could not be read."""
     problem: thalweg.layout.Field[str | None] = thalweg.layout.field(
         32,
         thalweg.layout.option(thalweg.layout.STRING, 12, 4, 4),
     )
-    """The last of them, and why."""
+    """The last unreadable path, with the reason."""
