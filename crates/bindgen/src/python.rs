@@ -1,13 +1,13 @@
 //! The emitter for Python: one package of pure, typed Python over the generic package `thalweg`.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! | --- | --- |
 //! | `types.py` | records, variants, enums, flags, aliases, exceptions |
 //! | `views.py` | a view class for each record that a stream carries |
-//! | `client.py`, `aio.py` | the client and the resources: for sync code, for asyncio |
-//! | `_layout.py`, `_methods.py` | what the native codec is told once, when the package is imported |
+//! | `client.py`, `aio.py` | the client and the resources, for sync code and for asyncio |
+//! | `_layout.py`, `_methods.py` | the descriptions for the native codec, which are evaluated when the package is imported |
 //!
-//! The text is as `ruff format` leaves it at its default width.
+//! The output is formatted like that of `ruff format` with its default width.
 
 mod annotation;
 mod client;
@@ -30,11 +30,10 @@ use client::Face;
 use plan::Plan;
 use source::{Doc, Source};
 
-/// Writes the package's files: the folder `thalweg_search` of `thalweg:search`.
+/// Emits the files of a package: the folder `thalweg_search` for `thalweg:search`.
 ///
 /// # Errors
-/// A construct that has no place in Python or in the table: a future or a stream inside a value, a borrowed resource
-/// there.
+/// A construct that is not supported in Python: a borrowed resource inside a value.
 pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
     let plan = Plan::new(package)?;
     let folder = Path::new(&plan.folder);
@@ -63,7 +62,7 @@ fn output(folder: &Path, name: &str, source: Source) -> Output {
     }
 }
 
-/// `__init__.py`: the interface's documentation, and everything that has a public name.
+/// `__init__.py`: the documentation of the interface, and all public names.
 fn init(plan: &Plan<'_>) -> Source {
     let mut out = Source::new(plan);
     let docs = if plan.package.docs.is_empty() {

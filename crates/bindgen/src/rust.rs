@@ -1,7 +1,7 @@
 //! The emitter for Rust: one module per package.
 //!
-//! What is written builds on `thalweg::wire` and `thalweg::port` alone; `docs/internals/boundary.md` shows its shape. Numbers of bytes
-//! are written out, and constants assert that they and the hashes are what `wire` makes of the same types.
+//! The output depends only on `thalweg::wire` and `thalweg::port`; `docs/internals/boundary.md` describes it. Sizes and offsets
+//! are literals. Constants assert that the hashes equal those that `wire` computes for the same types.
 
 mod client;
 mod codec;
@@ -58,7 +58,7 @@ pub(crate) fn source(package: &Package) -> Result<String, SourceError> {
     Ok(header(package, &out) + &out)
 }
 
-/// What stands above `body`: where it comes from, and the imports that it has use for.
+/// The header of a file with this `body`: its origin, and the imports that it needs.
 fn header(package: &Package, body: &str) -> String {
     let file = package.functions[0]
         .position
@@ -100,7 +100,7 @@ fn header(package: &Package, body: &str) -> String {
             clippy::too_many_arguments,
             clippy::type_complexity,
             clippy::wrong_self_convention,
-            reason = \"names, docs and shapes are WIT's, and each user has use for a part\"
+            reason = \"the WIT determines the names and types, and users need only a part\"
         )]
 
         use thalweg::port;",
@@ -119,12 +119,12 @@ fn header(package: &Package, body: &str) -> String {
 fn package_constant(out: &mut String, package: &Package) {
     line(
         out,
-        "\n/// The package: its methods in the order of their numbers, with the hashes of their layouts.",
+        "\n/// The package, with its methods and their layout hashes.",
     );
     constant(out, package, "PACKAGE", &package.name);
 }
 
-/// A constant called `constant` of what is offered under `name`.
+/// A constant called `constant` with the functions of `package`, under the name `name`.
 fn constant(out: &mut String, package: &Package, constant: &str, name: &str) {
     let Package {
         namespace,
@@ -169,7 +169,7 @@ fn limits(limits: Limits) -> String {
     format!("port::Bounds {{ calls: {calls}, bytes: {bytes}, waits: {waits} }}")
 }
 
-/// A function as `port` has it, and a comma.
+/// A `port::Method`, followed by a comma.
 fn method(texts: crate::hash::Describer<'_>, function: &Function) -> String {
     let stream = match function.stream {
         None => "None".to_owned(),
@@ -205,9 +205,9 @@ fn method(texts: crate::hash::Describer<'_>, function: &Function) -> String {
     )
 }
 
-/// The policy with what writes a record's key: the bits of a number, the bytes of a text.
+/// The policy with a function that writes the key of a record: the bits of a number, or the bytes of a text.
 fn conflate(types: &[TypeDef], function: &Function, key: usize) -> String {
-    let fields = stream_fields(types, function).expect("the parser has looked");
+    let fields = stream_fields(types, function).expect("the parser has checked it");
     let Field { ty, offset, .. } = &fields[key];
     let ty = resolve_alias(types, ty);
     let at = codec::place(*offset);
@@ -223,7 +223,7 @@ fn conflate(types: &[TypeDef], function: &Function, key: usize) -> String {
     format!("Conflate(port::Key(|bytes, at, key| {write}))")
 }
 
-/// What the policy file says of a function, as `port` has it.
+/// The options of a function, as `port::MethodOptions`.
 fn options(function: &Function) -> String {
     let FunctionOptions {
         is_inline,
@@ -231,7 +231,7 @@ fn options(function: &Function) -> String {
         notice_interval_ns,
         timeout_ns,
     } = function.options;
-    let said: String = [
+    let fields: String = [
         (is_inline, "is_inline: true".to_owned()),
         (is_idempotent, "is_idempotent: true".to_owned()),
         (
@@ -244,29 +244,28 @@ fn options(function: &Function) -> String {
         ),
     ]
     .into_iter()
-    .filter(|(is_said, _)| *is_said)
+    .filter(|(is_set, _)| *is_set)
     .map(|(_, field)| field + ", ")
     .collect();
-    match said.as_str() {
+    match fields.as_str() {
         "" => "port::MethodOptions::NONE".to_owned(),
-        _ => format!("port::MethodOptions {{ {said}..port::MethodOptions::NONE }}"),
+        _ => format!("port::MethodOptions {{ {fields}..port::MethodOptions::NONE }}"),
     }
 }
 
 /// Appends a line.
 fn line(out: &mut String, text: &str) {
-    writeln!(out, "{text}").expect("a string takes it");
+    writeln!(out, "{text}").expect("writing to a string succeeds");
 }
 
-/// Appends documentation, or `unsaid` where there is none.
-fn docs(out: &mut String, docs: &str, unsaid: &str) {
-    let docs = if docs.is_empty() { unsaid } else { docs };
+/// Appends documentation, if there is any.
+fn docs(out: &mut String, docs: &str) {
     for doc in docs.lines() {
         line(out, format!("/// {doc}").trim_end());
     }
 }
 
-/// A hash as Rust writes it; 0 stays 0.
+/// A hash as a Rust literal.
 fn hex(hash: u64) -> String {
     if hash == 0 {
         return "0".to_owned();
@@ -276,7 +275,7 @@ fn hex(hash: u64) -> String {
     format!("0x{}", groups.join("_"))
 }
 
-/// A number with its thousands apart.
+/// A number with separators between thousands.
 fn number(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
@@ -289,7 +288,7 @@ fn number(value: u64) -> String {
     out
 }
 
-/// Whether a named type is one that the emitted code declares with a view of its own.
+/// Whether a named type has a separate view type.
 fn has_view(package: &Package, id: usize) -> bool {
     match &package.types[id].kind {
         TypeDefKind::Record(_) | TypeDefKind::Variant { .. } => {

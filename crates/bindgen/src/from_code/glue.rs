@@ -148,7 +148,7 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> String {
     if gives(|ok| matches!(ok, Return::Stream(_))) {
         out.push_str(
             "
-            /// Sends what comes until nobody listens any more. Where a record is refused the reader gets the reason.
+            /// Sends the items until the reader is closed. If a record is refused, the reader gets the reason.
             fn stream<T, E>(
                 call: &port::Call,
                 items: impl Iterator<Item = T> + Send + 'static,
@@ -167,7 +167,7 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> String {
     if gives(|ok| matches!(ok, Return::FallibleStream(_))) {
         out.push_str(
             "
-            /// Sends what comes until nobody listens any more. The first error ends the stream.
+            /// Sends the items until the reader is closed. The first error ends the stream.
             fn failing<T, E>(
                 call: &port::Call,
                 items: impl Iterator<Item = Result<T, port::CallError<E>>> + Send + 'static,
@@ -188,7 +188,7 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> String {
                             return;
                         }
                     }
-                    // Nobody to tell where the reader is gone.
+                    // This fails only if the reader is closed.
                     let _ = writer.finish();
                 });
                 reader
@@ -199,7 +199,7 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> String {
     if gives(|ok| matches!(ok, Return::Future(_))) {
         out.push_str(
             "
-            /// Says the value when it is there.
+            /// Sends the value when it is ready.
             fn future<T, E>(
                 call: &port::Call,
                 value: impl std::future::Future<Output = T> + Send + 'static,
@@ -210,7 +210,7 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> String {
             {
                 let (writer, reader) = call.future();
                 call.spawn(move |_| {
-                    // Where nobody waits for it any more, nobody has to know.
+                    // This fails only if the reader is closed.
                     let _ = writer.set(&thalweg::runtime::block_on(value));
                 });
                 reader

@@ -1,15 +1,15 @@
-//! Types as annotations say them.
+//! Type annotations.
 
 use super::client::Face;
 use super::plan::Plan;
 use crate::model::{Type, TypeDefKind, TypeKind};
 
-/// Where a type stands.
+/// The place of a type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A parameter takes anything that will do: any sequence, any buffer.
+    /// A parameter, which accepts any sequence or buffer.
     Parameter,
-    /// A field, a result or a payload is what the codec makes.
+    /// A field, a result or a payload, which the codec creates.
     Value,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn of(plan: &Plan<'_>, ty: &Type, place: Place) -> String {
         }
         TypeKind::Named(id) => {
             let (def, planned) = plan.type_of(*id);
-            // An alias of a list takes any sequence where it is a parameter, which its own name does not say.
+            // As a parameter, an alias of a list accepts any sequence, which its name would not express.
             match &def.kind {
                 TypeDefKind::Alias(target) if place == Place::Parameter => of(plan, target, place),
                 _ => planned.class.clone(),
@@ -76,7 +76,7 @@ pub(super) fn of(plan: &Plan<'_>, ty: &Type, place: Place) -> String {
                 carried(plan, value.as_deref(), place)
             )
         }
-        // The plan has refused it.
+        // `plan` has reported this as an error.
         TypeKind::Borrow(_) => "object".into(),
     }
 }
@@ -104,12 +104,12 @@ pub(super) fn parameter(plan: &Plan<'_>, ty: &Type, face: Face) -> String {
     }
 }
 
-/// What a stream or a future carries; without an element, nothing each time.
+/// The element type of a stream or a future: `None` if it has no element.
 fn carried(plan: &Plan<'_>, element: Option<&Type>, place: Place) -> String {
     element.map_or("None".into(), |element| of(plan, element, place))
 }
 
-/// The annotation of what a call gives.
+/// The annotation of the result of a call.
 pub(super) fn result(plan: &Plan<'_>, ok: Option<&Type>, face: Face) -> String {
     match ok.map(|ok| (&ok.kind, ok)) {
         None => "None".into(),
@@ -138,7 +138,7 @@ pub(super) fn result(plan: &Plan<'_>, ok: Option<&Type>, face: Face) -> String {
     }
 }
 
-/// The class of views of `element`, where it has one.
+/// The view class of `element`, if it has one.
 pub(super) fn view(plan: &Plan<'_>, element: &Type) -> Option<String> {
     match plan.resolve(element).kind {
         TypeKind::Named(id) => plan.type_of(id).1.view.clone(),
@@ -151,12 +151,12 @@ fn resource<'p>(plan: &'p Plan<'_>, place: usize, face: Face) -> &'p str {
     if face == Face::Sync { sync } else { aio }
 }
 
-/// `u8`, or an alias of it.
+/// Whether the type is `u8` or an alias of it.
 pub(super) fn is_byte(plan: &Plan<'_>, ty: &Type) -> bool {
     plan.resolve(ty).kind == TypeKind::U8
 }
 
-/// Which of `types` have `None` as their default: the options behind the last one that is none.
+/// Which of the parameters have the default `None`: the options after the last parameter that is not an option.
 pub(super) fn defaults<'t>(
     plan: &Plan<'_>,
     types: impl DoubleEndedIterator<Item = &'t Type> + ExactSizeIterator,
@@ -166,7 +166,7 @@ pub(super) fn defaults<'t>(
     (0..count).map(|place| place >= count - options).collect()
 }
 
-/// Its value can be `None`, so an option of it needs a wrapper.
+/// Whether a value of the type can be `None`, so that an option of it needs a wrapper.
 pub(super) fn can_be_none(plan: &Plan<'_>, ty: &Type) -> bool {
     matches!(plan.resolve(ty).kind, TypeKind::Option(_))
 }

@@ -11,7 +11,7 @@ use super::source::{Doc, Source};
 use super::views::mentions;
 use crate::model::{Function, FunctionKind, ResourceId, TypeDefKind, TypeKind};
 
-/// For whom a class is.
+/// The kind of a client class.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Face {
     Sync,
@@ -97,7 +97,7 @@ fn resource(plan: &Plan<'_>, place: usize, face: Face, out: &mut Source) {
         ),
     );
     let docs = if resource.docs.trim().is_empty() {
-        format!("The service's resource `{}`.", resource.name)
+        format!("The resource `{}`.", resource.name)
     } else {
         resource.docs.clone()
     };
@@ -112,7 +112,7 @@ fn resource(plan: &Plan<'_>, place: usize, face: Face, out: &mut Source) {
 }
 
 /// A method of a class.
-struct Named<'p> {
+struct MethodName<'p> {
     function: &'p Function,
     constant: &'p str,
     name: String,
@@ -121,9 +121,9 @@ struct Named<'p> {
 /// Names the methods of a class, and writes them.
 fn methods(plan: &Plan<'_>, all: Vec<(&Function, &String, String)>, face: Face, out: &mut Source) {
     let mut taken = Names::default();
-    let all: Vec<Named<'_>> = all
+    let all: Vec<MethodName<'_>> = all
         .into_iter()
-        .map(|(function, constant, name)| Named {
+        .map(|(function, constant, name)| MethodName {
             function,
             constant,
             name: taken.claim(names::method(&name)),
@@ -151,8 +151,8 @@ fn client(plan: &Plan<'_>, face: Face, out: &mut Source) {
         docs.push_str("\n\n");
     }
     docs.push_str(
-        "A client has an instance of the service of its own. Every call takes `timeout`, in\n\
-         seconds, and raises `thalweg.TimedOut` when it is over.",
+        "Each client has its own instance of the service. Every call accepts `timeout` in seconds,\n\
+         and raises `thalweg.TimedOut` after it.",
     );
     out.docstring(1, &docs);
     out.blank();
@@ -170,15 +170,15 @@ fn client(plan: &Plan<'_>, face: Face, out: &mut Source) {
         let host = pick(host, face);
         parameters.extend(["*".into(), format!("host: {host} | None = None").into()]);
         opened.push("host".into());
-        hosts = "\n\n`host` answers what its service asks.".to_owned();
+        hosts = "\n\n`host` provides the host imports of the service.".to_owned();
     }
     out.definition(1, "def open(", parameters, ") -> Self:");
     out.docstring(
         2,
         &format!(
-            "Opens a library, by default the one in this package, and makes a client of it.{hosts}\n\n\
-         Raises `OSError` where it cannot be loaded and `thalweg.VersionMismatch` where it does\n\
-         not fit this package."
+            "Opens a library, by default the one in this package, and makes a client.{hosts}\n\n\
+         Raises `OSError` if the library cannot be loaded, and `thalweg.VersionMismatch` if it is\n\
+         not compatible with this package."
         ),
     );
     out.statement(2, &Doc::call("return cls._open", opened));
@@ -199,12 +199,12 @@ fn client(plan: &Plan<'_>, face: Face, out: &mut Source) {
 /// Writes one method of a class that has the names `own`.
 fn method(
     plan: &Plan<'_>,
-    named: &Named<'_>,
+    named: &MethodName<'_>,
     own: &BTreeSet<String>,
     face: Face,
     out: &mut Source,
 ) {
-    let Named {
+    let MethodName {
         function,
         constant,
         name,
@@ -228,9 +228,9 @@ fn method(
     }
     let timeout = names::within("timeout: float | None = None", own);
     signature.extend(["*".into(), timeout.into()]);
-    if is_told(function) {
-        let told = "on_notice: Callable[[float], object] | None = None";
-        signature.push(names::within(told, own).into());
+    if has_notices(function) {
+        let on_notice = "on_notice: Callable[[float], object] | None = None";
+        signature.push(names::within(on_notice, own).into());
         arguments.push("on_notice=on_notice".into());
     }
     let result = annotation::result(plan, function.ok.as_ref(), face);
@@ -277,48 +277,40 @@ fn method(
     );
 }
 
-/// Who calls it may be told that it still runs.
-fn is_told(function: &Function) -> bool {
+/// Whether callers may request progress notices.
+fn has_notices(function: &Function) -> bool {
     function.options.notice_interval_ns > 0
 }
 
-/// The function's documentation, and what it raises.
+/// The documentation of a function, with its exceptions. Empty if there is nothing to document.
 pub(super) fn docs(plan: &Plan<'_>, function: &Function, face: Face) -> String {
     let mut docs = function.docs.trim().to_owned();
-    if docs.is_empty() {
-        docs = match function.kind {
-            FunctionKind::Constructor(id) => {
-                format!("A new `{}`.", pick(&plan.resources[id.0], face))
-            }
-            _ => format!("Calls `{}`.", function.full_name),
-        };
-    }
     for param in &function.params {
         let name = names::parameter(&param.name);
         match param.ty.kind {
             TypeKind::Stream(_) => docs.push_str(&format!(
-                "\n\n`{name}` is iterated and sent while the call is waited for, until the service has enough.\n\
-                 What iterating it raises cancels the call, which raises it."
+                "\n\n`{name}` is iterated and sent during the call, until the service closes the stream. An\n\
+                 exception of the iterator cancels the call, which raises it."
             )),
             TypeKind::Future(_) => docs.push_str(&format!(
-                "\n\n`{name}` is a value{}, or `thalweg.NoValue()` where there is none.",
+                "\n\n`{name}` is a value{}, or `thalweg.NoValue()`.",
                 match face {
                     Face::Sync => "",
-                    Face::Async => ", what can be awaited for it",
+                    Face::Async => ", or an awaitable of it",
                 }
             )),
             _ => {}
         }
     }
-    if is_told(function) {
+    if has_notices(function) {
         docs.push_str(&format!(
-            "\n\n`on_notice` is called each {} s while the call runs and is waited for, with the\n\
-             seconds since it was made. What it raises cancels the call, which raises it.",
+            "\n\n`on_notice` is called every {} s during the call, with the seconds since its start. An\n\
+             exception cancels the call, which raises it.",
             Duration::from_nanos(function.options.notice_interval_ns).as_secs_f64()
         ));
     }
     let raised = match &function.error {
-        None => return docs,
+        None => return docs.trim_start().to_owned(),
         Some(Some(error)) => match plan.resolve(error).kind {
             TypeKind::Named(id) => {
                 let (def, planned) = plan.type_of(id);
@@ -332,4 +324,6 @@ pub(super) fn docs(plan: &Plan<'_>, function: &Function, face: Face) -> String {
         Some(None) => "thalweg.ServiceError".into(),
     };
     format!("{docs}\n\nRaises `{raised}`.")
+        .trim_start()
+        .to_owned()
 }

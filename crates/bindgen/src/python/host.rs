@@ -1,4 +1,4 @@
-//! What the service asks of its host: a protocol for each face, and what the native codec is told.
+//! The host imports: protocols for sync code and for asyncio, and descriptions for the native codec.
 
 use super::annotation::{self, Place};
 use super::client::{Face, pick};
@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::source::{Doc, Source};
 use crate::model::Function;
 
-/// The functions with the names of their methods.
+/// The functions, with the names of their methods.
 fn functions<'p>(plan: &'p Plan<'_>) -> impl Iterator<Item = (&'p Function, String)> {
     let mut taken = Names::default();
     let all = plan.package.host.iter().flat_map(|host| &host.functions);
@@ -19,7 +19,7 @@ fn functions<'p>(plan: &'p Plan<'_>) -> impl Iterator<Item = (&'p Function, Stri
     })
 }
 
-/// The class that a host is of, if the service asks anything.
+/// The protocol of a host, if there are host imports.
 pub(super) fn protocol(plan: &Plan<'_>, face: Face, out: &mut Source) {
     let (Some(host), Some(classes)) = (&plan.package.host, &plan.host) else {
         return;
@@ -32,12 +32,12 @@ pub(super) fn protocol(plan: &Plan<'_>, face: Face, out: &mut Source) {
     }
     docs.push_str(match face {
         Face::Sync => {
-            "What a client's service asks of its host, while a thread waits for a call of it: give\n\
-             one to `open`. A function must not call that client."
+            "The host imports of a client's service: pass an implementation to `open`. The functions\n\
+             run on a thread that waits for a call of the client, and must not call the client."
         }
         Face::Async => {
-            "What a client's service asks of its host: give one to `open`. Its functions run on the\n\
-             loop that awaits the call."
+            "The host imports of a client's service: pass an implementation to `open`. The functions\n\
+             run on the loop that awaits the call."
         }
     });
     out.docstring(1, &docs);

@@ -1,4 +1,4 @@
-//! `_layout.py`: how each type lies in messages.
+//! `_layout.py`: the layout of each type.
 
 use super::annotation;
 use super::methods::hex;
@@ -10,10 +10,7 @@ use crate::model::{Type, TypeDef, TypeDefKind, TypeKind};
 
 pub(super) fn emit(plan: &Plan<'_>) -> Source {
     let mut out = Source::new(plan);
-    out.docstring(
-        0,
-        &format!("How the types of {} lie in messages.", plan.id()),
-    );
+    out.docstring(0, &format!("The layouts of the types of {}.", plan.id()));
     out.blank();
     let mut used = Vec::new();
     let mut statements = Vec::new();
@@ -37,7 +34,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
     out
 }
 
-/// The kind of a named type, and its annotation where it cannot be inferred; nothing for an alias, which is seen through.
+/// The kind of a named type, with an annotation if it cannot be inferred. An alias has none, because it is resolved.
 fn definition(
     plan: &Plan<'_>,
     def: &TypeDef,
@@ -108,7 +105,7 @@ pub(super) fn member(plan: &Plan<'_>, name: &str, offset: u32, ty: &Type) -> Doc
     ])
 }
 
-/// How the names are reached from where an expression stands.
+/// How an expression refers to names, depending on its place.
 #[derive(Clone, Copy)]
 pub(super) enum Spelling {
     /// In `_layout.py`.
@@ -230,7 +227,7 @@ pub(super) fn named(plan: &Plan<'_>, ty: &Type, spelling: Spelling) -> Doc {
     }
 }
 
-/// The kind of what a stream or a future carries.
+/// The kind of the element of a stream or a future.
 pub(super) fn carried(plan: &Plan<'_>, element: Option<&Type>, spelling: Spelling) -> Doc {
     element.map_or_else(
         || spelling.of_kind("NOTHING").into(),

@@ -32,7 +32,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
     let body = body.tail(start);
 
     let mut out = Source::new(plan);
-    out.docstring(0, &format!("What {} can be asked.", plan.id()));
+    out.docstring(0, &format!("The functions of {}.", plan.id()));
     out.blank();
     if body.contains("thalweg.") {
         out.line(0, "import thalweg");
@@ -58,7 +58,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
     out
 }
 
-/// As ruff writes a number.
+/// A number in the format of ruff.
 pub(super) fn hex(number: u64) -> String {
     format!("0x{number:016X}")
 }
@@ -138,7 +138,7 @@ fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
         items.push(layout::named(plan, error, Spelling::Elsewhere));
         if let TypeKind::Named(id) = plan.resolve(error).kind {
             let (def, planned) = plan.type_of(id);
-            // A variant's cases are exceptions themselves.
+            // The cases of a variant are exceptions.
             if let Some(exception) = &planned.exception
                 && !matches!(def.kind, TypeDefKind::Variant { .. })
             {
@@ -149,7 +149,8 @@ fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
     (annotation, Doc::call(head, items))
 }
 
-/// Of the parameters, the result, the error's payload and the stream's element: what a library of another version is told.
+/// The descriptions of the parameters, the result, the error payload and the stream element, which a library of another version
+/// needs to convert messages.
 pub(super) fn texts(plan: &Plan<'_>, function: &Function) -> Doc {
     let package = plan.package;
     let texts = Describer {
@@ -163,7 +164,7 @@ pub(super) fn texts(plan: &Plan<'_>, function: &Function) -> Doc {
     Doc::Tuple(quoted.collect())
 }
 
-/// A checker cannot infer the kind of a tuple.
+/// Whether the kind contains a tuple, which a type checker cannot infer.
 fn has_tuple(plan: &Plan<'_>, ty: &Type) -> bool {
     match &plan.resolve(ty).kind {
         TypeKind::Tuple(_) => true,

@@ -1,8 +1,8 @@
-//! Identifiers: from WIT's kebab-case to Python's, without keywords and without clashes.
+//! Converts WIT names to Python identifiers, avoiding keywords and clashes.
 
 use std::collections::BTreeSet;
 
-/// Python's keywords, hard and soft, up to 3.14, and the modules that annotations in a class name.
+/// The keywords of Python up to 3.14, hard and soft, and the modules that annotations in a class use.
 const RESERVED: &[&str] = &[
     "and", "as", "assert", "async", "await", "break", "builtins", "case", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -10,17 +10,17 @@ const RESERVED: &[&str] = &[
     "try", "type", "while", "with", "yield",
 ];
 
-/// Keywords that begin with a capital.
+/// Keywords that begin with a capital letter.
 const RESERVED_CLASSES: &[&str] = &["False", "None", "True"];
 
-/// What `thalweg.View` has: the record's class has the view's names.
-const OF_VIEWS: &[&str] = &["copy"];
+/// The attributes of `thalweg.View`. A record class has the same field names as its view class.
+const VIEW_ATTRIBUTES: &[&str] = &["copy"];
 
-/// What `thalweg.Client` and `thalweg.Resource` have.
-const OF_CLIENTS: &[&str] = &["close", "closed", "library", "open"];
+/// The attributes of `thalweg.Client` and `thalweg.Resource`.
+const CLIENT_ATTRIBUTES: &[&str] = &["close", "closed", "library", "open"];
 
-/// What a method's own parameters are called.
-const OF_METHODS: &[&str] = &["cls", "on_notice", "self", "timeout"];
+/// The parameters that methods have in addition to those of the function.
+const METHOD_PARAMETERS: &[&str] = &["cls", "on_notice", "self", "timeout"];
 
 /// `path-bytes` becomes `path_bytes`.
 fn snake(name: &str) -> String {
@@ -35,19 +35,19 @@ fn escaped(name: &str, also: &[&str]) -> String {
     name
 }
 
-/// The name of a record's field.
+/// The name of a field.
 pub(super) fn field(name: &str) -> String {
-    escaped(name, OF_VIEWS)
+    escaped(name, VIEW_ATTRIBUTES)
 }
 
 /// The name of a parameter.
 pub(super) fn parameter(name: &str) -> String {
-    escaped(name, OF_METHODS)
+    escaped(name, METHOD_PARAMETERS)
 }
 
 /// The name of a method of a client or resource.
 pub(super) fn method(name: &str) -> String {
-    escaped(name, OF_CLIENTS)
+    escaped(name, CLIENT_ATTRIBUTES)
 }
 
 /// `search-error` becomes `SearchError`.
@@ -69,7 +69,7 @@ pub(super) fn constant(name: &str) -> String {
     snake(name).to_ascii_uppercase()
 }
 
-/// Builtins that annotations name.
+/// Builtins that annotations use.
 const BUILTINS: &[&str] = &[
     "bool",
     "bytearray",
@@ -83,8 +83,8 @@ const BUILTINS: &[&str] = &[
     "tuple",
 ];
 
-/// `annotation` in a class that has the names `own`: those of builtins among them mean the class's own there, so the builtins
-/// are reached by way of their module.
+/// `annotation` in a class with the names `own`. A name of the class hides a builtin of the same name, so the annotation uses
+/// the `builtins` module.
 pub(super) fn within(annotation: &str, own: &BTreeSet<String>) -> String {
     let mut text = String::new();
     let mut rest = annotation;
@@ -109,7 +109,7 @@ pub(super) fn within(annotation: &str, own: &BTreeSet<String>) -> String {
 pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// `name`, or `name` with as many `_` as make it new.
+    /// `name`, with `_` appended until it is unique.
     pub(super) fn claim(&mut self, name: String) -> String {
         let mut name = name;
         while !self.0.insert(name.clone()) {

@@ -1,5 +1,4 @@
-//! What is decided before anything is written: every name, which types are exceptions, which have views, and what is
-//! refused.
+//! Decisions that are made before emitting: names, exception types, types with views, and unsupported constructs.
 
 use std::collections::BTreeSet;
 
@@ -10,34 +9,34 @@ use crate::model::{
     Case, Function, FunctionKind, Package, Position, Type, TypeDef, TypeDefKind, TypeId, TypeKind,
 };
 
-/// A package and its names in Python.
+/// A package with its names in Python.
 pub(super) struct Plan<'a> {
     pub(super) package: &'a Package,
-    /// The folder, which is the package's name in Python: `thalweg_search`.
+    /// The folder and the name of the Python package: `thalweg_search`.
     pub(super) folder: String,
-    /// Of each type.
-    pub(super) types: Vec<Planned>,
-    /// Classes of each resource: sync, async.
+    /// The names of each type.
+    pub(super) types: Vec<TypeNames>,
+    /// The classes of each resource: sync, async.
     pub(super) resources: Vec<(String, String)>,
-    /// Classes of the client: sync, async.
+    /// The classes of the client: sync, async.
     pub(super) client: (String, String),
-    /// Classes of the host, if the service asks anything: for sync code, for asyncio.
+    /// The protocols of the host, if there are host imports: sync, async.
     pub(super) host: Option<(String, String)>,
     /// The constant in `_methods.py` for each function.
     pub(super) methods: Vec<String>,
 }
 
-/// A named type's names.
-pub(super) struct Planned {
+/// The names of a named type.
+pub(super) struct TypeNames {
     /// The class, the alias, or the union of a variant's classes.
     pub(super) class: String,
-    /// Of a variant: its cases' classes.
+    /// The classes of the cases of a variant.
     pub(super) cases: Vec<String>,
     /// The constant in `_layout.py`.
     pub(super) constant: String,
-    /// The view's class, where a stream carries it.
+    /// The view class, if the type is a stream element.
     pub(super) view: Option<String>,
-    /// The exception's class, where it is the payload of an error: for a variant the base of its cases, which is `class`.
+    /// The exception class, if the type is an error payload. For a variant it is the base class of the cases, `class`.
     pub(super) exception: Option<String>,
 }
 
@@ -75,7 +74,7 @@ impl<'a> Plan<'a> {
                 .contains(&place)
                 .then(|| classes.claim(format!("{class}View")));
             let constant = constants.claim(names::constant(&def.name));
-            types.push(Planned {
+            types.push(TypeNames {
                 class,
                 cases,
                 constant,
@@ -126,12 +125,12 @@ impl<'a> Plan<'a> {
         format!("{namespace}:{name}@{version}")
     }
 
-    /// The definition and the names behind `id`.
-    pub(super) fn type_of(&self, id: TypeId) -> (&'a TypeDef, &Planned) {
+    /// The definition and the names of `id`.
+    pub(super) fn type_of(&self, id: TypeId) -> (&'a TypeDef, &TypeNames) {
         (&self.package.types[id.0], &self.types[id.0])
     }
 
-    /// `ty`, or what it is an alias of.
+    /// The type, with aliases resolved.
     pub(super) fn resolve<'t>(&self, ty: &'t Type) -> &'t Type
     where
         'a: 't,
@@ -159,7 +158,7 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// What `types.py` defines.
+    /// The names that `types.py` defines.
     pub(super) fn type_names(&self) -> Vec<String> {
         let mut names = BTreeSet::new();
         for planned in &self.types {
@@ -170,7 +169,7 @@ impl<'a> Plan<'a> {
         names.into_iter().collect()
     }
 
-    /// What `views.py` defines.
+    /// The names that `views.py` defines.
     pub(super) fn view_names(&self) -> Vec<String> {
         self.types
             .iter()
@@ -199,7 +198,7 @@ fn method_stem(package: &Package, function: &Function) -> String {
     }
 }
 
-/// The types that are an error's payload, and the records that a stream carries.
+/// The types that are error payloads, and the records that are stream elements.
 fn uses(package: &Package) -> (BTreeSet<usize>, BTreeSet<usize>) {
     let (mut raised, mut streamed) = (BTreeSet::new(), BTreeSet::new());
     let asked = package.host.iter().flat_map(|host| &host.functions);
@@ -280,7 +279,7 @@ fn check_def(def: &TypeDef) -> Result<(), SourceError> {
     }
 }
 
-/// Refuses what cannot be inside a value.
+/// Reports types that cannot be inside a value.
 fn check_value(ty: &Type, at: &Position) -> Result<(), SourceError> {
     let both = |parts: [&Option<Box<Type>>; 2]| {
         parts
@@ -298,7 +297,7 @@ fn check_value(ty: &Type, at: &Position) -> Result<(), SourceError> {
         TypeKind::Borrow(_) => Err(refused(
             at,
             "a borrowed resource inside a value",
-            "what is borrowed can be a parameter: pass it beside the value",
+            "only a parameter can be a borrow: pass it next to the value",
         )),
         TypeKind::Stream(element) | TypeKind::Future(element) => both([element, &None]),
         _ => Ok(()),

@@ -2,7 +2,7 @@
 
 use super::annotation::{self, Place};
 use super::names::{self, Names};
-use super::plan::{Plan, Planned};
+use super::plan::{Plan, TypeNames};
 use super::source::Source;
 use super::views::mentions;
 use crate::model::{Case, Field, Label, TypeDef, TypeDefKind};
@@ -37,7 +37,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
         {
             body.gap();
             body.line(0, &format!("class {exception}(thalweg.ServiceError):"));
-            body.docstring(1, &format!("The service's error `{}`.", def.name));
+            body.docstring(1, &format!("The error `{}`.", def.name));
             body.blank();
             body.line(1, &format!("payload: {}", planned.class));
         }
@@ -75,7 +75,7 @@ fn imports(body: &str, out: &mut Source) {
     }
 }
 
-fn record(plan: &Plan<'_>, def: &TypeDef, planned: &Planned, fields: &[Field], out: &mut Source) {
+fn record(plan: &Plan<'_>, def: &TypeDef, planned: &TypeNames, fields: &[Field], out: &mut Source) {
     out.gap();
     out.line(0, FROZEN);
     out.line(0, &format!("class {}:", planned.class));
@@ -98,7 +98,7 @@ fn record(plan: &Plan<'_>, def: &TypeDef, planned: &Planned, fields: &[Field], o
     }
 }
 
-fn variant(plan: &Plan<'_>, def: &TypeDef, planned: &Planned, cases: &[Case], out: &mut Source) {
+fn variant(plan: &Plan<'_>, def: &TypeDef, planned: &TypeNames, cases: &[Case], out: &mut Source) {
     for (case, class) in cases.iter().zip(&planned.cases) {
         out.gap();
         out.line(0, FROZEN);
@@ -117,14 +117,20 @@ fn variant(plan: &Plan<'_>, def: &TypeDef, planned: &Planned, cases: &[Case], ou
     out.docstring(0, &def.docs);
 }
 
-fn exceptions(plan: &Plan<'_>, def: &TypeDef, planned: &Planned, cases: &[Case], out: &mut Source) {
+fn exceptions(
+    plan: &Plan<'_>,
+    def: &TypeDef,
+    planned: &TypeNames,
+    cases: &[Case],
+    out: &mut Source,
+) {
     out.gap();
     out.line(
         0,
         &format!("class {}(thalweg.ServiceError):", planned.class),
     );
     let docs = if def.docs.trim().is_empty() {
-        format!("The service's error `{}`.", def.name)
+        format!("The error `{}`.", def.name)
     } else {
         def.docs.clone()
     };
@@ -149,13 +155,13 @@ fn docs_of_case(def: &TypeDef, case: &Case) -> String {
     }
 }
 
-fn enumeration(def: &TypeDef, planned: &Planned, labels: &[Label], out: &mut Source) {
+fn enumeration(def: &TypeDef, planned: &TypeNames, labels: &[Label], out: &mut Source) {
     out.gap();
     out.line(0, &format!("class {}(enum.Enum):", planned.class));
     members(def, labels, |_, label| format!("\"{}\"", label.name), out);
 }
 
-fn flags(def: &TypeDef, planned: &Planned, labels: &[Label], out: &mut Source) {
+fn flags(def: &TypeDef, planned: &TypeNames, labels: &[Label], out: &mut Source) {
     out.gap();
     out.line(0, &format!("class {}(enum.Flag):", planned.class));
     members(def, labels, |place, _| format!("1 << {place}"), out);

@@ -24,7 +24,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
         body.docstring(
             1,
             &format!(
-                "A `{}` in a batch. Its fields raise once that is released.",
+                "A `{}` in a batch. Its fields raise an exception after the batch is released.",
                 planned.class
             ),
         );
@@ -62,7 +62,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
     let mut out = Source::new(plan);
     out.docstring(
         0,
-        &format!("Records of {} as batches of a stream give them.", plan.id()),
+        &format!("Views of the records of {} in batches.", plan.id()),
     );
     out.blank();
     out.line(0, "from __future__ import annotations");
@@ -81,7 +81,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
     out
 }
 
-/// Does `text` use the identifier `name`, outside of docstrings?
+/// Whether `text` uses the identifier `name` outside docstrings.
 pub(super) fn mentions(text: &str, name: &str) -> bool {
     let part = |letter: char| letter.is_alphanumeric() || letter == '_';
     text.match_indices(name).any(|(at, _)| {

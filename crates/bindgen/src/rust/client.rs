@@ -1,4 +1,4 @@
-//! The typed client, and one per resource.
+//! The typed client of the service, and one per resource.
 
 use super::names::{camel, in_client, param};
 use super::types::{self, owned};
@@ -13,42 +13,42 @@ pub fn clients(out: &mut String, package: &Package) {
         out,
         &format!(
             "
-            /// Calls an instance of its own of the service. Clones share the instance; the last one to go closes it.
+            /// A client of an instance of the service. Clones share the instance. Dropping the last clone closes it.
             #[derive(Clone, Debug)]
             pub struct {name}Client {{
                 client: port::Client,
             }}
 
             impl {name}Client {{
-                /// Starts an instance of what `make` makes, in this process; it is made anew after a panic.
+                /// Starts an instance of the service that `make` returns, in this process. After a panic, `make` is called again.
                 ///
                 /// # Errors
-                /// The runtime could not be started.
+                /// The runtime cannot be started.
                 pub fn start<S: {name}>(make: impl Fn() -> S + Send + 'static) -> Result<Self, port::Failure> {{
                     let client = port::Client::start(move || {name}Server::new(make()))?;
                     Ok(Self {{ client }})
                 }}
 
-                {with_host}/// Closes the instance now, for all clones: calls and streams end as cancelled, resources are stale.
+                {with_host}/// Closes the instance for all clones. Calls and streams end as cancelled, and resources become stale.
                 pub fn close(&self) {{
                     self.client.close();
                 }}
 
-                /// The same instance; each of the calls must end within `timeout`.
+                /// A client of the same instance whose calls have this timeout.
                 #[must_use]
                 pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {{
                     Self {{ client: self.client.with_timeout(timeout) }}
                 }}
 
-                /// The same instance; the calls are nobody's part. Those of others, made by a service while it works for a call, end by that
-                /// call's deadline and with it.
+                /// A client of the same instance whose calls are not nested. Calls that a service makes with other clients while it
+                /// serves a call have the deadline of that call and end with it.
                 #[must_use]
                 pub fn detached(&self) -> Self {{
                     Self {{ client: self.client.detached() }}
                 }}
 
-                /// Makes the calls that `calls` makes by the client it is given together: they go when it returns, in their order, and the service is told
-                /// once. Each is refused or ends by itself. Those on a resource are not among them.
+                /// Submits the calls that `calls` makes with its client as one batch, in their order, when `calls` returns. This wakes the
+                /// service once. Each call has its own outcome. Calls of resources are not part of the batch.
                 pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {{
                     self.client.batch(|client| calls(&Self {{ client: client.clone() }}))
                 }}
@@ -65,16 +65,12 @@ pub fn clients(out: &mut String, package: &Package) {
     for (id, resource) in package.resources.iter().enumerate() {
         let name = camel(&resource.name);
         line(out, "");
-        docs(
-            out,
-            &resource.docs,
-            &format!("WIT's resource `{}`.", resource.name),
-        );
+        docs(out, &resource.docs);
         line(
             out,
             &format!(
                 "///
-                /// It lives in the service; dropping this closes it.
+                /// The resource stays in the service. Dropping its last client closes it.
                 #[derive(Debug)]
                 pub struct {name}Client {{
                     own: port::Own,
@@ -95,13 +91,13 @@ pub fn clients(out: &mut String, package: &Package) {
                         if self.detached {{ client.detached() }} else {{ client }}
                     }}
 
-                    /// The same resource; each of the calls must end within `timeout`. The last client of a resource to be dropped closes it.
+                    /// A client of the same resource whose calls have this timeout.
                     #[must_use]
                     pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {{
                         Self {{ own: self.own.clone(), timeout: Some(timeout), detached: self.detached }}
                     }}
 
-                    /// The same resource; the calls are nobody's part, also where a service makes them while it works for a call.
+                    /// A client of the same resource whose calls are not nested.
                     #[must_use]
                     pub fn detached(&self) -> Self {{
                         Self {{ own: self.own.clone(), timeout: self.timeout, detached: true }}
@@ -133,7 +129,7 @@ pub fn clients(out: &mut String, package: &Package) {
     }
 }
 
-/// A function of `client`, which is called by `verb`.
+/// A function that calls `client` with the method `verb`.
 pub(super) fn method(
     out: &mut String,
     package: &Package,
@@ -166,7 +162,7 @@ pub(super) fn method(
             _ => name,
         }
     });
-    // A destructor takes the resource.
+    // A destructor takes the resource by value.
     let takes = is_destructor(function);
     let (receiver, handle) = match takes {
         true => ("self", "self.own.into_handle()"),
@@ -206,11 +202,7 @@ pub(super) fn method(
         }
     };
     let error = types::error(package, function).unwrap_or("port::NoError".to_owned());
-    docs(
-        out,
-        &function.docs,
-        &format!("WIT's `{}`.", function.full_name),
-    );
+    docs(out, &function.docs);
     let (gives, call) = if function.options.is_inline {
         (
             format!("Result<{ok}, port::CallError<{error}>>"),

@@ -1,4 +1,4 @@
-//! Named types: their declarations, and how they are written, checked and read.
+//! Named types: their declarations, and the code that encodes, checks and decodes them.
 
 mod cbor;
 mod fields;
@@ -12,7 +12,7 @@ use super::types::{self, owned};
 use super::{docs, has_view, hex, line};
 use crate::model::{Package, Type, TypeDef, TypeDefKind};
 
-/// Writes one named type.
+/// Emits one named type.
 pub fn definition(out: &mut String, package: &Package, id: usize, def: &TypeDef) {
     match &def.kind {
         TypeDefKind::Record(record) => fields::record(out, package, id, def, record),
@@ -27,7 +27,7 @@ pub fn definition(out: &mut String, package: &Package, id: usize, def: &TypeDef)
         TypeDefKind::Flags(flags) => labels::flags(out, package, def, flags),
         TypeDefKind::Alias(ty) => {
             line(out, "");
-            docs(out, &def.docs, &format!("WIT's `{}`.", def.name));
+            docs(out, &def.docs);
             line(
                 out,
                 &format!("pub type {} = {};", camel(&def.name), owned(package, ty)),
@@ -41,7 +41,7 @@ pub fn definition(out: &mut String, package: &Package, id: usize, def: &TypeDef)
         out,
         &format!(
             "
-            // What the generators for the other languages know this type by.
+            // The layout hash of this type in all languages.
             const _: () = assert!(<{name} as wire::Decode>::HASH == {});",
             hex(def.hash)
         ),
@@ -58,7 +58,7 @@ pub fn definition(out: &mut String, package: &Package, id: usize, def: &TypeDef)
     }
 }
 
-/// A text as an expression whose lines are not too long.
+/// A string literal, split if it is too long for a line.
 pub fn literal(text: &str) -> String {
     let mut pieces: Vec<_> = shapes::pieces(text)
         .iter()
@@ -70,7 +70,7 @@ pub fn literal(text: &str) -> String {
     format!("concat!({})", pieces.join(", "))
 }
 
-/// Whether the named type `id` is this error payload.
+/// Whether the error payload is the named type `id`.
 fn is_error(package: &Package, error: Option<&Option<Type>>, id: usize) -> bool {
     let payload = error
         .and_then(Option::as_ref)
@@ -78,7 +78,7 @@ fn is_error(package: &Package, error: Option<&Option<Type>>, id: usize) -> bool 
     payload.is_some_and(|ty| ty.kind == crate::model::TypeKind::Named(crate::model::TypeId(id)))
 }
 
-/// A named type where it is used.
+/// A use of a named type.
 fn named(id: usize) -> Type {
     Type {
         kind: crate::model::TypeKind::Named(crate::model::TypeId(id)),
@@ -87,7 +87,7 @@ fn named(id: usize) -> Type {
     }
 }
 
-/// A value of a named type can have handles.
+/// Whether a value of a named type can contain handles.
 fn contains_handle(package: &Package, id: usize) -> bool {
     crate::model::contains_handle(&package.types, &named(id))
 }
@@ -99,7 +99,7 @@ fn derives(package: &Package, id: usize) -> String {
         Default::Derived => ", Default",
         _ => "",
     };
-    // Who has it has the resources in it, and nobody else.
+    // A type that owns resources cannot be cloned or compared.
     if types::owns(package, &ty) {
         return format!("#[derive(Debug{default})]");
     }
@@ -133,7 +133,7 @@ struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    /// The constants and the view's type; the caller goes on with the functions and closes the brace.
+    /// Emits the constants and the view type. The caller emits the functions and the closing brace.
     fn begin(&self, out: &mut String) {
         let def = &self.package.types[self.id];
         let name = camel(&def.name);
@@ -175,7 +175,7 @@ fn read(package: &Package, ty: &Type, offset: u32) -> String {
     )
 }
 
-/// An expression that checks the value at `offset`, without the `?`; `None` where there is nothing to check.
+/// An expression that checks the value at `offset`, without `?`. `None`: there is nothing to check.
 fn check(package: &Package, ty: &Type, offset: u32) -> Option<String> {
     if types::is_number(types::resolve_alias(package, ty)) {
         return None;
@@ -187,7 +187,7 @@ fn check(package: &Package, ty: &Type, offset: u32) -> Option<String> {
     ))
 }
 
-/// An expression that makes the value of `view` its own.
+/// An expression that converts `view` to an owned value.
 fn own(package: &Package, ty: &Type, view: &str) -> String {
     if types::plain(package, ty) {
         return view.to_owned();
@@ -195,7 +195,7 @@ fn own(package: &Package, ty: &Type, view: &str) -> String {
     format!("<{} as wire::Decode>::owned({view})", owned(package, ty))
 }
 
-/// An expression that borrows from the owned value `value`, which is a place or a reference as `by_ref` says.
+/// An expression for the view of the owned value `value`. `by_ref`: `value` is a reference.
 fn borrow(package: &Package, ty: &Type, value: &str, by_ref: bool) -> String {
     match (types::plain(package, ty), by_ref) {
         (true, true) => format!("*{value}"),

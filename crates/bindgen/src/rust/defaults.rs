@@ -1,23 +1,23 @@
-//! Defaults of generated types: the value that a reader of an older message finds in a field that the message does not have. With
-//! `..Default::default()` a program builds a record to which a later version adds a field.
+//! Defaults of generated types. A reader of an older message gets the default for a field that the message does not have. With
+//! `..Default::default()`, a program can build a record to which a later version adds a field.
 
 use super::line;
 use super::names::{camel, snake};
 use crate::model::{Case, Label, Package, Type, TypeDefKind, TypeKind};
 
-/// What most types have.
+/// The default expression of most types.
 const STANDARD: &str = "std::default::Default::default()";
-/// Longest array and tuple for which the standard library has a default.
+/// The maximum lengths of arrays and tuples with a default in the standard library.
 const MAX_ARRAY: u32 = 32;
 const MAX_TUPLE: usize = 12;
 
-/// How a named type gets its default.
+/// How a named type implements `Default`.
 pub enum Default {
     /// `#[derive(Default)]`.
     Derived,
-    /// An expression of it.
+    /// A hand-written implementation with this expression.
     Written(String),
-    /// It has none: a handle is in it.
+    /// It has no default, because it contains a handle.
     Missing,
 }
 
@@ -53,7 +53,7 @@ pub fn of_definition(package: &Package, id: usize) -> Default {
     }
 }
 
-/// The expression of a type's default; `None`: it has none.
+/// The default expression of a type. `None`: it has no default.
 fn of_type(package: &Package, ty: &Type) -> Option<String> {
     Some(match &ty.kind {
         TypeKind::Own(_) | TypeKind::Borrow(_) | TypeKind::Stream(_) | TypeKind::Future(_) => {
@@ -85,7 +85,7 @@ fn of_type(package: &Package, ty: &Type) -> Option<String> {
     })
 }
 
-/// Writes the default of a named type that does not derive it.
+/// Implements `Default` for a named type that cannot derive it.
 pub fn implement(out: &mut String, package: &Package, id: usize) {
     if let Default::Written(value) = of_definition(package, id) {
         let name = camel(&package.types[id].name);
@@ -103,13 +103,13 @@ pub fn implement(out: &mut String, package: &Package, id: usize) {
     }
 }
 
-/// The case of a variant that is its default.
+/// The default case of a variant.
 pub fn first_case(cases: &[Case]) -> usize {
     let is_unknown = |case: &Case| case.name == "unknown" && case.payload.is_none();
     cases.iter().position(is_unknown).unwrap_or(0)
 }
 
-/// The case of an enum that is its default.
+/// The default case of an enum.
 pub fn first_label(labels: &[Label]) -> usize {
     let is_unknown = |label: &Label| label.name == "unknown";
     labels.iter().position(is_unknown).unwrap_or(0)

@@ -1,9 +1,9 @@
-//! `rustfmt`, which the toolchain brings along, so that generated code passes `cargo fmt --check`.
+//! Formats generated code with the `rustfmt` of the toolchain, so that it passes `cargo fmt --check`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Formats a whole file in rustfmt's default style, whatever `rustfmt.toml` lies about.
+/// Formats a file in the default style of rustfmt. A `rustfmt.toml` has no effect.
 pub fn rustfmt(source: &str) -> Result<String, String> {
     let mut rustfmt = Command::new("rustfmt")
         .args(["--edition", "2024", "--config-path", "/dev/null"])
@@ -16,8 +16,8 @@ pub fn rustfmt(source: &str) -> Result<String, String> {
                 "`rustfmt` cannot be run: {error}; install it with `rustup component add rustfmt`"
             )
         })?;
-    let mut stdin = rustfmt.stdin.take().expect("it was asked for");
-    // In a thread of its own: rustfmt may begin to write before it has read all.
+    let mut stdin = rustfmt.stdin.take().expect("the pipe was requested");
+    // A separate thread, because rustfmt may write before it has read everything.
     let text = source.to_owned();
     let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
     let output = rustfmt
@@ -25,7 +25,7 @@ pub fn rustfmt(source: &str) -> Result<String, String> {
         .map_err(|error| format!("`rustfmt` failed: {error}"))?;
     let written = writer
         .join()
-        .map_err(|_| "`rustfmt` could not be written to".to_owned())?;
+        .map_err(|_| "cannot write to `rustfmt`".to_owned())?;
     if !output.status.success() {
         return Err(format!(
             "`rustfmt` failed: {}",

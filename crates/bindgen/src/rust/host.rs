@@ -1,39 +1,32 @@
-//! What the service asks of its host: a client of it for the service, and a trait and a server for a host in Rust.
+//! Host imports: a client for the service, and a trait and a server for a host in Rust.
 
 use super::names::camel;
 use super::{client, constant, docs, line, server, service};
 use crate::model::Package;
 
-/// All of it, if the service asks anything.
+/// Everything for the host imports, if there are any.
 pub fn emit(out: &mut String, package: &Package) {
     let Some(host) = package.host_package() else {
         return;
     };
     let name = camel(&host.interface);
     let service = camel(&package.interface);
-    line(
-        out,
-        "\n/// What a host offers: the imports in the order of their numbers.",
-    );
+    line(out, "\n/// The host imports.");
     let path = format!("{}/{}", package.name, host.interface);
     constant(out, &host, "HOST_PACKAGE", &path);
     line(out, "");
-    docs(
-        out,
-        &host.docs,
-        &format!("WIT's interface `{}`.", host.interface),
-    );
+    docs(out, &host.docs);
     line(
         out,
         &format!(
             "///
-            /// This is how what implements [`{service}`] asks its host, as a part of the call for which it does: it has that call's deadline, and is
-            /// cancelled with it.
+            /// The host of a call, for an implementation of [`{service}`]. A host import has the deadline of the call, and is cancelled
+            /// with it.
             #[derive(Clone, Debug)]
             pub struct {name}Host(port::Call);
 
             impl {name}Host {{
-                /// The host, for what is asked on behalf of `call`.
+                /// The host of `call`.
                 pub fn of(call: &port::Call) -> Self {{
                     Self(call.clone())
                 }}
@@ -48,17 +41,17 @@ pub fn emit(out: &mut String, package: &Package) {
     server::server(out, &host, "HOST_PACKAGE");
 }
 
-/// The client's function that starts it with a host in Rust.
+/// The function of the client that starts it with a host in Rust.
 pub fn start(package: &Package) -> String {
     let Some(host) = package.host_package() else {
         return String::new();
     };
     let (name, host) = (camel(&package.interface), camel(&host.interface));
     format!(
-        "/// Starts an instance of what `make` makes, and one of what `host` makes, which answers what it asks.
+        "/// Starts an instance of the service that `make` returns, and one of the host that `host` returns.
         ///
         /// # Errors
-        /// The runtime could not be started.
+        /// The runtime cannot be started.
         pub fn start_with_host<S: {name}, H: {host}>(
             make: impl Fn() -> S + Send + 'static,
             host: impl Fn() -> H + Send + 'static,

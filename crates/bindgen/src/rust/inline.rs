@@ -1,22 +1,22 @@
-//! Inline functions: the trait to implement, and the glue.
+//! Inline functions: their trait and its server.
 
 use super::names::{camel, in_service, param};
 use super::types::owned;
 use super::{docs, line, server, service};
 use crate::model::{Function, Package};
 
-/// Those of a package, with their numbers.
+/// The inline functions of a package, with their numbers.
 pub fn functions(package: &Package) -> impl Iterator<Item = (usize, &Function)> {
     let all = package.functions.iter().enumerate();
     all.filter(|(_, function)| function.options.is_inline)
 }
 
-/// Whether a package has any.
+/// Whether a package has inline functions.
 pub fn is_there(package: &Package) -> bool {
     functions(package).next().is_some()
 }
 
-/// The trait and its server, if there is anything for them to do.
+/// The trait and its server, if the package has inline functions.
 pub fn emit(out: &mut String, package: &Package) {
     if !is_there(package) {
         return;
@@ -26,20 +26,16 @@ pub fn emit(out: &mut String, package: &Package) {
         out,
         &format!(
             "
-            /// The functions of `{}` that run on the caller's thread: `{name}::Inline`.
+            /// The inline functions of `{}`, which run on the caller's thread.
             ///
-            /// One is made for each instance, and any number of threads are in it at a time. It does not see what implements [`{name}`],
-            /// and no function of it may wait for anything. A panic ends the call, and this lives on.
+            /// Each instance has one object, which several threads use concurrently. It has no access to the implementation of
+            /// [`{name}`], and its functions must not wait. A panic ends the call; the object remains in use.
             pub trait {name}Inline: Default + Send + Sync + 'static {{",
             package.interface
         ),
     );
     for (_, function) in functions(package) {
-        docs(
-            out,
-            &function.docs,
-            &format!("WIT's `{}`.", function.full_name),
-        );
+        docs(out, &function.docs);
         line(out, &format!("{};\n", signature(package, function)));
     }
     line(out, "}");
@@ -47,7 +43,7 @@ pub fn emit(out: &mut String, package: &Package) {
         out,
         &format!(
             "
-            /// The glue of [`{name}Inline`].
+            /// The server of a [`{name}Inline`].
             struct {name}Inlined<I>(I);
 
             impl<I: {name}Inline> port::Inline for {name}Inlined<I> {{
@@ -62,7 +58,7 @@ pub fn emit(out: &mut String, package: &Package) {
     line(
         out,
         &format!(
-            "other => unreachable!(\"the core passes on inline methods alone, not {{other}}\"),
+            "other => unreachable!(\"the package has no inline method {{other}}\"),
                     }}
                 }}
             }}
@@ -76,7 +72,7 @@ pub fn emit(out: &mut String, package: &Package) {
     line(out, "}");
 }
 
-/// The function of the trait, without what ends it.
+/// The declaration of a function, without a semicolon.
 pub(crate) fn signature(package: &Package, function: &Function) -> String {
     let params: String = function
         .params

@@ -1,10 +1,10 @@
-//! Names: WIT's kebab case as Rust writes it, keywords escaped, clashes refused.
+//! Converts WIT names to Rust names, escapes keywords, and reports clashes.
 
 use crate::SourceError;
 use crate::model::{Function, FunctionKind, Package, Position, TypeDefKind};
 use std::collections::HashMap;
 
-/// Rust's keywords, strict and reserved, of every edition (The Rust Reference, "Keywords").
+/// The keywords of Rust, strict and reserved, of every edition (The Rust Reference, "Keywords").
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let",
@@ -16,7 +16,7 @@ const KEYWORDS: &[&str] = &[
 /// Keywords that cannot be raw identifiers.
 const NEVER_RAW: &[&str] = &["crate", "self", "super"];
 
-/// What generated code names without a path.
+/// Types that generated code uses without a path.
 const TYPES_IN_USE: &[&str] = &[
     "Clone",
     "Copy",
@@ -39,10 +39,10 @@ const TYPES_IN_USE: &[&str] = &[
     "Vec",
 ];
 
-/// Names of generated functions' own variables.
+/// Names of variables in generated functions.
 const LOCALS: &[&str] = &["call", "incoming", "make"];
 
-/// Functions that a generated client has besides the interface's, and a resource's client besides the resource's.
+/// Functions of a generated client in addition to those of the interface; those of a resource client follow.
 const CLIENT_FUNCTIONS: &[&str] = &[
     "batch",
     "close",
@@ -53,7 +53,7 @@ const CLIENT_FUNCTIONS: &[&str] = &[
 ];
 const RESOURCE_FUNCTIONS: &[&str] = &["client", "detached", "new", "with_timeout"];
 
-/// `search-error` as `search_error`; keywords escaped.
+/// `search-error` becomes `search_error`. Keywords are escaped.
 pub fn snake(name: &str) -> String {
     let name = name.replace('-', "_").to_lowercase();
     if NEVER_RAW.contains(&name.as_str()) {
@@ -65,7 +65,7 @@ pub fn snake(name: &str) -> String {
     }
 }
 
-/// A parameter's name.
+/// The name of a parameter.
 pub fn param(name: &str) -> String {
     let name = snake(name);
     if LOCALS.contains(&name.as_str()) {
@@ -75,7 +75,7 @@ pub fn param(name: &str) -> String {
     }
 }
 
-/// `search-error` as `SearchError`.
+/// `search-error` becomes `SearchError`.
 pub fn camel(name: &str) -> String {
     let mut out = String::new();
     for word in name.split('-') {
@@ -90,12 +90,12 @@ pub fn camel(name: &str) -> String {
     }
 }
 
-/// `search-error` as `SEARCH_ERROR`.
+/// `search-error` becomes `SEARCH_ERROR`.
 pub fn shouted(name: &str) -> String {
     name.replace('-', "_").to_uppercase()
 }
 
-/// The name of a function in the service's trait; a static one carries its resource's name.
+/// The name of a function in the service's trait. The name of a static function includes that of its resource.
 pub fn in_service(package: &Package, function: &Function) -> String {
     match function.kind {
         FunctionKind::Static(id) => snake(&format!(
@@ -119,7 +119,7 @@ pub fn in_client(package: &Package, function: &Function) -> String {
     }
 }
 
-/// Refuses a package in which two things would have the same name in Rust.
+/// Reports two items of a package that would have the same name in Rust.
 pub fn check(package: &Package) -> Result<(), SourceError> {
     let mut items = Taken::default();
     let first = &package.functions[0].position;

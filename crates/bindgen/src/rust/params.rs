@@ -1,4 +1,4 @@
-//! The parameters of a function: a tuple, or a record of the function's own where they are more than a tuple has.
+//! The parameters of a function: a tuple, or a record if a tuple cannot have that many fields.
 
 use super::codec;
 use super::names::{camel, in_service, param, snake};
@@ -8,10 +8,10 @@ use crate::model::{
     self, Field, Function, FunctionKind, Package, ResourceId, Type, TypeDef, TypeDefKind, TypeKind,
 };
 
-/// Most of them that go as a tuple: the standard library's traits for tuples end there.
+/// The maximum size of a tuple: the limit of the trait implementations in the standard library.
 const MAX_TUPLE: usize = 12;
 
-/// Has parameters for a record.
+/// Whether the parameters need a record.
 fn is_record(function: &Function) -> bool {
     function.params.len() > MAX_TUPLE
 }
@@ -29,11 +29,11 @@ fn record_name(package: &Package, function: &Function) -> String {
     own + "-params"
 }
 
-/// The package, with a type more for each function that needs one.
+/// The package, with an additional record for each function that needs one.
 pub fn with_records(package: &Package) -> Package {
     let mut with = package.clone();
     for function in package.functions.iter().filter(|f| is_record(f)) {
-        // What is moved is looked up as what is borrowed: in the message both are handles.
+        // In a message, an owned and a borrowed resource are both handles.
         let fields = function.params.iter().map(|field| Field {
             ty: match field.ty.kind {
                 TypeKind::Own(id) => Type {
@@ -62,7 +62,7 @@ pub fn with_records(package: &Package) -> Package {
     with
 }
 
-/// The type that the server reads them as.
+/// The type that the server decodes.
 pub fn read_as(package: &Package, function: &Function) -> String {
     if is_record(function) {
         return camel(&record_name(package, function));
@@ -76,7 +76,7 @@ pub fn read_as(package: &Package, function: &Function) -> String {
     }))
 }
 
-/// The pattern that gives each of them a variable.
+/// The pattern that binds each parameter to a variable.
 pub fn pattern(package: &Package, function: &Function) -> String {
     let fields = &function.params;
     if !is_record(function) {
@@ -94,7 +94,7 @@ pub fn pattern(package: &Package, function: &Function) -> String {
     format!("{} {{ {each} }}", read_as(package, function))
 }
 
-/// What a client passes, given an expression for each of them.
+/// The argument of the client, given an expression for each parameter.
 pub fn passed(package: &Package, function: &Function, values: &[String]) -> String {
     if !is_record(function) {
         return types::tuple(values.iter().cloned());
@@ -102,7 +102,7 @@ pub fn passed(package: &Package, function: &Function, values: &[String]) -> Stri
     let (mut handles, mut each, mut counted) = (String::new(), String::new(), Vec::new());
     for (field, value) in function.params.iter().zip(values) {
         let (variable, at) = (param(&field.name), codec::place(field.offset));
-        // A handle is made of its client once, whatever becomes of the message.
+        // A handle is taken from its client only once.
         if *value != variable {
             handles += &format!("let {variable} = {value};\n");
         }

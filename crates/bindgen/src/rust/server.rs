@@ -1,4 +1,4 @@
-//! The glue between the core and the service's traits.
+//! The server: it connects the core with the service's traits.
 
 use super::names::{camel, in_service, param, snake};
 use super::{inline, line, params};
@@ -6,19 +6,19 @@ use crate::model::{
     Field, Function, FunctionKind, Package, Resource, Type, TypeKind, is_stream_or_future,
 };
 
-/// The server: reads parameters, calls the trait, writes results. `constant` is what it offers.
+/// The server type, which decodes parameters, calls the trait and encodes results. `constant` is the name of its package.
 pub fn server(out: &mut String, package: &Package, constant: &str) {
     let name = camel(&package.interface);
     line(
         out,
         &format!(
             "
-            /// Serves what implements [`{name}`]: what a library exports and a client starts.
+            /// The server of an implementation of [`{name}`]. A library exports it, and a client starts it.
             #[derive(Debug)]
             pub struct {name}Server<S>(S);
 
             impl<S: {name}> {name}Server<S> {{
-                /// Serves `service`.
+                /// A server of `service`.
                 pub fn new(service: S) -> Self {{
                     Self(service)
                 }}
@@ -46,7 +46,7 @@ pub fn server(out: &mut String, package: &Package, constant: &str) {
     }
     line(
         out,
-        "other => unreachable!(\"the core passes on methods of the package alone, not {other}\"),
+        "other => unreachable!(\"the package has no method {other}\"),
                     }
                 }",
     );
@@ -70,7 +70,7 @@ pub fn server(out: &mut String, package: &Package, constant: &str) {
     line(out, "}");
 }
 
-/// Which method ends a value of which type.
+/// The async destructor of each resource type.
 fn destructors(out: &mut String, package: &Package) {
     let has = |resource: &Resource| Some((camel(&resource.name), resource.destructor?));
     let all: Vec<_> = package.resources.iter().filter_map(has).collect();
@@ -151,8 +151,8 @@ fn serve(out: &mut String, package: &Package, function: &Function) {
     line(out, "}\n");
 }
 
-/// Reads the parameters into variables, resources looked up. What is borrowed is looked up first: where that
-/// fails, nothing was taken yet.
+/// Decodes the parameters into variables, and looks up resources. Borrowed resources are looked up first, so that no resource
+/// is taken if this fails.
 pub(super) fn read_params(out: &mut String, package: &Package, function: &Function) {
     let fields = &function.params;
     let names = params::pattern(package, function);
@@ -191,7 +191,7 @@ pub(super) fn read_params(out: &mut String, package: &Package, function: &Functi
                 "borrow"
             },
         );
-        let resource = resource_type(package, field).expect("only resources are here");
+        let resource = resource_type(package, field).expect("only resources are in the list");
         line(
             out,
             &format!(
@@ -204,7 +204,7 @@ pub(super) fn read_params(out: &mut String, package: &Package, function: &Functi
     }
 }
 
-/// The streams among the parameters, looked up.
+/// Looks up the streams and futures among the parameters.
 fn read_streams(out: &mut String, function: &Function) {
     for field in function
         .params
@@ -237,7 +237,7 @@ fn resource_type(package: &Package, field: &Field) -> Option<String> {
     }
 }
 
-/// An expression that answers with `result`.
+/// An expression that replies with `result`.
 pub(super) fn reply(package: &Package, function: &Function, result: &str) -> String {
     let ok = |value: &str| match &function.ok {
         Some(Type {

@@ -1,4 +1,4 @@
-//! The traits to implement.
+//! The traits that a service implements.
 
 use super::names::{camel, in_service, param, snake};
 use super::types::{self, owned};
@@ -6,35 +6,24 @@ use super::{docs, inline, line};
 use crate::model::{Function, FunctionKind, Package, ResourceId, Type, TypeKind};
 use std::collections::BTreeSet;
 
-/// The service's trait and one per resource.
+/// The trait of the service, and one per resource.
 pub fn traits(out: &mut String, package: &Package) {
     let name = camel(&package.interface);
     line(out, "");
-    docs(
-        out,
-        &package.docs,
-        &format!("WIT's interface `{}`.", package.interface),
-    );
+    docs(out, &package.docs);
     line(
         out,
         "///
-        /// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
-        /// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.",
+        /// Implement this trait. A `func` runs on the actor of the instance, one call at a time, and its result is the reply. An
+        /// `async func` returns a [`port::Task`], which runs in a separate actor while the instance serves further calls.",
     );
     line(out, &format!("pub trait {name}: Sized + Send + 'static {{"));
     if inline::is_there(package) {
-        line(
-            out,
-            "/// Serves the functions that run on the caller's thread.",
-        );
+        line(out, "/// The implementation of the inline functions.");
         line(out, &format!("type Inline: {name}Inline;\n"));
     }
     for (id, resource) in package.resources.iter().enumerate() {
-        docs(
-            out,
-            &resource.docs,
-            &format!("WIT's resource `{}`.", resource.name),
-        );
+        docs(out, &resource.docs);
         let others = others(package, ResourceId(id)).map(|other| {
             let other = camel(&package.resources[other.0].name);
             format!("{other} = Self::{other}")
@@ -54,11 +43,7 @@ pub fn traits(out: &mut String, package: &Package) {
         .iter()
         .filter(|f| !matches!(f.kind, FunctionKind::Method(_)) && !f.options.is_inline)
     {
-        docs(
-            out,
-            &function.docs,
-            &format!("WIT's `{}`.", function.full_name),
-        );
+        docs(out, &function.docs);
         let name = in_service(package, function);
         signature(
             out,
@@ -72,11 +57,7 @@ pub fn traits(out: &mut String, package: &Package) {
 
     for (id, resource) in package.resources.iter().enumerate() {
         line(out, "");
-        docs(
-            out,
-            &resource.docs,
-            &format!("WIT's resource `{}`.", resource.name),
-        );
+        docs(out, &resource.docs);
         line(
             out,
             &format!(
@@ -86,11 +67,7 @@ pub fn traits(out: &mut String, package: &Package) {
         );
         for other in others(package, ResourceId(id)) {
             let other = &package.resources[other.0];
-            docs(
-                out,
-                &other.docs,
-                &format!("WIT's resource `{}`.", other.name),
-            );
+            docs(out, &other.docs);
             line(out, &format!("type {0}: {0};\n", camel(&other.name)));
         }
         for function in package
@@ -98,11 +75,7 @@ pub fn traits(out: &mut String, package: &Package) {
             .iter()
             .filter(|f| f.kind == FunctionKind::Method(ResourceId(id)))
         {
-            docs(
-                out,
-                &function.docs,
-                &format!("WIT's `{}`.", function.full_name),
-            );
+            docs(out, &function.docs);
             let receiver = if function.is_async {
                 "self: std::sync::Arc<Self>"
             } else {
@@ -121,7 +94,7 @@ pub fn traits(out: &mut String, package: &Package) {
     }
 }
 
-/// The other resources that the methods of `own` name.
+/// The other resources that methods of `own` use.
 pub(crate) fn others(package: &Package, own: ResourceId) -> impl Iterator<Item = ResourceId> {
     let methods = package
         .functions
@@ -137,7 +110,7 @@ pub(crate) fn others(package: &Package, own: ResourceId) -> impl Iterator<Item =
     named.into_iter().map(ResourceId)
 }
 
-/// Appends the function that begins with `begin`, and a semicolon.
+/// Appends a function declaration that begins with `begin`.
 pub(crate) fn signature(
     out: &mut String,
     package: &Package,
@@ -167,7 +140,7 @@ pub(crate) fn signature(
     );
 }
 
-/// A resource's type where `function` is declared.
+/// The type of a resource in the declaration of `function`.
 fn resource(package: &Package, function: &Function, id: ResourceId) -> String {
     match function.kind {
         FunctionKind::Method(own) if own == id => "Self".to_owned(),
@@ -175,7 +148,7 @@ fn resource(package: &Package, function: &Function, id: ResourceId) -> String {
     }
 }
 
-/// A parameter as the service gets it.
+/// The type of a parameter of the service.
 fn served(package: &Package, function: &Function, ty: &Type) -> String {
     match ty.kind {
         TypeKind::Own(id) | TypeKind::Borrow(id) => {

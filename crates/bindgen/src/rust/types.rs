@@ -1,11 +1,11 @@
-//! Types as Rust writes them: owned, in place, as a parameter.
+//! Rust types: owned types, views and parameters.
 
 use super::names::camel;
 use crate::model::{
     Function, Package, ResourceId, Type, TypeDefKind, TypeKind, contains_kind, is_stream_or_future,
 };
 
-/// The owned form.
+/// The owned type.
 pub fn owned(package: &Package, ty: &Type) -> String {
     let of = |ty: &Type| owned(package, ty);
     match &ty.kind {
@@ -38,7 +38,7 @@ pub fn owned(package: &Package, ty: &Type) -> String {
     }
 }
 
-/// The ok side of a function. A stream or a future that is the whole of it is its reader, which may end with the function's error.
+/// The type of the ok side of a function. A stream or a future is its reader, which can end with the error of the function.
 pub fn result(package: &Package, function: &Function, ty: &Type) -> String {
     match (is_stream_or_future(ty), error(package, function)) {
         (true, Some(error)) => reader(package, ty, &format!(", {error}")),
@@ -47,7 +47,7 @@ pub fn result(package: &Package, function: &Function, ty: &Type) -> String {
     }
 }
 
-/// A function's error; `None`: it has none.
+/// The error type of a function. `None`: it has no error.
 pub fn error(package: &Package, function: &Function) -> Option<String> {
     let error = function.error.as_ref()?;
     Some(
@@ -57,26 +57,26 @@ pub fn error(package: &Package, function: &Function) -> Option<String> {
     )
 }
 
-/// What stands for the type of a handle in a value.
+/// The type of a handle inside a value.
 fn named_by_handle(package: &Package, ty: &Type) -> String {
     match &ty.kind {
         TypeKind::Own(id) => client(package, *id),
         TypeKind::Stream(_) | TypeKind::Future(_) => reader(package, ty, ""),
-        _ => unreachable!("it has no handle"),
+        _ => unreachable!("the type has no handle"),
     }
 }
 
-/// What reads a stream or a future. `error` follows the element's type.
+/// The reader of a stream or a future. `error` follows the element type.
 fn reader(package: &Package, ty: &Type, error: &str) -> String {
     let (reader, item) = match &ty.kind {
         TypeKind::Stream(item) => ("StreamReader", item),
         TypeKind::Future(item) => ("FutureReader", item),
-        _ => unreachable!("it has no reader"),
+        _ => unreachable!("the type has no reader"),
     };
     format!("port::{reader}<{}{error}>", element(package, item))
 }
 
-/// A stream or a future that is a parameter, on both sides; `None`: it is neither.
+/// The type of a stream or a future that is a parameter. `None`: it is neither.
 pub fn sent_up(package: &Package, ty: &Type) -> Option<String> {
     match &ty.kind {
         TypeKind::Stream(item) => Some(format!("port::Upstream<{}>", element(package, item))),
@@ -85,18 +85,18 @@ pub fn sent_up(package: &Package, ty: &Type) -> Option<String> {
     }
 }
 
-/// What a stream carries; `()` where it carries nothing but that it comes.
+/// The element type of a stream. `()`: it has no element type.
 pub fn element(package: &Package, item: &Option<Box<Type>>) -> String {
     item.as_ref()
         .map_or("()".to_owned(), |item| owned(package, item))
 }
 
-/// A resource's typed client, which also stands for its type.
+/// The typed client of a resource.
 pub fn client(package: &Package, id: ResourceId) -> String {
     format!("{}Client", camel(&package.resources[id.0].name))
 }
 
-/// What a reader sees, living as long as `'a`.
+/// The view type, with the lifetime `'a`.
 pub fn view(package: &Package, ty: &Type) -> String {
     let of = |ty: &Type| view(package, ty);
     match &ty.kind {
@@ -123,8 +123,8 @@ pub fn view(package: &Package, ty: &Type) -> String {
     }
 }
 
-/// What a client's function takes: plain values as they are, a slice where a list lies as it does in Rust, else
-/// anything that can be written as the type.
+/// The parameter type of a client: a plain value, a slice if the list has the same layout in Rust, or else any value that can
+/// be encoded as the type.
 pub fn param(package: &Package, ty: &Type) -> String {
     match &resolve_alias(package, ty).kind {
         TypeKind::String => "&str".to_owned(),
@@ -138,7 +138,7 @@ fn array(item: &str, count: u32) -> String {
     format!("[{item}; {}]", super::number(count.into()))
 }
 
-/// A tuple of texts.
+/// A tuple of the given texts.
 pub fn tuple(items: impl Iterator<Item = String>) -> String {
     let items: Vec<_> = items.collect();
     match items.as_slice() {
@@ -147,7 +147,7 @@ pub fn tuple(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// What an alias stands for.
+/// The target of an alias.
 pub fn resolve_alias<'a>(package: &'a Package, ty: &'a Type) -> &'a Type {
     match &ty.kind {
         TypeKind::Named(id) => match &package.types[id.0].kind {
@@ -158,7 +158,7 @@ pub fn resolve_alias<'a>(package: &'a Package, ty: &'a Type) -> &'a Type {
     }
 }
 
-/// Every bit pattern is a value: there is nothing to check.
+/// Whether every bit pattern is a value, so that nothing has to be checked.
 pub fn is_number(ty: &Type) -> bool {
     matches!(
         ty.kind,
@@ -175,7 +175,7 @@ pub fn is_number(ty: &Type) -> bool {
     )
 }
 
-/// Nothing in it has a tail or is owned, so that it is `Copy` and its own view.
+/// Whether the type has no tails and owns nothing, so that it is `Copy` and its own view.
 pub fn plain(package: &Package, ty: &Type) -> bool {
     match &ty.kind {
         TypeKind::String | TypeKind::List(_) => false,
@@ -188,7 +188,7 @@ pub fn plain(package: &Package, ty: &Type) -> bool {
     }
 }
 
-/// The same of a named type.
+/// The same for a named type.
 pub fn plain_definition(package: &Package, id: usize) -> bool {
     match &package.types[id].kind {
         TypeDefKind::Record(fields) => fields.iter().all(|field| plain(package, &field.ty)),
@@ -201,7 +201,7 @@ pub fn plain_definition(package: &Package, id: usize) -> bool {
     }
 }
 
-/// A value can have something in it that is its own: a resource, a stream, a future.
+/// Whether a value can own a resource, a stream or a future.
 pub fn owns(package: &Package, ty: &Type) -> bool {
     contains_kind(&package.types, ty, |kind| {
         matches!(
@@ -211,14 +211,14 @@ pub fn owns(package: &Package, ty: &Type) -> bool {
     })
 }
 
-/// It has a float in it, so that it is not `Eq`.
+/// Whether the type contains a float, so that it is not `Eq`.
 pub fn has_float(package: &Package, ty: &Type) -> bool {
     contains_kind(&package.types, ty, |kind| {
         matches!(kind, TypeKind::F32 | TypeKind::F64)
     })
 }
 
-/// How deep it is nested: `wire::Decode::DEPTH`.
+/// The nesting depth: `wire::Decode::DEPTH`.
 pub fn depth(package: &Package, ty: &Type) -> u32 {
     let deepest = |types: &mut dyn Iterator<Item = &Type>| {
         types.map(|ty| depth(package, ty)).max().unwrap_or(0)

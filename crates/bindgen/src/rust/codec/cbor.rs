@@ -1,4 +1,4 @@
-//! `wire::cbor::Cbor` for named types. Keys stand in the order in which they are written: RFC 8949, 4.2.1.
+//! `wire::cbor::Cbor` for named types. Keys are written in deterministic order: RFC 8949, 4.2.1.
 
 use super::super::names::{camel, shouted, snake};
 use super::super::types::owned;

@@ -1,14 +1,14 @@
-//! Records and variants: values made of values.
+//! Records and variants.
 
 use super::super::defaults;
 use super::super::names::{camel, snake};
 use super::super::types::{self, owned, view};
 use super::super::{docs, has_view, line};
-use super::words::{Stretch, stretches};
+use super::words::{FieldRun, field_runs};
 use super::{Layout, borrow, check, derives, own, place, read};
 use crate::model::{self, Case, Field, Package, Type, TypeDef, TypeDefKind, TypeKind};
 
-/// A record, and its view where it has tails.
+/// A record, and its view if it has tails.
 pub fn record(out: &mut String, package: &Package, id: usize, def: &TypeDef, fields: &[Field]) {
     let name = camel(&def.name);
     let viewed = has_view(package, id);
@@ -20,13 +20,13 @@ pub fn record(out: &mut String, package: &Package, id: usize, def: &TypeDef, fie
     let lifetime = if viewed { "<'_>" } else { "" };
 
     line(out, "");
-    docs(out, &def.docs, &format!("WIT's `{}`.", def.name));
+    docs(out, &def.docs);
     line(
         out,
         &format!("{}\npub struct {name} {{", derives(package, id)),
     );
     for field in fields {
-        docs(out, &field.docs, &format!("WIT's `{}`.", field.name));
+        docs(out, &field.docs);
         line(
             out,
             &format!("pub {}: {},", snake(&field.name), owned(package, &field.ty)),
@@ -36,14 +36,14 @@ pub fn record(out: &mut String, package: &Package, id: usize, def: &TypeDef, fie
     if viewed {
         line(
             out,
-            &format!("\n/// [`{name}`] in place: what a reader sees, and what a writer may pass."),
+            &format!("\n/// [`{name}`] in place: the view of a reader. A writer may also send it."),
         );
         line(
             out,
             &format!("#[derive(Clone, Copy, Debug, PartialEq)]\npub struct {view_name}<'a> {{"),
         );
         for field in fields {
-            docs(out, &field.docs, &format!("WIT's `{}`.", field.name));
+            docs(out, &field.docs);
             line(
                 out,
                 &format!("pub {}: {},", snake(&field.name), view(package, &field.ty)),
@@ -52,8 +52,8 @@ pub fn record(out: &mut String, package: &Package, id: usize, def: &TypeDef, fie
         line(out, "}");
     }
 
-    let stretches: Vec<_> = stretches(package, fields).collect();
-    let encode: String = stretches.iter().map(Stretch::encode).collect();
+    let runs: Vec<_> = field_runs(package, fields).collect();
+    let encode: String = runs.iter().map(FieldRun::encode).collect();
     let holding = fields
         .iter()
         .filter(|field| model::contains_handle(&package.types, &field.ty))
@@ -93,10 +93,10 @@ pub fn record(out: &mut String, package: &Package, id: usize, def: &TypeDef, fie
             .map(|field| initialised(&snake(&field.name), &expression(field)))
             .collect()
     };
-    let loads: String = stretches.iter().map(Stretch::load).collect();
-    let reads: String = stretches
+    let loads: String = runs.iter().map(FieldRun::load).collect();
+    let reads: String = runs
         .iter()
-        .flat_map(|stretch| stretch.read(package))
+        .flat_map(|run| run.read(package))
         .map(|(name, value)| initialised(&name, &value))
         .collect();
     functions(
@@ -125,7 +125,7 @@ fn initialised(name: &str, expression: &str) -> String {
     format!("{name}: {expression},\n")
 }
 
-/// A variant, and its view where it has tails.
+/// A variant, and its view if it has tails.
 pub fn variant(
     out: &mut String,
     package: &Package,
@@ -150,7 +150,7 @@ pub fn variant(
     };
 
     line(out, "");
-    docs(out, &def.docs, &format!("WIT's `{}`.", def.name));
+    docs(out, &def.docs);
     line(
         out,
         &format!("{}\npub enum {name} {{", derives(package, id)),
@@ -161,7 +161,7 @@ pub fn variant(
     if viewed {
         line(
             out,
-            &format!("\n/// [`{name}`] in place: what a reader sees, and what a writer may pass."),
+            &format!("\n/// [`{name}`] in place: the view of a reader. A writer may also send it."),
         );
         line(
             out,
@@ -178,7 +178,7 @@ pub fn variant(
             .collect()
     };
     let encode = arms(&|number, case, case_name| {
-        // Zero is there already.
+        // The tag is already zero.
         let tag = if number == 0 {
             String::new()
         } else {
@@ -273,7 +273,7 @@ pub fn variant(
         }
     });
     let read = match cases {
-        // Nothing to tell apart.
+        // One case needs no `match`.
         [case] => match &case.payload {
             None => format!("let _ = (from, at); {view_name}::{}", camel(&case.name)),
             Some(ty) => format!(
@@ -309,7 +309,7 @@ pub fn variant(
     );
 }
 
-/// A pattern of these numbers, which ascend: three in a row or more are a range, as clippy wants it.
+/// A pattern of ascending numbers. Three or more consecutive numbers are a range, as clippy requires.
 fn pattern(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|one, next| one + 1 == *next);
     let patterns: Vec<_> = runs
@@ -321,7 +321,7 @@ fn pattern(numbers: &[usize]) -> String {
     patterns.join(" | ")
 }
 
-/// `default`: the case that is derived as the default.
+/// Declares the cases. `default` is the case with `#[default]`.
 fn declare_cases(
     out: &mut String,
     cases: &[Case],
@@ -329,7 +329,7 @@ fn declare_cases(
     ty: &dyn Fn(&Type) -> String,
 ) {
     for (place, case) in cases.iter().enumerate() {
-        docs(out, &case.docs, &format!("WIT's `{}`.", case.name));
+        docs(out, &case.docs);
         if default == Some(place) {
             line(out, "#[default]");
         }
@@ -342,7 +342,7 @@ fn declare_cases(
     line(out, "}");
 }
 
-/// How the owned value is written: as its view.
+/// Encodes an owned value as its view.
 fn by_view(out: &mut String, name: &str, handles: &str) {
     let handles = match handles {
         "" => "",
@@ -351,7 +351,7 @@ fn by_view(out: &mut String, name: &str, handles: &str) {
     encode_impl(out, name, name, "self.as_view().encode(to, at);", handles);
 }
 
-/// `handles` is empty where a value has none.
+/// `handles` is empty if the type has no handles.
 fn encode_impl(out: &mut String, who: &str, name: &str, body: &str, handles: &str) {
     let handles = match handles {
         "" => String::new(),
@@ -432,7 +432,7 @@ fn functions(
     );
 }
 
-/// `std::error::Error` for what is some function's error.
+/// `std::error::Error` for an error type.
 pub fn error(out: &mut String, package: &Package, def: &TypeDef) {
     let name = camel(&def.name);
     let words = |name: &str| name.replace('-', " ");

@@ -1,4 +1,4 @@
-//! Enums and flags: numbers with names.
+//! Enums and flags.
 
 use super::super::defaults;
 use super::super::names::{camel, shouted};
@@ -6,7 +6,7 @@ use super::super::{docs, line};
 use super::{Layout, derives};
 use crate::model::{Label, Package, TypeDef};
 
-/// The integer that holds it.
+/// The integer type of the discriminant or the bits.
 fn word(size: u32) -> &'static str {
     match size {
         1 => "u8",
@@ -25,10 +25,10 @@ pub fn enumeration(out: &mut String, package: &Package, def: &TypeDef, cases: &[
         .types
         .iter()
         .position(|other| other.name == def.name)
-        .expect("it is one of them");
+        .expect("the type is in the package");
     let word = word(def.size);
     line(out, "");
-    docs(out, &def.docs, &format!("WIT's `{}`.", def.name));
+    docs(out, &def.docs);
     line(
         out,
         &format!(
@@ -37,7 +37,7 @@ pub fn enumeration(out: &mut String, package: &Package, def: &TypeDef, cases: &[
         ),
     );
     for (place, case) in cases.iter().enumerate() {
-        docs(out, &case.docs, &format!("WIT's `{}`.", case.name));
+        docs(out, &case.docs);
         if place == defaults::first_label(cases) {
             line(out, "#[default]");
         }
@@ -70,7 +70,7 @@ pub fn enumeration(out: &mut String, package: &Package, def: &TypeDef, cases: &[
         .enumerate()
         .map(|(i, case)| format!("{i} => {name}::{},\n", camel(&case.name)))
         .collect();
-    // A discriminant as wide as its word has no values to spare.
+    // Every value of the word is a case.
     let check = if cases.len() as u64 == 1 << (8 * def.size) {
         "fn check(_: &mut wire::Checker<'_>, _: u32) -> Result<(), wire::Malformed> { Ok(()) }"
             .to_owned()
@@ -109,7 +109,7 @@ pub fn flags(out: &mut String, package: &Package, def: &TypeDef, flags: &[Label]
         .types
         .iter()
         .position(|other| other.name == def.name)
-        .expect("it is one of them");
+        .expect("the type is in the package");
     let word = word(def.size);
     let all = if flags.len() == 32 {
         u32::MAX
@@ -117,7 +117,7 @@ pub fn flags(out: &mut String, package: &Package, def: &TypeDef, flags: &[Label]
         (1 << flags.len()) - 1
     };
     line(out, "");
-    docs(out, &def.docs, &format!("WIT's `{}`.", def.name));
+    docs(out, &def.docs);
     line(
         out,
         &format!(
@@ -126,7 +126,7 @@ pub fn flags(out: &mut String, package: &Package, def: &TypeDef, flags: &[Label]
     );
     line(out, &format!("\nimpl {name} {{"));
     for (bit, flag) in flags.iter().enumerate() {
-        docs(out, &flag.docs, &format!("WIT's `{}`.", flag.name));
+        docs(out, &flag.docs);
         line(
             out,
             &format!(
@@ -138,22 +138,22 @@ pub fn flags(out: &mut String, package: &Package, def: &TypeDef, flags: &[Label]
     line(
         out,
         &format!(
-            "/// No flag.
+            "/// No flags.
             pub const fn empty() -> Self {{
                 Self(0)
             }}
 
-            /// Every flag.
+            /// All flags.
             pub const fn all() -> Self {{
                 Self({all:#x})
             }}
 
-            /// The bits, from the first flag on.
+            /// The bits; the first flag is bit 0.
             pub const fn bits(self) -> {word} {{
                 self.0
             }}
 
-            /// From bits; `None` where one stands for no flag.
+            /// The flags of `bits`. `None` if a bit has no flag.
             pub const fn from_bits(bits: {word}) -> Option<Self> {{
                 if bits & !Self::all().0 == 0 {{ Some(Self(bits)) }} else {{ None }}
             }}
@@ -163,7 +163,7 @@ pub fn flags(out: &mut String, package: &Package, def: &TypeDef, flags: &[Label]
                 self.0 & other.0 == other.0
             }}
 
-            /// Whether none is set.
+            /// Whether no flag is set.
             pub const fn is_empty(self) -> bool {{
                 self.0 == 0
             }}
@@ -239,7 +239,7 @@ pub fn flags(out: &mut String, package: &Package, def: &TypeDef, flags: &[Label]
     itself(out, &name);
 }
 
-/// What is its own view.
+/// The functions of a type that is its own view.
 fn itself(out: &mut String, name: &str) {
     line(
         out,

@@ -1,9 +1,9 @@
-//! `wire::Decode::SHAPE`: the structure's text, named types by their constant.
+//! `wire::Decode::SHAPE`: the description of a type, which refers to named types by their constants.
 
 use super::super::names::camel;
 use crate::model::{Package, Type, TypeDefKind, TypeKind};
 
-/// Longest piece of text, so that a line holds it.
+/// The maximum length of a text that fits on one line.
 const LONGEST: usize = 64;
 
 enum Piece {
@@ -31,11 +31,11 @@ pub fn of_definition(package: &Package, kind: &TypeDefKind) -> String {
     format!("wire::Shape::Parts(&[{}])", pieces.join(", "))
 }
 
-/// A text in pieces that end after a comma, as long as fits.
+/// Splits a text after commas, into pieces that fit on a line.
 pub fn pieces(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for part in text.split_inclusive(',') {
-        let last = lines.last_mut().expect("there is one");
+        let last = lines.last_mut().expect("the list is not empty");
         if last.len() + part.len() > LONGEST && !last.is_empty() {
             lines.push(part.to_owned());
         } else {
@@ -112,7 +112,7 @@ fn of(package: &Package, ty: &Type, pieces: &mut Vec<Piece>) {
             TypeDefKind::Alias(ty) => of(package, ty, pieces),
             _ => pieces.push(Piece::Named(camel(&package.types[id.0].name))),
         },
-        // The rest has no names in it.
+        // The other types contain no named types.
         _ => text(
             pieces,
             &crate::hash::Describer {

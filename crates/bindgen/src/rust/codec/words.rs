@@ -1,37 +1,37 @@
-//! Numbers that stand side by side in a record: they are written in one go, and read in one go.
+//! Adjacent numbers in a record are encoded and decoded together.
 //!
-//! One by one each would be a place to be found and checked. Of an array whose length is known nothing is left to check. A record of 61 numbers
-//! went through a stream in 296 instructions in place of 2,673.
+//! Separate numbers need a bounds check each. An array of known length needs one. A record of 61 numbers takes 296 instructions
+//! through a stream, instead of 2,673.
 
 use super::super::names::snake;
 use super::super::types::{self, owned};
 use super::{place, read};
 use crate::model::{Field, Package};
 
-/// Fewer are written and read one by one. More than one field in a row is numbers alone.
-const LEAST: usize = 2;
+/// The minimum number of adjacent numbers that are encoded together.
+const MIN_RUN: usize = 2;
 
-/// Fields of a record that are next to each other.
-pub struct Stretch<'a> {
+/// Adjacent fields of a record.
+pub struct FieldRun<'a> {
     fields: &'a [Field],
-    /// All are numbers, and there are enough of them.
+    /// All fields are numbers, and they are encoded together.
     words: bool,
 }
 
-/// All fields, in their order. What is padding between two numbers is written as zeros.
-pub fn stretches<'a>(
+/// The runs of a record, in the order of its fields. Padding between numbers is zero.
+pub fn field_runs<'a>(
     package: &'a Package,
     fields: &'a [Field],
-) -> impl Iterator<Item = Stretch<'a>> {
+) -> impl Iterator<Item = FieldRun<'a>> {
     let number = move |field: &Field| types::is_number(types::resolve_alias(package, &field.ty));
     let runs = fields.chunk_by(move |one, next| number(one) && number(next));
-    runs.map(|fields| Stretch {
+    runs.map(|fields| FieldRun {
         fields,
-        words: fields.len() >= LEAST,
+        words: fields.len() >= MIN_RUN,
     })
 }
 
-impl Stretch<'_> {
+impl FieldRun<'_> {
     fn first(&self) -> &Field {
         &self.fields[0]
     }
@@ -41,7 +41,7 @@ impl Stretch<'_> {
         last.offset + last.ty.size - self.first().offset
     }
 
-    /// Statements that write them.
+    /// Statements that encode the fields.
     pub fn encode(&self) -> String {
         if !self.words {
             let each = self.fields.iter().map(|field| {
@@ -66,7 +66,7 @@ impl Stretch<'_> {
         )
     }
 
-    /// Statements before the record is made of what was read.
+    /// Statements that load the numbers before the record is built.
     pub fn load(&self) -> String {
         if !self.words {
             return String::new();
@@ -83,7 +83,7 @@ impl Stretch<'_> {
         format!("words_{}", self.first().offset)
     }
 
-    /// The fields' names, and expressions for what was read.
+    /// The names of the fields, with expressions of their values.
     pub fn read<'b>(&'b self, package: &'b Package) -> impl Iterator<Item = (String, String)> + 'b {
         self.fields.iter().map(move |field| {
             let value = if self.words {
