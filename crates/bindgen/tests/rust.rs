@@ -137,8 +137,10 @@ world w { export i; }
         let policy = words("policy: port::Policy::Conflate(port::Key(|bytes, at, key|");
         assert!(text.contains(&policy), "{field}: {text}");
         assert!(text.contains(&words(write)), "{field}: {text}");
-        let said = words(&format!("has the same `{field}`, which is counted"));
-        assert!(text.replace("///", "").contains(&said), "{field}: {text}");
+        let docs = words(&format!(
+            "values of `{field}`; a newer record replaces it, which is counted"
+        ));
+        assert!(text.replace("///", "").contains(&docs), "{field}: {text}");
     }
 }
 
@@ -200,8 +202,8 @@ fn streams_and_futures_inside_of_results() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
-    let said = "/// For each stream in what it gives: where its reader is slow, the writer waits;";
-    assert!(text.contains(said), "{text}");
+    let docs = "/// Each stream in the result holds 8192 unread records; when it is full, the writer waits.";
+    assert!(text.contains(docs), "{text}");
     let streams = text.matches("stream: Some(port::StreamOptions").count();
     assert_eq!(streams, 2, "{text}");
 }

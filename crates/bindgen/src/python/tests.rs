@@ -278,7 +278,7 @@ fn what_a_package_does_not_have_has_no_file() {
 }
 
 #[test]
-fn who_calls_what_has_notices_may_say_who_is_told() {
+fn function_with_notices_has_an_on_notice_parameter() {
     let mut long = function("long", vec![field("on-notice", string())], None);
     long.options.notice_interval_ns = 250_000_000;
     let package = package(vec![], vec![long, function("short", vec![], None)]);
@@ -287,7 +287,7 @@ fn who_calls_what_has_notices_may_say_who_is_told() {
         for expected in [
             "from collections.abc import Callable\n".to_owned(),
             "        on_notice: Callable[[float], object] | None = None,\n".to_owned(),
-            "`on_notice` is called each 0.25 s while".to_owned(),
+            "`on_notice` is called every 0.25 s during".to_owned(),
             format!("_methods.LONG.{call}(self, timeout, on_notice_, on_notice=on_notice)"),
             format!("_methods.SHORT.{call}(self, timeout)"),
         ] {

@@ -18,13 +18,13 @@
     clippy::too_many_arguments,
     clippy::type_complexity,
     clippy::wrong_self_convention,
-    reason = "names, docs and shapes are WIT's, and each user has use for a part"
+    reason = "the WIT determines the names and types, and users need only a part"
 )]
 
 use thalweg::port;
 use thalweg::wire::{self, Decode as _};
 
-/// The package: its methods in the order of their numbers, with the hashes of their layouts.
+/// The package, with its methods and their layout hashes.
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:echo",
     version: "0.1.0",
@@ -116,16 +116,14 @@ pub const PACKAGE: port::Package = port::Package {
 /// A message, and the delay of its response.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// WIT's `message`.
     pub message: String,
     /// Delay in milliseconds, at most one hour.
     pub delay_ms: u32,
 }
 
-/// [`Request`] in place: what a reader sees, and what a writer may pass.
+/// [`Request`] in place: the view of a reader. A writer may also send it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RequestView<'a> {
-    /// WIT's `message`.
     pub message: &'a str,
     /// Delay in milliseconds, at most one hour.
     pub delay_ms: u32,
@@ -187,7 +185,7 @@ impl wire::Decode for Request {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<Request as wire::Decode>::HASH == 0x6ea6_fbae_2765_315e);
 
 impl wire::cbor::Cbor for Request {
@@ -220,16 +218,14 @@ impl wire::cbor::Cbor for Request {
 /// The response to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Response {
-    /// WIT's `message`.
     pub message: String,
     /// The name of the timer that responded.
     pub name: String,
 }
 
-/// [`Response`] in place: what a reader sees, and what a writer may pass.
+/// [`Response`] in place: the view of a reader. A writer may also send it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponseView<'a> {
-    /// WIT's `message`.
     pub message: &'a str,
     /// The name of the timer that responded.
     pub name: &'a str,
@@ -292,7 +288,7 @@ impl wire::Decode for Response {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<Response as wire::Decode>::HASH == 0x888b_9577_f47f_0650);
 
 impl wire::cbor::Cbor for Response {
@@ -325,26 +321,18 @@ impl wire::cbor::Cbor for Response {
 /// Lists and optional values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ComplexRequest {
-    /// WIT's `messages`.
     pub messages: Vec<Request>,
-    /// WIT's `tags`.
     pub tags: Vec<String>,
-    /// WIT's `note`.
     pub note: Option<String>,
-    /// WIT's `retries`.
     pub retries: Option<i64>,
 }
 
-/// [`ComplexRequest`] in place: what a reader sees, and what a writer may pass.
+/// [`ComplexRequest`] in place: the view of a reader. A writer may also send it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComplexRequestView<'a> {
-    /// WIT's `messages`.
     pub messages: wire::ListView<'a, Request>,
-    /// WIT's `tags`.
     pub tags: wire::ListView<'a, String>,
-    /// WIT's `note`.
     pub note: Option<&'a str>,
-    /// WIT's `retries`.
     pub retries: Option<i64>,
 }
 
@@ -419,7 +407,7 @@ impl wire::Decode for ComplexRequest {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<ComplexRequest as wire::Decode>::HASH == 0xa303_0247_a7fe_c0b3);
 
 impl wire::cbor::Cbor for ComplexRequest {
@@ -462,22 +450,16 @@ impl wire::cbor::Cbor for ComplexRequest {
 /// A summary of a complex request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ComplexResponse {
-    /// WIT's `summary`.
     pub summary: String,
-    /// WIT's `item-count`.
     pub item_count: u64,
-    /// WIT's `has-note`.
     pub has_note: bool,
 }
 
-/// [`ComplexResponse`] in place: what a reader sees, and what a writer may pass.
+/// [`ComplexResponse`] in place: the view of a reader. A writer may also send it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComplexResponseView<'a> {
-    /// WIT's `summary`.
     pub summary: &'a str,
-    /// WIT's `item-count`.
     pub item_count: u64,
-    /// WIT's `has-note`.
     pub has_note: bool,
 }
 
@@ -543,7 +525,7 @@ impl wire::Decode for ComplexResponse {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<ComplexResponse as wire::Decode>::HASH == 0x7ba1_9d6c_2aca_7502);
 
 impl wire::cbor::Cbor for ComplexResponse {
@@ -631,7 +613,7 @@ impl wire::Decode for Tick {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<Tick as wire::Decode>::HASH == 0xba69_1612_fa35_926e);
 
 impl wire::cbor::Cbor for Tick {
@@ -726,7 +708,7 @@ impl wire::Decode for TimerError {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<TimerError as wire::Decode>::HASH == 0x8b48_cb05_1347_f86c);
 
 impl wire::cbor::Cbor for TimerError {
@@ -769,13 +751,12 @@ impl std::error::Error for TimerError {}
 
 /// An echo and a timer: a small service with state, typed errors, calls that take time, and a stream.
 ///
-/// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
-/// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.
+/// Implement this trait. A `func` runs on the actor of the instance, one call at a time, and its result is the reply. An
+/// `async func` returns a [`port::Task`], which runs in a separate actor while the instance serves further calls.
 pub trait Echo: Sized + Send + 'static {
     /// A timer with a name.
     type Timer: Timer;
 
-    /// WIT's `echo.[constructor]timer`.
     fn timer(&mut self, call: &port::Call, name: String) -> Result<Self::Timer, TimerError>;
 
     /// The version of the service.
@@ -805,12 +786,12 @@ pub trait Timer: Sized + Send + Sync + 'static {
     ) -> Result<port::StreamReader<Tick, TimerError>, TimerError>;
 }
 
-/// Serves what implements [`Echo`]: what a library exports and a client starts.
+/// The server of an implementation of [`Echo`]. A library exports it, and a client starts it.
 #[derive(Debug)]
 pub struct EchoServer<S>(S);
 
 impl<S: Echo> EchoServer<S> {
-    /// Serves `service`.
+    /// A server of `service`.
     pub fn new(service: S) -> Self {
         Self(service)
     }
@@ -826,7 +807,7 @@ impl<S: Echo> port::Service for EchoServer<S> {
             2 => self.serve_timer_method_complex(incoming),
             3 => self.serve_timer_method_schedule(incoming),
             4 => self.serve_version(incoming),
-            other => unreachable!("the core passes on methods of the package alone, not {other}"),
+            other => unreachable!("the package has no method {other}"),
         }
     }
 }
@@ -899,28 +880,28 @@ impl<S: Echo> EchoServer<S> {
     }
 }
 
-/// Calls an instance of its own of the service. Clones share the instance; the last one to go closes it.
+/// A client of an instance of the service. Clones share the instance. Dropping the last clone closes it.
 #[derive(Clone, Debug)]
 pub struct EchoClient {
     client: port::Client,
 }
 
 impl EchoClient {
-    /// Starts an instance of what `make` makes, in this process; it is made anew after a panic.
+    /// Starts an instance of the service that `make` returns, in this process. After a panic, `make` is called again.
     ///
     /// # Errors
-    /// The runtime could not be started.
+    /// The runtime cannot be started.
     pub fn start<S: Echo>(make: impl Fn() -> S + Send + 'static) -> Result<Self, port::Failure> {
         let client = port::Client::start(move || EchoServer::new(make()))?;
         Ok(Self { client })
     }
 
-    /// Closes the instance now, for all clones: calls and streams end as cancelled, resources are stale.
+    /// Closes the instance for all clones. Calls and streams end as cancelled, and resources become stale.
     pub fn close(&self) {
         self.client.close();
     }
 
-    /// The same instance; each of the calls must end within `timeout`.
+    /// A client of the same instance whose calls have this timeout.
     #[must_use]
     pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
         Self {
@@ -928,8 +909,8 @@ impl EchoClient {
         }
     }
 
-    /// The same instance; the calls are nobody's part. Those of others, made by a service while it works for a call, end by that
-    /// call's deadline and with it.
+    /// A client of the same instance whose calls are not nested. Calls that a service makes with other clients while it
+    /// serves a call have the deadline of that call and end with it.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
@@ -937,8 +918,8 @@ impl EchoClient {
         }
     }
 
-    /// Makes the calls that `calls` makes by the client it is given together: they go when it returns, in their order, and the service is told
-    /// once. Each is refused or ends by itself. Those on a resource are not among them.
+    /// Submits the calls that `calls` makes with its client as one batch, in their order, when `calls` returns. This wakes the
+    /// service once. Each call has its own outcome. Calls of resources are not part of the batch.
     pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
         self.client.batch(|client| {
             calls(&Self {
@@ -947,7 +928,6 @@ impl EchoClient {
         })
     }
 
-    /// WIT's `echo.[constructor]timer`.
     pub fn timer(&self, name: &str) -> port::Pending<TimerClient, TimerError> {
         self.client
             .call(0, &(name,), |reply| reply.own().map(TimerClient::new))
@@ -961,7 +941,7 @@ impl EchoClient {
 
 /// A timer with a name.
 ///
-/// It lives in the service; dropping this closes it.
+/// The resource stays in the service. Dropping its last client closes it.
 #[derive(Debug)]
 pub struct TimerClient {
     own: port::Own,
@@ -990,7 +970,7 @@ impl TimerClient {
         }
     }
 
-    /// The same resource; each of the calls must end within `timeout`. The last client of a resource to be dropped closes it.
+    /// A client of the same resource whose calls have this timeout.
     #[must_use]
     pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
         Self {
@@ -1000,7 +980,7 @@ impl TimerClient {
         }
     }
 
-    /// The same resource; the calls are nobody's part, also where a service makes them while it works for a call.
+    /// A client of the same resource whose calls are not nested.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {

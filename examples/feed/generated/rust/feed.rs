@@ -18,13 +18,13 @@
     clippy::too_many_arguments,
     clippy::type_complexity,
     clippy::wrong_self_convention,
-    reason = "names, docs and shapes are WIT's, and each user has use for a part"
+    reason = "the WIT determines the names and types, and users need only a part"
 )]
 
 use thalweg::port;
 use thalweg::wire::{self, Decode as _};
 
-/// The package: its methods in the order of their numbers, with the hashes of their layouts.
+/// The package, with its methods and their layout hashes.
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:feed",
     version: "0.1.0",
@@ -165,7 +165,7 @@ impl wire::Decode for Kind {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<Kind as wire::Decode>::HASH == 0x5b6d_0adc_24cc_5473);
 
 impl wire::cbor::Cbor for Kind {
@@ -192,7 +192,6 @@ impl wire::cbor::Cbor for Kind {
 pub struct Level {
     /// Price in hundredths.
     pub price: i64,
-    /// WIT's `size`.
     pub size: u64,
 }
 
@@ -240,7 +239,7 @@ impl wire::Decode for Level {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<Level as wire::Decode>::HASH == 0x7fc1_972e_bd80_221e);
 
 impl wire::cbor::Cbor for Level {
@@ -277,17 +276,13 @@ pub struct Event {
     pub number: u64,
     /// Nanoseconds since the market opened.
     pub at_ns: u64,
-    /// WIT's `symbol`.
     pub symbol: u32,
-    /// WIT's `kind`.
     pub kind: Kind,
     /// Price of the trade, or the best bid, in hundredths.
     pub price: i64,
-    /// WIT's `size`.
     pub size: u64,
     /// Bids, best first.
     pub bids: [Level; 14],
-    /// WIT's `asks`.
     pub asks: [Level; 14],
 }
 
@@ -360,7 +355,7 @@ impl wire::Decode for Event {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<Event as wire::Decode>::HASH == 0xa412_23dd_4966_ec14);
 
 impl wire::cbor::Cbor for Event {
@@ -422,8 +417,8 @@ impl wire::cbor::Cbor for Event {
 
 /// Market events: three streams of the same records with different overflow policies.
 ///
-/// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
-/// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.
+/// Implement this trait. A `func` runs on the actor of the instance, one call at a time, and its result is the reply. An
+/// `async func` returns a [`port::Task`], which runs in a separate actor while the instance serves further calls.
 pub trait Feed: Sized + Send + 'static {
     /// All of `count` events. A slow reader delays the market. Use it for a ledger.
     ///
@@ -442,12 +437,12 @@ pub trait Feed: Sized + Send + 'static {
     fn newest(&mut self, call: &port::Call, count: u64) -> port::StreamReader<Event>;
 }
 
-/// Serves what implements [`Feed`]: what a library exports and a client starts.
+/// The server of an implementation of [`Feed`]. A library exports it, and a client starts it.
 #[derive(Debug)]
 pub struct FeedServer<S>(S);
 
 impl<S: Feed> FeedServer<S> {
-    /// Serves `service`.
+    /// A server of `service`.
     pub fn new(service: S) -> Self {
         Self(service)
     }
@@ -461,7 +456,7 @@ impl<S: Feed> port::Service for FeedServer<S> {
             0 => self.serve_all(incoming),
             1 => self.serve_recent(incoming),
             2 => self.serve_newest(incoming),
-            other => unreachable!("the core passes on methods of the package alone, not {other}"),
+            other => unreachable!("the package has no method {other}"),
         }
     }
 }
@@ -495,28 +490,28 @@ impl<S: Feed> FeedServer<S> {
     }
 }
 
-/// Calls an instance of its own of the service. Clones share the instance; the last one to go closes it.
+/// A client of an instance of the service. Clones share the instance. Dropping the last clone closes it.
 #[derive(Clone, Debug)]
 pub struct FeedClient {
     client: port::Client,
 }
 
 impl FeedClient {
-    /// Starts an instance of what `make` makes, in this process; it is made anew after a panic.
+    /// Starts an instance of the service that `make` returns, in this process. After a panic, `make` is called again.
     ///
     /// # Errors
-    /// The runtime could not be started.
+    /// The runtime cannot be started.
     pub fn start<S: Feed>(make: impl Fn() -> S + Send + 'static) -> Result<Self, port::Failure> {
         let client = port::Client::start(move || FeedServer::new(make()))?;
         Ok(Self { client })
     }
 
-    /// Closes the instance now, for all clones: calls and streams end as cancelled, resources are stale.
+    /// Closes the instance for all clones. Calls and streams end as cancelled, and resources become stale.
     pub fn close(&self) {
         self.client.close();
     }
 
-    /// The same instance; each of the calls must end within `timeout`.
+    /// A client of the same instance whose calls have this timeout.
     #[must_use]
     pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
         Self {
@@ -524,8 +519,8 @@ impl FeedClient {
         }
     }
 
-    /// The same instance; the calls are nobody's part. Those of others, made by a service while it works for a call, end by that
-    /// call's deadline and with it.
+    /// A client of the same instance whose calls are not nested. Calls that a service makes with other clients while it
+    /// serves a call have the deadline of that call and end with it.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
@@ -533,8 +528,8 @@ impl FeedClient {
         }
     }
 
-    /// Makes the calls that `calls` makes by the client it is given together: they go when it returns, in their order, and the service is told
-    /// once. Each is refused or ends by itself. Those on a resource are not among them.
+    /// Submits the calls that `calls` makes with its client as one batch, in their order, when `calls` returns. This wakes the
+    /// service once. Each call has its own outcome. Calls of resources are not part of the batch.
     pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
         self.client.batch(|client| {
             calls(&Self {

@@ -18,13 +18,13 @@
     clippy::too_many_arguments,
     clippy::type_complexity,
     clippy::wrong_self_convention,
-    reason = "names, docs and shapes are WIT's, and each user has use for a part"
+    reason = "the WIT determines the names and types, and users need only a part"
 )]
 
 use thalweg::port;
 use thalweg::wire::{self, Decode as _};
 
-/// The package: its methods in the order of their numbers, with the hashes of their layouts.
+/// The package, with its methods and their layout hashes.
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:hello",
     version: "0.1.0",
@@ -171,7 +171,7 @@ impl wire::Decode for Tone {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<Tone as wire::Decode>::HASH == 0x7dcd_9742_bffc_cbf4);
 
 impl wire::cbor::Cbor for Tone {
@@ -200,7 +200,7 @@ pub struct Person {
     pub age: Option<u8>,
 }
 
-/// [`Person`] in place: what a reader sees, and what a writer may pass.
+/// [`Person`] in place: the view of a reader. A writer may also send it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PersonView<'a> {
     /// The name.
@@ -266,7 +266,7 @@ impl wire::Decode for Person {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<Person as wire::Decode>::HASH == 0x97cf_3d8d_f593_48db);
 
 impl wire::cbor::Cbor for Person {
@@ -355,7 +355,7 @@ impl wire::Decode for HelloError {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<HelloError as wire::Decode>::HASH == 0x8de5_c3b0_e84b_cf87);
 
 impl wire::cbor::Cbor for HelloError {
@@ -395,8 +395,8 @@ impl std::error::Error for HelloError {}
 
 /// Greets people, and counts the greetings.
 ///
-/// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
-/// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.
+/// Implement this trait. A `func` runs on the actor of the instance, one call at a time, and its result is the reply. An
+/// `async func` returns a [`port::Task`], which runs in a separate actor while the instance serves further calls.
 pub trait Hello: Sized + Send + 'static {
     /// A guest list, which stays in the service.
     type Guests: Guests;
@@ -438,12 +438,12 @@ pub trait Guests: Sized + Send + Sync + 'static {
     fn arrive(&self, call: &port::Call) -> port::StreamReader<Person>;
 }
 
-/// Serves what implements [`Hello`]: what a library exports and a client starts.
+/// The server of an implementation of [`Hello`]. A library exports it, and a client starts it.
 #[derive(Debug)]
 pub struct HelloServer<S>(S);
 
 impl<S: Hello> HelloServer<S> {
-    /// Serves `service`.
+    /// A server of `service`.
     pub fn new(service: S) -> Self {
         Self(service)
     }
@@ -460,7 +460,7 @@ impl<S: Hello> port::Service for HelloServer<S> {
             3 => self.serve_greet(incoming),
             4 => self.serve_greet_all(incoming),
             5 => self.serve_greeted(incoming),
-            other => unreachable!("the core passes on methods of the package alone, not {other}"),
+            other => unreachable!("the package has no method {other}"),
         }
     }
 }
@@ -539,28 +539,28 @@ impl<S: Hello> HelloServer<S> {
     }
 }
 
-/// Calls an instance of its own of the service. Clones share the instance; the last one to go closes it.
+/// A client of an instance of the service. Clones share the instance. Dropping the last clone closes it.
 #[derive(Clone, Debug)]
 pub struct HelloClient {
     client: port::Client,
 }
 
 impl HelloClient {
-    /// Starts an instance of what `make` makes, in this process; it is made anew after a panic.
+    /// Starts an instance of the service that `make` returns, in this process. After a panic, `make` is called again.
     ///
     /// # Errors
-    /// The runtime could not be started.
+    /// The runtime cannot be started.
     pub fn start<S: Hello>(make: impl Fn() -> S + Send + 'static) -> Result<Self, port::Failure> {
         let client = port::Client::start(move || HelloServer::new(make()))?;
         Ok(Self { client })
     }
 
-    /// Closes the instance now, for all clones: calls and streams end as cancelled, resources are stale.
+    /// Closes the instance for all clones. Calls and streams end as cancelled, and resources become stale.
     pub fn close(&self) {
         self.client.close();
     }
 
-    /// The same instance; each of the calls must end within `timeout`.
+    /// A client of the same instance whose calls have this timeout.
     #[must_use]
     pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
         Self {
@@ -568,8 +568,8 @@ impl HelloClient {
         }
     }
 
-    /// The same instance; the calls are nobody's part. Those of others, made by a service while it works for a call, end by that
-    /// call's deadline and with it.
+    /// A client of the same instance whose calls are not nested. Calls that a service makes with other clients while it
+    /// serves a call have the deadline of that call and end with it.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
@@ -577,8 +577,8 @@ impl HelloClient {
         }
     }
 
-    /// Makes the calls that `calls` makes by the client it is given together: they go when it returns, in their order, and the service is told
-    /// once. Each is refused or ends by itself. Those on a resource are not among them.
+    /// Submits the calls that `calls` makes with its client as one batch, in their order, when `calls` returns. This wakes the
+    /// service once. Each call has its own outcome. Calls of resources are not part of the batch.
     pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
         self.client.batch(|client| {
             calls(&Self {
@@ -621,7 +621,7 @@ impl HelloClient {
 
 /// A guest list, which stays in the service.
 ///
-/// It lives in the service; dropping this closes it.
+/// The resource stays in the service. Dropping its last client closes it.
 #[derive(Debug)]
 pub struct GuestsClient {
     own: port::Own,
@@ -650,7 +650,7 @@ impl GuestsClient {
         }
     }
 
-    /// The same resource; each of the calls must end within `timeout`. The last client of a resource to be dropped closes it.
+    /// A client of the same resource whose calls have this timeout.
     #[must_use]
     pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
         Self {
@@ -660,7 +660,7 @@ impl GuestsClient {
         }
     }
 
-    /// The same resource; the calls are nobody's part, also where a service makes them while it works for a call.
+    /// A client of the same resource whose calls are not nested.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {

@@ -19,13 +19,13 @@
     clippy::too_many_arguments,
     clippy::type_complexity,
     clippy::wrong_self_convention,
-    reason = "names, docs and shapes are WIT's, and each user has use for a part"
+    reason = "the WIT determines the names and types, and users need only a part"
 )]
 
 use thalweg::port;
 use thalweg::wire::{self, Decode as _};
 
-/// The package: its methods in the order of their numbers, with the hashes of their layouts.
+/// The package, with its methods and their layout hashes.
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:recipes",
     version: "0.1.0",
@@ -195,7 +195,7 @@ impl wire::Decode for Progress {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<Progress as wire::Decode>::HASH == 0xadca_f364_71c0_83e2);
 
 impl wire::cbor::Cbor for Progress {
@@ -284,7 +284,7 @@ impl wire::Decode for JobError {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<JobError as wire::Decode>::HASH == 0xbd46_82b3_2341_2e26);
 
 impl wire::cbor::Cbor for JobError {
@@ -325,18 +325,14 @@ impl std::error::Error for JobError {}
 /// A named setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Setting {
-    /// WIT's `name`.
     pub name: String,
-    /// WIT's `value`.
     pub value: String,
 }
 
-/// [`Setting`] in place: what a reader sees, and what a writer may pass.
+/// [`Setting`] in place: the view of a reader. A writer may also send it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SettingView<'a> {
-    /// WIT's `name`.
     pub name: &'a str,
-    /// WIT's `value`.
     pub value: &'a str,
 }
 
@@ -397,7 +393,7 @@ impl wire::Decode for Setting {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<Setting as wire::Decode>::HASH == 0xa49d_b87c_314a_e7ae);
 
 impl wire::cbor::Cbor for Setting {
@@ -430,8 +426,8 @@ impl wire::cbor::Cbor for Setting {
 /// Situations that most services meet: a long call with progress, a value that many clients watch,
 /// a bounded worker pool, and a stream that ends with an error.
 ///
-/// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
-/// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.
+/// Implement this trait. A `func` runs on the actor of the instance, one call at a time, and its result is the reply. An
+/// `async func` returns a [`port::Task`], which runs in a separate actor while the instance serves further calls.
 pub trait Recipes: Sized + Send + 'static {
     /// A long job that consists of steps.
     type Job: Job;
@@ -472,12 +468,12 @@ pub trait Job: Sized + Send + Sync + 'static {
     fn progress(&self, call: &port::Call) -> port::StreamReader<Progress>;
 }
 
-/// Serves what implements [`Recipes`]: what a library exports and a client starts.
+/// The server of an implementation of [`Recipes`]. A library exports it, and a client starts it.
 #[derive(Debug)]
 pub struct RecipesServer<S>(S);
 
 impl<S: Recipes> RecipesServer<S> {
-    /// Serves `service`.
+    /// A server of `service`.
     pub fn new(service: S) -> Self {
         Self(service)
     }
@@ -495,7 +491,7 @@ impl<S: Recipes> port::Service for RecipesServer<S> {
             4 => self.serve_watch(incoming),
             5 => self.serve_digest(incoming),
             6 => self.serve_steps(incoming),
-            other => unreachable!("the core passes on methods of the package alone, not {other}"),
+            other => unreachable!("the package has no method {other}"),
         }
     }
 }
@@ -582,28 +578,28 @@ impl<S: Recipes> RecipesServer<S> {
     }
 }
 
-/// Calls an instance of its own of the service. Clones share the instance; the last one to go closes it.
+/// A client of an instance of the service. Clones share the instance. Dropping the last clone closes it.
 #[derive(Clone, Debug)]
 pub struct RecipesClient {
     client: port::Client,
 }
 
 impl RecipesClient {
-    /// Starts an instance of what `make` makes, in this process; it is made anew after a panic.
+    /// Starts an instance of the service that `make` returns, in this process. After a panic, `make` is called again.
     ///
     /// # Errors
-    /// The runtime could not be started.
+    /// The runtime cannot be started.
     pub fn start<S: Recipes>(make: impl Fn() -> S + Send + 'static) -> Result<Self, port::Failure> {
         let client = port::Client::start(move || RecipesServer::new(make()))?;
         Ok(Self { client })
     }
 
-    /// Closes the instance now, for all clones: calls and streams end as cancelled, resources are stale.
+    /// Closes the instance for all clones. Calls and streams end as cancelled, and resources become stale.
     pub fn close(&self) {
         self.client.close();
     }
 
-    /// The same instance; each of the calls must end within `timeout`.
+    /// A client of the same instance whose calls have this timeout.
     #[must_use]
     pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
         Self {
@@ -611,8 +607,8 @@ impl RecipesClient {
         }
     }
 
-    /// The same instance; the calls are nobody's part. Those of others, made by a service while it works for a call, end by that
-    /// call's deadline and with it.
+    /// A client of the same instance whose calls are not nested. Calls that a service makes with other clients while it
+    /// serves a call have the deadline of that call and end with it.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
@@ -620,8 +616,8 @@ impl RecipesClient {
         }
     }
 
-    /// Makes the calls that `calls` makes by the client it is given together: they go when it returns, in their order, and the service is told
-    /// once. Each is refused or ends by itself. Those on a resource are not among them.
+    /// Submits the calls that `calls` makes with its client as one batch, in their order, when `calls` returns. This wakes the
+    /// service once. Each call has its own outcome. Calls of resources are not part of the batch.
     pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
         self.client.batch(|client| {
             calls(&Self {
@@ -673,7 +669,7 @@ impl RecipesClient {
 
 /// A long job that consists of steps.
 ///
-/// It lives in the service; dropping this closes it.
+/// The resource stays in the service. Dropping its last client closes it.
 #[derive(Debug)]
 pub struct JobClient {
     own: port::Own,
@@ -702,7 +698,7 @@ impl JobClient {
         }
     }
 
-    /// The same resource; each of the calls must end within `timeout`. The last client of a resource to be dropped closes it.
+    /// A client of the same resource whose calls have this timeout.
     #[must_use]
     pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
         Self {
@@ -712,7 +708,7 @@ impl JobClient {
         }
     }
 
-    /// The same resource; the calls are nobody's part, also where a service makes them while it works for a call.
+    /// A client of the same resource whose calls are not nested.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {

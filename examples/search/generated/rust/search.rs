@@ -21,13 +21,13 @@
     clippy::too_many_arguments,
     clippy::type_complexity,
     clippy::wrong_self_convention,
-    reason = "names, docs and shapes are WIT's, and each user has use for a part"
+    reason = "the WIT determines the names and types, and users need only a part"
 )]
 
 use thalweg::port;
 use thalweg::wire::{self, Decode as _};
 
-/// The package: its methods in the order of their numbers, with the hashes of their layouts.
+/// The package, with its methods and their layout hashes.
 pub const PACKAGE: port::Package = port::Package {
     name: "thalweg:search",
     version: "0.1.0",
@@ -138,7 +138,7 @@ pub struct Options {
     pub globs: Vec<String>,
 }
 
-/// [`Options`] in place: what a reader sees, and what a writer may pass.
+/// [`Options`] in place: the view of a reader. A writer may also send it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OptionsView<'a> {
     /// The pattern is plain text, not a regular expression.
@@ -228,7 +228,7 @@ impl wire::Decode for Options {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<Options as wire::Decode>::HASH == 0x5282_2dc7_f53b_2bb7);
 
 impl wire::cbor::Cbor for Options {
@@ -292,7 +292,7 @@ pub struct Match {
     pub cut: bool,
 }
 
-/// [`Match`] in place: what a reader sees, and what a writer may pass.
+/// [`Match`] in place: the view of a reader. A writer may also send it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MatchView<'a> {
     /// The path of the file, which begins with the searched directory.
@@ -398,7 +398,7 @@ impl wire::Decode for Match {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<Match as wire::Decode>::HASH == 0xc2bc_2926_3591_6f6c);
 
 impl wire::cbor::Cbor for Match {
@@ -468,7 +468,7 @@ pub struct Progress {
     pub problem: Option<String>,
 }
 
-/// [`Progress`] in place: what a reader sees, and what a writer may pass.
+/// [`Progress`] in place: the view of a reader. A writer may also send it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProgressView<'a> {
     /// Number of searched files.
@@ -557,7 +557,7 @@ impl wire::Decode for Progress {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<Progress as wire::Decode>::HASH == 0x45e3_daaf_d09c_a3d9);
 
 impl wire::cbor::Cbor for Progress {
@@ -613,7 +613,7 @@ pub enum SearchError {
     Directory(String),
 }
 
-/// [`SearchError`] in place: what a reader sees, and what a writer may pass.
+/// [`SearchError`] in place: the view of a reader. A writer may also send it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SearchErrorView<'a> {
     /// The pattern is not a valid regular expression: the reason.
@@ -712,7 +712,7 @@ impl std::default::Default for SearchError {
     }
 }
 
-// What the generators for the other languages know this type by.
+// The layout hash of this type in all languages.
 const _: () = assert!(<SearchError as wire::Decode>::HASH == 0x4730_cc44_9f54_e61b);
 
 impl wire::cbor::Cbor for SearchError {
@@ -766,13 +766,12 @@ impl std::error::Error for SearchError {}
 /// A line ends in `\n`. Every count is a number of matching lines. Bytes that are not UTF-8 are
 /// replaced by U+FFFD in the text, and a second field contains the original bytes.
 ///
-/// Implement it and hand it to the server below. A `func` is answered when it returns; it runs on the instance's actor, one call at a
-/// time. An `async func` returns a [`port::Task`], which goes on in an actor of its own while the next call is served.
+/// Implement this trait. A `func` runs on the actor of the instance, one call at a time, and its result is the reply. An
+/// `async func` returns a [`port::Task`], which runs in a separate actor while the instance serves further calls.
 pub trait Search: Sized + Send + 'static {
     /// A compiled pattern with the directory to search. It can be used for several searches.
     type Query: Query;
 
-    /// WIT's `search.[constructor]query`.
     fn query(
         &mut self,
         call: &port::Call,
@@ -812,12 +811,12 @@ pub trait Query: Sized + Send + Sync + 'static {
     fn progress(&self, call: &port::Call) -> port::StreamReader<Progress>;
 }
 
-/// Serves what implements [`Search`]: what a library exports and a client starts.
+/// The server of an implementation of [`Search`]. A library exports it, and a client starts it.
 #[derive(Debug)]
 pub struct SearchServer<S>(S);
 
 impl<S: Search> SearchServer<S> {
-    /// Serves `service`.
+    /// A server of `service`.
     pub fn new(service: S) -> Self {
         Self(service)
     }
@@ -833,7 +832,7 @@ impl<S: Search> port::Service for SearchServer<S> {
             2 => self.serve_count(incoming),
             3 => self.serve_matches(incoming),
             4 => self.serve_escape(incoming),
-            other => unreachable!("the core passes on methods of the package alone, not {other}"),
+            other => unreachable!("the package has no method {other}"),
         }
     }
 }
@@ -902,28 +901,28 @@ impl<S: Search> SearchServer<S> {
     }
 }
 
-/// Calls an instance of its own of the service. Clones share the instance; the last one to go closes it.
+/// A client of an instance of the service. Clones share the instance. Dropping the last clone closes it.
 #[derive(Clone, Debug)]
 pub struct SearchClient {
     client: port::Client,
 }
 
 impl SearchClient {
-    /// Starts an instance of what `make` makes, in this process; it is made anew after a panic.
+    /// Starts an instance of the service that `make` returns, in this process. After a panic, `make` is called again.
     ///
     /// # Errors
-    /// The runtime could not be started.
+    /// The runtime cannot be started.
     pub fn start<S: Search>(make: impl Fn() -> S + Send + 'static) -> Result<Self, port::Failure> {
         let client = port::Client::start(move || SearchServer::new(make()))?;
         Ok(Self { client })
     }
 
-    /// Closes the instance now, for all clones: calls and streams end as cancelled, resources are stale.
+    /// Closes the instance for all clones. Calls and streams end as cancelled, and resources become stale.
     pub fn close(&self) {
         self.client.close();
     }
 
-    /// The same instance; each of the calls must end within `timeout`.
+    /// A client of the same instance whose calls have this timeout.
     #[must_use]
     pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
         Self {
@@ -931,8 +930,8 @@ impl SearchClient {
         }
     }
 
-    /// The same instance; the calls are nobody's part. Those of others, made by a service while it works for a call, end by that
-    /// call's deadline and with it.
+    /// A client of the same instance whose calls are not nested. Calls that a service makes with other clients while it
+    /// serves a call have the deadline of that call and end with it.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
@@ -940,8 +939,8 @@ impl SearchClient {
         }
     }
 
-    /// Makes the calls that `calls` makes by the client it is given together: they go when it returns, in their order, and the service is told
-    /// once. Each is refused or ends by itself. Those on a resource are not among them.
+    /// Submits the calls that `calls` makes with its client as one batch, in their order, when `calls` returns. This wakes the
+    /// service once. Each call has its own outcome. Calls of resources are not part of the batch.
     pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
         self.client.batch(|client| {
             calls(&Self {
@@ -950,7 +949,6 @@ impl SearchClient {
         })
     }
 
-    /// WIT's `search.[constructor]query`.
     pub fn query(
         &self,
         pattern: &str,
@@ -989,7 +987,7 @@ impl SearchClient {
 
 /// A compiled pattern with the directory to search. It can be used for several searches.
 ///
-/// It lives in the service; dropping this closes it.
+/// The resource stays in the service. Dropping its last client closes it.
 #[derive(Debug)]
 pub struct QueryClient {
     own: port::Own,
@@ -1018,7 +1016,7 @@ impl QueryClient {
         }
     }
 
-    /// The same resource; each of the calls must end within `timeout`. The last client of a resource to be dropped closes it.
+    /// A client of the same resource whose calls have this timeout.
     #[must_use]
     pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
         Self {
@@ -1028,7 +1026,7 @@ impl QueryClient {
         }
     }
 
-    /// The same resource; the calls are nobody's part, also where a service makes them while it works for a call.
+    /// A client of the same resource whose calls are not nested.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
