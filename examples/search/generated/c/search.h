@@ -2,8 +2,8 @@
 
 /* Search a directory tree with ripgrep's own libraries.
  *
- * A line is what ends in `\n`; the unit of every count is lines that match. Bytes that are not
- * UTF-8 are replaced by U+FFFD in the text, and the bytes themselves stand beside it. */
+ * A line ends in `\n`. Every count is a number of matching lines. Bytes that are not UTF-8 are
+ * replaced by U+FFFD in the text, and a second field contains the original bytes. */
 #ifndef SEARCH_H
 #define SEARCH_H
 
@@ -37,17 +37,17 @@ typedef struct search_list_string_in {
   size_t count;
 } search_list_string_in;
 
-/* What a query looks for and where it looks. */
+/* Options of a query. */
 typedef struct search_options_in {
   /* The pattern is plain text, not a regular expression. */
   bool fixed;
-  /* Upper and lower case are the same. */
+  /* The search ignores case. */
   bool ignore_case;
-  /* Also look at files and directories whose name begins with a dot. */
+  /* Also search files and directories whose names begin with a dot. */
   bool hidden;
-  /* Obey `.gitignore` and `.ignore` files found in the tree. */
+  /* Obey the `.gitignore` and `.ignore` files in the tree. */
   bool ignore_files;
-  /* Only paths that match one of these globs; one that begins with `!` excludes. */
+  /* Search only paths that match one of these globs. A glob that begins with `!` excludes paths. */
   search_list_string_in globs;
 } search_options_in;
 
@@ -59,21 +59,21 @@ typedef struct search_option_list_u8 {
 TW_SIZE(search_option_list_u8, 12);
 TW_OFFSET(search_option_list_u8, value, 4);
 
-/* One line that matched. */
+/* A matching line. */
 typedef struct search_match {
-  /* Path of the file, below the directory that was searched and beginning with it. */
+  /* The path of the file, which begins with the searched directory. */
   tw_slice path;
-  /* The line's number, from 1. */
+  /* The line number, counted from 1. */
   uint64_t line;
-  /* Byte of the line at which the first match begins, from 1. */
+  /* The byte of the line at which the first match begins, counted from 1. */
   uint64_t column;
-  /* The line without its end, at most 65,536 bytes of it. */
+  /* The line without its end, cut off at 65,536 bytes. */
   tw_slice text;
-  /* The path's bytes, where they are not UTF-8. */
+  /* The bytes of the path, if they are not UTF-8. */
   search_option_list_u8 path_bytes;
-  /* The text's bytes, where they are not UTF-8. */
+  /* The bytes of the text, if they are not UTF-8. */
   search_option_list_u8 text_bytes;
-  /* The line was longer than `text` holds. */
+  /* The line is longer than `text`. */
   bool cut;
 } search_match;
 TW_SIZE(search_match, 64);
@@ -93,17 +93,17 @@ typedef struct search_option_string {
 TW_SIZE(search_option_string, 12);
 TW_OFFSET(search_option_string, value, 4);
 
-/* How far the searches of a query have come. */
+/* The progress of the searches of a query. */
 typedef struct search_progress {
-  /* Files searched. */
+  /* Number of searched files. */
   uint64_t files;
-  /* Bytes in them. */
+  /* Number of bytes in these files. */
   uint64_t bytes;
-  /* Lines that matched. */
+  /* Number of matching lines. */
   uint64_t matches;
-  /* Files and directories that could not be read. */
+  /* Number of files and directories that could not be read. */
   uint64_t unreadable;
-  /* The last of them, and why. */
+  /* The last unreadable path, with the reason. */
   search_option_string problem;
 } search_progress;
 TW_SIZE(search_progress, 48);
@@ -114,15 +114,15 @@ TW_OFFSET(search_progress, unreadable, 24);
 TW_OFFSET(search_progress, problem, 32);
 
 enum {
-  /* The pattern is not a regular expression: what is wrong with it. */
+  /* The pattern is not a valid regular expression: the reason. */
   SEARCH_SEARCH_ERROR_PATTERN = 0,
-  /* A glob is not one: which, and why. */
+  /* A glob is not valid: the glob and the reason. */
   SEARCH_SEARCH_ERROR_GLOB = 1,
-  /* The directory is not there, is not a directory, or may not be read. */
+  /* The directory does not exist, is not a directory, or cannot be read. */
   SEARCH_SEARCH_ERROR_DIRECTORY = 2
 };
 
-/* Why a search could not begin. */
+/* Why a search cannot begin. */
 typedef struct search_search_error {
   uint8_t tag; /* SEARCH_SEARCH_ERROR_PATTERN .. SEARCH_SEARCH_ERROR_DIRECTORY */
   union {
@@ -148,23 +148,23 @@ static inline bool search_option_list_u8_get(const uint8_t *base,
   return true;
 }
 
-/* Path of the file, below the directory that was searched and beginning with it. */
+/* The path of the file, which begins with the searched directory. */
 static inline tw_text search_match_path(const uint8_t *base, const search_match *value) {
   return tw_text_view(base, value->path);
 }
 
-/* The line without its end, at most 65,536 bytes of it. */
+/* The line without its end, cut off at 65,536 bytes. */
 static inline tw_text search_match_text(const uint8_t *base, const search_match *value) {
   return tw_text_view(base, value->text);
 }
 
-/* The path's bytes, where they are not UTF-8. */
+/* The bytes of the path, if they are not UTF-8. */
 static inline bool search_match_path_bytes(const uint8_t *base, const search_match *value,
                                            tw_bytes *out) {
   return search_option_list_u8_get(base, &value->path_bytes, out);
 }
 
-/* The text's bytes, where they are not UTF-8. */
+/* The bytes of the text, if they are not UTF-8. */
 static inline bool search_match_text_bytes(const uint8_t *base, const search_match *value,
                                            tw_bytes *out) {
   return search_option_list_u8_get(base, &value->text_bytes, out);
@@ -179,13 +179,13 @@ static inline bool search_option_string_get(const uint8_t *base, const search_op
   return true;
 }
 
-/* The last of them, and why. */
+/* The last unreadable path, with the reason. */
 static inline bool search_progress_problem(const uint8_t *base, const search_progress *value,
                                            tw_text *out) {
   return search_option_string_get(base, &value->problem, out);
 }
 
-/* The pattern is not a regular expression: what is wrong with it. */
+/* The pattern is not a valid regular expression: the reason. */
 static inline bool search_search_error_pattern(const uint8_t *base,
                                                const search_search_error *value, tw_text *out) {
   if (value->tag != SEARCH_SEARCH_ERROR_PATTERN) {
@@ -195,7 +195,7 @@ static inline bool search_search_error_pattern(const uint8_t *base,
   return true;
 }
 
-/* A glob is not one: which, and why. */
+/* A glob is not valid: the glob and the reason. */
 static inline bool search_search_error_glob(const uint8_t *base, const search_search_error *value,
                                             tw_text *out) {
   if (value->tag != SEARCH_SEARCH_ERROR_GLOB) {
@@ -205,7 +205,7 @@ static inline bool search_search_error_glob(const uint8_t *base, const search_se
   return true;
 }
 
-/* The directory is not there, is not a directory, or may not be read. */
+/* The directory does not exist, is not a directory, or cannot be read. */
 static inline bool search_search_error_directory(const uint8_t *base,
                                                  const search_search_error *value, tw_text *out) {
   if (value->tag != SEARCH_SEARCH_ERROR_DIRECTORY) {
@@ -295,7 +295,7 @@ static inline uint32_t search_client_close(search_client *client, tw_error *erro
 /* For a resource R: R_close drops it, also twice. R_take takes one out of a result, see
  * tw_reply_take_handle; you must then close it. */
 
-/* A pattern compiled once and used often, with the directory it is used on. */
+/* A compiled pattern with the directory to search. It can be used for several searches. */
 typedef struct search_query {
   tw_resource tw;
 } search_query;
@@ -559,8 +559,8 @@ static inline uint32_t search_query_new(const search_client *client, tw_text pat
 
 /* search.[method]query.progress: func() -> stream<progress>
  *
- * Progress of every search of this query from now on. A slow reader misses what was
- * overtaken, never the newest.
+ * The progress of all searches of this query from now on. A slow reader gets only the newest
+ * state.
  *
  * The stream holds one unread record; a newer record replaces it, which is counted. */
 typedef struct search_query_progress_result {
@@ -598,8 +598,9 @@ static inline uint32_t search_query_progress(const search_client *client, search
 
 /* search.count: async func(pattern: string, dir: string) -> result<u64, search-error>
  *
- * How many lines below `dir` match the regular expression, hidden files included, ignore files
- * not obeyed. */
+ * The number of lines below `dir` that match a regular expression. Hidden files are searched,
+ * and
+ * ignore files are not obeyed. */
 typedef struct search_count_result {
   tw_reply reply;
   uint64_t ok;
@@ -635,7 +636,7 @@ static inline uint32_t search_count(const search_client *client, tw_text pattern
 
 /* search.matches: async func(query: borrow<query>) -> result<stream<match>, search-error>
  *
- * The lines that match, each file's in order. The stream ends with the search.
+ * The matching lines. The lines of one file are in order. The stream ends with the search.
  *
  * The stream holds 8192 unread records; when it is full, the writer waits. */
 typedef struct search_matches_result {
@@ -680,7 +681,7 @@ static inline uint32_t search_matches_stream_error(const search_client *client,
 
 /* search.escape: func(text: string) -> string
  *
- * A regular expression that matches just this text. */
+ * A regular expression that matches exactly this text. */
 typedef struct search_escape_result {
   tw_reply reply;
   tw_text ok;
