@@ -313,7 +313,7 @@ impl ChildView {
 impl fmt::Display for SnapshotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TimedOut => "did not reply in time",
+            Self::TimedOut => "did not answer in time",
             Self::Ended => "has ended",
         })
     }
