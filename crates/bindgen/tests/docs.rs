@@ -1,4 +1,4 @@
-//! What the author wrote, and what the `.thalweg.toml` says, stands in the code for each language.
+//! The documentation in WIT and the options in the policy file appear in the output for each language.
 
 use std::fs;
 use thalweg_bindgen::{LANGUAGES, parse};
@@ -86,7 +86,7 @@ fn each_line_of_documentation_is_in_each_output() {
     for language in LANGUAGES {
         let outputs = (language.emit)(&package).unwrap_or_else(|refused| panic!("{refused}"));
         let text: String = outputs.into_iter().map(|output| output.contents).collect();
-        // A line may be broken in two where it stands.
+        // A line may be wrapped.
         let words: Vec<_> = text
             .split_whitespace()
             .filter(|word| !matches!(*word, "*" | "///" | "//!" | "#"))

@@ -36,14 +36,14 @@ fn refusal(lines: &str) -> String {
     }
 }
 
-/// The refusal of a field of this type; it stands at 2:23.
+/// The refusal of a field of this type; its position is 2:23.
 fn field(ty: &str) -> String {
     refusal(&format!(
         "#[thalweg::value]\npub struct R {{ pub a: {ty} }}"
     ))
 }
 
-/// The refusal of a function of the service; it stands in line 4.
+/// The refusal of a function of the service; its position is in line 4.
 fn function(function: &str) -> String {
     let code = format!(
         "pub struct Q;

@@ -1,4 +1,4 @@
-//! Options of a policy file that are more than a name: what they say in the model, and of what they cannot be said.
+//! Options of the policy file: their representation in the model, and errors.
 
 use std::fs;
 use std::path::PathBuf;

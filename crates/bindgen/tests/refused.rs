@@ -601,7 +601,7 @@ fn policy_file_that_belongs_to_no_package() {
     let refused = "wit/c.thalweg.toml:1:1: file: no package here has this policy file; the policy file of this package is b.thalweg.toml";
     assert_eq!(folder.refusal("wit"), refused);
     assert_eq!(folder.refusal("wit/b.wit"), refused);
-    // Beside a single file, that of another package may stand.
+    // The folder of a single file may contain other packages.
     fs::write(folder.path("wit/c.wit"), "interface j { }").expect("a file can be written");
     assert_eq!(folder.refusal("wit"), refused);
     parse(&folder.path("wit/b.wit")).unwrap_or_else(|refused| panic!("{refused}"));

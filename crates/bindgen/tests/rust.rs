@@ -1,4 +1,4 @@
-//! What the Rust emitter refuses, and that it writes the same each time.
+//! Errors of the Rust emitter, and its output.
 
 use std::fs;
 use std::path::Path;
