@@ -15,10 +15,12 @@ caches what a registry contains by the address of its index, so other contents n
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -127,22 +129,57 @@ def place(name: str) -> Path:
     return Path(name[:2], name[2:4], name)
 
 
+def localize(crate: Path, ours: set[str], index: str) -> bytes:
+    """A packaged crate whose dependencies on our crates are in the registry at `index`.
+
+    `cargo install` reads the dependencies in the `Cargo.toml` of a crate, not those in the index,
+    and one without a registry is on crates.io. The `Cargo.lock`, which says the same, is left out.
+    """
+    section = re.compile(
+        r"^\[(?:.+\.)?(?:dev-|build-)?dependencies\.(.+)\]$", re.MULTILINE
+    )
+
+    def add(found: re.Match[str]) -> str:
+        if found[1] not in ours:
+            return found[0]
+        return f"{found[0]}\nregistry-index = {json.dumps(index)}"
+
+    out = io.BytesIO()
+    with tarfile.open(crate) as old, tarfile.open(fileobj=out, mode="w") as new:
+        for member in old:
+            path = member.name.removeprefix(f"{crate.stem}/")
+            if path == "Cargo.lock":
+                continue
+            file = old.extractfile(member)
+            assert file is not None
+            data = file.read()
+            if path == "Cargo.toml":
+                data = section.sub(add, data.decode()).encode()
+                member.size = len(data)
+            new.addfile(member, io.BytesIO(data))
+    return gzip.compress(out.getvalue(), mtime=0)
+
+
 def build(folder: Path, crates: list[Path]) -> Path:
     """Writes the registry, if it is not there yet, and returns its folder."""
     names = {str(manifest(crate)["package"]["name"]) for crate in crates}
-    entries = [entry(crate, names) for crate in crates]
-    sums = "".join(item["cksum"] for item in entries)
-    registry = folder / hashlib.sha256(sums.encode()).hexdigest()[:12]
+    # The address of the index is in the crates, so the key is that of the crates without it.
+    key = hashlib.sha256(Path(__file__).read_bytes())
+    for crate in crates:
+        key.update(hashlib.sha256(crate.read_bytes()).digest())
+    registry = folder / key.hexdigest()[:12]
     for old in folder.glob("*"):
         if old.is_dir() and old != registry:
             shutil.rmtree(old)
-    if (registry / "index" / ".git").is_dir():
+    index = registry / "index"
+    if (index / ".git").is_dir():
         return registry
     shutil.rmtree(registry, ignore_errors=True)
     (registry / "crates").mkdir(parents=True)
-    index = registry / "index"
-    for crate, item in zip(crates, entries, strict=True):
-        shutil.copy(crate, registry / "crates")
+    for packaged in crates:
+        crate = registry / "crates" / packaged.name
+        crate.write_bytes(localize(packaged, names, index.as_uri()))
+        item = entry(crate, names)
         line = index / place(item["name"])
         line.parent.mkdir(parents=True, exist_ok=True)
         line.write_text(json.dumps(item) + "\n")
@@ -155,17 +192,8 @@ def build(folder: Path, crates: list[Path]) -> Path:
     }
     run("git", "init", "--quiet", "--initial-branch=main", folder=index)
     run("git", "add", "--all", folder=index)
-    run(
-        "git",
-        "commit",
-        "--quiet",
-        "--no-verify",
-        "--no-gpg-sign",
-        "--message",
-        "index",
-        folder=index,
-        **identity,
-    )
+    commit = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", "index"]
+    run("git", *commit, folder=index, **identity)
     return registry
 
 
