@@ -1,12 +1,12 @@
 //! One stream and its open batch, shared by sync and async streams.
 //!
 //! 1. A stream has at most one open batch. The next acquire releases it, and so do `release`,
-//! leaving `with`, closing the stream, and the end of the batch object.
+//!    leaving `with`, closing the stream, and the end of the batch object.
 //! 2. A batch is identified by its serial number. A view may read only while its batch is the open
-//! one, which is checked at each access with the GIL held.
+//!    one, which is checked at each access with the GIL held.
 //! 3. Decoding a value with parts can run other code (the garbage collector's finalizers), and that
-//! code may release the batch or close the stream. Decoding therefore *pins* the batch: its memory
-//! is returned when the last pin is dropped.
+//!    code may release the batch or close the stream. Decoding therefore *pins* the batch: its memory
+//!    is returned when the last pin is dropped.
 
 use std::sync::Arc;
 

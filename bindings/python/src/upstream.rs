@@ -1,16 +1,16 @@
 //! Streams and futures as parameters, which Python sends.
 //!
 //! 1. Each one is created for one call. Its reader goes into the call's message and belongs to the
-//! service once the call is submitted. If the call is refused, both ends are closed.
+//!    service once the call is submitted. If the call is refused, both ends are closed.
 //! 2. The value of a future is sent before the submission. An awaitable for it is sent like an
-//! element of a stream.
+//!    element of a stream.
 //! 3. Sync: the calling thread sends while it waits: one element of each stream in turn, without
-//! waiting. If all streams are full, it waits for capacity in one of them or for the end of the
-//! call, and answers host imports.
+//!    waiting. If all streams are full, it waits for capacity in one of them or for the end of the
+//!    call, and answers host imports.
 //! 4. asyncio: each stream has a task (`thalweg/_upstream.py`), which is cancelled when the call
-//! has ended.
+//!    has ended.
 //! 5. An exception of the values closes the writer without finishing it and cancels the call, and
-//! the call raises it.
+//!    the call raises it.
 //! 6. If the service stops reading a stream, or the call ends, sending stops without an error.
 
 use std::sync::Arc;

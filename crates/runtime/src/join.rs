@@ -190,10 +190,9 @@ impl<T> JoinHandle<T> {
             return true;
         }
         while !state.is_complete() {
-            // SAFETY: it joined above.
-            if matches!(park(), WakeReason::TimedOut | WakeReason::Stopping)
-                && unsafe { self.task.unjoin() }
-            {
+            let gives_up = matches!(park(), WakeReason::TimedOut | WakeReason::Stopping);
+            // SAFETY: this is the handle, and it joined above.
+            if gives_up && unsafe { self.task.unjoin() } {
                 return false;
             }
         }

@@ -185,8 +185,9 @@ enum Run {
     Ended(String),
     /// The filter cannot be installed on this machine.
     Unavailable(String),
+    /// It ended in a way that is not allowed.
     Violated(String),
-    /// It ended in an allowed way, and a larger N would give no new information.
+    /// It ended in a way that is not allowed, and a larger N would give no new information.
     Useless(String),
 }
 
