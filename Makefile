@@ -248,7 +248,7 @@ test-miri: setup
 	  scripts/side-by-side.sh \
 	    "$(MIRI) -p thalweg-port --lib" \
 	    "$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops::each::spsc:: drops::each::mpmc::" \
-	    "$(MIRI) -p thalweg-runtime --test actors" \
+	    "$(MIRI) -p thalweg-runtime --test integration -- actors::" \
 	    "$(MIRI) -p thalweg-queue --lib"; \
 	else scripts/skip.sh $@ "rustup has no $(NIGHTLY) with Miri"; fi
 
@@ -295,9 +295,10 @@ prove-miri: setup ##prove Miri over more tests, with many seeds and with tree bo
 	MIRIFLAGS="-Zmiri-many-seeds=0..16" $(MIRI) -p thalweg-queue --lib
 	$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops:: closing::
 	$(MIRI) -p thalweg-wire
-	$(MIRI) -p thalweg-runtime --lib --test actors --test breakers --test bulkheads --test joining --test rate_limits --test sync --test sync_endings --test sync_stress
-	MIRIFLAGS="-Zmiri-disable-isolation" $(MIRI) -p thalweg-runtime --test exits --test groups --test supervisors_restarting
-	MIRIFLAGS="-Zmiri-tree-borrows" $(MIRI) -p thalweg-runtime --test actors --test joining --test sync --test sync_endings --test sync_stress
+	$(MIRI) -p thalweg-runtime --lib
+	$(MIRI) -p thalweg-runtime --test integration -- actors:: breakers:: bulkheads:: joining:: rate_limits:: sync:: sync_endings:: sync_stress::
+	MIRIFLAGS="-Zmiri-disable-isolation" $(MIRI) -p thalweg-runtime --test integration -- exits:: groups:: supervisors_restarting::
+	MIRIFLAGS="-Zmiri-tree-borrows" $(MIRI) -p thalweg-runtime --test integration -- actors:: joining:: sync:: sync_endings:: sync_stress::
 
 # ThreadSanitizer must see the standard library too, so the library is built with it. It cannot follow a switch of stacks, so
 # each actor is a thread. One test allocates more memory than there is and handles the failure itself.

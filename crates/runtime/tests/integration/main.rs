@@ -1,0 +1,47 @@
+//! The tests of the runtime that can share one process: a module for each subject. Tests that need a
+//! process of their own are the other files in `tests`, whose first lines explain why.
+
+mod actors;
+mod behaviours;
+mod block_on;
+mod breakers;
+mod bulkheads;
+mod cancellation;
+mod exits;
+mod fairness;
+mod groups;
+mod inboxes;
+mod inspect;
+mod io;
+mod join_sets;
+mod joining;
+mod kill_points;
+mod kit;
+mod links;
+mod metrics;
+mod native;
+mod net;
+mod pipelines;
+mod placement;
+mod pools;
+mod pools_at_random;
+mod priorities;
+mod rate_limits;
+mod registry;
+mod select;
+mod select_dropped;
+mod select_io;
+mod select_losers;
+mod self_references;
+mod shutdown;
+mod stack_shortage;
+mod supervision_view;
+mod supervisors;
+mod supervisors_failing;
+mod supervisors_restarting;
+mod sync;
+mod sync_endings;
+mod sync_stress;
+mod trace;
+mod trees;
+mod with_tokio;

@@ -1,0 +1,157 @@
+//! Rate limits: the burst, the rate and who waits, with the time told and not slept.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use thalweg_runtime::patterns::{RateError, RateLimit};
+use thalweg_runtime::{run, spawn};
+
+use crate::kit::{LONG, Random, millis, on_both};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn burst_is_available_at_once_then_the_rate_applies() {
+    let limit = RateLimit::new(10.0, 3).unwrap();
+    let start = Instant::now();
+    for _ in 0..3 {
+        assert_eq!(limit.try_acquire_at(start), Ok(()));
+    }
+    let retry_after = limit.retry_after_at(start);
+    assert!(retry_after <= millis(100) && retry_after > millis(99));
+    assert_eq!(
+        limit.try_acquire_at(start),
+        Err(RateError::Exhausted { retry_after })
+    );
+    let early = start + retry_after - Duration::from_nanos(1);
+    assert!(limit.try_acquire_at(early).is_err());
+    assert_eq!(limit.try_acquire_at(start + retry_after), Ok(()));
+    // A pause brings the burst back, and no more.
+    let later = start + 100 * SECOND;
+    assert_eq!(limit.retry_after_at(later), Duration::ZERO);
+    assert_eq!(
+        (0..9)
+            .filter(|_| limit.try_acquire_at(later).is_ok())
+            .count(),
+        3
+    );
+}
+
+#[test]
+fn many_permits_are_all_or_nothing() {
+    let limit = RateLimit::new(1.0, 4).unwrap();
+    let start = Instant::now();
+    assert_eq!(limit.try_acquire_many_at(3, start), Ok(()));
+    assert!(limit.try_acquire_many_at(2, start).is_err());
+    assert_eq!(limit.try_acquire_at(start), Ok(()), "nothing was taken");
+    let too_many = Err(RateError::TooMany { burst: 4 });
+    assert_eq!(limit.try_acquire_many_at(5, start + LONG), too_many);
+    assert_eq!(limit.try_acquire_many_at(4, start + LONG), Ok(()));
+    assert_eq!(limit.try_acquire_many_at(0, start + LONG), Ok(()));
+}
+
+/// It admits what a bucket admits that leaks at the rate and holds a burst: the other form of the algorithm in I.371.
+#[test]
+fn limit_admits_the_same_as_a_leaky_bucket() {
+    let random = Random::new(3);
+    for _ in 0..if cfg!(miri) { 2 } else { 200 } {
+        // Intervals that are whole in its units, so that both forms are exact.
+        let interval = 1 + random.below(1_000_000);
+        let burst = 1 + random.below(20);
+        let limit = RateLimit::new(1e9 / interval as f64, burst as u32).unwrap();
+        let interval = {
+            // What it made of the rate, in sixteenths.
+            let exact = 1e9 * 16.0 / (1e9 / interval as f64);
+            exact.ceil() as u128
+        };
+        let start = Instant::now() + SECOND;
+        let (mut level, mut last, mut now) = (0u128, 0u128, 0u64);
+        for _ in 0..300 {
+            now += random.below(2 * interval as u64 / 16 + 2);
+            let permits = random.below(burst + 1) as u32;
+            let time = u128::from(now) * 16;
+            let leaked = level.saturating_sub(time - last);
+            let after = leaked + interval * u128::from(permits);
+            let fits = after <= interval * u128::from(burst);
+            if fits {
+                (level, last) = (after, time);
+            }
+            let at = start + Duration::from_nanos(now);
+            assert_eq!(limit.try_acquire_many_at(permits, at).is_ok(), fits);
+        }
+    }
+}
+
+#[test]
+fn threads_together_never_exceed_the_burst() {
+    let burst = if cfg!(miri) { 50 } else { 1_000 };
+    let limit = Arc::new(RateLimit::new(1.0, burst).unwrap());
+    let now = Instant::now();
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let limit = Arc::clone(&limit);
+            std::thread::spawn(move || {
+                (0..burst * 9 / 10)
+                    .filter(|_| limit.try_acquire_at(now).is_ok())
+                    .count()
+            })
+        })
+        .collect();
+    let got: usize = threads
+        .into_iter()
+        .map(|thread| thread.join().unwrap())
+        .sum();
+    assert_eq!(got, burst as usize);
+}
+
+#[test]
+fn waiting_caller_has_reserved_its_permit() {
+    on_both(|| {
+        let limit = Arc::new(RateLimit::new(1_000.0, 1).unwrap());
+        let start = Instant::now();
+        let waiters: Vec<_> = (0..5)
+            .map(|_| {
+                let limit = Arc::clone(&limit);
+                spawn(move || limit.acquire())
+            })
+            .collect();
+        waiters
+            .into_iter()
+            .for_each(|waiter| waiter.join().unwrap());
+        assert!(
+            start.elapsed() >= millis(4),
+            "the last came after four more"
+        );
+    });
+}
+
+#[test]
+fn acquire_beyond_its_timeout_returns_at_once() {
+    run(|| {
+        let limit = RateLimit::new(0.001, 1).unwrap();
+        limit.acquire();
+        let before = limit.retry_after();
+        for refused in [
+            limit.acquire_timeout(SECOND),
+            limit.acquire_deadline(Instant::now() + SECOND),
+        ] {
+            assert!(matches!(
+                refused,
+                Err(RateError::Exhausted { retry_after }) if retry_after > 500 * SECOND
+            ));
+        }
+        assert!(limit.retry_after() <= before, "no place was taken");
+    });
+}
+
+#[test]
+fn invalid_rate_is_refused() {
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 2e9, 1e-300] {
+        assert!(RateLimit::new(rate, 1).is_err(), "{rate}");
+    }
+    assert!(RateLimit::new(1.0, 0).is_err());
+    assert!(RateLimit::new(0.001, u32::MAX).is_err());
+    let fastest = RateLimit::new(1e9, u32::MAX).unwrap();
+    assert_eq!(fastest.burst(), u32::MAX);
+    assert_eq!(fastest.try_acquire_many(u32::MAX), Ok(()));
+}

@@ -1,0 +1,250 @@
+//! What waits for a condition variable, a bulkhead or a rate limit as a future, and is dropped: in each of its states it loses nothing, and takes
+//! nothing with it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use thalweg_runtime::patterns::{Bulkhead, BulkheadError, RateLimit};
+use thalweg_runtime::sync::{Condvar, Mutex};
+use thalweg_runtime::{run, select, sleep_async, spawn, yield_now};
+
+use crate::kit::{LONG, on_both};
+
+/// By nobody who could be woken.
+fn poll<T>(future: &mut Pin<Box<impl Future<Output = T>>>) -> Poll<T> {
+    future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn a_wait_at_a_condvar_that_is_never_polled_unlocks_and_no_more() {
+    let (mutex, changed) = (Mutex::new(()), Condvar::new());
+    let wait = changed.wait_async(mutex.lock());
+    assert!(mutex.is_locked());
+    drop(wait);
+    assert!(!mutex.is_locked());
+    // Nor does it stand in the line.
+    let mut other = Box::pin(changed.wait_async(mutex.lock()));
+    assert!(poll(&mut other).is_pending());
+    changed.notify_one();
+    assert!(poll(&mut other).is_ready());
+}
+
+/// What one of two that wait has come to when it is dropped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    InLine,
+    Woken,
+    WaitsForTheLock,
+}
+
+#[test]
+fn a_wake_up_of_one_that_is_dropped_before_it_has_the_lock_goes_to_the_next() {
+    for state in [State::InLine, State::Woken, State::WaitsForTheLock] {
+        let (mutex, changed) = (Mutex::new(()), Condvar::new());
+        let [mut one, mut other] = [(); 2].map(|()| {
+            let mut wait = Box::pin(changed.wait_async(mutex.lock()));
+            assert!(poll(&mut wait).is_pending() && !mutex.is_locked());
+            wait
+        });
+        if state != State::InLine {
+            changed.notify_one();
+        }
+        let held = (state == State::WaitsForTheLock).then(|| mutex.lock());
+        if held.is_some() {
+            assert!(poll(&mut one).is_pending());
+        }
+        drop((one, held));
+        if state == State::InLine {
+            assert!(poll(&mut other).is_pending());
+            changed.notify_one();
+        }
+        assert!(poll(&mut other).is_ready(), "{state:?}");
+    }
+}
+
+#[test]
+fn who_has_the_lock_again_has_seen_it_and_nobody_else_is_woken() {
+    let (mutex, changed) = (Mutex::new(()), Condvar::new());
+    let wait = || {
+        let mut wait = Box::pin(changed.wait_async(mutex.lock()));
+        assert!(poll(&mut wait).is_pending());
+        wait
+    };
+    let (mut one, mut other) = (wait(), wait());
+    changed.notify_one();
+    assert!(poll(&mut one).is_ready());
+    drop(one);
+    assert!(poll(&mut other).is_pending());
+    // One of all that were woken is nobody's to pass on.
+    changed.notify_all();
+    let mut later = wait();
+    let held = mutex.lock();
+    assert!(poll(&mut other).is_pending());
+    drop((other, held));
+    assert!(poll(&mut later).is_pending() && !mutex.is_locked());
+}
+
+#[test]
+fn an_actor_that_is_killed_while_it_locks_again_passes_its_wake_up_on() {
+    run(|| {
+        let shared = Arc::new((Mutex::new(()), Condvar::new()));
+        let [first, second] = [(); 2].map(|()| {
+            let shared = Arc::clone(&shared);
+            let waits = spawn(move || {
+                let (mutex, changed) = &*shared;
+                let (_guard, woken) = changed.wait_timeout(mutex.lock(), Duration::from_secs(20));
+                woken
+            });
+            yield_now();
+            waits
+        });
+        let held = shared.0.lock();
+        shared.1.notify_one();
+        (0..3).for_each(|_| yield_now());
+        first.pid().kill().unwrap();
+        assert!(first.join().is_err());
+        drop(held);
+        assert_eq!(second.join().unwrap(), Ok(()));
+    });
+}
+
+#[test]
+fn a_condvar_is_selected_and_what_changed_is_seen() {
+    on_both(|| {
+        let shared = Arc::new((Mutex::new(0), Condvar::new()));
+        let other = Arc::clone(&shared);
+        let counts = spawn(move || {
+            for _ in 0..100 {
+                *other.0.lock() += 1;
+                other.1.notify_one();
+                yield_now();
+            }
+        });
+        let (mutex, changed) = &*shared;
+        let mut lost = 0;
+        loop {
+            select! {
+                value = async { changed.wait_while_async(mutex.lock_async().await, |n| *n < 100).await } => {
+                    assert_eq!(*value, 100);
+                    break;
+                }
+                () = sleep_async(Duration::from_micros(20)) => lost += 1,
+            }
+        }
+        counts.join().unwrap();
+        assert!(!mutex.is_locked(), "after {lost} that lost");
+    });
+}
+
+#[test]
+fn a_place_in_a_bulkhead_and_its_line_comes_back_from_each_state() {
+    let bulkhead = Bulkhead::new(1, 1).unwrap();
+    drop(bulkhead.enter_async());
+    let inside = bulkhead.try_enter().unwrap();
+    let counts = || (bulkhead.running(), bulkhead.waiting());
+
+    let mut waits = Box::pin(bulkhead.enter_async());
+    assert_eq!(counts(), (1, 0), "it has not been polled");
+    assert!(poll(&mut waits).is_pending());
+    assert_eq!(counts(), (1, 1));
+    let full = poll(&mut Box::pin(bulkhead.enter_async())).map(|entered| entered.unwrap_err());
+    assert_eq!(full, Poll::Ready(BulkheadError::Full { waiting: 1 }));
+    drop(waits);
+    assert_eq!(counts(), (1, 0));
+
+    // It was given the place, and does not look.
+    let mut waits = Box::pin(bulkhead.enter_async());
+    assert!(poll(&mut waits).is_pending());
+    drop(inside);
+    assert_eq!(counts(), (1, 1));
+    drop(waits);
+    assert_eq!(counts(), (0, 0));
+
+    let inside = poll(&mut Box::pin(bulkhead.enter_async()));
+    assert!(matches!(inside, Poll::Ready(Ok(_))));
+    assert_eq!(counts(), (1, 0));
+    drop(inside);
+    assert_eq!(counts(), (0, 0));
+}
+
+#[test]
+fn a_bulkhead_is_selected_and_all_come_to_it() {
+    on_both(|| {
+        let bulkhead = Arc::new(Bulkhead::new(2, 20).unwrap());
+        let all: Vec<_> = (0..20)
+            .map(|n| {
+                let bulkhead = Arc::clone(&bulkhead);
+                spawn(move || {
+                    loop {
+                        select! {
+                            entered = bulkhead.enter_async() => {
+                                let _inside = entered.unwrap();
+                                assert!(bulkhead.running() <= 2);
+                                yield_now();
+                                break n;
+                            }
+                            () = sleep_async(Duration::from_micros(n % 5)) => yield_now(),
+                        }
+                    }
+                })
+            })
+            .collect();
+        for (n, one) in all.into_iter().enumerate() {
+            assert_eq!(one.join().unwrap(), n as u64);
+        }
+        assert_eq!((bulkhead.running(), bulkhead.waiting()), (0, 0));
+    });
+}
+
+#[test]
+fn a_place_in_a_rate_limit_goes_back_unless_somebody_counts_on_it() {
+    // One in a thousand seconds.
+    let limit = RateLimit::new(0.001, 1).unwrap();
+    let now = Instant::now() + Duration::from_secs(1);
+    let after = || limit.retry_after_at(now).as_secs();
+    drop(limit.acquire_async());
+    assert_eq!(after(), 0, "it was not polled");
+    assert!(limit.try_acquire_at(now).is_ok());
+    assert_eq!(after(), 1_000);
+
+    // A place of the future goes back to who comes next, as often as it is given up.
+    for _ in 0..10 {
+        let mut waits = Box::pin(limit.acquire_async());
+        assert!(poll(&mut waits).is_pending());
+        assert_eq!(after(), 2_000);
+    }
+    assert_eq!(after(), 1_000);
+
+    let [mut one, mut other] = [(); 2].map(|()| Box::pin(limit.acquire_async()));
+    assert!(poll(&mut one).is_pending() && poll(&mut other).is_pending());
+    assert_eq!(after(), 3_000);
+    drop(one);
+    assert_eq!(after(), 3_000, "the second comes no sooner");
+    drop(other);
+    assert_eq!(after(), 2_000);
+}
+
+#[test]
+fn a_rate_limit_is_selected_and_keeps_its_rate() {
+    on_both(|| {
+        let limit = RateLimit::new(10_000.0, 1).unwrap();
+        let began = Instant::now();
+        let (mut had, mut lost) = (0, 0);
+        while had < 50 {
+            select! {
+                () = limit.acquire_async() => had += 1,
+                () = sleep_async(Duration::from_micros(30)) => lost += 1,
+            }
+        }
+        let least = Duration::from_micros(49 * 100);
+        assert!(began.elapsed() >= least, "after {lost} that lost");
+        select! {
+            () = limit.acquire_async() => {}
+            () = sleep_async(LONG) => unreachable!("what lost holds none"),
+        }
+    });
+}
