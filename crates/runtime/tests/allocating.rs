@@ -1,4 +1,6 @@
-//! A program whose allocator preempts.
+//! Preemption by the allocator.
+//!
+//! A process of its own: it has a global allocator, and replaces the panic hook.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,5 +1,7 @@
-//! How many actors there can be, and what they cost while they wait. `make prove-million` runs what is ignored here, each in a process
-//! of its own, and shows the figures: they are of the whole process.
+//! The number of possible actors, and their cost while they wait. `make prove-million` runs the ignored
+//! tests, each in its own process.
+//!
+//! A process of its own: the figures are the memory of the whole process.
 #![cfg(all(target_os = "linux", not(any(miri, thalweg_threads))))]
 
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,6 @@
-//! What `select!` allocates: nothing, once a worker has waited.
+//! `select!` does not allocate after a worker's first wait.
+//!
+//! A process of its own: a global allocator counts the allocations of the whole process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,6 @@
-//! The memory of stacks that nobody uses any more. Each measurement is a whole process's, so each test runs in a process of its own.
+//! The memory of unused stacks.
+//!
+//! A process of its own, for each test: the figures are the memory of the whole process.
 #![cfg(all(target_os = "linux", not(any(miri, thalweg_threads))))]
 
 use std::process::Command;

@@ -1,5 +1,8 @@
-//! Actors that keep their worker are reported. Each test's actors have names of their own: the hook is the process's. What stalls does so until it was
-//! reported, however long that takes; what is not to be reported has to see something else first.
+//! Reports of actors that block their worker. Each test's actors have their own names, because the hook
+//! is process-wide. A stall lasts until it is reported, however long that takes; a test that expects no
+//! report waits for another event first.
+//!
+//! A process of its own: it sets the stall hook of the process.
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),

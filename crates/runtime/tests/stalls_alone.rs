@@ -1,4 +1,6 @@
-//! What a watcher does to its process: in a process of its own, one after the other.
+//! Effects of a watcher on its process; the tests run one after the other.
+//!
+//! A process of its own: it installs signal handlers, and counts the threads of the process.
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),

@@ -4,9 +4,11 @@
 //! thousand by default, a million in `make prove`), `THALWEG_TEST_SEED` the first seed; a failure
 //! names its own.
 //!
-//! In half of the runtimes `max_stacks` is small, and other actors (`shortage`) hold all
-//! stacks now and then, also those that are reserved for turns. There the system also refuses most
-//! new stacks for a while.
+//! In half of the runtimes `max_stacks` is small, and other actors (`shortage`) take all stacks from
+//! time to time, including those that are reserved for turns. There the system also refuses most new
+//! stacks for a while.
+//!
+//! A process of its own: it replaces the panic hook, and makes the whole process short of stacks.
 
 #[path = "../integration/kit.rs"]
 mod kit;
