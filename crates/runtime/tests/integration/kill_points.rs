@@ -327,17 +327,19 @@ fn wake_up_of_a_killed_receiver_goes_to_another() {
 fn blocking_work_continues_after_its_caller_is_killed() {
     init(Config::exact(1)).unwrap().run(|| {
         let (done, all) = std::sync::mpsc::channel();
+        let (open, gate) = std::sync::mpsc::channel();
         let (begun, beginning) = channel();
         let victim = spawn(move || {
             io::blocking(move || {
-                begun.send(()).expect("somebody waits");
-                std::thread::sleep(Duration::from_millis(5));
-                done.send(()).expect("somebody waits");
+                begun.send(()).expect("the test receives");
+                gate.recv().expect("the test sends");
+                done.send(()).expect("the test receives");
             });
         });
-        beginning.recv().expect("it begins");
-        victim.pid().kill().expect("it waits");
+        beginning.recv().expect("the work begins");
+        victim.pid().kill().expect("the caller waits");
         assert!(victim.join().is_err());
+        open.send(()).expect("the work goes on");
         assert!(all.recv().is_ok());
     });
 }
