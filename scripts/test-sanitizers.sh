@@ -61,4 +61,4 @@ sys.exit(None if native.__file__.startswith('$asan/') else f'test-sanitizers: {n
 # Freed memory is held back for a while, so that its use is detected: tests that watch the process
 # grow cannot run.
 LD_PRELOAD=$run_time .venv/bin/python -m pytest --ignore=bindings/python/tests/test_leaks.py --ignore=bindings/python/tests/test_soak.py \
-  --deselect=bindings/python/tests/test_ending.py::test_ten_thousand_short_threads_leave_nothing
+  --deselect=bindings/python/tests/test_ending.py::test_ten_thousand_short_threads_leak_nothing

@@ -1,6 +1,6 @@
-"""Libraries and trees that the tests use.
+"""Libraries and folders that the tests use.
 
-`test.sh` builds the libraries; `THALWEG_TEST_LIBRARIES` is the folder that they are in.
+`test.sh` builds the libraries; `THALWEG_TEST_LIBRARIES` is their folder.
 """
 
 import os
@@ -18,7 +18,7 @@ LIBRARIES = Path(os.environ.get("THALWEG_TEST_LIBRARIES", ROOT / "target" / "deb
 
 @pytest.fixture(scope="session")
 def program() -> str:
-    """`thalweg`, which makes packages."""
+    """The path of `thalweg`, which generates packages."""
     return os.environ.get("THALWEG_TEST_PROGRAM", str(LIBRARIES / "thalweg"))
 
 
@@ -88,7 +88,7 @@ def large_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def make_fake(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Compiles `fake.c`, a library that does not fit, with definitions."""
+    """Compiles `fake.c`, an incompatible library, with the given macro definitions."""
     folder = tmp_path_factory.mktemp("fakes")
 
     def make(name: str, *definitions: str) -> str:

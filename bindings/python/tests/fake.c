@@ -1,4 +1,4 @@
-/* A library that says it is thalweg:search, but for what the definitions change. */
+/* A library that claims to be thalweg:search, except where macro definitions change its table. */
 #include <stddef.h>
 
 #include "thalweg.h"

@@ -1,5 +1,5 @@
-/* The library of another file, but for what it answers: `reply` is what the next calls that answer with data
- * answer with, and `change` is done to the next batches. The bytes lie in memory of just their size. */
+/* Wraps another library and replaces its answers. `reply` sets the data of the next completions
+ * that carry data; `change` alters the next batches. Each buffer has exactly the size of its data. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static uint64_t change_to;
 static uint8_t *copy;
 static uint64_t copied;
 
-/* Memory of just this size, so that a sanitizer sees who reads behind it. */
+/* Copies BYTES to memory of exactly SIZE bytes, so that a sanitizer detects a read past the end. */
 static uint8_t *just(const uint8_t *bytes, uint64_t size) {
   uint8_t *memory = (uint8_t *)malloc(size > 0 ? (size_t)size : 1);
   if (size > 0) {
@@ -135,7 +135,7 @@ uint64_t shown(void) {
   return copied;
 }
 
-/* What the core says of the message: TW_OK or TW_ARGUMENT. */
+/* The core's verdict on the message: TW_OK or TW_ARGUMENT. */
 uint32_t judge(const char *method, uint32_t part, const uint8_t *bytes, uint64_t size) {
   uint8_t out[65536];
   uint64_t written = 0;

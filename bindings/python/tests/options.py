@@ -1,4 +1,4 @@
-"""Options that several tests search with."""
+"""Search options that several tests use."""
 
 from thalweg_search import Options
 

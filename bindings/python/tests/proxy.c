@@ -1,4 +1,5 @@
-/* The library of the environment's PROXY_OF, whose methods wait for room, and whose `submit` does what it is told. */
+/* Wraps the library at the path PROXY_OF of the environment. Its methods wait for capacity, and the
+ * tests control its `submit`. */
 #define _DEFAULT_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -25,12 +26,12 @@ static uint32_t last_flags;
 static uint32_t submissions;
 static int refused_place = -1;
 
-/* A signal arrives while the next submission waits. */
+/* Raises a signal during the next submission. */
 void proxy_interrupt(void) {
   is_interrupted = 1;
 }
 
-/* The next submission waits for `proxy_go`. */
+/* Makes the next submission wait for `proxy_go`. */
 void proxy_hold(void) {
   __atomic_store_n(&is_held, 1, __ATOMIC_SEQ_CST);
 }
@@ -39,24 +40,24 @@ void proxy_go(void) {
   __atomic_store_n(&is_held, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Whether a submission waits just now. */
+/* Whether a submission is waiting. */
 int proxy_holds(void) {
   return __atomic_load_n(&is_held, __ATOMIC_SEQ_CST) == 2;
 }
 
-/* Of the last submission. */
+/* The flags of the last submission. */
 uint32_t proxy_flags(void) {
   return last_flags;
 }
 
-/* How many there were since it was asked last. */
+/* The number of submissions since the previous call. */
 uint32_t proxy_submissions(void) {
   const uint32_t count = submissions;
   submissions = 0;
   return count;
 }
 
-/* The call at `place` of the next submission with so many is refused. */
+/* Refuses the call at index `place` of the next submission that has more than `place` calls. */
 void proxy_refuse(int place) {
   refused_place = place;
 }
@@ -102,7 +103,7 @@ static uint32_t submit(tw_handle port, tw_submission *batch, uint32_t count, uin
   return real->submit(port, batch, count, accepted, error);
 }
 
-/* Of a library that asks its host for something else. */
+/* Refuses the layouts, as a library with different host imports does. */
 static uint32_t client_set_layouts(tw_handle client, const tw_method *methods, uint32_t count,
                                const tw_method *imports, uint32_t import_count, tw_error *error) {
   (void)client, (void)methods, (void)count, (void)imports, (void)import_count;
@@ -128,7 +129,7 @@ const tw_table *tw_library(uint32_t abi) {
   }
   memcpy(&table, real, sizeof(table) < real->size ? sizeof(table) : real->size);
   if (getenv("PROXY_VERSION")) {
-    /* A later version, with a function more. */
+    /* A later version with PROXY_MORE more functions. */
     table.version = getenv("PROXY_VERSION");
     table.layout ^= 1;
     methods[table.method_count].name = "conformance.another";

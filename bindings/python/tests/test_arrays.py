@@ -1,4 +1,8 @@
-"""Batches as arrays: numpy over the buffer protocol, Arrow over its C data interface. Nothing is copied, but Arrow's columns."""
+"""Batches as arrays.
+
+numpy reads them through the buffer protocol, Arrow through its C data interface. Only
+the columns of records for Arrow are copied.
+"""
 
 import asyncio
 import gc
@@ -15,7 +19,7 @@ from thalweg_conformance import AsyncConformance, Conformance, Sample, SampleVie
 
 
 def address(buffer: memoryview) -> int:
-    """Where a buffer begins."""
+    """The address of the first byte of a buffer."""
     interface = numpy.asarray(buffer).__array_interface__
     assert interface["data"][1], "read-only"
     return int(interface["data"][0])
@@ -27,7 +31,7 @@ def batches(
     return service.samples(count).batches()
 
 
-def test_a_column_is_the_field_of_each_record(service: Conformance) -> None:
+def test_column_holds_the_field_of_each_record(service: Conformance) -> None:
     with service.samples(1000) as stream:
         seen = 0
         for batch in stream.batches(max=100):
@@ -44,7 +48,7 @@ def test_a_column_is_the_field_of_each_record(service: Conformance) -> None:
     assert seen == 1000
 
 
-def test_an_array_has_all_that_has_one_size(service: Conformance) -> None:
+def test_array_holds_all_fields_of_fixed_size(service: Conformance) -> None:
     batch = next(batches(service, 100))
     array = numpy.asarray(batch.array())
     assert array.shape == (len(batch),)
@@ -70,7 +74,7 @@ def test_an_array_has_all_that_has_one_size(service: Conformance) -> None:
     assert array["pair"]["f1"].tolist() == [view.pair[1] for view in batch]
 
 
-def test_a_stream_of_numbers_is_an_array_of_numbers(service: Conformance) -> None:
+def test_number_batch_is_contiguous_array(service: Conformance) -> None:
     batch = next(service.count(5, 100).batches())
     array = numpy.asarray(batch.array())
     assert array.dtype == numpy.uint64
@@ -79,7 +83,7 @@ def test_a_stream_of_numbers_is_an_array_of_numbers(service: Conformance) -> Non
     assert batch.array().tolist() == array.tolist()
 
 
-def test_nothing_is_copied(service: Conformance) -> None:
+def test_arrays_and_columns_share_batch_memory(service: Conformance) -> None:
     batch = next(batches(service, 100))
     start = address(batch.array())
     assert address(batch.array()) == start
@@ -94,7 +98,7 @@ def test_nothing_is_copied(service: Conformance) -> None:
     assert arrow.buffers()[1].address == address(numbers.array())
 
 
-def test_an_array_keeps_the_memory_of_its_batch(service: Conformance) -> None:
+def test_array_keeps_memory_after_batch_release(service: Conformance) -> None:
     stream = service.count(0, 100_000)
     reading = stream.batches()
     batch = next(reading)
@@ -109,14 +113,14 @@ def test_an_array_keeps_the_memory_of_its_batch(service: Conformance) -> None:
         pyarrow.array(batch)
     del batch
     for other in reading:
-        assert address(other.array()) != place, "somebody has it"
+        assert address(other.array()) != place, "the memory is still in use"
     stream.close()
     service.close()
     gc.collect()
     assert array.tolist() == column.to_pylist() == expected
 
 
-def test_the_memory_is_used_again_when_the_last_array_is_gone(
+def test_batch_memory_is_reused_after_last_array_is_freed(
     service: Conformance,
 ) -> None:
     reading = service.endless().batches()
@@ -135,7 +139,7 @@ def test_the_memory_is_used_again_when_the_last_array_is_gone(
     assert used()
 
 
-def test_arrays_outlive_a_loop(conformance_library: str) -> None:
+def test_arrays_outlive_event_loop(conformance_library: str) -> None:
     async def read() -> list[numpy.ndarray]:
         async with AsyncConformance.open(conformance_library) as service:
             stream = await service.count(0, 10_000)
@@ -146,7 +150,7 @@ def test_arrays_outlive_a_loop(conformance_library: str) -> None:
     assert numpy.concatenate(arrays).tolist() == list(range(10_000))
 
 
-def test_arrow_has_text_lists_and_what_is_missing(service: Conformance) -> None:
+def test_arrow_batch_holds_text_lists_and_nulls(service: Conformance) -> None:
     seen: list[Sample] = []
     tables = []
     for batch in service.samples(1000).batches():
@@ -168,7 +172,7 @@ def test_arrow_has_text_lists_and_what_is_missing(service: Conformance) -> None:
     tables[0].validate(full=True)
 
 
-def test_arrow_of_items(service: Conformance) -> None:
+def test_arrow_array_of_items_equals_objects(service: Conformance) -> None:
     for batch in service.items(500).batches():
         objects = batch.objects()
         array = pyarrow.array(batch)
@@ -186,7 +190,7 @@ def test_arrow_of_items(service: Conformance) -> None:
         ]
 
 
-def test_arrow_stream_is_a_table_of_all_records(service: Conformance) -> None:
+def test_arrow_stream_becomes_table_of_all_records(service: Conformance) -> None:
     objects = list(service.samples(10_000))
     table = pyarrow.table(service.samples(10_000))
     table.validate(full=True)
@@ -195,7 +199,7 @@ def test_arrow_stream_is_a_table_of_all_records(service: Conformance) -> None:
     assert len(table) == 10_000
 
 
-def test_arrow_stream_of_numbers_is_a_chunked_array(service: Conformance) -> None:
+def test_arrow_stream_of_numbers_becomes_chunked_array(service: Conformance) -> None:
     numbers = pyarrow.chunked_array(service.count(0, 20_000))
     assert numbers.to_pylist() == list(range(20_000))
 
@@ -215,19 +219,19 @@ def test_arrow_stream_without_records_has_its_schema(service: Conformance) -> No
     assert table.schema.names[0] == "number"
 
 
-def test_arrow_stream_ends_with_the_error_of_the_stream(service: Conformance) -> None:
+def test_arrow_stream_raises_error_of_its_stream(service: Conformance) -> None:
     with pytest.raises(OSError, match="GuestPanicked"):
         pyarrow.chunked_array(service.breaks(100))
 
 
-def test_arrow_stream_of_a_closed_stream_is_an_error(service: Conformance) -> None:
+def test_arrow_stream_of_closed_stream_raises(service: Conformance) -> None:
     stream = service.samples(10)
     stream.close()
     with pytest.raises(OSError, match="Closed"):
         pyarrow.table(stream)
 
 
-def test_arrow_stream_refuses_what_is_half_read_or_has_no_column(
+def test_arrow_stream_refuses_half_read_stream_and_type_without_column(
     service: Conformance,
 ) -> None:
     stream = service.samples(10)
@@ -239,24 +243,24 @@ def test_arrow_stream_refuses_what_is_half_read_or_has_no_column(
         service.shapes(10).__arrow_c_stream__()
 
 
-def test_arrow_stream_capsule_that_nobody_takes_is_freed(service: Conformance) -> None:
+def test_unused_arrow_stream_capsule_is_freed(service: Conformance) -> None:
     stream = service.samples(10)
     for _ in range(100):
         stream.__arrow_c_stream__()
     assert len(pyarrow.table(stream)) == 10
 
 
-def test_capsules_that_nobody_takes_are_freed(service: Conformance) -> None:
+def test_unused_arrow_array_capsules_are_freed(service: Conformance) -> None:
     batch = next(batches(service, 100))
     for _ in range(100):
         batch.__arrow_c_array__()
         numbers = next(service.count(0, 10).batches())
         numbers.__arrow_c_array__(None)
-        # One of the two alone.
+        # Import only one of the two capsules.
         pyarrow.DataType._import_from_c_capsule(batch.__arrow_c_array__()[0])
 
 
-def test_what_has_no_column_is_refused(service: Conformance) -> None:
+def test_type_without_column_is_refused(service: Conformance) -> None:
     batch = next(batches(service, 10))
     for name in ("name", "corners"):
         with pytest.raises(TypeError, match=f"samples: {name}"):
@@ -271,7 +275,7 @@ def test_what_has_no_column_is_refused(service: Conformance) -> None:
         pyarrow.array(shapes)
 
 
-def test_an_array_is_read_only(service: Conformance) -> None:
+def test_array_is_read_only(service: Conformance) -> None:
     batch = next(batches(service, 10))
     column = batch.column("number")
     assert column.readonly
@@ -279,23 +283,23 @@ def test_an_array_is_read_only(service: Conformance) -> None:
         column[0] = 1
     with pytest.raises(ValueError, match="read-only"):
         numpy.asarray(column)[0] = 1
-    # Who cannot take steps is told so.
+    # hashlib needs a contiguous buffer, and a column is strided.
     with pytest.raises(BufferError):
         hashlib.sha256(column.obj)
     numbers = next(service.count(0, 10).batches()).array()
     assert hashlib.sha256(numbers.obj).digest() == hashlib.sha256(numbers).digest()
 
 
-def test_a_stream_without_records_gives_no_batch(service: Conformance) -> None:
+def test_stream_without_records_yields_no_batch(service: Conformance) -> None:
     assert not list(batches(service, 0))
 
 
-def test_the_package_does_not_import_numpy() -> None:
+def test_package_does_not_import_numpy() -> None:
     program = "import sys, thalweg; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_arrays_alive_at_the_interpreters_end(conformance_library: str) -> None:
+def test_arrays_survive_interpreter_shutdown(conformance_library: str) -> None:
     program = f"""
 import sys
 sys.path[:0] = {sys.path!r}

@@ -1,4 +1,4 @@
-"""Calls and streams on asyncio, with its own loop and with uvloop's."""
+"""Calls and streams on asyncio, with the event loops of asyncio and uvloop."""
 
 import asyncio
 import contextlib
@@ -42,7 +42,7 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
 
 async def gone(service: AsyncConformance) -> None:
-    """Waits until no endless stream runs."""
+    """Waits until no endless stream is running."""
     while await service.running():
         await asyncio.sleep(0.01)
 
@@ -66,7 +66,7 @@ def test_values_errors_and_resources(conformance_library: str) -> None:
     run(main())
 
 
-def test_a_search(search_library: str, tree: Path) -> None:
+def test_async_search_yields_objects_and_views(search_library: str, tree: Path) -> None:
     async def main() -> None:
         async with AsyncSearch.open(search_library) as search:
             assert await search.count("needle", str(tree)) == 7
@@ -87,12 +87,12 @@ def test_a_search(search_library: str, tree: Path) -> None:
     run(main())
 
 
-def test_a_thousand_calls_at_once(conformance_library: str) -> None:
+def test_thousand_calls_run_concurrently(conformance_library: str) -> None:
     async def main() -> None:
         async with AsyncConformance.open(conformance_library) as service:
             calls = [service.echo_u64(number) for number in range(1000)]
             assert await asyncio.gather(*calls) == list(range(1000))
-            # Side by side: none ends before all have begun.
+            # The calls run concurrently: none ends before all have started.
             held_up = [asyncio.create_task(service.held_up()) for _ in range(100)]
             while await service.waiting() < 100:
                 await asyncio.sleep(0)
@@ -102,7 +102,9 @@ def test_a_thousand_calls_at_once(conformance_library: str) -> None:
     run(main())
 
 
-def test_a_timeout_of_the_call_and_one_of_asyncio(conformance_library: str) -> None:
+def test_call_timeout_and_asyncio_timeout_raise_their_own_errors(
+    conformance_library: str,
+) -> None:
     async def main() -> None:
         async with AsyncConformance.open(conformance_library) as service:
             with pytest.raises(thalweg.TimedOut):
@@ -142,7 +144,7 @@ async def drain(stream: thalweg.AsyncStream[int, int]) -> None:
         pass
 
 
-def test_a_cancelled_wait_leaves_the_stream(search_library: str, tree: Path) -> None:
+def test_cancelled_wait_keeps_stream_open(search_library: str, tree: Path) -> None:
     async def main() -> None:
         async with (
             AsyncSearch.open(search_library) as search,
@@ -167,7 +169,9 @@ def test_a_cancelled_wait_leaves_the_stream(search_library: str, tree: Path) -> 
     run(main())
 
 
-def test_two_tasks_cannot_read_one_stream(search_library: str, tree: Path) -> None:
+def test_second_task_reading_one_stream_is_refused(
+    search_library: str, tree: Path
+) -> None:
     async def main() -> None:
         async with (
             AsyncSearch.open(search_library) as search,
@@ -189,7 +193,7 @@ def test_two_tasks_cannot_read_one_stream(search_library: str, tree: Path) -> No
     run(main())
 
 
-def test_closing_in_the_middle(conformance_library: str) -> None:
+def test_close_of_half_read_stream_stops_writer(conformance_library: str) -> None:
     async def main() -> None:
         async with AsyncConformance.open(conformance_library) as service:
             async with await service.endless() as stream:
@@ -208,7 +212,7 @@ def test_closing_in_the_middle(conformance_library: str) -> None:
     run(main())
 
 
-def test_a_flood_does_not_starve_the_loop(conformance_library: str) -> None:
+def test_endless_stream_does_not_starve_event_loop(conformance_library: str) -> None:
     async def main() -> None:
         async with AsyncConformance.open(conformance_library) as service:
             stream = await service.endless()
@@ -235,7 +239,7 @@ def test_a_flood_does_not_starve_the_loop(conformance_library: str) -> None:
             enough = asyncio.create_task(has_read.wait())
             await asyncio.wait([reader, enough], return_when=asyncio.FIRST_COMPLETED)
             assert not reader.done()
-            # A batch and a part of the next one between two turns of the loop.
+            # At most one batch and part of the next one between two loop iterations.
             assert 0 < most <= 512
             reader.cancel()
             await asyncio.wait([reader])
@@ -244,7 +248,7 @@ def test_a_flood_does_not_starve_the_loop(conformance_library: str) -> None:
     run(main())
 
 
-def test_each_loop_has_a_port_of_its_own(conformance_library: str) -> None:
+def test_client_works_on_each_new_event_loop(conformance_library: str) -> None:
     client = AsyncConformance.open(conformance_library)
 
     async def main(number: int) -> int:
@@ -254,7 +258,9 @@ def test_each_loop_has_a_port_of_its_own(conformance_library: str) -> None:
     client.close()
 
 
-def test_a_closed_loop_ends_its_calls(conformance_library: str) -> None:
+def test_client_works_after_loop_with_pending_call_closes(
+    conformance_library: str,
+) -> None:
     client = AsyncConformance.open(conformance_library)
     counts = Conformance.open(conformance_library)
     loop = new_loop()
@@ -270,7 +276,8 @@ def test_a_closed_loop_ends_its_calls(conformance_library: str) -> None:
     loop.run_forever()
     loop.close()
     assert not task.done()
-    # The coroutine is dropped as a coroutine of any closed loop is: with a word from asyncio's destructor.
+    # The coroutine is dropped as on any closed loop: asyncio's destructor calls the
+    # exception handler.
     loop.set_exception_handler(lambda loop, context: None)
     task.get_coro().close()
     del task
@@ -280,7 +287,7 @@ def test_a_closed_loop_ends_its_calls(conformance_library: str) -> None:
     counts.close()
 
 
-def test_a_loop_is_not_kept(conformance_library: str) -> None:
+def test_closed_event_loop_is_freed(conformance_library: str) -> None:
     client = AsyncConformance.open(conformance_library)
     loops = []
     for _ in range(3):
@@ -294,7 +301,7 @@ def test_a_loop_is_not_kept(conformance_library: str) -> None:
     client.close()
 
 
-def test_fds_do_not_pile_up(conformance_library: str) -> None:
+def test_event_loops_leak_no_descriptors(conformance_library: str) -> None:
     client = AsyncConformance.open(conformance_library)
 
     def fds() -> int:
@@ -309,7 +316,7 @@ def test_fds_do_not_pile_up(conformance_library: str) -> None:
     client.close()
 
 
-def test_no_loop(conformance_library: str) -> None:
+def test_start_without_event_loop_raises(conformance_library: str) -> None:
     with Conformance.open(conformance_library) as client:
         from thalweg_conformance._methods import NOTHING
 
@@ -317,7 +324,7 @@ def test_no_loop(conformance_library: str) -> None:
             NOTHING.start(client, None)
 
 
-def test_a_pending_call_is_awaited_once(conformance_library: str) -> None:
+def test_pending_call_awaited_twice_raises(conformance_library: str) -> None:
     async def main() -> None:
         from thalweg_conformance._methods import ECHO_U8
 
@@ -330,7 +337,7 @@ def test_a_pending_call_is_awaited_once(conformance_library: str) -> None:
     run(main())
 
 
-def test_many_calls_are_overloaded_not_lost(conformance_library: str) -> None:
+def test_calls_above_capacity_raise_overloaded(conformance_library: str) -> None:
     async def main() -> None:
         async with AsyncConformance.open(conformance_library) as service:
             tasks = [asyncio.create_task(service.never()) for _ in range(16_400)]

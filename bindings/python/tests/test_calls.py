@@ -12,11 +12,11 @@ from thalweg_conformance.types import FailureUnknown, Point
 from thalweg_search import Search, SearchError, SearchErrorDirectory, SearchErrorPattern
 
 
-def test_a_value_comes_back(search: Search, tree: Path) -> None:
+def test_call_returns_value(search: Search, tree: Path) -> None:
     assert search.count("needle", str(tree)) == 7
 
 
-def test_a_typed_error_is_an_exception(search: Search, tree: Path) -> None:
+def test_typed_error_is_raised_as_exception(search: Search, tree: Path) -> None:
     with pytest.raises(SearchErrorPattern) as caught:
         search.count("(", str(tree))
     assert isinstance(caught.value, SearchError)
@@ -28,7 +28,7 @@ def test_a_typed_error_is_an_exception(search: Search, tree: Path) -> None:
         search.count("a", str(tree / "missing"))
 
 
-def test_each_case_of_an_error(service: Conformance) -> None:
+def test_each_error_case_is_raised(service: Conformance) -> None:
     for error in (FailureUnknown(), FailureCode(7), FailureAt(("here", Point(1, -2)))):
         with pytest.raises(Failure) as caught:
             service.fail(error)
@@ -39,14 +39,14 @@ def test_each_case_of_an_error(service: Conformance) -> None:
     assert service.fail(None) == 7
 
 
-def test_an_error_without_a_payload(service: Conformance) -> None:
+def test_error_without_payload_has_payload_none(service: Conformance) -> None:
     service.fail_bare(False)
     with pytest.raises(thalweg.ServiceError) as caught:
         service.fail_bare(True)
     assert caught.value.payload is None
 
 
-def test_a_call_that_takes_too_long(service: Conformance) -> None:
+def test_call_past_its_timeout_raises_timed_out(service: Conformance) -> None:
     begin = time.monotonic()
     with pytest.raises(thalweg.TimedOut) as caught:
         service.never(timeout=0.05)
@@ -55,7 +55,7 @@ def test_a_call_that_takes_too_long(service: Conformance) -> None:
     assert caught.value.code == 3
 
 
-def test_timeout_that_is_no_number_is_named(service: Conformance) -> None:
+def test_timeout_of_wrong_type_raises_type_error(service: Conformance) -> None:
     wrongs: list[object] = ["x", "1", [], b"2"]
     for wrong in wrongs:
         with pytest.raises(TypeError, match="timeout"):
@@ -66,14 +66,14 @@ def test_timeout_that_is_no_number_is_named(service: Conformance) -> None:
         service.endless().batches(timeout="x")  # type: ignore[arg-type]
 
 
-def test_error_without_a_message_has_its_class_as_text() -> None:
+def test_error_without_message_shows_its_class() -> None:
     assert str(thalweg.TimedOut()) == "timed out"
     assert str(thalweg.ServiceError()) == "service error"
     assert str(thalweg.Cancelled("by hand")) == "by hand"
     assert str(thalweg.ServiceError(0)) == "0"
 
 
-def test_a_timeout_that_is_over(service: Conformance) -> None:
+def test_zero_or_negative_timeout_raises_timeout_error(service: Conformance) -> None:
     for timeout in (0, -1.0):
         with pytest.raises(TimeoutError):
             service.never(timeout=timeout)
@@ -82,7 +82,7 @@ def test_a_timeout_that_is_over(service: Conformance) -> None:
     assert service.sleep(1, timeout=float("inf")) == 1
 
 
-def test_a_panic_ends_that_call_only(service: Conformance) -> None:
+def test_panic_fails_only_its_own_call(service: Conformance) -> None:
     for panic in (service.panic, service.panic_later):
         with pytest.raises(thalweg.GuestPanicked, match="out of cheese") as caught:
             panic("out of cheese")
@@ -90,7 +90,7 @@ def test_a_panic_ends_that_call_only(service: Conformance) -> None:
         assert service.echo_u32(3) == 3
 
 
-def test_a_resource(service: Conformance) -> None:
+def test_resource_methods_work_until_close(service: Conformance) -> None:
     with service.counter(3) as counter:
         assert counter.add(4) == 7
         assert counter.value_later() == 7
@@ -101,14 +101,14 @@ def test_a_resource(service: Conformance) -> None:
         counter.value()
 
 
-def test_a_resource_is_dropped_with_its_object(service: Conformance) -> None:
+def test_resource_is_dropped_with_its_object(service: Conformance) -> None:
     counter = service.counter(1)
     assert service.counters() == 1
     del counter
     assert service.counters() == 0
 
 
-def test_a_resource_that_is_given_away(service: Conformance) -> None:
+def test_resource_passed_by_value_is_closed(service: Conformance) -> None:
     counter = service.counter(5)
     assert service.counter_finish(counter) == 5
     assert counter.closed
@@ -116,7 +116,7 @@ def test_a_resource_that_is_given_away(service: Conformance) -> None:
         service.counter_finish(counter)
 
 
-def test_a_resource_of_another_client(
+def test_resource_of_another_client_is_refused(
     service: Conformance, conformance_library: str
 ) -> None:
     with Conformance.open(conformance_library) as other:
@@ -127,7 +127,7 @@ def test_a_resource_of_another_client(
         assert other_one.value() == 2
 
 
-def test_a_resource_of_another_kind(service: Conformance) -> None:
+def test_resource_of_another_type_is_refused(service: Conformance) -> None:
     even = service.even(4)
     with pytest.raises(thalweg.BadArgument):
         service.counter_finish(even)  # type: ignore[arg-type]
@@ -135,14 +135,14 @@ def test_a_resource_of_another_kind(service: Conformance) -> None:
         service.counter_finish(3)  # type: ignore[arg-type]
 
 
-def test_a_borrowed_resource_stays(service: Conformance) -> None:
+def test_borrowed_resource_stays_open(service: Conformance) -> None:
     left, right = service.counter(1), service.counter(2)
     total = service.counter_sum(left, right)
     assert isinstance(total, Counter)
     assert (left.value(), right.value(), total.value()) == (1, 2, 3)
 
 
-def test_threads_call_one_client_at_once(service: Conformance) -> None:
+def test_threads_call_one_client_concurrently(service: Conformance) -> None:
     def call(number: int) -> bool:
         return all(
             service.echo_u64(number * 1000 + i) == number * 1000 + i for i in range(200)
@@ -152,8 +152,8 @@ def test_threads_call_one_client_at_once(service: Conformance) -> None:
         assert all(pool.map(call, range(16)))
 
 
-def test_a_waiting_call_lets_other_threads_run(service: Conformance) -> None:
-    # It ends when another thread has run: a wait that kept the GIL would have no end.
+def test_waiting_call_releases_the_gil(service: Conformance) -> None:
+    # The call ends once another thread has run. A wait that held the GIL would not end.
     def tick() -> None:
         while not service.waiting():
             time.sleep(0.001)
@@ -167,7 +167,7 @@ def test_a_waiting_call_lets_other_threads_run(service: Conformance) -> None:
     thread.join()
 
 
-def test_closing_the_client_ends_a_call_of_another_thread(
+def test_client_close_cancels_call_of_another_thread(
     conformance_library: str,
 ) -> None:
     client = Conformance.open(conformance_library)
@@ -189,7 +189,7 @@ def test_closing_the_client_ends_a_call_of_another_thread(
     assert [type(error) for error in ended] == [thalweg.Cancelled]
 
 
-def test_a_call_that_meets_the_closing_of_its_client_is_cancelled_or_closed(
+def test_call_during_client_close_is_cancelled_or_closed(
     conformance_library: str,
 ) -> None:
     def call(client: Conformance) -> type[BaseException] | None:

@@ -1,4 +1,4 @@
-"""Values of a method in CBOR and back."""
+"""Converting the values of a method to CBOR and back."""
 
 from pathlib import Path
 
@@ -11,18 +11,18 @@ from thalweg_search import Search
 POINT = t.Point(x=7, y=-8)
 
 
-def test_a_value_becomes_cbor_and_comes_back(service: Conformance) -> None:
+def test_value_round_trips_through_cbor(service: Conformance) -> None:
     method = _methods.ECHO_POINT
     data = method.to_cbor(service, "result", POINT)
     assert data == b"\xa2\x61x\x07\x61y\x27"
     assert method.from_cbor(service, "result", data) == POINT
-    # What is read may be written in another way.
+    # The decoder also accepts other encodings of the same value.
     assert method.from_cbor(
         service, "result", b"\xbf\x61y\x38\x07\x61x\x18\x07\xff"
     ) == (POINT)
 
 
-def test_every_part_of_a_method(service: Conformance) -> None:
+def test_every_part_of_method_round_trips_through_cbor(service: Conformance) -> None:
     several = _methods.SEVERAL
     arguments = (1, "text", [2, 3], POINT)
     data = several.to_cbor(service, "params", arguments)
@@ -42,7 +42,7 @@ def test_every_part_of_a_method(service: Conformance) -> None:
     ) == (())
 
 
-def test_more_than_the_first_room(service: Conformance) -> None:
+def test_value_larger_than_first_buffer_round_trips(service: Conformance) -> None:
     names = ["name" * 1000] * 100
     data = _methods.ECHO_NAMES.to_cbor(service, "result", names)
     assert len(data) > 400_000
@@ -55,7 +55,7 @@ def test_more_than_the_first_room(service: Conformance) -> None:
     assert _methods.ECHO_NUMBERS.from_cbor(service, "result", data) == numbers
 
 
-def test_an_asyncio_client_will_do(conformance_library: str) -> None:
+def test_cbor_accepts_asyncio_client(conformance_library: str) -> None:
     service = AsyncConformance.open(conformance_library)
     assert _methods.ECHO_BOOL.to_cbor(service, "result", True) == b"\xf5"
     service.close()
@@ -65,13 +65,13 @@ def test_an_asyncio_client_will_do(conformance_library: str) -> None:
     "data",
     [b"", b"\xa1", b"\xa2\x61x\x07\x61y", b"\xff", b"\xa0", b"\xf5\x00", b"\x1b"],
 )
-def test_what_is_no_value_is_refused(service: Conformance, data: bytes) -> None:
+def test_invalid_cbor_is_refused(service: Conformance, data: bytes) -> None:
     with pytest.raises(thalweg.BadArgument):
         _methods.ECHO_POINT.from_cbor(service, "result", data)
     assert service.echo_point(POINT) == POINT
 
 
-def test_what_has_no_cbor_is_refused(
+def test_value_without_cbor_is_refused(
     service: Conformance, search: Search, tree: Path
 ) -> None:
     method = _methods.ECHO_POINT

@@ -1,4 +1,7 @@
-"""How a process ends, or goes on, with something under way: each program is one of its own, and must end by itself, with 0."""
+"""Processes that end or continue with work in progress.
+
+Each program runs in its own process and must exit by itself with status 0.
+"""
 
 import asyncio
 import multiprocessing
@@ -25,12 +28,12 @@ library = sys.argv[1]
 """
 
 ENDINGS = {
-    "a stream open, with a batch in hand": """
+    "an open stream and an unreleased batch": """
         service = Conformance.open(library)
         stream = service.endless()
         batch = next(stream.batches(max=4))
     """,
-    "a call in flight that nobody waits for": """
+    "a pending call that is not awaited": """
         async def main():
             service = AsyncConformance.open(library)
             asyncio.ensure_future(service.never())
@@ -44,7 +47,7 @@ ENDINGS = {
         loop.run_until_complete(asyncio.sleep(0))
         task._log_destroy_pending = False
     """,
-    "a daemon thread in a wait": """
+    "a daemon thread in a blocking call": """
         service = Conformance.open(library)
         begun = threading.Event()
         def wait():
@@ -62,7 +65,7 @@ ENDINGS = {
         threading.Thread(target=read, daemon=True).start()
         begun.wait()
     """,
-    "a daemon thread that is told of its call": """
+    "a daemon thread that receives notices": """
         service = Conformance.open(library)
         begun = threading.Event()
         def wait():
@@ -70,7 +73,7 @@ ENDINGS = {
         threading.Thread(target=wait, daemon=True).start()
         begun.wait()
     """,
-    "a task that is told of its call": """
+    "a task that receives notices": """
         loop = asyncio.new_event_loop()
         service = AsyncConformance.open(library)
         begun = asyncio.Event()
@@ -90,7 +93,7 @@ ENDINGS = {
             sys.exit(0)
         asyncio.run(main())
     """,
-    "values of a service in a cycle": """
+    "values of a service in a reference cycle": """
         class Cycle:
             pass
         one = Cycle()
@@ -107,7 +110,7 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("program", ENDINGS.values(), ids=ENDINGS)
-def test_a_process_ends_by_itself_with(program: str, conformance_library: str) -> None:
+def test_process_exits_cleanly_with(program: str, conformance_library: str) -> None:
     text = PROGRAM.format(path=sys.path) + textwrap.dedent(program)
     done = subprocess.run(
         [sys.executable, "-c", text, conformance_library],
@@ -121,14 +124,14 @@ def test_a_process_ends_by_itself_with(program: str, conformance_library: str) -
 
 
 def double(library: str, number: int) -> int:
-    """A call in a process of a pool, which opens the library for itself."""
+    """Opens the library in a pool process and makes one call."""
     with Conformance.open(library) as service:
         return service.echo_u32(number) * 2
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_pools_of_each_kind_call_beside_a_parent_that_is_in_a_call(
+def test_pool_workers_call_while_parent_has_open_stream(
     method: str, conformance_library: str, service: Conformance
 ) -> None:
     stream = service.endless()
@@ -141,7 +144,7 @@ def test_pools_of_each_kind_call_beside_a_parent_that_is_in_a_call(
 
 
 def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """What `work` gives in so many threads at once."""
+    """Runs `work` in `count` threads at once and returns the results."""
     answers: list[Any] = [None] * count
 
     def one(number: int) -> None:
@@ -155,7 +158,7 @@ def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
     return answers
 
 
-def test_two_loops_at_once_use_one_client_and_their_own(
+def test_two_event_loops_share_one_client_concurrently(
     conformance_library: str,
 ) -> None:
     shared = AsyncConformance.open(conformance_library)
@@ -177,12 +180,12 @@ def open_files() -> int:
 
 
 def resident() -> int:
-    """Bytes of memory."""
+    """Resident memory of this process in bytes."""
     pages = Path("/proc/self/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_ten_thousand_short_threads_leave_nothing(service: Conformance) -> None:
+def test_ten_thousand_short_threads_leak_nothing(service: Conformance) -> None:
     def some(count: int) -> None:
         for _ in range(count // 10):
             assert in_threads(10, lambda n: service.echo_u32(n)) == list(range(10))
@@ -194,7 +197,7 @@ def test_ten_thousand_short_threads_leave_nothing(service: Conformance) -> None:
     assert resident() <= memory + (8 << 20)
 
 
-def test_one_of_two_libraries_is_closed_while_the_other_is_used(
+def test_closing_one_library_keeps_the_other_usable(
     conformance_library: str, search_library: str, tree: Path
 ) -> None:
     conformance, search = (

@@ -1,4 +1,4 @@
-"""The examples' programs run, and print what they print in every language."""
+"""The Python example programs run and print the output expected of every language."""
 
 import subprocess
 import sys
@@ -20,20 +20,20 @@ def run(
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_echo_prints_what_the_others_print(echo_library: str) -> None:
+def test_echo_prints_expected_output(echo_library: str) -> None:
     ran = run(echo_library)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == (EXAMPLES / "echo" / "expected.txt").read_text()
 
 
-def test_echo_says_that_there_is_no_library() -> None:
+def test_echo_with_missing_library_reports_its_path() -> None:
     ran = run("no/such/library")
     assert ran.returncode == 1
     assert "no/such/library" in ran.stderr
 
 
 @pytest.mark.parametrize("options", [(), ("--asyncio",)], ids=["sync", "asyncio"])
-def test_feed_prints_what_the_others_print(
+def test_feed_prints_expected_output(
     feed_library: str, options: tuple[str, ...]
 ) -> None:
     ran = run(feed_library, FEED, *options)
@@ -41,7 +41,7 @@ def test_feed_prints_what_the_others_print(
     assert ran.stdout == (FEED / "expected.txt").read_text()
 
 
-def test_hello_prints_what_the_others_print(hello_library: str) -> None:
+def test_hello_prints_expected_output(hello_library: str) -> None:
     ran = run(hello_library, HELLO)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == (HELLO / "expected.txt").read_text()

@@ -1,4 +1,4 @@
-"""Handles in a child of fork(), and opening the library anew there."""
+"""Parent handles in a child of fork(), and opening the library again in the child."""
 
 import asyncio
 import multiprocessing
@@ -13,7 +13,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 def in_child(work: Callable[[], object]) -> object:
-    """What `work` gives, or the class of what it raises, in a forked child."""
+    """Runs `work` in a forked child. Returns its result or the class of its error."""
     here, there = FORK.Pipe()
 
     def child(pipe: Connection) -> None:
@@ -25,14 +25,14 @@ def in_child(work: Callable[[], object]) -> object:
 
     process = FORK.Process(target=child, args=(there,))
     process.start()
-    assert here.poll(20), "the child hangs"
+    assert here.poll(20), "the child does not answer"
     answer: object = here.recv()
     process.join(10)
     assert process.exitcode == 0
     return answer
 
 
-def test_handles_of_the_parent_are_refused(service: Conformance) -> None:
+def test_parent_handles_in_child_raise_forked(service: Conformance) -> None:
     counter = service.counter(1)
     stream = service.endless()
     batch = next(stream.batches(max=4))
@@ -49,7 +49,7 @@ def test_handles_of_the_parent_are_refused(service: Conformance) -> None:
         stream.close()
         service.close()
 
-    # What the child does to them is nothing to the parent.
+    # Closing the handles in the child does not affect the parent.
     assert in_child(close_all) is None
     assert list(batch) == list(range(len(batch)))
     assert counter.value() == 1
@@ -57,7 +57,7 @@ def test_handles_of_the_parent_are_refused(service: Conformance) -> None:
     stream.close()
 
 
-def test_a_new_open_in_the_child_works(
+def test_library_opened_in_child_works(
     service: Conformance, conformance_library: str
 ) -> None:
     def again() -> object:
@@ -70,7 +70,7 @@ def test_a_new_open_in_the_child_works(
     assert service.echo_u8(2) == 2
 
 
-def test_asyncio_in_the_child(conformance_library: str) -> None:
+def test_asyncio_client_in_child_must_be_reopened(conformance_library: str) -> None:
     client = AsyncConformance.open(conformance_library)
 
     async def call() -> int:
@@ -87,7 +87,7 @@ def test_asyncio_in_the_child(conformance_library: str) -> None:
     client.close()
 
 
-def test_a_child_of_a_child(conformance_library: str) -> None:
+def test_client_of_child_in_grandchild_raises_forked(conformance_library: str) -> None:
     def grandchild() -> object:
         with Conformance.open(conformance_library) as mine:
             assert mine.echo_u8(1) == 1
@@ -97,7 +97,7 @@ def test_a_child_of_a_child(conformance_library: str) -> None:
     assert in_child(grandchild) is True
 
 
-def test_a_child_that_ends_without_a_word(service: Conformance) -> None:
+def test_child_that_uses_no_handle_exits_cleanly(service: Conformance) -> None:
     process = FORK.Process(target=lambda: None)
     process.start()
     process.join(10)

@@ -1,4 +1,4 @@
-"""Values that come later."""
+"""Futures that a call returns."""
 
 import asyncio
 
@@ -7,12 +7,12 @@ import thalweg
 from thalweg_conformance import AsyncConformance, Conformance
 
 
-def test_a_value_that_is_there_and_one_that_comes_later(service: Conformance) -> None:
+def test_future_returns_ready_and_later_values(service: Conformance) -> None:
     assert service.later(0, "now").result() == "now"
     assert service.later(10, "then").result(timeout=60) == "then"
 
 
-def test_a_wait_that_is_too_short_can_be_made_again(service: Conformance) -> None:
+def test_future_result_after_timeout_can_be_retried(service: Conformance) -> None:
     future = service.later(50, "then")
     with pytest.raises(thalweg.TimedOut):
         future.result(timeout=0.001)
@@ -20,7 +20,7 @@ def test_a_wait_that_is_too_short_can_be_made_again(service: Conformance) -> Non
     future.close()
 
 
-def test_a_future_without_a_value_says_why(service: Conformance) -> None:
+def test_future_without_value_raises_reason(service: Conformance) -> None:
     with pytest.raises(thalweg.GuestLost):
         service.never_comes(None).result()
     with pytest.raises(thalweg.GuestPanicked, match="no future"):

@@ -17,7 +17,10 @@ from thalweg_conformance import (
 
 
 def living(service: Conformance, count: int) -> bool:
-    """Whether so many counters live, or will in a moment: what is dropped is told to the service."""
+    """Whether the service reaches `count` live counters within about a second.
+
+    The service learns of a dropped resource asynchronously.
+    """
     for _ in range(1000):
         if service.counters() == count:
             return True
@@ -25,7 +28,7 @@ def living(service: Conformance, count: int) -> bool:
     return False
 
 
-def test_a_resource_in_a_value_is_held_until_it_is_dropped(
+def test_resource_in_value_lives_until_dropped(
     service: Conformance,
 ) -> None:
     held = service.give_counters(10, 3)
@@ -41,7 +44,7 @@ def test_a_resource_in_a_value_is_held_until_it_is_dropped(
     assert living(service, 0)
 
 
-def test_what_is_sent_is_the_service_s(service: Conformance) -> None:
+def test_resource_sent_in_value_is_moved_to_service(service: Conformance) -> None:
     left, right = service.counter(1), service.counter(2)
     swapped = service.swap(Pair("n", left, right))
     assert left.closed
@@ -53,7 +56,7 @@ def test_what_is_sent_is_the_service_s(service: Conformance) -> None:
         service.first_of(left)
 
 
-def test_a_call_that_is_refused_leaves_the_resources(service: Conformance) -> None:
+def test_refused_call_keeps_resources_open(service: Conformance) -> None:
     counter = service.counter(1)
     with pytest.raises(TypeError, match=r"counters\[1\]: expected a resource"):
         service.total([counter, 7])  # type: ignore[list-item]
@@ -62,7 +65,7 @@ def test_a_call_that_is_refused_leaves_the_resources(service: Conformance) -> No
     assert counter.closed
 
 
-def test_an_error_has_resources_too(service: Conformance) -> None:
+def test_error_carries_resources(service: Conformance) -> None:
     with pytest.raises(MaybeCounter) as one:
         service.swap(Pair("n", service.counter(5), None))
     assert isinstance(one.value, MaybeCounterOne)

@@ -1,4 +1,4 @@
-"""Streams and futures inside of results."""
+"""Streams and futures inside results."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from thalweg_conformance import AsyncConformance, Conformance, FeedException
 
 
 def running(service: Conformance, count: int) -> bool:
-    """Whether so many feeds are written, or will be in a moment."""
+    """Whether the service reaches `count` running feeds within about ten seconds."""
     for _ in range(10_000):
         if service.running() == count:
             return True
@@ -17,7 +17,7 @@ def running(service: Conformance, count: int) -> bool:
     return False
 
 
-def test_streams_in_a_list_of_records_are_read_each_by_itself(
+def test_streams_in_list_of_records_are_independent(
     service: Conformance,
 ) -> None:
     feeds = service.feeds(4)
@@ -32,21 +32,21 @@ def test_streams_in_a_list_of_records_are_read_each_by_itself(
     assert feeds[2].last is None
 
 
-def test_a_stream_is_taken_once(service: Conformance) -> None:
+def test_held_stream_taken_twice_raises_closed(service: Conformance) -> None:
     held = service.endless_feed().numbers
     with thalweg.Stream.of(held) as numbers:
         assert held.closed
         assert next(numbers) == 0
         with pytest.raises(thalweg.Closed):
             thalweg.Stream.of(held)
-        # It has nothing to close any more.
+        # The stream has been taken, so closing the holder has no effect.
         held.close()
         assert next(numbers) == 1
         assert running(service, 1)
     assert running(service, 0)
 
 
-def test_what_nobody_takes_is_closed(service: Conformance) -> None:
+def test_unused_held_streams_are_closed(service: Conformance) -> None:
     feeds = [service.endless_feed() for _ in range(3)]
     assert running(service, 3)
     feeds[0].numbers.close()
@@ -55,7 +55,7 @@ def test_what_nobody_takes_is_closed(service: Conformance) -> None:
     assert running(service, 0)
 
 
-def test_a_tuple_and_an_error_have_them_too(service: Conformance) -> None:
+def test_tuple_and_error_carry_streams(service: Conformance) -> None:
     beats, point = service.mixed(2)
     assert [*thalweg.Stream.of(beats)] == [None, None]
     assert isinstance(point, thalweg.HeldFuture)
@@ -66,7 +66,7 @@ def test_a_tuple_and_an_error_have_them_too(service: Conformance) -> None:
     assert [*thalweg.Stream.of(failed.value.payload.numbers)] == [0, 1, 2]
 
 
-def test_batches_and_statistics_are_those_of_any_stream(service: Conformance) -> None:
+def test_held_stream_has_batches_and_statistics(service: Conformance) -> None:
     numbers = thalweg.Stream.of(service.endless_feed().numbers)
     batch = next(iter(numbers.batches(8)))
     assert batch.objects()[0] == 0
@@ -74,10 +74,10 @@ def test_batches_and_statistics_are_those_of_any_stream(service: Conformance) ->
     numbers.close()
 
 
-def test_batches_are_read_in_place(service: Conformance) -> None:
+def test_held_stream_batches_are_read_in_place(service: Conformance) -> None:
     numbers = thalweg.Stream.of(service.feeds(4)[3].numbers)
     arrays = [batch.array() for batch in numbers.batches(8)]
-    # They stay, though the stream has ended.
+    # The arrays stay valid after the end of the stream.
     assert [array.readonly for array in arrays] == [True] * len(arrays)
     assert [number for array in arrays for number in array.tolist()] == [0, 1, 2]
 
@@ -99,7 +99,7 @@ def test_streams_in_results_on_asyncio(conformance_library: str) -> None:
     asyncio.run(on_a_loop(conformance_library))
 
 
-def test_a_client_that_is_closed_ends_what_is_held(conformance_library: str) -> None:
+def test_client_close_ends_held_streams(conformance_library: str) -> None:
     service = Conformance.open(conformance_library)
     taken = thalweg.Stream.of(service.endless_feed().numbers)
     held = service.endless_feed().numbers

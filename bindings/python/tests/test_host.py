@@ -1,4 +1,4 @@
-"""Hosts in Python: what a service asks, from sync code and on asyncio."""
+"""Host imports implemented in Python, from sync code and on asyncio."""
 
 import asyncio
 import gc
@@ -14,7 +14,11 @@ ERROR, PANICKED, CLOSED, WOULD_PARK = 1, 5, 8, 14
 
 
 class Book:
-    """Even keys have a text; 101 breaks, 103 gives what is no text, 105 calls back."""
+    """A host for sync code.
+
+    Even keys have a text and odd keys an error. 101 raises, 103 returns a value that
+    is not text, 105 calls its client.
+    """
 
     def __init__(self) -> None:
         self.client: Conformance | None = None
@@ -45,7 +49,7 @@ class Book:
 
 
 class AsyncBook:
-    """The same; 200 waits for the one that asks for 202."""
+    """The same for asyncio; the call for key 200 waits for the call for key 202."""
 
     def __init__(self) -> None:
         self.met = asyncio.Event()
@@ -75,7 +79,7 @@ def code_of(raised: pytest.ExceptionInfo[thalweg.ServiceError]) -> int:
     return code
 
 
-def test_who_waits_for_a_stream_answers(conformance_library: str) -> None:
+def test_stream_reader_answers_host_imports(conformance_library: str) -> None:
     book = Book()
     with Conformance.open(conformance_library, host=book) as client:
         wanted = [f"number {2 * key}" for key in range(300)]
@@ -84,14 +88,16 @@ def test_who_waits_for_a_stream_answers(conformance_library: str) -> None:
         stream = client.looked_up(300)
         got = [text for batch in stream.batches(7) for text in batch.objects()]
         assert got == wanted
-        # A second reader of the same thread, and a call between.
+        # A second reader on the same thread, with a call between two reads.
         further = client.looked_up(3)
         assert next(further) == "number 0"
         assert client.ask(2) == "number 2"
         assert list(further) == ["number 2", "number 4"]
 
 
-def test_a_wait_for_a_stream_with_a_host_has_its_ends(conformance_library: str) -> None:
+def test_stream_wait_with_host_ends_by_timeout_or_close(
+    conformance_library: str,
+) -> None:
     with Conformance.open(conformance_library, host=Book()) as client:
         quiet = client.ticks()
         with pytest.raises(thalweg.TimedOut):
@@ -99,7 +105,7 @@ def test_a_wait_for_a_stream_with_a_host_has_its_ends(conformance_library: str) 
         client.tick(2)
         batches = quiet.batches(timeout=0.01)
         assert next(batches).objects() == [0, 1]
-        # What the wait before had armed is nobody's.
+        # The deadline of the earlier wait has no effect on this one.
         with pytest.raises(thalweg.TimedOut):
             next(batches)
         assert client.ask(2) == "number 2"
@@ -116,10 +122,10 @@ def test_a_wait_for_a_stream_with_a_host_has_its_ends(conformance_library: str) 
 
 
 class Stop(BaseException):
-    """Not an exception that a host's function may raise: it ends the wait."""
+    """Not an `Exception`: raised by a host import, it ends the wait."""
 
 
-def test_what_stops_a_wait_stops_its_stream(conformance_library: str) -> None:
+def test_base_exception_in_host_closes_stream(conformance_library: str) -> None:
     class Stopping(Book):
         stops = False
 
@@ -137,7 +143,7 @@ def test_what_stops_a_wait_stops_its_stream(conformance_library: str) -> None:
         assert stream.closed
 
 
-def test_an_asyncio_reader_answers_too(conformance_library: str) -> None:
+def test_asyncio_stream_reader_answers_host_imports(conformance_library: str) -> None:
     async def run() -> None:
         async with AsyncConformance.open(
             conformance_library, host=AsyncBook()
@@ -149,7 +155,7 @@ def test_an_asyncio_reader_answers_too(conformance_library: str) -> None:
     asyncio.run(run())
 
 
-def test_the_host_answers_on_the_thread_that_waits(conformance_library: str) -> None:
+def test_host_import_runs_on_calling_thread(conformance_library: str) -> None:
     book = Book()
     with Conformance.open(conformance_library, host=book) as client:
         assert client.ask(2) == "number 2"
@@ -162,7 +168,7 @@ def test_the_host_answers_on_the_thread_that_waits(conformance_library: str) -> 
         assert code_of(raised) == ERROR
         assert book.threads == {threading.get_ident()}
 
-        # Each thread answers what is asked for its own call.
+        # Each thread answers the host imports of its own call.
         other = threading.Thread(target=lambda: client.ask(4))
         other.start()
         other.join()
@@ -170,7 +176,7 @@ def test_the_host_answers_on_the_thread_that_waits(conformance_library: str) -> 
 
 
 @pytest.mark.parametrize("key", [101, 103])
-def test_a_host_that_breaks_is_a_panic_and_serves_the_next(
+def test_failing_host_import_panics_and_next_call_succeeds(
     conformance_library: str, key: int
 ) -> None:
     with Conformance.open(conformance_library, host=Book()) as client:
@@ -180,14 +186,16 @@ def test_a_host_that_breaks_is_a_panic_and_serves_the_next(
         assert client.ask(2) == "number 2"
 
 
-def test_a_host_that_calls_its_client_is_told_at_once(conformance_library: str) -> None:
+def test_host_import_calling_its_client_raises_would_park(
+    conformance_library: str,
+) -> None:
     book = Book()
     with Conformance.open(conformance_library, host=book) as client:
         book.client = client
         with pytest.raises(thalweg.ServiceError):
             client.ask(105)
         assert isinstance(book.called_back, thalweg.WouldPark)
-        # Another client is another matter.
+        # Calling another client is allowed.
         with Conformance.open(conformance_library) as other:
             book.client = other
             book.called_back = None
@@ -196,13 +204,13 @@ def test_a_host_that_calls_its_client_is_told_at_once(conformance_library: str) 
             assert book.called_back is None
 
 
-def test_without_a_host_the_service_is_told_so(service: Conformance) -> None:
+def test_host_import_without_host_is_closed(service: Conformance) -> None:
     with pytest.raises(thalweg.ServiceError) as raised:
         service.ask(2)
     assert code_of(raised) == CLOSED
 
 
-def test_a_host_is_let_go_of_with_its_client(conformance_library: str) -> None:
+def test_host_is_freed_with_its_client(conformance_library: str) -> None:
     class Closing(Book):
         pass
 
@@ -213,17 +221,17 @@ def test_a_host_is_let_go_of_with_its_client(conformance_library: str) -> None:
     assert client.ask(2) == "number 2"
     del book, client
     gc.collect()
-    assert seen() is None, "a circle of both is collected"
+    assert seen() is None, "a reference cycle of both is collected"
 
 
-def test_a_host_for_a_service_that_asks_nothing(search_library: str) -> None:
+def test_host_for_service_without_imports_is_refused(search_library: str) -> None:
     from thalweg_search import _methods
 
     with pytest.raises(thalweg.BadArgument):
         thalweg.Client._open(_methods.PACKAGE, search_library, object())
 
 
-def test_on_asyncio_its_functions_are_coroutines(conformance_library: str) -> None:
+def test_asyncio_host_imports_are_coroutines(conformance_library: str) -> None:
     async def main() -> None:
         client = AsyncConformance.open(conformance_library, host=AsyncBook())
         assert await client.ask(2) == "number 2"
@@ -234,10 +242,10 @@ def test_on_asyncio_its_functions_are_coroutines(conformance_library: str) -> No
         with pytest.raises(thalweg.ServiceError) as raised:
             await client.ask_later(101)
         assert code_of(raised) == PANICKED
-        # They run side by side: the first waits for the second.
+        # The imports run concurrently: the first waits for the second.
         both = await asyncio.gather(client.ask_later(200), client.ask_later(202))
         assert list(both) == ["number 200", "number 202"]
-        # One that is given up is given up for good, and the next is served.
+        # A timed-out import does not block the next one.
         book = AsyncBook()
         slow = AsyncConformance.open(conformance_library, host=book)
         with pytest.raises(thalweg.TimedOut):

@@ -1,4 +1,4 @@
-"""Bytes that no library of ours answers with: what reads them raises, or gives a value, and goes on."""
+"""Malformed replies: decoding raises or returns a value; the client stays usable."""
 
 import contextlib
 import ctypes
@@ -20,7 +20,7 @@ BYTE, SIZE, COUNT, STRIDE, SLOTS = 1, 2, 3, 4, 5
 
 
 class Hostile:
-    """A library that answers with what it is told to."""
+    """A library that returns the replies that the test sets."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -37,7 +37,7 @@ class Hostile:
         return buffer.raw[:size]
 
     def accepts(self, method: str, part: int, data: bytes) -> bool:
-        """Whether the core reads a value of this method there."""
+        """Whether the core decodes `data` as a value of this part of `method`."""
         name = f"conformance.{method}".encode()
         code: int = self.functions.judge(name, part, data, ctypes.c_uint64(len(data)))
         assert code in (0, 10)
@@ -114,7 +114,7 @@ CALLS: dict[str, Call] = {
 
 
 def damaged(good: bytes) -> Iterator[bytes]:
-    """Cut at every byte, longer by one, and each byte changed."""
+    """Variants of `good`: cut at every byte, one byte longer, and each byte changed."""
     yield from (good[:size] for size in range(len(good)))
     yield good + b"\0"
     for at, byte in enumerate(good):
@@ -123,7 +123,7 @@ def damaged(good: bytes) -> Iterator[bytes]:
 
 
 def is_refused(call: Call, client: Conformance) -> bool:
-    """Any other exception is a failure."""
+    """Whether `call` raises `BadArgument`. Any other exception fails the test."""
     try:
         call(client)
     except thalweg.BadArgument:
@@ -132,7 +132,7 @@ def is_refused(call: Call, client: Conformance) -> bool:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_damaged_result_is_refused_where_the_core_would(
+def test_damaged_result_is_refused_as_by_core(
     client: Conformance, hostile: Hostile, name: str
 ) -> None:
     call = CALLS[name]
@@ -144,14 +144,14 @@ def test_a_damaged_result_is_refused_where_the_core_would(
         hostile.reply(data)
         refused = is_refused(call, client)
         if number <= len(good):
-            assert refused, "of another size than it says"
+            assert refused, "the size differs from the declared one"
         elif name.startswith("echo"):
             assert refused is not hostile.accepts(name, 1, data), data.hex()
     hostile.honest()
     assert call(client) == right
 
 
-def test_a_damaged_error_is_refused_where_the_core_would(
+def test_damaged_error_is_refused_as_by_core(
     client: Conformance, hostile: Hostile
 ) -> None:
     how = t.FailureAt(("there", POINT))
@@ -162,7 +162,7 @@ def test_a_damaged_error_is_refused_where_the_core_would(
         hostile.reply(data)
         with pytest.raises(thalweg.Error) as caught:
             client.fail(how)
-        # Never a result.
+        # The call always raises.
         assert isinstance(caught.value, t.Failure | thalweg.BadArgument)
         refused = isinstance(caught.value, thalweg.BadArgument)
         assert refused is not hostile.accepts("fail", 2, data), data.hex()
@@ -171,7 +171,7 @@ def test_a_damaged_error_is_refused_where_the_core_would(
         client.fail(how)
 
 
-def test_a_damaged_record_of_a_batch_is_refused_or_a_value(
+def test_damaged_batch_record_is_refused_or_decoded(
     client: Conformance, hostile: Hostile
 ) -> None:
     hostile.change(BYTE, 0, 0)
@@ -204,7 +204,7 @@ def test_a_damaged_record_of_a_batch_is_refused_or_a_value(
         (SLOTS, [2**32, 2**64 - 8, 2**40]),
     ],
 )
-def test_a_damaged_batch_is_refused(
+def test_damaged_batch_is_refused(
     client: Conformance, hostile: Hostile, what: int, values: list[int]
 ) -> None:
     for value in values:

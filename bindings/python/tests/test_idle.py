@@ -1,4 +1,4 @@
-"""Between two pieces of work nothing of the package runs: so nothing takes the GIL, either."""
+"""An idle process runs no thread of the package, so none takes the GIL."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ async def idle():
         await asyncio.gather(*(other.echo_u64(number) for number in range(100)))
         reading = await other.endless()
         await anext(reading.batches(max=16))
-        # Waits in the loop, which watches the port too.
+        # Waits in the event loop, which also watches the port.
         over = asyncio.Event()
         asyncio.get_running_loop().add_reader(0, over.set)
         print("idle", flush=True)
@@ -40,7 +40,7 @@ asyncio.run(idle())
 
 
 def switches(process: int) -> dict[str, int]:
-    """How often the kernel has switched from each thread of the process, which is how often it has stopped running."""
+    """The number of context switches of each thread of the process."""
     found = {}
     for task in Path(f"/proc/{process}/task").iterdir():
         status = (task / "status").read_text().splitlines()
@@ -52,9 +52,9 @@ def switches(process: int) -> dict[str, int]:
 
 
 def still(library: str, polls: bool, tries: int) -> bool:
-    """Whether no thread of the program above runs for a second, once it has nothing to do.
+    """Whether no thread of the idle program runs for a whole second.
 
-    What is on its way to sleep gets there, however late on a busy machine: then it is still the next time.
+    On a busy machine a thread can take long to fall asleep, so the check is repeated.
     """
     program = PROGRAM.format(path=sys.path, polls=polls)
     command = [sys.executable, "-c", program, library]
@@ -77,9 +77,9 @@ def still(library: str, polls: bool, tries: int) -> bool:
     return found
 
 
-def test_no_thread_runs_while_nothing_is_asked(conformance_library: str) -> None:
+def test_idle_process_runs_no_thread(conformance_library: str) -> None:
     assert still(conformance_library, polls=False, tries=60)
 
 
-def test_a_thread_that_polls_would_be_seen(conformance_library: str) -> None:
+def test_polling_thread_is_detected(conformance_library: str) -> None:
     assert not still(conformance_library, polls=True, tries=2)

@@ -1,4 +1,4 @@
-"""Inline functions: on the caller's thread, from sync code and on asyncio."""
+"""Inline functions, which run on the calling thread: sync code and asyncio."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ import thalweg
 from thalweg_conformance import AsyncConformance, Conformance, FailureCode
 
 
-def test_its_value_its_error_and_its_panic(service: Conformance) -> None:
+def test_inline_call_returns_value_error_or_panic(service: Conformance) -> None:
     assert service.twice(21) == 42
     with pytest.raises(FailureCode) as raised:
         service.fail_here(FailureCode(9))
@@ -18,12 +18,14 @@ def test_its_value_its_error_and_its_panic(service: Conformance) -> None:
     assert counter.value() == 5, "the instance lives on"
 
 
-def test_past_its_deadline_it_is_not_begun(service: Conformance) -> None:
+def test_inline_call_past_deadline_does_not_start(service: Conformance) -> None:
     with pytest.raises(thalweg.TimedOut):
         service.panic_here("begun", timeout=0)
 
 
-def test_arguments_that_do_not_fit_and_a_closed_client(service: Conformance) -> None:
+def test_inline_call_refuses_bad_argument_and_closed_client(
+    service: Conformance,
+) -> None:
     with pytest.raises(OverflowError):
         service.twice(-1)
     service.close()
@@ -31,7 +33,9 @@ def test_arguments_that_do_not_fit_and_a_closed_client(service: Conformance) -> 
         service.twice(1)
 
 
-def test_on_asyncio_it_has_its_value_at_once(conformance_library: str) -> None:
+def test_inline_call_on_asyncio_completes_without_yielding(
+    conformance_library: str,
+) -> None:
     async def main() -> None:
         service = AsyncConformance.open(conformance_library)
         turns = 0
@@ -46,7 +50,7 @@ def test_on_asyncio_it_has_its_value_at_once(conformance_library: str) -> None:
             await service.fail_here(FailureCode(9))
         with pytest.raises(thalweg.GuestPanicked):
             await service.panic_here("not today")
-        assert turns == 0, "the loop had no turn meanwhile"
+        assert turns == 0, "the event loop did not run in between"
         service.close()
 
     asyncio.run(main())

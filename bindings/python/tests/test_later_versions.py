@@ -1,4 +1,4 @@
-"""A library whose package has grown since the program's code was generated."""
+"""A library whose package was extended after the program's code was generated."""
 
 import os
 import subprocess
@@ -45,7 +45,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> str:
         ("0.1.1", 1, 1, "by the proxy"),
     ],
 )
-def test_what_was_only_added_to_is_opened(
+def test_later_library_opens_if_only_extended(
     proxy: str, conformance_library: str, version: str, more: int, host: int, said: str
 ) -> None:
     settings = {

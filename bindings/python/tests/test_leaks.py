@@ -1,4 +1,4 @@
-"""What is done again and again leaves nothing behind."""
+"""Repeated work leaks no memory."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ def resident() -> int:
 
 
 def growth(work: Callable[[], None], rounds: int) -> int:
-    """Bytes that memory grows by in the second half of `rounds` times `work`."""
+    """Growth of memory in bytes over the second of two series of `rounds` calls."""
     for _ in range(rounds):
         work()
     gc.collect()
@@ -76,13 +76,13 @@ def sent(service: Conformance) -> None:
     ("work", "rounds"),
     [(values, 5000), (errors, 5000), (streams, 5000), (resources, 5000), (sent, 1000)],
 )
-def test_sync_work_leaves_nothing(
+def test_sync_work_leaks_no_memory(
     work: Callable[[Conformance], None], rounds: int, service: Conformance
 ) -> None:
     assert growth(lambda: work(service), rounds) < 2 << 20
 
 
-def test_clients_leave_nothing(conformance_library: str) -> None:
+def test_clients_leak_no_memory(conformance_library: str) -> None:
     def work() -> None:
         with Conformance.open(conformance_library) as service:
             service.nothing()
@@ -90,7 +90,7 @@ def test_clients_leave_nothing(conformance_library: str) -> None:
     assert growth(work, 500) < 2 << 20
 
 
-def test_asyncio_leaves_nothing(conformance_library: str) -> None:
+def test_asyncio_work_leaks_no_memory(conformance_library: str) -> None:
     async def once(service: AsyncConformance) -> None:
         await asyncio.gather(*(service.echo_u64(number) for number in range(20)))
         with contextlib.suppress(TimeoutError):
@@ -116,7 +116,7 @@ def test_asyncio_leaves_nothing(conformance_library: str) -> None:
     assert growth(work, 30) < 4 << 20
 
 
-def test_a_subinterpreter_is_refused() -> None:
+def test_import_in_subinterpreter_is_refused() -> None:
     program = """
 import thalweg
 try:

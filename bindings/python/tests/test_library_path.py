@@ -1,4 +1,4 @@
-"""Finding the library that is in the package of a wheel."""
+"""Finding the library inside the package of a wheel."""
 
 from pathlib import Path
 
@@ -7,14 +7,14 @@ import thalweg
 from thalweg_search import Search
 
 
-def test_library_path_that_is_given_is_used(tmp_path: Path) -> None:
+def test_given_library_path_is_used(tmp_path: Path) -> None:
     (tmp_path / "libother.so").touch()
     assert (
         thalweg.library_path("libmine.so", str(tmp_path / "client.py")) == "libmine.so"
     )
 
 
-def test_library_path_finds_the_library_beside_the_module(tmp_path: Path) -> None:
+def test_library_path_finds_library_next_to_module(tmp_path: Path) -> None:
     library = tmp_path / "libmine.so"
     library.touch()
     (tmp_path / "client.py").touch()

@@ -1,4 +1,4 @@
-"""What is closed, refused or overrun leaves the next one as good as the first."""
+"""A closed client, a refused call or a full queue does not affect later work."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ import thalweg
 from thalweg_conformance import AsyncConformance, Conformance, Failure
 
 
-def test_a_thousand_constructors_that_fail_use_nothing_up(service: Conformance) -> None:
+def test_thousand_failed_constructors_leak_nothing(service: Conformance) -> None:
     before = service.counters()
     for number in range(1, 2_000, 2):
         with pytest.raises(Failure):
@@ -16,7 +16,7 @@ def test_a_thousand_constructors_that_fail_use_nothing_up(service: Conformance) 
     assert service.counters() == before
 
 
-def test_a_client_that_is_closed_under_a_flood_ends_each_call_once(
+def test_client_close_under_load_ends_each_call_once(
     conformance_library: str,
 ) -> None:
     async def flood() -> list[object]:
@@ -38,13 +38,13 @@ def test_a_client_that_is_closed_under_a_flood_ends_each_call_once(
             if end not in (7, 1) and not isinstance(end, thalweg.Cancelled)
         ]
         assert not wrong
-        # Every third can end by the close alone.
+        # Every third call never returns, so only the close can end it.
         assert sum(isinstance(end, thalweg.Cancelled) for end in ends) >= 500
     with Conformance.open(conformance_library) as service:
         assert service.echo_u32(7) == 7
 
 
-def test_a_stream_has_nothing_of_one_that_was_closed_full(service: Conformance) -> None:
+def test_stream_after_full_closed_stream_starts_empty(service: Conformance) -> None:
     for _ in range(20):
         with service.endless() as full:
             assert len(next(iter(full.batches()))) > 0
@@ -57,7 +57,7 @@ def test_a_stream_has_nothing_of_one_that_was_closed_full(service: Conformance) 
             assert (first, numbers) == ((0, 0), [7, 8, 9])
 
 
-def test_a_port_that_was_overrun_takes_calls_again(conformance_library: str) -> None:
+def test_overloaded_port_accepts_calls_again(conformance_library: str) -> None:
     async def overrun() -> None:
         async with AsyncConformance.open(conformance_library) as client:
             calls = [asyncio.ensure_future(client.never()) for _ in range(20_000)]

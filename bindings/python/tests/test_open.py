@@ -1,4 +1,4 @@
-"""Opening a library, and refusing one that does not fit."""
+"""Opening a library, and refusing an incompatible one."""
 
 import gc
 import re
@@ -21,47 +21,47 @@ def refused(library: str) -> str:
     return str(caught.value)
 
 
-def test_a_library_of_another_version_names_both(make_fake: Make) -> None:
+def test_library_of_another_version_error_names_both(make_fake: Make) -> None:
     text = refused(make_fake("other_version", '-DFAKE_VERSION="0.2.0"'))
     assert "thalweg:search 0.2.0" in text
     assert "thalweg:search 0.1.0" in text
 
 
-def test_a_library_of_another_package_names_both(make_fake: Make) -> None:
+def test_library_of_another_package_error_names_both(make_fake: Make) -> None:
     text = refused(make_fake("other_package", '-DFAKE_PACKAGE="thalweg:find"'))
     assert "thalweg:find 0.1.0" in text
     assert "thalweg:search 0.1.0" in text
 
 
-def test_a_real_library_of_another_package(conformance_library: str) -> None:
+def test_real_library_of_another_package_is_refused(conformance_library: str) -> None:
     assert "thalweg:conformance 0.1.0" in refused(conformance_library)
 
 
-def test_a_library_of_another_abi_names_both(make_fake: Make) -> None:
+def test_library_of_another_abi_error_names_both(make_fake: Make) -> None:
     text = refused(make_fake("other_abi", "-DFAKE_ABI=7"))
     assert "ABI 7" in text
     assert f"ABI {thalweg.ABI}" in text
 
 
-def test_a_table_that_is_too_small(make_fake: Make) -> None:
+def test_table_too_small_is_refused(make_fake: Make) -> None:
     assert "64 bytes" in refused(make_fake("small", "-DFAKE_SIZE=64"))
 
 
-def test_another_layout_says_what_differs(make_fake: Make) -> None:
+def test_layout_mismatch_error_names_difference(make_fake: Make) -> None:
     text = refused(make_fake("other_layout"))
     assert "the library has no search.[method]query.progress" in text
 
 
-def test_no_table(make_fake: Make) -> None:
+def test_library_without_table_is_refused(make_fake: Make) -> None:
     assert "no table" in refused(make_fake("no_table", "-DFAKE_NO_TABLE"))
 
 
-def test_a_library_that_is_none(make_fake: Make) -> None:
+def test_library_without_entry_point_is_refused(make_fake: Make) -> None:
     text = refused(make_fake("no_symbol", "-DFAKE_NO_SYMBOL"))
     assert "tw_library" in text
 
 
-def test_library_that_cannot_be_loaded_raises_with_the_loader_s_reason(
+def test_unloadable_library_raises_loader_reason(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "text.so").write_text("no library" * 100)
@@ -77,7 +77,7 @@ def test_library_that_cannot_be_loaded_raises_with_the_loader_s_reason(
             Search.open(path)
 
 
-def test_a_file_that_is_missing_or_no_library(tmp_path: Path) -> None:
+def test_missing_or_invalid_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"missing\.so"):
         Search.open(tmp_path / "missing.so")
     (tmp_path / "text.so").write_text("no library")
@@ -85,7 +85,7 @@ def test_a_file_that_is_missing_or_no_library(tmp_path: Path) -> None:
         Search.open(tmp_path / "text.so")
 
 
-def test_a_closed_client_refuses_calls(search_library: str) -> None:
+def test_closed_client_refuses_calls(search_library: str) -> None:
     client = Search.open(search_library)
     assert not client.closed
     client.close()
@@ -96,18 +96,18 @@ def test_a_closed_client_refuses_calls(search_library: str) -> None:
     assert caught.value.code == 8
 
 
-def test_with_closes_the_client(search_library: str) -> None:
+def test_with_statement_closes_client(search_library: str) -> None:
     with Search.open(search_library) as client:
         assert client.escape("a.b") == r"a\.b"
     assert client.closed
 
 
-def test_a_client_cannot_be_made_by_hand() -> None:
+def test_client_constructor_is_refused() -> None:
     with pytest.raises(TypeError):
         Search()
 
 
-def test_a_client_is_closed_when_it_is_dropped(conformance_library: str) -> None:
+def test_client_is_closed_when_dropped(conformance_library: str) -> None:
     with Conformance.open(conformance_library) as other:
         client = Conformance.open(conformance_library)
         counter = client.counter(1)
@@ -121,7 +121,9 @@ def test_a_client_is_closed_when_it_is_dropped(conformance_library: str) -> None
         assert other.echo_u8(1) == 1
 
 
-def test_the_wrong_client_is_refused(search: Search, service: Conformance) -> None:
+def test_client_of_another_package_is_refused(
+    search: Search, service: Conformance
+) -> None:
     from thalweg_search._methods import COUNT
 
     with pytest.raises(thalweg.BadArgument, match=r"search\.count.*conformance"):

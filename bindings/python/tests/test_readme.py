@@ -1,4 +1,4 @@
-"""The README's program runs."""
+"""The program in the README runs."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 
-def test_the_program_of_the_readme_runs(
+def test_readme_program_runs(
     search_library: str, tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     readme = Path(__file__).parents[1] / "README.md"

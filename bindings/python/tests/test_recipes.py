@@ -34,7 +34,7 @@ class Web:
         return response.status, response.read().decode()
 
     def stop(self) -> str:
-        """Asks the server to stop. Returns what else it printed."""
+        """Asks the server to stop and returns the rest of its output."""
         self.process.send_signal(signal.SIGTERM)
         printed, _ = self.process.communicate(timeout=60)
         assert self.process.returncode == 0
@@ -87,7 +87,7 @@ def test_web_server_answers_many_requests_at_once(web: Web) -> None:
     assert web.stop() == "stopped\n"
 
 
-def test_stream_ends_with_the_exception_of_its_function(recipes_library: str) -> None:
+def test_stream_ends_with_exception_of_its_function(recipes_library: str) -> None:
     seen: list[int | str] = []
 
     async def read() -> None:
@@ -113,7 +113,7 @@ def trimmed(text: str) -> str:
     return "".join(f"{line.strip()}\n" for line in text.splitlines())
 
 
-def test_pages_show_code_that_the_tests_run() -> None:
+def test_pages_show_tested_code() -> None:
     code = trimmed(WEB.read_text() + Path(__file__).read_text())
     shown = python_blocks("recipes.md") + python_blocks("services.md")
     assert len(shown) == 5

@@ -1,4 +1,4 @@
-"""Ctrl-C, in a process of its own."""
+"""Ctrl-C and signal handlers, each tested in a separate process."""
 
 import signal
 import subprocess
@@ -90,7 +90,7 @@ def start(body: str, library: str) -> subprocess.Popen[str]:
     [SYNC_CALL, SYNC_STREAM, RUNNING_STREAM, RUNNING_SEARCH, ASYNC_CALL, ASYNC_STREAM],
     ids=["call", "stream", "busy-stream", "search", "async-call", "async-stream"],
 )
-def test_ctrl_c_ends_what_would_never_end(body: str, conformance_library: str) -> None:
+def test_ctrl_c_interrupts_endless_work(body: str, conformance_library: str) -> None:
     process = start(body, conformance_library)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
@@ -98,7 +98,7 @@ def test_ctrl_c_ends_what_would_never_end(body: str, conformance_library: str) -
     assert process.returncode == 0
 
 
-def test_a_handler_that_calls_does_not_disturb_the_call(
+def test_signal_handler_that_calls_keeps_outer_call_intact(
     conformance_library: str,
 ) -> None:
     body = """
@@ -118,14 +118,14 @@ def test_a_handler_that_calls_does_not_disturb_the_call(
     assert process.stdout is not None
     for _ in range(3):
         process.send_signal(signal.SIGUSR1)
-        # A second one that comes before the handler runs would be none.
+        # A second signal that arrives before the handler runs would be merged.
         assert process.stdout.readline() == "ready\n"
     out, _ = process.communicate(timeout=60)
     assert out == "[7, 7, 7]\n"
     assert process.returncode == 0
 
 
-def test_a_call_may_end_while_a_handler_calls(conformance_library: str) -> None:
+def test_call_that_ends_during_signal_handler_returns(conformance_library: str) -> None:
     body = """
         import signal
         with Conformance.open(library) as service:

@@ -1,4 +1,7 @@
-"""What is opened and closed over and over leaves nothing. `THALWEG_SOAK` says how many rounds (10,000)."""
+"""Repeated opening and closing leaks nothing.
+
+`THALWEG_SOAK` sets the number of rounds; the default is 10,000.
+"""
 
 import gc
 import os
@@ -11,7 +14,7 @@ from thalweg_conformance import Conformance, FailureCode
 ROUNDS = int(os.environ.get("THALWEG_SOAK", "10000"))
 
 SLACK = 6 << 20
-"""What the allocators may yet take for themselves, however many rounds follow."""
+"""Bytes that the allocators may still take, whatever the number of rounds."""
 
 
 def resident() -> int:
@@ -24,7 +27,11 @@ def descriptors() -> int:
 
 
 def one_round(library: str, number: int) -> None:
-    """A client, a call, a resource, one that cannot be made, a stream that is closed with a batch kept, and all of it closed."""
+    """Opens a client, uses it and closes it.
+
+    The client makes a call, a resource, a failing constructor, and a stream that is
+    closed while an array of its batch is alive.
+    """
     with Conformance.open(library) as service:
         assert service.echo_u64(number) == number
         counter = service.counter(number)
@@ -38,7 +45,7 @@ def one_round(library: str, number: int) -> None:
             counter.close()
 
 
-def test_rounds_leave_neither_memory_nor_descriptors(conformance_library: str) -> None:
+def test_rounds_leak_neither_memory_nor_descriptors(conformance_library: str) -> None:
     first = ROUNDS // 10
     for number in range(first):
         one_round(conformance_library, number)

@@ -1,4 +1,4 @@
-"""Words of a stream beside its records: the control lane, further readers, statistics, losses at the end."""
+"""Control lane, additional readers, statistics and final losses of a stream."""
 
 import asyncio
 import threading
@@ -10,7 +10,7 @@ from thalweg_conformance import AsyncConformance, Conformance
 DROPPED_NEWEST, DROPPED_OLDEST, WRITER = 2, 3, 5
 
 
-def test_a_control_record_comes_first_and_is_told_apart(service: Conformance) -> None:
+def test_control_record_comes_first_and_is_marked(service: Conformance) -> None:
     stream = service.ticks()
     assert service.tick(3) == 1
     assert service.mark(99) == 1
@@ -30,7 +30,7 @@ def test_a_control_record_comes_first_and_is_told_apart(service: Conformance) ->
     assert batches == [(True, 0, [7]), (True, 1, [8]), (False, 0, [0, 1])]
 
 
-def test_a_further_reader_has_a_place_of_its_own(service: Conformance) -> None:
+def test_second_reader_has_its_own_position(service: Conformance) -> None:
     stream = service.ticks()
     service.tick(2)
     further = stream.tee()
@@ -42,7 +42,7 @@ def test_a_further_reader_has_a_place_of_its_own(service: Conformance) -> None:
         stream.tee()
 
 
-def test_readers_on_two_threads_and_one_that_goes(service: Conformance) -> None:
+def test_reader_on_other_thread_survives_close_of_first(service: Conformance) -> None:
     stream = service.ticks()
     further = stream.tee()
     seen: list[int] = []
@@ -55,7 +55,7 @@ def test_readers_on_two_threads_and_one_that_goes(service: Conformance) -> None:
     assert seen == list(range(1000))
 
 
-def test_statistics_add_up_and_outlive_a_stream(service: Conformance) -> None:
+def test_statistics_add_up_and_outlive_stream(service: Conformance) -> None:
     first = service.ticks()
     service.tick(10)
     service.mark(1)
@@ -81,7 +81,7 @@ def test_statistics_add_up_and_outlive_a_stream(service: Conformance) -> None:
     assert "published=14" in repr(stats)
 
 
-def test_losses_are_told_at_the_end_too(service: Conformance) -> None:
+def test_losses_are_reported_at_end_of_stream(service: Conformance) -> None:
     newest = service.drops_newest(1000)
     seen = list(newest)
     assert seen == list(range(len(seen)))
@@ -99,7 +99,7 @@ def test_losses_are_told_at_the_end_too(service: Conformance) -> None:
     assert refused.gap_reason == WRITER
 
 
-def test_the_same_words_on_asyncio(conformance_library: str) -> None:
+def test_control_statistics_and_losses_on_asyncio(conformance_library: str) -> None:
     async def run() -> None:
         async with AsyncConformance.open(conformance_library) as client:
             stream = await client.ticks()

@@ -1,4 +1,4 @@
-"""Streams of sync code: objects, batches, views, and every way to stop."""
+"""Streams in sync code: objects, batches, views, and every way to stop reading."""
 
 import contextlib
 import dataclasses
@@ -22,7 +22,7 @@ def memory() -> int:
     return pages * resource.getpagesize()
 
 
-def test_objects(search: Search, tree: Path) -> None:
+def test_stream_yields_expected_objects(search: Search, tree: Path) -> None:
     with search.query("needle", str(tree), FIXED) as query:
         matches = sorted(
             search.matches(query), key=lambda match: (match.path, match.line)
@@ -41,7 +41,7 @@ def test_objects(search: Search, tree: Path) -> None:
     ]
 
 
-def test_bytes_that_are_not_utf8(search: Search, tree: Path) -> None:
+def test_text_that_is_not_utf8_keeps_its_bytes(search: Search, tree: Path) -> None:
     only = dataclasses.replace(FIXED, globs=["bytes.txt"])
     with search.query("needle", str(tree), only) as query:
         (match,) = search.matches(query)
@@ -70,7 +70,7 @@ def test_views_and_objects_are_equal(search: Search, tree: Path) -> None:
     assert seen == 7
 
 
-def test_elements_with_tails_of_their_own(service: Conformance) -> None:
+def test_elements_with_tails_equal_objects(service: Conformance) -> None:
     items = list(service.items(1000))
     assert [item.number for item in items] == list(range(1000))
     for batch in service.items(1000).batches():
@@ -83,13 +83,13 @@ def test_elements_with_tails_of_their_own(service: Conformance) -> None:
             )
 
 
-def test_elements_that_are_no_records(service: Conformance) -> None:
+def test_elements_can_be_numbers(service: Conformance) -> None:
     assert list(service.count(5, 1000)) == list(range(5, 1005))
     values = [value for batch in service.count(5, 1000).batches() for value in batch]
     assert values == list(range(5, 1005))
 
 
-def test_a_view_after_its_batch_raises(search: Search, tree: Path) -> None:
+def test_view_of_released_batch_raises_closed(search: Search, tree: Path) -> None:
     with search.query("needle", str(tree), FIXED) as query:
         stream = search.matches(query)
         batches = stream.batches(max=1)
@@ -106,7 +106,7 @@ def test_a_view_after_its_batch_raises(search: Search, tree: Path) -> None:
         assert "released" in repr(view)
 
 
-def test_every_end_of_a_batch_ends_its_views(search: Search, tree: Path) -> None:
+def test_every_batch_release_ends_its_views(search: Search, tree: Path) -> None:
     with search.query("needle", str(tree), FIXED) as query:
         for end in ("release", "with", "close"):
             stream = search.matches(query)
@@ -125,14 +125,14 @@ def test_every_end_of_a_batch_ends_its_views(search: Search, tree: Path) -> None
                 _ = view.text
 
 
-def test_a_batch_lives_as_long_as_a_view_of_it(search: Search, tree: Path) -> None:
+def test_view_keeps_its_batch_alive(search: Search, tree: Path) -> None:
     with search.query("needle", str(tree), FIXED) as query:
         view = next(search.matches(query).batches(max=1))[0]
         gc.collect()
         assert "needle" in view.text
 
 
-def test_a_view_cannot_be_made_or_changed(search: Search, tree: Path) -> None:
+def test_view_cannot_be_constructed_or_changed(search: Search, tree: Path) -> None:
     with pytest.raises(TypeError):
         MatchView()
     with search.query("needle", str(tree), FIXED) as query:
@@ -143,7 +143,7 @@ def test_a_view_cannot_be_made_or_changed(search: Search, tree: Path) -> None:
             MatchView.line.__get__(object(), object)  # type: ignore[call-overload]
 
 
-def test_closing_in_the_middle_stops_the_writers(service: Conformance) -> None:
+def test_close_of_half_read_stream_stops_writers(service: Conformance) -> None:
     stream = service.endless()
     assert next(stream) == 0
     assert service.running() == 1
@@ -155,7 +155,7 @@ def test_closing_in_the_middle_stops_the_writers(service: Conformance) -> None:
         time.sleep(0.01)
 
 
-def test_dropping_a_stream_stops_the_writers(service: Conformance) -> None:
+def test_dropped_stream_stops_writers(service: Conformance) -> None:
     for number in service.endless():
         if number == 1000:
             break
@@ -163,14 +163,14 @@ def test_dropping_a_stream_stops_the_writers(service: Conformance) -> None:
         time.sleep(0.01)
 
 
-def test_with_closes_a_stream(search: Search, large_tree: Path) -> None:
+def test_with_statement_closes_stream(search: Search, large_tree: Path) -> None:
     with search.query("needle", str(large_tree), FIXED) as query:
         with search.matches(query) as stream:
             next(stream)
         assert stream.closed
 
 
-def test_a_slow_reader_keeps_memory_bounded(search: Search, large_tree: Path) -> None:
+def test_slow_reader_keeps_memory_bounded(search: Search, large_tree: Path) -> None:
     with search.query("needle", str(large_tree), FIXED) as query:
         list(search.matches(query).batches())
         before = memory()
@@ -183,7 +183,7 @@ def test_a_slow_reader_keeps_memory_bounded(search: Search, large_tree: Path) ->
     assert count == 400_000
 
 
-def test_scan_with_a_record_above_the_limit_does_not_end_cleanly(
+def test_stream_with_record_above_limit_raises_guest_lost(
     service: Conformance,
 ) -> None:
     rows: list[str] = []
@@ -197,7 +197,7 @@ def test_scan_with_a_record_above_the_limit_does_not_end_cleanly(
         next(stream)
 
 
-def test_stream_raises_the_exception_of_its_function_at_its_end(
+def test_stream_raises_exception_of_its_function_at_end(
     service: Conformance,
 ) -> None:
     stream = service.stops(3, "fail")
@@ -218,7 +218,7 @@ def test_stream_raises_the_exception_of_its_function_at_its_end(
             next(reader)
 
 
-def test_future_raises_the_exception_of_its_function(service: Conformance) -> None:
+def test_future_raises_exception_of_its_function(service: Conformance) -> None:
     with pytest.raises(FailureCode) as caught:
         service.fails_to_come(5).result()
     assert caught.value.payload == 5
@@ -233,11 +233,11 @@ def test_stream_is_complete_when_all_writers_have_finished(
             list(service.stops(3, how))
 
 
-def test_a_stream_that_breaks_gives_what_came_before(service: Conformance) -> None:
+def test_panicked_stream_yields_earlier_elements(service: Conformance) -> None:
     seen: list[int] = []
     stream = None
     while stream is None:
-        # The panic may come before the answer: then that is the call's ending.
+        # If the panic precedes the reply, the call itself raises it.
         with contextlib.suppress(thalweg.GuestPanicked):
             stream = service.breaks(10)
 
@@ -252,7 +252,7 @@ def test_a_stream_that_breaks_gives_what_came_before(service: Conformance) -> No
     assert service.echo_u8(1) == 1
 
 
-def test_next_with_a_timeout_leaves_the_stream(service: Conformance) -> None:
+def test_next_after_timeout_keeps_stream_open(service: Conformance) -> None:
     stream = service.count(0, 2)
     assert [stream.next(timeout=60), stream.next()] == [0, 1]
     with pytest.raises(StopIteration):
@@ -263,7 +263,7 @@ def test_next_with_a_timeout_leaves_the_stream(service: Conformance) -> None:
     assert slow.next(timeout=60) == "text"
 
 
-def test_a_timeout_while_waiting_leaves_the_stream(search: Search, tree: Path) -> None:
+def test_batches_after_timeout_keep_stream_open(search: Search, tree: Path) -> None:
     with search.query("needle", str(tree), FIXED) as query:
         progress = query.progress()
         assert next(progress.batches())[0].files == 0
@@ -280,13 +280,13 @@ def test_a_timeout_while_waiting_leaves_the_stream(search: Search, tree: Path) -
         progress.close()
 
 
-def test_the_calls_deadline_ends_its_stream(service: Conformance) -> None:
+def test_call_deadline_ends_its_stream(service: Conformance) -> None:
     with pytest.raises(thalweg.TimedOut):
         for _ in service.endless(timeout=0.1):
             pass
 
 
-def test_latest_counts_what_was_overtaken(service: Conformance) -> None:
+def test_latest_stream_counts_replaced_records(service: Conformance) -> None:
     stream = service.latest(100_000)
     seen = list(stream)
     assert seen == sorted(seen)
@@ -294,7 +294,7 @@ def test_latest_counts_what_was_overtaken(service: Conformance) -> None:
     assert len(seen) + stream.lost == 100_000
 
 
-def test_gaps_stand_at_the_head_of_a_batch(service: Conformance) -> None:
+def test_gap_is_reported_at_start_of_batch(service: Conformance) -> None:
     following = 0
     lost = 0
     for batch in service.latest(100_000).batches():
@@ -306,7 +306,7 @@ def test_gaps_stand_at_the_head_of_a_batch(service: Conformance) -> None:
     assert following == 100_000
 
 
-def test_closing_from_another_thread(service: Conformance) -> None:
+def test_close_from_another_thread_ends_reading(service: Conformance) -> None:
     stream = service.count(0, 10)
     list(stream)
     waiting = service.endless()
@@ -320,14 +320,14 @@ def test_closing_from_another_thread(service: Conformance) -> None:
     assert waiting.closed
 
 
-def test_one_reader_at_a_time(search: Search, tree: Path) -> None:
+def test_second_concurrent_reader_is_refused(search: Search, tree: Path) -> None:
     with search.query("needle", str(tree), FIXED) as query:
         stream = query.progress()
         next(stream)
 
         def read() -> None:
             while True:
-                # It may be this thread that comes second.
+                # This thread may be the refused second reader.
                 with contextlib.suppress(thalweg.BadArgument):
                     list(stream)
                     return
@@ -346,7 +346,7 @@ def test_one_reader_at_a_time(search: Search, tree: Path) -> None:
         assert not thread.is_alive()
 
 
-def test_closing_the_client_ends_its_streams(conformance_library: str) -> None:
+def test_client_close_cancels_its_streams(conformance_library: str) -> None:
     client = Conformance.open(conformance_library)
     stream = client.endless()
     next(stream)
@@ -356,8 +356,8 @@ def test_closing_the_client_ends_its_streams(conformance_library: str) -> None:
             pass
 
 
-def test_finalizers_that_close_while_a_value_is_made(service: Conformance) -> None:
-    """The collector may run code that closes the stream in the middle of decoding."""
+def test_finalizer_closing_stream_during_decoding_is_safe(service: Conformance) -> None:
+    """The garbage collector may run code that closes the stream during decoding."""
     for _ in range(20):
         stream = service.items(2000)
         batch = next(stream.batches())

@@ -1,4 +1,4 @@
-"""Calls of one turn of a loop that go together, with asyncio's own loop and uvloop's."""
+"""Calls that `together` submits as a group, with the loops of asyncio and uvloop."""
 
 import asyncio
 import ctypes
@@ -36,14 +36,14 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
 
 class Proxy:
-    """The conformance library, behind one that counts submissions and refuses what it is told to."""
+    """The conformance library behind a proxy that counts and refuses submissions."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.does = ctypes.CDLL(path)
 
     def submissions(self) -> int:
-        """How many there were since this was asked last."""
+        """The number of submissions since the previous call."""
         count = self.does.proxy_submissions()
         assert isinstance(count, int)
         return count
@@ -63,7 +63,7 @@ def proxy(
     del os.environ["PROXY_OF"]
 
 
-def test_calls_of_one_turn_are_one_submission(proxy: Proxy) -> None:
+def test_grouped_calls_are_one_submission(proxy: Proxy) -> None:
     async def main() -> None:
         async with AsyncConformance.open(proxy.path) as client:
             proxy.submissions()
@@ -74,7 +74,7 @@ def test_calls_of_one_turn_are_one_submission(proxy: Proxy) -> None:
                 calls = asyncio.gather(*map(client.echo_u32, wanted))
             assert await calls == wanted
             assert proxy.submissions() == 1
-            # The block is over.
+            # Calls after the block are submitted separately.
             assert await client.echo_u32(7) == 7
             async with asyncio.TaskGroup() as group:
                 with thalweg.together():
@@ -85,7 +85,7 @@ def test_calls_of_one_turn_are_one_submission(proxy: Proxy) -> None:
     run(main())
 
 
-def test_they_keep_their_order(proxy: Proxy) -> None:
+def test_grouped_calls_keep_their_order(proxy: Proxy) -> None:
     async def main() -> None:
         async with (
             AsyncConformance.open(proxy.path) as client,
@@ -100,7 +100,7 @@ def test_they_keep_their_order(proxy: Proxy) -> None:
     run(main())
 
 
-def test_a_block_that_awaits_holds_up_nobody(proxy: Proxy) -> None:
+def test_await_inside_group_completes(proxy: Proxy) -> None:
     async def main() -> None:
         async with AsyncConformance.open(proxy.path) as client:
             proxy.submissions()
@@ -115,7 +115,7 @@ def test_a_block_that_awaits_holds_up_nobody(proxy: Proxy) -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1, 4])
-def test_one_that_is_refused_stops_no_other(proxy: Proxy, place: int) -> None:
+def test_refused_call_in_group_keeps_others(proxy: Proxy, place: int) -> None:
     async def main() -> None:
         async with AsyncConformance.open(proxy.path) as client:
             with thalweg.together():
@@ -130,7 +130,7 @@ def test_one_that_is_refused_stops_no_other(proxy: Proxy, place: int) -> None:
     run(main())
 
 
-def test_what_is_wrong_with_a_call_is_told_at_once(proxy: Proxy) -> None:
+def test_bad_argument_in_group_raises_at_once(proxy: Proxy) -> None:
     async def main() -> None:
         async with AsyncConformance.open(proxy.path) as client:
             with thalweg.together():
@@ -144,7 +144,7 @@ def test_what_is_wrong_with_a_call_is_told_at_once(proxy: Proxy) -> None:
     run(main())
 
 
-def test_one_that_is_given_up_before_is_not_made(proxy: Proxy) -> None:
+def test_abandoned_call_in_group_is_not_submitted(proxy: Proxy) -> None:
     async def main() -> None:
         async with AsyncConformance.open(proxy.path) as client:
             assert await client.echo_u32(7) == 7
@@ -161,7 +161,7 @@ def test_one_that_is_given_up_before_is_not_made(proxy: Proxy) -> None:
     run(main())
 
 
-def test_closing_and_waiting_come_behind_what_was_kept(proxy: Proxy) -> None:
+def test_close_and_sync_wait_follow_grouped_calls(proxy: Proxy) -> None:
     async def close(client: AsyncConformance) -> None:
         client.close()
         assert proxy.submissions() == 1
@@ -183,7 +183,7 @@ def test_closing_and_waiting_come_behind_what_was_kept(proxy: Proxy) -> None:
             with thalweg.together():
                 last = asyncio.ensure_future(client.echo_u32(9))
                 closes = asyncio.ensure_future(close(client))
-            # It was made; whether it was answered before is the service's to say.
+            # The call was submitted; the close may come before or after the reply.
             (ended,) = await asyncio.gather(last, return_exceptions=True)
             assert ended == 9 or isinstance(ended, thalweg.Cancelled)
             await closes
@@ -191,7 +191,7 @@ def test_closing_and_waiting_come_behind_what_was_kept(proxy: Proxy) -> None:
     run(main())
 
 
-def test_a_block_ends_with_its_loop(proxy: Proxy) -> None:
+def test_group_ends_with_its_event_loop(proxy: Proxy) -> None:
     async def main() -> None:
         async with AsyncConformance.open(proxy.path) as client:
             with thalweg.together():

@@ -19,7 +19,7 @@ CANCELLED = 2
 
 
 class Broken(Exception):
-    """What an iterable raises here."""
+    """Raised by the iterables of these tests."""
 
 
 def numbers(count: int) -> Iterator[int]:
@@ -32,7 +32,7 @@ def breaking(after: int) -> Iterator[int]:
 
 
 class Endless:
-    """Numbers without an end, and whether somebody has closed them."""
+    """An endless iterable of numbers that records when it is closed."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -47,40 +47,40 @@ class Endless:
             self.closed = True
 
 
-def test_many_numbers_come_from_a_generator(service: Conformance) -> None:
+def test_generator_sends_many_numbers(service: Conformance) -> None:
     assert service.sum_of(numbers(MANY)) == (MANY, MANY * (MANY - 1) // 2)
 
 
-def test_any_iterable_will_do(service: Conformance) -> None:
+def test_any_iterable_is_accepted(service: Conformance) -> None:
     assert service.sum_of([]) == (0, 0)
     assert service.sum_of(range(1000)) == (1000, 499_500)
     assert service.sum_of({1: "a", 2: "b"}) == (2, 3)
     assert service.sum_of(b"\1\2\3") == (3, 6)
-    # What came as a stream goes on as one.
+    # A stream that a call returned can be sent.
     assert service.sum_of(service.count(5, 3)) == (3, 18)
 
 
-def test_elements_with_parts(service: Conformance) -> None:
+def test_records_are_sent_from_generator(service: Conformance) -> None:
     items = (Item(n, f"<{n}>", ["a"] * n, bytes(n)) for n in range(300))
     assert service.names_of(items) == "".join(f"<{n}>" for n in range(300))
 
 
-def test_a_borrowed_resource_beside_a_stream(service: Conformance) -> None:
+def test_call_takes_borrowed_resource_and_stream(service: Conformance) -> None:
     with service.counter(5) as counter:
         assert service.add_all(counter, numbers(1000)) == 499_505
 
 
-def test_what_cannot_be_iterated_is_no_call(service: Conformance) -> None:
+def test_argument_that_is_not_iterable_raises_type_error(service: Conformance) -> None:
     wrong: Any = 5
     expected = "sum-of: numbers: expected an iterable, got int"
     with pytest.raises(TypeError, match=expected):
         service.sum_of(wrong)
-    # A str is an iterable of str.
+    # A str would be an iterable of str, so it is refused.
     with pytest.raises(TypeError, match="expected an iterable, got str"):
         service.words_first([], "words")
 
 
-def test_what_an_iterable_raises_comes_out(service: Conformance) -> None:
+def test_exception_of_iterable_is_raised(service: Conformance) -> None:
     for after in (0, 3, MANY):
         with pytest.raises(Broken):
             service.sum_of(breaking(after))
@@ -92,21 +92,21 @@ def test_what_an_iterable_raises_comes_out(service: Conformance) -> None:
     assert service.sum_of([1]) == (1, 1)
 
 
-def test_a_service_that_has_enough_ends_it(service: Conformance) -> None:
+def test_iterable_is_closed_when_service_stops_reading(service: Conformance) -> None:
     endless = Endless()
     assert service.first_numbers(3, endless) == [1, 1, 1]
     gc.collect()
     assert endless.closed
 
 
-def test_two_streams_of_which_the_second_is_read_first(service: Conformance) -> None:
+def test_two_streams_read_in_reverse_order_complete(service: Conformance) -> None:
     words = (str(n % 10) for n in range(5000))
     text, total = service.words_first(numbers(5000), words)
     assert len(text) == 5000
     assert total == 5000 * 4999 // 2
 
 
-def test_a_call_that_has_no_time_left_ends(service: Conformance) -> None:
+def test_timeout_while_sending_closes_iterable(service: Conformance) -> None:
     endless = Endless()
     with pytest.raises(thalweg.TimedOut):
         service.sum_of(endless, timeout=0.05)
@@ -119,10 +119,10 @@ def test_a_call_that_has_no_time_left_ends(service: Conformance) -> None:
     [iter(int, 1), map(sum, itertools.repeat(range(20_000)))],
     ids=["faster than the service", "slower"],
 )
-def test_a_signal_ends_the_sending(
+def test_signal_handler_exception_stops_sending(
     service: Conformance, endless: Iterator[int]
 ) -> None:
-    """No code of Python runs between the elements."""
+    """The iterables run no Python code between two elements."""
 
     def handler(number: int, frame: object) -> None:
         raise Broken
@@ -136,14 +136,14 @@ def test_a_signal_ends_the_sending(
         signal.signal(signal.SIGALRM, before)
 
 
-def test_an_iterable_may_call(service: Conformance) -> None:
+def test_iterable_can_make_calls(service: Conformance) -> None:
     calling = (service.twice(n) + service.echo_u64(n) for n in range(500))
     assert service.sum_of(calling) == (500, 3 * 499 * 250)
     nested = (service.sum_of(numbers(n))[0] for n in range(300))
     assert service.sum_of(nested) == (300, 299 * 150)
 
 
-def test_a_client_that_is_closed_while_it_sends(conformance_library: str) -> None:
+def test_client_close_while_sending_closes_iterable(conformance_library: str) -> None:
     with Conformance.open(conformance_library) as service:
         endless = Endless()
 
@@ -153,7 +153,7 @@ def test_a_client_that_is_closed_while_it_sends(conformance_library: str) -> Non
 
         closer = threading.Thread(target=closing)
         closer.start()
-        # The stream can end before the call, whose service says so then.
+        # The stream can end before the call, which then raises `ServiceError`.
         ends = (thalweg.Cancelled, thalweg.Closed, thalweg.ServiceError)
         with pytest.raises(ends):
             service.sum_of(endless)
@@ -163,7 +163,7 @@ def test_a_client_that_is_closed_while_it_sends(conformance_library: str) -> Non
 
 
 class Book:
-    """A host that has every key, and counts."""
+    """A host that has a text for every key and counts the look-ups."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -176,7 +176,7 @@ class Book:
         return 0
 
     def nod(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 class AsyncBook:
@@ -187,10 +187,10 @@ class AsyncBook:
         return 0
 
     async def nod(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
-def test_who_sends_answers_what_the_service_asks(conformance_library: str) -> None:
+def test_sending_call_answers_host_imports(conformance_library: str) -> None:
     expected = [thalweg.Ok(str(key)) for key in range(1000)]
     book = Book()
     with Conformance.open(conformance_library, host=book) as service:
@@ -205,7 +205,7 @@ def test_who_sends_answers_what_the_service_asks(conformance_library: str) -> No
     asyncio.run(on_a_loop())
 
 
-def test_a_future_is_a_value_or_none(service: Conformance) -> None:
+def test_future_parameter_accepts_value_or_no_value(service: Conformance) -> None:
     assert service.hear("now") == "now"
     with pytest.raises(thalweg.ServiceError) as raised:
         service.hear(thalweg.NoValue())
@@ -215,7 +215,7 @@ def test_a_future_is_a_value_or_none(service: Conformance) -> None:
         service.hear(wrong)
 
 
-def test_streams_and_futures_without_an_element(service: Conformance) -> None:
+def test_streams_and_futures_without_element_type(service: Conformance) -> None:
     assert service.beats_of(None for _ in range(1000)) == 1000
     service.comes(None)
     with pytest.raises(thalweg.ServiceError):
@@ -232,7 +232,7 @@ def test_streams_and_futures_without_an_element(service: Conformance) -> None:
             batch.array()
 
 
-def test_nothing_is_kept(service: Conformance) -> None:
+def test_iterable_is_freed_after_call(service: Conformance) -> None:
     endless = Endless()
     assert service.first_numbers(1, endless) == [1]
     gone = weakref.ref(endless)
@@ -249,7 +249,7 @@ async def later(count: int) -> AsyncIterator[int]:
 
 
 class AsyncEndless:
-    """As `Endless`, for asyncio."""
+    """`Endless` for asyncio."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -321,7 +321,7 @@ async def aio_cancelled(service: AsyncConformance) -> None:
     endless = AsyncEndless()
     with pytest.raises(thalweg.TimedOut):
         await service.sum_of(endless, timeout=0.05)
-    # One that is given up before its task has begun.
+    # Drop a pending call before its task has started.
     pending = _methods.HEAR.start(service, None, never())
     del pending
     await asyncio.sleep(0)
@@ -384,7 +384,9 @@ async def aio_others_get_a_turn(service: AsyncConformance) -> None:
     [asyncio.new_event_loop, uvloop.new_event_loop],
     ids=["asyncio", "uvloop"],
 )
-def test_on_a_loop(conformance_library: str, case: Any, new_loop: Any) -> None:
+def test_async_case_on_event_loop(
+    conformance_library: str, case: Any, new_loop: Any
+) -> None:
     async def run() -> None:
         async with AsyncConformance.open(conformance_library) as service:
             await case(service)

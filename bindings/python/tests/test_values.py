@@ -1,4 +1,4 @@
-"""Values there and back, and values that do not fit."""
+"""Values that round-trip, and values that are refused."""
 
 import math
 
@@ -64,13 +64,13 @@ SCALARS = Scalars(
 )
 
 
-def test_records_come_back_as_they_went(service: Conformance) -> None:
+def test_records_round_trip(service: Conformance) -> None:
     assert service.echo_scalars(SCALARS) == SCALARS
     assert service.echo_nested(NESTED) == NESTED
     assert service.echo_points([POINT] * 3) == [POINT] * 3
 
 
-def test_variants_enums_and_flags_come_back_as_they_went(service: Conformance) -> None:
+def test_variants_enums_and_flags_round_trip(service: Conformance) -> None:
     assert service.echo_shapes(SHAPES) == SHAPES
     assert [service.echo_color(color) for color in Color] == list(Color)
     every = Days(2**9 - 1)
@@ -79,40 +79,40 @@ def test_variants_enums_and_flags_come_back_as_they_went(service: Conformance) -
     assert service.echo_wide(Wide.B0 | Wide.B31) == Wide.B0 | Wide.B31
 
 
-def test_an_error_type_is_a_value_too(service: Conformance) -> None:
+def test_error_type_round_trips_as_value(service: Conformance) -> None:
     failure: Failure = FailureCode(9)
     assert service.echo_failure(failure) == failure
     assert service.echo_failure(failure) != FailureCode(8)
 
 
-def test_options_in_options(service: Conformance) -> None:
+def test_nested_options_round_trip(service: Conformance) -> None:
     for value in (None, Some(None), Some(3)):
         assert service.echo_option_twice(value) == value
     with pytest.raises(TypeError, match=r"thalweg\.Some"):
         service.echo_option_twice(3)  # type: ignore[arg-type]
 
 
-def test_results_inside_values(service: Conformance) -> None:
+def test_results_inside_values_round_trip(service: Conformance) -> None:
     assert service.echo_result((Ok(1),)) == (Ok(1),)
     assert service.echo_result((Err("e"),)) == (Err("e"),)
     assert service.echo_result_ok([Ok(1), Err(None)]) == [Ok(1), Err(None)]
     assert service.echo_result_bare([Ok(None), Err(None)]) == [Ok(None), Err(None)]
 
 
-def test_any_buffer_and_any_sequence_will_do(service: Conformance) -> None:
+def test_any_buffer_and_sequence_is_accepted(service: Conformance) -> None:
     assert service.echo_bytes(bytearray(b"ab")) == b"ab"
     assert service.echo_bytes(memoryview(b"abcd")[::2]) == b"ac"
     assert service.echo_numbers(range(3)) == [0, 1, 2]
     assert service.echo_strings(("a", "b")) == ["a", "b"]
 
 
-def test_numbers_that_are_not_finite(service: Conformance) -> None:
+def test_non_finite_numbers_round_trip(service: Conformance) -> None:
     assert math.isnan(service.echo_f64(math.nan))
     assert service.echo_f32(-math.inf) == -math.inf
     assert service.echo_f64(3) == 3.0
 
 
-def test_numbers_that_do_not_fit(service: Conformance) -> None:
+def test_numbers_out_of_range_raise_overflow_error(service: Conformance) -> None:
     for echo, low, high in (
         (service.echo_u8, 0, 2**8 - 1),
         (service.echo_u16, 0, 2**16 - 1),
@@ -132,7 +132,7 @@ def test_numbers_that_do_not_fit(service: Conformance) -> None:
         service.echo_f32(1e39)
 
 
-def test_values_of_another_type_say_where(service: Conformance) -> None:
+def test_value_of_wrong_type_error_names_its_path(service: Conformance) -> None:
     with pytest.raises(TypeError, match=r"echo-u8: value: expected int, got str"):
         service.echo_u8("1")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"value: expected bool, got int"):
@@ -157,7 +157,7 @@ def test_values_of_another_type_say_where(service: Conformance) -> None:
         service.echo_tuple((1, "a", 1.0))  # type: ignore[arg-type]
 
 
-def test_text_that_is_none(service: Conformance) -> None:
+def test_invalid_text_raises_value_error(service: Conformance) -> None:
     with pytest.raises(ValueError, match="surrogates"):
         service.echo_string("\ud800")
     for text in ("", "ab"):
@@ -165,9 +165,9 @@ def test_text_that_is_none(service: Conformance) -> None:
             service.echo_char(text)
 
 
-def test_a_list_that_changes_while_it_is_read(service: Conformance) -> None:
+def test_encoding_runs_no_code_of_list_elements(service: Conformance) -> None:
     class Shrinking(int):
-        """Would shrink the list, if encoding ran code of the elements."""
+        """An int subclass: encoding must not run code of list elements."""
 
     values = [Shrinking(i) for i in range(3)]
     assert service.echo_numbers(values) == [0, 1, 2]
@@ -181,12 +181,12 @@ def test_classes_are_frozen_and_slotted(service: Conformance) -> None:
     assert hash(point) == hash(POINT)
 
 
-def test_a_large_message(service: Conformance) -> None:
+def test_large_message_round_trips(service: Conformance) -> None:
     blob = bytes(5 << 20)
     assert service.echo_bytes(blob) == blob
 
 
-def test_the_wrong_number_of_arguments() -> None:
+def test_wrong_number_of_arguments_raises_type_error() -> None:
     from thalweg_conformance._methods import ECHO_U8
 
     with pytest.raises(TypeError):
@@ -196,7 +196,7 @@ def test_the_wrong_number_of_arguments() -> None:
     assert issubclass(thalweg.BadArgument, ValueError)
 
 
-def test_a_list_of_a_fixed_length_has_that_length(service: Conformance) -> None:
+def test_fixed_length_list_of_wrong_length_is_refused(service: Conformance) -> None:
     assert service.echo_key(bytearray(range(16))) == bytes(range(16))
     assert service.echo_three((1, 2, 3)) == [1, 2, 3]
     with pytest.raises(ValueError, match="value: expected 16 bytes, got 15"):
@@ -210,7 +210,7 @@ def test_a_list_of_a_fixed_length_has_that_length(service: Conformance) -> None:
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_int_beyond_the_digits_that_python_converts_raises_with_its_size(
+def test_int_beyond_str_digit_limit_error_names_its_size(
     service: Conformance, sign: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for call, kind in [(service.echo_u32, "u32"), (service.echo_s64, "s64")]:
@@ -220,7 +220,7 @@ def test_int_beyond_the_digits_that_python_converts_raises_with_its_size(
     assert capfd.readouterr().err == ""
 
 
-def test_int_of_many_digits_is_cut_in_the_error(service: Conformance) -> None:
+def test_int_of_many_digits_is_shortened_in_error(service: Conformance) -> None:
     with pytest.raises(OverflowError) as caught:
         service.echo_u32(10**4000)
     assert str(caught.value).endswith("00.. does not fit u32")
@@ -237,7 +237,7 @@ class Failing(int):
         raise Unspeakable
 
 
-def test_error_without_a_text_is_shown_by_its_class(
+def test_error_whose_str_fails_is_shown_by_its_class(
     service: Conformance, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(ValueError, match="a Unspeakable"):
@@ -245,7 +245,7 @@ def test_error_without_a_text_is_shown_by_its_class(
     assert capfd.readouterr().err == ""
 
 
-def test_optional_parameters_and_fields_at_the_end_default_to_none(
+def test_trailing_optional_parameters_and_fields_default_to_none(
     service: Conformance,
 ) -> None:
     assert service.echo_option() is None

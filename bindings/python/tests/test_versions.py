@@ -1,4 +1,4 @@
-"""Programs that were generated from an older and from a newer version of the package than the library's."""
+"""Programs generated from an older or a newer package version than the library's."""
 
 import asyncio
 import dataclasses
@@ -15,7 +15,7 @@ import thalweg
 
 WIT = Path(__file__).parents[3] / "conformance" / "wit"
 
-# What an older version has not, and what a newer one has.
+# Parts of the WIT that the older version lacks or the newer one extends.
 ERRNO = "        errno: s32,\n"
 BLOB = "        blob: option<list<u8>>,\n"
 BOOL = ", %bool: option<point>) -> tuple<u8"
@@ -37,7 +37,7 @@ NEWER = [
     (BLOB, BLOB + "        size: u64,\n        more: string,\n"),
     (BOOL, ", %bool: option<point>, more: string) -> tuple<u8"),
     (TELL, "    extra: func();\n" + TELL.replace(") ->", ", more: string) ->")),
-    # Functions stand elsewhere.
+    # The functions have another order.
     (ECHO_BOOL, ""),
     (
         "    /// No parameter, no result.\n",
@@ -54,7 +54,7 @@ Generate = Callable[[str, list[tuple[str, str]]], Any]
 def generate(
     program: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Generate]:
-    """Makes a package from the changed WIT, under a name of its own beside the one that the other tests use."""
+    """Generates a package from the changed WIT under a separate module name."""
     folder = tmp_path_factory.mktemp("versions")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
@@ -88,23 +88,23 @@ def newer(generate: Generate) -> Any:
 
 
 class Oracle:
-    """What a host of each version answers."""
+    """A host that implements the imports of every version."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[object, ...]] = []
+        self.tell_calls: list[tuple[object, ...]] = []
 
     def look_up(self, key: int) -> str:
         return f"number {key}"
 
     def tell(self, words: Sequence[str], *rest: object) -> int:
-        self.told.append((list(words), *rest))
+        self.tell_calls.append((list(words), *rest))
         return 100 + len(words)
 
     def nod(self) -> None:
         pass
 
     def extra(self) -> None:
-        raise AssertionError("the library does not ask for it")
+        raise AssertionError("the library does not import this function")
 
 
 class AsyncOracle(Oracle):
@@ -122,17 +122,17 @@ class AsyncOracle(Oracle):
 
 
 def keywords(package: Any, **more: int) -> Any:
-    """One with text and numbers in it."""
+    """A `Keywords` record with a text and numbers."""
     zero = {"str": "", "builtins.int": 0, "bool": False, "builtins.int | None": None}
     fields = dataclasses.fields(package.types.Keywords)
     values = {field.name: zero[str(field.type)] for field in fields}
     return package.types.Keywords(**{**values, "class_": "text", "nullptr": -8, **more})
 
 
-def test_caller_of_an_older_version_runs_with_the_code_of_a_newer_one(
+def test_caller_of_older_version_runs_with_newer_code(
     generate: Generate, conformance_library: str
 ) -> None:
-    """Options that were added at the end default to `None`, of a record as of a function."""
+    """Options added at the end of a record or of parameters default to `None`."""
     changes = [
         (BLOB, BLOB + "        more: option<string>,\n        rest: option<u32>,\n"),
         (BOOL, ", %bool: option<point>, more: option<string>) -> tuple<u8"),
@@ -146,7 +146,7 @@ def test_caller_of_an_older_version_runs_with_the_code_of_a_newer_one(
         assert client.several(7, "match", [3, 5]) == (7, "match", [3, 5], None)
 
 
-def test_an_older_program_sees_what_it_knows(
+def test_older_program_sees_only_known_fields(
     older: Any, conformance_library: str
 ) -> None:
     oracle = Oracle()
@@ -159,21 +159,21 @@ def test_an_older_program_sees_what_it_knows(
         with pytest.raises(older.types.FailureCode) as failed:
             client.fail(older.types.FailureCode(4711))
         assert failed.value.payload == 4711
-        # On this thread, and by a number that is another one in the library.
+        # An inline call whose method has another number in the library.
         with pytest.raises(older.types.FailureCode):
             client.fail_here(older.types.FailureCode(1))
         assert client.tell(["a", "b"], 5) == 102
-        assert oracle.told == [(["a", "b"],)]
+        assert oracle.tell_calls == [(["a", "b"],)]
         assert not hasattr(client, "echo_bool")
 
 
-def test_a_newer_program_sees_what_there_is_and_zero(
+def test_newer_program_sees_zero_for_unknown_fields(
     newer: Any, conformance_library: str
 ) -> None:
     oracle = Oracle()
     with newer.Conformance.open(conformance_library, host=oracle) as client:
         value = keywords(newer, errno=-5, more=7)
-        # What the library does not know it does not give back.
+        # The library does not return fields that it does not know.
         assert client.echo_keywords(value) == keywords(newer, errno=-5)
         point = newer.types.Point(1, -3)
         assert client.several(7, "m", [], point, "not known") == (7, "m", [], point)
@@ -185,7 +185,7 @@ def test_a_newer_program_sees_what_there_is_and_zero(
         with pytest.raises(newer.types.FailureUnknown):
             client.fail(newer.types.FailureLater(3))
         assert client.tell(["a", "b"], 5) == 102
-        assert oracle.told == [(["a", "b"], 5, "")]
+        assert oracle.tell_calls == [(["a", "b"], 5, "")]
         assert client.echo_bool(True) is True
 
 
@@ -199,7 +199,7 @@ def all_known(count: int) -> list[tuple[int, str, list[str]]]:
 
 
 @pytest.mark.parametrize("which", ["older", "newer"])
-def test_elements_of_streams(
+def test_stream_elements_are_converted_for_program_version(
     which: str, conformance_library: str, request: pytest.FixtureRequest
 ) -> None:
     package = request.getfixturevalue(which)
@@ -229,7 +229,7 @@ def test_elements_of_streams(
 
 
 @pytest.mark.parametrize("which", ["older", "newer"])
-def test_what_is_sent_up(
+def test_sent_elements_are_converted_for_library_version(
     which: str, conformance_library: str, request: pytest.FixtureRequest
 ) -> None:
     package = request.getfixturevalue(which)
@@ -240,7 +240,7 @@ def test_what_is_sent_up(
 
 
 @pytest.mark.parametrize("which", ["older", "newer"])
-def test_on_an_event_loop(
+def test_other_version_works_on_event_loop(
     which: str, conformance_library: str, request: pytest.FixtureRequest
 ) -> None:
     package = request.getfixturevalue(which)
@@ -259,13 +259,15 @@ def test_on_an_event_loop(
                 numbers = [item.number async for item in stream]
             assert numbers == list(range(1000))
             assert await client.tell(["a"], None) == 101
-            assert oracle.told == [(["a"], None, "") if which == "newer" else (["a"],)]
+            assert oracle.tell_calls == [
+                (["a"], None, "") if which == "newer" else (["a"],)
+            ]
 
     asyncio.run(runs())
 
 
 @pytest.mark.parametrize("which", ["older", "newer"])
-def test_cbor_is_of_the_program_s_types(
+def test_cbor_uses_types_of_program(
     which: str, conformance_library: str, request: pytest.FixtureRequest
 ) -> None:
     package = request.getfixturevalue(which)
@@ -301,7 +303,7 @@ def test_cbor_is_of_the_program_s_types(
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_and_both_are_named(
+def test_incompatible_version_error_names_both(
     generate: Generate,
     conformance_library: str,
     change: tuple[str, str],
@@ -318,7 +320,7 @@ def test_what_does_not_fit_is_refused_and_both_are_named(
     assert "this package was generated for thalweg:conformance 0.1.0 (layout " in text
 
 
-def test_versions_side_by_side(
+def test_clients_of_three_versions_coexist(
     older: Any, newer: Any, service: Any, conformance_library: str
 ) -> None:
     with (
@@ -328,7 +330,7 @@ def test_versions_side_by_side(
         assert first.echo_keywords(keywords(older)) == keywords(older)
         assert second.echo_keywords(keywords(newer)) == keywords(newer)
         assert service.echo_bool(True) is True
-        # A method of one is none of another's.
+        # A method of one package is refused by a client of another.
         with pytest.raises(thalweg.BadArgument):
             importlib.import_module(f"{older.__name__}._methods").NOTHING.call(
                 second, None

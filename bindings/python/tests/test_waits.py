@@ -1,4 +1,4 @@
-"""Where a client has no room for a call, and its library's policy is to wait for some."""
+"""Calls on a full queue whose policy is to wait for capacity."""
 
 import asyncio
 import ctypes
@@ -20,7 +20,7 @@ TW_SUBMIT_BLOCK = 2
 
 
 class Proxy:
-    """The conformance library, behind one whose submissions do what they are told."""
+    """The conformance library behind a proxy that controls its submissions."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -41,7 +41,7 @@ def proxy(
     del os.environ["PROXY_OF"]
 
 
-def test_a_call_that_blocks_waits_for_room_and_one_on_a_loop_does_not(
+def test_only_sync_call_blocks_on_full_queue(
     proxy: Proxy,
 ) -> None:
     with Conformance.open(proxy.path) as client:
@@ -56,7 +56,7 @@ def test_a_call_that_blocks_waits_for_room_and_one_on_a_loop_does_not(
     asyncio.run(on_a_loop())
 
 
-def test_others_run_while_a_call_waits_for_room(proxy: Proxy) -> None:
+def test_other_threads_run_while_call_waits_for_capacity(proxy: Proxy) -> None:
     def let_go() -> None:
         while not proxy.does.proxy_holds():
             time.sleep(0.001)
@@ -70,7 +70,7 @@ def test_others_run_while_a_call_waits_for_room(proxy: Proxy) -> None:
         other.join()
 
 
-def test_a_client_that_is_closed_while_its_call_is_submitted_is_closed(
+def test_client_closed_during_submission_raises_closed(
     proxy: Proxy,
 ) -> None:
     client = Conformance.open(proxy.path)
@@ -89,7 +89,7 @@ def test_a_client_that_is_closed_while_its_call_is_submitted_is_closed(
     other.join()
 
 
-def test_a_signal_is_handled_while_a_call_waits_for_room(proxy: Proxy) -> None:
+def test_signal_is_handled_while_call_waits_for_capacity(proxy: Proxy) -> None:
     class Enough(Exception):
         pass
 
