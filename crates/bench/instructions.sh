@@ -2,16 +2,18 @@
 # Instructions per operation of the hot paths, counted by callgrind.
 #
 #   crates/bench/instructions.sh [PATH...]   print them
-#   crates/bench/instructions.sh --check     hold all of them to crates/bench/instructions.toml
-#   crates/bench/instructions.sh --record    write that file's limits anew: what is measured now, and 2 %
+#   crates/bench/instructions.sh --check     compare all of them with crates/bench/instructions.toml
+#   crates/bench/instructions.sh --record    rewrite that file's limits: measured counts plus 2 %
 #
-# Each path runs twice, with different numbers of operations; the difference between the two counts, divided
-# by the difference in operations, is what one operation costs, without start and end. All threads count. The program is
-# pinned to one processor, because valgrind runs one thread at a time and a waiter that spins would only count its spinning.
+# Each path runs twice, with different numbers of operations. The difference between the two counts,
+# divided by the difference in operations, is the cost of one operation without start and end. All
+# threads count. The program is pinned to one processor, because valgrind runs one thread at a time
+# and a waiter that spins would only count its spinning.
 #
-# On one thread a count is exact. Where threads wait for each other (the calls) it moves by 3 % from run to run, since a waiter
-# that is let run earlier takes a turn less: so a path above its limit is counted again, up to four times more, and the
-# lowest count stands; a limit is set from the median of five.
+# On one thread a count is exact. Where threads wait for each other (the calls), it varies by 3 %
+# from run to run, because a waiter that runs earlier takes fewer turns. So a path above its limit
+# is counted again, up to four times more, and the lowest count is compared. A limit is set from the
+# median of five counts.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/../.."
@@ -75,12 +77,12 @@ entry() {
     inside && $1 == path { gsub(/"/, "", $3); print $3 }' "$limits"
 }
 
-# names TABLE: what has a value there.
+# names TABLE: the paths that have a value in the table.
 names() {
   awk -v table="[$1]" '/^\[/ { inside = $1 == table } inside && /^[a-z]/ { print $1 }' "$limits"
 }
 
-# is_peer PATH: whether it is there to be compared with only.
+# is_peer PATH: whether the path is only a peer to compare with.
 is_peer() { grep -q "^[a-z].* = \"$1\"$" "$limits"; }
 
 above() { awk -v found="$1" -v limit="$2" 'BEGIN { exit !(found > limit) }'; }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# ffi_submit under a sanitizer, in short samples and with the scaling gate off: it is run for what it does, not for how fast.
+# Runs ffi_submit under a sanitizer, with short samples and without the scaling gate: the run checks
+# behaviour, not speed.
 #
 #   crates/bench/sanitizer.sh asan|lsan|tsan NIGHTLY
 set -euo pipefail

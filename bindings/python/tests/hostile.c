@@ -1,5 +1,6 @@
 /* Wraps another library and replaces its answers. `reply` sets the data of the next completions
- * that carry data; `change` alters the next batches. Each buffer has exactly the size of its data. */
+ * that carry data, and `change` alters the next batches. Each buffer has exactly the size of its
+ * data. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-//! `cargo bench --bench general`: the runtime's workloads, with the knobs of the environment. What stands after `--` goes to
-//! `thalweg-bench run`: `cargo bench --bench general -- --quick --json FILE`.
+//! `cargo bench --bench general`: the runtime's workloads, with the knobs of the environment.
+//! Arguments after `--` are passed to `thalweg-bench run`: `cargo bench --bench general -- --quick
+//! --json FILE`.
 
 use std::env;
 use std::process::{Command, ExitCode};

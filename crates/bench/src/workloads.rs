@@ -27,7 +27,7 @@ pub struct Workload {
     pub name: &'static str,
     /// One of [`crate::catalogue::GROUPS`].
     pub group: &'static str,
-    /// What it measures and why, in one sentence.
+    /// Purpose of the measurement, in one sentence.
     pub what: &'static str,
     /// Where the idea comes from.
     pub source: &'static str,

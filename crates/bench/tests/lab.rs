@@ -63,7 +63,7 @@ fn regress_ends_with_0_on_the_same_with_1_on_a_planted_regression_and_with_2_on_
     let output = regress(&committed(), &worse, &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("WORSE"));
-    // In the other direction it became better.
+    // Compared in the other direction, the result improves.
     let output = regress(&worse, &committed(), &[]);
     assert_eq!(output.status.code(), Some(0));
 

@@ -48,7 +48,8 @@ static void completions_submit(const lab_client *client, tw_handle port, uint64_
   tw_request_free(&request);
 }
 
-/* Reaps what is there, at most COMPLETIONS_REAPED: their tokens, and how many. */
+/* Reaps the available completions, at most COMPLETIONS_REAPED. Stores their tokens and returns
+ * their number. */
 static uint32_t completions_taken(const lab_client *client, tw_handle port,
                                   uint64_t tokens[COMPLETIONS_REAPED]) {
   const tw_table *table = client->tw.table;
@@ -68,7 +69,7 @@ static uint32_t completions_taken(const lab_client *client, tw_handle port,
   return count;
 }
 
-/* Reaps what is there, once; waits where nothing is. */
+/* Reaps the available completions once, and waits if there are none. */
 static void completions_reap(const lab_client *client, tw_handle port, reading *read) {
   uint64_t tokens[COMPLETIONS_REAPED];
   const uint32_t count = completions_taken(client, port, tokens);
@@ -112,7 +113,8 @@ static reading complete(const lab_client *client, uint64_t count) {
   return read;
 }
 
-/* COUNT completions by windows, each of which lies ready before it is reaped. Timed is the reaping. */
+/* Reaps COUNT completions in windows. Each window is ready before it is reaped, and only the reaping
+ * is timed. */
 static reading drain(const lab_client *client, uint64_t count) {
   const tw_handle port = completions_port(client);
   reading read = {0, 0, 0};
@@ -136,8 +138,10 @@ static reading drain(const lab_client *client, uint64_t count) {
   return read;
 }
 
-/* COUNT calls, PER_S a second: how long after it was due each was reaped, in ns, by its number. Who has nothing to submit waits for
- * completions until the next call is due. What cannot be submitted in time is late, and counts as that. */
+/* Makes COUNT calls at a rate of PER_S a second. Measures for each call, by number and in ns, how
+ * long after its due time its completion is reaped. Between submissions the host waits for
+ * completions until the next call is due. A call that cannot be submitted in time counts as late.
+ * */
 static uint64_t *paced(const lab_client *client, uint64_t count, uint64_t per_s) {
   const tw_table *table = client->tw.table;
   const tw_handle port = completions_port(client);

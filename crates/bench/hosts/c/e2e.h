@@ -64,7 +64,7 @@ static void e2e_sync(e2e_job *job) {
   free(data);
 }
 
-/* Reaps what is there, at least one. */
+/* Reaps the available completions, at least one. */
 static void e2e_reap(e2e_job *job) {
   const tw_table *table = job->client.tw.table;
   tw_completion reaped[E2E_WINDOW];
@@ -172,7 +172,7 @@ static void e2e_events(e2e_job *job) {
   must(lab_bytes_payload_stream_close(&stream, &error), "close", &error);
 }
 
-/* Over the socket, so many under way. */
+/* Sends requests over the socket, with up to WINDOW in flight. */
 static void e2e_unix(e2e_job *job, uint64_t window) {
   uint8_t *frame = e2e_data(job->size);
   uint64_t n = 0;
@@ -238,7 +238,8 @@ static void *e2e_thread(void *argument) {
   return NULL;
 }
 
-/* COUNT requests of SIZE bytes in all, by so many threads; 0 where there is no such way. */
+/* Makes COUNT requests of SIZE bytes in total, divided among the threads. Returns 0 if the way is
+ * unknown. */
 static int e2e(const lab_library *library, const char *name, const uint64_t numbers[3],
                reading *read) {
   const uint64_t threads = numbers[2];

@@ -1,5 +1,5 @@
 /* The C host program of the lab's own service: `lab_host LIBRARY`. Its lines are those of
- * src/workloads/lab_hosts.rs; what it measures is how a C program would use the generated header. */
+ * src/workloads/lab_hosts.rs. It measures the generated header as a C program would use it. */
 #include "bare.h"
 #include "completions.h"
 #include "e2e.h"

@@ -9,7 +9,7 @@
 #define READING_BATCH 256u
 /* A stream's worth: its capacity in crates/bench/wit/lab.thalweg.toml. */
 #define READING_KEPT UINT64_C(8192)
-/* How long a generator gets to fill a stream, untimed: several times what it needs. */
+/* Untimed pause in which a generator fills a stream: several times the time it needs. */
 #define READING_FILL_US 3000u
 
 typedef struct reading {
@@ -23,7 +23,8 @@ typedef struct verified {
   uint64_t digest;
 } verified;
 
-/* What every host touches of a match: line, column, length of the path, both ends of the text. */
+/* Sum of the fields of a match that every host reads: line, column, length of the path, first and
+ * last byte of the text. */
 static inline uint64_t touch(const uint8_t *base, const lab_match *match) {
   const tw_text path = lab_match_path(base, match);
   const tw_text text = lab_match_text(base, match);
@@ -62,7 +63,8 @@ static inline void close_stream(lab_match_stream *stream) {
   must(lab_match_stream_close(stream, &error), "close", &error);
 }
 
-/* `count` matches of a new stream. Timed: acquire, loop, release, of what lies ready after each wait. */
+/* Reads `count` matches of a new stream. Timed: acquire, loop and release, for batches that are
+ * ready after each wait. */
 static reading read_views(const lab_client *client, uint64_t count) {
   lab_match_stream stream = generate(client, count);
   lab_match_batch batch;

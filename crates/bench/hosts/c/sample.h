@@ -1,4 +1,4 @@
-/* What every C host program needs: the clock, and the line protocol of the lab (src/child.rs). */
+/* Shared by all C host programs: the clock, and the line protocol of the lab (src/child.rs). */
 #ifndef LAB_SAMPLE_H
 #define LAB_SAMPLE_H
 

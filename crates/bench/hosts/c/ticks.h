@@ -59,7 +59,8 @@ static inline int ticks_read(const lab_tick_stream *stream, uint32_t max, readin
   return 1;
 }
 
-/* `count` ticks of a new stream. Timed: acquire, loop, release, of what lies ready after each wait. */
+/* Reads `count` ticks of a new stream. Timed: acquire, loop and release, for batches that are ready
+ * after each wait. */
 static reading tick_views(const lab_client *client, uint64_t count) {
   lab_tick_stream stream = ticks_open(client, count);
   reading read = {0, 0, 0};

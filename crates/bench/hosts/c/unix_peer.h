@@ -1,7 +1,9 @@
-/* The peer of `e2e`: a thread that answers over a Unix socket what the lab's service answers over a call.
+/* The peer of `e2e`: a thread that answers over a Unix socket as the lab's service answers a call.
  *
- * A request is its size in four bytes, and so many bytes; size 0 means the 24 bytes of the scalars. The answer is one byte, the predicate's. A request of size
- * UNIX_PEER_EVENTS carries a count and a size in eight bytes each: then so many requests come back, as the thread would be asked them. */
+ * A request is its size in four bytes, followed by that many bytes; size 0 means the 24 bytes of
+ * the scalars. The answer is one byte, the result of the predicate. A request of size
+ * UNIX_PEER_EVENTS carries a count and a size in eight bytes each: the thread then sends that many
+ * requests back, each in the form in which it would receive it. */
 #ifndef LAB_UNIX_PEER_H
 #define LAB_UNIX_PEER_H
 
@@ -24,7 +26,7 @@ typedef struct e2e_scalars {
   double x;
 } e2e_scalars;
 
-/* What is asked, and what is true of it: service/src/predicates.rs. */
+/* The contents of a request, and the predicate on them: service/src/predicates.rs. */
 static inline e2e_scalars e2e_scalars_of(uint64_t n) {
   const e2e_scalars of = {(int64_t)n, 2 * (int64_t)n, 2.0};
   return of;
@@ -84,7 +86,7 @@ static inline unix_peer_buffer unix_peer_buffer_open(void) {
   return buffer;
 }
 
-/* Reads more behind what is there; 0 at the end. */
+/* Reads more bytes and appends them; 0 at the end. */
 static inline int unix_peer_read(int fd, unix_peer_buffer *buffer) {
   ssize_t count;
   memmove(buffer->bytes, buffer->bytes + buffer->from, buffer->to - buffer->from);
@@ -114,7 +116,8 @@ static inline const uint8_t *unix_peer_next(unix_peer_buffer *buffer, uint32_t *
   return at + sizeof(*size);
 }
 
-/* Request number `n` of `size` bytes, as it is sent; how long it is. `frame` keeps what is between the ends. */
+/* Writes request number `n` of `size` bytes to `frame` in the form that is sent, and returns its
+ * length. Bytes between the first and the last are left as they are. */
 static inline uint32_t unix_peer_request(uint8_t *frame, uint32_t size, uint64_t n) {
   memcpy(frame, &size, sizeof(size));
   if (size == 0) {

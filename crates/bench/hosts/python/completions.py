@@ -13,7 +13,7 @@ WINDOW = 1024
 """Calls under way at most; as many lie ready before a drain."""
 
 FILL_SECONDS = 0.003
-"""How long a service gets to answer a window, untimed: several times what it needs."""
+"""Untimed seconds for a service to answer a window: several times the need."""
 
 Call = Callable[[int], Coroutine[Any, Any, None]]
 Fill = Callable[[int, int], None]
@@ -64,7 +64,7 @@ async def paced(lab: AsyncLab, count: int, per_s: int) -> dict[str, list[int]]:
 
 
 async def drain(lab: AsyncLab, count: int) -> dict[str, int]:
-    """Only of awaiting what lies ready."""
+    """Times only the awaiting of calls whose completions are ready."""
 
     def fill(_first: int, _window: int) -> None:
         time.sleep(FILL_SECONDS)
@@ -73,7 +73,7 @@ async def drain(lab: AsyncLab, count: int) -> dict[str, int]:
 
 
 async def raw(count: int) -> dict[str, int]:
-    """An eventfd that the loop watches, a list of what is done, and a future for each."""
+    """A baseline: a watched eventfd, a list of finished calls, a future for each."""
     loop = asyncio.get_running_loop()
     event = os.eventfd(0, os.EFD_CLOEXEC)
     waiting: dict[int, asyncio.Future[None]] = {}

@@ -39,11 +39,11 @@ class Requests:
         self._data = bytearray(size)
 
     def scalars(self, n: int) -> tuple[int, int, float]:
-        """Of a request without a size."""
+        """The contents of a request of size 0."""
         return n, 2 * n, 2.0
 
     def data(self, n: int) -> bytes:
-        """Of one that has one."""
+        """The contents of a request of another size."""
         self._data[0] = self._data[-1] = n % 256
         return bytes(self._data)
 
@@ -117,7 +117,7 @@ def unix_calls(peer: Peer, size: int, count: int, replies: Replies) -> None:
 
 
 def unix_events(peer: Peer, size: int, count: int, replies: Replies) -> None:
-    """What the other end sends, a request after the other."""
+    """Receives requests that the other end sends one after the other."""
     peer.socket.sendall(HEAD.pack(EVENTS) + NUMBERS.pack(count, size))
     length = HEAD.size + (size or SCALARS.size)
     came = bytearray()
@@ -139,7 +139,7 @@ def unix_events(peer: Peer, size: int, count: int, replies: Replies) -> None:
 def run(
     library: str, bare: str, way: str, size: int, count: int, threads: int
 ) -> dict[str, int]:
-    """`count` requests of `size` bytes in all, by so many threads."""
+    """Makes `count` requests of `size` bytes in total, by `threads` threads."""
     all_replies = [Replies() for _ in range(threads)]
     share = count // threads
     labs: list[Lab] = []
@@ -204,7 +204,7 @@ async def windowed(count: int, call: Callable[[int], Awaitable[bool]]) -> Replie
 
 
 async def async_calls(lab: AsyncLab, size: int, count: int) -> Replies:
-    """By the client."""
+    """Makes the requests through the client."""
     requests = Requests(size)
     if size:
         return await windowed(count, lambda n: lab.payload(requests.data(n)))

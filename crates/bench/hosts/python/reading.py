@@ -15,7 +15,7 @@ CAPACITY = 8192
 """A stream's worth: its capacity in crates/bench/wit/lab.thalweg.toml."""
 
 FILL_SECONDS = 0.003
-"""How long a generator gets to fill a stream, untimed: several times what it needs."""
+"""Untimed seconds for a generator to fill a stream: several times the need."""
 
 Matches = Stream[Match, MatchView]
 
@@ -34,7 +34,7 @@ class Fields(Protocol):
 
 
 def touch(matches: Iterable[Fields]) -> int:
-    """What every host touches of a match. Both ends of a text are ASCII: service/src/content.rs."""
+    """Sums the fields that every host reads. Texts begin and end with ASCII."""
     total = 0
     for match in matches:
         text = match.text
@@ -57,7 +57,7 @@ def objects(stream: Matches) -> dict[str, int]:
 def read(
     stream: Matches, touch_batch: Callable[[Batch[Match, MatchView]], int]
 ) -> dict[str, int]:
-    """Times acquire, loop and release of what lies ready after each wait."""
+    """Times acquire, loop and release of batches that are ready after each wait."""
     total = records = spent = 0
     batches = stream.batches(BATCH)
     until_wait = 0

@@ -29,7 +29,7 @@ def commands() -> Iterator[tuple[str, list[int]]]:
 
 
 class Paced:
-    """How a block runs: so many operations, after some that do not count, each after a pause."""
+    """Runs a block: `count` operations after `uncounted` ones, with pauses between."""
 
     def __init__(self, numbers: list[int]) -> None:
         self.count, self.uncounted, pause_us = numbers

@@ -1,11 +1,11 @@
-"""What every program touches of a tick, whoever brings it."""
+"""Reading the fields of a tick that every program reads."""
 
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 
 class Fields(Protocol):
-    """What all kinds of ticks have in common."""
+    """The fields that all kinds of ticks have."""
 
     @property
     def number(self) -> int: ...
@@ -16,12 +16,12 @@ class Fields(Protocol):
 
 
 def touch(ticks: Iterable[Fields]) -> int:
-    """All that is there."""
+    """Sums the fields of all ticks."""
     return sum([tick.number + tick.bid + tick.volume for tick in ticks])
 
 
 def one_by_one(ticks: Iterator[Fields]) -> tuple[int, int]:
-    """What they sum up to, and how many."""
+    """Returns the sum of the fields and the number of ticks."""
     total = records = 0
     for tick in ticks:
         total += tick.number + tick.bid + tick.volume

@@ -42,7 +42,7 @@ TOUCHES = {
 
 
 def ready(lab: Lab, how: str, count: int) -> dict[str, int]:
-    """Times acquire, touch and release of what lies ready after each wait."""
+    """Times acquire, reading and release of batches that are ready after each wait."""
     touch_batch = TOUCHES[how]
     total = records = spent = until = 0
     batches = lab.ticks(count, BATCH).batches(BATCH)
@@ -102,7 +102,7 @@ def whole(lab: Lab, how: str, count: int) -> dict[str, int]:
 
 
 PERIOD_US = 1_000
-"""Of the heartbeat."""
+"""Period of the heartbeat in microseconds."""
 
 LITTER = 200
 """Cycles that each beat leaves to the collector."""

@@ -17,13 +17,13 @@
 enum { CACHE_LINE = 64 };
 
 struct ring {
-  /* The producer's: what it published, and how far it last saw the consumer. */
+  /* Written by the producer: the published tail, and the last head that it read. */
   alignas(CACHE_LINE) _Atomic uint64_t tail;
   uint64_t head_seen;
-  /* The consumer's. */
+  /* Written by the consumer. */
   alignas(CACHE_LINE) _Atomic uint64_t head;
   uint64_t tail_seen;
-  /* Both read it, nobody writes it. */
+  /* Read by both, constant. */
   alignas(CACHE_LINE) uint64_t mask;
   uint64_t *slots;
 };

@@ -70,7 +70,7 @@ pub trait ManyReceivers: ManySenders<Receiver: Clone> {}
 /// How a side waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// By the subject's own blocking call.
+    /// The subject's own blocking call.
     Own,
     /// The subject has no blocking call: the caller retries with [`crate::patience`], which is the
     /// same for all of these.

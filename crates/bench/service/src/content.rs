@@ -1,4 +1,5 @@
-//! What stands in match number `n`: known without any transport, so that every host's reading can be checked.
+//! The contents of match number `n`, computed without any transport, so that the reading of every
+//! host can be checked.
 
 /// Texts and paths repeat after this many matches: few enough to cost nothing, enough to vary in length.
 const VARIANTS: u64 = 64;
@@ -12,7 +13,8 @@ pub struct Content<'a> {
     pub line: u64,
     /// 1 to 80.
     pub column: u64,
-    /// 15 to 80 bytes; one in eight is not ASCII, but both ends are: what is a byte there is a character.
+    /// 15 to 80 bytes. One text in eight is not ASCII, but its first and last bytes are ASCII
+    /// characters.
     pub text: &'a str,
     /// One in 64.
     pub cut: bool,
@@ -63,7 +65,7 @@ impl Contents {
         }
     }
 
-    /// What a reader that touches every match must have summed up: line, column, length of the path, first
+    /// The checksum expected of a reader of all matches: line, column, length of the path, first
     /// and last byte of the text.
     #[must_use]
     pub fn checksum(&self, count: u64) -> u64 {

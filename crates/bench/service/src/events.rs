@@ -1,4 +1,4 @@
-//! What stands in event number `n`, and when it is written.
+//! The contents of event number `n`, and when it is written.
 
 use std::time::{Duration, Instant};
 
@@ -54,10 +54,11 @@ pub fn tails(size: u32) -> (String, Vec<u8>) {
 /// Slower than this a writer sleeps between two events; else it looks at the clock until the next one is due.
 const SLEEPS_BELOW: u64 = 1_000;
 
-/// When the events of a writer are due, and what is written down as their time.
+/// When the events of a writer are due, and the time recorded in them.
 ///
-/// Of a writer that looks at the clock it is when the event was due: that it was late, because the one before waited, is part of
-/// the latency. Of one that sleeps it is when it woke up: what is asked there is how long the reader takes to wake up.
+/// A writer that polls the clock records the due time of the event: a delay because the previous
+/// event waited is part of the latency. A writer that sleeps records the time at which it woke up,
+/// because the measurement there is how long the reader takes to wake up.
 #[derive(Debug)]
 pub struct Pace {
     period: Duration,

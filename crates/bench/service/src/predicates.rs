@@ -1,4 +1,4 @@
-//! What a call with contents is asked, and what is true of it: every reply can be checked by who asked.
+//! The predicates that calls with contents evaluate. The caller can check every reply.
 
 use thalweg::port::{Failure, StreamWriter};
 

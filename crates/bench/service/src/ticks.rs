@@ -1,4 +1,4 @@
-//! What stands in tick number `n`, and in a pulse; and how they are written.
+//! The contents of tick number `n` and of a pulse, and how they are written.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub fn tick(n: u64) -> Tick {
     }
 }
 
-/// What every host touches of a tick: its number, its bid and its volume.
+/// Sum of the fields of a tick that every host reads: its number, its bid and its volume.
 #[must_use]
 #[inline]
 pub fn touch(tick: &Tick) -> u64 {
@@ -72,7 +72,8 @@ pub(crate) fn write_pulses(
     writer.finish()
 }
 
-/// Writes a tick each period, with its time, until the reader has enough or is gone. What comes late is followed sooner.
+/// Writes a tick each period, with its time, until the reader stops or is gone. After a late tick
+/// the next one follows sooner.
 pub(crate) fn beat(
     writer: StreamWriter<Tick>,
     count: u64,

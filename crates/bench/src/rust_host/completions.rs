@@ -1,4 +1,4 @@
-//! Calls in numbers: submitted and reaped in turns, and reaped when all are there.
+//! Many calls: submitted and reaped in turns, and reaped once all completions are ready.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +14,8 @@ use super::failed;
 use super::reading::Reading;
 use crate::problem::Problem;
 
-/// Calls under way at most; as many lie ready before a drain. As in `hosts/c/completions.h`.
+/// Maximum number of calls in flight; a drain also waits for this many completions. As in
+/// `hosts/c/completions.h`.
 const WINDOW: u64 = 2048;
 /// Calls that are submitted before completions are looked at.
 const AT_ONCE: u64 = 64;
@@ -86,8 +87,10 @@ impl Calls {
         Ok(read.answer())
     }
 
-    /// `count` calls, `per_s` a second: how long after it was due each was reaped, in ns. Who has nothing to submit waits for completions until the
-    /// next call is due. What cannot be submitted in time is late, and counts as that.
+    /// Makes `count` calls at a rate of `per_s` a second. Measures for each call, in ns, how long
+    /// after its due time its completion is reaped. Between submissions the host waits for
+    /// completions until the next call is due. A call that cannot be submitted in time counts as
+    /// late.
     pub fn paced(&self, count: u64, per_s: u64) -> Result<String, Problem> {
         let began = clock::now();
         let due_at = |token: u64| began + token * 1_000_000_000 / per_s;

@@ -1,5 +1,5 @@
-//! Calls with contents, each reply checked: one at a time, 64 under way, and as events; by a client a thread, or by a Unix socket a thread. As in
-//! `hosts/c/e2e.h` and `hosts/c/unix_peer.h`.
+//! Calls with contents, each reply checked: one at a time, 64 in flight, and as events. Each thread
+//! uses a client or a Unix socket. Mirrors `hosts/c/e2e.h` and `hosts/c/unix_peer.h`.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use super::reading::Reading;
 use super::{block, ended, failed};
 use crate::problem::Problem;
 
-/// Requests under way.
+/// Requests in flight.
 const WINDOW: u64 = 64;
 /// Records of a batch of events.
 const BATCH: u32 = 256;
@@ -26,14 +26,14 @@ const EVENTS: u32 = u32::MAX;
 /// Bytes of the scalars in a request, whose size is 0.
 const SCALARS: usize = 24;
 
-/// What one thread does.
+/// The work of one thread.
 #[derive(Clone, Copy)]
 struct Job {
     size: u32,
     count: u64,
 }
 
-/// What came back.
+/// The replies received.
 #[derive(Clone, Copy, Default)]
 struct Replies {
     answered: u64,
@@ -41,7 +41,7 @@ struct Replies {
 }
 
 impl Replies {
-    /// The next one, which must be the predicate of its number.
+    /// Adds the next reply, which must be the predicate of its number.
     fn add(&mut self, reply: bool) -> Result<(), Problem> {
         if reply != self.answered.is_multiple_of(2) {
             let text = format!("the reply to request {} is wrong", self.answered);
@@ -53,10 +53,10 @@ impl Replies {
     }
 }
 
-/// COUNT requests of SIZE bytes in all, by so many threads.
+/// Makes `COUNT` requests of `SIZE` bytes in total, divided among the threads.
 ///
 /// # Errors
-/// There is no such way, or a reply that is wrong.
+/// The way is unknown, or a reply is wrong.
 pub fn run(way: &str, numbers: &[&str]) -> Result<String, Problem> {
     let [size, count, threads] = numbers else {
         return Err(Problem::Host(format!("three numbers, not {numbers:?}")));
@@ -84,7 +84,7 @@ pub fn run(way: &str, numbers: &[&str]) -> Result<String, Problem> {
             .collect();
         ready.wait();
         let began = Instant::now();
-        // They are closed when all have ended.
+        // Closed after all threads have ended.
         let over: Vec<_> = running
             .into_iter()
             .map(|running| running.join().expect("it does not panic"))
@@ -102,7 +102,7 @@ pub fn run(way: &str, numbers: &[&str]) -> Result<String, Problem> {
     })
 }
 
-/// What one thread asks.
+/// The requests of one thread.
 enum Side {
     Sync(LabClient),
     Async(LabClient),
@@ -152,7 +152,7 @@ fn lost(error: std::io::Error) -> Problem {
     Problem::Io("Unix socket".to_owned(), error)
 }
 
-/// Calls, so many of them under way; the oldest is waited for first.
+/// Makes calls with up to `window` in flight, and waits for the oldest first.
 fn windowed(lab: &LabClient, job: Job, window: u64) -> Result<Replies, Problem> {
     let mut replies = Replies::default();
     let mut data = vec![0; job.size as usize];
@@ -199,7 +199,7 @@ fn events(lab: &LabClient, job: Job) -> Result<Replies, Problem> {
     Ok(replies)
 }
 
-/// What was read and not looked at yet.
+/// Bytes that were read but not parsed yet.
 struct Frames {
     bytes: Vec<u8>,
     from: usize,
@@ -215,7 +215,7 @@ impl Frames {
         }
     }
 
-    /// Reads more behind what is there; `false` at the end.
+    /// Reads more bytes and appends them; `false` at the end.
     fn read(&mut self, socket: &mut UnixStream) -> std::io::Result<bool> {
         self.bytes.copy_within(self.from..self.to, 0);
         (self.from, self.to) = (0, self.to - self.from);
@@ -240,7 +240,7 @@ impl Frames {
     }
 }
 
-/// Request number `n` in `frame`, which keeps what is between the ends.
+/// Writes request number `n` to `frame`; bytes between the first and the last are left as they are.
 fn request(frame: &mut Vec<u8>, size: u32, n: u64) {
     let length = if size == 0 { SCALARS } else { size as usize };
     frame.resize(4 + length, 0);
@@ -266,10 +266,10 @@ fn answer(size: u32, data: &[u8]) -> bool {
     }
 }
 
-/// A socket whose other end a thread serves until it is closed.
+/// A socket whose other end a thread serves until the socket is closed.
 fn peer() -> Result<UnixStream, Problem> {
     let (ours, theirs) = UnixStream::pair().map_err(lost)?;
-    // What fails there is seen here: the socket ends.
+    // A failure of the thread is visible here as the end of the socket.
     thread::spawn(move || serve(theirs));
     Ok(ours)
 }
@@ -314,7 +314,7 @@ fn unix(socket: &mut UnixStream, job: Job, window: u64) -> std::io::Result<Repli
     Ok(replies)
 }
 
-/// Adds what came; nothing is the end.
+/// Adds received replies; it is an error if there are none.
 fn took(replies: &mut Replies, came: impl Iterator<Item = bool>) -> std::io::Result<()> {
     let before = replies.answered;
     for reply in came {

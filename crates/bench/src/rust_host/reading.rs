@@ -10,22 +10,22 @@ use super::{ended, failed};
 use crate::problem::Problem;
 use crate::workloads::view_read::{BATCH, CAPACITY};
 
-/// How long a generator gets to fill a stream, untimed: several times what it needs.
+/// Untimed pause in which a generator fills a stream: several times the time it needs.
 pub const FILL: Duration = Duration::from_millis(3);
 
-/// What a sample read, and how long the reader itself took.
+/// Totals of a sample, and the reader's own time.
 #[derive(Default)]
 pub struct Reading {
     /// The reader's own time.
     pub spent: Duration,
-    /// How many.
+    /// Number of records.
     pub records: u64,
-    /// What they sum up to.
+    /// Checksum of the records.
     pub checksum: u64,
 }
 
 impl Reading {
-    /// As a line of the program says it.
+    /// The totals as a line of the program's output.
     pub fn answer(&self) -> String {
         let Self {
             spent,
@@ -37,7 +37,7 @@ impl Reading {
     }
 }
 
-/// What every host touches of a match.
+/// Checksum over the fields of a match that every host reads.
 fn touch(of: MatchView<'_>) -> u64 {
     let text = of.text.as_bytes();
     let ends = match text {
@@ -51,7 +51,8 @@ fn generate(lab: &LabClient, count: u64) -> Result<StreamReader<Match>, Problem>
     lab.generate(count).wait().map_err(ended)
 }
 
-/// A stream's matches read in place. Timed: the next batch, the loop, giving it back; of what lies ready after each wait.
+/// Reads the matches of a stream in place. Timed: acquiring the next batch, the loop and the
+/// release, for batches that are ready after each wait.
 pub fn views(lab: &LabClient, count: u64) -> Result<String, Problem> {
     let mut stream = generate(lab, count)?;
     let mut read = Reading::default();
@@ -75,7 +76,7 @@ pub fn views(lab: &LabClient, count: u64) -> Result<String, Problem> {
     Ok(read.answer())
 }
 
-/// The same, each match an object of its own.
+/// The same, with each match copied to an object.
 pub fn objects(lab: &LabClient, count: u64) -> Result<String, Problem> {
     let mut stream = generate(lab, count)?;
     let mut read = Reading::default();
@@ -136,13 +137,13 @@ pub struct Arrays {
 }
 
 impl Arrays {
-    /// As many matches as are asked for, each read once.
+    /// The requested number of matches, each read once.
     pub fn whole(&mut self, lab: &LabClient, count: u64) -> Result<String, Problem> {
         fill(&mut self.whole, lab, count)?;
         Ok(read_array(&self.whole, count))
     }
 
-    /// A stream's worth, again and again.
+    /// The contents of one stream, read repeatedly.
     pub fn kept(&mut self, lab: &LabClient, count: u64) -> Result<String, Problem> {
         fill(&mut self.kept, lab, CAPACITY)?;
         Ok(read_array(&self.kept, count))

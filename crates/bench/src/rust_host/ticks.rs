@@ -1,4 +1,4 @@
-//! Ticks of 64 bytes: the host's own time for one, and the whole way of one.
+//! Ticks of 64 bytes: the host's own time per tick, and the end-to-end time per tick.
 
 use std::ops::ControlFlow::Continue;
 use std::sync::mpsc;
@@ -19,7 +19,7 @@ fn open(lab: &LabClient, count: u64) -> Result<StreamReader<Tick>, Problem> {
     lab.ticks(count, BATCH).wait().map_err(ended)
 }
 
-/// One batch, read in place; `false` at the end.
+/// Reads one batch in place; `false` at the end.
 fn batch(stream: &mut StreamReader<Tick>, read: &mut Reading) -> Result<bool, Problem> {
     let Some(batch) = stream.next_batch(BATCH, u64::MAX).map_err(failed)? else {
         return Ok(false);
@@ -29,7 +29,8 @@ fn batch(stream: &mut StreamReader<Tick>, read: &mut Reading) -> Result<bool, Pr
     Ok(true)
 }
 
-/// A stream's ticks read in place. Timed: the next batch, the loop, giving it back; of what lies ready after each wait.
+/// Reads the ticks of a stream in place. Timed: acquiring the next batch, the loop and the release,
+/// for batches that are ready after each wait.
 pub fn views(lab: &LabClient, count: u64) -> Result<String, Problem> {
     let mut stream = open(lab, count)?;
     let mut read = Reading::default();
@@ -63,7 +64,7 @@ pub fn array(kept: &mut Vec<Tick>, lab: &LabClient, count: u64) -> Result<String
     Ok(read.answer())
 }
 
-/// `count` ticks from the call on, by `how`: how long, producer and all.
+/// Time for `count` ticks from the call on, read by `how`, producer included.
 pub fn whole(lab: &LabClient, how: &str, count: u64) -> Result<String, Problem> {
     let began = Instant::now();
     let mut stream = open(lab, count)?;
@@ -90,7 +91,7 @@ pub fn whole(lab: &LabClient, how: &str, count: u64) -> Result<String, Problem> 
     Ok(read.answer())
 }
 
-/// All that is left, taken by a callback on the thread that writes it.
+/// Reads all remaining ticks in a callback on the writing thread.
 fn called(stream: StreamReader<Tick>) -> Result<Reading, Problem> {
     let (told, over) = mpsc::sync_channel(1);
     let (mut records, mut checksum) = (0, 0);
@@ -101,7 +102,7 @@ fn called(stream: StreamReader<Tick>) -> Result<Reading, Problem> {
                 checksum += ticks.iter().map(|tick| touch(&tick)).sum::<u64>();
             }
             Event::Ended { result, .. } => {
-                // Whoever waits for it is there: it is below.
+                // The receiver is alive: it waits below.
                 let _ = told.send(
                     result
                         .map(|()| (records, checksum))

@@ -22,7 +22,7 @@
 //! runtime reads is refused. `allocator=preempting` measures in a separate program,
 //! `thalweg-bench-preempting`, whose allocator has the preemption points that the interval counts;
 //! `sweep` uses it. The process of a cell runs with `RUST_BACKTRACE=0`: on either side a panic with
-//! a backtrace costs many times one without, and backtraces are not what is compared.
+//! a backtrace takes many times longer, and backtraces are not part of the comparison.
 
 pub mod actors;
 pub mod channels;

@@ -172,8 +172,8 @@ impl Waking {
         }
     }
 
-    /// Takes the turns of the second participant on a thread that never sleeps, because the wake-up
-    /// of the other is what is measured.
+    /// Takes the turns of the second participant on a thread that never sleeps, because only the
+    /// wake-up of the other participant is measured.
     fn spin(self, turns: &Turns) {
         for _ in 0..self.rounds {
             let mut spun = 0_u32;

@@ -13,7 +13,8 @@ use crate::problem::Problem;
 /// How long the consumer of the unbounded channel waits for an event.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Moves `count` events from a thread to this one: how long it took from when both were there, and what came.
+/// Moves `count` events from another thread to this one. Returns the time from when both threads
+/// were ready, and the events received.
 fn moved<S: Send>(
     count: u64,
     sender: S,

@@ -13,7 +13,7 @@ extern "C" fn consume(event: &Event, seen: &Cell<Seen>) {
     seen.set(now);
 }
 
-/// Calls it `count` times.
+/// Calls the consumer `count` times.
 ///
 /// # Errors
 /// None.

@@ -1,4 +1,4 @@
-//! Who takes events, what it does with each, and how it knows that they are all there.
+//! The consumer of events: its work per event, and its check that all events arrived.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::event::Event;
 use crate::latency::Latencies;
 use crate::problem::Problem;
 
-/// What is looked at of an event.
+/// The fields of an event that a consumer reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// Its number, from which the others follow.
@@ -70,7 +70,7 @@ impl From<&Pulse> for Look {
 pub trait Item: Clone + Send + Sync + 'static {
     /// Number `n`, due `at`, with these tails.
     fn make(n: u64, at: u64, tails: &(String, Vec<u8>)) -> Self;
-    /// What a consumer looks at.
+    /// The fields that a consumer reads.
     fn look(&self) -> Look;
 }
 
@@ -113,7 +113,7 @@ impl Item for Stamped {
     fn make(n: u64, at: u64, (detail, payload): &(String, Vec<u8>)) -> Self {
         let mut event = Event::new(n);
         if !detail.is_empty() {
-            // It is of one letter, none of them 0.
+            // All its bytes are the same letter, none of them 0.
             event.detail = std::ffi::CString::new(detail.as_str()).ok();
         }
         if !payload.is_empty() {
@@ -136,19 +136,19 @@ impl Item for Stamped {
     }
 }
 
-/// What a consumer does with each event beside looking at it.
+/// The work of a consumer for each event, in addition to reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appetite {
-    /// Nothing.
+    /// No work.
     Free,
     /// A microsecond's work.
     Busy,
-    /// Nothing, but it sleeps 5 ms after each 10,000.
+    /// No work, but a sleep of 5 ms after each 10,000 events.
     Bursty,
 }
 
 impl Appetite {
-    /// As the parameter says it.
+    /// Its name as a value of the parameter.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -173,7 +173,7 @@ pub struct Eater {
 }
 
 impl Eater {
-    /// Of what so many producers make.
+    /// A consumer of the events of `producers` producers.
     #[must_use]
     pub fn new(appetite: Appetite, producers: u64) -> Self {
         Self {
@@ -187,7 +187,7 @@ impl Eater {
         }
     }
 
-    /// One that looks at the clock for each event.
+    /// A consumer that reads the clock for each event.
     #[must_use]
     pub fn timing() -> Self {
         Self {
@@ -196,19 +196,19 @@ impl Eater {
         }
     }
 
-    /// How many it has had.
+    /// Number of events received.
     #[must_use]
     pub fn eaten(&self) -> u64 {
         self.eaten
     }
 
-    /// What it found of latencies.
+    /// The latencies measured.
     #[must_use]
     pub fn latencies(self) -> Latencies {
         self.latencies.unwrap_or_default()
     }
 
-    /// One more.
+    /// Receives one event.
     #[inline]
     pub fn eat(&mut self, of: Look) {
         if let Some(latencies) = &mut self.latencies {
@@ -237,10 +237,11 @@ impl Eater {
         }
     }
 
-    /// Whether it had all events up to number `count - 1`, from the first that it had: from 0, but where `late` it may have come later.
+    /// Checks that the consumer received all events up to number `count - 1`. They start at number
+    /// 0, or at the first event received where `late` is set.
     ///
     /// # Errors
-    /// One is missing, came twice, in another order than its producer's, or is not what was written.
+    /// An event is missing, duplicated, out of its producer's order, or has wrong contents.
     pub fn check(
         &self,
         count: u64,
@@ -261,13 +262,13 @@ impl Eater {
     }
 }
 
-/// One number of what was looked at.
+/// Combines the fields that were read into one number.
 #[inline]
 fn mixed(of: Look) -> u64 {
     (of.number ^ of.kind.rotate_left(8) ^ of.last.rotate_left(16)).wrapping_add(of.tails as u64)
 }
 
-/// What a consumer of events of 488 bytes and `tails` more must see of number `n`.
+/// The fields that a consumer must read of event number `n`, of 488 bytes and `tails` more.
 #[must_use]
 pub fn of_event(n: u64, tails: u32) -> Look {
     let words = words(n);

@@ -18,7 +18,7 @@ pub struct Fixed {
 /// An event as a channel carries it.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// What every event has.
+    /// The part of fixed size.
     pub fixed: Fixed,
     /// A text, mostly none.
     pub detail: Option<CString>,
@@ -43,7 +43,8 @@ impl Event {
     }
 }
 
-/// What a consumer keeps of what it reads: of each event its number, its kind, its last number, and how long its tails are.
+/// A consumer's record of the events it reads: for each event its number, its kind, its last number
+/// and the length of its tails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     events: u64,
@@ -52,7 +53,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// One more.
+    /// Adds one event.
     #[inline]
     pub fn add(&mut self, number: u64, kind: u64, last: u64, tails: usize) {
         self.out_of_order += u64::from(number != self.events);
@@ -63,7 +64,7 @@ impl Seen {
             .wrapping_add(tails as u64);
     }
 
-    /// One more, as a channel carries it.
+    /// Adds one event as a channel carries it.
     #[inline]
     pub fn add_event(&mut self, event: &Event) {
         let words = &event.fixed.words;
@@ -72,7 +73,7 @@ impl Seen {
         self.add(words[0], words[1], words[WORDS - 1], tails);
     }
 
-    /// One more, as a stream of ours gives it.
+    /// Adds one event as a stream of ours delivers it.
     #[inline]
     pub fn add_view(&mut self, event: &EventView<'_>) {
         let tails = event.detail.len() + event.payload.len();
@@ -80,7 +81,7 @@ impl Seen {
         self.add(words[0], words[1], words[WORDS - 1], tails);
     }
 
-    /// What the first `count` events sum up to.
+    /// The record expected after the first `count` events.
     #[must_use]
     pub fn expected(count: u64) -> Self {
         let mut seen = Self::default();
@@ -92,7 +93,7 @@ impl Seen {
     }
 
     /// # Errors
-    /// An event is missing, came twice or out of order, or has another field.
+    /// An event is missing, duplicated or out of order, or has a wrong field.
     pub fn check(&self, expected: &Self, subject: &str) -> Result<(), Problem> {
         if self == expected {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Events of any kind from so many producers to so many consumers, by channels, by rings, and by a stream of ours.
+//! Moves events of any kind from several producers to several consumers, through channels, rings
+//! and a stream of ours.
 
 use std::sync::{Barrier, mpsc};
 use std::thread;
@@ -13,13 +14,13 @@ use thalweg_peers::patience::until;
 use super::eater::{Appetite, Eater, Item, Look};
 use crate::problem::Problem;
 
-/// Places of what has places.
+/// Capacity of each bounded channel, ring and stream.
 pub const CAPACITY: usize = 8192;
 
-/// What is moved.
+/// The events to move.
 #[derive(Clone, Copy, Debug)]
 pub struct Feed {
-    /// Events, all producers together. Each consumer gets each.
+    /// Number of events of all producers together. Each consumer gets each event.
     pub count: u64,
     /// Threads that write.
     pub producers: u64,
@@ -27,11 +28,11 @@ pub struct Feed {
     pub consumers: u64,
     /// Bytes of both tails.
     pub tails: u32,
-    /// Events a second; 0: as fast as can be.
+    /// Events a second; 0 means as fast as possible.
     pub per_s: u64,
-    /// What each consumer does.
+    /// The work of each consumer.
     pub appetite: Appetite,
-    /// Whether it looks at the clock, too.
+    /// Whether each consumer also reads the clock.
     pub timed: bool,
 }
 
@@ -45,10 +46,10 @@ impl Feed {
     }
 }
 
-/// How long it took, and who had what.
+/// The elapsed time, and the consumers.
 pub type Fed = (Duration, Vec<Eater>);
 
-/// Runs the threads: each of `outs` writes its share, each of `ins` reads until it had all.
+/// Runs the threads: each of `outs` writes its share, each of `ins` reads until it has all events.
 fn moved<T: Item>(
     feed: &Feed,
     outs: Vec<impl FnMut(T) + Send>,
@@ -97,7 +98,7 @@ fn sleep_until(due: Instant) {
     thread::sleep(due.saturating_duration_since(Instant::now()));
 }
 
-/// The channels of the standard library, one a consumer.
+/// The channels of the standard library, one per consumer.
 pub fn std_mpsc<T: Item>(feed: &Feed) -> Fed {
     let links = (0..feed.consumers).map(|_| mpsc::channel::<T>());
     let (senders, receivers): (Vec<_>, Vec<_>) = links.unzip();
@@ -115,7 +116,7 @@ pub fn std_mpsc<T: Item>(feed: &Feed) -> Fed {
     moved(feed, outs.collect(), ins.collect())
 }
 
-/// Crossbeam's bounded channels, one a consumer.
+/// Crossbeam's bounded channels, one per consumer.
 pub fn crossbeam<T: Item>(feed: &Feed) -> Fed {
     let links = (0..feed.consumers).map(|_| crossbeam_channel::bounded::<T>(CAPACITY));
     let (senders, receivers): (Vec<_>, Vec<_>) = links.unzip();
@@ -133,7 +134,7 @@ pub fn crossbeam<T: Item>(feed: &Feed) -> Fed {
     moved(feed, outs.collect(), ins.collect())
 }
 
-/// Sends clones to all but the last, and the item itself to that.
+/// Sends clones to all but the last channel, and the item itself to the last.
 #[inline]
 fn to_each<S, T: Item>(senders: &[S], item: T, send: impl Fn(&S, T)) {
     if let [others @ .., last] = senders {
@@ -142,7 +143,7 @@ fn to_each<S, T: Item>(senders: &[S], item: T, send: impl Fn(&S, T)) {
     }
 }
 
-/// `rtrb`, one producer, a ring a consumer.
+/// `rtrb`: one producer, and one ring per consumer.
 pub fn ring<T: Item>(feed: &Feed) -> Fed {
     let links = (0..feed.consumers).map(|_| rtrb::RingBuffer::<T>::new(CAPACITY));
     let (mut producers, consumers): (Vec<_>, Vec<_>) = links.unzip();
@@ -201,10 +202,11 @@ pub fn preallocated<T: Item>(feed: &Feed) -> Fed {
     moved(feed, vec![out], vec![read])
 }
 
-/// A stream of ours, whose producers `open` starts; each consumer reads in place, up to `batch` at a time. Timed from the call on.
+/// A stream of ours whose producers `open` starts. Each consumer reads in place, up to `batch`
+/// events at a time. Timed from the call.
 ///
 /// # Errors
-/// It could not be opened, or ended otherwise than regularly.
+/// The stream could not be opened, or did not end normally.
 pub fn stream<T: Decode + Send + 'static>(
     feed: &Feed,
     batch: u32,

@@ -1,6 +1,6 @@
 //! Streams of events from producers to consumers.
 //!
-//! | module | what it knows |
+//! | module | contents |
 //! | --- | --- |
 //! | [`streaming_channels`] | the workload: rows, bars, and the figures of the benchmark that it repeats |
 //! | [`streaming_events`] | its twin, with what each consumer checks ([`eater`]) and its subjects ([`feeds`]) |

@@ -1,12 +1,15 @@
-//! `gc_pause`: how long a stream stands still in a host because its collector works.
+//! `gc_pause`: how long a garbage collector of the host interrupts a stream.
 //!
-//! A service writes a tick each millisecond, and the host takes the time of each, one by one. Beside them it has a GiB of small objects that a collector
-//! has to look at (`live_mib`), and leaves 200 cycles a beat behind. The figure is the longest gap between two beats beyond the period; what the collector was
-//! allowed is the parameter `collector`:
+//! A service writes a tick each millisecond, and the host records the time of each tick. The host
+//! also holds a GiB of small objects that a collector has to scan (`live_mib`), and creates 200
+//! garbage cycles per tick. The result is the longest gap between two ticks beyond the period. The
+//! parameter `collector` sets what the collector may do:
 //!
-//! - `on`: nothing else happens, the collector runs when it wants to;
-//! - `full`: the program asks for a full collection once a second, as some do before they go idle;
-//! - `frozen`: the same after `gc.freeze()`, which takes what lives out of the collector's sight. Held to 5 ms, as this collector allows it so.
+//! - `on`: the collector runs whenever it chooses;
+//! - `full`: the program requests a full collection once a second, as some programs do before they
+//!   go idle;
+//! - `frozen`: the same after `gc.freeze()`, which excludes live objects from collection. The limit
+//!   is 5 ms, because this collector makes that possible.
 
 use serde::Deserialize;
 
@@ -44,13 +47,13 @@ const BEATS: Knob = Knob {
     what: "ticks a sample, one a millisecond",
 };
 
-/// Between two ticks, in ns: `PERIOD_US` in hosts/python/ticks.py.
+/// Time between two ticks, in ns: `PERIOD_US` in hosts/python/ticks.py.
 const PERIOD: u64 = 1_000_000;
 
-/// Ticks between two collections that the program asks for: `FULL_EVERY` there.
+/// Ticks between two collections that the program requests: `FULL_EVERY` in hosts/python/ticks.py.
 const FULL_EVERY: u64 = 1_000;
 
-/// As hosts/python/ticks.py numbers them, and what is held.
+/// The modes, in the order of their numbers in hosts/python/ticks.py, and their limits.
 const COLLECTORS: [(&str, Option<Target>); 3] = [
     ("on", None),
     ("full", None),
@@ -59,7 +62,7 @@ const COLLECTORS: [(&str, Option<Target>); 3] = [
 
 #[derive(Deserialize)]
 struct Gaps {
-    /// Ns from each beat to the next.
+    /// Ns from each tick to the next.
     latencies: Vec<u64>,
     full_collections: u64,
 }

@@ -1,4 +1,5 @@
-//! Rings that are written and read in place, one event at a time or so many: `rtrb`, `disruptor`. Neither can wait: both sides look again.
+//! Rings that are written and read in place, one event or a batch at a time: `rtrb`, `disruptor`.
+//! Neither can block, so both sides poll.
 
 use std::sync::Barrier;
 use std::thread;
@@ -10,11 +11,11 @@ use thalweg_peers::patience::until;
 use super::event::{Event, Seen};
 use crate::problem::Problem;
 
-/// As many places as a stream of ours has.
+/// The capacity of a stream of ours.
 const CAPACITY: usize = 8192;
 
-/// Moves `count` events from a thread to this one: `send(n, room)` writes number `n` and up to `room` in all, and says how many; `receive`
-/// reads what is there.
+/// Moves `count` events from another thread to this one. `send(n, room)` writes up to `room` events
+/// from number `n` on and returns how many; `receive` reads the available events.
 fn moved(
     count: u64,
     mut send: impl FnMut(u64, u64) -> u64 + Send,
@@ -42,7 +43,7 @@ fn moved(
     Ok((elapsed, seen))
 }
 
-/// `rtrb`, by chunks where `batch` is more than one.
+/// `rtrb`, in chunks where `batch` is more than one.
 ///
 /// # Errors
 /// None.
@@ -94,7 +95,7 @@ pub fn ring(count: u64, batch: u32) -> Result<(Duration, Seen), Problem> {
     )
 }
 
-/// `disruptor`, by batches where `batch` is more than one.
+/// `disruptor`, in batches where `batch` is more than one.
 ///
 /// # Errors
 /// None.

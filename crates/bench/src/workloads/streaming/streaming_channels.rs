@@ -1,14 +1,17 @@
-//! `streaming_channels`: what an event of 488 bytes costs from its producer to its consumer.
+//! `streaming_channels`: the cost of an event of 488 bytes from its producer to its consumer.
 //!
-//! A public benchmark of a market-data client, with its five rows as they are: 100,000 events with empty tails through std's
-//! unbounded channel, crossbeam's with 256, 1,024 and 8,192 places, and no channel at all. Against each of them stands a stream of
-//! ours, written and read one event at a time, 16 and 256. All but the last of theirs are between two threads. Two rows are ours: rings of
-//! 8,192 places that are written and read in place, as many events at a time as our stream. The rows with `tier=direct` are our stream without a hand-off:
-//! a callback takes the events on the thread that writes them, as `direct_callback` does. The rows with `capacity=256` and `1024` are our stream with as few places
-//! as crossbeam's channel has there.
+//! The workload repeats the five rows of a public benchmark of a market-data client: 100,000 events
+//! with empty tails through std's unbounded channel, crossbeam's with a capacity of 256, 1,024 and
+//! 8,192, and no channel at all. Each row is compared with a stream of ours, written and read 1, 16
+//! and 256 events at a time. All peers but the last run between two threads. Two peers are added:
+//! rings of capacity 8,192 that are written and read in place, in the same batches as our stream.
+//! The rows with `tier=direct` are our stream without a hand-off: a callback takes the events on
+//! the thread that writes them, as `direct_callback` does. The rows with `capacity=256` and `1024`
+//! are our stream with the capacity of crossbeam's channel in that row.
 //!
-//! The metrics `.._of_means` are the original's arithmetic: each sample is the mean of its events, and median and 99th
-//! percentile are taken over ten such means. They say nothing of single events.
+//! The metrics `.._of_means` are the original's arithmetic: each sample is the mean of its events,
+//! and median and 99th percentile are taken over ten such means. They do not describe single
+//! events.
 
 use std::time::Duration;
 
@@ -35,13 +38,13 @@ pub const WORKLOAD: Workload = Workload {
     ..Workload::USUAL
 };
 
-/// Events a sample.
+/// Events per sample.
 const EVENTS: u64 = 100_000;
 
-/// Samples of each side, as the original has it.
+/// Samples of each side, as in the original.
 const SAMPLES: usize = 10;
 
-/// Events of which every field is compared before anything is measured.
+/// Number of events whose every field is compared before the measurement.
 const VERIFIED: u64 = 20_000;
 
 const PEERS: [&str; 7] = [
@@ -64,20 +67,20 @@ const DIRECT: &str = "direct_callback";
 /// Events at a time.
 const BATCHES: [u32; 3] = [1, 16, 256];
 
-/// Ours with fewer places, and who has as many.
+/// Smaller capacities of our stream, and the peers of the same capacity.
 const SMALLER: [(u32, &str); 2] = [(256, CROSSBEAM[0]), (1024, CROSSBEAM[1])];
 
-/// One event at a time, of the fastest bounded channel.
+/// Limit for one event at a time, relative to the fastest bounded channel.
 const ONE_BY_ONE: Target = Target::Ratio(0.6);
-/// 256 at a time, of a callback on the producer's own thread.
+/// Limit for 256 events at a time, relative to a callback on the producer's own thread.
 const IN_BATCHES: Target = Target::Ratio(1.3);
-/// Our callback on the producer's own thread, of one that nothing stands before.
+/// Limit for our callback on the producer's own thread, relative to a plain callback.
 const SUBSCRIBED: Target = Target::Ratio(1.05);
 
-/// Events at a time that our callback is given.
+/// Batch sizes of our callback.
 const SUBSCRIBED_BATCHES: [u32; 2] = [1, 256];
 
-/// A peer; where `batch` is what it knows of, in batches of as many.
+/// Runs a peer, in batches of `batch` where the peer has batches.
 fn peer(name: &str, count: u64, batch: u32) -> Result<(Duration, Seen), Problem> {
     match name {
         "rtrb" => rings::ring(count, batch),
@@ -105,7 +108,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         streams.verify(VERIFIED, batch)?;
     }
     let plan = lab.plan(Some(SAMPLES));
-    // Of what knows no batches one side stands against all of ours.
+    // A peer without batches is one side, compared with all batch sizes of ours.
     let theirs: Vec<(&str, u32)> = PEERS
         .iter()
         .flat_map(|name| {

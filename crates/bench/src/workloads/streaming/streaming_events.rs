@@ -1,15 +1,21 @@
-//! `streaming_events`: the honest twin of [`streaming_channels`](super::streaming_channels).
+//! `streaming_events`: the realistic counterpart of
+//! [`streaming_channels`](super::streaming_channels).
 //!
-//! There the events are few, have no tails, and nobody does anything with them. Here there are 64 times as many as a ring has places, and from the plain case
-//! (488 bytes, empty tails, one producer, one consumer that does nothing) one thing at a time changes:
+//! There the events are few, have no tails, and their consumer does no work. Here there are 64
+//! times as many events as a ring has slots, and each row changes one property of the plain case
+//! (488 bytes, empty tails, one producer, one consumer that does no work):
 //!
-//! - `what=payload`: events of 16, 64 and 488 bytes; of 488 with both tails; of 4 KiB, most of it in a tail;
-//! - `what=topology`: four producers and one consumer; one producer and four consumers, of which each gets every event: ours by `tee`, the others by a channel for
-//!   each;
-//! - `what=consumer`: one that works for a microsecond an event; one that sleeps 5 ms after each 10,000;
-//! - `what=latency`: one event at a time, 10,000, 100,000 and a million a second, from when each was due until the consumer has it: what waits behind a late one counts;
-//!   `linger=1us` is ours where the stream's policy says so;
-//! - `what=wake`: an event each 2 ms, from when it was written: the consumer sleeps, but with rings, which cannot;
+//! - `what=payload`: events of 16, 64 and 488 bytes; of 488 with both tails; of 4 KiB, most of it
+//!   in a tail;
+//! - `what=topology`: four producers and one consumer; one producer and four consumers that each
+//!   get every event, ours by `tee`, the others by one channel per consumer;
+//! - `what=consumer`: a consumer that works for a microsecond per event; one that sleeps 5 ms after
+//!   each 10,000;
+//! - `what=latency`: one event at a time, 10,000, 100,000 and a million a second, from its due time
+//!   until the consumer has it, so that waiting behind a late event counts; `linger=1us` is our
+//!   stream with that policy;
+//! - `what=wake`: an event each 2 ms, from when it is written: the consumer sleeps, except with
+//!   rings, which cannot block;
 //! - `what=idle`: the processor time of the process while a consumer waits a second for an event.
 
 use std::time::Duration;
@@ -50,12 +56,12 @@ const EVENTS: Knob = Knob {
 /// Samples of each side.
 const SAMPLES: usize = 5;
 
-/// What an event is.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Payload {
     Pulse,
     Tick,
-    /// 488 bytes, and so many in both tails.
+    /// 488 bytes, and this many in both tails together.
     Event(u32),
 }
 
@@ -76,7 +82,7 @@ impl Payload {
         }
     }
 
-    /// What a consumer must see of number `n`.
+    /// The fields that a consumer must read of event number `n`.
     fn look(self, n: u64) -> Look {
         match self {
             Self::Pulse => (&thalweg_lab::ticks::pulse(n)).into(),
@@ -144,7 +150,8 @@ const CASES: [Case; 9] = [
     },
 ];
 
-/// A subject: ours in batches of so many, or by a stream that wakes its reader for each event, or a peer.
+/// A subject: ours in batches of the given size, ours by a stream that wakes its reader for each
+/// event, or a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
     Ours(u32),
@@ -154,7 +161,8 @@ enum Subject {
 
 const OURS: [Subject; 2] = [Subject::Ours(1), Subject::Ours(256)];
 
-/// Who can do it: a ring has one producer, and the poller of `disruptor` one consumer.
+/// The peers that support the topology: a ring has one producer, and the poller of `disruptor` one
+/// consumer.
 fn peers(producers: u64, consumers: u64) -> &'static [&'static str] {
     match (producers, consumers) {
         (1, 1) => &["std", "crossbeam", "rtrb", "disruptor"],
@@ -163,7 +171,7 @@ fn peers(producers: u64, consumers: u64) -> &'static [&'static str] {
     }
 }
 
-/// Moves what `feed` says by `subject`.
+/// Moves the events of `feed` by `subject`.
 fn fed(lab: &LabClient, subject: Subject, payload: Payload, feed: &Feed) -> Result<Fed, Problem> {
     let failed = |why: thalweg::CallError<thalweg::port::NoError>| {
         Problem::Check(format!("a stream was not opened: {why:?}"))
@@ -252,7 +260,7 @@ fn feed_of(case: &Case, count: u64) -> Feed {
     }
 }
 
-/// Ns an event of one subject, checked.
+/// Time and events of one subject, checked.
 fn sample(
     client: &LabClient,
     subject: Subject,
@@ -261,7 +269,7 @@ fn sample(
 ) -> Result<(Duration, u64), Problem> {
     let feed = feed_of(case, count);
     let (elapsed, eaters) = fed(client, subject, case.payload, &feed)?;
-    // A reader that was made by `tee` begins with what is written then.
+    // A reader that `tee` creates starts with the next event written.
     let late = matches!(subject, Subject::Ours(_)) && case.consumers > 1;
     for eater in &eaters {
         let name = format!("{subject:?}");
@@ -341,7 +349,7 @@ fn row(params: &[(&str, String)], unit: &str, ours: &[f64], peer: Option<(&str, 
     )
 }
 
-/// Ours one at a time, and the peers of one producer and one consumer.
+/// Ours, one event at a time, and the peers of one producer and one consumer.
 fn one_to_one() -> Vec<Subject> {
     let peers = peers(1, 1).iter().copied().map(Subject::Peer);
     [Subject::Ours(1)].into_iter().chain(peers).collect()
@@ -420,7 +428,8 @@ fn processor_time() -> Duration {
     Duration::new(spent.tv_sec.unsigned_abs(), spent.tv_nsec as u32)
 }
 
-/// Of the whole process, in percent of one processor, while a consumer waits a second for the one event.
+/// Processor time of the whole process, in percent of one processor, while a consumer waits a
+/// second for the only event.
 fn idle(lab: &Lab, client: &LabClient) -> Result<Vec<Row>, Problem> {
     let subjects = one_to_one();
     let plan = lab.plan(Some(SAMPLES));

@@ -1,4 +1,5 @@
-//! A stream of ours: the producer is an actor of a service, the consumer reads in place, or is called by the producer.
+//! A stream of ours: the producer is an actor of a service; the consumer reads in place, or is a
+//! callback that the producer runs.
 
 use std::ops::ControlFlow::Continue;
 use std::sync::mpsc;
@@ -13,7 +14,7 @@ use thalweg_lab::lab::{Event, LabClient};
 use super::event::Seen;
 use crate::problem::Problem;
 
-/// Places of a stream that nobody said anything of.
+/// Default capacity of a stream.
 pub const CAPACITY: u32 = 8192;
 
 /// The service, started once.
@@ -46,10 +47,11 @@ impl Streams {
         opening.wait().map_err(failed)
     }
 
-    /// Reads `count` events, which are written and read `batch` at a time, through so many places. Timed from the call that returns the stream.
+    /// Reads `count` events, written and read `batch` at a time, through a stream of the given
+    /// capacity. Timed from the call that returns the stream.
     ///
     /// # Errors
-    /// The stream ended in another way than regularly, or none has so many places.
+    /// The stream did not end normally, or no stream has this capacity.
     pub fn read(&self, capacity: u32, count: u64, batch: u32) -> Result<(Duration, Seen), Problem> {
         let mut seen = Seen::default();
         let began = Instant::now();
@@ -60,11 +62,11 @@ impl Streams {
         Ok((began.elapsed(), seen))
     }
 
-    /// Has a callback take `count` events on the thread that writes them, `batch` at a time. Timed from the call that returns the stream until the
-    /// callback was told of the end.
+    /// Has a callback take `count` events on the thread that writes them, `batch` at a time. Timed
+    /// from the call that returns the stream until the callback receives the end.
     ///
     /// # Errors
-    /// The stream ended in another way than regularly.
+    /// The stream did not end normally.
     pub fn subscribe(&self, count: u64, batch: u32) -> Result<(Duration, Seen), Problem> {
         let (told, ended) = mpsc::sync_channel(1);
         let mut seen = Seen::default();
@@ -80,7 +82,7 @@ impl Streams {
                         0 => Ok(seen),
                         _ => Err(failed(format!("{lost} events were lost"))),
                     });
-                    // Whoever waits for it is there: it is below.
+                    // The receiver is alive: it waits below.
                     let _ = told.send((began.elapsed(), result));
                 }
             }
@@ -95,7 +97,7 @@ impl Streams {
     /// Compares every field of `count` events, which are written `batch` at a time.
     ///
     /// # Errors
-    /// One is not what was written.
+    /// An event has wrong contents.
     pub fn verify(&self, count: u64, batch: u32) -> Result<(), Problem> {
         let mut next = 0;
         let mut stream = self.open(CAPACITY, count, batch)?;
