@@ -1,4 +1,4 @@
-//! What cargo knows about the package of a service, and the library that it builds.
+//! Reads the metadata of a service's package from cargo, and builds its library.
 
 use std::env;
 use std::ffi::OsString;
@@ -69,7 +69,7 @@ fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Runs cargo and returns its standard output. What it prints on standard error is part of the error.
+/// Runs cargo and returns its standard output. An error contains its standard error.
 fn answer(mut command: Command, shown: &'static str) -> Result<String, Error> {
     let output = command.output().map_err(Error::Start)?;
     if !output.status.success() {

@@ -1,4 +1,4 @@
-//! `thalweg new`, run as a program. `make prove-package` also builds what it creates.
+//! Runs the command `thalweg new`. `make prove-package` also builds the services that it writes.
 
 use std::fs;
 use std::path::Path;

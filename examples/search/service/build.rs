@@ -1,4 +1,4 @@
-//! The library stays loaded once it is: its workers run its code, and unloading would pull it from under them.
+//! Marks the library as not unloadable: its workers run its code until the process ends.
 
 fn main() {
     println!("cargo::rustc-link-arg-cdylib=-Wl,-z,nodelete");

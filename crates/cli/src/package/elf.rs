@@ -1,4 +1,4 @@
-//! What a shared library needs from a system: the processor, the libraries, and the version of glibc.
+//! The requirements of a shared library: the processor, other libraries, and the version of glibc.
 
 use std::fmt;
 

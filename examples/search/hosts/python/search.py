@@ -30,7 +30,7 @@ OPTIONS = Options(
 
 
 class Found:
-    """What a search has found so far."""
+    """The matches that a search has found so far."""
 
     def __init__(self) -> None:
         self.matches = 0

@@ -1,14 +1,14 @@
-//! What the command line says.
+//! The command-line arguments.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Everything a run needs to know.
+/// The arguments of a run.
 #[derive(Debug)]
 pub struct Arguments {
-    /// The text to look for: not empty, one line.
+    /// The text to search for: one line, not empty.
     pub pattern: String,
-    /// Where: a directory that is there.
+    /// The directory to search, which exists.
     pub directory: String,
     /// The service's library.
     pub library: PathBuf,
@@ -22,11 +22,11 @@ pub struct Arguments {
     pub script: PathBuf,
 }
 
-/// How it is called.
+/// The usage line.
 pub const USAGE: &str = "usage: search-run --library FILE --rust PROGRAM --c PROGRAM --python \
                          INTERPRETER --script FILE [--pattern TEXT] [--dir DIRECTORY]";
 
-/// Searched for where nothing is said: frequent enough to make streams of it, not in every line.
+/// The default pattern. It is frequent enough for a long stream, but not in every line.
 const PATTERN: &str = "unsafe";
 
 impl Arguments {
@@ -115,7 +115,7 @@ fn checked_directory(directory: Option<OsString>) -> Result<String, String> {
     }
 }
 
-/// Where cargo keeps what it downloaded.
+/// The folder with the sources of the crates that cargo has downloaded.
 fn sources_of_dependencies() -> Option<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cargo")))?;
@@ -126,7 +126,7 @@ fn sources_of_dependencies() -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// Arguments of which only these two matter.
+    /// Reads arguments in which only these two matter.
     fn read(pattern: &str, directory: &str) -> Result<Arguments, String> {
         let mut arguments = vec!["search-run"];
         for name in ["--library", "--rust", "--c", "--python", "--script"] {

@@ -3,12 +3,12 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-/// What grep says.
+/// The result of grep.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reference {
     /// Lines that match, of all files.
     pub matches: u64,
-    /// What it could not read, and the like, in its own words.
+    /// The text that grep wrote to standard error.
     pub complaints: String,
 }
 
@@ -17,7 +17,8 @@ pub struct Reference {
 /// # Errors
 /// A sentence for the user: grep is not there, or did not do its work.
 pub fn count(pattern: &str, directory: &str) -> Result<Reference, String> {
-    // -Z ends a name with NUL where else a colon stood: a name may contain colons and newlines.
+    // -Z writes NUL instead of a colon after a name, because a name may contain colons and
+    // newlines.
     let mut grep = Command::new("grep")
         .env("LC_ALL", "C")
         .args(["-raFcZ", "--", pattern, directory])
@@ -37,7 +38,8 @@ pub fn count(pattern: &str, directory: &str) -> Result<Reference, String> {
         .join()
         .expect("reading does not panic")
         .unwrap_or_default();
-    // 0: lines matched. 1: none did. 2: something could not be read; the counts of the rest stand.
+    // 0: lines matched. 1: no line matched. 2: a file could not be read; the other counts are
+    // valid.
     match status.code() {
         Some(0..=2) => Ok(Reference {
             matches: matches?,

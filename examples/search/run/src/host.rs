@@ -5,20 +5,20 @@ use std::process::{Command, Stdio};
 
 use crate::arguments::Arguments;
 
-/// A way to do the search, and how to have it done.
+/// A host program, and the command that runs it.
 #[derive(Debug)]
 pub struct Host {
-    /// As the table calls it.
+    /// The name in the table.
     pub name: &'static str,
     command: Vec<OsString>,
 }
 
-/// What one run of a host said.
+/// The result of one run of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// Lines that matched.
     pub matches: u64,
-    /// The sum of their numbers: that they are the same lines, whatever their order.
+    /// The sum of their line numbers, to compare results in any order.
     pub lines_sum: u64,
     /// From the call to the first match in the host's hands, in ns; without a match, to the end.
     pub first_match_ns: u64,
@@ -27,7 +27,7 @@ pub struct Measured {
 }
 
 impl Host {
-    /// All of them, beginning with what the others are compared to.
+    /// All hosts. The others are compared with the first one.
     pub fn all(arguments: &Arguments) -> Vec<Host> {
         let Arguments {
             pattern,
@@ -43,7 +43,7 @@ impl Host {
         let [library, rust, c, python, script] =
             [library, rust, c, python, script].map(|path| path.as_os_str());
         let [json, on_asyncio, direct] = ["--json", "--async", "--direct"].map(word);
-        // Else argparse takes a pattern that begins with a dash for an option.
+        // Otherwise, argparse treats a pattern that begins with a dash as an option.
         let end = word("--");
         let host = |name, words: &[&OsStr]| Host {
             name,
@@ -69,7 +69,7 @@ impl Host {
     /// Runs it once.
     ///
     /// # Errors
-    /// A sentence for the user: which host, and what it said.
+    /// A sentence for the user that names the host and contains its output.
     pub fn run(&self) -> Result<Measured, String> {
         let output = Command::new(&self.command[0])
             .args(&self.command[1..])

@@ -16,7 +16,8 @@ use arguments::Arguments;
 use host::{Host, Measured};
 use table::counted;
 
-/// How often each host runs. They take turns, so that what disturbs the machine meets all of them.
+/// The number of runs of each host. The hosts take turns, so that a disturbance of the machine
+/// affects all of them.
 const ROUNDS: usize = 3;
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! What is printed at the end.
+//! The table that is printed at the end.
 
 use std::fmt::Write;
 use std::time::Duration;

@@ -1,9 +1,9 @@
-//! Whether all say the same.
+//! Checks that all hosts agree.
 
 use crate::grep::Reference;
 use crate::host::Measured;
 
-/// One host with what each of its runs said.
+/// A host, and the result of each of its runs.
 pub type Runs<'a> = (&'a str, &'a [Measured]);
 
 /// Checks that all runs of all hosts found the same lines, and as many as grep.

@@ -1,5 +1,6 @@
-//! The library's one symbol. In a module, and so in an object file, of its own: a Rust program that uses two services takes
-//! neither's symbol in, where two of the same name would not link.
+//! The exported symbol of the library. It is in a module of its own, and so in a separate object
+//! file: a Rust program that uses two services links neither symbol, because two symbols of the
+//! same name would not link.
 
 thalweg_capi::export!(
     crate::search::SearchServer<crate::SearchService>,

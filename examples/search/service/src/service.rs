@@ -20,7 +20,7 @@ use crate::walk::{self, CountOnly, Hit, Outcome, Plan, Refused, Settings, Sink, 
 use crew::{CallCrew, ReaderCrew};
 use finishing::Finishing;
 
-/// The service. See the interface for what it does.
+/// The service. The WIT file describes its functions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SearchService;
 
@@ -94,7 +94,7 @@ impl Search for SearchService {
             walk::start(
                 query.plan.clone(),
                 &crew,
-                // Nothing but a send fails it, and it sends nothing.
+                // Only a failed send removes the writer, and this one sends nothing.
                 move || Lines(lines.writer().expect("no send failed").clone()),
                 |_| (),
             );
@@ -131,7 +131,7 @@ impl Query for CompiledQuery {
     }
 }
 
-/// Runs a search to its end, this actor waiting.
+/// Runs a search while this actor waits.
 fn count(call: &Call, plan: Arc<Plan>) -> u64 {
     let outcome: Arc<Mutex<Option<Outcome>>> = Arc::default();
     let finish = {
@@ -152,8 +152,8 @@ fn count(call: &Call, plan: Arc<Plan>) -> u64 {
                 counts,
                 stopped: false,
             }) => return counts.matches,
-            // The call was ended, or is just being ended by a searcher that panicked; then what is returned
-            // here is not heard. A number that is not the whole one must not be.
+            // The call has ended, or a panicking searcher is ending it. The result is then dropped,
+            // so a partial count is never returned.
             Some(Outcome { stopped: true, .. }) => {
                 while call.check().is_ok() {
                     wait::yield_now();
@@ -162,12 +162,13 @@ fn count(call: &Call, plan: Arc<Plan>) -> u64 {
             }
             None => {}
         }
-        // Woken for whatever reason: the searchers look for cancel, deadline and shutdown, and end.
+        // The reason of the wake-up does not matter: the searchers check for cancellation, deadline
+        // and shutdown, and end.
         wait::park(None);
     }
 }
 
-/// The sink of a stream: a writer for each searcher, in which order is kept.
+/// The sink of a stream. Each searcher has a writer, which keeps the order of its lines.
 struct Lines(StreamWriter<Match, SearchError>);
 
 impl Sink for Lines {

@@ -1,4 +1,4 @@
-//! The walk called as a function: what the service does, without the service.
+//! The walk, called as a function without the service.
 
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -30,7 +30,7 @@ impl Crew for Workers {
     }
 }
 
-/// What one searcher found. It is told when the searcher ends, so that finding costs no lock.
+/// The matches of one searcher. They are sent when the searcher ends, so counting needs no lock.
 struct Tally {
     found: Found,
     tell: mpsc::Sender<Found>,
@@ -46,12 +46,12 @@ impl Tally {
 
 impl Drop for Tally {
     fn drop(&mut self) {
-        // Nobody listens only if the search has failed already.
+        // The receiver is gone only if the search has failed already.
         let _ = self.tell.send(self.found);
     }
 }
 
-/// Searches and prints what it took.
+/// Searches and prints the duration.
 pub fn measure(pattern: &str, dir: &str) -> Result<(), Failed> {
     let runtime = Runtime::global().map_err(|error| Failed::Search(error.to_string()))?;
     let settings = Settings {
@@ -80,7 +80,7 @@ pub fn measure(pattern: &str, dir: &str) -> Result<(), Failed> {
         // The receiver waits below.
         let _ = end.send(outcome.stopped);
     });
-    // Ends when the last sink, and what makes them, is gone.
+    // The channel closes when the last sink and its factory are dropped.
     let found = told.iter().fold(Found::default(), Found::and);
     if ended.recv() != Ok(false) {
         return Err(Failed::Search(

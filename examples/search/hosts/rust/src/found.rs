@@ -1,20 +1,20 @@
-//! What a measured search found, and the line that says so.
+//! The result of a measured search, and the line that reports it.
 
 use std::time::{Duration, Instant};
 
 /// Lines that matched, or some of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// How many.
+    /// The number of lines.
     pub matches: u64,
-    /// The sum of their numbers: two searches that agree found the same lines.
+    /// The sum of the line numbers, so that two results can be compared.
     pub lines_sum: u64,
-    /// When the first of them was there.
+    /// When the first match arrived.
     pub first: Option<Instant>,
 }
 
 impl Found {
-    /// Both together.
+    /// The sum of both results.
     pub fn and(self, other: Found) -> Found {
         Found {
             matches: self.matches + other.matches,

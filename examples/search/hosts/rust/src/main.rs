@@ -16,7 +16,7 @@ mod service;
 use std::io;
 use std::process::ExitCode;
 
-/// Why nothing more is said: where lines are printed, nobody may want the rest.
+/// Why the program ends early: an error, or the reader of its output has closed the pipe.
 enum Failed {
     Search(String),
     Output(io::Error),

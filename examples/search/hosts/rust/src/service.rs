@@ -10,7 +10,7 @@ use thalweg_search::search::{Match, MatchView, Options, SearchClient, SearchErro
 use crate::Failed;
 use crate::found::Found;
 
-/// Records that are looked at between two calls into the core.
+/// The maximum number of records of a batch.
 const BATCH: u32 = 256;
 
 impl From<CallError<SearchError>> for Failed {
@@ -43,7 +43,7 @@ fn search(
     client.matches(&query).wait()
 }
 
-/// Hands every record to `each`, in place.
+/// Calls `each` with every record, in place.
 fn read(
     mut stream: StreamReader<Match, SearchError>,
     mut each: impl FnMut(MatchView<'_>) -> Result<(), Failed>,
@@ -78,7 +78,7 @@ pub fn print(pattern: &str, dir: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Has the service count. It takes a regular expression: `escape` makes one of the text.
+/// Lets the service count. `count` expects a regular expression, so `escape` converts the text.
 pub fn count(pattern: &str, dir: &str) -> Result<(), Failed> {
     let client = client()?;
     let escaped = client.escape(pattern).wait();
@@ -87,7 +87,7 @@ pub fn count(pattern: &str, dir: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Searches and prints what it took.
+/// Searches and prints the duration.
 pub fn measure(pattern: &str, dir: &str) -> Result<(), Failed> {
     let client = client()?;
     let began = Instant::now();

@@ -6,7 +6,7 @@ use super::finishing::Finishing;
 use crate::search::{Match, SearchError};
 use crate::walk::{Crew, Stop};
 
-/// For a search whose end the call itself waits for.
+/// For a search that the call waits for.
 #[derive(Clone)]
 pub(super) struct CallCrew {
     call: Call,
@@ -33,8 +33,8 @@ impl Crew for CallCrew {
     }
 }
 
-/// For a search whose lines go to a stream. That outlives the call, which ended when it returned the stream: so the
-/// reader is asked too, also where there are no lines to send.
+/// For a search whose lines go to a stream. The call ends when it returns the stream, so this also
+/// checks whether the reader is open, even if there are no lines to send.
 #[derive(Clone)]
 pub(super) struct ReaderCrew {
     call: Call,

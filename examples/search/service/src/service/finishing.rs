@@ -1,10 +1,10 @@
-//! A writer whose end is no loss.
+//! A writer that finishes its stream when it is dropped.
 
 use thalweg::port::{Failure, StreamWriter, Untyped};
 use thalweg::wire::{Decode, Encode};
 
-/// A writer that finishes when it is dropped, unless a send failed. For one that only looks whether anybody reads, and for one
-/// whose stream may end after any record.
+/// A writer that finishes when it is dropped, unless a send failed. It is used to check whether the
+/// reader is open, and for streams that may end after any record.
 pub(super) struct Finishing<T, E = Untyped>(Option<StreamWriter<T, E>>);
 
 impl<T: Decode, E> Finishing<T, E> {

@@ -1,10 +1,10 @@
-//! The two things a search asks of its surroundings: where its jobs run, and where its lines go.
+//! The environment of a search: where its jobs run, and where its lines go.
 
 use std::fmt;
 
 use super::Hit;
 
-/// The search ends here: the call was cancelled, its deadline passed, or nobody reads any more.
+/// The search ends: the call was cancelled, its deadline passed, or the reader is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop;
 
@@ -16,8 +16,8 @@ impl fmt::Display for Stop {
 
 impl std::error::Error for Stop {}
 
-/// Who does the work. A search has no thread of its own: its jobs run on the workers of the runtime that
-/// the call came in on, or on whatever threads a caller of [`start`](super::start) offers.
+/// The workers of a search. A search has no thread of its own: its jobs run on the workers of the
+/// call's runtime, or on threads that a caller of [`start`](super::start) provides.
 pub trait Crew: Clone + Send + 'static {
     /// Runs `job` soon, beside the caller. A crew that shuts down may drop the job instead.
     fn spawn(&self, job: impl FnOnce(&Self) + Send + 'static);
@@ -29,25 +29,25 @@ pub trait Crew: Clone + Send + 'static {
     /// [`Stop`]: the whole search ends, lines that were found so far stay delivered.
     fn check(&self) -> Result<(), Stop>;
 
-    /// How many jobs can run at once; a search never has more than this under way.
+    /// The maximum number of jobs that run at the same time.
     fn workers(&self) -> usize;
 }
 
 /// Where the lines of one searcher go. A search makes at most [`Crew::workers`] of them and uses each
 /// from one job at a time, so a sink needs no lock.
 pub trait Sink: Send + 'static {
-    /// Whether it wants the lines. Where it does not, lines are only counted, which saves numbering
-    /// them and looking for their columns.
+    /// Whether it uses the lines. If not, lines are only counted, which saves their numbers and
+    /// columns.
     const LINES: bool = true;
 
-    /// Takes one line. What it borrows is gone when this returns. It may park: that is how a slow
-    /// reader stops the walk.
+    /// Takes one line, which it may borrow only until it returns. It may park: a slow reader stops
+    /// the walk in this way.
     ///
     /// # Errors
-    /// [`Stop`] when nobody wants more.
+    /// [`Stop`] if the reader is closed.
     fn hit(&mut self, hit: &Hit<'_>) -> Result<(), Stop>;
 
-    /// Nothing more comes, and nothing is missing. Not called where the search was stopped.
+    /// All lines were sent. It is not called if the search was stopped.
     fn finish(self)
     where
         Self: Sized,

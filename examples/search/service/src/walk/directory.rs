@@ -1,4 +1,4 @@
-//! One directory: what is in it, and what of that is looked at.
+//! One directory: its entries, and which of them are searched.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::ignores::Ignores;
 use super::plan::Plan;
 
-/// A directory on its way to being listed, or whose files are being searched.
+/// A directory that will be listed, or whose files are being searched.
 #[derive(Debug)]
 pub(super) struct Directory {
     pub(super) path: PathBuf,
@@ -16,7 +16,7 @@ pub(super) struct Directory {
     ignores: Option<Arc<Ignores>>,
 }
 
-/// A piece of work: what the shared stack holds.
+/// A piece of work on the shared stack.
 #[derive(Debug)]
 pub(super) enum Item {
     /// To be listed.

@@ -1,4 +1,4 @@
-//! One file: opened so that it can neither block nor be something else, read in steps, its lines handed on.
+//! One file: it is opened so that it cannot block, read in steps, and its lines go to the sink.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -26,8 +26,8 @@ const COUNT_BYTES: u64 = 1 << 20;
 /// must be: a sparse file of a gigabyte is one line of a gigabyte.
 pub const LINE_LIMIT: usize = 32 << 20;
 
-/// What one searcher keeps from file to file: its buffer, its copy of the matcher (with that, its
-/// automaton's cache), its sink.
+/// The state that one searcher reuses from file to file: its buffer, its copy of the matcher (with
+/// the cache of its automaton), and its sink.
 pub(super) struct Kit<S> {
     pub(super) sink: S,
     matcher: RegexMatcher,
@@ -88,8 +88,8 @@ impl SinkError for Broken {
         if error.get_ref().is_some_and(|inner| inner.is::<Stop>()) {
             return Broken::Stop;
         }
-        // Everything that `Source` returns has a number of the system's; what has none is the
-        // line buffer's own complaint.
+        // Every error of `Source` has an error number of the system. An error without one is from
+        // the line buffer.
         if error.raw_os_error().is_none() {
             return Broken::Read(io::Error::other(format!(
                 "a line longer than {} MiB",
@@ -100,7 +100,7 @@ impl SinkError for Broken {
     }
 }
 
-/// Searches one file and adds what it did to `counts` and to `progress`.
+/// Searches one file and adds the result to `counts` and to `progress`.
 pub(super) fn search<S: Sink>(
     path: &Path,
     kit: &mut Kit<S>,

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 /// Bytes of a line that are handed on; the rest is cut. From the WIT file, where it is promised.
 pub const TEXT_LIMIT: usize = 65_536;
 
-/// One line that matched. `text` and `path` are always UTF-8; where the real bytes are not, they stand
-/// beside it.
+/// One line that matched. `text` and `path` are always UTF-8. If the real bytes are not UTF-8,
+/// `text_bytes` and `path_bytes` contain them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit<'a> {
     /// Path of the file, beginning with the directory that was searched.
@@ -21,7 +21,7 @@ pub struct Hit<'a> {
     pub text: &'a str,
     /// The bytes behind `text`, where they are not UTF-8.
     pub text_bytes: Option<&'a [u8]>,
-    /// The line was longer than what is here.
+    /// Whether `text` was cut because the line is longer.
     pub cut: bool,
 }
 

@@ -28,8 +28,9 @@ pub(super) struct Ignores {
 }
 
 impl Ignores {
-    /// The rules for what is in `directory`: its own files' and `parent`'s. `below` is the directory's path
-    /// below the root, empty for the root itself. What cannot be read goes to `unreadable`.
+    /// The rules for the entries of `directory`: those of its own ignore files and of `parent`.
+    /// `below` is the directory's path below the root, empty for the root itself. Files that cannot
+    /// be read are passed to `unreadable`.
     pub(super) fn of(
         directory: &Path,
         below: &Path,
@@ -54,7 +55,7 @@ impl Ignores {
         }))
     }
 
-    /// Whether what lies at `below`, a path below the root, is to be passed over.
+    /// Whether to skip the entry at `below`, a path below the root.
     pub(super) fn ignore(&self, below: &Path, is_directory: bool) -> bool {
         let mut git = Match::None;
         let mut rules = Some(self);

@@ -51,7 +51,7 @@ pub enum Refused {
 #[derive(Debug)]
 pub struct Plan {
     pub(super) root: PathBuf,
-    /// Bytes of a path that stand before its part below the root.
+    /// The number of bytes of a path before its part below the root.
     pub(super) prefix: usize,
     pub(super) matcher: RegexMatcher,
     pub(super) hidden: bool,

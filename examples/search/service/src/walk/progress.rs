@@ -1,14 +1,15 @@
-//! How far the searches of one plan have come, and who wants to know.
+//! The progress of the searches of one plan, and its subscribers.
 //!
-//! No thread and no timer: the searchers themselves publish, in passing.
-//! 1. Counters only grow; each is added to after a file, and inside a large one as it is read.
-//! 2. `requests` says how many publications were asked for since the last one began. Who raises it from 0
-//!    publishes, and goes on until nobody asked in the meantime; the others leave it to that one.
-//! 3. A subscriber is called with no lock held, because the call may let other actors run on this thread.
-//!    While a publication is under way the list is therefore with the publisher, and the shared one holds
-//!    only those who came since.
-//! 4. A subscriber stands in the list before its first publication is asked for, so it sees the state
-//!    at or after its arrival, and every final state.
+//! There is no thread and no timer: the searchers publish the progress.
+//! 1. Counters only grow. They are increased after each file, and while a large file is read.
+//! 2. `requests` is the number of publications that were requested since the last one began. The
+//!    searcher that raises it from 0 publishes, and repeats until there is no new request. The
+//!    others leave the publication to it.
+//! 3. A subscriber is called without a lock, because the call may let other actors run on this
+//!    thread. During a publication, the publisher therefore owns the list, and the shared list
+//!    contains only later subscribers.
+//! 4. A subscriber is in the list before its first publication is requested, so it sees a state at
+//!    or after its subscription, and every final state.
 
 use std::fmt;
 use std::mem;

@@ -26,7 +26,7 @@ const CHECK_ENTRIES: usize = 256;
 pub struct Outcome {
     /// What this search counted.
     pub counts: Counts,
-    /// It did not come to its end: stopped by the crew or a sink, or a searcher panicked.
+    /// Whether the search is incomplete: the crew or a sink stopped it, or a searcher panicked.
     pub stopped: bool,
 }
 
@@ -372,7 +372,7 @@ impl<S: Sink> Drop for Seat<S> {
     }
 }
 
-/// What the last searcher takes out of the state, to run it without the lock.
+/// The end of a search. The last searcher takes it out of the state and runs it without the lock.
 struct Ending<S> {
     finish: Box<dyn FnOnce(Outcome) + Send>,
     outcome: Outcome,

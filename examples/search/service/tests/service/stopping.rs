@@ -1,4 +1,5 @@
-//! What stops a walk: a deadline, a cancel, a reader that is slow or gone, a client that is closed.
+//! A walk stops at a deadline, on cancellation, for a slow or closed reader, and for a closed
+//! client.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Which files are looked at: hidden ones, ignore files, globs.
+//! The selection of files: hidden files, ignore files, globs.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -11,7 +11,7 @@ use thalweg_search::walk::CountOnly;
 use crate::threads::{Threads, everything, find, plan, run, search};
 use crate::tree::Tree;
 
-/// What grep prints with these options; a match or none are both fine.
+/// The output of grep with these options, whether or not a line matches.
 fn output(options: &str, pattern: &str, root: &Path) -> Vec<u8> {
     let output = Command::new("grep")
         .env("LC_ALL", "C")

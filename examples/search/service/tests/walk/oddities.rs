@@ -1,5 +1,5 @@
-//! What real trees hold beside files: links, loops, pipes, sockets, unreadable and vanishing things, huge
-//! and broken lines.
+//! Unusual trees: links, loops, pipes, sockets, unreadable and vanishing files, huge and broken
+//! lines.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};

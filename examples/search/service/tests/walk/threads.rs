@@ -46,7 +46,7 @@ impl Crew for Threads {
     }
 }
 
-/// A hit that owns what it shows.
+/// A hit with owned fields.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Found {
     pub path: Vec<u8>,
