@@ -1,4 +1,5 @@
-//! Writes down what the lab was built with, for the `tools` and `knobs` of every result, and how it is linked.
+//! Records the tools and settings of the lab's build for the `tools` and `knobs` of every result,
+//! and configures linking.
 
 use std::env;
 use std::process::Command;
@@ -17,7 +18,8 @@ fn main() {
     let profile = env::var("PROFILE").expect("cargo sets PROFILE for build scripts");
     println!("cargo::rustc-env=THALWEG_BENCH_RUSTC={version}");
     println!("cargo::rustc-env=THALWEG_BENCH_PROFILE={profile}");
-    // Two services are linked into the lab, and each has a `tw_library`, which nobody here calls: the lab opens libraries as files.
+    // Two services are linked into the lab, each with a `tw_library` that nothing here calls,
+    // because the lab opens libraries as files.
     println!("cargo::rustc-link-arg=-Wl,-z,muldefs");
     println!("cargo::rerun-if-changed=build.rs");
 }

@@ -119,7 +119,7 @@ processors() {
   }' /proc/self/status
 }
 
-# Each processor takes the next of its paths when it is done with one: all threads of a count stay there.
+# Each processor takes its next path when it finishes one. All threads of a count run on it.
 settle_all() {
   local cpus=() jobs=() number job i
   mapfile -t cpus < <(processors)

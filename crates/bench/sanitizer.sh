@@ -8,14 +8,16 @@ cd "$(dirname "$0")/../.."
 
 kind=$1
 nightly=$2
-# The standard library is built along for ThreadSanitizer: without it each of its atomics would look like a race.
+# ThreadSanitizer needs an instrumented standard library: without it, each atomic operation of that
+# library would look like a race.
 std=()
 case $kind in
-  # Stacks are not watched: AddressSanitizer does not know where those of actors begin and end.
+  # Stacks are not checked: AddressSanitizer does not know the bounds of actor stacks.
   asan) flags="-Zsanitizer=address -Cllvm-args=-asan-stack=0" ;;
   lsan) flags="-Zsanitizer=leak" ;;
-  # Two services are linked in as Rust libraries, each with the symbol that it exports as a shared one. Nobody asks for that
-  # symbol here, so the linker leaves both out; not so in a build along with the standard library.
+  # Two services are linked in as Rust libraries, each with the symbol that it exports as a shared
+  # one. Nothing uses that symbol here, so the linker drops both, except in a build that includes
+  # the standard library.
   tsan) flags="-Zsanitizer=thread -Clink-arg=-Wl,--allow-multiple-definition" std=(-Zbuild-std) ;;
   *)
     printf 'SAN is asan, lsan or tsan, not %s\n' "$kind" >&2
@@ -39,7 +41,8 @@ case $kind in
   lsan) symbol=__lsan_init ;;
   tsan) symbol=__tsan_init ;;
 esac
-# Not grep -q: it stops reading at the first, nm would die of that, and pipefail would call it missing.
+# Not grep -q: it stops at the first match, nm then fails with SIGPIPE, and pipefail would report
+# the symbol as missing.
 if ! nm "$program" | grep "$symbol" >/dev/null; then
   printf 'san: %s has no %s in it\n' "$program" "$kind" >&2
   exit 1

@@ -1,4 +1,4 @@
-/* Two hand-offs through eventfds, with nothing around them: what a call over two threads is held against.
+/* Two hand-offs through eventfds and nothing else: the baseline of a call between two threads.
  *
  *   bare_open     a thread that waits for the request and answers it
  *   bare_call     one request, one reply

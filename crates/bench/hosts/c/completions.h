@@ -1,4 +1,5 @@
-/* Calls in numbers: submitted and reaped in turns, reaped when all are there, and the least that a drain can be. */
+/* Many calls: submitted and reaped in turns, reaped once all completions are ready, and a lower
+ * bound of a drain. */
 #ifndef LAB_COMPLETIONS_H
 #define LAB_COMPLETIONS_H
 
@@ -13,10 +14,10 @@
 /* Calls that one submission carries, and completions that one reap takes at most. */
 #define COMPLETIONS_AT_ONCE 64u
 #define COMPLETIONS_REAPED 256u
-/* Calls under way at most; as many lie ready before a drain. */
+/* Maximum number of calls in flight; a drain also waits for this many completions. */
 #define COMPLETIONS_WINDOW UINT64_C(2048)
 
-/* A port of its own beside the client's. */
+/* A port in addition to the client's. */
 static tw_handle completions_port(const lab_client *client) {
   tw_handle port;
   tw_error error;
@@ -89,7 +90,8 @@ static void completions_close(const lab_client *client, tw_handle port) {
   must(client->tw.table->port_close(port, &error), "close", &error);
 }
 
-/* COUNT calls from the first submission to the last completion, COMPLETIONS_WINDOW of them under way at most. */
+/* COUNT calls from the first submission to the last completion, at most COMPLETIONS_WINDOW of them
+ * in flight. */
 static reading complete(const lab_client *client, uint64_t count) {
   const tw_handle port = completions_port(client);
   reading read = {0, 0, 0};
@@ -113,8 +115,8 @@ static reading complete(const lab_client *client, uint64_t count) {
   return read;
 }
 
-/* Reaps COUNT completions in windows. Each window is ready before it is reaped, and only the reaping
- * is timed. */
+/* Reaps COUNT completions in windows. Each window is ready before it is reaped, and only the
+ * reaping is timed. */
 static reading drain(const lab_client *client, uint64_t count) {
   const tw_handle port = completions_port(client);
   reading read = {0, 0, 0};
@@ -186,7 +188,7 @@ static uint64_t *paced(const lab_client *client, uint64_t count, uint64_t per_s)
   return latencies;
 }
 
-/* ---- The least that it can be ----------------------------------------------------------------- */
+/* ---- The lower bound ------------------------------------------------------------------------- */
 
 /* What a completion says at least. */
 typedef struct raw_completion {
@@ -196,7 +198,7 @@ typedef struct raw_completion {
   const void *data;
 } raw_completion;
 
-/* Two arrays that change places under a lock, and an eventfd. */
+/* Two arrays that are swapped under a lock, and an eventfd. */
 typedef struct raw_queue {
   pthread_mutex_t lock;
   int event;
@@ -222,8 +224,9 @@ static void *raw_fill(void *argument) {
   return NULL;
 }
 
-/* COUNT completions that another thread has put into an array, by windows as above: the eventfd is read, the array is copied
- * out COMPLETIONS_REAPED at a time under its lock, and each is looked at. */
+/* COUNT completions that another thread has put into an array, in windows as above: reads the
+ * eventfd, copies the array under its lock, COMPLETIONS_REAPED completions at a time, and reads
+ * each. */
 static reading raw(uint64_t count) {
   raw_queue queue = {PTHREAD_MUTEX_INITIALIZER, eventfd(0, EFD_CLOEXEC), NULL, 0, 0, 0};
   reading read = {0, 0, 0};

@@ -1,4 +1,5 @@
-/* Calls with contents, each reply checked: one at a time, 64 under way, and as events; by a client a thread, or by a socket a thread. */
+/* Calls with contents, each reply checked: one at a time, 64 in flight, and as events. Each thread
+ * uses a client or a socket. */
 #ifndef LAB_E2E_H
 #define LAB_E2E_H
 
@@ -7,7 +8,7 @@
 #include "sample.h"
 #include "unix_peer.h"
 
-/* Requests under way. */
+/* Requests in flight. */
 #define E2E_WINDOW 64u
 
 /* What one thread does. */

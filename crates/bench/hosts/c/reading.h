@@ -133,7 +133,7 @@ static array build_array(const lab_client *client, uint64_t kept) {
   return all;
 }
 
-/* `count` matches of an array of `kept`, again and again. The array is built once and not timed. */
+/* Reads `count` matches of an array of `kept` repeatedly. The array is built once and not timed. */
 static reading read_array(const lab_client *client, uint64_t kept, uint64_t count) {
   static array arrays[2];
   array *all = &arrays[kept == READING_KEPT];

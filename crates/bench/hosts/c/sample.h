@@ -23,7 +23,7 @@ static inline void pause_us(uint32_t us) {
   nanosleep(&length, NULL);
 }
 
-/* Ends the program where a call did not go as it must: a figure of a failed call is worth nothing. */
+/* Ends the program if a call fails, because the measurement of a failed call is meaningless. */
 static inline void must(uint32_t code, const char *what, const tw_error *error) {
   if (code != TW_OK) {
     fprintf(stderr, "%s: %s: %s\n", what, tw_code_name(code), error->message);
@@ -37,7 +37,8 @@ static inline void say_ready(void) {
   fflush(stdout);
 }
 
-/* The next line, without its end, cut into a command and up to three numbers; 0 at the input's end. */
+/* Reads the next line and splits it into a command and up to three numbers; 0 at the end of the
+ * input. */
 static inline int next_command(char command[32], uint64_t numbers[3]) {
   char line[256];
   memset(numbers, 0, 3 * sizeof(*numbers));

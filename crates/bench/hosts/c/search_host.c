@@ -1,5 +1,6 @@
-/* The C host program of `search_overhead`: `search_host LIBRARY PATTERN DIR`. A line `search TIMES` is that many
- * searches one after another; the answer is the time of all of them and what each of them found. */
+/* The C host program of `search_overhead`: `search_host LIBRARY PATTERN DIR`. A line `search TIMES`
+ * runs that many searches one after another; the answer is their total time and the number of
+ * matches and lines that each of them found. */
 #include "sample.h"
 #include "search.h"
 

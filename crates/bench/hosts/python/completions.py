@@ -10,7 +10,7 @@ from typing import Any
 from thalweg_lab import AsyncLab
 
 WINDOW = 1024
-"""Calls under way at most; as many lie ready before a drain."""
+"""Maximum number of calls in flight; a drain also waits for this many completions."""
 
 FILL_SECONDS = 0.003
 """Untimed seconds for a service to answer a window: several times the need."""

@@ -1,6 +1,7 @@
-"""Calls with contents, each reply checked: one at a time, 64 under way, and as events.
+"""Calls with contents, each reply checked: one at a time, 64 in flight, and as events.
 
-By a client a thread, or by a Unix socket a thread. The thread that answers the socket is C's (hosts/c/unix_peer.h), as is the message.
+Each thread uses a client or a Unix socket. The C code in hosts/c/unix_peer.h runs the
+thread that answers the socket, and defines the message.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from time import perf_counter_ns
 from thalweg_lab import AsyncLab, Lab
 
 WINDOW = 64
-"""Requests under way."""
+"""Requests in flight."""
 
 BATCH = 256
 """Records of a batch of events."""
@@ -255,7 +256,7 @@ async def unix_async_calls(bare: str, size: int, count: int) -> Replies:
 async def async_run(
     library: str, bare: str, way: str, size: int, count: int
 ) -> dict[str, int]:
-    """The same on the running loop: 64 under way, or as events."""
+    """The same on the running loop: 64 in flight, or as events."""
     async with AsyncLab.open(library) as lab:
         began = perf_counter_ns()
         match way:

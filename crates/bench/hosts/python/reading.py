@@ -50,7 +50,7 @@ def views(stream: Matches) -> dict[str, int]:
 
 
 def objects(stream: Matches) -> dict[str, int]:
-    """All of a stream, each match an object of its own."""
+    """Reads a stream, each match copied to an object."""
     return read(stream, lambda batch: touch(batch.objects()))
 
 

@@ -18,7 +18,7 @@ COLUMNS = ("number", "bid", "volume")
 
 
 def touch_objects(batch: TickBatch) -> int:
-    """Each tick an object of its own."""
+    """Sums the fields of ticks copied to objects."""
     return touch(batch.objects())
 
 

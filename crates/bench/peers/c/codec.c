@@ -46,7 +46,7 @@ static void *put(char **end, const void *data, size_t size) {
   return at;
 }
 
-/* The same into memory of its own; NULL where there is none. */
+/* The same into newly allocated memory; NULL if there is none. */
 static void *keep(const void *data, size_t size) {
   void *at = malloc(size == 0 ? 1 : size);
   if (at != NULL) {

@@ -54,7 +54,8 @@ void thalweg_ring_free(struct ring *ring) {
   free(ring);
 }
 
-/* How many of `wanted` slots are free at `tail`; looks at the consumer only where its last look does not do. */
+/* Returns how many of `wanted` slots are free at `tail`. Reads the consumer's head only if the last
+ * value read is not enough. */
 static inline uint64_t writable(struct ring *ring, uint64_t tail, uint64_t wanted) {
   uint64_t capacity = ring->mask + 1;
   uint64_t room = capacity - (tail - ring->head_seen);

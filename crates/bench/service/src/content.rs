@@ -1,7 +1,8 @@
 //! The contents of match number `n`, computed without any transport, so that the reading of every
 //! host can be checked.
 
-/// Texts and paths repeat after this many matches: few enough to cost nothing, enough to vary in length.
+/// Texts and paths repeat after this many matches: few enough to cost nothing, enough to vary in
+/// length.
 const VARIANTS: u64 = 64;
 
 /// The fields of one match; those that are not here are empty.

@@ -51,7 +51,8 @@ pub fn tails(size: u32) -> (String, Vec<u8>) {
     (detail, vec![b'p'; (size - text) as usize])
 }
 
-/// Slower than this a writer sleeps between two events; else it looks at the clock until the next one is due.
+/// Below this rate a writer sleeps between two events; otherwise it polls the clock until the next
+/// event is due.
 const SLEEPS_BELOW: u64 = 1_000;
 
 /// When the events of a writer are due, and the time recorded in them.
@@ -78,7 +79,8 @@ impl Pace {
         })
     }
 
-    /// Waits until the next one is due, and says its time in ns of the monotonic clock. `sleep` is how the caller's kind sleeps.
+    /// Waits until the next event is due and returns the time to record, in ns of the monotonic
+    /// clock. `sleep` is the caller's way to sleep.
     pub fn next(&mut self, sleep: impl FnOnce(Instant)) -> u64 {
         self.due += self.period;
         if self.sleeps {
@@ -102,7 +104,8 @@ pub(crate) struct Feed {
     pub(crate) per_s: u64,
 }
 
-/// Writes the events of writer number `own`: every one whose number leaves `own` as the rest. Until the reader is gone.
+/// Writes the events of writer number `own`: those whose number modulo the number of writers is
+/// `own`. Stops early when the reader is gone.
 pub(crate) fn feed(writer: StreamWriter<Event>, asked: Feed, own: u32) -> Result<(), Failure> {
     let (detail, payload) = tails(asked.tails);
     let mut pace = Pace::new(asked.per_s);

@@ -23,7 +23,7 @@ pub fn parity(a: i64, b: i64, x: f64) -> bool {
     (a.wrapping_add(b) as f64 + x) % 2.0 == 0.0
 }
 
-/// Makes `data` the bytes of call number `n`, as many as it has: `payload` is true where `n` is even.
+/// Fills `data` with the bytes of call number `n`: `payload` is true where `n` is even.
 #[inline]
 pub fn fill(data: &mut [u8], n: u64) {
     let byte = (n % 256) as u8;

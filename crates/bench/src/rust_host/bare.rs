@@ -1,4 +1,4 @@
-//! Two hand-offs through eventfds, with nothing around them: what a call over two threads is held against.
+//! Two hand-offs through eventfds and nothing else: the baseline of a call between two threads.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use crate::problem::Problem;
 
-/// Runs `operation` as a line's numbers say, COUNT UNCOUNTED PAUSE_US, and gives the answer's JSON: the
-/// latencies of the counted ones, in ns.
+/// Runs `operation` according to the numbers of a line, COUNT UNCOUNTED PAUSE_US, and returns the
+/// answer's JSON: the latencies of the counted operations, in ns.
 ///
 /// # Errors
-/// Numbers that are none, or the operation's own problem.
+/// Invalid numbers, or the operation's own problem.
 pub fn timed(
     numbers: &[&str],
     mut operation: impl FnMut() -> Result<(), Problem>,

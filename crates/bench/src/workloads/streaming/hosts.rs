@@ -1,16 +1,18 @@
-//! `streaming_hosts`: the whole way of a tick of 64 bytes, from a service's actor into each language, in each form that it has there.
+//! `streaming_hosts`: the cost of a tick of 64 bytes from a service's actor to each language, in
+//! each form that the language has.
 //!
-//! The same service writes the same ticks, 256 at a time; timed is from the call that opens the stream until its end was read. What differs is how the host
-//! takes them:
+//! The same service writes the same ticks, 256 at a time. Timed from the call that opens the stream
+//! until its end is read. The rows differ in how the host reads them:
 //!
-//! - `one`: one after the other, as its iterator gives them; in C a batch of one;
-//! - `objects`: 256 at a time, each made an object of its own;
+//! - `one`: one at a time, by its iterator; in C by a batch of one;
+//! - `objects`: 256 at a time, each copied to an object;
 //! - `views`: 256 at a time, read in place;
 //! - `columns`: the same by three columns, in Python;
-//! - `callback`: taken by a callback on the thread that writes them.
+//! - `callback`: by a callback on the thread that writes them.
 //!
-//! The peer, in Python, is a module written by hand with PyO3: an iterator over a channel that a thread fills. It is built on request
-//! (`make bench-peers`); where it is not, the rows have no peer.
+//! The peer, in Python, is a module written by hand with PyO3: an iterator over a channel that a
+//! thread fills. It is built on request (`make bench-peers`); if it is not built, the rows have no
+//! peer.
 
 use std::cell::RefCell;
 
