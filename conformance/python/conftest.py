@@ -1,4 +1,7 @@
-"""Imports the hooks that write the reports. mypy accepts only one `conftest`, so they are in `reports`."""
+"""Imports the hooks that write the reports.
+
+mypy accepts only one `conftest`, so the hooks are in `reports`.
+"""
 
 from reports import pytest_runtest_makereport, pytest_sessionfinish
 

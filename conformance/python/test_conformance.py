@@ -117,7 +117,10 @@ def read(face: Face, stream: Any, hint: Any, expected: Step) -> None:
 
 
 def stream_step(face: Face, kept: dict[str, Any], step: Step) -> None:
-    """Executes a step about a stored stream of numbers. There are no callbacks: records are read later."""
+    """Executes a step about a stored stream of numbers.
+
+    There are no callbacks: records are read later.
+    """
     if "read" in step:
         read(face, kept.pop(step["read"]), int, step["stream"])
     elif "tee" in step:

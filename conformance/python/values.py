@@ -128,7 +128,10 @@ def case(part: Any, given: dict[str, Any]) -> Any:
 
 
 def opened(given: Any, read: Any) -> Any:
-    """A result, with each stream replaced by the result of `read`, and each future by its value."""
+    """A result with each stream replaced by its elements, and each future by its value.
+
+    `read` returns the elements of a stream.
+    """
     if isinstance(given, thalweg.HeldStream):
         elements = read(given)
         return elements[0] if isinstance(given, thalweg.HeldFuture) else elements
