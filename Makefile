@@ -166,7 +166,7 @@ lint: setup ## Run formatters, linters, documentation, and the check of generate
 
 .PHONY: prove
 prove: setup-prove ##prove Run all proofs
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-faults prove-trees prove-random prove-fuzz prove-soak
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-faults prove-trees prove-random prove-fuzz prove-soak prove-package
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -279,7 +279,7 @@ test-instructions: setup
 
 # Not part of `test` because it builds everything again, as a user would: docs/getting-started.md.
 .PHONY: prove-package
-prove-package: setup-build ##prove Run every command of docs/getting-started.md in an empty folder
+prove-package: setup-prove ##prove Run every command of docs/getting-started.md in an empty folder
 	scripts/prove-package.sh
 
 # LOOM_SECONDS limits each model, because some take hours at bound 3. The output ends with the models that were cut off.

@@ -80,6 +80,11 @@ missing_packages() {
     # Only Debian packages venv separately from Python; the package name follows the interpreter's.
     if [ "$python" = /usr/bin/python3 ]; then echo python3-venv; else echo "$(basename "$python")-venv"; fi
   fi
+  if [ "$purpose" = prove ]; then
+    # The page for new users builds a C program with both.
+    have cmake || echo cmake
+    have pkg-config || echo pkg-config
+  fi
   if [ "$purpose" != build ]; then
     have shellcheck || echo shellcheck
     # The headers support C++ too.
