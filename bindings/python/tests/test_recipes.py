@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 from thalweg_recipes import AsyncRecipes, JobErrorFailedStep
 
+ROOT = Path(__file__).parents[3]
 WEB = ROOT / "examples" / "recipes" / "hosts" / "python" / "web.py"
 
 
