@@ -1,6 +1,6 @@
 //! Preemption by the allocator.
 //!
-//! A process of its own: it has a global allocator, and replaces the panic hook.
+//! A process of its own: the test installs a global allocator and replaces the panic hook.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,10 +14,11 @@ use thalweg_runtime::{
     yield_now,
 };
 
-// SAFETY: the actors below hold nothing over an allocation that another one of their worker would miss.
+// SAFETY: the actors below hold nothing across an allocation that another actor of their worker
+// needs.
 thalweg_runtime::preempting_allocator!(unsafe);
 
-/// Long enough for any machine that is busy with others.
+/// Long enough for a machine that is busy with other work.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn allocate(seed: u64) -> u64 {
@@ -28,7 +29,8 @@ fn allocate(seed: u64) -> u64 {
     map.values().map(|text| text.len() as u64).sum()
 }
 
-/// An actor that does nothing but allocate until somebody else has run, or patience ends; whether somebody has.
+/// Runs an actor that only allocates until another actor has run or `PATIENCE` has passed. Returns
+/// whether the other actor ran.
 fn allocates_until_another_runs(config: Config) -> bool {
     runtime::init(config).unwrap().run(move || {
         let other = Arc::new(AtomicBool::new(false));
@@ -40,7 +42,7 @@ fn allocates_until_another_runs(config: Config) -> bool {
             }
             seen.load(Ordering::Relaxed)
         });
-        // The busy one is first in the queue, this one goes behind it.
+        // The busy actor is first in the queue; this one goes behind it.
         yield_now();
         other.store(true, Ordering::Relaxed);
         busy.join().unwrap()
@@ -56,7 +58,7 @@ fn a_loop_that_allocates_lets_another_actor_run() {
 
 #[test]
 fn a_long_interval_keeps_the_others_waiting() {
-    // A slice is long over, and some 30,000 allocations are no 1,000,000.
+    // The time slice is long over, but some 30,000 allocations are fewer than 1,000,000.
     let config = Config::exact(1).alloc_interval(1_000_000);
     runtime::init(config).unwrap().run(|| {
         let other = Arc::new(AtomicBool::new(false));
@@ -102,7 +104,7 @@ fn there_is_no_point_within_a_section() {
             assert_eq!(counter.load(Ordering::Relaxed), before);
             drop(inner);
         }
-        // Its own will is another thing.
+        // A voluntary yield is still allowed.
         let before = counter.load(Ordering::Relaxed);
         yield_now();
         assert_ne!(counter.load(Ordering::Relaxed), before);
@@ -132,7 +134,7 @@ fn a_section_is_its_actors_own_and_survives_its_waits() {
     runtime::init(Config::exact(1)).unwrap().run(|| {
         let held = spawn(|| {
             let _section = NoPreempt::new();
-            // While it sleeps another one is preempted.
+            // While this actor sleeps, another one is preempted.
             sleep(Duration::from_millis(20));
             thalweg_queue::no_preempt::depth()
         });
@@ -202,7 +204,7 @@ fn waiting_in_a_section_without_it_is_a_panic_and_ends_that_actor_only() {
             let message = panic.message().unwrap();
             assert!(message.contains("NoPark"), "{message}");
         }
-        // On a thread it does nothing, and what does not wait may be done.
+        // On a plain thread `NoPark` has no effect, and an operation that does not wait is allowed.
         spawn(|| {
             let _region = NoPark::new();
             let (tx, rx) = channel();
@@ -261,7 +263,7 @@ fn a_service_has_no_points_in_its_allocations_but_those_that_it_says() {
     let others = Arc::new(AtomicU64::new(0));
     let service = Arc::new(Service(Arc::clone(&others), tx));
     let handle = runtime.handle().clone();
-    // Both come from one actor, so that the other one waits when the service begins.
+    // One actor schedules both, so that the other one is already queued when the service begins.
     runtime.handle().spawn(move || {
         handle.schedule(service);
         handle.spawn(move || others.fetch_add(1, Ordering::Relaxed));
@@ -269,7 +271,7 @@ fn a_service_has_no_points_in_its_allocations_but_those_that_it_says() {
     assert_eq!(rx.recv_timeout(PATIENCE), Ok((true, true)));
 }
 
-/// What an application holds over an allocation, in a section.
+/// A lock that an application holds across an allocation, inside a `NoPreempt` section.
 fn log(lines: &Mutex<Vec<String>>, line: &str) {
     let _section = NoPreempt::new();
     lines.lock().unwrap().push(line.to_owned());
@@ -386,7 +388,7 @@ fn a_runtime_that_stops_does_not_unwind_an_actor_in_an_allocation() {
     drop(runtime);
     stopper.join().unwrap();
     for actor in actors {
-        // One that had not begun is cancelled.
+        // An actor that had not begun is cancelled.
         assert!(matches!(actor.join(), Ok(1..) | Err(JoinError::Stopped)));
     }
 }
@@ -407,7 +409,8 @@ fn the_slice_is_whole_while_nobody_waits_and_shrinks_then() {
                 thalweg_runtime::check!();
             }
             let left = preempt::slice_remaining();
-            // Where the machine stood still for a whole slice the other one had its turn, and nobody waits.
+            // If the machine paused for a whole slice, the other actor has already run and no
+            // longer waits.
             let waits = !ran.load(Ordering::Relaxed);
             other.join().unwrap();
             if waits {

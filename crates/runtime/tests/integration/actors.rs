@@ -1,4 +1,4 @@
-//! What actors and their workers promise.
+//! Guarantees of actors and their workers.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -90,7 +90,7 @@ fn a_panic_ends_its_actor_only() {
 
 #[test]
 fn thousands_of_actors_from_four_threads_all_run() {
-    /// Of each thread.
+    /// Actors that each thread spawns.
     const ACTORS: usize = if cfg!(miri) { 5 } else { 2_500 };
     let runtime = runtime(2);
     let ran = Arc::new(AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! What actors that handle messages promise.
+//! Guarantees of actors that handle messages.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -10,7 +10,7 @@ use thalweg_runtime::{
     Sender, Signal, channel, run, runtime, sleep, spawn, start, yield_now,
 };
 
-/// On one worker and on several.
+/// Runs `test` on one worker and on several.
 fn everywhere(test: fn()) {
     run(test);
     for workers in [2, 4] {
@@ -36,7 +36,7 @@ impl Drop for Log {
 
 struct Add(u64);
 struct Seen;
-/// Handled until its other end is dropped.
+/// Its handler waits until the sender is dropped.
 struct Hold(Receiver<()>);
 struct Panics;
 struct Stops;
@@ -77,7 +77,7 @@ impl Handler<Stops> for Log {
     }
 }
 
-/// An actor that handles nothing until the sender is dropped.
+/// Returns an actor that handles no further message until the sender is dropped.
 fn held(capacity: u32, overflow: Overflow) -> (ActorRef<Log>, Sender<()>) {
     let log = Builder::new()
         .mailbox(Mailbox { capacity, overflow })
@@ -308,7 +308,7 @@ fn delayed_message_is_not_early_and_a_cancelled_one_is_not_sent() {
                 sleep(Duration::from_millis(1));
             }
             assert!(began.elapsed() >= 2 * soon);
-            // Else the machine stood still until it had come.
+            // Otherwise the machine paused until the message had arrived.
             if in_time {
                 return assert_eq!(log.call(Seen).unwrap(), [2]);
             }
@@ -328,7 +328,7 @@ fn threads_can_cast_and_call() {
     });
     assert_eq!(log.call(Seen).unwrap().len(), 4_000);
     drop(runtime);
-    // Nobody is there to answer, and the caller hears of it.
+    // No actor is left to answer, and the caller receives an error.
     assert_eq!(log.call(Seen), Err(CallError::Ended));
 }
 
@@ -378,7 +378,8 @@ fn starting_many_actors_lets_them_begin_meanwhile() {
         }
     });
 
-    // Of two workers, one is kept by another: the starter's own lets them begin, as long as it starts.
+    // One of the two workers is kept busy. The started actors begin on the starter's own worker while it
+    // is still starting them.
     let runtime = Runtime::start(Config::exact(2)).unwrap();
     let (kept, keeps) = mpsc::channel();
     let (over, until_over) = mpsc::channel::<()>();

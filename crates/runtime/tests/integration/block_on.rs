@@ -13,7 +13,7 @@ use thalweg_runtime::{
 
 use crate::kit::{Echo, runtime};
 
-/// Says that it was dropped.
+/// Reports that it was dropped.
 struct Dropped(mpsc::Sender<&'static str>);
 
 impl Drop for Dropped {
@@ -22,7 +22,7 @@ impl Drop for Dropped {
     }
 }
 
-/// Ready when `ready` says so; gives its waker away at each poll.
+/// A future that is ready when `ready` is true. It sends its waker at each poll.
 fn when(
     ready: Arc<AtomicBool>,
     polls: Arc<AtomicUsize>,
@@ -43,7 +43,7 @@ fn an_actor_that_awaits_leaves_its_worker_to_others() {
     let runtime = runtime(1);
     let (tx, rx) = thalweg_queue::oneshot::channel();
     let waiting = runtime.handle().spawn(move || block_on(rx));
-    // On the same worker, so it runs only when the other has left it.
+    // On the same worker, so it runs only after the first actor has parked.
     let other = runtime.handle().spawn(move || tx.send(42));
     assert_eq!(other.join().unwrap(), Ok(()));
     assert_eq!(waiting.join().unwrap(), Ok(42));
@@ -73,11 +73,11 @@ fn a_wake_in_vain_does_not_end_it_and_does_not_poll_it_either() {
         // The waiter's own waker, not the future's.
         of_waiter.wake_by_ref();
         if in_actor {
-            // On the same worker, behind what was woken.
+            // This actor runs on the same worker, after the woken one.
             runtime.handle().spawn(yield_now).join().unwrap();
         }
         assert_eq!(polls.load(Ordering::SeqCst), 1);
-        // The future's, without there being anything.
+        // Wakes the future although it is not ready yet.
         of_future.wake();
         let of_future = rx.recv().unwrap();
         ready.store(true, Ordering::SeqCst);
@@ -115,7 +115,7 @@ fn a_wake_that_comes_while_the_poll_itself_waits_is_kept() {
         block_on(poll_fn(|context| match inner.take() {
             Some((rx, wakers)) => {
                 drop(wakers.send(context.waker().clone()));
-                // The actor is woken for its future here, and goes on waiting.
+                // The actor is woken for its future here, and continues to wait.
                 rx.recv().unwrap();
                 Poll::Pending
             }
@@ -124,7 +124,7 @@ fn a_wake_that_comes_while_the_poll_itself_waits_is_kept() {
     });
     let other = runtime.handle().spawn(move || {
         waker.recv().unwrap().wake();
-        // The actor takes the wake-up.
+        // The waiting actor consumes the wake-up.
         yield_now();
         tx.send(()).unwrap();
     });
@@ -171,7 +171,7 @@ fn what_is_not_ready_in_time_is_dropped() {
         );
         assert!(before.elapsed() >= Duration::from_millis(5));
         assert_eq!(rx.try_recv(), Ok("dropped"));
-        // Awake all the time, it is out of time all the same.
+        // A future that is always awake times out as well.
         let restless = poll_fn(|context| {
             context.waker().wake_by_ref();
             Poll::<()>::Pending
@@ -179,7 +179,7 @@ fn what_is_not_ready_in_time_is_dropped() {
         let deadline = Instant::now() + Duration::from_millis(5);
         assert_eq!(block_on_deadline(deadline, restless), Err(Elapsed));
         assert!(Instant::now() >= deadline);
-        // What is ready needs no time.
+        // A future that is ready succeeds even with a timeout of zero.
         assert_eq!(
             block_on_timeout(Duration::ZERO, std::future::ready(1)),
             Ok(1)
@@ -245,14 +245,14 @@ fn where_the_runtime_stops_a_deadline_ends_at_once_and_the_next_wait_is_unwound(
     });
     assert_eq!(rx.recv().unwrap(), Ok(()));
     drop(runtime);
-    // Once where it waited, and once where it begins to wait again.
+    // One error from the wait under way, and one from the next wait.
     let ends: Vec<_> = rx.iter().collect();
     assert!(!ends.is_empty() && ends.len() <= 2, "{ends:?}");
     assert!(ends.iter().all(|end| *end == Err(Elapsed)));
     assert!(matches!(awaits.join(), Err(JoinError::Stopped)));
 }
 
-/// Awaits in its destructor.
+/// Awaits a future in its destructor.
 struct Late<F: Future + Unpin>(Option<F>, mpsc::Sender<Result<F::Output, Elapsed>>);
 
 impl<F: Future + Unpin> Drop for Late<F> {
@@ -295,7 +295,7 @@ fn a_panic_in_the_poll_is_the_actors() {
     assert_eq!(panic.message(), Some("on purpose"));
 }
 
-/// Waits for both sides.
+/// Waits on both barriers.
 struct Hold(Arc<Barrier>, Arc<Barrier>);
 
 impl Handler<Hold> for Echo {
@@ -320,7 +320,7 @@ fn a_call_is_awaited_also_where_it_must_wait_for_room() {
     let (held, go) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     echo.cast(Hold(Arc::clone(&held), Arc::clone(&go))).unwrap();
     held.wait();
-    // It is being handled, and counts until it is: the mailbox is full.
+    // The message being handled counts until its handler returns, so the mailbox is full.
     let mut call = Box::pin(echo.call_async(2));
     let mut context = std::task::Context::from_waker(Waker::noop());
     assert!(call.as_mut().poll(&mut context).is_pending());

@@ -1,4 +1,5 @@
-//! Breakers: the states and what leads from one to another, with the time told and not slept.
+//! Circuit breakers: the states and the transitions between them. The tests pass the time
+//! explicitly and do not sleep.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +34,7 @@ fn in_a_row(failures: u32) -> BreakerConfig {
     }
 }
 
-/// The base of a breaker's time is before this.
+/// Returns a breaker and a start time. The breaker's own time base is earlier than that.
 fn breaker(config: BreakerConfig) -> (CircuitBreaker, Instant) {
     (CircuitBreaker::new(config).unwrap(), Instant::now())
 }
@@ -95,7 +96,7 @@ fn failure_rate_opens_the_breaker_after_enough_calls() {
         succeed(&breaker, now);
     }
     assert_eq!(breaker.state_at(now), BreakerState::Closed, "too few");
-    // All that is as if it had not been.
+    // By now those calls have left the window.
     let later = now + 12 * SECOND;
     for _ in 0..6 {
         succeed(&breaker, later);
@@ -130,7 +131,7 @@ fn consecutive_openings_grow_until_a_long_closed_state() {
         let left = seconds * SECOND;
         assert_eq!(breaker.state_at(now), BreakerState::Open { left });
         now += left;
-        // The probe.
+        // The probe fails.
         fail(&breaker, now);
     }
     now += 8 * SECOND;
@@ -165,7 +166,7 @@ fn one_failed_probe_opens_the_breaker_again() {
     assert!(breaker.enter_at(now).is_err(), "those that went well count");
     probes.next().unwrap().failed_at(now);
     assert!(matches!(breaker.state_at(now), BreakerState::Open { .. }));
-    // The last one's verdict is about a state that is over.
+    // The last probe reports on a half-open state that has ended, so its result is ignored.
     probes.next().unwrap().succeeded_at(now);
     assert!(matches!(breaker.state_at(now), BreakerState::Open { .. }));
     let now = now + 2 * SECOND;
@@ -231,7 +232,8 @@ fn jitter_only_shortens_the_opening() {
     assert!(times.len() > 1);
 }
 
-/// Whatever happens in whatever order: while it is open nobody enters, and half open no more than its probes.
+/// In any order of events, an open breaker admits no call, and a half-open one admits at most its
+/// number of probes.
 #[test]
 fn random_events_never_admit_too_many_calls() {
     for seed in 0..if cfg!(miri) { 2 } else { 300 } {
@@ -270,7 +272,8 @@ fn random_events_never_admit_too_many_calls() {
                         (4, _) => permit.succeeded_at(now),
                         _ => {
                             drop(permit);
-                            // Where it is a probe of now, its place is free again; as a late one it is nothing.
+                            // If it is a current probe, its permit is free again. A late probe has
+                            // no effect.
                             inside -= u32::from(is_probe && inside > 0);
                         }
                     }

@@ -1,4 +1,5 @@
-//! Bulkheads: so many at a time, so many that wait, in their order, and no place is ever lost.
+//! Bulkheads: a limit on running calls, a limit on waiting calls, first-in-first-out order, and no
+//! lost permits.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +17,7 @@ fn bulkhead_admits_its_maximum_and_every_waiter_runs() {
     on_both(|| {
         let bulkhead = Arc::new(Bulkhead::new(3, 100).unwrap());
         let (now, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
-        // Nobody leaves before three are in.
+        // Nobody leaves before three actors are inside.
         let three = Arc::new(Barrier::new(3));
         let actors: Vec<_> = (0..if cfg!(miri) { 9 } else { 51 })
             .map(|_| {
@@ -80,7 +81,7 @@ fn waiters_enter_in_order_of_arrival() {
             })
             .collect();
         drop(inside);
-        // The place is the first one's, whether it is awake yet or not.
+        // The permit belongs to the first waiter, even if it has not run yet.
         if bulkhead.waiting() > 0 {
             assert!(bulkhead.try_enter().is_err());
         }
@@ -167,7 +168,7 @@ fn permit_of_a_killed_waiter_goes_to_the_next() {
             .collect();
         let pid = waiters[0].pid();
         drop(inside);
-        // With one worker it has not run since; with two it may be through.
+        // With one worker the waiter has not run since; with two it may have finished.
         let _ = pid.kill();
         let mut waiters = waiters.into_iter();
         let _ = waiters.next().unwrap().join();
@@ -187,13 +188,14 @@ fn permit_granted_at_the_deadline_is_used() {
                 let bulkhead = bulkhead.clone();
                 move || bulkhead.enter_timeout(timeout).map(drop)
             });
-            // On a busy machine its time may be over before anybody sees it wait.
+            // On a busy machine the timeout may expire before this actor sees the waiter.
             until(|| bulkhead.waiting() == 1 || waiter.is_finished());
             let begun = std::time::Instant::now();
             while begun.elapsed() < 3 * timeout {
                 std::hint::spin_loop();
             }
-            // The worker sees that its time is over, and this actor goes on before it.
+            // The worker sees that the timeout has expired, and this actor runs again before the
+            // waiter.
             yield_now();
             drop(inside);
             let _ = waiter.join().unwrap();
@@ -202,7 +204,7 @@ fn permit_granted_at_the_deadline_is_used() {
     });
 }
 
-/// Kills and short deadlines that meet places just given: in the end all places are there.
+/// Kills and short deadlines hit permits that were just granted. In the end all permits are free.
 #[test]
 fn no_permit_is_lost_by_kills_and_deadlines() {
     init(Config::exact(2)).unwrap().run(|| {
@@ -223,7 +225,7 @@ fn no_permit_is_lost_by_kills_and_deadlines() {
                 .collect();
             for actor in actors.iter().skip(round % 4).step_by(4) {
                 yield_now();
-                // It may be through already.
+                // It may have finished already.
                 let _ = actor.pid().kill();
             }
             for actor in actors {

@@ -52,7 +52,7 @@ fn scope_ends_normally_or_at_the_next_wait() {
         assert_eq!(ended, Err::<(), _>(asked("now")));
         assert_eq!(drops.load(Ordering::SeqCst), 1);
         assert!(!is_cancelled(), "it is left");
-        // What comes to its end is not asked.
+        // A body that finishes anyway returns its value.
         assert_eq!(
             cancel_scope(|token| {
                 token.cancel("too late");
@@ -125,25 +125,25 @@ fn deadline_ends_waits_and_inner_deadlines_are_not_later() {
             Err(DEADLINE)
         );
         assert_eq!(with_timeout(LONG, || 1), Ok(1));
-        // The outer one is what it was: the inner result is never seen.
+        // The outer deadline still applies: the inner call never returns.
         let outer = with_timeout(SHORT, || {
             let inner = with_timeout(LONG, || sleep(LONG));
             unreachable!("{inner:?}");
         });
         assert_eq!(outer, Err::<(), _>(DEADLINE));
-        // The inner one is earlier: the outer goes on.
+        // The inner deadline is earlier, so the outer scope continues.
         let outer = with_timeout(LONG, || {
             assert_eq!(with_timeout(SHORT, || sleep(LONG)), Err(DEADLINE));
             sleep(SHORT);
             3
         });
         assert_eq!(outer, Ok(3));
-        // A wait with a deadline of its own ends by that.
+        // A wait with its own, earlier deadline ends at that deadline.
         let (_tx, rx) = channel::<u8>();
         assert!(with_timeout(LONG, || rx.recv_timeout(SHORT).is_err()).unwrap());
-        // Without any time.
+        // A timeout of zero.
         assert_eq!(with_timeout(Duration::ZERO, || sleep(LONG)), Err(DEADLINE));
-        // What computes looks at the clock now and then.
+        // A computation checks the clock at intervals.
         let computed = with_timeout(SHORT, || {
             loop {
                 check_cancelled();
@@ -176,7 +176,7 @@ fn parent_cancels_its_children_and_a_child_only_itself() {
     root.cancel("all");
     assert_eq!(chain[49].cause(), Some(asked("all").cause));
     assert_eq!(chain[60].cause(), Some(asked("half of it").cause));
-    // Children that went leave nothing behind.
+    // Children that were dropped leave nothing behind.
     let parent = Token::new();
     for _ in 0..if cfg!(miri) { 20 } else { 1_000 } {
         drop(parent.child());
@@ -217,7 +217,7 @@ fn shield_delays_cancellation() {
             shield(|| {
                 assert!(!is_cancelled());
                 sleep(SHORT);
-                // A scope in there is its own.
+                // A scope inside the shield has its own deadline.
                 assert_eq!(with_timeout(SHORT, || sleep(LONG)), Err(DEADLINE));
                 saved = true;
             });
@@ -379,7 +379,7 @@ fn scopes_nest_and_cancel_through_actors() {
                             token.cancel("from within");
                             sleep(LONG);
                         });
-                        // It may have ended before the scope waits for it.
+                        // The child may have ended before the scope waits for it.
                         sleep(LONG);
                     });
                     unreachable!("{inner:?}");
@@ -431,7 +431,7 @@ fn finished_scope_starts_no_actor() {
                 .join()
                 .is_err()
         });
-        // The join was a wait.
+        // The join waits, so it may return early when the scope is cancelled.
         assert!(matches!(ended, Err(ScopeError::Cancelled(_)) | Ok(true)));
     });
 }
@@ -493,7 +493,7 @@ fn panic_in_the_body_cancels_the_actors_and_continues() {
 #[test]
 fn large_scope_finishes() {
     run(|| {
-        // Miri's actors are threads.
+        // Under Miri, actors are threads.
         let count = if cfg!(miri) { 20 } else { 10_000 };
         let sum = Arc::new(AtomicU32::new(0));
         let all = Arc::clone(&sum);

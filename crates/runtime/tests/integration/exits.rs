@@ -1,4 +1,4 @@
-//! Links, monitors, trapped exits and kill, rule by rule as OTP has them.
+//! Links, monitors, trapped exits and kill: one test for each of OTP's rules.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use thalweg_runtime::{
 
 use crate::kit::{LONG, boom, reason_of};
 
-/// Counts its drops.
+/// Counts how often its clones are dropped.
 #[derive(Clone, Default)]
 struct Drops(Arc<AtomicU32>);
 
@@ -87,7 +87,7 @@ fn trapping_actor_receives_normal_exits_too() {
         let child = spawn(yield_now);
         child.pid().link();
         assert_eq!(exits.recv().expect("it ends").reason.kind(), "normal");
-        // As an explicit signal, too.
+        // An explicit signal is delivered too.
         Pid::current()
             .expect("this is an actor")
             .exit(ExitReason::Normal)
@@ -121,7 +121,7 @@ fn kill_is_not_trapped_and_others_see_killed() {
         victim.pid().link();
         yield_now();
         victim.pid().kill().expect("it sleeps");
-        // A reason like any other by now: we trap it.
+        // The reason is `killed`, which this actor can trap like any other reason.
         assert_eq!(exits.recv().expect("it ends").reason.kind(), "killed");
         assert_eq!(reason_of(victim.join()).kind(), "killed");
     });
@@ -232,7 +232,7 @@ fn signal_to_a_stale_pid_is_an_error() {
         assert!(!early.is_alive());
         assert_eq!(early.kill(), Err(NotAlive(id)));
         assert_eq!(early.exit(boom()), Err(NotAlive(id)));
-        // One that was asked for after the end is no better.
+        // The same is true for a pid that was obtained after the end.
         let gone = spawn(|| ());
         while !gone.is_finished() {
             yield_now();
@@ -283,7 +283,8 @@ fn caught_unwinding_is_raised_again() {
         });
         yield_now();
         stubborn.pid().kill().expect("it yields");
-        // It came to an end by itself; but it was told to, and that is how it ended.
+        // The actor finished by itself after it was killed, and the kill determines its exit
+        // reason.
         assert_eq!(reason_of(stubborn.join()).kind(), "killed");
     });
 }

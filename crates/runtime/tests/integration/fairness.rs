@@ -1,4 +1,5 @@
-//! Nobody is kept out: how many turns of others pass before one's own, counted where it can be, not timed.
+//! Fairness: no actor is starved. The tests count how many turns of other actors pass before an
+//! actor's own turn; they do not measure time where counting is possible.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -20,7 +21,7 @@ fn on_one_worker(test: impl FnOnce(&Handle) + Send + 'static) {
     test.join().unwrap();
 }
 
-/// Actors that do nothing but let others run, and count their turns.
+/// Actors that only yield, and count their turns.
 struct Flood {
     turns: Arc<AtomicU64>,
     over: Arc<AtomicBool>,
@@ -63,7 +64,7 @@ impl Drop for Flood {
     }
 }
 
-/// The slot for what was woken last is theirs at most three times in a row.
+/// The slot for the most recently woken actor is used at most three times in a row.
 #[test]
 fn two_that_wake_each_other_do_not_keep_a_third_out() {
     on_one_worker(|_| {
@@ -123,7 +124,7 @@ fn two_that_wake_each_other_do_not_keep_a_third_out() {
     });
 }
 
-/// What comes from outside, or what another worker might start, is looked at every eighth turn.
+/// The worker checks the injector and its own stealable tasks every eighth turn.
 #[test]
 fn a_fresh_actor_starts_beside_yielders() {
     on_one_worker(|handle| {
@@ -138,7 +139,7 @@ fn a_fresh_actor_starts_beside_yielders() {
     });
 }
 
-/// A turn of the clock is looked for every 64th turn.
+/// The worker checks its timers every 64th turn.
 #[test]
 fn who_waits_without_waiting_keeps_nobody_out() {
     on_one_worker(|_| {
@@ -148,7 +149,7 @@ fn who_waits_without_waiting_keeps_nobody_out() {
             move || over.store(true, Ordering::Relaxed)
         });
         while !over.load(Ordering::Relaxed) {
-            // Its deadline has passed when it begins.
+            // Its deadline has passed before the sleep begins.
             sleep(Duration::ZERO);
         }
         other.join().unwrap();
@@ -158,7 +159,7 @@ fn who_waits_without_waiting_keeps_nobody_out() {
 #[test]
 fn a_timer_fires_beside_yielders() {
     on_one_worker(|_| {
-        /// The wheel's grain, twice.
+        /// Twice the granularity of the timer wheel.
         const GRAINS: u64 = 125_000;
         let flood = Flood::of_yields();
         for _ in 0..10 {
@@ -180,7 +181,7 @@ fn a_timer_fires_beside_yielders() {
     });
 }
 
-/// The inbox is looked at every turn.
+/// The worker checks its remote run queue every turn.
 #[test]
 fn a_wake_from_another_thread_is_heard_beside_yielders() {
     on_one_worker(|_| {
@@ -212,8 +213,9 @@ fn a_wake_from_another_thread_is_heard_beside_yielders() {
     });
 }
 
-/// Each first one holds its worker until the second has run. Two that are put in while one worker searches are announced to
-/// nobody: who finds one of them must wake another for the other.
+/// Each first job holds its worker until the second job has run. If both are submitted while one
+/// worker searches, neither wakes a worker. The worker that finds one of them must therefore wake
+/// another worker for the other.
 #[test]
 fn a_job_does_not_wait_for_a_busy_worker_while_another_sleeps() {
     let runtime = Runtime::start(Config::exact(2)).unwrap();
@@ -230,7 +232,7 @@ fn a_job_does_not_wait_for_a_busy_worker_while_another_sleeps() {
         let second = runtime
             .handle()
             .spawn(move || ran.store(true, Ordering::Release));
-        // Soon enough for the next two to find the workers searching.
+        // The loop reacts fast enough that the next two jobs find the workers searching.
         while !first.is_finished() || !second.is_finished() {
             std::hint::spin_loop();
         }

@@ -1,4 +1,4 @@
-//! Groups, rule by rule as OTP's `pg` has them, and where they go beyond.
+//! Process groups: OTP's `pg` rules, one by one, and the extensions to them.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -156,7 +156,7 @@ fn supervised_member_survives_a_restart_and_its_pid_does_not() {
     on_both(|| {
         let (spec, actor) = ChildSpec::actor("member", || Member);
         let group = groups::of_actors::<Member>("group").unwrap();
-        // The first start is to come.
+        // The actor joins before its first start.
         group.join(&actor).unwrap();
         let supervisor = Supervisor::new(Strategy::OneForOne).child(spec);
         let supervisor = supervisor.intensity(10, LONG).start().unwrap();
@@ -222,7 +222,8 @@ fn monitor_returns_the_members_and_each_later_change() {
     });
 }
 
-/// What a monitor made of its members and the changes is what the group says; and all monitors saw the same order.
+/// The members and changes that a monitor received add up to the group's members, and all monitors
+/// receive the changes in the same order.
 #[test]
 fn members_and_changes_are_consistent_under_concurrent_joins() {
     init(Config::exact(2)).unwrap().run(|| {
@@ -249,7 +250,7 @@ fn members_and_changes_are_consistent_under_concurrent_joins() {
             monitors.push(group.monitor());
         }
         movers.into_iter().for_each(|mover| mover.join().unwrap());
-        // What comes last says that all has come.
+        // When the last change has arrived, all changes have arrived.
         let last = start(Member);
         group.join(&last).unwrap();
         let mut logs = Vec::new();
@@ -279,7 +280,8 @@ fn members_and_changes_are_consistent_under_concurrent_joins() {
     });
 }
 
-/// What wakes a future may do anything, and here it does the next change while the first is delivered.
+/// A waker may run any code. This one makes the next change while the first change is being
+/// delivered.
 #[test]
 fn change_during_a_delivery_is_delivered_afterwards() {
     struct Waker {
@@ -326,7 +328,7 @@ impl Log {
     }
 }
 
-/// A behaviour actor that monitors the group of members.
+/// An actor that monitors the group of members.
 struct Watcher {
     log: Log,
     monitored: Option<GroupMonitorRef<ActorRef<Member>>>,
@@ -358,7 +360,7 @@ impl Handler<Change<ActorRef<Member>>> for Watcher {
 impl Handler<Unwatch> for Watcher {
     type Reply = ();
     fn handle(&mut self, Unwatch: Unwatch, _: &Context<'_, Self>) {
-        // One change more is on its way when the monitor goes.
+        // One more change is on its way when the monitor is removed.
         let group = groups::of_actors("group").unwrap();
         let member = start(Member);
         group.join(&member).unwrap();

@@ -1,4 +1,5 @@
-//! What an inbox promises: each message once, the wanted one first, and the others where they are.
+//! Guarantees of an inbox: each message is received once, a selective receive takes the first
+//! match, and the other messages keep their order.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -138,7 +139,7 @@ fn full_inbox_applies_its_overflow_policy() {
         assert_eq!(inbox.recv(), Ok(0));
         assert_eq!(inbox.recv(), Ok(1));
         waiting.join().unwrap().unwrap();
-        // Its reader would wait for itself.
+        // When the inbox is full, its own reader gets an error instead of waiting for itself.
         address.send(2).unwrap();
         assert!(matches!(address.send(3), Err(SendError::Full(3))));
     });
@@ -195,7 +196,7 @@ fn dropped_receive_future_loses_no_message() {
         });
         let mut got = Vec::new();
         while got.len() < ALL / 2 {
-            // It is often dropped before there is one.
+            // The future is often dropped before a message is available.
             let odd = inbox.matching(|n| n % 2 == 1).recv_async();
             if let Ok(n) = block_on_timeout(Duration::from_nanos(1), odd) {
                 got.push(n.unwrap());
@@ -255,7 +256,8 @@ fn messages_of_many_senders_are_all_received() {
                 });
             }
             drop(address);
-            // Each in turn, while there are any of it, and whatever comes then.
+            // Takes each kind in turn while messages of it remain, and otherwise the next message
+            // of any kind.
             let mut next = [0; 8];
             for turn in 0.. {
                 let wanted = turn % 8;
@@ -275,7 +277,7 @@ fn messages_of_many_senders_are_all_received() {
     }
 }
 
-/// What is done to an inbox.
+/// An operation on an inbox.
 #[derive(Clone, Debug)]
 enum Step {
     Send(u8, Priority),
@@ -304,7 +306,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
 
-    /// Beside a list that is searched from its beginning. Fewer than 62 are taken, so it is strictly by priority.
+    /// Compares the inbox with a list that is searched from its beginning. The test takes fewer
+    /// than 62 messages, so the order is strictly by priority.
     #[test]
     fn inbox_behaves_like_a_list_model(steps in steps()) {
         let (address, mut inbox) = inbox();

@@ -1,4 +1,5 @@
-//! The list of actors: what each kind and state looks like, from inside and from outside, with books and without.
+//! The list of actors: the entry of each kind and state, queried from inside and outside the
+//! runtime, with and without accounting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -116,7 +117,7 @@ fn inspect_lists_idle_behaviour_actors_until_they_end() {
         for n in 0..3 {
             echo.call(n).expect("it answers");
         }
-        // Its last turn may still be about to end.
+        // The actor's last turn may not have ended yet.
         yield_now();
         let list = inspect::actors();
         assert!(list.includes_idle);
@@ -236,7 +237,7 @@ fn task_that_moves_between_workers_is_listed() {
     for round in 0..if cfg!(miri) { 5 } else { 2_000 } {
         let (says, said) = std::sync::mpsc::channel();
         let parent = handle.spawn(move || {
-            // The other worker takes of them while they are listed.
+            // The other worker steals some of them while they are listed.
             let sleepers: Vec<_> = (0..12).map(|_| spawn(|| sleep(LONG))).collect();
             let ids: Vec<_> = sleepers.iter().map(|sleeper| sleeper.id()).collect();
             says.send(ids).expect("the test waits");
@@ -282,7 +283,7 @@ fn injected_tasks_are_listed_and_keep_their_order() {
 
 #[test]
 fn stealable_tasks_are_listed_and_keep_their_order() {
-    // One of the two workers is kept, so nobody takes from the other's ring.
+    // One of the two workers is kept busy, so that nobody steals from the other's ring.
     let runtime = Runtime::start(Config::exact(2)).expect("it starts");
     let free = Arc::new(AtomicBool::new(false));
     let (says, said) = std::sync::mpsc::channel();
@@ -307,7 +308,7 @@ fn stealable_tasks_are_listed_and_keep_their_order() {
                     .spawn(move || tell.send(n).expect("we wait"))
             })
             .collect();
-        // It waits for the other worker in vain, and meanwhile they run.
+        // The listing waits for the other worker until it times out, and the actors run meanwhile.
         let handle = thalweg_runtime::Handle::current().expect("an actor");
         let list = handle.actors_within(Duration::from_millis(1));
         drop(all);
@@ -318,7 +319,8 @@ fn stealable_tasks_are_listed_and_keep_their_order() {
     free.store(true, Ordering::Relaxed);
     keeper.join().expect("it ends");
     assert_eq!(fresh, [ActorState::New; 100]);
-    // The first stays in the worker's slot, and comes when that is looked at.
+    // Actor 0 stays in the worker's slot, and its position depends on when the worker checks the
+    // slot.
     let rest: Vec<_> = order.into_iter().filter(|n| *n > 0).collect();
     assert_eq!(rest, (1..100).collect::<Vec<_>>());
 }

@@ -1,4 +1,4 @@
-//! Waiting for descriptors, and calls that block.
+//! Waiting for descriptors, and blocking calls.
 
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -256,7 +256,7 @@ fn a_full_pool_queues() {
             runtime.handle().spawn(move || {
                 io::blocking(move || {
                     most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                    // One thread alone would never end.
+                    // With a single thread this loop would never end.
                     while most.load(Ordering::SeqCst) < 2 {
                         std::thread::yield_now();
                     }

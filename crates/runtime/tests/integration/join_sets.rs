@@ -1,4 +1,4 @@
-//! A set of actors, each of whose ends its owner hears of once.
+//! Join sets: a set of actors whose owner receives each result once.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -20,7 +20,7 @@ fn on_both(test: fn()) {
     }
 }
 
-/// Counts itself when it is dropped.
+/// Increments a counter when it is dropped.
 struct Counted(Arc<AtomicUsize>);
 
 impl Drop for Counted {
@@ -35,7 +35,7 @@ fn held() -> (Sender<()>, impl FnOnce() + Send + 'static) {
     (release, move || assert!(hold.recv().is_err()))
 }
 
-/// How many there are at once: each is a thread, for Miri.
+/// How many actors exist at once. Under Miri each one is a thread.
 const MANY: usize = if cfg!(miri) { 40 } else { 1_000 };
 
 #[test]
@@ -140,7 +140,7 @@ fn those_that_live_are_killed_with_it() {
                 monitor
             })
             .collect();
-        // Some ended and unjoined, some asleep, some perhaps not begun.
+        // Some have ended and are unjoined, some are asleep, and some may not have begun.
         set.join_next().unwrap().result.unwrap();
         drop(set);
         monitors
@@ -251,7 +251,8 @@ fn who_is_unwound_may_join() {
     struct Joins(JoinSet<u32>);
     impl Drop for Joins {
         fn drop(&mut self) {
-            // Here it cannot be put aside, so its worker waits: the other one's actor ends.
+            // An actor cannot be suspended here, so its worker's thread waits. The awaited actor
+            // runs on the other runtime.
             assert_eq!(self.0.join_next().unwrap().result.unwrap(), 1);
         }
     }

@@ -1,4 +1,4 @@
-//! What the handle of an actor promises.
+//! Guarantees of join handles.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,12 +9,12 @@ use thalweg_runtime::{
     Config, JoinError, Signal, channel, run, runtime, sleep, spawn, spawn_under, wait, yield_now,
 };
 
-/// Fewer where each step is interpreted.
+/// Returns the smaller number under Miri, where each step is interpreted.
 const fn few(interpreted: u32, else_: u32) -> u32 {
     if cfg!(miri) { interpreted } else { else_ }
 }
 
-/// On one worker and on several.
+/// Runs `test` on one worker and on several.
 fn everywhere(test: fn()) {
     run(test);
     for workers in if cfg!(miri) { 2..=2 } else { 2..=4 } {
@@ -103,7 +103,7 @@ fn a_panic_says_where_it_was() {
                 .location()
                 .is_some_and(|place| place.contains("joining.rs:"))
         );
-        // What one actor noted is not the next one's.
+        // The location of one actor's panic is not reported for the next actor.
         let Err(JoinError::Panic(quiet)) = spawn(|| std::panic::resume_unwind(Box::new(()))).join()
         else {
             panic!("it ended well");
@@ -136,7 +136,7 @@ fn a_supervisor_hears_of_each_end_once() {
 #[test]
 fn a_join_that_takes_too_long_gives_the_handle_back() {
     everywhere(|| {
-        // It parks: the actor that is waited for may not have begun, and be this worker's to begin.
+        // It parks: the awaited actor may not have begun, and this worker may have to run it.
         let (tx, rx) = channel();
         let waits = spawn(move || {
             tx.send(wait::waker()).unwrap();
@@ -254,7 +254,7 @@ fn those_left_behind_end_with_the_first_actor() {
     }
 }
 
-/// In which order is the wheel's own test: here it would be asserted of the machine.
+/// The timer wheel's own test checks the order. Here the order would depend on the machine.
 #[test]
 fn sleepers_wake_no_sooner_than_they_said() {
     const STEP: Duration = Duration::from_millis(5);
@@ -316,7 +316,8 @@ fn an_actor_that_overflows_its_stack_is_named_and_ends_the_process() {
     );
 }
 
-/// Yielders that are always there keep nothing fresh out: a count of yields once kept the workers' own count from its multiples.
+/// Constant yielders do not starve new actors. A previous defect: the count of yields kept the
+/// worker's own count from reaching its multiples.
 #[test]
 fn what_is_spawned_beside_yielders_begins() {
     everywhere(|| {
@@ -348,7 +349,8 @@ fn what_is_spawned_beside_yielders_begins() {
     });
 }
 
-/// The count of panics is the thread's: if an actor that panics were put aside, the next one to panic would end the process.
+/// The panic count belongs to the thread. If a panicking actor were suspended, the next panic on
+/// that thread would abort the process.
 #[test]
 fn an_actor_that_panics_does_not_wait_in_its_destructors() {
     struct Waits(mpsc::Sender<&'static str>);

@@ -1,4 +1,5 @@
-//! A kill at every place where an actor waits: it ends there, its destructors run, nothing hangs, and what it waited for goes on without it.
+//! Kills an actor at every point where an actor can wait. It ends there, its destructors run,
+//! nothing hangs, and the object that it waited for continues to work without it.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ impl Handler<Nap> for Slow {
     }
 }
 
-/// An actor whose mailbox of one place is full.
+/// Returns an actor whose mailbox, of capacity 1, is full.
 fn full() -> ActorRef<Slow> {
     let slow = Builder::new()
         .mailbox(Mailbox {
@@ -44,7 +45,7 @@ fn full() -> ActorRef<Slow> {
 
 type Wait = fn();
 
-/// Each waits for ever.
+/// Each entry waits forever.
 const WAITS: &[(&str, Wait)] = &[
     ("sleep", || sleep(LONG)),
     ("yield", || {
@@ -163,7 +164,7 @@ const WAITS: &[(&str, Wait)] = &[
         let _ = socket.recv_from(&mut [0; 8]);
     }),
     ("trap_exits", || {
-        // A kill is not trapped.
+        // A kill cannot be trapped.
         let exits = thalweg_runtime::trap_exits();
         let _ = exits.recv();
     }),
@@ -189,7 +190,7 @@ const WAITS: &[(&str, Wait)] = &[
     ("select default", || {
         loop {
             select! { () = sleep_async(LONG) => break, default => {} }
-            // A point is rare: what waits between is where it ends.
+            // Preemption points are rare, so the actor ends in this yield.
             yield_now();
         }
     }),
@@ -240,7 +241,7 @@ fn is_killed_in(name: &str, wait: Wait, rounds: u32) {
     let victim = spawn(move || {
         let _held = held;
         wait();
-        // What comes back for an error must not go on.
+        // A wait that returns an error must not continue past this point.
         "it came back"
     });
     for _ in 0..rounds {
@@ -310,7 +311,7 @@ fn wake_up_of_a_killed_receiver_goes_to_another() {
                 drop(rx);
                 yield_now();
                 tx.send(1).expect("two receive");
-                // Whether it was about to have it or not: it is not lost.
+                // The message is not lost, whether or not the killed actor was about to receive it.
                 let _ = taken[0].pid().kill();
                 tx.send(2).expect("one receives");
                 let mut all = Vec::new();

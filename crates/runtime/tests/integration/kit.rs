@@ -1,4 +1,5 @@
-//! What many tests are made of: runtimes of one worker and of two, random numbers, an actor that answers.
+//! Shared parts of the tests: runtimes of one and two workers, random numbers, and an actor that
+//! replies.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -12,11 +13,11 @@ use thalweg_runtime::{
     Actor, Config, Context, ExitReason, Handler, JoinError, Runtime, init, sleep, spawn, yield_now,
 };
 
-/// None at all.
+/// A timeout of zero.
 pub const NO_TIME: Duration = Duration::ZERO;
-/// It passes, and soon.
+/// A short timeout that does expire.
 pub const SHORT: Duration = Duration::from_millis(3);
-/// Nothing waits so long but what hangs.
+/// A timeout that only a hanging test reaches.
 pub const LONG: Duration = Duration::from_secs(600);
 
 pub fn millis(count: u64) -> Duration {
@@ -27,31 +28,31 @@ pub fn runtime(workers: usize) -> Runtime {
     Runtime::start(Config::exact(workers)).unwrap()
 }
 
-/// In an actor of a runtime of one worker, then in one of a runtime of two.
+/// Runs `test` in an actor of a runtime of one worker, then in one of a runtime of two.
 pub fn on_both(test: fn()) {
     for workers in [1, 2] {
         init(Config::exact(workers)).unwrap().run(test);
     }
 }
 
-/// On one worker: all that was spawned before runs until it waits.
+/// With one worker: lets everything that was spawned before run until it waits.
 pub fn let_others() {
     (0..3).for_each(|_| yield_now());
 }
 
-/// Yields until it is so.
+/// Yields until `condition` is true.
 pub fn until(condition: impl Fn() -> bool) {
     while !condition() {
         yield_now();
     }
 }
 
-/// What the environment says, or the default.
+/// The value of the environment variable `name`, or the default.
 pub fn setting<T: FromStr<Err: Debug>>(name: &str, default: T) -> T {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// Runs the test of one seed in an actor. One that hangs is named, and ends the process.
+/// Runs the test of one seed in an actor. If it hangs, prints the seed and aborts the process.
 pub fn one_seed(seed: u64, test: impl FnOnce(u64)) {
     let slow = spawn(move || {
         sleep(Duration::from_secs(60));
@@ -63,8 +64,8 @@ pub fn one_seed(seed: u64, test: impl FnOnce(u64)) {
     let _ = slow.join();
 }
 
-/// From now on, the process does not report panics with the message "bad luck". Call it in an actor: then
-/// the runtime has installed its own panic hook, which this one wraps.
+/// From now on, the process does not report panics with the message "bad luck". Call it in an
+/// actor: then the runtime has installed its own panic hook, which this one wraps.
 pub fn silence_bad_luck() {
     static SET: Once = Once::new();
     SET.call_once(|| {
@@ -99,13 +100,13 @@ impl Random {
         self.below(n) == 0
     }
 
-    /// One of them.
+    /// Returns a random element of `all`.
     pub fn of<T: Copy>(&self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }
 }
 
-/// Answers a number with the same, and panics with a text.
+/// Replies to a number with the same number, and panics on a text.
 pub struct Echo;
 
 impl Actor for Echo {}
@@ -124,7 +125,7 @@ impl Handler<&'static str> for Echo {
     }
 }
 
-/// Of an actor that a signal ended.
+/// The exit reason of an actor that a signal ended.
 pub fn reason_of<T: Debug>(joined: Result<T, JoinError>) -> ExitReason {
     match joined {
         Err(JoinError::Exit(reason)) => reason,
