@@ -378,8 +378,8 @@ fn starting_many_actors_lets_them_begin_meanwhile() {
         }
     });
 
-    // One of the two workers is kept busy. The started actors begin on the starter's own worker while it
-    // is still starting them.
+    // One of the two workers is kept busy. The started actors begin on the starter's own worker
+    // while it is still starting them.
     let runtime = Runtime::start(Config::exact(2)).unwrap();
     let (kept, keeps) = mpsc::channel();
     let (over, until_over) = mpsc::channel::<()>();

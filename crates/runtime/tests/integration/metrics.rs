@@ -1,4 +1,5 @@
-//! The numbers of a runtime, held to what was done; and their text, read by a parser that is not ours.
+//! The metrics of a runtime, compared with the work done, and their text format, read by a
+//! third-party parser.
 #![cfg(not(miri))]
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use thalweg_runtime::{
 
 use crate::kit::Echo;
 
-/// Each line by its name and labels, as the parser has them.
+/// Each sample by its name and labels, as parsed.
 fn parsed(text: &str) -> BTreeMap<String, f64> {
     let scrape = Scrape::parse(text.lines().map(|line| Ok(line.to_owned()))).expect("it is text");
     let mut all = BTreeMap::new();
@@ -45,7 +46,7 @@ fn parsed(text: &str) -> BTreeMap<String, f64> {
     all
 }
 
-/// The text's rules that the parser does not look at.
+/// Checks the rules of the text format that the parser does not check.
 fn hold_to_the_format(text: &str) {
     assert!(text.ends_with('\n'));
     let mut current = ("", "");
@@ -108,7 +109,7 @@ fn what_began_and_what_ended_is_counted_by_kind_and_reason() {
 
         let now = metrics::metrics();
         let total = now.total();
-        // The main actor is one.
+        // The main actor has one of them.
         assert_eq!(total.started_stacks, 8);
         let by_reason = |ends: &BTreeMap<&'static str, u64>| -> Vec<(&'static str, u64)> {
             ends.iter()
@@ -187,7 +188,7 @@ fn slices_waits_and_deadlines_are_counted() {
             between.slices - before.slices >= 20,
             "{before:?} {between:?}"
         );
-        // A sleep that begins late does not wait.
+        // A sleep whose deadline has already passed does not wait.
         let after = loop {
             sleep(Duration::from_millis(1));
             let now = metrics::metrics().total();
@@ -244,7 +245,7 @@ fn what_threads_do_and_what_workers_do_for_each_other_is_counted() {
     let (says, said) = std::sync::mpsc::channel();
     let kept = Arc::clone(&free);
     let keeper = handle.spawn(move || {
-        // The first stays with this worker, the others are anybody's.
+        // The first child stays with this worker; any worker may run the others.
         let children: Vec<_> = (0..3).map(|_| spawn(|| ())).collect();
         let second = children.into_iter().nth(1).expect("there are three");
         says.send(second).expect("the test waits");

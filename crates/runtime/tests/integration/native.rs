@@ -1,4 +1,4 @@
-//! Closures on a worker's own stack.
+//! Closures that run on a worker's own stack.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,7 +11,7 @@ use thalweg_runtime::{
     Config, JoinError, Runtime, block_on_timeout, check, native, sleep, spawn, wait, yield_now,
 };
 
-/// With the smallest stacks there are.
+/// Returns a runtime with the smallest supported stacks.
 fn runtime() -> Runtime {
     Runtime::start(Config::exact(1).stack_size(64 << 10)).unwrap()
 }
@@ -21,7 +21,7 @@ fn in_actor<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Result
     runtime().handle().spawn(f).join()
 }
 
-/// Needs 4 KiB for each of `n`.
+/// Uses 4 KiB of stack for each level of `n`.
 fn deep(n: usize) -> usize {
     let mut frame = [n; 512];
     std::hint::black_box(&mut frame);
@@ -31,7 +31,7 @@ fn deep(n: usize) -> usize {
     deep(frame[n % 512] - 1) + 1
 }
 
-/// What `f` panics with.
+/// The message of the panic of `f`, if it panics.
 fn message(f: impl FnOnce()) -> Option<String> {
     let payload = catch_unwind(AssertUnwindSafe(f)).err()?;
     Some(payload.downcast_ref::<&str>().unwrap().to_string())
@@ -41,7 +41,7 @@ fn message(f: impl FnOnce()) -> Option<String> {
 fn a_recursion_that_needs_four_megabytes_has_them() {
     let depth = if cfg!(miri) { 10 } else { 1_024 };
     assert_eq!(in_actor(move || native(|| deep(depth))).unwrap(), depth);
-    // And again after it, and by turns with other actors.
+    // The worker's stack is free again afterwards, and actors can take turns with it.
     let sum = in_actor(move || {
         let others: Vec<_> = (0..4)
             .map(|_| {
@@ -88,7 +88,7 @@ fn it_is_the_same_thread_and_the_same_actor() {
         assert!(wait::current().is_some());
     })
     .unwrap();
-    // No actor: it just calls.
+    // On a thread that is no actor, `native` just calls the closure.
     assert_eq!(native(here), here());
     assert_eq!(native(|| 42), 42);
 }
@@ -98,7 +98,7 @@ fn one_within_another_is_one() {
     let nested = in_actor(|| {
         native(|| {
             let inner = native(|| !wait::can_park());
-            // The outer one is still there.
+            // The outer `native` call is still active.
             inner && !wait::can_park()
         }) && wait::can_park()
     });
@@ -134,11 +134,11 @@ fn what_would_park_there_panics_and_says_so() {
         assert!(native(|| would(message(awaits))));
         let blocks = || thalweg_runtime::io::blocking(|| ());
         assert!(native(|| would(message(blocks))));
-        // What is there needs no waiting.
+        // An operation that can complete at once is allowed.
         tx.send(3).unwrap();
         assert_eq!(native(|| rx.recv()), Ok(3));
         assert_eq!(native(|| thalweg_runtime::block_on(async { 4 })), 4);
-        // Nothing of it is left: here it waits.
+        // After `native` returns, the actor can wait again.
         sleeps();
     })
     .unwrap();
@@ -178,7 +178,7 @@ fn where_the_runtime_stops_it_is_done_first() {
     let actor = runtime.handle().spawn(move || {
         native(|| {
             tx.send("begun").unwrap();
-            // As if this were C: the thread waits.
+            // Like a blocking C function: the thread waits.
             stops.recv().unwrap();
             while !wait::is_stopping() {
                 std::thread::yield_now();

@@ -16,7 +16,7 @@ fn with<T: 'static>(workers: usize, main: impl FnOnce() -> T + 'static) -> T {
     runtime::init(Config::exact(workers)).unwrap().run(main)
 }
 
-/// Answers what it is told, for so many connections.
+/// Echoes what each of this many connections sends.
 fn echo(connections: usize) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -37,7 +37,7 @@ fn echo(connections: usize) -> SocketAddr {
     address
 }
 
-/// Two ends of a connection.
+/// The two ends of a connection.
 fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -251,7 +251,7 @@ fn a_socket_goes_from_runtime_to_runtime_and_outlives_the_first() {
     other.write_all(b"word").unwrap();
     let (mut one, word) = rx.recv().unwrap();
     assert_eq!(&word, b"word");
-    // And on to a plain thread.
+    // The socket also moves on to a plain thread.
     other.write_all(b"more").unwrap();
     let mut more = [0; 4];
     one.read_exact(&mut more).unwrap();
@@ -282,7 +282,7 @@ fn who_waits_by_the_poller_of_a_runtime_that_stops_goes_on_by_another() {
 fn a_runtime_that_stops_ends_who_accepts_reads_and_floods() {
     let runtime = Runtime::start(Config::exact(2)).unwrap();
     let (tx, rx) = mpsc::channel();
-    // What has not begun when the runtime stops never does.
+    // An actor that has not begun when the runtime stops never begins.
     let (begin, begun) = mpsc::channel();
     let (one, other) = pair();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -322,7 +322,8 @@ fn a_runtime_that_stops_ends_who_accepts_reads_and_floods() {
         std::thread::yield_now();
     }
     drop(runtime);
-    // Who waited hears why; who ran ends without a word where its slice is over.
+    // Waiting actors receive the error. Running actors end without one when their time slice is
+    // over.
     let errors: Vec<_> = rx.iter().collect();
     assert!(
         errors.iter().any(|(who, _)| *who == "accepts"),
@@ -379,7 +380,8 @@ fn a_name_is_resolved_and_nobody_who_listens_is_an_error() {
 #[test]
 fn a_connection_that_nobody_accepts_times_out() {
     run(|| {
-        // A queue that is full: Linux lets one more in than it was told, and drops what comes then.
+        // A full accept queue: Linux accepts one connection more than the backlog, and drops later
+        // ones.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         rustix::net::listen(&listener, 0).unwrap();

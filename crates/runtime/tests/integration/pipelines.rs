@@ -1,4 +1,5 @@
-//! Pipelines: what comes out, in which order, how much is inside, and what becomes of a stage that fails.
+//! Pipelines: the output and its order, how many items are inside, and the effect of a failing
+//! stage.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,19 +16,19 @@ use thalweg_runtime::{Config, Pid, Runtime, select, sleep, sleep_async, spawn, y
 
 use crate::kit::{on_both, silence_bad_luck, until};
 
-/// Waits until nothing is at hand in any of its stages.
+/// Waits until no stage is processing an item.
 fn comes_to_rest<I: Send + 'static, O: Send + 'static>(pipeline: &Pipeline<I, O>) {
     let runs = |stats: PipelineStats| stats.stages.iter().any(|stage| stage.items.running > 0);
     until(|| !runs(pipeline.stats()));
 }
 
-/// One worker that gives what it gets.
+/// A pipeline of one worker that returns its input.
 fn same(capacity: usize) -> Pipeline<u64, u64> {
     let builder = PipelineBuilder::new().stage("one", 1, capacity, |n| n);
     builder.start().unwrap()
 }
 
-/// `accepted` is what it says, once nothing is inside.
+/// When the pipeline is empty, `accepted` is the sum of received and lost items.
 fn adds_up(stats: &PipelineStats) {
     assert_eq!(stats.accepted, stats.received + stats.lost, "{stats:?}");
 }
@@ -120,7 +121,7 @@ fn pipeline_never_exceeds_its_capacity() {
         let begun = Arc::new(AtomicU64::new(0));
         let (count, gate) = (Arc::clone(&begun), Arc::new(Semaphore::new(0)));
         let waits = Arc::clone(&gate);
-        // 1 at hand and 2 that wait, twice.
+        // Twice: 1 item in progress and 2 that wait.
         let pipeline = PipelineBuilder::new()
             .stage("counts", 1, 2, move |n: u64| {
                 count.fetch_add(1, Ordering::SeqCst);
@@ -145,7 +146,7 @@ fn pipeline_never_exceeds_its_capacity() {
             begun.load(Ordering::SeqCst) <= 4,
             "the second stage holds up the first"
         );
-        // Nor where all are done and nobody receives.
+        // Back pressure also applies when all items are processed and nobody receives them.
         gate.add_permits(1_000);
         while pipeline.stats().stages[1].items.handled < sent {
             yield_now();

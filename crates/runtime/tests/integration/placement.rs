@@ -1,4 +1,5 @@
-//! Where an actor begins, which is where it stays: its worker's thread, where each has not one of its own.
+//! Placement: an actor stays on the worker where it begins. The tests identify a worker by its
+//! thread, which requires that actors have no threads of their own.
 #![cfg(not(any(miri, thalweg_threads)))]
 
 use std::collections::HashMap;
@@ -8,7 +9,7 @@ use std::thread::ThreadId;
 
 use thalweg_runtime::{Config, JoinHandle, Runtime, channel, spawn, yield_now};
 
-/// Holds a worker, which must be another than the caller's, until it is dropped.
+/// Keeps a worker other than the caller's busy until it is dropped.
 struct Held {
     go: Arc<AtomicBool>,
     actor: Option<JoinHandle<()>>,
@@ -21,7 +22,7 @@ impl Held {
             let (begun, go) = (Arc::new(AtomicBool::new(false)), Arc::default());
             let (begins, goes): (_, Arc<AtomicBool>) = (begun.clone(), Arc::clone(&go));
             let actor = spawn(move || {
-                // The other worker was slower: it would keep the caller.
+                // The other worker was slower. Here the loop would block the caller.
                 if std::thread::current().id() == here {
                     return;
                 }
@@ -30,7 +31,8 @@ impl Held {
                     std::thread::yield_now();
                 }
             });
-            // The first that is spawned is in reserve here; the second can be taken.
+            // The first spawned actor stays in this worker's reserve slot; the second can be
+            // stolen.
             spawn(|| ());
             while !begun.load(Ordering::Acquire) && !actor.is_finished() {
                 thalweg_runtime::check!();
@@ -53,7 +55,8 @@ impl Drop for Held {
     }
 }
 
-/// Spawns actors that wait, while the other worker is busy; says how many of them began on which thread.
+/// Spawns actors that wait while the other worker is busy. Returns how many of them began on each
+/// thread.
 fn wait_by_thread(config: Config, actors: usize) -> HashMap<ThreadId, usize> {
     let runtime = Runtime::start(config).unwrap();
     let spawner = runtime.handle().spawn(move || {
@@ -66,12 +69,12 @@ fn wait_by_thread(config: Config, actors: usize) -> HashMap<ThreadId, usize> {
                 spawn(move || {
                     begun.send(std::thread::current().id()).unwrap();
                     drop(begun);
-                    // Until the last sender is gone.
+                    // Waits until the last sender is dropped.
                     assert!(released.recv().is_err());
                 })
             })
             .collect();
-        // One in eight turns is a new actor's.
+        // One turn in eight goes to a new actor.
         for _ in 0..16 * actors {
             yield_now();
         }
@@ -92,7 +95,8 @@ fn wait_by_thread(config: Config, actors: usize) -> HashMap<ThreadId, usize> {
     spawner.join().unwrap()
 }
 
-/// Power of two choices: all begin while only one worker can take them, and yet they do not pile up there.
+/// Power of two choices: all actors become ready while only one worker can run them, and still they
+/// do not pile up there.
 #[test]
 fn started_actors_do_not_pile_up_on_one_worker() {
     let actors = 1000;
@@ -102,10 +106,10 @@ fn started_actors_do_not_pile_up_on_one_worker() {
     assert!(fewest >= actors / 3, "{by_thread:?}");
 }
 
-/// A worker may have its part of `max_stacks`; what comes after that goes to the others.
+/// A worker may use its share of `max_stacks`; further actors go to the other workers.
 #[test]
 fn what_one_worker_has_no_stack_for_begins_on_another() {
-    // Two are the spawner's and the held worker's.
+    // Two stacks belong to the spawner and to the actor that keeps the other worker busy.
     let by_thread = wait_by_thread(Config::exact(2).max_stacks(32), 28);
     assert_eq!(by_thread.len(), 2, "{by_thread:?}");
 }

@@ -1,4 +1,4 @@
-//! Pools: which worker a job goes to, what is accepted, and where each job is counted.
+//! Pools: which worker handles a job, which jobs are accepted, and where each job is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::kit::on_both;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// A job that waits until it may end; or one that panics.
+/// A job that waits for a permit, one that panics, or a number.
 enum Job {
     Gate(Arc<Semaphore>),
     Panic,
@@ -32,7 +32,7 @@ fn work(job: Job) -> u64 {
     }
 }
 
-/// So many jobs that keep as many workers, which are at hand when this returns.
+/// Submits one waiting job per worker. Returns when all of them are running.
 fn keep(pool: &Pool<Job, u64>, workers: usize) -> Arc<Semaphore> {
     let gate = Arc::new(Semaphore::new(0));
     let before = pool.stats().running;
@@ -152,7 +152,7 @@ fn jobs_of_a_key_stay_in_order_over_a_resize() {
             assert!(home.values().all(|workers| workers.len() == 1), "{home:?}");
             homes.push(home);
         }
-        // One key in four goes to a new worker, as long as chance does not put it elsewhere.
+        // One key in four moves to the new worker, but hashing may vary this.
         let moved = (0..16).filter(|key| homes[0][key] != homes[1][key]).count();
         assert!(moved < 10, "{moved}");
         pool.drain(LONG);
@@ -263,7 +263,7 @@ fn killed_worker_loses_only_its_running_job() {
             for worker in pool.which_workers().unwrap() {
                 worker.pid.unwrap().kill().unwrap();
             }
-            // And again, whether they have something at hand or not.
+            // Kills the workers again, whether or not they are handling a job.
             for worker in pool.which_workers().unwrap() {
                 worker.pid.map(|pid| pid.kill());
             }
@@ -291,7 +291,7 @@ fn resize_moves_waiting_jobs_without_loss() {
                 pool.cast(Job::Number(n)).unwrap();
             }
             pool.resize(5).unwrap();
-            // Three in five of them, or all, are with workers that are free.
+            // Three in five of the jobs, or all of them, are assigned to free workers.
             while pool.stats().handled < 18 {
                 yield_now();
             }
@@ -376,7 +376,7 @@ fn killing_the_supervisor_ends_the_pool() {
         while !pool.is_closed() {
             yield_now();
         }
-        // It does not wait for workers that are no more.
+        // The drain does not wait for workers that have ended.
         pool.drain(LONG);
         let stats = pool.stats();
         assert_eq!((stats.accepted, stats.failed, stats.dropped), (7, 2, 5));
@@ -414,7 +414,7 @@ fn dropping_the_last_clone_ends_the_pool() {
         }
         drop(pool);
         gate.add_permits(1);
-        // Three jobs and one state.
+        // Three jobs and one state are dropped.
         while dropped.load(Ordering::SeqCst) < 4 {
             yield_now();
         }

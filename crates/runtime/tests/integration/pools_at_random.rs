@@ -1,5 +1,6 @@
-//! Random pools with panics, kills, resizes and floods: each job that was accepted is handled, or counted as failed or dropped, and nothing hangs.
-//! `THALWEG_POOLS` says how many, `THALWEG_TEST_SEED` from which seed; a failure names its own.
+//! Random pools with panics, kills, resizes and floods: each accepted job is handled, or counted as
+//! failed or dropped, and nothing hangs. `THALWEG_POOLS` sets the number of pools,
+//! `THALWEG_TEST_SEED` the first seed; a failure prints its own seed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,7 +49,7 @@ fn work(mut job: Job) {
     }
 }
 
-/// Sends, kills and resizes at random. How many jobs were accepted.
+/// Sends, kills and resizes at random. Returns how many jobs were accepted.
 fn trouble(random: Random, pool: &Pool<Job>, counts: &Arc<Counts>) -> u64 {
     let mut accepted = 0;
     for _ in 0..random.below(80) {
@@ -132,7 +133,7 @@ fn one_pool(seed: u64) {
     }
     let stats = pool.stats();
     let (begun, unread) = (&counts.begun, &counts.unread);
-    // A job is counted as dropped, and then dropped.
+    // A job is counted as dropped shortly before it is dropped.
     while unread.load(Ordering::SeqCst) < stats.dropped {
         yield_now();
     }
@@ -157,7 +158,7 @@ fn random_pools_count_every_lost_job() {
     let seed: u64 = setting("THALWEG_TEST_SEED", 1);
     for workers in [1, 2] {
         init(Config::exact(workers)).unwrap().run(move || {
-            // The jobs panic often, on purpose.
+            // The jobs panic often, by design.
             silence_bad_luck();
             for n in 0..pools / 2 {
                 one_seed(seed.wrapping_add(n * 2 + workers as u64 - 1), one_pool);

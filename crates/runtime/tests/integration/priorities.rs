@@ -1,4 +1,4 @@
-//! Which message an actor handles next.
+//! The order in which an actor handles its messages.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use thalweg_runtime::{
 
 use crate::kit::on_both;
 
-/// What it handled, in order.
+/// The handled messages, in order.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<String>>>);
 
@@ -27,7 +27,7 @@ impl Seen {
 
 #[test]
 fn down_message_is_handled_after_the_last_message_of_a_turn() {
-    /// Of so many messages the last one asks for what comes first, and nothing comes after it.
+    /// The last of `left` messages monitors an actor that has ended. No message follows it.
     struct Asks {
         left: u32,
         of: Pid,
@@ -70,10 +70,10 @@ fn down_message_is_handled_after_the_last_message_of_a_turn() {
     });
 }
 
-/// Says what it handles.
+/// Records each message that it handles.
 struct Says(Seen);
 struct Line(String);
-/// Handled until its other end is dropped.
+/// Its handler waits until the sender is dropped.
 struct Hold(Receiver<()>);
 struct Fail;
 
@@ -100,7 +100,7 @@ impl Handler<Fail> for Says {
     }
 }
 
-/// An actor that handles one message until what is given here is dropped.
+/// Returns an actor whose handler waits until the returned sender is dropped.
 fn held(mailbox: Mailbox) -> (ActorRef<Says>, Seen, thalweg_runtime::Sender<()>) {
     let seen = Seen::default();
     let actor = Builder::new().mailbox(mailbox).start(Says(seen.clone()));
@@ -114,7 +114,7 @@ fn say(actor: &ActorRef<Says>, priority: Priority, line: impl Into<String>) {
     actor.cast(Line(line.into())).expect("there is room");
 }
 
-/// Handles all that waits, and ends.
+/// Waits until the actor has handled all queued messages and has ended.
 fn end(actor: ActorRef<Says>) {
     let end = actor.pid().monitor();
     drop(actor);
@@ -201,7 +201,7 @@ fn waiting_high_priority_sender_gets_capacity_in_time() {
 
 #[test]
 fn flood_does_not_starve_lower_priorities() {
-    /// Sends itself more, until all others came or there is no more hope.
+    /// Sends itself more messages until all others have arrived or a limit is reached.
     struct Flooded {
         came: u32,
         handled: u32,

@@ -1,4 +1,5 @@
-//! Rate limits: the burst, the rate and who waits, with the time told and not slept.
+//! Rate limits: the burst, the rate and the waiters. The tests pass the time explicitly and do not
+//! sleep.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +27,7 @@ fn burst_is_available_at_once_then_the_rate_applies() {
     let early = start + retry_after - Duration::from_nanos(1);
     assert!(limit.try_acquire_at(early).is_err());
     assert_eq!(limit.try_acquire_at(start + retry_after), Ok(()));
-    // A pause brings the burst back, and no more.
+    // A pause restores the full burst, and no more.
     let later = start + 100 * SECOND;
     assert_eq!(limit.retry_after_at(later), Duration::ZERO);
     assert_eq!(
@@ -50,17 +51,18 @@ fn many_permits_are_all_or_nothing() {
     assert_eq!(limit.try_acquire_many_at(0, start + LONG), Ok(()));
 }
 
-/// It admits what a bucket admits that leaks at the rate and holds a burst: the other form of the algorithm in I.371.
+/// Compares the limit with a leaky bucket that drains at the rate and holds a burst: the other form
+/// of the algorithm in ITU-T I.371.
 #[test]
 fn limit_admits_the_same_as_a_leaky_bucket() {
     let random = Random::new(3);
     for _ in 0..if cfg!(miri) { 2 } else { 200 } {
-        // Intervals that are whole in its units, so that both forms are exact.
+        // Intervals that are whole numbers of its units, so that both forms are exact.
         let interval = 1 + random.below(1_000_000);
         let burst = 1 + random.below(20);
         let limit = RateLimit::new(1e9 / interval as f64, burst as u32).unwrap();
         let interval = {
-            // What it made of the rate, in sixteenths.
+            // The interval that the limit computes from the rate, in sixteenths of a nanosecond.
             let exact = 1e9 * 16.0 / (1e9 / interval as f64);
             exact.ceil() as u128
         };

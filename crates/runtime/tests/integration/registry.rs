@@ -1,4 +1,4 @@
-//! Names: one actor each, gone with it, and none kept alive by them.
+//! Names: each names one actor, disappears when the actor ends, and keeps no actor alive.
 
 use std::future::Future;
 use std::pin::pin;
@@ -150,7 +150,8 @@ fn name_is_removed_before_a_monitor_or_join_reports() {
     });
 }
 
-/// A future that is woken is woken in the middle of the end: before the name that was registered after it hears of that.
+/// The waker of a future runs while the actor is ending. A name that was registered after the
+/// future is not yet notified at that time.
 #[test]
 fn first_notified_waker_finds_the_name_free() {
     struct Waker {
@@ -181,7 +182,7 @@ fn first_notified_waker_finds_the_name_free() {
         job.pid().kill().unwrap();
         assert!(job.join().is_err());
         assert_eq!(*waker.found.lock().unwrap(), Some(false));
-        // What the old one heard of its end was not about the heir.
+        // The notification that the old actor had ended did not affect its heir.
         let found = registry::whereis::<Counter>("name").unwrap().unwrap();
         assert_eq!(found.id(), waker.heir.id());
     });
@@ -193,7 +194,7 @@ fn actor_that_ended_during_a_call_has_no_name() {
         let counter = start(Counter(0));
         registry::register("counter", &counter).unwrap();
         counter.stop();
-        // It may be the mailbox that refuses it, or the end that drops it.
+        // Either the mailbox refuses the message, or the end of the actor drops it.
         assert_eq!(counter.call(Add(1)), Err(CallError::Ended));
         counter.pid().monitor().wait();
         registry::register("counter", &start(Counter(0))).unwrap_or_else(|error| panic!("{error}"));
@@ -321,7 +322,7 @@ fn registered_names_have_1_to_255_bytes() {
         assert_eq!(error.to_string(), "a name has 255 bytes at most, not 256");
         assert_eq!(refused(&long[1..]), Ok(()));
         assert_eq!(refused("\u{1F980}\0 any other bytes"), Ok(()));
-        // No such name can have an actor.
+        // No actor can have such a name.
         assert!(registry::whereis_pid("").is_none());
         assert!(!registry::unregister(&long));
     });
@@ -353,14 +354,14 @@ fn thread_uses_a_handle_and_each_runtime_has_its_own_names() {
     let names_of = |handle: &Handle| handle.registry().names();
     assert_eq!(names_of(one.handle()), ["counter"]);
     assert!(names_of(two.handle()).is_empty());
-    // Actors see what the thread did.
+    // Actors see the registrations that the thread made.
     let (tx, rx) = mpsc::channel();
     one.handle().spawn(move || {
         let found = registry::whereis::<Counter>("counter").unwrap().unwrap();
         tx.send(found.call(Add(1))).unwrap();
     });
     assert_eq!(rx.recv().unwrap(), Ok(6));
-    // The other runtime may name it, too.
+    // The other runtime can register the actor too.
     two.handle().registry().register("far", &counter).unwrap();
     drop(one);
     assert_eq!(names_of(two.handle()), ["far"], "somebody still reaches it");

@@ -1,4 +1,4 @@
-//! `select!`: which arm runs, when, and how a wait in it ends.
+//! `select!`: which arm runs, and when, and how a wait in it ends.
 
 use std::cell::Cell;
 use std::future::{Future, pending, poll_fn, ready};
@@ -68,7 +68,7 @@ fn no_arm_is_left_out_and_biased_takes_the_first() {
             n = ready(4) => n, n = ready(5) => n, n = ready(6) => n, n = ready(7) => n,
         };
         won[n] += 1;
-        // Two that take turns: neither has every other number of a sequence.
+        // Two `select!`s in turn: neither receives only every other number of the random sequence.
         other[select! { n = ready(0) => n, n = ready(1) => n }] += 1;
         assert_eq!(
             select! { biased; () = pending() => 0, n = ready(1) => n, n = ready(2) => n },
@@ -78,12 +78,12 @@ fn no_arm_is_left_out_and_biased_takes_the_first() {
     if cfg!(miri) {
         return;
     }
-    // 1,000 and 4,000 are to be expected; these are 15 standard deviations away.
+    // The expected values are 1,000 and 4,000; these limits are 15 standard deviations away.
     assert!(won.iter().all(|n| *n > 500), "{won:?}");
     assert!(other.iter().all(|n| *n > 3_300), "{other:?}");
 }
 
-/// Arms that are not ready, or that a guard keeps out, give none of the others an advantage.
+/// Arms that are not ready, or that a guard disables, give no other arm an advantage.
 #[test]
 fn select_among_eight_of_which_the_last_two_are_ready_is_uniform() {
     const TURNS: usize = if cfg!(miri) { 200 } else { 8_000 };
@@ -101,7 +101,8 @@ fn select_among_eight_of_which_the_last_two_are_ready_is_uniform() {
         };
         behind_guards[n] += 1;
     }
-    // Half of them is expected; a tenth less than half is 8.9 standard deviations away. Of 200 a quarter is 7.1 away.
+    // The expected value is half; a tenth less than that is 8.9 standard deviations away. With 200
+    // turns a quarter is 7.1 standard deviations away.
     let least = if cfg!(miri) {
         TURNS / 4
     } else {
@@ -142,7 +143,7 @@ fn default_runs_where_nothing_is_ready_also_without_any_arm_left() {
     assert_eq!(select! { () = pending() => 1, default => 2 }, 2);
     assert_eq!(select! { n = ready(1) => n, default => 2 }, 1);
     assert_eq!(select! { n = ready(1), if never => n, default => { 2 } }, 2);
-    // A future that wakes itself and is ready later is not ready.
+    // A future that wakes itself and becomes ready later counts as not ready.
     let mut polled = false;
     let later = poll_fn(|context| {
         context.waker().wake_by_ref();
@@ -170,7 +171,7 @@ fn a_loop_of_it_with_a_default_lets_others_run() {
     run(|| {
         let (sender, mut numbers) = channel();
         spawn(move || sender.send(1).unwrap());
-        // Nobody else makes a place for the sender: it is a point that does.
+        // Nothing else yields to the sender, so this works only if `select!` is a preemption point.
         let n = loop {
             select! {
                 n = numbers.recv_async() => break n.unwrap(),
@@ -217,7 +218,7 @@ fn the_operands_are_free_in_the_body_and_a_select_may_lie_in_one() {
             },
             n = two.recv_async() => n.unwrap(),
         };
-        // And in an operation, whose poll waits itself meanwhile.
+        // The same inside an arm's future, whose poll itself waits.
         sum += select! {
             n = async {
                 select! {
@@ -364,7 +365,7 @@ fn a_sleep_that_is_kept_over_many_waits_comes_once_and_none_comes_early() {
         assert!(shorter <= 30);
         let mut ticks = interval(Duration::from_millis(1));
         let first = select! { at = ticks.tick_async() => at };
-        // One that loses is not lost.
+        // A tick that loses is not lost.
         select! { biased; () = ready(()) => {}, _ = ticks.tick_async() => unreachable!() }
         let second = select! { at = ticks.tick_async() => at, () = sleep_async(LONG) => first };
         assert_eq!(second, first + Duration::from_millis(1));
@@ -412,21 +413,21 @@ fn a_sleep_wakes_whoever_polls_it() {
             outer: Mutex::default(),
         }),
     };
-    // By a combinator's own waker, in an actor and on a thread.
+    // Woken by a combinator's own waker, in an actor and on a thread.
     let begun = Instant::now();
     run(move || select! { () = own() => {}, () = sleep_async(LONG) => panic!("it was lost") });
     select! { () = own() => {}, () = sleep_async(LONG) => panic!("it was lost") }
     assert!(begun.elapsed() >= Duration::from_millis(4));
-    // By one mark, and then by another.
+    // Polled by one waiter, and then by another.
     run(|| {
         let mut sleep = sleep_async(Duration::from_millis(20));
-        // On a busy machine its time may be over already.
+        // On a busy machine the sleep may have ended already.
         while select! { biased; () = &mut sleep => true, () = ready(()) => false } {
             sleep = sleep_async(Duration::from_millis(20));
         }
         spawn(move || block_on(&mut sleep)).join().unwrap();
     });
-    // Set by another thread, with a waker of ours, while the waiter is parked for longer.
+    // Polled by another thread with our waker, while the waiter is parked for longer.
     run(|| {
         let (send, wakers) = mpsc::channel::<Waker>();
         let shared: Arc<Mutex<Option<Pin<Box<Sleep>>>>> = Arc::default();
@@ -470,7 +471,7 @@ fn a_wake_that_comes_while_a_poll_waits_is_kept() {
                         sender.send(1).unwrap();
                         woken.send(()).unwrap();
                     });
-                    // It waits in here, and takes the actor's wake-up for that.
+                    // The actor waits in here, and consumes its wake-up for that wait.
                     wakes.recv().unwrap();
                     yield_now();
                     return Poll::Pending;

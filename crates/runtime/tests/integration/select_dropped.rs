@@ -1,5 +1,5 @@
-//! What waits for a condition variable, a bulkhead or a rate limit as a future, and is dropped: in each of its states it loses nothing, and takes
-//! nothing with it.
+//! Futures that wait for a condition variable, a bulkhead or a rate limit, and are dropped. In each
+//! of their states they lose nothing and retain nothing.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use thalweg_runtime::{run, select, sleep_async, spawn, yield_now};
 
 use crate::kit::{LONG, on_both};
 
-/// By nobody who could be woken.
+/// Polls the future once, with a waker that wakes nobody.
 fn poll<T>(future: &mut Pin<Box<impl Future<Output = T>>>) -> Poll<T> {
     future
         .as_mut()
@@ -26,14 +26,14 @@ fn a_wait_at_a_condvar_that_is_never_polled_unlocks_and_no_more() {
     assert!(mutex.is_locked());
     drop(wait);
     assert!(!mutex.is_locked());
-    // Nor does it stand in the line.
+    // The dropped future is not in the wait list either.
     let mut other = Box::pin(changed.wait_async(mutex.lock()));
     assert!(poll(&mut other).is_pending());
     changed.notify_one();
     assert!(poll(&mut other).is_ready());
 }
 
-/// What one of two that wait has come to when it is dropped.
+/// The state of one of two waiting futures when it is dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     InLine,
@@ -79,7 +79,7 @@ fn who_has_the_lock_again_has_seen_it_and_nobody_else_is_woken() {
     assert!(poll(&mut one).is_ready());
     drop(one);
     assert!(poll(&mut other).is_pending());
-    // One of all that were woken is nobody's to pass on.
+    // A wake-up from `notify_all` is not passed on.
     changed.notify_all();
     let mut later = wait();
     let held = mutex.lock();
@@ -156,7 +156,7 @@ fn a_place_in_a_bulkhead_and_its_line_comes_back_from_each_state() {
     drop(waits);
     assert_eq!(counts(), (1, 0));
 
-    // It was given the place, and does not look.
+    // The future was granted the permit, but is not polled again.
     let mut waits = Box::pin(bulkhead.enter_async());
     assert!(poll(&mut waits).is_pending());
     drop(inside);
@@ -202,7 +202,7 @@ fn a_bulkhead_is_selected_and_all_come_to_it() {
 
 #[test]
 fn a_place_in_a_rate_limit_goes_back_unless_somebody_counts_on_it() {
-    // One in a thousand seconds.
+    // One permit in a thousand seconds.
     let limit = RateLimit::new(0.001, 1).unwrap();
     let now = Instant::now() + Duration::from_secs(1);
     let after = || limit.retry_after_at(now).as_secs();
@@ -211,7 +211,7 @@ fn a_place_in_a_rate_limit_goes_back_unless_somebody_counts_on_it() {
     assert!(limit.try_acquire_at(now).is_ok());
     assert_eq!(after(), 1_000);
 
-    // A place of the future goes back to who comes next, as often as it is given up.
+    // The future returns its reservation to the next caller, however often this happens.
     for _ in 0..10 {
         let mut waits = Box::pin(limit.acquire_async());
         assert!(poll(&mut waits).is_pending());

@@ -14,7 +14,7 @@ fn on_both(test: fn() -> io::Result<()>) {
     }
 }
 
-/// Waits for it, and has waited.
+/// Evaluates to the operation's result after it wins a `select!`.
 macro_rules! wins {
     ($operation:expr) => {
         select! { value = $operation => value?, () = sleep_async(LONG) => unreachable!() }
@@ -28,7 +28,7 @@ fn a_socket_with_nothing_to_read_is_not_readable_and_wins_when_there_is() {
         let (sender, mut numbers) = channel();
         let mut buf = [0; 8];
         for n in 0..3 {
-            // A socket that nobody has tried yet, too.
+            // This includes a socket that was not used before.
             let sender = sender.clone();
             spawn(move || sender.send(n).unwrap());
             select! {
@@ -47,7 +47,7 @@ fn a_socket_with_nothing_to_read_is_not_readable_and_wins_when_there_is() {
         assert_eq!(wins!(other.read_async(&mut buf)), 5);
         let mut one = writes.join().unwrap()?;
         one.write_all(b"s")?;
-        // The blocking calls and the futures see the same readiness.
+        // The blocking calls and the futures share one readiness state.
         assert_eq!(other.read(&mut buf)?, 1);
         drop(one);
         assert_eq!(wins!(other.read_async(&mut buf)), 0);
@@ -125,11 +125,12 @@ fn a_connection_is_begun_in_a_select_and_one_that_lost_is_given_up() {
         assert_eq!(peer, stream.local_addr()?);
         assert_eq!(wins!(stream.write_async(b"hello")), 5);
         assert_eq!(wins!(accepted.read_async(&mut [0; 8])), 5);
-        // Its listener went with that actor.
+        // The listener was dropped when that actor ended.
         let refused = select! { stream = TcpStream::connect_async(address) => stream.unwrap_err() };
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
 
-        // A queue that is full: Linux lets one more in than it was told, and drops what comes then.
+        // A full accept queue: Linux accepts one connection more than the backlog, and drops later
+        // ones.
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         rustix::net::listen(&listener, 0)?;
         let address = listener.local_addr()?;
@@ -164,7 +165,7 @@ fn a_descriptor_of_anybody_is_selected_twice_at_once() {
             }
         });
         assert_eq!(which[0] + which[1], 1);
-        // A file on a disk is always ready.
+        // A file on disk is always ready.
         let file = std::fs::File::open("Cargo.toml")?;
         wins!(thalweg_runtime::io::wait_readable_async(&file));
         Ok(())

@@ -1,4 +1,4 @@
-//! What an arm of `select!` that did not win had is not lost: messages, permits, wake-ups, locks, ends.
+//! Losing arms of `select!` lose nothing: no messages, permits, wake-ups, locks or exits.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use thalweg_runtime::{
 
 use crate::kit::{LONG, on_both};
 
-/// All are done, or it hangs.
+/// Joins all actors, and fails if one of them hangs.
 fn join_all<T>(actors: Vec<JoinHandle<T>>) -> Vec<T> {
     let patience = Duration::from_secs(60);
     let join = |actor: JoinHandle<T>| match actor.join_timeout(patience) {
@@ -86,7 +86,7 @@ fn two_that_select_on_one_channel_pass_each_other_the_wake_ups() {
                     if turns % 2 == 0 {
                         notify.notify_one();
                     }
-                    // Without a timer: a wake-up that was lost would be waited for for ever.
+                    // There is no timer: a lost wake-up would leave this actor waiting forever.
                     select! {
                         n = receiver.recv_async() => match n {
                             Ok(n) => sum += u64::from(n),
@@ -106,7 +106,7 @@ fn two_that_select_on_one_channel_pass_each_other_the_wake_ups() {
                     select! {
                         biased;
                         sent = sender.send_async(n) => sent.unwrap(),
-                        // What did not win has sent nothing.
+                        // A losing send has sent nothing.
                         () = sleep_async(Duration::from_micros(50)) => left = Some(n),
                     }
                 }
@@ -127,7 +127,8 @@ fn what_was_given_to_an_arm_that_lost_goes_to_the_next() {
         lock: RwLock<()>,
         polled: AtomicU32,
     }
-    // One worker: all of it is there before the select is polled again, whose first arm wins.
+    // With one worker all of them are available before the `select!` is polled again, and its first
+    // arm wins.
     init(Config::exact(1)).unwrap().run(|| {
         let shared = Arc::new(Shared {
             permits: Semaphore::new(0),
@@ -218,7 +219,7 @@ fn permits_and_locks_that_many_select_for_come_back() {
 #[test]
 fn all_that_can_be_waited_for_can_win_and_lose() {
     on_both(|| {
-        // Polled, and not ready: then it loses. Where it is ready, it wins.
+        // Polls an operation that is not ready, so that it loses. When it is ready, it wins.
         macro_rules! loses {
             ($operation:expr) => {
                 select! { biased; _ = $operation => panic!("it is not ready"), () = ready(()) => {} }
@@ -303,7 +304,7 @@ fn a_call_and_a_cast_are_selected_too() {
             })
             .start(Slow);
         slow.cast(Arc::clone(&gate)).unwrap();
-        // The first may be at it already: then there is room for one more.
+        // The first message may be in progress already: then the mailbox has room for one more.
         while slow.is_empty() {
             slow.cast(Arc::clone(&gate)).unwrap();
         }

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use crate::kit::on_both;
 use thalweg_runtime::{Actor, ActorRef, Context, Handler, Sender, channel, spawn, start};
 
-/// Tells what happened to it, in order.
+/// Reports its events in order.
 struct Recorder {
     events: Sender<&'static str>,
     kept: Option<ActorRef<Self>>,
@@ -49,7 +49,8 @@ impl Handler<Release> for Recorder {
     }
 }
 
-/// What an actor tells whose last outside reference is dropped while its handler runs, and whose handler then does `act` with a new reference.
+/// The events of an actor whose last outside reference is dropped while its handler runs. The
+/// handler then calls `act` with a new reference.
 fn events_of(act: fn(&mut Recorder, ActorRef<Recorder>)) -> Vec<&'static str> {
     let (events, told) = channel();
     let actor = start(Recorder { events, kept: None });
@@ -60,7 +61,7 @@ fn events_of(act: fn(&mut Recorder, ActorRef<Recorder>)) -> Vec<&'static str> {
     assert_eq!(told.recv(), Ok("begun"));
     drop(actor);
     drop(release);
-    // The end drops the sender.
+    // The sender is dropped when the actor ends.
     std::iter::from_fn(|| told.recv().ok()).collect()
 }
 
@@ -82,7 +83,7 @@ fn context_actor_that_the_state_keeps_keeps_the_actor_alive() {
         let events = events_of(|recorder, me| {
             let weak = me.clone();
             recorder.kept = Some(me);
-            // Sent from outside, after this handler.
+            // Another actor sends it, after this handler.
             spawn(move || weak.cast(Release).expect("the state keeps a reference"));
         });
         assert_eq!(events, ["released", "stopped"]);
@@ -149,7 +150,8 @@ fn context_actor_in_started_outlives_a_reference_dropped_at_once() {
     on_both(|| {
         let (events, told) = mpsc::channel();
         drop(start(Starter(events)));
-        // The end drops the sender; no actor is needed for it, so a thread may wait.
+        // The sender is dropped when the actor ends. No actor is needed for that, so a thread may
+        // wait.
         let told = std::thread::spawn(move || told.iter().collect::<Vec<_>>());
         thalweg_runtime::io::blocking(|| assert_eq!(told.join().unwrap(), ["released"]));
     });

@@ -1,4 +1,4 @@
-//! The end of a runtime whose actors do not end.
+//! Shutdown of a runtime whose actors do not end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -13,10 +13,10 @@ use thalweg_runtime::{
     check, sleep, wait, yield_now,
 };
 
-/// Enough for an actor that ends, and short for a test that waits until it has passed.
+/// Long enough for an actor that ends, and short for a test that waits until it has passed.
 const TIMEOUT: Duration = Duration::from_millis(100);
 
-/// What `job` does on another thread. A job that hangs fails the test.
+/// The result of `job`, which runs on another thread. A job that hangs fails the test.
 fn within_a_minute<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || done.send(job()));
@@ -25,14 +25,14 @@ fn within_a_minute<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) 
         .expect("it ends, and does not panic")
 }
 
-/// Does `step` again and again, whatever ends it.
+/// Repeats `step` forever, even when it unwinds.
 fn for_ever(step: impl Fn()) -> ! {
     loop {
         let _ = catch_unwind(AssertUnwindSafe(&step));
     }
 }
 
-/// The report on a runtime of which one actor does this again and again after it has begun.
+/// The shutdown report of a runtime with one actor that repeats `step` once it has begun.
 fn report_on(step: impl Fn() + Send + Sync + Clone + 'static) -> Vec<Unfinished> {
     within_a_minute(move || {
         let runtime = crate::kit::runtime(1);
@@ -47,7 +47,7 @@ fn report_on(step: impl Fn() + Send + Sync + Clone + 'static) -> Vec<Unfinished>
         let id = stubborn.id();
         let left = runtime.shutdown_within(TIMEOUT).unwrap_err().actors;
         assert!(left.iter().all(|left| left.actor == Some(id)), "{left:?}");
-        // Whoever joins it is told, although it never ends.
+        // A joiner receives an error, although the actor never ends.
         assert!(matches!(stubborn.join(), Err(JoinError::Stopped)));
         left
     })
@@ -130,7 +130,8 @@ fn shutdown_waits_for_an_actor_that_ends_late_but_in_time() {
             }
         });
         has_begun.recv().unwrap();
-        // It is in the middle of its shutdown when it is released: this actor ends first, as the other one is put aside.
+        // The actor is released in the middle of the shutdown: this actor ends first, while the
+        // other one is suspended.
         let (other_begun, other_has_begun) = mpsc::channel();
         runtime.handle().spawn(move || {
             other_begun.send(()).unwrap();
@@ -156,7 +157,7 @@ fn shutdown_of_an_actor_that_never_waits_detaches_its_thread() {
             .name("busy")
             .spawn_on(runtime.handle(), move || {
                 begun.send(()).unwrap();
-                // It blocks its thread, and does not wait as an actor does.
+                // It blocks its thread instead of waiting as an actor does.
                 assert!(released.recv().is_err());
                 ended.send(()).unwrap();
             });
@@ -165,7 +166,7 @@ fn shutdown_of_an_actor_that_never_waits_detaches_its_thread() {
         assert_eq!(left.len(), 1);
         assert_eq!(left[0].actor, Some(busy.id()));
         assert_eq!(left[0].leaked, Leaked::Thread);
-        // The thread has all that it needs, although the runtime is gone.
+        // The thread can continue, although the runtime is gone.
         drop(release);
         has_ended.recv_timeout(LONG).expect("the actor goes on");
         busy.join().expect("it has ended by itself");
@@ -192,7 +193,7 @@ fn shutdown_of_a_handler_that_catches_its_end_tells_its_callers_and_monitors() {
         let (begun, has_begun) = mpsc::channel();
         actor.cast(Begin(begun)).unwrap();
         has_begun.recv().unwrap();
-        // The reply to a message behind the one that is handled: its sender is dropped with the message.
+        // This message is queued behind the one being handled. Its sender is dropped with it.
         let (waiting, dropped) = mpsc::channel();
         actor.cast(Begin(waiting)).unwrap();
         let pid: Pid = actor.pid();
