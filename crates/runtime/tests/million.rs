@@ -1,7 +1,7 @@
-//! The number of possible actors, and their cost while they wait. `make prove-million` runs the ignored
-//! tests, each in its own process.
+//! The number of possible actors, and their cost while they wait. `make prove-million` runs the
+//! ignored tests, each in its own process.
 //!
-//! A process of its own: the figures are the memory of the whole process.
+//! A process of its own: the measured memory is that of the whole process.
 #![cfg(all(target_os = "linux", not(any(miri, thalweg_threads))))]
 
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use thalweg_runtime::{
 
 const MILLION: usize = 1_000_000;
 
-/// Bytes, from a line of `/proc/self/status`.
+/// A value of `/proc/self/status`, in bytes.
 fn memory(line: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|each| each.strip_prefix(line));
@@ -65,10 +65,11 @@ fn a_million_actors_with_a_state_answer_and_take_512_bytes_each() {
     });
 }
 
-/// What waits to be woken: each actor's own waker.
+/// The wakers of all waiting actors.
 type Waiting = Arc<Mutex<Vec<Waker>>>;
 
-/// Parks until it is woken, and gives back its number. Does not panic: after a failure that would be a million reports.
+/// Parks until it is woken, and returns its number. Does not panic: a failure would otherwise print
+/// a million reports.
 fn park(number: usize, waiting: &Waiting) -> usize {
     waiting.lock().unwrap().push(wait::waker());
     match wait::park(None) {
@@ -82,7 +83,8 @@ fn spawn_parked(number: usize, waiting: &Waiting) -> JoinHandle<usize> {
     spawn(move || park(number, &waiting))
 }
 
-/// Lets every one of them go. How many never began, whose errors must pass `check`. Panics if one is lost.
+/// Wakes all actors and joins them. Returns how many never began; their errors must pass `check`.
+/// Panics if an actor is lost.
 fn join_all(
     actors: Vec<JoinHandle<usize>>,
     waiting: &Waiting,
@@ -100,7 +102,7 @@ fn join_all(
     without
 }
 
-/// Waits until each of them is parked or has ended without a stack; how many are parked.
+/// Waits until each actor is parked or has ended without a stack. Returns how many are parked.
 fn settle(actors: &[JoinHandle<usize>], waiting: &Waiting) -> usize {
     loop {
         yield_now();
@@ -112,7 +114,8 @@ fn settle(actors: &[JoinHandle<usize>], waiting: &Waiting) -> usize {
     }
 }
 
-/// Where guards are not light the kernel's mappings end before a million does, and those beyond end with an error that says so.
+/// Without light guards the kernel's limit on mappings is reached before a million actors. The
+/// actors beyond the limit end with an error that reports it.
 #[test]
 #[ignore = "gigabytes: `make prove-million`"]
 fn a_million_actors_with_a_stack_are_parked_or_told_why_not() {
@@ -153,13 +156,13 @@ fn more_actors_than_stacks_are_told_so_and_none_is_lost() {
         let actors: Vec<_> = (0..10 * MOST)
             .map(|number| spawn_parked(number, &waiting))
             .collect();
-        // One is the main actor's.
+        // One stack belongs to the main actor.
         assert_eq!(settle(&actors, &waiting), MOST - 1);
         let without = join_all(actors, &waiting, |error| {
             matches!(error, StackError::TooMany { max: MOST }) && error.is_retryable()
         });
         assert_eq!(without, 10 * MOST - (MOST - 1));
-        // What they held can be had again.
+        // The stacks can be used again.
         let again: Vec<_> = (0..MOST - 1)
             .map(|number| spawn_parked(number, &waiting))
             .collect();
@@ -168,13 +171,13 @@ fn more_actors_than_stacks_are_told_so_and_none_is_lost() {
     });
 }
 
-/// Of a worker, by the kernel's books.
+/// One worker thread's figures from `/proc`.
 #[derive(Debug, PartialEq, Eq)]
 struct Thread {
     name: String,
-    /// Voluntary and involuntary.
+    /// Voluntary and involuntary context switches.
     switches: u64,
-    /// On a processor, so far.
+    /// Time on a processor so far.
     ran_ns: u64,
     asleep: bool,
 }
@@ -217,7 +220,7 @@ const WATCHED: Option<Duration> = if cfg!(any(target_arch = "x86_64", target_arc
 #[ignore = "counts the process's context switches: `make prove-million`"]
 fn ten_thousand_parked_actors_wake_no_thread_in_five_seconds() {
     const MANY: usize = 10_000;
-    // The watcher is among those that must sleep, where there is one.
+    // The watcher, if there is one, must sleep too.
     let config = Config::exact(2).stall(WATCHED);
     let runtime = Runtime::start(config).unwrap();
     let waiting = Waiting::default();
@@ -227,7 +230,8 @@ fn ten_thousand_parked_actors_wake_no_thread_in_five_seconds() {
             runtime.handle().spawn(move || park(number, &waiting))
         })
         .collect();
-    // They have come to rest when nothing has happened for a while; how long that takes proves nothing.
+    // The threads are at rest when nothing has happened for a while. The time until then does not
+    // matter.
     let mut before = workers();
     loop {
         std::thread::sleep(Duration::from_millis(200));

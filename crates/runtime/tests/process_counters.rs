@@ -8,19 +8,19 @@ use std::time::{Duration, Instant};
 use thalweg_runtime::net::{TcpListener, TcpStream, UnixStream};
 use thalweg_runtime::{Config, run, runtime, sleep, spawn};
 
-/// Held by the test that runs.
+/// Locked by the running test.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Voluntary and involuntary, of each thread of the runtime's.
+/// Voluntary and involuntary context switches of all threads of the runtime.
 fn switches() -> u64 {
     let mut sum = 0;
     for thread in std::fs::read_dir("/proc/self/task").unwrap() {
         let status = thread.unwrap().path().join("status");
-        // It may have ended meanwhile.
+        // The thread may have ended meanwhile.
         let status = std::fs::read_to_string(status).unwrap_or_default();
         if !status.starts_with("Name:\ttw-") {
             continue;
@@ -51,7 +51,7 @@ fn descriptors_do_not_leak() {
                     stream.read_exact(&mut [0]).unwrap();
                 }
                 server.join().unwrap();
-                // One that still waits when the runtime stops.
+                // This actor still waits when the runtime stops.
                 let (mut one, other) = UnixStream::pair().unwrap();
                 spawn(move || (one.read(&mut [0]), other));
                 sleep(Duration::from_millis(1));
@@ -65,7 +65,7 @@ fn no_more_descriptors_is_an_error_and_no_more_than_that() {
     run(|| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        // Registers the listener: later there is none for the poller.
+        // Registers the listener, so that the poller has nothing to register later.
         let first = spawn(move || listener.accept().map(|(stream, _)| (stream, listener)));
         sleep(Duration::from_millis(1));
         let _connected = TcpStream::connect(address).unwrap();
@@ -102,7 +102,8 @@ fn a_thousand_quiet_connections_cost_nothing() {
             others.push(other);
             runtime.handle().spawn(move || one.read(&mut [0]));
         }
-        // How long they take to come to rest proves nothing; then there is none in a second.
+        // The time until they are at rest does not matter; after that there is no switch within a
+        // second.
         let rest = (0..60).any(|_| {
             let before = switches();
             std::thread::sleep(Duration::from_secs(1));

@@ -13,16 +13,16 @@ struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: all is the system's; the count is beside it.
+// SAFETY: every call is forwarded to the system allocator; counting does not affect it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the contract of `dealloc`.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -54,7 +54,7 @@ fn a_loop_of_selects_over_channels_and_a_sleep_allocates_nothing() {
             };
             assert_eq!(came, n);
         };
-        // Lanes, lists and what is kept are made meanwhile.
+        // These rounds create the lanes, the lists and everything that is cached.
         (0..ROUNDS).for_each(&mut round);
         let before = ALLOCATIONS.load(Ordering::Relaxed);
         (0..ROUNDS).for_each(&mut round);
@@ -63,7 +63,7 @@ fn a_loop_of_selects_over_channels_and_a_sleep_allocates_nothing() {
         echo.join().unwrap();
         allocated
     });
-    // What the test's own harness may do meanwhile is not per select.
+    // The test harness may allocate meanwhile; that is not per `select!`.
     assert!(
         allocated < 20,
         "{allocated} allocations in {ROUNDS} rounds of two selects"

@@ -1,6 +1,6 @@
 //! The memory of unused stacks.
 //!
-//! A process of its own, for each test: the figures are the memory of the whole process.
+//! Each test runs in a process of its own: the measured memory is that of the whole process.
 #![cfg(all(target_os = "linux", not(any(miri, thalweg_threads))))]
 
 use std::process::Command;
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use thalweg_runtime::{Config, JoinHandle, Runtime, wait};
 
-/// Below what a process may have where each guard takes two mappings.
+/// Below the limit on mappings of a process, when each guard takes two mappings.
 const ACTORS: usize = 10_000;
 
-/// A failure, where a machine under load is not.
+/// Exceeded only by a failure, not by a machine under load.
 const LONG: Duration = Duration::from_secs(120);
 
-/// MiB that this process has in memory.
+/// The resident memory of this process, in MiB.
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: usize = statm.split_whitespace().nth(1).unwrap().parse().unwrap();
-    // SAFETY: it takes no address.
+    // SAFETY: `sysconf` takes no pointer.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     (pages * usize::try_from(page).unwrap()) >> 20
 }
@@ -48,7 +48,7 @@ fn parked() -> (Runtime, Vec<JoinHandle<()>>) {
         .map(|_| {
             let begun = begun.clone();
             runtime.handle().spawn(move || {
-                // As deep as a small actor goes.
+                // The stack depth of a small actor.
                 std::hint::black_box(&mut [1_u8; 6 << 10]);
                 begun.send(()).unwrap();
                 while wait::park(None) != wait::WakeReason::Stopping {}
@@ -59,7 +59,7 @@ fn parked() -> (Runtime, Vec<JoinHandle<()>>) {
     (runtime, actors)
 }
 
-/// Half of it may stay: the heap keeps what it had for 10,000 actors.
+/// Whether more than half of the memory was returned: the heap keeps what it had for 10,000 actors.
 fn is_given_back(before: usize, peak: usize) -> bool {
     resident().saturating_sub(before) < (peak - before) / 2
 }
@@ -78,7 +78,7 @@ fn stacks_of_a_runtime_that_ended_are_given_back() {
             is_given_back(before, peak),
             "{before} MiB before, {peak} MiB with {ACTORS} actors, {after} MiB after"
         );
-        // They are used again.
+        // The stacks are used again.
         let (runtime, _actors) = parked();
         assert!(resident() > before + 50);
         drop(runtime);

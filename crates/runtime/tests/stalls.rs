@@ -1,6 +1,6 @@
-//! Reports of actors that block their worker. Each test's actors have their own names, because the hook
-//! is process-wide. A stall lasts until it is reported, however long that takes; a test that expects no
-//! report waits for another event first.
+//! Reports of actors that block their worker. Each test's actors have their own names, because the
+//! hook is process-wide. A stall lasts until it is reported, however long that takes; a test that
+//! expects no report waits for another event first.
 //!
 //! A process of its own: it sets the stall hook of the process.
 #![cfg(all(
@@ -20,7 +20,7 @@ use thalweg_runtime::{
 };
 
 const LIMIT: Duration = Duration::from_millis(20);
-/// A failure, where a machine under load is not.
+/// Exceeded only by a failure, not by a machine under load.
 const FOR_EVER: Duration = Duration::from_secs(120);
 
 static REPORTS: Mutex<Vec<Stall>> = Mutex::new(Vec::new());
@@ -36,13 +36,14 @@ fn reports() -> MutexGuard<'static, Vec<Stall>> {
     REPORTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One test after the other: what stalls keeps a processor, and the process asks one thread at a time.
+/// Runs one test after the other: a stalled actor occupies a processor, and the process interrupts
+/// one thread at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Of the actors of this name.
+/// The reports of the actors with this name.
 fn reports_of(name: &str) -> Vec<Stall> {
     let of_name = |stall: &&Stall| stall.name.as_deref() == Some(name);
     reports().iter().filter(of_name).cloned().collect()
@@ -53,7 +54,7 @@ fn config(workers: usize) -> Config {
     Config::exact(workers).stall(LIMIT)
 }
 
-/// Computes until `over`, or too long.
+/// Computes until `over` returns true, or `FOR_EVER` has passed.
 fn compute_until(mut over: impl FnMut() -> bool) {
     let began = Instant::now();
     while !over() && began.elapsed() < FOR_EVER {
@@ -75,7 +76,7 @@ fn calls_what_is_stuck() {
     black_box(());
 }
 
-/// Whether one of the report's frames is in a function whose path ends so.
+/// Whether one of the report's frames is in a function whose path ends with `function`.
 fn is_in(stall: &Stall, function: &str) -> bool {
     let frames = stall.frames.as_ref().expect("it has frames");
     frames.iter().any(|frame| {
@@ -91,7 +92,7 @@ fn an_actor_that_computes_is_reported_once_with_its_name_number_and_place() {
         let stuck = Builder::new().name("computes").spawn(|| {
             let me = thalweg_runtime::wait::current().unwrap();
             calls_what_is_stuck();
-            // Were it reported again, then at one of the next looks.
+            // A second report would come at one of the next checks.
             let began = Instant::now();
             compute_until(|| began.elapsed() > 4 * LIMIT);
             me
@@ -105,7 +106,7 @@ fn an_actor_that_computes_is_reported_once_with_its_name_number_and_place() {
     assert_eq!(stall.worker, 0);
     assert!(stall.lasted >= LIMIT, "{stall:?}");
     assert!(is_in(stall, "stuck_in_a_loop"), "{stall}");
-    // And further out.
+    // The caller's frame is in the report too.
     assert!(is_in(stall, "calls_what_is_stuck"), "{stall}");
     let said = stall.to_string();
     let begins = format!("actor {id} (computes) has kept worker 0 for ");
@@ -151,7 +152,8 @@ fn goes_native(name: &str) {
     black_box(());
 }
 
-/// Both stacks: the worker's, which runs, and the actor's own, on which it went there.
+/// Both stacks are reported: the worker's, which is running, and the actor's own, from which it
+/// switched.
 #[test]
 fn native_code_that_computes_is_reported_as_its_actors() {
     let _alone = alone();
@@ -172,7 +174,7 @@ fn waits_for_a_message(from: &std::sync::mpsc::Receiver<()>) -> bool {
     black_box(came)
 }
 
-/// In the kernel, and in code that is not ours.
+/// The actor blocks in the kernel and in foreign code.
 #[test]
 fn an_actor_that_blocks_its_thread_is_reported_and_goes_on() {
     let _alone = alone();
@@ -213,11 +215,12 @@ fn one_that_allocates_all_the_time_is_reported_and_unharmed() {
     assert_eq!(reports_of("allocates").len(), 1);
 }
 
-/// Alone on their workers, so that nobody takes them up on it: they keep them for as long as two stalls of another runtime take.
+/// Each actor is alone on its worker, so no other actor takes its turn. The actors keep their
+/// workers for as long as two stalls of another runtime take.
 #[test]
 fn actors_that_offer_to_let_others_run_are_not() {
     let _alone = alone();
-    // A machine that is a guest may be held up as a whole, which nobody tells it.
+    // A virtual machine may be paused as a whole, which it cannot detect.
     let config = config(1).stall(25 * LIMIT);
     let over = Arc::new(AtomicBool::new(false));
     let offers: [(&str, fn()); 2] = [("yields", yield_now), ("checks", || check!())];
@@ -275,7 +278,7 @@ fn five_are_reported_in_a_minute_and_the_sixth_is_not() {
     assert!(reports_of("one too many").is_empty());
 }
 
-/// The signal's frame alone would be more than what is left there.
+/// The signal frame alone would be larger than the rest of the stack.
 #[test]
 #[cfg_attr(
     feature = "sanitizer",
@@ -300,7 +303,7 @@ fn one_with_a_full_stack_is_reported_and_does_not_overflow() {
     }
     #[inline(never)]
     fn stuck_at_the_bottom() {
-        // Another thread looks for the report: here is no room for that.
+        // Another thread checks for the report: there is no stack left for that here.
         while !REPORTED.load(Ordering::Relaxed) {
             std::hint::spin_loop();
         }
@@ -308,7 +311,7 @@ fn one_with_a_full_stack_is_reported_and_does_not_overflow() {
     let runtime = Runtime::start(config(1).stack_size(STACK)).unwrap();
     let actor = Builder::new().name("full").spawn_on(runtime.handle(), || {
         let here = black_box(0_u8);
-        // Its first frames are in its stack's last page.
+        // The first frames of the actor are in the last page of its stack.
         let top = (&raw const here).addr().next_multiple_of(4_096);
         dig(top - STACK + GUARD + LEFT);
     });
@@ -324,7 +327,7 @@ fn a_supervisors_child_is_reported_with_its_name_there() {
     use thalweg_runtime::supervisor::{ChildSpec, Strategy, Supervisor};
     let runtime = Runtime::start(config(1)).unwrap();
     let make = || {
-        // It is made in its first turn.
+        // The actor is created in its first turn.
         stuck_in_a_loop("a child");
         Ok::<_, thalweg_runtime::ExitReason>(Slow)
     };

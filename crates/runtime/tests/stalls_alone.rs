@@ -16,10 +16,10 @@ use thalweg_runtime::stall::{self, NoFrames, Stall};
 use thalweg_runtime::{Builder, Config, Runtime, runtime};
 
 const LIMIT: Duration = Duration::from_millis(20);
-/// A failure, where a machine under load is not.
+/// Exceeded only by a failure, not by a machine under load.
 const FOR_EVER: Duration = Duration::from_secs(120);
 
-/// The threads of this name, as folders of the kernel's books.
+/// The threads with this name, as folders of `/proc/self/task`.
 fn threads(name: &str) -> Vec<PathBuf> {
     let all = std::fs::read_dir("/proc/self/task").unwrap();
     let folders = all.map(|thread| thread.unwrap().path());
@@ -39,7 +39,7 @@ fn wait_until(over: impl Fn() -> bool) {
     }
 }
 
-/// An actor of a runtime of its own that computes until it is reported. The report.
+/// Runs an actor on a runtime of its own, which computes until it is reported. Returns the report.
 fn stall_once() -> Stall {
     let (told, hears) = mpsc::channel();
     let told = Mutex::new(told);
@@ -63,14 +63,14 @@ fn switched_off_there_is_no_thread() {
     runtime::init(Config::exact(1).stall(None))
         .unwrap()
         .run(|| {
-            // A thread names itself, some time after it began.
+            // A thread sets its name some time after it began.
             std::thread::sleep(Duration::from_millis(200));
             assert_eq!(threads("tw-watcher").len(), 0);
         });
     runtime::init(Config::exact(1).stall(LIMIT))
         .unwrap()
         .run(|| wait_until(|| threads("tw-watcher").len() == 1));
-    // A thread that was joined may be listed a moment longer.
+    // A joined thread may stay in the list a moment longer.
     wait_until(|| threads("tw-watcher").is_empty());
 }
 
@@ -104,7 +104,7 @@ fn a_handler_of_the_application_stays() {
     assert!(stall.actor.is_some());
     assert_eq!(action().sa_sigaction, ours);
     assert_eq!(HEARD.load(SeqCst), 0, "it was sent a signal");
-    // SAFETY: the default action.
+    // SAFETY: this restores the default action.
     unsafe { libc::signal(libc::SIGURG, libc::SIG_DFL) };
 }
 
@@ -115,8 +115,8 @@ fn the_signal_is_taken_by_the_first_stall_and_not_before() {
     let stall = stall_once();
     assert!(stall.frames.is_ok_and(|frames| !frames.is_empty()));
     assert_ne!(action().sa_sigaction, libc::SIG_DFL);
-    // One that nobody asked for.
-    // SAFETY: it takes no address.
+    // Nobody requested this signal.
+    // SAFETY: `raise` takes no pointer.
     unsafe { libc::raise(libc::SIGURG) };
 }
 
@@ -133,14 +133,15 @@ fn a_handler_that_the_application_installs_later_stays() {
         "{second}"
     );
     assert_eq!(action().sa_sigaction, theirs);
-    // SAFETY: it takes no address.
+    // SAFETY: `raise` takes no pointer.
     unsafe { libc::raise(libc::SIGURG) };
     assert_eq!(HEARD.load(SeqCst), heard + 1);
-    // SAFETY: the default action.
+    // SAFETY: this restores the default action.
     unsafe { libc::signal(libc::SIGURG, libc::SIG_DFL) };
 }
 
-/// By the kernel's books: it is in a wait (it is never in another call) whose fourth argument, where the deadline is, is null.
+/// According to `/proc`, the thread is in a wait (its only system call) whose fourth argument, the
+/// deadline, is null.
 fn sleeps_without_a_deadline(thread: &Path) -> bool {
     let call = std::fs::read_to_string(thread.join("syscall")).unwrap();
     let arguments: Vec<_> = call.split_whitespace().collect();
@@ -163,7 +164,7 @@ fn it_sleeps_while_the_workers_do_and_wakes_with_them() {
     });
     wait_until(|| threads("tw-watcher").len() == 1);
     let watcher = &threads("tw-watcher")[0];
-    // A worker that has just begun may wake it once more.
+    // A worker that has just begun may wake the watcher once more.
     wait_until(|| {
         wait_until(|| sleeps_without_a_deadline(watcher));
         let before = switches(watcher);
@@ -184,12 +185,12 @@ fn it_sleeps_while_the_workers_do_and_wakes_with_them() {
     stall::take_hook();
     wait_until(|| sleeps_without_a_deadline(watcher));
     drop(runtime);
-    // A thread that was joined is in the system's list a moment longer.
+    // A joined thread may stay in the system's list a moment longer.
     wait_until(|| threads("tw-watcher").is_empty());
     assert!(waits.join().is_ok());
 }
 
-/// The end of the runtime waits for the report.
+/// The end of the runtime waits until the hook has returned.
 fn a_runtime_ends_while_its_watcher_reports() {
     static IN_HOOK: AtomicBool = AtomicBool::new(false);
     static GOES_ON: AtomicBool = AtomicBool::new(false);
@@ -218,7 +219,7 @@ fn a_runtime_ends_while_its_watcher_reports() {
     stall::take_hook();
 }
 
-/// What would wait for itself.
+/// The hook drops its runtime, whose end would otherwise wait for the hook itself.
 fn a_hook_may_end_the_runtime_and_may_panic() {
     static RUNTIME: Mutex<Option<Runtime>> = Mutex::new(None);
     static ENDING: AtomicBool = AtomicBool::new(false);
@@ -263,7 +264,7 @@ fn without_a_hook_it_goes_to_standard_error() {
         .unwrap();
     let mut said = String::new();
     let mut lines = std::io::BufReader::new(child.stderr.take().unwrap());
-    // Until it has said it, or has ended.
+    // Reads until the report is printed, or the child has ended.
     while !said.contains("sleep") {
         let read = std::io::BufRead::read_line(&mut lines, &mut said);
         assert_ne!(read.unwrap(), 0, "{said}");
@@ -278,7 +279,7 @@ fn without_a_hook_it_goes_to_standard_error() {
 fn what_a_watcher_does_to_its_process() {
     switched_off_there_is_no_thread();
     the_signal_is_taken_by_the_first_stall_and_not_before();
-    // SAFETY: the default action.
+    // SAFETY: this restores the default action.
     unsafe { libc::signal(libc::SIGURG, libc::SIG_DFL) };
     a_handler_of_the_application_stays();
     a_handler_that_the_application_installs_later_stays();

@@ -204,7 +204,7 @@ fn permit_granted_at_the_deadline_is_used() {
     });
 }
 
-/// Kills and short deadlines hit permits that were just granted. In the end all permits are free.
+/// Kills and short deadlines hit permits that were just granted; afterwards all permits are free.
 #[test]
 fn no_permit_is_lost_by_kills_and_deadlines() {
     init(Config::exact(2)).unwrap().run(|| {

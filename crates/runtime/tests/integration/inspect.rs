@@ -1,5 +1,5 @@
 //! The list of actors: the entry of each kind and state, queried from inside and outside the
-//! runtime, with and without accounting.
+//! runtime, with and without `Config::inspect`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

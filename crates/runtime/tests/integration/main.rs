@@ -1,5 +1,5 @@
-//! The tests of the runtime that can share one process: a module for each subject. Tests that need a
-//! process of their own are the other files in `tests`, whose first lines explain why.
+//! The tests of the runtime that can share one process: a module for each subject. Tests that need
+//! a process of their own are the other files in `tests`, whose first lines explain why.
 
 mod actors;
 mod behaviours;

@@ -1,5 +1,5 @@
-//! Shortage of stacks: `max_stacks` is reached, or the system has no memory for another one. An accepted
-//! message is handled, no running actor ends, and no supervision tree ends.
+//! Shortage of stacks: `max_stacks` is reached, or the system has no memory for another one. An
+//! accepted message is handled, no running actor ends, and no supervision tree ends.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use thalweg_runtime::{
 
 use crate::kit::{LONG, let_others, until};
 
-/// Stacks that each worker has for the turns of actors besides its share of `max_stacks`.
+/// Stacks that each worker has for the turns of actors, in addition to its share of `max_stacks`.
 const TURN_RESERVE: usize = 16;
 
 /// Adds up, and can keep its stack while it handles a message.
@@ -125,7 +125,7 @@ fn supervisor_and_idle_children_survive_while_no_stack_is_free() {
         assert_eq!(first.call(Add(1)), Ok(1));
         assert_eq!(second.call(Add(1)), Ok(1));
         let holders = Holders::new();
-        // One fails, and is restarted; the other keeps its state.
+        // One child fails and is restarted; the other keeps its state.
         assert!(first.call(Fail).is_err());
         assert_eq!(first.call(Add(1)), Ok(1));
         assert_eq!(second.call(Add(1)), Ok(2));
@@ -159,7 +159,7 @@ fn turn_beyond_the_reserve_waits_until_a_stack_is_returned_and_order_is_kept() {
         let actors: Vec<_> = (0..2 * TURN_RESERVE).map(|_| new()).collect();
         let mut senders: Vec<_> = actors[..TURN_RESERVE].iter().map(&hold).collect();
         until(|| entered.load(Ordering::SeqCst) == TURN_RESERVE);
-        // No stack is left: these wait.
+        // No stack is left, so these messages wait.
         let log: Arc<Mutex<Vec<u64>>> = Arc::default();
         let last = start(Counter {
             log: Arc::clone(&log),
@@ -172,7 +172,7 @@ fn turn_beyond_the_reserve_waits_until_a_stack_is_returned_and_order_is_kept() {
         }
         assert_eq!(entered.load(Ordering::SeqCst), TURN_RESERVE);
         assert_eq!(*log.lock().unwrap(), [0; 0]);
-        // One stack at a time comes back.
+        // One stack becomes free at a time.
         for (released, sender) in senders.into_iter().enumerate() {
             drop(sender);
             until(|| entered.load(Ordering::SeqCst) >= (TURN_RESERVE + released).min(actors.len()));
@@ -316,7 +316,7 @@ fn turn_that_waits_for_a_stack_runs_on_another_worker() {
             sender
         })
         .collect();
-    // Each worker takes as many as it may have.
+    // Each worker runs as many actors as it may have stacks.
     while entered.load(Ordering::SeqCst) < actors.len() {
         std::thread::yield_now();
     }
@@ -348,12 +348,12 @@ fn stop_while_turns_and_jobs_wait_for_a_stack_ends_them() {
     let queued = runtime.handle().spawn_queued(|| ());
     drop(runtime);
     assert!(matches!(queued.join(), Err(JoinError::Stopped)));
-    // Those that had a stack handled their message, and rest.
+    // The actors that had a stack handled their message and are idle.
     let ended = actors.iter().filter(|actor| !actor.is_alive()).count();
     assert_eq!(ended, 3);
 }
 
-/// Its jobs end from right to left, and the last ones have no stack.
+/// The supervisor stops its jobs from right to left, and the last ones have no stack.
 #[test]
 fn supervisor_with_more_jobs_than_stacks_shuts_down() {
     on_one_worker(6, || {
@@ -378,7 +378,7 @@ fn supervisor_with_more_jobs_than_stacks_shuts_down() {
     });
 }
 
-/// In a child process, since the limit is the process's.
+/// Runs in a child process, because the limit applies to the whole process.
 #[test]
 #[cfg(all(
     target_os = "linux",
@@ -410,7 +410,7 @@ fn turns_under_an_address_space_limit_run_or_wait_until_it_is_raised() {
     not(any(miri, thalweg_threads, feature = "sanitizer"))
 ))]
 fn run_under_a_limit() {
-    /// Until the process may have so many bytes more than it has.
+    /// Limits the process to `more` bytes above its current size.
     fn limit(more: u64) {
         let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
         let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
@@ -421,7 +421,7 @@ fn run_under_a_limit() {
         // SAFETY: a valid pointer to a local.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
     }
-    // Larger than what an arena of malloc's takes at a time.
+    // Larger than an arena that `malloc` maps at a time.
     const STACK: usize = 128 << 20;
     let config = Config::exact(1).stack_size(STACK).stall(None);
     init(config).unwrap().run(|| {
@@ -436,15 +436,15 @@ fn run_under_a_limit() {
         assert_eq!(one.call(Add(1)), Ok(1));
         limit(STACK as u64 / 2);
         let holders = Holders::new();
-        // The worker has kept a stack for turns.
+        // The worker has kept one stack for turns.
         assert_eq!(one.call(Add(1)), Ok(2));
         let (sender, receiver) = channel();
         other.cast(Hold(receiver)).unwrap();
         until(|| entered.load(Ordering::SeqCst) == 1);
-        // No stack is left, and none comes back: the message waits.
+        // No stack is left and none becomes free, so the message waits.
         let late = one.call_timeout(Add(1), Duration::from_millis(50));
         assert_eq!(late, Err(CallError::TimedOut));
-        // Nobody tells the worker that there is memory again.
+        // The worker is not notified that memory is available again.
         limit(u64::MAX);
         assert_eq!(one.call(Add(1)), Ok(4));
         drop(sender);

@@ -1,4 +1,4 @@
-//! The supervision tree as a view: what it says, and that nothing below it can hold it up.
+//! The snapshot of a supervision tree: its content, and that no supervisor below can block it.
 
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ fn view_shows_restarting_and_stopped_children() {
     });
 }
 
-/// A supervisor that never comes to an end of its start.
+/// A supervisor whose start never finishes.
 fn stuck(gate: Receiver<()>) -> ChildSpec {
     let gate = std::sync::Arc::new(std::sync::Mutex::new(Some(gate)));
     let (spec, _) = ChildSpec::actor("waits", move || {
@@ -188,7 +188,8 @@ fn ended_supervisor_does_not_delay_the_view() {
             format!("supervisor {}, has ended", view.id)
         );
 
-        // Its question waits behind a start that does not come to its end, and is dropped with the supervisor.
+        // The snapshot request waits behind a start that never finishes, and is dropped with the
+        // supervisor.
         let (open, gate) = channel();
         let root = Supervisor::new(Strategy::OneForOne)
             .start()

@@ -1,4 +1,4 @@
-//! Supervision, rule by rule as OTP has it, and where it goes beyond.
+//! Supervision: OTP's rules, one by one, and the extensions to them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -62,7 +62,8 @@ fn one_for_all_restarts_all_children() {
         let (_supervisor, [a, b, c]) = three(&log, Strategy::OneForAll, Restart::Permanent);
         log.take();
         let _ = b.call(Panic);
-        // First the one that others may go after: until it is back they may be as they were.
+        // Calls the failed child first: until it is restarted, the others may still be running
+        // unchanged.
         for actor in [&b, &a, &c] {
             assert_eq!(actor.call(Ping), Ok(1));
         }
@@ -87,7 +88,7 @@ fn rest_for_one_restarts_the_later_children() {
 #[test]
 fn restart_types_match_otp() {
     let done = ExitReason::shutdown_with(std::io::Error::other("done"));
-    // How it ended; whether a permanent, a transient, a temporary one comes back.
+    // The exit reason, and whether a permanent, a transient and a temporary child is restarted.
     let table = [
         (ExitReason::Normal, [true, false, false]),
         (ExitReason::Shutdown, [true, false, false]),
@@ -146,14 +147,14 @@ fn accepted_messages_and_references_survive() {
         let sum = Arc::new(AtomicU32::new(0));
         let handled = Arc::clone(&sum);
         let (spec, actor) = ChildSpec::actor("sum", move || Sum(Arc::clone(&handled)));
-        // Accepted before it was ever started.
+        // This message is accepted before the first start.
         actor.cast(1).expect("it is kept");
         let supervisor = Supervisor::new(Strategy::OneForOne)
             .unlimited_restarts()
             .child(spec)
             .start()
             .expect("it starts");
-        // Miri's actors are threads.
+        // Under Miri, actors are threads.
         let each = if cfg!(miri) { 20 } else { 250 };
         let senders: Vec<_> = (0..4)
             .map(|_| {
@@ -164,7 +165,7 @@ fn accepted_messages_and_references_survive() {
         for sender in senders {
             sender.join().expect("it sends all");
         }
-        // Behind all others.
+        // This call is queued behind all other messages.
         actor.call(Ping).expect("it is kept");
         assert_eq!(sum.load(Ordering::Relaxed), 1 + 4 * (each - each / 10));
         let child = &supervisor.which_children().unwrap()[0];
@@ -210,7 +211,7 @@ fn backoff_delays_the_restart_and_keeps_the_mailbox() {
             }
         };
         assert_eq!((child.state, child.pid), (ChildState::Restarting, None));
-        // Ended while it is about to come back, it does not.
+        // A child that is terminated while it waits to be restarted is not restarted.
         supervisor.terminate_child("late").expect("it is there");
         assert_eq!(states(&supervisor)[1].1, ChildState::Stopped);
     });
@@ -252,7 +253,7 @@ fn children_can_be_added_and_removed_at_run_time() {
             supervisor.restart_child("a"),
             Err(ChildError::NotFound(_))
         ));
-        // Another supervisor may have it now.
+        // Another supervisor can have the child now.
         let other = Supervisor::new(Strategy::OneForOne).child(again.clone());
         let other = other.start().expect("nobody else has it");
         assert!(matches!(
@@ -284,7 +285,7 @@ fn significant_child_ends_the_supervisor() {
             let supervisor = spec.child(plain).start().expect("all start");
             assert_eq!(ended_first, "a");
             let monitor = supervisor.pid().monitor();
-            // One that fails is restarted, and nobody ends.
+            // A child that fails is restarted, and does not end the supervisor.
             let _ = actors[0].call(Panic);
             assert_eq!(actors[0].call(Ping), Ok(1));
             let _ = actors[0].call(Stop);
@@ -338,7 +339,7 @@ fn jobs_can_be_children() {
             .child(spec.restart(Restart::Transient))
             .start()
             .expect("it starts");
-        // It counts as started as soon as it is in a queue.
+        // A job counts as started as soon as it is in a run queue.
         while runs.load(Ordering::SeqCst) < 3 {
             yield_now();
         }
@@ -369,7 +370,8 @@ fn supervisor_restarts_a_child_supervisor() {
         assert_eq!(root.count_children().unwrap().supervisors, 1);
         assert_eq!(branch_ref.count_children().unwrap().workers, 1);
         let before = branch_ref.pid();
-        // Two crashes are too many for the branch, which comes back with the same leaf.
+        // Two crashes exceed the branch's restart intensity. The branch is restarted with the same
+        // leaf.
         for _ in 0..2 {
             let _ = leaf_ref.call(Panic);
         }
@@ -499,7 +501,7 @@ fn simple_one_for_one_handles_many_children() {
                 self.0.fetch_sub(1, Ordering::SeqCst);
             }
         }
-        // Miri's actors are threads.
+        // Under Miri, actors are threads.
         let many = if cfg!(miri) { 20 } else { 1_000 };
         for n in 0..many {
             let live = Arc::clone(&live);

@@ -1,4 +1,4 @@
-//! Supervisors whose children fail, do not start, do not end, or whose own end comes in between.
+//! Supervisors whose children fail, do not start or do not end, or that end themselves meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -121,7 +121,7 @@ fn failed_start_stops_the_earlier_children() {
         };
         assert_eq!((id.as_str(), reason.kind()), ("b", "panic"));
         assert_eq!(log.take(), ["+a", "-a"]);
-        // Nobody was left to start it.
+        // No supervisor was left to start it.
         assert_eq!((c_ref.len(), c_ref.is_alive()), (0, false));
         let other = Supervisor::new(Strategy::OneForAll).child(c);
         let _other = other.start().expect("there is no b");
@@ -151,7 +151,8 @@ fn child_moves_to_another_supervisor_after_its_mailbox_is_closed() {
         drops_begun: AtomicU32,
         drops: AtomicU32,
     }
-    /// Takes its time to be dropped, unread: as long as nobody starts the next incarnation, which nobody may.
+    /// An unread message whose drop takes a while: it waits for the next incarnation to start,
+    /// which must not happen before the drop ends.
     struct Heavy(Arc<Seen>);
     impl Drop for Heavy {
         fn drop(&mut self) {
@@ -242,7 +243,7 @@ fn failed_restart_is_repeated() {
         let _ = actor.call(Panic);
         assert_eq!(actor.call(Ping), Ok(1));
         assert_eq!(tries.load(Ordering::SeqCst), 5);
-        // That were four restarts; the next one is too many.
+        // These were four restarts; the next one exceeds the restart intensity.
         let monitor = supervisor.pid().monitor();
         let _ = actor.call(Panic);
         assert_eq!(monitor.wait().reason.kind(), "shutdown");
@@ -256,7 +257,7 @@ fn child_is_killed_after_its_shutdown_timeout() {
             Shutdown::Timeout(Duration::from_millis(2)),
             Shutdown::BrutalKill,
         ] {
-            // It traps exits, and does not care.
+            // The child traps exits and ignores them.
             let (told, deaf) = channel();
             let spec = ChildSpec::job("deaf", move || {
                 let _exits = trap_exits();

@@ -1,4 +1,4 @@
-//! What lies between the end of one incarnation and the beginning of the next.
+//! Events between the end of one incarnation and the start of the next.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -77,7 +77,8 @@ fn failed_start_child_frees_the_name() {
     });
 }
 
-/// It tries for as long as it takes; it is asked, and told to end, in between.
+/// The supervisor retries the restart until it succeeds. Meanwhile it replies to calls and can be
+/// stopped.
 #[test]
 fn supervisor_with_a_failing_restart_still_replies() {
     on_both(|| {
@@ -109,7 +110,7 @@ fn supervisor_with_a_failing_restart_still_replies() {
     });
 }
 
-/// The first supervisor is killed while its child does not let itself be killed.
+/// The first supervisor is killed while its child cannot be killed.
 #[test]
 fn new_supervisor_waits_for_the_incarnation_left_behind() {
     struct Alone(Arc<AtomicU32>);
@@ -160,7 +161,7 @@ fn new_supervisor_waits_for_the_incarnation_left_behind() {
     });
 }
 
-/// The signal and the end are there while the first incarnation handles a message, and it fails in that.
+/// The signal and the exit arrive while the first incarnation handles a message in which it fails.
 #[test]
 fn signals_of_one_incarnation_do_not_reach_the_next() {
     struct Hears(Log);

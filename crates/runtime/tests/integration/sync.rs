@@ -1,4 +1,4 @@
-//! What actors, threads and tasks share and wait for.
+//! Synchronisation objects that actors, threads and tasks share.
 #![cfg(not(loom))]
 
 use std::future::Future;
@@ -59,7 +59,7 @@ fn each_is_half_a_cache_line() {
     assert_eq!((sizes, size_of::<Barrier>()), ([32; 5], 40));
 }
 
-/// Who holds it unlocks and locks again before the one that was woken runs: once.
+/// The holder unlocks and locks again before the woken waiter runs. This succeeds only once.
 #[test]
 fn nobody_is_passed_over_twice() {
     let order = run(|| {
@@ -103,7 +103,8 @@ fn permits_are_had_in_the_order_of_the_calls_also_by_who_wants_many() {
                 actor
             })
             .collect();
-        // There is room for one, and the first wants one; but not for those behind, who came before.
+        // There is a permit for the first waiter, which wants one, but not for later callers: the
+        // waiters come first.
         drop(held);
         assert_eq!(
             shared.0.try_acquire().unwrap_err(),
@@ -283,7 +284,7 @@ fn notifications_go_to_who_waits_longest_or_stay_for_the_next() {
         assert_eq!(order.lock().len(), 3);
         notify.notify_waiters();
         actors.into_iter().for_each(|actor| actor.join().unwrap());
-        // It left no permit; twice is once.
+        // `notify_waiters` leaves no permit, and two calls of `notify_one` leave one.
         assert!(notify.wait_timeout(NO_TIME).is_err());
         notify.notify_one();
         notify.notify_one();
@@ -312,7 +313,7 @@ fn a_change_wakes_who_waits_longest_or_all() {
         assert_eq!(shared.2.load(Ordering::Relaxed), 1);
         shared.1.notify_all();
         actors.into_iter().for_each(|actor| actor.join().unwrap());
-        // With nobody there it is gone.
+        // A notification without a waiter is lost.
         shared.1.notify_one();
         assert!(shared.1.wait_timeout(shared.0.lock(), NO_TIME).1.is_err());
     });
@@ -337,7 +338,7 @@ fn a_watch_gives_the_newest_value_and_its_end() {
         drop(sender);
         assert_eq!(both.send_replace(3), 2);
         drop(both);
-        // What was not seen comes before the end.
+        // An unseen value is returned before the closed error.
         assert_eq!(late.changed(), Ok(()));
         assert_eq!(*late.borrow(), 3);
         assert_eq!(late.changed(), Err(ClosableWaitError::Closed));
@@ -398,7 +399,7 @@ fn tasks_wait_and_what_they_give_up_goes_on() {
         let (mutex, semaphore) = (Arc::new(Mutex::new(0)), Arc::new(Semaphore::new(1)));
         let held = MutexGuard::into_owned(mutex.lock_async().await, &mutex);
         let permit = semaphore.acquire_async(1).await.unwrap();
-        // They stand in line, and go.
+        // Each wait joins the wait list and times out.
         let late = tokio::time::timeout(SHORT, mutex.lock_async()).await;
         assert!(late.is_err());
         let late = tokio::time::timeout(SHORT, semaphore.acquire_async(1)).await;
@@ -450,7 +451,7 @@ fn a_task_is_told_of_a_change_by_an_actor() {
     actor.join().unwrap();
 }
 
-/// A task's waker may be another one at each poll: the last one counts.
+/// A task may pass a different waker at each poll: the last one is woken.
 #[test]
 fn a_future_wakes_whom_it_was_last_polled_for() {
     struct Flag(AtomicBool);

@@ -1,4 +1,5 @@
-//! Waits for what actors share that end otherwise: by a panic, by the end of the runtime, where nobody may wait.
+//! Waits on synchronisation objects that end abnormally: by a panic, by the end of the runtime, or
+//! where waiting is forbidden.
 
 use std::io::{BufRead, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,10 +35,10 @@ fn a_guard_that_is_dropped_by_a_panic_unlocks() {
     });
 }
 
-/// Waits, and has a name.
+/// A named wait.
 type Wait = (&'static str, Box<dyn FnOnce() + Send>);
 
-/// Waits with each of them, none of which will come.
+/// One wait for each kind of object. None of them succeeds.
 fn waits() -> Vec<Wait> {
     let mutex = Arc::new(Mutex::new(()));
     std::mem::forget(mutex.lock());
@@ -89,7 +90,8 @@ fn an_actor_that_must_not_wait_panics_and_stands_in_no_line() {
             let in_native = spawn(move || native(wait));
             assert!(in_native.join().is_err(), "{name}");
         }
-        // What waited is not there any more: what is given goes to who waits now.
+        // The refused waiter is no longer in the wait list, so the grant goes to the current
+        // waiter.
         let shared = Arc::new((Mutex::new(()), Semaphore::new(0), Notify::new()));
         let held = shared.0.lock();
         let refused = spawn({
@@ -112,7 +114,7 @@ fn an_actor_that_must_not_wait_panics_and_stands_in_no_line() {
     });
 }
 
-/// Says that it was dropped.
+/// Reports that it was dropped.
 struct Dropped(mpsc::Sender<&'static str>, &'static str);
 
 impl Drop for Dropped {
@@ -135,7 +137,7 @@ fn waits_of_actors_whose_runtime_stops_end_and_their_destructors_run() {
                 let _dropped = dropped;
                 begun.send(()).unwrap();
                 wait();
-                // A permit and a watch have an error to return: the next wait is the last.
+                // A semaphore and a watch return an error, so the actor waits once more.
                 wait_for_ever();
             });
             waiting.recv().unwrap();
@@ -241,7 +243,7 @@ fn what_was_given_to_who_is_killed_goes_to_the_next() {
                 drop((held, reading));
                 shared.1.add_permits(1);
                 shared.2.notify_one();
-                // The first of each two, which may have it already.
+                // Kills the first of each pair, which may have been granted already.
                 for victim in actors.iter().step_by(2) {
                     let _ = victim.pid().kill();
                 }
@@ -282,7 +284,7 @@ fn what_a_stopped_actor_had_been_given_or_stood_before_goes_on() {
     assert_eq!(shared.2.wait_timeout(NO_TIME), Err(WaitError::TimedOut));
 }
 
-/// It was woken, and ends before it sees that.
+/// The actor was woken, and ends before it observes the wake-up.
 #[test]
 fn a_wake_up_for_who_is_killed_is_the_next_ones() {
     init(Config::exact(1)).unwrap().run(|| {
@@ -332,12 +334,12 @@ fn an_actor_hears_of_the_end_of_its_runtime_and_then_is_unwound() {
     drop(runtime);
     drop(held);
     let told: Vec<_> = rx.iter().collect();
-    // By the wait that was under way, if it was, and by one more.
+    // The wait under way is notified, if there was one, and so is one more wait.
     let twice = ["told", "told", "unwound"];
     assert!(told == twice || told == twice[1..], "{told:?}");
 }
 
-/// Asks in its destructor.
+/// Calls its closure in its destructor.
 struct Asks<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for Asks<F> {
@@ -391,7 +393,8 @@ fn in_a_destructor_of_a_panic_a_lock_is_waited_for_by_the_worker() {
     assert_eq!(*mutex.lock(), 1);
 }
 
-/// It is the lock of another actor of that worker, or not: nobody knows. The program says so and goes on when the lock is open.
+/// The lock may be held by another actor of that worker, which the runtime cannot know. The program
+/// prints a report and continues when the lock is free.
 #[test]
 #[cfg_attr(any(miri, thalweg_threads), ignore = "starts itself again")]
 fn a_worker_that_waits_in_a_destructor_says_so() {
@@ -406,7 +409,7 @@ fn a_worker_that_waits_in_a_destructor_says_so() {
             let _asks = Asks(move || drop(locks.lock()));
             panic!("unwinds");
         });
-        // Until the parent has heard it.
+        // Waits until the parent has read the report.
         let mut line = String::new();
         std::io::stdin().read_line(&mut line).unwrap();
         drop(held);

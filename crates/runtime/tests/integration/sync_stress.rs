@@ -1,7 +1,7 @@
-//! Actors and threads at once, with waits that give up at any moment: what is counted under a lock adds up, permits are all there in the end, and nobody
-//! waits for ever.
+//! Actors and threads at once, with waits that give up at any moment: values counted under a lock
+//! add up, all permits are back in the end, and no waiter waits forever.
 //!
-//! `THALWEG_TEST_SEED` chooses another run, `THALWEG_TEST_ROUNDS` how long it is.
+//! `THALWEG_TEST_SEED` selects another run, `THALWEG_TEST_ROUNDS` its length.
 
 use std::future::Future;
 use std::pin::pin;
@@ -17,13 +17,13 @@ use thalweg_runtime::{Config, Runtime, check, wait, yield_now};
 
 use crate::kit::{Random, setting};
 
-/// Those of one of several.
+/// The random numbers of participant `of`.
 fn numbers(of: u64) -> Random {
     let seed: u64 = setting("THALWEG_TEST_SEED", 1);
     Random::new(seed.wrapping_mul(0x1_0001) ^ (of << 32))
 }
 
-/// None, or so short that it may end at any moment.
+/// Zero, or so short that it may expire at any moment.
 fn soon(random: &Random) -> Duration {
     Duration::from_micros(random.below(40).saturating_sub(10) * 5)
 }
@@ -32,7 +32,7 @@ fn rounds() -> u64 {
     setting("THALWEG_TEST_ROUNDS", if cfg!(miri) { 20 } else { 400 })
 }
 
-/// Holds what it has for a while, over a wait or not.
+/// Keeps what the caller holds for a while: across a wait, or without one.
 fn hold(random: &Random) {
     match random.below(8) {
         0 => yield_now(),
@@ -42,7 +42,7 @@ fn hold(random: &Random) {
     }
 }
 
-/// Polls it once or twice, and lets it go.
+/// Polls the future once or twice, and drops it.
 fn begin_and_drop(random: &Random, future: impl Future) {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -54,7 +54,7 @@ fn begin_and_drop(random: &Random, future: impl Future) {
     }
 }
 
-/// Runs it in so many actors, on one worker and on two, beside as many threads.
+/// Runs `each` in `EACH` actors, on one worker and on two, and in as many threads.
 fn everywhere<S: Send + Sync + 'static>(
     shared: impl Fn() -> S,
     each: impl Fn(&S, &Random) + Send + Sync + Clone + 'static,
@@ -173,7 +173,7 @@ fn permits_are_all_there_in_the_end() {
     );
 }
 
-/// A channel of one place: each change is for one who waits, some of whom give up.
+/// A channel with one slot: each change is for one waiter, and some waiters give up.
 #[test]
 fn a_change_reaches_somebody_who_waits_for_it() {
     everywhere(
@@ -199,7 +199,7 @@ fn a_change_reaches_somebody_who_waits_for_it() {
     );
 }
 
-/// A token that is taken up and put down: there is one, however many give up waiting for it.
+/// A token that is taken and put back: it stays exactly one, however many waiters give up.
 #[test]
 fn a_permit_is_neither_lost_nor_two() {
     everywhere(
@@ -217,7 +217,8 @@ fn a_permit_is_neither_lost_nor_two() {
                         let mut context = Context::from_waker(Waker::noop());
                         let begun = notified.as_mut().poll(&mut context).is_ready();
                         hold(random);
-                        // Where it was not ready it goes, and passes on what it may have been given.
+                        // A future that is not ready is dropped, and passes on any notification
+                        // that it received.
                         begun
                     }
                     _ => {
@@ -244,7 +245,7 @@ fn all_meet_each_time_and_one_leads() {
         |(barrier, led), random| {
             for round in 0..rounds() as usize {
                 if random.below(3) == 0 {
-                    // Six must come: it may be the sixth.
+                    // Six participants must arrive; this may be the sixth.
                     if let Ok(met) = barrier.wait_timeout(soon(random)) {
                         led.fetch_add(usize::from(met.is_leader()), Ordering::Relaxed);
                         assert!(led.load(Ordering::Relaxed) >= round);

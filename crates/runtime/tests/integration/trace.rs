@@ -1,4 +1,5 @@
-//! The W3C's trace context: its headers, by the recommendation's rules, and how it goes from actor to actor.
+//! W3C trace context: its headers, by the rules of the recommendation, and how it propagates from
+//! actor to actor.
 
 use std::sync::mpsc::channel as std_channel;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use thalweg_runtime::{
     spawn, start, yield_now,
 };
 
-/// The recommendation's own.
+/// The recommendation's own example.
 const SAMPLE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 fn sample() -> TraceContext {
@@ -237,7 +238,7 @@ proptest! {
     }
 }
 
-/// Says under which context it is asked, and what it gets when it asks on.
+/// Returns the trace context of its call, followed by those of the next hops.
 struct Hop(Option<ActorRef<Hop>>);
 
 struct Ask;
@@ -256,7 +257,7 @@ impl Handler<Ask> for Hop {
     }
 }
 
-/// Whether it is a child of `parent`.
+/// Whether `child` is a child of `parent`.
 fn is_child(child: Option<&TraceContext>, parent: &TraceContext) -> bool {
     child.is_some_and(|child| {
         child.trace_id() == parent.trace_id()
@@ -396,7 +397,7 @@ fn panic_restores_the_previous_context() {
         let (tell, _told) = std_channel();
         let note = start(Note(tell));
         assert!(with_trace(sample(), || note.call(8)).is_err());
-        // What ran on that stack is over; the next one has none.
+        // The actor that ran on that stack has ended; the next one has no context.
         assert_eq!(spawn(trace::current).join().expect("it ends"), None);
     });
 }

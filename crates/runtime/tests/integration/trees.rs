@@ -1,4 +1,4 @@
-//! Workers that say what happens to them, and trees of them.
+//! Workers that record their events, and supervision trees of them.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -11,7 +11,7 @@ use thalweg_runtime::{Actor, ActorRef, Context, ExitReason, Handler, exit};
 
 pub use crate::kit::{LONG, on_both};
 
-/// What happened, in order.
+/// The events, in order.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -25,7 +25,7 @@ impl Log {
     }
 }
 
-/// Says when it starts and stops.
+/// Records when it starts and stops.
 pub struct Worker {
     pub name: &'static str,
     pub log: Log,

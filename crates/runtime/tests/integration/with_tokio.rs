@@ -1,4 +1,5 @@
-//! Beside tokio: its futures awaited by actors, actors awaited by its tasks, and a runtime within a task.
+//! With tokio: actors await tokio's futures, tokio's tasks await actors, and a runtime runs within
+//! a task.
 
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ fn actors_await_channels_that_tasks_send_to() {
     let handle = tokio.handle().clone();
     run(move || {
         let (tx, rx) = oneshot::channel();
-        // A sender that ends unsent is told as everywhere.
+        // A sender that is dropped unsent reports an error, as everywhere.
         let (gone, nothing) = oneshot::channel::<()>();
         handle.spawn(async move {
             drop(gone);
@@ -42,7 +43,7 @@ fn actors_await_channels_that_tasks_send_to() {
         assert_eq!(block_on(rx), Ok(42));
         assert!(block_on(nothing).is_err());
 
-        // Of a capacity of one, so that both sides wait for each other again and again.
+        // With a capacity of one, so that both sides wait for each other again and again.
         let (tx, mut rx) = mpsc::channel(1);
         handle.spawn(async move {
             for n in 0..1_000u32 {
@@ -92,7 +93,7 @@ fn tasks_spawn_actors_and_await_them() {
             for n in 0..100u32 {
                 let (handle, doubler) = (handle.clone(), doubler.clone());
                 tasks.push(tokio::spawn(async move {
-                    // An actor that waits for what this task sends.
+                    // An actor that waits for a value from this task.
                     let (tx, rx) = oneshot::channel();
                     let actor = handle.spawn(move || block_on(rx).unwrap() + 1);
                     tx.send(n).unwrap();
@@ -149,7 +150,7 @@ fn a_runtime_runs_within_a_task() {
         assert_eq!(in_place.await.unwrap(), 15);
         let panics = tokio::spawn(async { run(|| std::panic::resume_unwind(Box::new(7))) });
         assert!(panics.await.unwrap_err().is_panic());
-        // Still of use.
+        // The runtime is still usable.
         assert_eq!(tokio::spawn(async { 1 }).await.unwrap(), 1);
     });
     let alone = Builder::new_current_thread().build().unwrap();
@@ -174,7 +175,8 @@ fn within_block_in_place_what_is_tokios_is_awaited_without_end() {
     assert_eq!(received, 499_500);
 }
 
-// The budget is the thread's. On the second backend an actor has a thread of its own.
+// The cooperative budget belongs to the thread. On the second backend, an actor has a thread of its
+// own.
 #[cfg(not(thalweg_threads))]
 #[test]
 fn within_a_task_itself_what_is_tokios_ends_with_the_tasks_budget() {
@@ -184,7 +186,7 @@ fn within_a_task_itself_what_is_tokios_ends_with_the_tasks_budget() {
             run(|| {
                 let (tx, mut rx) = mpsc::channel(1_000);
                 (0..1_000).for_each(|n| tx.try_send(n).unwrap());
-                // What is ready is so at the first poll, whatever the time.
+                // A future that is ready returns at the first poll, whatever the timeout.
                 let some = Duration::from_millis(20);
                 std::iter::from_fn(|| block_on_timeout(some, rx.recv()).ok().flatten()).count()
             })

@@ -4,9 +4,9 @@
 //! thousand by default, a million in `make prove`), `THALWEG_TEST_SEED` the first seed; a failure
 //! names its own.
 //!
-//! In half of the runtimes `max_stacks` is small, and other actors (`shortage`) take all stacks from
-//! time to time, including those that are reserved for turns. There the system also refuses most new
-//! stacks for a while.
+//! In half of the runtimes `max_stacks` is small, and other actors (`shortage`) take all stacks
+//! from time to time, including those that are reserved for turns. There the system also refuses
+//! most new stacks for a while.
 //!
 //! A process of its own: it replaces the panic hook, and makes the whole process short of stacks.
 
@@ -28,19 +28,19 @@ use thalweg_runtime::{
 use kit::{LONG, Random, one_seed, setting};
 use shortage::Shortage;
 
-/// What one tree does, all in all.
+/// The shared state and the counters of one tree.
 #[derive(Default)]
 struct World {
     live: AtomicUsize,
     overlaps: AtomicUsize,
     accepted: AtomicU64,
-    /// Begun to be handled, whatever became of it.
+    /// Messages whose handling began, whatever its result.
     begun: AtomicU64,
-    /// Dropped unread.
+    /// Messages dropped unread.
     dropped: AtomicU64,
     tired: AtomicBool,
     random: Mutex<Option<Random>>,
-    /// Where stacks are short.
+    /// Set when stacks are short.
     shortage: Option<Arc<Shortage>>,
 }
 
@@ -50,13 +50,13 @@ impl World {
         random.as_ref().expect("it was seeded").below(n)
     }
 
-    /// Something bad, unless the tree is to come to rest.
+    /// Whether something bad happens now; never after the tree is `tired`.
     fn is_unlucky(&self, one_in: u64) -> bool {
         !self.tired.load(Ordering::Relaxed) && self.below(one_in) == 0
     }
 }
 
-/// A message that says how it went.
+/// A message that records whether it was handled or dropped unread.
 struct Parcel {
     world: Arc<World>,
     begun: bool,
@@ -70,11 +70,11 @@ impl Drop for Parcel {
     }
 }
 
-/// One incarnation.
+/// One incarnation of a child.
 struct Life {
     world: Arc<World>,
     mine: Arc<AtomicBool>,
-    /// Its end may take a while. Not that of a job, which a kill could interrupt there.
+    /// The end may take a while. Not for a job, because a kill could interrupt it there.
     may_yield: bool,
 }
 
@@ -134,7 +134,7 @@ impl Handler<Parcel> for Leaf {
             2 => sleep(Duration::from_micros(5)),
             3 => yield_now(),
             _ => {
-                // A kill from its own hand.
+                // The actor kills itself.
                 let _ = context.pid().kill();
                 yield_now();
             }
@@ -244,7 +244,8 @@ fn trouble(random: Random, world: &Arc<World>, leaves: &[ActorRef<Leaf>], pids: 
                     world: Arc::clone(world),
                     begun: false,
                 };
-                // Counted before, since it may be handled before we go on.
+                // Counted before the send, because the message may be handled before this actor
+                // continues.
                 world.accepted.fetch_add(1, Ordering::Relaxed);
                 if let Err(refused) = leaf.cast(parcel) {
                     world.accepted.fetch_sub(1, Ordering::Relaxed);
@@ -293,7 +294,7 @@ fn one_tree(seed: u64, shortage: Option<&Arc<Shortage>>) {
         for trouble in troubles {
             match trouble.join() {
                 Ok(()) => {}
-                // It found no stack, so there is less trouble.
+                // The troublemaker found no stack, so there is less trouble.
                 Err(JoinError::NoStack(_)) if shortage.is_some() => {}
                 Err(error) => panic!("it only sends: {error}"),
             }
@@ -304,12 +305,13 @@ fn one_tree(seed: u64, shortage: Option<&Arc<Shortage>>) {
         end.wait();
     }
     world.tired.store(true, Ordering::Relaxed);
-    // A killed supervisor's children go by themselves, soon.
+    // A killed supervisor's children end by themselves soon after.
     while world.live.load(Ordering::SeqCst) > 0 {
         yield_now();
     }
     let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
-    // While every reference is there: what goes with the last one does not count as dropped in order. The last letters go with the last turns.
+    // The test still holds every reference here: a message dropped with the last reference does not
+    // count as dropped in order. The last messages are handled or dropped in the last turns.
     while count(&world.begun) + count(&world.dropped) < count(&world.accepted) {
         yield_now();
     }
@@ -328,7 +330,7 @@ fn one_tree(seed: u64, shortage: Option<&Arc<Shortage>>) {
 
 #[test]
 fn random_trees_lose_no_message_and_leave_no_actor() {
-    // Where actors are threads each tree takes its time.
+    // Where actors are threads, each tree takes longer.
     let default = if cfg!(miri) {
         4
     } else if cfg!(thalweg_threads) {
@@ -338,7 +340,7 @@ fn random_trees_lose_no_message_and_leave_no_actor() {
     };
     let trees: u64 = setting("THALWEG_TREES", default);
     let seed: u64 = setting("THALWEG_TEST_SEED", 1);
-    // They panic a lot, as they should.
+    // The actors panic often, by design.
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let expected = |text: &&str| ["bad luck", "in its stop", "in its start"].contains(text);
@@ -356,7 +358,8 @@ fn random_trees_lose_no_message_and_leave_no_actor() {
                 seeds.for_each(|seed| one_seed(seed, |seed| one_tree(seed, None)));
             });
         } else {
-            // Each of them carves stacks of its own, so that the system is asked for new ones.
+            // Each of these runtimes uses its own stack size, so that it requests new stacks from
+            // the system.
             let config = config
                 .max_stacks(SPAWNED * workers)
                 .stack_size((64 << 10) + (nth as usize / 4) * (4 << 10));
@@ -372,8 +375,8 @@ fn random_trees_lose_no_message_and_leave_no_actor() {
 }
 
 const TREES_IN_A_RUNTIME: u64 = 500;
-/// As many sizes of stacks as this are left in memory, a few pages for each stack.
+/// Stacks of this many sizes stay in memory, a few pages for each stack.
 const MOST_RUNTIMES: u64 = 1000;
-/// Actors with a stack of their own on one worker, where stacks are short: the test's own four and
-/// a few jobs.
+/// Actors with a stack of their own on one worker when stacks are short: the test's own four and a
+/// few jobs.
 const SPAWNED: usize = 6;

@@ -1,4 +1,4 @@
-//! Shortage of stacks, for a while: actors that hold all of them, and a system that refuses more.
+//! Temporary shortage of stacks: actors hold all of them, and the system refuses more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,18 +8,19 @@ use thalweg_runtime::{Actor, ActorRef, Context, Handler, metrics, sleep, spawn, 
 
 use crate::kit::Random;
 
-/// For one worker: more than it has stacks where `max_stacks` is small.
+/// Holders per worker: more than it has stacks when `max_stacks` is small.
 const HOLDERS: usize = 24;
-/// Stacks that a worker has for turns besides its share of `max_stacks`.
+/// Stacks that a worker has for turns, in addition to its share of `max_stacks`.
 const TURN_RESERVE: usize = 16;
 
-/// Requests for stacks that the system refuses in a row, about: what it takes until others come back.
+/// The approximate number of requests for stacks that the system refuses in a row: as many as occur
+/// until stacks are free again.
 const REFUSED_AT_ONCE: usize = 100;
 
-/// Holds its stack for a while when it is told to.
+/// Holds its stack for a while on request.
 struct Holder(Arc<Held>);
 
-/// How many stacks the holders have, and had at most.
+/// The number of stacks that the holders have now, and their maximum.
 #[derive(Default)]
 struct Held {
     now: AtomicUsize,
@@ -40,7 +41,7 @@ impl Handler<Hold> for Holder {
     }
 }
 
-/// What makes stacks short in one runtime.
+/// Makes stacks short in one runtime.
 pub struct Shortage {
     workers: usize,
     holders: Vec<ActorRef<Holder>>,
@@ -78,7 +79,8 @@ impl Shortage {
         }
     }
 
-    /// After many trees: there was shortage, of both kinds, and it ended no actor that had begun.
+    /// Checks after many trees that both kinds of shortage occurred, and that they ended no actor
+    /// that had begun.
     pub fn check(&self) {
         system::refuse(0);
         for holder in &self.holders {
@@ -100,7 +102,7 @@ impl Shortage {
     }
 }
 
-/// The system calls that stacks come from: what is linked here takes the place of libc's functions.
+/// The system calls that provide stacks: these functions replace those of libc.
 #[cfg(all(
     target_os = "linux",
     target_pointer_width = "64",
@@ -112,7 +114,7 @@ mod system {
 
     pub const CAN_REFUSE: bool = true;
 
-    /// Requests that fail from now on.
+    /// The number of requests that fail from now on.
     static REFUSES: AtomicUsize = AtomicUsize::new(0);
     static REFUSED: AtomicUsize = AtomicUsize::new(0);
 
@@ -135,7 +137,7 @@ mod system {
             .is_ok();
         if refused {
             REFUSED.fetch_add(1, Ordering::Relaxed);
-            // SAFETY: it is this thread's own.
+            // SAFETY: `errno` belongs to this thread.
             unsafe { *libc::__errno_location() = libc::ENOMEM };
         }
         refused
