@@ -218,7 +218,7 @@ fn one_that_allocates_all_the_time_is_reported_and_unharmed() {
 /// Each actor is alone on its worker, so no other actor takes its turn. The actors keep their
 /// workers for as long as two stalls of another runtime take.
 #[test]
-fn actors_that_offer_to_let_others_run_are_not() {
+fn actors_that_yield_or_check_are_not_reported() {
     let _alone = alone();
     // A virtual machine may be paused as a whole, which it cannot detect.
     let config = config(1).stall(25 * LIMIT);

@@ -66,7 +66,7 @@ impl Drop for Flood {
 
 /// The slot for the most recently woken actor is used at most three times in a row.
 #[test]
-fn two_that_wake_each_other_do_not_keep_a_third_out() {
+fn two_actors_that_wake_each_other_do_not_starve_a_third() {
     on_one_worker(|_| {
         let (turns, over) = (
             Arc::new(AtomicU64::new(0)),
@@ -126,7 +126,7 @@ fn two_that_wake_each_other_do_not_keep_a_third_out() {
 
 /// The worker checks the injector and its own stealable tasks every eighth turn.
 #[test]
-fn a_fresh_actor_starts_beside_yielders() {
+fn new_actor_among_yielders_starts() {
     on_one_worker(|handle| {
         let flood = Flood::of_yields();
         for _ in 0..20 {
@@ -141,7 +141,7 @@ fn a_fresh_actor_starts_beside_yielders() {
 
 /// The worker checks its timers every 64th turn.
 #[test]
-fn who_waits_without_waiting_keeps_nobody_out() {
+fn actor_with_expired_sleeps_does_not_starve_others() {
     on_one_worker(|_| {
         let over = Arc::new(AtomicBool::new(false));
         let other = spawn({
@@ -157,7 +157,7 @@ fn who_waits_without_waiting_keeps_nobody_out() {
 }
 
 #[test]
-fn a_timer_fires_beside_yielders() {
+fn timer_among_yielders_fires() {
     on_one_worker(|_| {
         /// Twice the granularity of the timer wheel.
         const GRAINS: u64 = 125_000;
@@ -183,7 +183,7 @@ fn a_timer_fires_beside_yielders() {
 
 /// The worker checks its remote run queue every turn.
 #[test]
-fn a_wake_from_another_thread_is_heard_beside_yielders() {
+fn wake_from_another_thread_among_yielders_is_noticed() {
     on_one_worker(|_| {
         let flood = Flood::of_yields();
         let (tx, wakers) = mpsc::channel::<Waker>();
@@ -217,7 +217,7 @@ fn a_wake_from_another_thread_is_heard_beside_yielders() {
 /// worker searches, neither wakes a worker. The worker that finds one of them must therefore wake
 /// another worker for the other.
 #[test]
-fn a_job_does_not_wait_for_a_busy_worker_while_another_sleeps() {
+fn job_behind_a_busy_worker_wakes_a_sleeping_worker() {
     let runtime = Runtime::start(Config::exact(2)).unwrap();
     for _ in 0..if cfg!(miri) { 3 } else { 500 } {
         let ran = Arc::new(AtomicBool::new(false));

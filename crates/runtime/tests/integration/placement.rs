@@ -108,7 +108,7 @@ fn started_actors_do_not_pile_up_on_one_worker() {
 
 /// A worker may use its share of `max_stacks`; further actors go to the other workers.
 #[test]
-fn what_one_worker_has_no_stack_for_begins_on_another() {
+fn actor_without_a_stack_on_one_worker_begins_on_another() {
     // Two stacks belong to the spawner and to the actor that keeps the other worker busy.
     let by_thread = wait_by_thread(Config::exact(2).max_stacks(32), 28);
     assert_eq!(by_thread.len(), 2, "{by_thread:?}");

@@ -201,7 +201,7 @@ fn a_bulkhead_is_selected_and_all_come_to_it() {
 }
 
 #[test]
-fn a_place_in_a_rate_limit_goes_back_unless_somebody_counts_on_it() {
+fn dropped_rate_limit_wait_returns_its_reservation_if_it_is_the_last() {
     // One permit in a thousand seconds.
     let limit = RateLimit::new(0.001, 1).unwrap();
     let now = Instant::now() + Duration::from_secs(1);

@@ -61,7 +61,7 @@ fn each_is_half_a_cache_line() {
 
 /// The holder unlocks and locks again before the woken waiter runs. This succeeds only once.
 #[test]
-fn nobody_is_passed_over_twice() {
+fn mutex_lets_a_running_actor_overtake_a_waiter_only_once() {
     let order = run(|| {
         let mutex = Arc::new(Mutex::new(Vec::new()));
         let mut held = mutex.lock();
@@ -85,7 +85,7 @@ fn nobody_is_passed_over_twice() {
 }
 
 #[test]
-fn permits_are_had_in_the_order_of_the_calls_also_by_who_wants_many() {
+fn semaphore_grants_permits_in_call_order() {
     let order = run(|| {
         let shared = Arc::new((Semaphore::new(2), Mutex::new(Vec::new())));
         let held = shared.0.acquire_many(2).unwrap();
@@ -453,7 +453,7 @@ fn a_task_is_told_of_a_change_by_an_actor() {
 
 /// A task may pass a different waker at each poll: the last one is woken.
 #[test]
-fn a_future_wakes_whom_it_was_last_polled_for() {
+fn future_polled_with_two_wakers_wakes_the_last_one() {
     struct Flag(AtomicBool);
     impl std::task::Wake for Flag {
         fn wake(self: Arc<Self>) {

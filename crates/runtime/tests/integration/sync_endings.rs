@@ -286,7 +286,7 @@ fn what_a_stopped_actor_had_been_given_or_stood_before_goes_on() {
 
 /// The actor was woken, and ends before it observes the wake-up.
 #[test]
-fn a_wake_up_for_who_is_killed_is_the_next_ones() {
+fn wake_up_for_a_killed_waiter_goes_to_the_next_waiter() {
     init(Config::exact(1)).unwrap().run(|| {
         let shared = Arc::new((Mutex::new(()), Condvar::new(), Notify::new()));
         type Shared = (Mutex<()>, Condvar, Notify);
@@ -312,7 +312,7 @@ fn a_wake_up_for_who_is_killed_is_the_next_ones() {
 }
 
 #[test]
-fn an_actor_hears_of_the_end_of_its_runtime_and_then_is_unwound() {
+fn waiting_actor_on_shutdown_gets_an_error_and_is_unwound() {
     let runtime = runtime(1);
     let mutex = Arc::new(Mutex::new(()));
     let held = mutex.lock();

@@ -175,7 +175,7 @@ fn permits_are_all_there_in_the_end() {
 
 /// A channel with one slot: each change is for one waiter, and some waiters give up.
 #[test]
-fn a_change_reaches_somebody_who_waits_for_it() {
+fn condvar_notification_reaches_a_waiter() {
     everywhere(
         || (Mutex::new(None::<u64>), Condvar::new(), Condvar::new()),
         |(place, filled, emptied), random| {
@@ -201,7 +201,7 @@ fn a_change_reaches_somebody_who_waits_for_it() {
 
 /// A token that is taken and put back: it stays exactly one, however many waiters give up.
 #[test]
-fn a_permit_is_neither_lost_nor_two() {
+fn notify_permit_is_neither_lost_nor_duplicated() {
     everywhere(
         || {
             let token = Notify::new();
