@@ -220,15 +220,15 @@ def test_arrow_stream_without_records_has_its_schema(service: Conformance) -> No
 
 
 def test_arrow_stream_raises_error_of_its_stream(service: Conformance) -> None:
-    with pytest.raises(OSError, match="GuestPanicked"):
-        pyarrow.chunked_array(service.breaks(100))
+    with pytest.raises(OSError, match="TimedOut"):
+        pyarrow.chunked_array(service.endless(timeout=0.2))
 
 
-def test_arrow_stream_of_closed_stream_raises(service: Conformance) -> None:
+def test_arrow_stream_of_closed_stream_is_empty(service: Conformance) -> None:
     stream = service.samples(10)
     stream.close()
-    with pytest.raises(OSError, match="Closed"):
-        pyarrow.table(stream)
+    assert list(stream) == []
+    assert len(pyarrow.table(stream)) == 0
 
 
 def test_arrow_stream_refuses_half_read_stream_and_type_without_column(

@@ -1,10 +1,11 @@
 //! The service. Each client has its own `RecipesService`; clones share the settings and the pool.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use thalweg::port::{Call, StreamReader, Task};
 use thalweg::runtime::patterns::{Pool, PoolBuilder};
+use thalweg::runtime::sync::Mutex;
 
 use crate::job::LongJob;
 use crate::recipes::{JobError, Recipes, Setting};
@@ -14,7 +15,7 @@ use crate::settings::Settings;
 #[derive(Clone, Debug, Default)]
 pub struct RecipesService {
     settings: Settings,
-    digests: Arc<OnceLock<Pool<String, u64>>>,
+    digests: Arc<Mutex<Option<Pool<String, u64>>>>,
 }
 
 /// Starts two workers. At most 64 texts wait for them; a further caller waits.
@@ -50,7 +51,7 @@ impl Recipes for RecipesService {
     fn digest(&mut self, _: &Call, text: String) -> Task<u64> {
         let digests = Arc::clone(&self.digests);
         Task::new(move |_| {
-            let pool = digests.get_or_init(start_workers);
+            let pool = digests.lock().get_or_insert_with(start_workers).clone();
             pool.call(text).expect("a worker computes the digest")
         })
     }
