@@ -40,8 +40,8 @@ NEWER = [
     # The functions have another order.
     (ECHO_BOOL, ""),
     (
-        "    /// No parameter, no result.\n",
-        ECHO_BOOL + "\n    /// No parameter, no result.\n",
+        "    /// No parameters and no result.\n",
+        ECHO_BOOL + "\n    /// No parameters and no result.\n",
     ),
     (RIGHTS, RIGHTS + "        mine,\n"),
     (FAILURE, FAILURE + "        later(u8),\n"),
