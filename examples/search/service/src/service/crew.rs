@@ -6,7 +6,7 @@ use super::finishing::Finishing;
 use crate::search::{Match, SearchError};
 use crate::walk::{Crew, Stop};
 
-/// For a search that the call waits for.
+/// The crew of a search that the call waits for.
 #[derive(Clone)]
 pub(super) struct CallCrew {
     call: Call,
@@ -33,7 +33,7 @@ impl Crew for CallCrew {
     }
 }
 
-/// For a search whose lines go to a stream. The call ends when it returns the stream, so this also
+/// The crew of a search whose lines go to a stream. The call ends when it returns the stream, so this also
 /// checks whether the reader is open, even if there are no lines to send.
 #[derive(Clone)]
 pub(super) struct ReaderCrew {
