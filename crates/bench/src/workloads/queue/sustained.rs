@@ -129,14 +129,17 @@ fn points_of(
     rounds.turn()?;
     let began = Instant::now();
     let mut points = Vec::new();
-    while began.elapsed() < plan.duration && !interrupted.seen() {
+    // The time of the last point, not the time now: a run is never shorter than what was asked for.
+    let mut ran = Duration::ZERO;
+    while ran < plan.duration && !interrupted.seen() {
         let before = (began.elapsed(), rounds.messages);
         while began.elapsed() - before.0 < plan.apart && !interrupted.seen() {
             rounds.turn()?;
         }
+        ran = began.elapsed();
         let point = Point {
-            at: began.elapsed(),
-            took: began.elapsed() - before.0,
+            at: ran,
+            took: ran - before.0,
             messages: rounds.messages - before.1,
             left: Watched::now()?,
         };
