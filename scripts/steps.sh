@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Run make targets one after another and print the result of each at the end.
+# Run make targets one after another and print the result of each at the end, with its duration and
+# the processor time of all its processes.
 #
 #   scripts/steps.sh NAME TARGET...
 #
@@ -15,10 +16,13 @@ rm -f build/skipped
 
 passed=() failed=() lines=()
 began=$SECONDS
+TIMEFORMAT='%0U %0S'
+total=0
 for target in "$@"; do
   printf '\n=== %s\n' "$target"
   start=$SECONDS
-  if "${MAKE:-make}" "$target"; then
+  # `time` writes to the file, the target to the terminal.
+  if { time "${MAKE:-make}" "$target" 2>&3; } 3>&2 2>build/processor-time; then
     passed+=("$target")
     verdict=passed
   else
@@ -26,7 +30,10 @@ for target in "$@"; do
     verdict=FAILED
   fi
   if [ -e build/skipped ] && grep -q "^$target:" build/skipped; then verdict=skipped; fi
-  lines+=("$(printf '%-16s %-8s %4d s' "$target" "$verdict" $((SECONDS - start)))")
+  read -r user system <build/processor-time
+  total=$((total + user + system))
+  lines+=("$(printf '%-16s %-8s %4d s  %4d s of processor time' \
+    "$target" "$verdict" $((SECONDS - start)) $((user + system)))")
 done
 
 printf '\n'
@@ -39,4 +46,5 @@ if ((${#failed[@]})); then
   printf '\nmake %s: FAILED: %s\n' "$name" "${failed[*]}"
   exit 1
 fi
-printf '\nmake %s: all %d steps passed in %d s\n' "$name" "${#passed[@]}" $((SECONDS - began))
+printf '\nmake %s: all %d steps passed in %d s (%d s of processor time)\n' \
+  "$name" "${#passed[@]}" $((SECONDS - began)) "$total"
