@@ -4,25 +4,25 @@ use std::fmt::Write;
 
 use crate::report::{Report, Row, Winner};
 
-/// RFC 4180: `workload,params,side,name,unit,round,value`, one line per sample of either side of
-/// every row.
+/// RFC 4180: `workload,params,side,name,unit,round,process,value`, one line per sample of either
+/// side of every row. Older result files have no samples, and thus no lines.
 #[must_use]
 pub fn samples(report: &Report) -> String {
-    let mut text = "workload,params,side,name,unit,round,value\r\n".to_owned();
+    let mut text = "workload,params,side,name,unit,round,process,value\r\n".to_owned();
     for row in &report.results {
         let params: Vec<String> = row.params.iter().map(|(k, v)| format!("{k}={v}")).collect();
         let params = field(&params.join(" "));
         let peer = row.peer.as_deref().unwrap_or_default();
         let sides = [
-            ("subject", row.subject.as_str(), &row.raw.subject),
-            ("peer", peer, &row.raw.peer),
+            ("subject", row.subject.as_str(), &row.subject_samples),
+            ("peer", peer, &row.peer_samples),
         ];
         for (side, name, values) in sides {
-            for (round, value) in values.iter().enumerate() {
+            for (round, (value, process)) in values.iter().zip(&row.process).enumerate() {
                 let (workload, name, unit) = (&row.workload, field(name), &row.unit);
                 writeln!(
                     text,
-                    "{workload},{params},{side},{name},{unit},{round},{value}\r"
+                    "{workload},{params},{side},{name},{unit},{round},{process},{value}\r"
                 )
                 .expect("a String takes any text");
             }
@@ -35,7 +35,7 @@ pub fn samples(report: &Report) -> String {
 #[must_use]
 pub fn results(reports: &[Report]) -> String {
     let mut text = "run,started,commit,cpu,workload,group,params,subject,peer,unit,subject_median,subject_low,subject_high,\
-                    peer_median,peer_low,peer_high,ratio,ratio_low,ratio_high,winner,samples,metrics,target,verdict\r\n"
+                    peer_median,peer_low,peer_high,ratio,ratio_low,ratio_high,winner,samples,processes,metrics,target,verdict,best_peer\r\n"
         .to_owned();
     for (run, report) in (1..).zip(reports) {
         for row in &report.results {
@@ -81,9 +81,13 @@ fn cells_of(row: &Row) -> Vec<String> {
         number(row.ratio.map(|ratio| ratio.high)),
         row.winner.map_or("", Winner::name).to_owned(),
         row.samples.to_string(),
+        row.processes()
+            .map_or_else(String::new, |count| count.to_string()),
         metrics.join(" "),
         text(&row.target),
         text(&row.verdict),
+        row.best_peer
+            .map_or_else(String::new, |best| best.to_string()),
     ]
 }
 
@@ -102,39 +106,40 @@ mod tests {
     use super::*;
     use crate::report::Row;
     use crate::report::tests::sample;
+    use crate::statistics::Samples;
 
     #[test]
-    fn a_result_is_a_line_with_as_many_fields_as_the_head() {
+    fn result_is_a_line_with_as_many_fields_as_the_head() {
         let text = results(&[sample(), sample()]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 5);
         for line in &lines {
-            assert_eq!(line.split(',').count(), 24, "{line}");
+            assert_eq!(line.split(',').count(), 26, "{line}");
         }
         assert!(
             lines[1].starts_with("1,2026-01-02T03:04:05Z,0123abcd,A processor,search_overhead,")
         );
-        assert!(lines[1].contains(",0.5,0.5,0.5,subject,3,,ratio <= 1.05,passed"));
+        assert!(lines[1].contains(",0.5,0.5,0.5,subject,3,3,,ratio <= 1.05,met,"));
         assert!(lines[4].starts_with("2,"));
     }
 
     #[test]
-    fn a_sample_is_a_line_and_awkward_text_is_quoted() {
+    fn sample_is_a_line_and_awkward_text_is_quoted() {
         let mut report = sample();
         report.results = vec![Row::new(
             ("w", "g"),
             &[("pattern", "a,\"b\"")],
             "s",
-            ("thalweg", vec![1.5, 2.0]),
-            Some(("direct", vec![1.0, 4.0])),
+            ("thalweg", Samples::new(vec![1.5, 2.0], vec![0, 1])),
+            Some(("direct", Samples::new(vec![1.0, 4.0], vec![0, 1]))),
         )];
         assert_eq!(
             samples(&report),
-            "workload,params,side,name,unit,round,value\r\n\
-             w,\"pattern=a,\"\"b\"\"\",subject,thalweg,s,0,1.5\r\n\
-             w,\"pattern=a,\"\"b\"\"\",subject,thalweg,s,1,2\r\n\
-             w,\"pattern=a,\"\"b\"\"\",peer,direct,s,0,1\r\n\
-             w,\"pattern=a,\"\"b\"\"\",peer,direct,s,1,4\r\n"
+            "workload,params,side,name,unit,round,process,value\r\n\
+             w,\"pattern=a,\"\"b\"\"\",subject,thalweg,s,0,0,1.5\r\n\
+             w,\"pattern=a,\"\"b\"\"\",subject,thalweg,s,1,1,2\r\n\
+             w,\"pattern=a,\"\"b\"\"\",peer,direct,s,0,0,1\r\n\
+             w,\"pattern=a,\"\"b\"\"\",peer,direct,s,1,1,4\r\n"
         );
     }
 }

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
+use crate::report::Metrics;
+use crate::statistics::{Samples, bootstrap};
+
 /// Fewer operations than this make a tail percentile an anecdote. The result contains the number of
 /// operations.
 pub const ENOUGH: u64 = 100_000;
@@ -82,6 +85,76 @@ impl Latencies {
     }
 }
 
+/// The percentiles in a result, by name.
+const PERCENTILES: [(&str, f64); 4] = [
+    ("p50_ns", 50.0),
+    ("p95_ns", 95.0),
+    ("p99_ns", 99.0),
+    ("p99_9_ns", 99.9),
+];
+
+/// Adds `p50_ns` .. `max_ns` and `latencies` (the number of operations) to `metrics`. The operations
+/// of all samples count together. The interval of a percentile is that of the samples' bootstrap,
+/// in which each draw puts the operations of the drawn samples together. With fewer than [`ENOUGH`]
+/// operations p99.9 is left out. The maximum is the longest latency that was seen, without an
+/// interval. Without any operation nothing is added.
+///
+/// A sample is the list that [`Latencies::counts`] returns.
+pub fn percentiles<C: AsRef<[(u64, u64)]>>(samples: &Samples<C>, metrics: &mut Metrics) {
+    let mut all: Vec<u64> = samples
+        .iter()
+        .flat_map(|counts| counts.as_ref().iter().map(|(ns, _)| *ns))
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    let Some(longest) = all.last().copied() else {
+        return;
+    };
+    // Operations of each sample that took at most each of `all`.
+    let cumulated: Vec<Vec<u64>> = samples
+        .iter()
+        .map(|counts| {
+            let mut counts = counts.as_ref().iter().peekable();
+            let mut sum = 0;
+            let upto = |ns: &u64| {
+                while let Some((_, count)) = counts.next_if(|(its, _)| its <= ns) {
+                    sum += count;
+                }
+                sum
+            };
+            all.iter().map(upto).collect()
+        })
+        .collect();
+    let percentile = |places: &[usize], percent: f64| {
+        let count =
+            |index: usize| -> u64 { places.iter().map(|place| cumulated[*place][index]).sum() };
+        let enough = ((count(all.len() - 1) as f64 * percent / 100.0).ceil() as u64).max(1);
+        let (mut low, mut high) = (0, all.len() - 1);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if count(middle) < enough {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        all[low] as f64
+    };
+    let every: Vec<usize> = (0..samples.len()).collect();
+    let operations: u64 = cumulated.iter().filter_map(|counts| counts.last()).sum();
+    let intervals = bootstrap(samples.process(), |places| {
+        PERCENTILES.map(|(_, percent)| percentile(places, percent))
+    })
+    .expect("there is a sample");
+    for ((name, percent), interval) in PERCENTILES.into_iter().zip(intervals) {
+        if name != "p99_9_ns" || operations >= ENOUGH {
+            metrics.estimate(name, percentile(&every, percent), interval);
+        }
+    }
+    metrics.count("max_ns", longest as f64);
+    metrics.count("latencies", operations as f64);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +172,39 @@ mod tests {
         latencies.write("peer_", &mut metrics);
         assert_eq!(metrics["peer_latencies"], 100_000.0);
         assert!(metrics.contains_key("peer_p99_9_ns"));
+    }
+
+    #[test]
+    fn percentiles_of_samples_are_those_of_all_their_operations() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut all = Latencies::new();
+        let mut samples = Samples::default();
+        for process in 0..3 {
+            let mut its = Latencies::new();
+            for _ in 0..40_000 {
+                its.record(1_000 + u64::from(process) * 500 + random.u64(..1_000));
+            }
+            all.add(&its.counts());
+            samples.extend(process, [its.counts()]);
+        }
+        let mut metrics = Metrics::default();
+        percentiles(&samples, &mut metrics);
+        for (name, percent) in PERCENTILES {
+            let (value, interval) = metrics.get(name).unwrap();
+            assert_eq!(value, all.percentile(percent) as f64, "{name}");
+            assert!(interval.low <= value && value <= interval.high, "{name}");
+        }
+        // The median of each process is 500 ns from the next.
+        let (_, interval) = metrics.get("p50_ns").unwrap();
+        assert!(interval.low < 1_510.0 && interval.high > 2_490.0);
+        assert_eq!(metrics.get("latencies").unwrap().0, 120_000.0);
+    }
+
+    #[test]
+    fn without_operations_there_is_no_percentile() {
+        let mut metrics = Metrics::default();
+        percentiles(&Samples::from(vec![Vec::new(); 5]), &mut metrics);
+        assert_eq!(metrics, Metrics::default());
     }
 
     #[test]

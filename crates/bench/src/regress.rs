@@ -5,9 +5,12 @@
 //!    the neighbours; otherwise by the metric that its target names; otherwise by the subject's
 //!    median.
 //! 2. A row is worse if it is worse by more than the threshold **and** the two intervals do not
-//!    overlap. A metric has no interval of its own: it uses the relative width of its row's median,
-//!    which is zero for a count that was taken once.
-//! 3. A row cannot be judged if the two runs were not measured alike: on another host, with other
+//!    overlap. It is better if the same holds in the other direction.
+//! 3. The smallest detectable change of a row follows from the widths of both intervals
+//!    ([`Figure::detectable`]). If it is larger than the threshold, then a change of the allowed
+//!    size would not be seen, and a row that is neither worse nor better cannot be judged. The
+//!    reason contains the smallest threshold with which it can.
+//! 4. A row cannot be judged if the two runs were not measured alike: on another host, with other
 //!    knobs, or against another version of the peer. The same applies if either row is missing.
 //!    Such a comparison is not a pass.
 //!
@@ -58,6 +61,8 @@ pub struct Line {
     pub now: Option<Figure>,
     /// Change in percent; positive if the figure became worse.
     pub worse_by: Option<f64>,
+    /// The smallest change for the worse that can be detected, in percent.
+    pub detectable: Option<f64>,
     /// The result.
     pub outcome: Outcome,
 }
@@ -182,6 +187,7 @@ fn line(row: &Row) -> Line {
         before: None,
         now: None,
         worse_by: None,
+        detectable: None,
         outcome: Outcome::Same,
     }
 }
@@ -218,15 +224,21 @@ fn judged(known: &Row, row: &Row, threshold: f64, alike: Result<(), String>) -> 
         ));
     } else {
         let worse_by = now.worse_by(&before);
+        let detectable = now.detectable(&before);
         line.worse_by = Some(worse_by);
-        line.outcome = if now.overlaps(&before) {
-            Outcome::Same
-        } else if worse_by > threshold {
+        line.detectable = Some(detectable);
+        let apart = !now.overlaps(&before);
+        line.outcome = if apart && worse_by > threshold {
             Outcome::Worse
-        } else if before.worse_by(&now) > threshold {
+        } else if apart && before.worse_by(&now) > threshold {
             Outcome::Better
-        } else {
+        } else if detectable <= threshold {
             Outcome::Same
+        } else {
+            Outcome::NotJudged(format!(
+                "cannot judge a change of {threshold} %: the smallest detectable change is \
+                 {detectable:.1} %"
+            ))
         };
     }
     line

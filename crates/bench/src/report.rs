@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::judgement::{Figures, Target};
-use crate::statistics::{Interval, Ratio, interval, median, ratio_of_pairs};
+use crate::judgement::{Figures, NOT_JUDGED, Target, judge};
+use crate::statistics::{self, Interval, Ratio, Samples, interval, median, ratio_of_pairs};
 
 /// The number of this schema.
 pub const SCHEMA: u32 = 1;
@@ -142,44 +142,95 @@ pub struct Row {
     pub winner: Option<Winner>,
     /// Samples of each side.
     pub samples: u64,
+    /// The process of each sample: `[0, 0, 1, 1, 2, 2]`. Missing in older files.
+    #[serde(default)]
+    pub process: Vec<u32>,
+    /// The subject's samples, in the order of the rounds. Missing in older files.
+    #[serde(default)]
+    pub subject_samples: Vec<f64>,
+    /// The peer's samples; those at one index are a pair. Empty without a peer.
+    #[serde(default)]
+    pub peer_samples: Vec<f64>,
     /// The checks made while measuring. A row whose check failed is never written.
     pub checks: Vec<String>,
     /// Further figures.
     pub metrics: BTreeMap<String, f64>,
+    /// The 95 % intervals of those metrics that are estimates. A metric without one is a count, or
+    /// the file is older.
+    #[serde(default)]
+    pub metric_intervals: BTreeMap<String, Interval>,
     /// The target of the row.
     pub target: Option<String>,
-    /// `passed`, `failed`, `not judged: why`.
+    /// `met`, `missed`, `undecided`, `not judged: why`: see [`crate::judgement`].
     pub verdict: Option<String>,
-    /// The samples themselves, for the CSV: the subject's, and the peer's.
-    #[serde(skip)]
-    pub raw: Raw,
+    /// Whether this peer is the best of all that were measured in the same cell: see
+    /// [`mark_best`]. `null` without a ratio, and in older files.
+    #[serde(default)]
+    pub best_peer: Option<bool>,
 }
 
-/// The samples behind a row, in the order of the rounds.
+/// Metrics, and the intervals of those that are estimates.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Raw {
-    /// The subject's.
-    pub subject: Vec<f64>,
-    /// The peer's samples; empty if there is none.
-    pub peer: Vec<f64>,
+pub struct Metrics {
+    values: BTreeMap<String, f64>,
+    intervals: BTreeMap<String, Interval>,
+}
+
+impl Metrics {
+    /// Adds a figure that is exact.
+    pub fn count(&mut self, name: &str, value: f64) {
+        self.values.insert(name.to_owned(), value);
+        self.intervals.remove(name);
+    }
+
+    /// Adds an estimate.
+    pub fn estimate(&mut self, name: &str, value: f64, interval: Interval) {
+        self.count(name, value);
+        self.intervals.insert(name.to_owned(), interval);
+    }
+
+    /// Adds the median of `samples`, if there are any.
+    pub fn median(&mut self, name: &str, samples: &Samples) {
+        if let (Some(value), Some(interval)) = (median(samples), interval(samples)) {
+            self.estimate(name, value, interval);
+        }
+    }
+
+    /// Adds `of` divided by the median of `times`, if that is positive: operations per second for
+    /// `1e9` and nanoseconds per operation.
+    pub fn rate(&mut self, name: &str, of: f64, times: &Samples) {
+        if let (Some(value), Some(interval)) = (median(times), interval(times))
+            && interval.low > 0.0
+        {
+            self.estimate(name, of / value, interval.map(|time| of / time));
+        }
+    }
+
+    /// The metric and its interval.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<(f64, Interval)> {
+        let value = *self.values.get(name)?;
+        let interval = self.intervals.get(name).copied();
+        Some((value, interval.unwrap_or(Interval::point(value))))
+    }
 }
 
 impl Row {
     /// A row of `subject` samples with medians. With `peer` (name and samples) the row also has a
-    /// ratio and a winner.
+    /// ratio and a winner. A plain list of samples is from one process.
     ///
     /// # Panics
-    /// The subject has no sample, or the peer has a different number of samples.
+    /// The subject has no sample, or the two sides were not taken in pairs.
     #[must_use]
-    pub fn new(
+    pub fn new<S: Into<Samples>>(
         (workload, group): (&str, &str),
         params: &[(&str, &str)],
         unit: &str,
-        subject: (&str, Vec<f64>),
-        peer: Option<(&str, Vec<f64>)>,
+        subject: (&str, S),
+        peer: Option<(&str, S)>,
     ) -> Self {
-        let (subject_name, subject) = subject;
-        let (peer_name, peer) = peer.unzip();
+        let (subject_name, subject) = (subject.0, subject.1.into());
+        let (peer_name, peer) = peer.map(|(name, peer)| (name, peer.into())).unzip();
         let ratio = peer
             .as_ref()
             .and_then(|peer| ratio_of_pairs(&subject, peer));
@@ -196,19 +247,44 @@ impl Row {
             subject_median: median(&subject).expect("a row has at least one sample"),
             peer_median: peer.as_deref().and_then(median),
             subject_interval: interval(&subject),
-            peer_interval: peer.as_deref().and_then(interval),
+            peer_interval: peer.as_ref().and_then(interval),
             ratio,
             winner: ratio.map(winner),
             samples: subject.len() as u64,
             checks: Vec::new(),
             metrics: BTreeMap::new(),
+            metric_intervals: BTreeMap::new(),
             target: None,
             verdict: None,
-            raw: Raw {
-                subject,
-                peer: peer.unwrap_or_default(),
-            },
+            best_peer: None,
+            process: subject.process().to_vec(),
+            subject_samples: subject.into_values(),
+            peer_samples: peer.unwrap_or_default().into_values(),
         }
+    }
+
+    /// The number of processes that took the samples; `None` in a file from before this was known.
+    #[must_use]
+    pub fn processes(&self) -> Option<usize> {
+        (!self.process.is_empty()).then(|| statistics::distinct(&self.process))
+    }
+
+    /// Adds `metrics`, each with `prefix` before its name.
+    pub fn add_metrics(&mut self, prefix: &str, metrics: Metrics) {
+        let named = |name: String| format!("{prefix}{name}");
+        let values = metrics.values.into_iter();
+        self.metrics
+            .extend(values.map(|(name, value)| (named(name), value)));
+        let intervals = metrics.intervals.into_iter();
+        self.metric_intervals
+            .extend(intervals.map(|(name, interval)| (named(name), interval)));
+    }
+
+    /// Like [`Row::add_metrics`], for a chain of calls.
+    #[must_use]
+    pub fn with_metrics(mut self, prefix: &str, metrics: Metrics) -> Self {
+        self.add_metrics(prefix, metrics);
+        self
     }
 
     /// Adds a check to the row.
@@ -218,18 +294,78 @@ impl Row {
         self
     }
 
+    /// The figures that a target is compared with.
+    #[must_use]
+    pub fn figures(&self) -> Figures<'_> {
+        let of_median = |end| end / self.subject_median;
+        let spread = self
+            .subject_interval
+            .filter(|_| self.subject_median != 0.0)
+            .map(|interval| interval.map(of_median));
+        Figures {
+            ratio: self.ratio,
+            metrics: &self.metrics,
+            intervals: &self.metric_intervals,
+            samples: &self.subject_samples,
+            spread: spread.unwrap_or(Interval::point(1.0)),
+            processes: self.processes(),
+        }
+    }
+
     /// Sets the row's target. Call it last, because the verdict reads ratio and metrics. `refusal`
     /// is the reason why this run gives no verdicts, if there is one.
     #[must_use]
     pub fn held_to(mut self, target: &Target, refusal: Option<&str>) -> Self {
-        let figures = Figures {
-            ratio: self.ratio.as_ref(),
-            metrics: &self.metrics,
-            samples: &self.raw.subject,
-        };
-        self.verdict = Some(target.verdict(figures, refusal));
+        self.verdict = Some(target.verdict(self.figures(), refusal));
         self.target = Some(target.text());
         self
+    }
+
+    /// Judges the row again by the text of its target, unless the run refused to judge it. Files
+    /// from before the whole interval counted contain `passed` and `failed`.
+    pub fn judge_again(&mut self) {
+        let (Some(target), Some(verdict)) = (&self.target, &self.verdict) else {
+            return;
+        };
+        if !verdict.starts_with(NOT_JUDGED) {
+            let judged = judge(target, self.figures());
+            let why = || format!("{NOT_JUDGED}`{verdict}` by an older rule");
+            self.verdict = Some(judged.map_or_else(why, |judged| judged.verdict()));
+        }
+    }
+}
+
+/// Marks in each cell the row against the best peer: that with the largest ratio, so the one that
+/// looks worst for the subject. A cell is the rows of one workload with the same params and
+/// subject. Every peer with a ratio counts; the subject itself with another setting
+/// (`thalweg@4`) is no peer.
+pub fn mark_best(rows: &mut [Row]) {
+    for place in 0..rows.len() {
+        let row = &rows[place];
+        let is_peer = |row: &Row| {
+            row.peer
+                .as_ref()
+                .is_some_and(|peer| peer.split('@').next() != row.subject.split('@').next())
+        };
+        let ratio = |row: &Row| row.ratio.filter(|_| is_peer(row)).map(|ratio| ratio.median);
+        let best = rows
+            .iter()
+            .filter(|other| {
+                (&other.workload, &other.params, &other.subject)
+                    == (&row.workload, &row.params, &row.subject)
+            })
+            .filter_map(ratio)
+            .fold(0.0, f64::max);
+        rows[place].best_peer = ratio(row).map(|ratio| ratio >= best);
+    }
+}
+
+/// Sets `target` on the row against the best of all peers that were measured in each cell of
+/// `rows`: see [`mark_best`].
+pub fn hold_best(rows: &mut [Row], target: &Target, refusal: Option<&str>) {
+    mark_best(rows);
+    for row in rows.iter_mut().filter(|row| row.best_peer == Some(true)) {
+        *row = row.clone().held_to(target, refusal);
     }
 }
 
@@ -248,6 +384,7 @@ pub(crate) mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::statistics::tests::in_three;
 
     pub(crate) fn sample() -> Report {
         Report {
@@ -279,8 +416,8 @@ pub(crate) mod tests {
                     ("search_overhead", "boundary"),
                     &[("workers", "2")],
                     "s",
-                    ("thalweg", vec![1.0, 1.0, 1.0]),
-                    Some(("direct", vec![2.0, 2.0, 2.0])),
+                    ("thalweg", in_three(&[1.0; 3])),
+                    Some(("direct", in_three(&[2.0; 3]))),
                 )
                 .checked("counts equal")
                 .held_to(&Target::Ratio(1.05), None),
@@ -307,8 +444,10 @@ pub(crate) mod tests {
                 "subject_interval": {"low": 1.0, "high": 1.0},
                 "peer_interval": {"low": 2.0, "high": 2.0},
                 "ratio": {"median": 0.5, "low": 0.5, "high": 0.5},
-                "winner": "subject", "samples": 3, "checks": ["counts equal"], "metrics": {},
-                "target": "ratio <= 1.05", "verdict": "passed",
+                "winner": "subject", "samples": 3, "process": [0, 1, 2],
+                "subject_samples": [1.0, 1.0, 1.0], "peer_samples": [2.0, 2.0, 2.0],
+                "checks": ["counts equal"], "metrics": {}, "metric_intervals": {},
+                "target": "ratio <= 1.05", "verdict": "met", "best_peer": null,
             })
         );
         let row = &value["results"][1];
@@ -319,6 +458,7 @@ pub(crate) mod tests {
             "winner",
             "target",
             "verdict",
+            "best_peer",
         ] {
             assert_eq!(
                 row.get(absent),
@@ -382,20 +522,27 @@ pub(crate) mod tests {
             host.remove(newer).unwrap();
         }
         let row = value["results"][0].as_object_mut().unwrap();
-        row.remove("subject_interval").unwrap();
-        row.remove("peer_interval").unwrap();
+        for newer in [
+            "subject_interval",
+            "peer_interval",
+            "process",
+            "subject_samples",
+            "peer_samples",
+            "metric_intervals",
+            "best_peer",
+        ] {
+            row.remove(newer).unwrap();
+        }
         let report: Report = serde_json::from_value(value).unwrap();
         assert_eq!(report.host.clock, "unknown");
         assert_eq!(report.results[0].subject_interval, None);
+        assert_eq!(report.results[0].processes(), None);
     }
 
     #[test]
     fn what_was_written_reads_back() {
-        let mut report = sample();
+        let report = sample();
         let text = serde_json::to_string(&report).unwrap();
-        for row in &mut report.results {
-            row.raw = Raw::default();
-        }
         assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
     }
 
@@ -419,5 +566,78 @@ pub(crate) mod tests {
         assert_eq!(at(1.0, 1.1), Winner::Even);
         assert_eq!(at(0.8, 0.99), Winner::Subject);
         assert_eq!(at(1.01, 1.2), Winner::Peer);
+    }
+
+    /// A row of `cell` against `peer`, with this ratio in three processes.
+    fn against(cell: &str, peer: &str, ratio: f64) -> Row {
+        let sides = (in_three(&[ratio; 6]), in_three(&[1.0; 6]));
+        let params = [("capacity", cell)];
+        Row::new(
+            ("mpsc", "queue"),
+            &params,
+            "ns",
+            ("thalweg", sides.0),
+            Some((peer, sides.1)),
+        )
+    }
+
+    #[test]
+    fn target_is_set_against_the_best_of_all_peers_of_a_cell() {
+        let mut rows = [
+            against("64", "std", 0.3),
+            against("64", "vyukov", 1.2),
+            against("64", "thalweg@4", 9.0),
+            against("16", "std", 0.5),
+            against("64", "go_chan", 5.0),
+        ];
+        // A peer that is missing on this machine.
+        rows[4].ratio = None;
+        hold_best(&mut rows, &Target::Ratio(1.0), None);
+        let found = rows
+            .each_ref()
+            .map(|row| (row.best_peer, row.verdict.as_deref()));
+        assert_eq!(
+            found,
+            [
+                (Some(false), None),
+                (Some(true), Some("missed")),
+                (None, None),
+                (Some(true), Some("met")),
+                (None, None),
+            ]
+        );
+    }
+
+    #[test]
+    fn verdict_of_an_old_file_is_computed_again() {
+        for (target, old, new) in [
+            ("ratio <= 1.05", "passed", "met"),
+            ("ratio <= 0.6", "failed", "met"),
+            ("ratio <= 0.5", "passed", "undecided"),
+            ("ratio <= 0.4", "passed", "missed"),
+            (
+                "ratio <= 0.4",
+                "not judged: quick run",
+                "not judged: quick run",
+            ),
+            (
+                "as fast as it can",
+                "passed",
+                "not judged: `passed` by an older rule",
+            ),
+            ("p50_ns <= 1", "passed", "not judged: not measured"),
+        ] {
+            let mut row = against("64", "std", 0.5);
+            row.process.clear();
+            row.ratio = Some(Ratio {
+                median: 0.5,
+                low: 0.45,
+                high: 0.55,
+            });
+            row.target = Some(target.to_owned());
+            row.verdict = Some(old.to_owned());
+            row.judge_again();
+            assert_eq!(row.verdict.as_deref(), Some(new), "{target}, {old}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use crate::problem::Problem;
-use crate::report::{Report, SCHEMA};
+use crate::report::{Report, Row, SCHEMA};
 
 /// The text of a result file.
 #[must_use]
@@ -93,7 +93,10 @@ fn parse(text: &str) -> Result<Report, String> {
         Some(number) => return Err(format!("schema {number}; this program knows {SCHEMA}")),
         None => return Err("not a result file: it has no schema".to_owned()),
     }
-    serde_json::from_value(value).map_err(|error| format!("not a result file: {error}"))
+    let mut report: Report =
+        serde_json::from_value(value).map_err(|error| format!("not a result file: {error}"))?;
+    report.results.iter_mut().for_each(Row::judge_again);
+    Ok(report)
 }
 
 #[cfg(test)]
@@ -103,7 +106,7 @@ mod tests {
     use crate::report::tests::sample;
 
     #[test]
-    fn written_result_reads_back_without_its_samples() {
+    fn written_result_reads_back() {
         let folder = tempfile::tempdir().unwrap();
         let report = sample();
         for name in ["new/folder/result.json", "result.json.gz"] {

@@ -8,13 +8,12 @@
 mod grid;
 mod table;
 
-use crate::cell::{Cell, Sample};
-use crate::interleave::{Plan, Side, interleave};
+use crate::cell::Cell;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::processes::{self, CellProcess, times};
+use crate::processes::{self, CellProcess, PROCESSES, times};
 use crate::report::Row;
-use crate::statistics::{Ratio, median, ratio_of_pairs};
+use crate::statistics::{Ratio, Samples, median, ratio_of_pairs};
 use crate::workloads;
 
 pub use grid::{GRIDS, Grid, Point};
@@ -22,9 +21,6 @@ pub use table::{csv, markdown};
 
 /// The swept subject: the grids vary only our own knobs.
 const SUBJECT: &str = "thalweg";
-
-/// Processes per point, one after another: see [`crate::processes`].
-const PROCESSES: usize = 3;
 
 /// The default number of samples of each point, over all processes.
 const SAMPLES: usize = 15;
@@ -35,7 +31,7 @@ pub struct Measured {
     /// The point.
     pub point: Point,
     /// Its samples.
-    pub times: Vec<f64>,
+    pub times: Samples,
 }
 
 /// A grid after it was measured.
@@ -102,38 +98,22 @@ pub fn sweep(lab: &Lab, grid: &Grid, full: bool) -> Result<Swept, Problem> {
     }
     let points = grid.points(full);
     let plan = lab.plan(Some(SAMPLES));
-    let shares = processes::shares(plan.rounds, PROCESSES);
-    lab.begin(
-        &format!("sweep of {}", grid.workload),
-        points.len() * (plan.warm_up * shares.len() + plan.rounds),
-    );
-    let mut all = vec![Vec::new(); points.len()];
-    for rounds in shares {
-        let running: Vec<CellProcess> = points
-            .iter()
-            .map(|point| CellProcess::start(&cell(lab, grid, point)))
-            .collect::<Result<_, _>>()?;
-        let mut sides: Vec<Side<'_, Sample>> = running
-            .iter()
-            .map(|process| Side::new(move || process.take(0)))
-            .collect();
-        let taken = interleave(&mut sides, Plan { rounds, ..plan }, || lab.step())?;
-        drop(sides);
-        for process in running {
-            process.finish()?;
-        }
-        for (times_so_far, samples) in all.iter_mut().zip(taken) {
-            times_so_far.extend(times(&samples));
-        }
-    }
+    let title = format!("sweep of {}", grid.workload);
+    let start = || -> Result<Vec<CellProcess>, Problem> {
+        let process = |point| CellProcess::start(&cell(lab, grid, point));
+        points.iter().map(process).collect()
+    };
+    let taken = processes::measure(lab, &title, points.len(), plan, PROCESSES, start)?;
     lab.end();
-    let measured = points
-        .into_iter()
-        .zip(all)
-        .map(|(point, times)| Measured { point, times });
+    let measured = points.into_iter().zip(&taken);
     Ok(Swept {
         workload: grid.workload.clone(),
-        points: measured.collect(),
+        points: measured
+            .map(|(point, samples)| Measured {
+                point,
+                times: times(samples),
+            })
+            .collect(),
     })
 }
 
@@ -191,7 +171,7 @@ mod tests {
                 .iter()
                 .map(|(name, times)| Measured {
                     point: Point(vec![("capacity".to_owned(), (*name).to_owned())]),
-                    times: times.to_vec(),
+                    times: times.to_vec().into(),
                 })
                 .collect(),
         }

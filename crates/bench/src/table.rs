@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::report::{Report, Row, Winner};
+use crate::statistics::FEWEST_PROCESSES;
 
 /// Columns of the table.
 const HEAD: [&str; 8] = [
@@ -74,8 +75,9 @@ fn cells(row: &Row) -> [String; 8] {
                     Some(Winner::Even) => " =",
                     _ => "",
                 };
+                let few = few_processes(row);
                 format!(
-                    "{:.3} ({:.3}-{:.3}){mark}",
+                    "{:.3} ({:.3}-{:.3}){mark}{few}",
                     ratio.median, ratio.low, ratio.high
                 )
             },
@@ -87,6 +89,18 @@ fn cells(row: &Row) -> [String; 8] {
         target.to_owned(),
         row.verdict.as_deref().unwrap_or("-").to_owned(),
     ]
+}
+
+/// The mark of a ratio whose interval does not contain the difference between processes: their
+/// number, or `?` in a file from before the number was known.
+#[must_use]
+pub fn few_processes(row: &Row) -> String {
+    match row.processes() {
+        None => " [?]".to_owned(),
+        Some(1) => " [1 process]".to_owned(),
+        Some(count) if count < FEWEST_PROCESSES => format!(" [{count} processes]"),
+        Some(_) => String::new(),
+    }
 }
 
 /// A value with its unit; times are in the largest unit that leaves at least one digit before the
@@ -139,11 +153,25 @@ mod tests {
             "direct 2.00 s",
             "0.500 (0.500-0.500)",
             "ratio <= 1.05",
-            "passed",
+            "| met ",
         ] {
             assert!(row.contains(part), "{part} in {row}");
         }
         assert!(lines[3].contains("0 switches"));
+    }
+
+    #[test]
+    fn ratio_from_few_processes_is_marked() {
+        let mut report = sample();
+        for (process, mark) in [
+            (vec![0, 1, 2], "(0.500-0.500) "),
+            (vec![0, 0, 1], "(0.500-0.500) [2 processes]"),
+            (vec![0, 0, 0], "(0.500-0.500) [1 process]"),
+            (vec![], "(0.500-0.500) [?]"),
+        ] {
+            report.results[0].process = process;
+            assert!(markdown(&report).contains(mark), "{mark}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::catalogue::{self, Wanted};
 use crate::command::tell;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::report::{Host, Report, SCHEMA};
+use crate::report::{Host, Report, SCHEMA, mark_best};
 use crate::workloads::Workload;
 use crate::{doctor, machine, tools};
 
@@ -119,7 +119,10 @@ pub fn measure(
         let rows = (workload.run)(&mut lab);
         lab.end();
         match rows {
-            Ok(rows) => report.results.extend(rows),
+            Ok(mut rows) => {
+                mark_best(&mut rows);
+                report.results.extend(rows);
+            }
             Err(problem) => {
                 let problem = named(workload, problem);
                 tell(&problem);

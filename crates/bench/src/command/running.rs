@@ -23,7 +23,7 @@ pub struct Run {
     /// Save this run as the baseline of this machine
     #[arg(long)]
     save_baseline: bool,
-    /// Exit with 1 if a target is missed, and with 2 if one cannot be judged
+    /// Exit with 1 if a target is missed, and with 2 if one is undecided or cannot be judged
     #[arg(long)]
     enforce: bool,
 }
@@ -65,15 +65,16 @@ pub fn execute(run: &Run) -> Result<u8, Problem> {
     })
 }
 
-/// 1 if a target was missed; otherwise 2 if one was not judged or there was none; otherwise 0.
+/// 1 if a target was missed; otherwise 2 if one is undecided or was not judged, or there was none;
+/// otherwise 0.
 fn enforced(rows: &[Row]) -> u8 {
     let verdicts: Vec<&str> = rows
         .iter()
         .filter_map(|row| row.verdict.as_deref())
         .collect();
-    if verdicts.contains(&"failed") {
+    if verdicts.contains(&"missed") {
         1
-    } else if verdicts.is_empty() || verdicts.iter().any(|verdict| *verdict != "passed") {
+    } else if verdicts.is_empty() || verdicts.iter().any(|verdict| *verdict != "met") {
         2
     } else {
         0
@@ -98,12 +99,19 @@ mod tests {
     }
 
     #[test]
-    fn only_judged_targets_that_were_all_kept_are_a_pass() {
+    fn enforced_status_is_0_only_if_every_target_is_met() {
         let not_judged = Some("not judged: 2 processors");
-        assert_eq!(status(&[None, Some("passed")]), 0);
-        assert_eq!(status(&[Some("passed"), Some("failed"), not_judged]), 1);
-        assert_eq!(status(&[Some("passed"), not_judged]), 2);
-        assert_eq!(status(&[None]), 2);
-        assert_eq!(status(&[]), 2);
+        let (met, missed, undecided) = (Some("met"), Some("missed"), Some("undecided"));
+        for (verdicts, expected) in [
+            (&[None, met] as &[_], 0),
+            (&[met, missed, not_judged], 1),
+            (&[undecided, missed], 1),
+            (&[met, undecided], 2),
+            (&[met, not_judged], 2),
+            (&[None], 2),
+            (&[], 2),
+        ] {
+            assert_eq!(status(verdicts), expected, "{verdicts:?}");
+        }
     }
 }

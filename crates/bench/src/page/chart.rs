@@ -233,8 +233,8 @@ fn verdict(row: &Row) -> String {
         return String::new();
     };
     let (class, mark) = match verdict.as_str() {
-        "passed" => ("passed", "&#10003; "),
-        "failed" => ("failed", "&#10007; "),
+        "met" => ("passed", "&#10003; "),
+        "missed" => ("failed", "&#10007; "),
         _ => ("open", ""),
     };
     format!(
@@ -297,6 +297,7 @@ mod tests {
     use crate::page::entry::sections;
     use crate::report::Report;
     use crate::report::tests::sample;
+    use crate::statistics::tests::in_three;
 
     fn report(rows: &[(&str, &str, f64)]) -> Report {
         let mut report = sample();
@@ -307,8 +308,8 @@ mod tests {
                     ("w", "queue"),
                     &[("capacity", *capacity)],
                     "ns",
-                    ("thalweg", vec![*ratio; 5]),
-                    Some((peer, vec![1.0; 5])),
+                    ("thalweg", in_three(&[*ratio; 5])),
+                    Some((peer, in_three(&[1.0; 5]))),
                 )
                 .held_to(&Target::Ratio(1.5), None)
             })
@@ -367,7 +368,7 @@ mod tests {
             "2.00&#8211;2.00",
             "slower",
             "class=\"target\"",
-            "&#10007; failed",
+            "&#10007; missed",
             "ratio \u{2264} 1.5",
         ] {
             assert!(html.contains(part), "{part} in {html}");

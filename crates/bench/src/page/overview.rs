@@ -32,8 +32,8 @@ impl Counts {
                 None => {}
             }
             match row.verdict.as_deref() {
-                Some("passed") => counts.passed += 1,
-                Some("failed") => counts.failed += 1,
+                Some("met") => counts.passed += 1,
+                Some("missed") => counts.failed += 1,
                 Some(_) => counts.open += 1,
                 None => {}
             }
@@ -187,7 +187,7 @@ mod tests {
         let mut report = sample();
         report.results.push(report.results[0].clone());
         report.results[2].winner = Some(Winner::Peer);
-        report.results[2].verdict = Some("failed".to_owned());
+        report.results[2].verdict = Some("missed".to_owned());
         let reports = [report];
         let html = header(&reports, &sections(&reports));
         assert!(

@@ -34,41 +34,23 @@ impl Figure {
                 more_is_better: false,
             };
         }
-        if let Some(count) = row.metrics.get(INSTRUCTIONS) {
-            return Self {
-                name: INSTRUCTIONS.to_owned(),
-                value: *count,
-                low: *count,
-                high: *count,
-                more_is_better: false,
-            };
-        }
-        let Interval { low, high } = row.subject_interval.unwrap_or(Interval {
-            low: row.subject_median,
-            high: row.subject_median,
-        });
-        if let Some((name, more_is_better)) = named_by(row) {
-            let value = row.metrics[name];
-            // Relative widths of the median; a median of zero has none.
-            let scale = |end: f64| {
-                if row.subject_median == 0.0 {
-                    value
-                } else {
-                    value * end / row.subject_median
-                }
-            };
-            // For a metric that falls when the median rises, the width is mirrored: close enough,
-            // and never narrower than for counts.
-            // is for counts.
-            let (one, other) = (scale(low), scale(high));
+        let instructions = row.metrics.contains_key(INSTRUCTIONS);
+        let named = instructions
+            .then_some((INSTRUCTIONS, false))
+            .or_else(|| named_by(row));
+        if let Some((name, more_is_better)) = named
+            && let Some(Interval { low, high }) = row.figures().metric(name)
+        {
             return Self {
                 name: name.to_owned(),
-                value,
-                low: one.min(other),
-                high: one.max(other),
+                value: row.metrics[name],
+                low,
+                high,
                 more_is_better,
             };
         }
+        let median = Interval::point(row.subject_median);
+        let Interval { low, high } = row.subject_interval.unwrap_or(median);
         Self {
             name: row.unit.clone(),
             value: row.subject_median,
@@ -87,6 +69,28 @@ impl Figure {
             100.0 * (self.value - before.value) / before.value.abs()
         };
         if self.more_is_better { -change } else { change }
+    }
+
+    /// The smallest change for the worse, in percent, that a comparison with `before` can detect:
+    /// the change at which the two intervals no longer overlap, if this figure keeps the relative
+    /// width of its interval. With the figures `b` and `n`, of which less is better, that is
+    /// `b.high / b.value * n.value / n.low - 1`; if more is better, `1 - b.low / b.value * n.value /
+    /// n.high`.
+    #[must_use]
+    pub fn detectable(&self, before: &Self) -> f64 {
+        let relative = |end: f64, figure: &Self| {
+            if end == figure.value {
+                1.0
+            } else {
+                end / figure.value
+            }
+        };
+        100.0
+            * if self.more_is_better {
+                1.0 - relative(before.low, before) / relative(self.high, self)
+            } else {
+                relative(before.high, before) / relative(self.low, self) - 1.0
+            }
     }
 
     /// Whether the two intervals overlap.

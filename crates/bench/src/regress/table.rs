@@ -43,7 +43,13 @@ fn detail(line: &Line) -> String {
     };
     match (&line.outcome, line.worse_by) {
         (Outcome::NotJudged(why), _) => format!("{moved}; {why}"),
-        (_, Some(change)) if change.is_finite() => format!("{moved}, {}", said(change)),
+        (_, Some(change)) if change.is_finite() => {
+            let detectable = line.detectable.unwrap_or(0.0);
+            format!(
+                "{moved}, {}; detectable from {detectable:.1} %",
+                said(change)
+            )
+        }
         (Outcome::New, _) => format!("{moved}; the baseline has no such row"),
         _ => moved,
     }

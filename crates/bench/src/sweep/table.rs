@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::csv::field;
 use crate::statistics::{Ratio, interval, median, ratio_of_pairs};
-use crate::sweep::{Best, Swept};
+use crate::sweep::{Best, Measured, Swept};
 use crate::table::{aligned, quantity};
 
 /// The points from best to worst, then the conclusion.
@@ -15,8 +15,8 @@ pub fn markdown(swept: &Swept) -> String {
     };
     let mut order: Vec<_> = swept.points.iter().collect();
     order.sort_by(|one, other| {
-        let middle = |times| median(times).unwrap_or(f64::INFINITY);
-        middle(&one.times).total_cmp(&middle(&other.times))
+        let middle = |point: &Measured| median(&point.times).unwrap_or(f64::INFINITY);
+        middle(one).total_cmp(&middle(other))
     });
     let mut lines = vec![["point", "median", "95 %", "best / this"].map(str::to_owned)];
     for measured in order {
@@ -86,15 +86,16 @@ fn conclusion(best: &Best<'_>) -> String {
     text
 }
 
-/// RFC 4180: `workload,point,round,ns`, one line per sample of every point.
+/// RFC 4180: `workload,point,round,process,ns`, one line per sample of every point.
 #[must_use]
 pub fn csv(all: &[Swept]) -> String {
-    let mut text = "workload,point,round,ns\r\n".to_owned();
+    let mut text = "workload,point,round,process,ns\r\n".to_owned();
     for swept in all {
         for measured in &swept.points {
             let point = field(&measured.point.text());
-            for (round, ns) in measured.times.iter().enumerate() {
-                writeln!(text, "{},{point},{round},{ns}\r", swept.workload)
+            let times = measured.times.iter().zip(measured.times.process());
+            for (round, (ns, process)) in times.enumerate() {
+                writeln!(text, "{},{point},{round},{process},{ns}\r", swept.workload)
                     .expect("a String takes any text");
             }
         }
@@ -105,12 +106,12 @@ pub fn csv(all: &[Swept]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sweep::{Measured, Point};
+    use crate::sweep::Point;
 
     fn swept(first: &[f64], second: &[f64]) -> Swept {
         let measured = |value: &str, times: &[f64]| Measured {
             point: Point(vec![("capacity".to_owned(), value.to_owned())]),
-            times: times.to_vec(),
+            times: times.to_vec().into(),
         };
         Swept {
             workload: "spsc_threads".to_owned(),
@@ -150,7 +151,7 @@ mod tests {
         let mut swept = swept(&[3.0; 5], &[4.0; 5]);
         swept.points.push(Measured {
             point: Point(vec![("capacity".to_owned(), "8".to_owned())]),
-            times: vec![2.0, 2.0, 9.0, 9.0, 9.0],
+            times: vec![2.0, 2.0, 9.0, 9.0, 9.0].into(),
         });
         let text = markdown(&swept);
         assert!(
@@ -163,7 +164,7 @@ mod tests {
     fn every_sample_is_a_line() {
         assert_eq!(
             csv(&[swept(&[1.5], &[2.0])]),
-            "workload,point,round,ns\r\nspsc_threads,capacity=64,0,1.5\r\nspsc_threads,capacity=1024,0,2\r\n"
+            "workload,point,round,process,ns\r\nspsc_threads,capacity=64,0,0,1.5\r\nspsc_threads,capacity=1024,0,0,2\r\n"
         );
     }
 }

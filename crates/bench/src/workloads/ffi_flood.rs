@@ -69,7 +69,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     }
     let worst = |of: fn(&Flood) -> f64| floods.iter().map(of).fold(0.0, f64::max);
     let seconds = lasting.as_secs_f64();
-    let nanoseconds = floods
+    let nanoseconds: Vec<f64> = floods
         .iter()
         .map(|flood| seconds * 1e9 / flood.completed as f64)
         .collect();

@@ -239,7 +239,7 @@ mod tests {
         let said: Vec<Option<&str>> = verdicts.iter().map(Option::as_deref).collect();
         // Also in a debug build, for which the lab gives no verdicts.
         if lab.refusal().is_none() {
-            assert_eq!(said, [Some("passed"), Some("failed"), None]);
+            assert_eq!(said, [Some("met"), Some("missed"), None]);
         } else {
             assert!(said[0].is_some() && said[1].is_some() && said[2].is_none());
         }

@@ -17,7 +17,7 @@ use crate::interleave::Side;
 use crate::judgement::Target;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::report::Row;
+use crate::report::{Row, hold_best};
 use crate::workloads::{Knob, Workload};
 
 use super::grid::{self, Grid};
@@ -131,7 +131,7 @@ fn one(
     if barred && placement == "free" {
         rows::hold(&mut rows, "tokio", &Target::Ratio(0.6), rows::refusal(lab));
     } else if barred && placement == "one_cpu" {
-        rows::hold_fastest(&mut rows, &[], &Target::Ratio(1.5), lab.refusal());
+        hold_best(&mut rows, &Target::Ratio(1.5), lab.refusal());
     }
     Ok(rows)
 }

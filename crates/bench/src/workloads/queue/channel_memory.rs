@@ -164,7 +164,7 @@ mod tests {
         let rows = rows("mpsc_8", &both).unwrap();
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[0].peer_median, Some(900.0));
-        assert_eq!(rows[1].verdict.as_deref(), Some("failed"));
+        assert_eq!(rows[1].verdict.as_deref(), Some("missed"));
         assert_eq!(rows[1].params["senders"], "8");
     }
 
@@ -173,7 +173,7 @@ mod tests {
         let one = [found("strings", "thalweg", 0, 1_000_000)];
         let rows = rows("strings", &one).unwrap();
         assert_eq!(rows[0].metrics["left_percent"], 1.0);
-        assert_eq!(rows[0].verdict.as_deref(), Some("failed"));
+        assert_eq!(rows[0].verdict.as_deref(), Some("missed"));
     }
 
     #[test]

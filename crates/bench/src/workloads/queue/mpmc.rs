@@ -6,7 +6,7 @@ use crate::cell::Cell;
 use crate::judgement::Target;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::report::Row;
+use crate::report::{Row, hold_best};
 use crate::workloads::{Knob, Workload};
 
 use super::grid::{self, Grid};
@@ -43,8 +43,6 @@ const PLACEMENT: Knob = Knob {
 };
 const KNOBS: &[Knob] = &[TOPOLOGY, CAPACITY, PLACEMENT, grid::MESSAGES, grid::FULL];
 
-/// The peers whose best the target refers to.
-const RIVALS: [&str; 3] = ["crossbeam", "kanal", "flume"];
 const PEERS: [&str; 6] = [
     "crossbeam",
     "kanal",
@@ -102,10 +100,10 @@ fn point(
         }
     }
     if barred && placement == "one_cpu" {
-        rows::hold_fastest(&mut rows, &[], &Target::Ratio(1.5), lab.refusal());
+        hold_best(&mut rows, &Target::Ratio(1.5), lab.refusal());
     } else if barred {
         let refusal = rows::refusal(lab);
-        rows::hold_fastest(&mut rows, &RIVALS, &Target::Ratio(1.0), refusal);
+        hold_best(&mut rows, &Target::Ratio(1.0), refusal);
     }
     Ok(rows)
 }

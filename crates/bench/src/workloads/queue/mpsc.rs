@@ -10,8 +10,8 @@ use crate::cell::Cell;
 use crate::judgement::Target;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::report::Row;
-use crate::statistics::ratio_of_pairs;
+use crate::report::{Metrics, Row, hold_best};
+use crate::statistics::{Interval, Ratio, ratio_of_pairs};
 use crate::workloads::{Knob, Workload};
 
 use super::grid::{self, Grid};
@@ -48,8 +48,6 @@ const PLACEMENT: Knob = Knob {
 };
 const KNOBS: &[Knob] = &[PRODUCERS, CAPACITY, PLACEMENT, grid::MESSAGES, grid::FULL];
 
-/// The peers whose best the target refers to.
-const RIVALS: [&str; 4] = ["crossbeam", "std", "flume", "kanal"];
 const PEERS: [&str; 8] = [
     "crossbeam",
     "std",
@@ -129,11 +127,11 @@ fn point(
     }
     if placement == "one_cpu" {
         let limit = Target::Ratio(1.5);
-        rows::hold_fastest(&mut rows, &[], &limit, lab.refusal());
+        hold_best(&mut rows, &limit, lab.refusal());
     } else if placement == "free" {
         let limit = Target::Ratio(if producers == 2 { 0.75 } else { 0.6 });
         let refusal = rows::refusal(lab);
-        rows::hold_fastest(&mut rows, &RIVALS, &limit, refusal);
+        hold_best(&mut rows, &limit, refusal);
         if crowd {
             rows.push(beside_few(&measured).held_to(&Target::Metric("cost_vs_4", 2.0), refusal));
         }
@@ -143,14 +141,15 @@ fn point(
 
 /// Thalweg with many producers against Thalweg with 4, pair by pair.
 fn beside_few(measured: &Measured<'_>) -> Row {
-    let mut row = measured.alone("ns", &[threads::CHECKED_ONE]);
+    let row = measured.alone("ns", &[threads::CHECKED_ONE]);
     let many = measured.times_of(subjects::THALWEG);
     let few = measured.times_of(OURS_AT_4);
     let cost = many
         .zip(few)
         .and_then(|(many, few)| ratio_of_pairs(&many, &few));
-    if let Some(cost) = cost {
-        row.metrics.insert("cost_vs_4".to_owned(), cost.median);
+    let mut metrics = Metrics::default();
+    if let Some(Ratio { median, low, high }) = cost {
+        metrics.estimate("cost_vs_4", median, Interval { low, high });
     }
-    row
+    row.with_metrics("", metrics)
 }

@@ -203,7 +203,7 @@ fn row(kind: &str, policy: &str, producers: usize, fates: &[Fate]) -> Row {
         (WORKLOAD.name, WORKLOAD.group),
         &params,
         "ns",
-        (THALWEG, times.collect()),
+        (THALWEG, times.collect::<Vec<_>>()),
         None,
     )
     .checked("delivered + dropped + conflated = published")

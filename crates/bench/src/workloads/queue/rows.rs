@@ -1,13 +1,13 @@
 //! Turns a cell's samples into rows: one per peer, and the selection of the row with the target.
 
 use crate::cell::{Cell, Sample};
-use crate::judgement::Target;
+use crate::judgement::{Target, worst_over_median};
 use crate::lab::Lab;
 use crate::placement::{Placement, allowed};
 use crate::problem::Problem;
-use crate::processes::{self, times};
+use crate::processes::{self, PROCESSES, times};
 use crate::report::Row;
-use crate::statistics::median;
+use crate::statistics::Samples;
 use crate::workloads::Workload;
 
 use thalweg_peers::versions;
@@ -17,9 +17,9 @@ use super::go_chan;
 /// How thoroughly a cell is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rigour {
-    /// The cell has a target: 15 pairs over 3 processes.
+    /// The cell has a target: 15 pairs.
     Bar,
-    /// For information only: the minimum for a row, in one process.
+    /// For information only: the minimum for a row.
     Look,
 }
 
@@ -28,7 +28,7 @@ pub enum Rigour {
 pub struct Measured<'a> {
     workload: &'a Workload,
     cell: Cell,
-    taken: Vec<Vec<Sample>>,
+    taken: Vec<Samples<Sample>>,
     /// The reason why a peer is missing.
     missing: Option<(&'static str, String)>,
 }
@@ -61,8 +61,8 @@ pub fn measure<'a>(
         }
     }
     let (own, processes) = match rigour {
-        Rigour::Bar => (Some(15), 3),
-        Rigour::Look => (None, 1),
+        Rigour::Bar => (Some(15), PROCESSES),
+        Rigour::Look => (None, PROCESSES),
     };
     let taken = processes::sample(lab, &cell, lab.plan(own), processes)?;
     Ok(Measured {
@@ -81,7 +81,7 @@ fn plain(subject: &str) -> &str {
 impl Measured<'_> {
     /// The samples of this subject, in ns.
     #[must_use]
-    pub fn times_of(&self, subject: &str) -> Option<Vec<f64>> {
+    pub fn times_of(&self, subject: &str) -> Option<Samples> {
         let place = self.cell.subjects.iter().position(|name| name == subject)?;
         Some(times(&self.taken[place]))
     }
@@ -125,26 +125,17 @@ impl Measured<'_> {
             side(0),
             peer.map(side),
         );
-        row.metrics = processes::metrics(&self.taken[0]);
-        if let Some(worst) = worst_over_median(&row.raw.subject) {
-            row.metrics.insert("worst_over_median".to_owned(), worst);
-        }
-        if let Some(place) = peer {
-            let of_peer = processes::metrics(&self.taken[place]);
-            let of_peer = of_peer.into_iter().map(|(k, v)| (format!("peer_{k}"), v));
-            row.metrics.extend(of_peer);
-            if let Some(worst) = worst_over_median(&row.raw.peer) {
-                row.metrics
-                    .insert("peer_worst_over_median".to_owned(), worst);
+        for (prefix, place) in [("", Some(0)), ("peer_", peer)] {
+            if let Some(place) = place {
+                let mut metrics = processes::metrics(&self.taken[place]);
+                if let Some(worst) = worst_over_median(&times(&self.taken[place])) {
+                    metrics.count("worst_over_median", worst);
+                }
+                row.add_metrics(prefix, metrics);
             }
         }
         checks.iter().fold(row, |row, check| row.checked(*check))
     }
-}
-
-fn worst_over_median(samples: &[f64]) -> Option<f64> {
-    let worst = samples.iter().copied().reduce(f64::max)?;
-    Some(worst / median(samples)?)
 }
 
 /// The reason why a target between two threads is not judged here, if there is one.
@@ -178,34 +169,6 @@ pub fn hold(rows: &mut [Row], peer: &str, target: &Target, refusal: Option<&str>
     }
 }
 
-/// Sets `target` on the row against the fastest of these peers by median; of all peers if `among`
-/// is empty.
-pub fn hold_fastest(rows: &mut [Row], among: &[&str], target: &Target, refusal: Option<&str>) {
-    let fastest = rows
-        .iter()
-        .filter(|row| {
-            let peer = row.peer.as_deref().unwrap_or_default();
-            among.is_empty() || among.contains(&peer)
-        })
-        .filter_map(|row| Some((row.peer_median?, row.peer.clone()?)))
-        .min_by(|a, b| a.0.total_cmp(&b.0));
-    if let Some((_, peer)) = fastest {
-        let among = if among.is_empty() {
-            "all peers here".to_owned()
-        } else {
-            among.join(", ")
-        };
-        hold(rows, &peer, target, refusal);
-        for row in rows
-            .iter_mut()
-            .filter(|row| row.peer.as_ref() == Some(&peer))
-        {
-            row.checks
-                .push(format!("{peer} has the lowest median of {among}"));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,21 +181,6 @@ mod tests {
             ("thalweg", vec![subject; 5]),
             Some((peer, vec![of_peer; 5])),
         )
-    }
-
-    #[test]
-    fn the_bar_stands_on_the_row_of_the_fastest_of_those_that_count() {
-        let mut rows = [
-            row("std", 6.0, 20.0),
-            row("crossbeam", 6.0, 12.0),
-            row("disruptor", 6.0, 3.0),
-        ];
-        hold_fastest(&mut rows, &["std", "crossbeam"], &Target::Ratio(0.6), None);
-        assert_eq!(rows[0].verdict, None);
-        assert_eq!(rows[1].verdict.as_deref(), Some("passed"));
-        assert_eq!(rows[2].verdict, None);
-        hold_fastest(&mut rows, &[], &Target::Ratio(0.6), None);
-        assert_eq!(rows[2].verdict.as_deref(), Some("failed"));
     }
 
     #[test]

@@ -9,9 +9,9 @@ use crate::cell::{Cell, Sample};
 use crate::interleave::Side;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::processes::{self, times};
+use crate::processes::{self, PROCESSES, times};
 use crate::report::{Row, Winner};
-use crate::statistics::median;
+use crate::statistics::{Samples, median};
 use crate::workloads::{Knob, Workload};
 
 use thalweg_peers::versions;
@@ -63,7 +63,7 @@ fn all_sizes(lab: &Lab, messages: &str) -> Result<Vec<Row>, Problem> {
     let subjects: Vec<&str> = subjects.iter().map(String::as_str).collect();
     let params = [("messages", messages), ("placement", "free")];
     let cell = Cell::new(WORKLOAD.name, &params, &subjects);
-    let taken = processes::sample(lab, &cell, lab.plan(None), 1)?;
+    let taken = processes::sample(lab, &cell, lab.plan(None), PROCESSES)?;
 
     let mut rows = Vec::new();
     let mut ours = Vec::new();
@@ -79,7 +79,7 @@ fn all_sizes(lab: &Lab, messages: &str) -> Result<Vec<Row>, Problem> {
                 Some((peer, times(of_peer))),
             )
             .checked(CHECKED_ONE);
-            row.metrics = processes::metrics(&samples[0]);
+            row.add_metrics("", processes::metrics(&samples[0]));
             rows.push(row);
         }
         ours.push((*capacity, times(&samples[0])));
@@ -89,7 +89,7 @@ fn all_sizes(lab: &Lab, messages: &str) -> Result<Vec<Row>, Problem> {
 }
 
 /// The best capacity against the next best. The lists belong to the same rounds.
-fn best(mut ours: Vec<(usize, Vec<f64>)>, params: &[(&str, &str)]) -> Row {
+fn best(mut ours: Vec<(usize, Samples)>, params: &[(&str, &str)]) -> Row {
     let of = |samples: &[f64]| median(samples).unwrap_or(f64::INFINITY);
     ours.sort_by(|a, b| of(&a.1).total_cmp(&of(&b.1)));
     let mut ours = ours.into_iter();
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn no_size_is_better_where_the_interval_holds_one() {
-        let steady = |ns: f64| vec![ns; 5];
+        let steady = |ns: f64| Samples::from(vec![ns; 5]);
         let row = best(
             vec![(8, steady(9.0)), (16, steady(3.0)), (32, steady(4.0))],
             &[],
@@ -160,7 +160,10 @@ mod tests {
         assert_eq!(row.peer.as_deref(), Some("thalweg@32"));
         assert!(row.checks[0].starts_with("the interval separates"));
         let shaky = vec![2.0, 4.1, 2.0, 4.1, 3.0];
-        let row = best(vec![(8, shaky), (16, steady(3.1)), (32, steady(9.0))], &[]);
+        let row = best(
+            vec![(8, shaky.into()), (16, steady(3.1)), (32, steady(9.0))],
+            &[],
+        );
         assert_eq!(row.metrics["best_capacity"], 8.0);
         assert!(
             row.checks[0].ends_with("no size is better"),

@@ -6,7 +6,7 @@ use crate::cell::Cell;
 use crate::judgement::Target;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::report::Row;
+use crate::report::{Row, hold_best};
 use crate::workloads::{Knob, Workload};
 
 use super::grid::{self, Grid};
@@ -118,7 +118,7 @@ fn point(
         }
         (1024, 64, "free") => rows::hold(&mut rows, "rtrb", &Target::Ratio(1.0), refusal),
         (1024, 1, "one_cpu") => {
-            rows::hold_fastest(&mut rows, &[], &Target::Ratio(1.5), lab.refusal());
+            hold_best(&mut rows, &Target::Ratio(1.5), lab.refusal());
         }
         _ => {}
     }

@@ -166,7 +166,7 @@ fn row(
         ("capacity", capacity.as_str()),
         ("channels", "1x1, 2x1, 2x2 in turns"),
     ];
-    let times = points.iter().map(Point::ns).collect();
+    let times: Vec<f64> = points.iter().map(Point::ns).collect();
     let mut row = Row::new(
         (workload.name, workload.group),
         &params,

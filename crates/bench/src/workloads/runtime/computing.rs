@@ -121,7 +121,7 @@ impl<const SCALING: bool> Pair for Primes<SCALING> {
     }
 
     fn target(self, point: Point) -> Option<Target> {
-        point.is_barred().then_some(Target::High(1.05))
+        point.is_barred().then_some(Target::Ratio(1.05))
     }
 }
 

@@ -24,9 +24,8 @@ use crate::interleave::Side;
 use crate::judgement::Target;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::processes;
-use crate::report::Row;
-use crate::statistics::median;
+use crate::processes::{self, PROCESSES};
+use crate::report::{Metrics, Row};
 use crate::workloads::queue::subjects::THALWEG;
 use crate::workloads::{Knob, Workload};
 
@@ -76,14 +75,13 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         let params = [("of", of), ("workers", "1")];
         let cell = Cell::new(WORKLOAD.name, &params, &[THALWEG]);
         let plan = lab.plan(None);
-        let taken = processes::sample(lab, &cell, plan, 1)?;
+        let taken = processes::sample(lab, &cell, plan, PROCESSES)?;
         let times = processes::times(&taken[0]);
-        let ns = median(&times);
+        let mut metrics = Metrics::default();
+        metrics.median("ns", &times);
         let name = (WORKLOAD.name, WORKLOAD.group);
         let mut row = Row::new(name, &params, "ns", (THALWEG, times), None).checked(CHECKED);
-        if let Some(ns) = ns {
-            row.metrics.insert("ns".to_owned(), ns);
-        }
+        row.add_metrics("", metrics);
         rows.push(row.held_to(&Target::Metric("ns", most), lab.refusal()));
     }
     Ok(rows)

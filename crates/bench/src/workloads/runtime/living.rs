@@ -83,7 +83,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
             let times = processes::times(&taken[0]);
             let name = (WORKLOAD.name, WORKLOAD.group);
             let mut row = Row::new(name, &params, "ns", (THALWEG, times), None).checked(CHECKED);
-            row.metrics = processes::metrics(&taken[0]);
+            row.add_metrics("", processes::metrics(&taken[0]));
             let mut targets = vec![Target::Metric("context_switches", 0.0)];
             if kind == "behaviour" {
                 targets.push(Target::Metric("bytes", MOST_BYTES));

@@ -118,9 +118,9 @@ mod tests {
             rss: 10.0,
         };
         let verdict = |peer, heap, rss| row("5", ours, peer, Found { heap, rss }).verdict;
-        assert_eq!(verdict("kameo", 100.0, 100.0).as_deref(), Some("passed"));
-        assert_eq!(verdict("kameo", 99.0, 100.0).as_deref(), Some("failed"));
-        assert_eq!(verdict("ractor", 100.0, 99.0).as_deref(), Some("failed"));
+        assert_eq!(verdict("kameo", 100.0, 100.0).as_deref(), Some("met"));
+        assert_eq!(verdict("kameo", 99.0, 100.0).as_deref(), Some("missed"));
+        assert_eq!(verdict("ractor", 100.0, 99.0).as_deref(), Some("missed"));
         assert_eq!(verdict("tokio_current_thread", 1.0, 1.0), None);
     }
 }

@@ -86,9 +86,12 @@ impl Pair for ManyTimers {
     }
 
     fn target(self, point: Point) -> Option<Target> {
-        point
-            .bars(1.05, 1.05)
-            .map(|_| Target::All(vec![Target::High(1.05), Target::AtMostPeers("p50_ns", 1.0)]))
+        point.bars(1.05, 1.05).map(|_| {
+            Target::All(vec![
+                Target::Ratio(1.05),
+                Target::AtMostPeers("p50_ns", 1.0),
+            ])
+        })
     }
 }
 

@@ -22,9 +22,9 @@ use crate::interleave::{Side, interleave};
 use crate::judgement::Target;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::report::Row;
+use crate::report::{Row, hold_best};
 use crate::workloads::Workload;
-use crate::workloads::queue::rows::{hold, hold_fastest};
+use crate::workloads::queue::rows::hold;
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -165,7 +165,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
             .map(|((name, _), theirs)| row(*batch, ours, name, theirs))
             .collect();
         match batch {
-            1 => hold_fastest(&mut of_batch, &CROSSBEAM, &ONE_BY_ONE, lab.refusal()),
+            1 => hold_best(&mut of_batch, &ONE_BY_ONE, lab.refusal()),
             256 => hold(&mut of_batch, DIRECT, &IN_BATCHES, lab.refusal()),
             _ => {}
         }

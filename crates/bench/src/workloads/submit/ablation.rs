@@ -57,14 +57,13 @@ fn row(grid: &Grid, cell: &Subject, producers: usize) -> Row {
         ("peer_wake", reference.rule.to_owned()),
     ];
     let params = params.each_ref().map(|(key, value)| (*key, value.as_str()));
-    let mut row = Row::new(
+    Row::new(
         (WORKLOAD.name, WORKLOAD.group),
         if itself { &params[..2] } else { &params },
         "ns",
         (cell.structure, grid.times(cell, producers)),
         (!itself).then(|| (reference.structure, grid.times(reference, producers))),
     )
-    .checked(CHECKED);
-    row.metrics = grid.metrics(cell, producers);
-    row
+    .checked(CHECKED)
+    .with_metrics("", grid.metrics(cell, producers))
 }

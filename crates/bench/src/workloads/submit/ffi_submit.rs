@@ -62,10 +62,8 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
                 Some((peer.structure, grid.times(peer, producers))),
             )
             .checked(CHECKED);
-            row.metrics = grid.metrics(&THALWEG, producers);
-            for (name, value) in grid.metrics(peer, producers) {
-                row.metrics.insert(format!("peer_{name}"), value);
-            }
+            row.add_metrics("", grid.metrics(&THALWEG, producers));
+            row.add_metrics("peer_", grid.metrics(peer, producers));
             rows.push(if (peer.structure, producers) == ("mutex_shards", BARRED) {
                 row.held_to(&AGAINST_SHARDS, refusal)
             } else {
@@ -92,7 +90,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     let params = params.each_ref().map(|(key, value)| (*key, value.as_str()));
     let mut row = alone(&grid, top, &params);
     row.verdict = Some(gate::verdict(
-        &row.metrics,
+        row.figures(),
         allowed().len(),
         settings.gate,
         refusal,
@@ -104,14 +102,13 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
 
 /// Thalweg without a peer.
 fn alone(grid: &Grid, producers: usize, params: &[(&str, &str)]) -> Row {
-    let mut row = Row::new(
+    Row::new(
         (WORKLOAD.name, WORKLOAD.group),
         params,
         "ns",
         (THALWEG.structure, grid.times(&THALWEG, producers)),
         None,
     )
-    .checked(CHECKED);
-    row.metrics = grid.metrics(&THALWEG, producers);
-    row
+    .checked(CHECKED)
+    .with_metrics("", grid.metrics(&THALWEG, producers))
 }

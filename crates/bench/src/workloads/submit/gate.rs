@@ -1,8 +1,6 @@
 //! The scaling gate: an ingress must submit more requests per second with more producers, or it
 //! behaves like a lock.
 
-use std::collections::BTreeMap;
-
 use crate::judgement::{Figures, Target};
 
 /// The required submissions per second of the most producers, as a multiple of one producer's.
@@ -14,15 +12,10 @@ const PROCESSORS: usize = 4;
 /// The target of the gate.
 pub const TARGET: Target = Target::AtLeast("scaling_vs_1", REQUIRED);
 
-/// The verdict on an ingress whose `metrics` contain `scaling_vs_1`. `refusal` is the reason why
+/// The verdict on an ingress whose metrics contain `scaling_vs_1`. `refusal` is the reason why
 /// this run gives no verdicts, if there is one.
 #[must_use]
-pub fn verdict(
-    metrics: &BTreeMap<String, f64>,
-    processors: usize,
-    on: bool,
-    refusal: Option<&str>,
-) -> String {
+pub fn verdict(figures: Figures<'_>, processors: usize, on: bool, refusal: Option<&str>) -> String {
     let few = format!("{processors} processors");
     let why = if processors < PROCESSORS {
         Some(few.as_str())
@@ -31,25 +24,35 @@ pub fn verdict(
     } else {
         Some("THALWEG_SCALING_GATE=0")
     };
-    let figures = Figures {
-        ratio: None,
-        metrics,
-        samples: &[],
-    };
     TARGET.verdict(figures, why)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::time::Duration;
 
     use super::*;
+    use crate::processes::PROCESSES;
+    use crate::statistics::Interval;
     use crate::workloads::submit::sample::Load;
     use crate::workloads::submit::subjects;
 
+    fn figures(metrics: &BTreeMap<String, f64>) -> Figures<'_> {
+        static NONE: BTreeMap<String, Interval> = BTreeMap::new();
+        Figures {
+            ratio: None,
+            metrics,
+            intervals: &NONE,
+            samples: &[],
+            spread: Interval::point(1.0),
+            processes: Some(PROCESSES),
+        }
+    }
+
     fn judge(scaling: f64, processors: usize) -> String {
         let metrics = BTreeMap::from([("scaling_vs_1".to_owned(), scaling)]);
-        verdict(&metrics, processors, true, None)
+        verdict(figures(&metrics), processors, true, None)
     }
 
     #[test]
@@ -62,30 +65,30 @@ mod tests {
 
     #[test]
     fn from_four_processors_up_the_bar_holds() {
-        assert_eq!(judge(1.5, 4), "passed");
-        assert_eq!(judge(1.49, 4), "failed");
-        assert_eq!(judge(8.2, 10), "passed");
+        assert_eq!(judge(1.5, 4), "met");
+        assert_eq!(judge(1.49, 4), "missed");
+        assert_eq!(judge(8.2, 10), "met");
     }
 
     #[test]
     fn figures_published_for_a_lock_bound_ingress_fail() {
-        assert_eq!(judge(0.98, 16), "failed");
-        assert_eq!(judge(1.16, 16), "failed");
+        assert_eq!(judge(0.98, 16), "missed");
+        assert_eq!(judge(1.16, 16), "missed");
     }
 
     #[test]
     fn switched_off_it_says_so_and_a_run_that_judges_nothing_judges_not_this_either() {
         let metrics = BTreeMap::from([("scaling_vs_1".to_owned(), 9.0)]);
         assert_eq!(
-            verdict(&metrics, 8, false, None),
+            verdict(figures(&metrics), 8, false, None),
             "not judged: THALWEG_SCALING_GATE=0"
         );
         assert_eq!(
-            verdict(&metrics, 8, true, Some("quick run")),
+            verdict(figures(&metrics), 8, true, Some("quick run")),
             "not judged: quick run"
         );
         assert_eq!(
-            verdict(&BTreeMap::new(), 8, true, None),
+            verdict(figures(&BTreeMap::new()), 8, true, None),
             "not judged: not measured"
         );
     }
@@ -108,6 +111,6 @@ mod tests {
                 .fold(f64::INFINITY, f64::min)
         };
         let scaling = best(1) / best(8);
-        assert_eq!(judge(scaling, 8), "failed", "it scales {scaling}");
+        assert_eq!(judge(scaling, 8), "missed", "it scales {scaling}");
     }
 }

@@ -1,7 +1,6 @@
 //! Subjects times numbers of producers, all in the same rounds. Subjects, and numbers of producers,
 //! are therefore compared pair by pair.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::knobs::Settings;
@@ -12,7 +11,8 @@ use crate::interleave::Side;
 use crate::lab::Lab;
 use crate::problem::Problem;
 use crate::processes;
-use crate::statistics::median;
+use crate::report::Metrics;
+use crate::statistics::{Interval, Ratio, Samples, ratio_of_pairs};
 
 /// The number of fresh processes.
 const PROCESSES: usize = 3;
@@ -23,7 +23,7 @@ pub const CHECKED: &str = "callbacks = submissions, none twice, none failed, eac
 /// The samples of a grid.
 #[derive(Debug)]
 pub struct Grid {
-    taken: Vec<(&'static Subject, usize, Vec<Sample>)>,
+    taken: Vec<(&'static Subject, usize, Samples<Sample>)>,
 }
 
 impl Grid {
@@ -68,7 +68,7 @@ impl Grid {
     /// # Panics
     /// The point was not measured.
     #[must_use]
-    pub fn times(&self, subject: &Subject, producers: usize) -> Vec<f64> {
+    pub fn times(&self, subject: &Subject, producers: usize) -> Samples {
         processes::times(self.samples(subject, producers))
     }
 
@@ -78,23 +78,17 @@ impl Grid {
     /// # Panics
     /// The point was not measured.
     #[must_use]
-    pub fn metrics(&self, subject: &Subject, producers: usize) -> BTreeMap<String, f64> {
+    pub fn metrics(&self, subject: &Subject, producers: usize) -> Metrics {
         let mut metrics = processes::metrics(self.samples(subject, producers));
-        if let Some(scaling) = self.scaling(subject, producers) {
-            metrics.insert("scaling_vs_1".to_owned(), scaling);
+        // Requests per second as a multiple of one producer's: the median over the rounds.
+        let times = [1, producers].map(|producers| self.times(subject, producers));
+        if let Some(Ratio { median, low, high }) = ratio_of_pairs(&times[0], &times[1]) {
+            metrics.estimate("scaling_vs_1", median, Interval { low, high });
         }
         metrics
     }
 
-    /// Requests per second as a multiple of one producer's: the median over the rounds.
-    fn scaling(&self, subject: &Subject, producers: usize) -> Option<f64> {
-        let one = self.times(subject, 1);
-        let many = self.times(subject, producers);
-        let pairs: Vec<f64> = one.iter().zip(many).map(|(one, many)| one / many).collect();
-        median(&pairs)
-    }
-
-    fn samples(&self, subject: &Subject, producers: usize) -> &[Sample] {
+    fn samples(&self, subject: &Subject, producers: usize) -> &Samples<Sample> {
         let found = self.taken.iter().find(|(taken, count, _)| {
             (taken.structure, taken.rule, *count) == (subject.structure, subject.rule, producers)
         });
@@ -145,7 +139,7 @@ mod tests {
         };
         let taken = times
             .iter()
-            .map(|(subject, producers, ns)| (*subject, *producers, ns.map(sample).to_vec()))
+            .map(|(subject, producers, ns)| (*subject, *producers, ns.map(sample).to_vec().into()))
             .collect();
         Grid { taken }
     }
@@ -157,10 +151,11 @@ mod tests {
             (subject, 1, [10.0, 40.0, 20.0]),
             (subject, 8, [5.0, 80.0, 10.0]),
         ]);
-        assert_eq!(grid.metrics(subject, 8)["scaling_vs_1"], 2.0);
-        assert_eq!(grid.metrics(subject, 1)["scaling_vs_1"], 1.0);
-        assert_eq!(grid.times(subject, 8), [5.0, 80.0, 10.0]);
-        assert_eq!(grid.metrics(subject, 8)["ops_per_s"], 1e8);
+        let metric = |name, producers| grid.metrics(subject, producers).get(name).unwrap().0;
+        assert_eq!(metric("scaling_vs_1", 8), 2.0);
+        assert_eq!(metric("scaling_vs_1", 1), 1.0);
+        assert_eq!(*grid.times(subject, 8), [5.0, 80.0, 10.0]);
+        assert_eq!(metric("ops_per_s", 8), 1e8);
     }
 
     #[test]
