@@ -24,6 +24,14 @@ impl Default for Latencies {
     }
 }
 
+impl From<&[u64]> for Latencies {
+    fn from(all: &[u64]) -> Self {
+        let mut latencies = Self::new();
+        all.iter().for_each(|ns| latencies.record(*ns));
+        latencies
+    }
+}
+
 impl Latencies {
     /// An empty histogram.
     ///

@@ -14,18 +14,12 @@
 //! socket per thread, served by a thread of the same process: a size, the bytes, and an answer of
 //! one byte. The peer has the same limit of requests in flight.
 
-use std::cell::RefCell;
-
-use serde::Deserialize;
-
-use crate::child::HostProgram;
-use crate::interleave::{Side, interleave};
 use crate::lab::Lab;
 use crate::machine;
-use crate::placement::Placement;
 use crate::problem::Problem;
-use crate::report::Row;
-use crate::workloads::lab_hosts::{self, LabHost};
+use crate::processes::{self, PROCESSES};
+use crate::report::{Metrics, Row};
+use crate::workloads::lab_hosts::{self, LabHost, Read};
 use crate::workloads::{Knob, Workload};
 
 /// See the module.
@@ -91,18 +85,9 @@ const WAYS: [Way; 4] = [
     },
 ];
 
-/// The peer of a mode. asyncio has no peer for events: its loop has no such socket here.
+/// Whether a mode has the peer. asyncio has no peer for events: its loop has no such socket here.
 fn peer(host: &LabHost, mode: &str) -> bool {
     host.mode != "asyncio" || mode != "events"
-}
-
-#[derive(Deserialize)]
-struct Read {
-    ns: u64,
-    /// The number of replies.
-    records: u64,
-    /// The number of true replies.
-    checksum: u64,
 }
 
 /// The expected result of `requests` by this many threads: the number of replies and of true
@@ -123,82 +108,74 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     }
     let mut rows = Vec::new();
     for way in &WAYS {
-        let requests = (requests / way.part).max(THREADS[3]);
-        let command = (way.host.command)()?;
-        let program = HostProgram::start(way.host.language, command, Placement::Free)?;
-        let program = RefCell::new(program);
-        for mode in way.modes {
-            for size in SIZES {
-                for threads in way.threads {
-                    let point = (*mode, size, *threads);
-                    rows.push(measure(lab, way, &program, point, requests)?);
-                }
-            }
-        }
-        program.into_inner().finish()?;
+        rows.extend(measure(lab, way, (requests / way.part).max(THREADS[3]))?);
     }
     Ok(rows)
 }
 
-fn measure(
-    lab: &Lab,
-    way: &Way,
-    program: &RefCell<HostProgram>,
-    (mode, size, threads): (&str, u32, u64),
-    requests: u64,
-) -> Result<Row, Problem> {
-    let Way { host, .. } = way;
-    let plan = lab.plan(None);
-    let against = peer(host, mode);
-    lab.begin(
-        &format!("e2e {} {mode} {size}", host.language),
-        (1 + usize::from(against)) * (plan.warm_up + plan.rounds),
-    );
-    let (replies, true_ones) = expected(requests, threads);
-    let sample = |command: &str| {
-        let line = format!("e2e-{command} {size} {requests} {threads}");
-        let read: Read = program.borrow_mut().ask(&line)?;
-        if (read.records, read.checksum) != (replies, true_ones) {
-            return Err(Problem::Check(format!(
-                "{} {line}: {} replies, {} of them true, which should be {replies} and {true_ones}",
-                host.language, read.records, read.checksum
-            )));
+/// One way of sending requests: its mode, the bytes of a request, and the threads.
+type Point = (&'static str, u32, u64);
+
+/// All points of a host in the same processes. A side and its peer are next to each other.
+fn measure(lab: &Lab, way: &Way, requests: u64) -> Result<Vec<Row>, Problem> {
+    let host = &way.host;
+    let mut points: Vec<Point> = Vec::new();
+    for mode in way.modes {
+        for size in SIZES {
+            points.extend(way.threads.iter().map(|threads| (*mode, size, *threads)));
         }
-        Ok(read.ns as f64 / replies as f64)
-    };
-    let unix = format!("unix-{mode}");
-    let mut sides = vec![Side::new(|| sample(mode))];
-    if against {
-        sides.push(Side::new(|| sample(&unix)));
     }
-    let mut taken = interleave(&mut sides, plan, || lab.step())?.into_iter();
-    drop(sides);
-    let payload = match size {
-        0 => "scalars".to_owned(),
-        size => size.to_string(),
+    let mut sides: Vec<(&str, Point)> = Vec::new();
+    for point in &points {
+        sides.push(("", *point));
+        if peer(host, point.0) {
+            sides.push(("unix-", *point));
+        }
+    }
+    let line = |(prefix, (mode, size, threads)): &(&str, Point)| {
+        format!("e2e-{prefix}{mode} {size} {requests} {threads}")
     };
-    let params = [
-        ("language", host.language),
-        ("host", host.mode),
-        ("mode", mode),
-        ("payload", &payload),
-        ("threads", &threads.to_string()),
-        ("requests", &requests.to_string()),
-        ("window", if mode == "async" { "64" } else { "1" }),
-    ];
-    let ours = taken.next().unwrap_or_default();
-    let theirs = taken.next().map(|theirs| (PEER, theirs));
-    let mut row = Row::new(
-        (WORKLOAD.name, WORKLOAD.group),
-        &params,
-        "ns",
-        ("thalweg", ours),
-        theirs,
-    )
-    .checked("every reply is the predicate of its request");
-    row.metrics
-        .insert("per_s".to_owned(), 1e9 / row.subject_median);
-    Ok(row)
+    let lines: Vec<String> = sides.iter().map(line).collect();
+    let check = |side: usize, read: Read| {
+        let (replies, true_ones) = expected(requests, sides[side].1.2);
+        read.each(&lines[side], replies, true_ones)
+    };
+    let title = format!("e2e {} {}", host.language, host.mode);
+    let start = || host.start();
+    let taken = processes::ask(lab, &title, &lines, lab.plan(None), PROCESSES, start, check)?;
+
+    let mut taken = taken.into_iter();
+    let mut rows = Vec::new();
+    for (mode, size, threads) in points {
+        let payload = match size {
+            0 => "scalars".to_owned(),
+            size => size.to_string(),
+        };
+        let params = [
+            ("language", host.language),
+            ("host", host.mode),
+            ("mode", mode),
+            ("payload", &payload),
+            ("threads", &threads.to_string()),
+            ("requests", &requests.to_string()),
+            ("window", if mode == "async" { "64" } else { "1" }),
+        ];
+        let ours = taken.next().expect("each point has a side");
+        let theirs = peer(host, mode).then(|| taken.next().expect("and its peer"));
+        let mut metrics = Metrics::default();
+        metrics.rate("per_s", 1e9, &ours);
+        let row = Row::new(
+            (WORKLOAD.name, WORKLOAD.group),
+            &params,
+            "ns",
+            ("thalweg", ours),
+            theirs.map(|theirs| (PEER, theirs)),
+        )
+        .checked("every reply is the predicate of its request")
+        .with_metrics("", metrics);
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 #[cfg(test)]

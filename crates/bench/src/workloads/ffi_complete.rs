@@ -15,20 +15,17 @@
 //! In Python both sides run on asyncio, in windows of 1,024 tasks that await one call each. There
 //! `raw` is an eventfd that the loop watches, a list of finished work, and a future per task.
 
-use std::cell::RefCell;
-
 use serde::Deserialize;
 
-use crate::child::HostProgram;
-use crate::interleave::{Side, interleave};
 use crate::judgement::Target;
 use crate::lab::Lab;
-use crate::latency::Latencies;
-use crate::placement::Placement;
+use crate::latency::{self, Latencies};
 use crate::problem::Problem;
-use crate::report::Row;
+use crate::processes::{self, PROCESSES};
+use crate::report::{Metrics, Row};
+use crate::statistics::{Samples, median};
 use crate::workloads::Workload;
-use crate::workloads::lab_hosts::{self, LabHost};
+use crate::workloads::lab_hosts::{self, LabHost, Read};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -59,8 +56,9 @@ struct Way {
     count: u64,
     /// The largest number of calls in flight.
     window: &'static str,
-    /// The required calls per second with one consumer.
+    /// The required calls per second of `whole`.
     rate: Option<Target>,
+    /// What the program is asked; `raw` is the peer of `drain`.
     commands: &'static [&'static str],
     /// The rates of `latency`, in calls per second.
     rates: &'static [u64],
@@ -93,94 +91,57 @@ const WAYS: [Way; 3] = [
     },
 ];
 
-#[derive(Deserialize)]
-struct Read {
-    ns: u64,
-    records: u64,
-    checksum: u64,
-}
-
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     lab.peers
         .insert("raw".to_owned(), "of this commit".to_owned());
     let mut rows = Vec::new();
     for way in &WAYS {
-        rows.extend(measure(lab, way)?);
+        rows.extend(throughput(lab, way)?);
+        rows.extend(latency(lab, way)?);
     }
     Ok(rows)
 }
 
-fn measure(lab: &Lab, way: &Way) -> Result<Vec<Row>, Problem> {
-    let Way {
-        host,
-        count,
-        window,
-        rate,
-        commands,
-        rates,
-    } = way;
-    let count = if lab.quick() { count / 20 } else { *count };
+fn throughput(lab: &Lab, way: &Way) -> Result<Vec<Row>, Problem> {
+    let count = way.count / if lab.quick() { 20 } else { 1 };
+    let line = |command: &&str| format!("{command} {count}");
+    let lines: Vec<String> = way.commands.iter().map(line).collect();
+    // The tokens are 0 to count - 1.
+    let sum = count * (count - 1) / 2;
+    let check = |side: usize, read: Read| read.each(&lines[side], count, sum);
+    let title = format!("ffi_complete {}", way.host.language);
     let plan = lab.plan(Some(SAMPLES));
-    lab.begin(
-        &format!("ffi_complete {}", host.language),
-        (commands.len() + rates.len()) * (plan.warm_up + plan.rounds),
-    );
-    let program = HostProgram::start(host.language, (host.command)()?, Placement::Free)?;
-    let program = RefCell::new(program);
-    let sample = |command: &str| {
-        let read: Read = program.borrow_mut().ask(&format!("{command} {count}"))?;
-        // The tokens are 0 to count - 1.
-        if read.records != count || read.checksum != count * (count - 1) / 2 {
-            return Err(Problem::Check(format!(
-                "{} {command}: {} completions with sum {}",
-                host.language, read.records, read.checksum
-            )));
-        }
-        Ok(read.ns as f64 / count as f64)
-    };
-    let mut sides: Vec<Side<'_, f64>> = commands
-        .iter()
-        .map(|command| Side::new(|| sample(command)))
-        .collect();
-    let mut taken = interleave(&mut sides, plan, || lab.step())?.into_iter();
-    drop(sides);
-    let mut program = program.into_inner();
-    let mut paced = Vec::new();
-    for per_s in *rates {
-        paced.push(latency(lab, &mut program, host.language, *per_s)?);
-    }
-    program.finish()?;
+    let start = || way.host.start();
+    let taken = processes::ask(lab, &title, &lines, plan, PROCESSES, start, check)?;
 
-    let row =
-        |what: &str, ours: Vec<f64>, peer: Option<(&str, Vec<f64>)>, target: Option<&Target>| {
-            let mut row = Row::new(
-                (WORKLOAD.name, WORKLOAD.group),
-                &[
-                    ("language", host.language),
-                    ("what", what),
-                    ("calls", &count.to_string()),
-                    ("window", window),
-                ],
-                "ns",
-                ("thalweg", ours),
-                peer,
-            )
-            .checked("every sample: each call completed once, well, with its token");
-            row.metrics
-                .insert("per_s".to_owned(), 1e9 / row.subject_median);
-            match target {
-                Some(target) => row.held_to(target, lab.refusal()),
-                None => row,
-            }
-        };
-    let mut rows = Vec::new();
-    if let Some(ours) = taken.next() {
-        rows.push(row("whole", ours, None, rate.as_ref()));
+    let calls = count.to_string();
+    let row = |what, ours: &Samples, peer: Option<&Samples>, target: Option<&Target>| {
+        let params = [
+            ("language", way.host.language),
+            ("what", what),
+            ("calls", &calls),
+            ("window", way.window),
+        ];
+        let mut metrics = Metrics::default();
+        metrics.rate("per_s", 1e9, ours);
+        let row = Row::new(
+            (WORKLOAD.name, WORKLOAD.group),
+            &params,
+            "ns",
+            ("thalweg", ours.clone()),
+            peer.map(|peer| ("raw", peer.clone())),
+        )
+        .checked("every sample: each call completed once, well, with its token")
+        .with_metrics("", metrics);
+        match target {
+            Some(target) => row.held_to(target, lab.refusal()),
+            None => row,
+        }
+    };
+    let mut rows = vec![row("whole", &taken[0], None, way.rate.as_ref())];
+    if let [_, drain, raw] = taken.as_slice() {
+        rows.push(row("drain", drain, Some(raw), Some(&DRAIN)));
     }
-    if let (Some(ours), Some(theirs)) = (taken.next(), taken.next()) {
-        rows.push(row("drain", ours, Some(("raw", theirs)), Some(&DRAIN)));
-    }
-    rows.extend(paced);
     Ok(rows)
 }
 
@@ -189,40 +150,54 @@ struct Late {
     latencies: Vec<u64>,
 }
 
-/// Calls at one rate, for a fifth of a second and at most a hundred thousand.
-fn latency(
-    lab: &Lab,
-    program: &mut HostProgram,
-    language: &str,
-    per_s: u64,
-) -> Result<Row, Problem> {
-    let count = if lab.quick() { per_s / 500 } else { per_s / 5 }.min(100_000);
-    let plan = lab.plan(Some(SAMPLES));
-    let (mut all, mut medians) = (Latencies::new(), Vec::new());
-    for round in 0..plan.warm_up + plan.rounds {
-        let late: Late = program.ask(&format!("paced {count} {per_s}"))?;
+/// Calls at each rate, for a fifth of a second and at most a hundred thousand per sample.
+fn latency(lab: &Lab, way: &Way) -> Result<Vec<Row>, Problem> {
+    let part = if lab.quick() { 500 } else { 5 };
+    let points: Vec<(u64, u64)> = way
+        .rates
+        .iter()
+        .map(|per_s| ((per_s / part).min(100_000), *per_s))
+        .collect();
+    let line = |(count, per_s): &(u64, u64)| format!("paced {count} {per_s}");
+    let lines: Vec<String> = points.iter().map(line).collect();
+    let check = |side: usize, late: Late| {
+        let count = points[side].0;
         if late.latencies.len() as u64 != count || late.latencies.contains(&0) {
             return Err(Problem::Check(format!(
-                "{language} paced: not each of {count} calls has completed"
+                "{}: not each of {count} calls has completed",
+                lines[side]
             )));
         }
-        if round >= plan.warm_up {
-            let mut its = Latencies::new();
-            late.latencies.iter().for_each(|ns| its.record(*ns));
-            medians.push(its.percentile(50.0) as f64);
-            all.add(&its.counts());
-        }
-        lab.step();
-    }
-    let params = [
-        ("language", language),
-        ("what", "latency"),
-        ("calls", &count.to_string()),
-        ("per_s", &per_s.to_string()),
-    ];
-    let identity = (WORKLOAD.name, WORKLOAD.group);
-    let mut row = Row::new(identity, &params, "ns", ("thalweg", medians), None)
-        .checked("every sample: each call completed once and well");
-    all.write("", &mut row.metrics);
-    Ok(row)
+        Ok(late.latencies)
+    };
+    let title = format!("ffi_complete {} latency", way.host.language);
+    let plan = lab.plan(Some(SAMPLES));
+    let start = || way.host.start();
+    let taken = processes::ask(lab, &title, &lines, plan, PROCESSES, start, check)?;
+
+    let rows = points.iter().zip(&taken).map(|((count, per_s), samples)| {
+        let params = [
+            ("language", way.host.language),
+            ("what", "latency"),
+            ("calls", &count.to_string()),
+            ("per_s", &per_s.to_string()),
+        ];
+        let middle = |latencies: &Vec<u64>| {
+            let ns: Vec<f64> = latencies.iter().map(|ns| *ns as f64).collect();
+            median(&ns).expect("a sample has latencies")
+        };
+        let mut metrics = Metrics::default();
+        let counts = samples.map(|ns| Latencies::from(ns.as_slice()).counts());
+        latency::percentiles(&counts, &mut metrics);
+        Row::new(
+            (WORKLOAD.name, WORKLOAD.group),
+            &params,
+            "ns",
+            ("thalweg", samples.map(middle)),
+            None,
+        )
+        .checked("every sample: each call completed once and well")
+        .with_metrics("", metrics)
+    });
+    Ok(rows.collect())
 }

@@ -17,10 +17,13 @@ use thalweg::wire::message;
 use thalweg_lab::LabService;
 use thalweg_lab::lab::LabServer;
 
+use crate::cell::{Cell, Sample};
+use crate::interleave::{Plan, Side};
 use crate::judgement::Target;
-use crate::lab::{FEWEST_SAMPLES, Lab};
+use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::report::Row;
+use crate::processes;
+use crate::report::{Metrics, Row};
 use crate::workloads::Workload;
 
 /// See the module.
@@ -32,6 +35,7 @@ pub const WORKLOAD: Workload = Workload {
     peers: &[],
     seconds: 16,
     run,
+    cells: Some(open),
     ..Workload::USUAL
 };
 
@@ -60,45 +64,54 @@ struct Flood {
 }
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
-    let lasting = if lab.quick() { LASTING / 10 } else { LASTING };
-    lab.begin(WORKLOAD.name, FEWEST_SAMPLES);
-    let mut floods = Vec::new();
-    for _ in 0..FEWEST_SAMPLES {
-        floods.push(flood(lasting)?);
-        lab.step();
+    let params = [
+        ("producers", &*PRODUCERS.to_string()),
+        ("room", &ROOM.to_string()),
+        ("timer", "10 ms"),
+    ];
+    let cell = Cell::new(WORKLOAD.name, &params, &["thalweg"]);
+    // Each flood has its own process: memory that one leaves in the allocator would not grow in
+    // the next.
+    let plan = Plan {
+        warm_up: 0,
+        ..lab.plan(None)
+    };
+    let taken = processes::sample(lab, &cell, plan, plan.rounds)?.remove(0);
+    let mut metrics = Metrics::default();
+    metrics.rate("per_s", 1e9, &processes::times(&taken));
+    for name in WORST {
+        let values = taken.iter().map(|sample| sample.metrics[name]);
+        metrics.count(name, values.fold(0.0, f64::max));
     }
-    let worst = |of: fn(&Flood) -> f64| floods.iter().map(of).fold(0.0, f64::max);
-    let seconds = lasting.as_secs_f64();
-    let nanoseconds: Vec<f64> = floods
-        .iter()
-        .map(|flood| seconds * 1e9 / flood.completed as f64)
-        .collect();
-    let mut row = Row::new(
+    let row = Row::new(
         (WORKLOAD.name, WORKLOAD.group),
-        &[
-            ("producers", &PRODUCERS.to_string()),
-            ("room", &ROOM.to_string()),
-            ("timer", "10 ms"),
-        ],
+        &params,
         "ns",
-        ("thalweg", nanoseconds),
+        ("thalweg", processes::times(&taken)),
         None,
     )
-    .checked("each run: as many completions as accepted calls, all well; more calls were refused than none");
-    row.metrics.extend([
-        (
-            "longest_sleep_ms".to_owned(),
-            worst(|flood| flood.longest.as_secs_f64() * 1e3),
-        ),
-        (
-            "grown_mib".to_owned(),
-            worst(|flood| flood.grown as f64 / f64::from(1 << 20)),
-        ),
-        ("per_s".to_owned(), 1e9 / row.subject_median),
-        ("refused".to_owned(), worst(|flood| flood.refused as f64)),
-        ("sleeps".to_owned(), worst(|flood| flood.sleeps as f64)),
-    ]);
+    .checked("each run: as many completions as accepted calls, all well; more calls were refused than none")
+    .with_metrics("", metrics);
     Ok(vec![row.held_to(&target(), lab.refusal())])
+}
+
+/// The metrics of a flood; the row has the largest value of all floods.
+const WORST: [&str; 4] = ["longest_sleep_ms", "grown_mib", "refused", "sleeps"];
+
+fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
+    let lasting = if cell.quick { LASTING / 10 } else { LASTING };
+    Ok(vec![Side::new(move || {
+        let flood = flood(lasting)?;
+        let values = [
+            flood.longest.as_secs_f64() * 1e3,
+            flood.grown as f64 / f64::from(1 << 20),
+            flood.refused as f64,
+            flood.sleeps as f64,
+        ];
+        let sample = Sample::of(lasting, flood.completed);
+        let with = |sample: Sample, (name, value)| sample.with(name, value);
+        Ok(WORST.into_iter().zip(values).fold(sample, with))
+    })])
 }
 
 fn failed(why: impl std::fmt::Display) -> Problem {

@@ -11,10 +11,8 @@ use std::time::Duration;
 
 use serde::de::IgnoredAny;
 
-use crate::child::HostProgram;
 use crate::judgement::Target;
 use crate::lab::Lab;
-use crate::placement::Placement;
 use crate::problem::Problem;
 use crate::report::Row;
 use crate::workloads::{Workload, lab_hosts};
@@ -43,8 +41,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
 
 fn row(lab: &Lab, host: &lab_hosts::LabHost) -> Result<Row, Problem> {
     lab.begin(&format!("idle {} {}", host.language, host.mode), 2);
-    let command = (host.command)()?;
-    let mut program = HostProgram::start(host.language, command, Placement::Free)?;
+    let mut program = host.start()?;
     program.ask::<IgnoredAny>("nop 2000 0 0")?;
     program.ask::<IgnoredAny>("nop-async 200 0 0")?;
     program.ask::<IgnoredAny>("views 100000")?;

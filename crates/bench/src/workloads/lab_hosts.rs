@@ -20,6 +20,10 @@
 use std::fs;
 use std::process::Command;
 
+use serde::Deserialize;
+
+use crate::child::HostProgram;
+use crate::placement::Placement;
 use crate::problem::Problem;
 use crate::{hosts, rust_host};
 
@@ -32,6 +36,42 @@ pub struct LabHost {
     pub mode: &'static str,
     /// Builds the program if necessary, and returns the command that starts it.
     pub command: fn() -> Result<Command, Problem>,
+}
+
+impl LabHost {
+    /// Starts the program.
+    ///
+    /// # Errors
+    /// The program cannot be built or started.
+    pub fn start(&self) -> Result<HostProgram, Problem> {
+        HostProgram::start(self.language, (self.command)()?, Placement::Free)
+    }
+}
+
+/// The answer to most lines.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Read {
+    /// The host's own time for all records.
+    ns: u64,
+    records: u64,
+    checksum: u64,
+}
+
+impl Read {
+    /// Nanoseconds per record, if there were this many with this sum. `line` is what the program
+    /// was asked.
+    ///
+    /// # Errors
+    /// The program counted other records.
+    pub fn each(&self, line: &str, records: u64, checksum: u64) -> Result<f64, Problem> {
+        if (self.records, self.checksum) == (records, checksum) {
+            return Ok(self.ns as f64 / records as f64);
+        }
+        Err(Problem::Check(format!(
+            "{line}: {} records with sum {}, which should be {records} with {checksum}",
+            self.records, self.checksum
+        )))
+    }
 }
 
 /// C, using the generated header.

@@ -15,20 +15,17 @@
 //! in the library's memory, each summed in one operation, against the same columns of its own
 //! array.
 
-use std::cell::RefCell;
-
 use serde::Deserialize;
 use thalweg_lab::{Contents, ticks};
 
 use crate::child::HostProgram;
-use crate::interleave::{Side, interleave};
 use crate::judgement::Target;
 use crate::lab::Lab;
-use crate::placement::Placement;
 use crate::problem::Problem;
-use crate::report::Row;
+use crate::processes::{self, PROCESSES};
+use crate::report::{Metrics, Row};
 use crate::workloads::Workload;
-use crate::workloads::lab_hosts::{self, LabHost};
+use crate::workloads::lab_hosts::{self, LabHost, Read};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -168,15 +165,6 @@ fn target(record: Record, language: &str, subject: &str, peer: &str) -> Option<T
     }
 }
 
-/// The answer of a program to a sample.
-#[derive(Clone, Copy, Deserialize)]
-struct Read {
-    /// The host's own time for all matches.
-    ns: u64,
-    records: u64,
-    checksum: u64,
-}
-
 #[derive(Deserialize)]
 struct Verified {
     records: u64,
@@ -213,86 +201,63 @@ fn read(lab: &Lab, reading: &Reading) -> Result<Vec<Row>, Problem> {
     let Reading {
         host,
         record,
+        count,
         subjects,
         peers,
-        ..
     } = reading;
-    let count = if lab.quick() {
-        reading.count / 10
-    } else {
-        reading.count
-    };
-    let plan = lab.plan(Some(SAMPLES));
+    let count = count / if lab.quick() { 10 } else { 1 };
     let names: Vec<&str> = subjects.iter().chain(*peers).copied().collect();
-    lab.begin(
-        &format!("view_read {} {}", host.language, record.name()),
-        names.len() * (plan.warm_up + plan.rounds),
-    );
-
-    let mut program = HostProgram::start(host.language, (host.command)()?, Placement::Free)?;
-    if *record == Record::Match {
-        verify(&mut program, host.language)?;
-    }
-
-    let program = RefCell::new(program);
-    let sample = |name: &str| {
-        let read: Read = program.borrow_mut().ask(&record.line(name, count))?;
-        let checksum = record.checksum(name, count);
-        if read.records != count || read.checksum != checksum {
-            return Err(Problem::Check(format!(
-                "{} {name}: {} records with sum {}, which should be {count} with {checksum}",
-                host.language, read.records, read.checksum
-            )));
+    let lines: Vec<String> = names.iter().map(|name| record.line(name, count)).collect();
+    let start = || {
+        let mut program = host.start()?;
+        if *record == Record::Match {
+            verify(&mut program, host.language)?;
         }
-        Ok(read.ns as f64 / count as f64)
+        Ok(program)
     };
-    let mut sides: Vec<Side<'_, f64>> = names
+    let sums: Vec<u64> = names
         .iter()
-        .map(|name| Side::new(|| sample(name)))
+        .map(|name| record.checksum(name, count))
         .collect();
-    let taken = interleave(&mut sides, plan, || lab.step())?;
-    drop(sides);
-    program.into_inner().finish()?;
+    let check = |side: usize, read: Read| read.each(&lines[side], count, sums[side]);
+    let title = format!("view_read {} {}", host.language, record.name());
+    let plan = lab.plan(Some(SAMPLES));
+    let taken = processes::ask(lab, &title, &lines, plan, PROCESSES, start, check)?;
 
-    let samples = |name: &str| {
-        let place = names
-            .iter()
-            .position(|known| *known == name)
-            .expect("one of the names");
-        taken[place].clone()
-    };
+    let (ours, theirs) = taken.split_at(subjects.len());
+    let (count, batch, capacity) = (count.to_string(), BATCH.to_string(), CAPACITY.to_string());
     let mut rows = Vec::new();
-    for subject in *subjects {
-        for peer in *peers {
-            let params = [
+    for (subject, ours) in subjects.iter().zip(ours) {
+        for (peer, theirs) in peers.iter().zip(theirs) {
+            let mut params = vec![
                 ("language", host.language),
                 ("mode", *subject),
-                (record.plural(), &count.to_string()),
-                ("batch", &BATCH.to_string()),
-                ("capacity", &CAPACITY.to_string()),
+                (record.plural(), &count),
+                ("batch", &batch),
+                ("capacity", &capacity),
             ];
+            let mut metrics = Metrics::default();
+            metrics.median(&format!("ns_per_{}", record.name()), ours);
+            if *record == Record::Tick {
+                params.push(("record", record.name()));
+                metrics.rate("per_s", 1e9, ours);
+            }
             let mut row = Row::new(
                 (WORKLOAD.name, WORKLOAD.group),
                 &params,
                 "ns",
-                ("thalweg", samples(subject)),
-                Some((peer, samples(peer))),
+                ("thalweg", ours.clone()),
+                Some((peer, theirs.clone())),
             )
             .checked(format!(
                 "every sample read {count} records with the known sum of fields"
-            ));
+            ))
+            .with_metrics("", metrics);
             if *record == Record::Match {
                 row = row.checked(format!(
                     "every byte of {VERIFIED} matches, in order, before measuring"
                 ));
-            } else {
-                row.params
-                    .insert("record".to_owned(), record.name().to_owned());
-                let per_s = 1e9 / row.subject_median;
-                row.metrics.insert("per_s".to_owned(), per_s);
             }
-            row.metrics
-                .insert(format!("ns_per_{}", record.name()), row.subject_median);
             rows.push(match target(*record, host.language, subject, peer) {
                 Some(target) => row.held_to(&target, lab.refusal()),
                 None => row,

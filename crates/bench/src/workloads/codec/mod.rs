@@ -23,15 +23,17 @@ use thalweg_peers::codec::values::{BytesPayload, ComplexRequest, EchoRequest, Ec
 use thalweg_peers::codec::{Codec, InPlace};
 use thalweg_peers::versions;
 
-use crate::interleave::{Side, interleave};
+use crate::cell::{Cell, Sample};
+use crate::interleave::Side;
 use crate::judgement::Target;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::report::Row;
+use crate::processes::{self, PROCESSES};
+use crate::report::{Metrics, Row};
 use crate::workloads::Workload;
 
 use ours::{Cbor, Flat, Ours};
-use subject::{Subject, Times, in_place, subject};
+use subject::{BYTES as BYTES_METRIC, DECODE, ENCODE, FREE, Subject, VIEW, in_place, subject};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -42,6 +44,7 @@ pub const WORKLOAD: Workload = Workload {
     peers: &PEERS,
     seconds: 60,
     run,
+    cells: Some(open),
     ..Workload::USUAL
 };
 
@@ -61,127 +64,56 @@ const SAMPLES: usize = 15;
 /// Bytes per sample: a sample takes some ms.
 const BYTES: usize = 16 << 20;
 
+/// The values that are no blobs.
+const VALUES: [&str; 3] = ["EchoRequest", "EchoResponse", "ComplexRequest"];
+
 /// Blobs, in bytes.
 const BLOBS: [usize; 5] = [100, 1 << 10, 10 << 10, 64 << 10, 150 << 10];
 
 /// Measured only on request.
 const LARGE: usize = 1 << 20;
 
-/// The operation on a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
-    Encode,
-    Decode,
-    Free,
-    View,
-}
-
-impl Operation {
-    const ALL: [Self; 4] = [Self::Encode, Self::Decode, Self::Free, Self::View];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Encode => "encode",
-            Self::Decode => "decode",
-            Self::Free => "free",
-            Self::View => "view",
-        }
-    }
-
-    fn of(self, times: &Times) -> Option<f64> {
-        match self {
-            Self::Encode => Some(times.encode),
-            Self::Decode => Some(times.decode),
-            Self::Free => Some(times.free),
-            Self::View => times.view,
-        }
-    }
-}
-
-/// The comparison of a row: our codec's operation, a peer, and the peer's operation.
-#[derive(Clone, Copy, Debug)]
-struct Pair {
-    ours: &'static str,
-    operation: Operation,
-    peer: &'static str,
-    peer_operation: Operation,
-}
+/// The comparison of a row: our codec, the operation, a peer, and the peer's operation.
+type Pair = (&'static str, &'static str, &'static str, &'static str);
 
 /// Every pair that has a row.
 fn pairs() -> Vec<Pair> {
-    let mut pairs = Vec::new();
-    for operation in Operation::ALL {
-        let mut pair = |ours, peer, peer_operation| {
-            pairs.push(Pair {
-                ours,
-                operation,
-                peer,
-                peer_operation,
-            });
-        };
-        match operation {
-            // A codec that cannot read in place copies out before it reads.
-            Operation::View => {
-                pair("flat", "minicbor", Operation::Decode);
-                for peer in ["minicbor", "rkyv", "flatbuffers"] {
-                    pair("flat", peer, operation);
-                }
-            }
-            _ => {
-                for peer in PEERS {
-                    pair("flat", peer, operation);
-                }
-                for peer in ["ciborium", "minicbor", "c_struct"] {
-                    pair("cbor", peer, operation);
-                }
-                pair("flat", "cbor", operation);
-            }
-        }
+    let mut pairs: Vec<Pair> = Vec::new();
+    for operation in [ENCODE, DECODE, FREE] {
+        let mut pair = |ours, peer| pairs.push((ours, operation, peer, operation));
+        PEERS.iter().for_each(|peer| pair("flat", peer));
+        ["ciborium", "minicbor", "c_struct"]
+            .iter()
+            .for_each(|peer| pair("cbor", peer));
+        pair("flat", "cbor");
     }
+    // A codec that cannot read in place copies out before it reads.
+    pairs.push(("flat", VIEW, "minicbor", DECODE));
+    pairs.extend(["minicbor", "rkyv", "flatbuffers"].map(|peer| ("flat", VIEW, peer, VIEW)));
     pairs
 }
 
 /// The targets.
 fn target(value: &str, pair: Pair) -> Option<Target> {
-    match (value, pair.ours, pair.operation, pair.peer) {
-        ("EchoRequest", "flat", Operation::Encode, "c_struct") => Some(Target::Ratio(1.5)),
-        ("EchoRequest", "flat", Operation::View, "minicbor")
-            if pair.peer_operation == Operation::Decode =>
-        {
-            Some(Target::Ratio(0.5))
-        }
-        ("BytesPayload 1 MiB", "flat", Operation::Encode, "c_struct") => Some(Target::Ratio(1.1)),
-        ("BytesPayload 1 MiB", "cbor", Operation::Encode, "c_struct") => Some(Target::Ratio(1.2)),
-        (_, "cbor", Operation::Encode | Operation::Decode, "minicbor") => Some(Target::Ratio(1.1)),
-        _ => None,
-    }
+    Some(Target::Ratio(match (value, pair) {
+        ("EchoRequest", ("flat", ENCODE, "c_struct", _)) => 1.5,
+        ("EchoRequest", ("flat", VIEW, "minicbor", DECODE)) => 0.5,
+        ("BytesPayload 1 MiB", ("flat", ENCODE, "c_struct", _)) => 1.1,
+        ("BytesPayload 1 MiB", ("cbor", ENCODE, "c_struct", _)) => 1.2,
+        (_, ("cbor", ENCODE | DECODE, "minicbor", _)) => 1.1,
+        _ => return None,
+    }))
 }
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     for peer in PEERS {
         lab.peers.insert(peer.to_owned(), versions::of(peer));
     }
-    let total = if lab.quick() { BYTES / 16 } else { BYTES };
-    let mut rows = Vec::new();
-    rows.extend(measure(
-        lab,
-        "EchoRequest",
-        subjects(&EchoRequest::example(), total)?,
-    )?);
-    rows.extend(measure(
-        lab,
-        "EchoResponse",
-        subjects(&EchoResponse::example(), total)?,
-    )?);
-    rows.extend(measure(
-        lab,
-        "ComplexRequest",
-        subjects(&ComplexRequest::example(), total)?,
-    )?);
     let large = lab.include_1mib().then_some(LARGE);
-    for size in BLOBS.into_iter().chain(large) {
-        let blob = subjects(&BytesPayload::of(size), total)?;
-        rows.extend(measure(lab, &blob_name(size), blob)?);
+    let blobs = BLOBS.into_iter().chain(large).map(blob_name);
+    let mut rows = Vec::new();
+    for value in VALUES.map(str::to_owned).into_iter().chain(blobs) {
+        rows.extend(measure(lab, &value)?);
     }
     Ok(rows)
 }
@@ -192,6 +124,28 @@ fn blob_name(size: usize) -> String {
         1024.. => format!("BytesPayload {} KiB", size >> 10),
         _ => format!("BytesPayload {size} B"),
     }
+}
+
+/// Sets up the codecs of a cell, whose only parameter is the name of the value.
+fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
+    let total = if cell.quick { BYTES / 16 } else { BYTES };
+    let value = cell.text("value")?;
+    let blob = BLOBS
+        .into_iter()
+        .chain([LARGE])
+        .find(|size| blob_name(*size) == value);
+    let subjects = match value {
+        "EchoRequest" => subjects(&EchoRequest::example(), total)?,
+        "EchoResponse" => subjects(&EchoResponse::example(), total)?,
+        "ComplexRequest" => subjects(&ComplexRequest::example(), total)?,
+        _ => match blob {
+            Some(size) => subjects(&BytesPayload::of(size), total)?,
+            None => return Err(Problem::Usage(format!("there is no value `{value}`"))),
+        },
+    };
+    let wanted = |subject: &Subject| cell.subjects.iter().any(|name| name == subject.name);
+    let sides = subjects.into_iter().filter(wanted);
+    Ok(sides.map(|subject| Side::new(subject.sample)).collect())
 }
 
 /// Every codec with `value`. Each has already returned the value once.
@@ -218,57 +172,41 @@ where
     ])
 }
 
-fn measure(lab: &Lab, value: &str, mut subjects: Vec<Subject>) -> Result<Vec<Row>, Problem> {
-    let plan = lab.plan(Some(SAMPLES));
-    lab.begin(
-        &format!("codec {value}"),
-        subjects.len() * (plan.warm_up + plan.rounds),
-    );
-    let mut sides: Vec<Side<'_, Times>> = subjects
-        .iter_mut()
-        .map(|subject| Side::new(&mut subject.sample))
-        .collect();
-    let taken = interleave(&mut sides, plan, || lab.step())?;
-    drop(sides);
-
-    let place = |name: &str| subjects.iter().position(|subject| subject.name == name);
-    let samples = |name: &str, operation: Operation| -> Option<Vec<f64>> {
-        taken[place(name)?]
-            .iter()
-            .map(|times| operation.of(times))
-            .collect()
+fn measure(lab: &Lab, value: &str) -> Result<Vec<Row>, Problem> {
+    let names: Vec<&str> = ["flat", "cbor"].into_iter().chain(PEERS).collect();
+    let cell = Cell::new(WORKLOAD.name, &[("value", value)], &names);
+    let taken = processes::sample(lab, &cell, lab.plan(Some(SAMPLES)), PROCESSES)?;
+    let samples = |name: &str, metric: &str| {
+        let place = names.iter().position(|known| *known == name);
+        taken[place.expect("a pair is of these codecs")].map(|sample| sample.metrics[metric])
     };
     let mut rows = Vec::new();
     for pair in pairs() {
-        let (Some(ours), Some(theirs)) = (
-            samples(pair.ours, pair.operation),
-            samples(pair.peer, pair.peer_operation),
-        ) else {
-            unreachable!("{pair:?} is of codecs that can do this");
-        };
-        let mut params = vec![("value", value), ("op", pair.operation.name())];
-        if pair.peer_operation != pair.operation {
-            params.push(("peer op", pair.peer_operation.name()));
+        let (ours, operation, peer, peer_operation) = pair;
+        let mut params = vec![("value", value), ("op", operation)];
+        if peer_operation != operation {
+            params.push(("peer op", peer_operation));
         }
+        let sides = [(ours, operation), (peer, peer_operation)];
+        let [subject, theirs] = sides.map(|(name, operation)| (name, samples(name, operation)));
         let mut row = Row::new(
             (WORKLOAD.name, WORKLOAD.group),
             &params,
             "ns",
-            (pair.ours, ours),
-            Some((pair.peer, theirs)),
+            subject,
+            Some(theirs),
         )
         .checked("each codec gives the value back, field by field, before measuring")
         .checked("every sample: each was written in the known length; what is read in place has the known sum of all fields");
-        for (prefix, name, median) in [
-            ("", pair.ours, Some(row.subject_median)),
-            ("peer_", pair.peer, row.peer_median),
-        ] {
-            let bytes = place(name).map_or(0, |place| subjects[place].bytes) as f64;
-            row.metrics.insert(format!("{prefix}bytes"), bytes);
-            if let Some(ns) = median.filter(|_| value.starts_with("BytesPayload")) {
-                let rate = bytes / f64::from(1 << 20) / (ns / 1e9);
-                row.metrics.insert(format!("{prefix}mib_per_s"), rate);
+        for (prefix, (name, operation)) in ["", "peer_"].into_iter().zip(sides) {
+            let bytes = samples(name, BYTES_METRIC)[0];
+            let mut metrics = Metrics::default();
+            metrics.count("bytes", bytes);
+            if value.starts_with("BytesPayload") {
+                let mib = bytes / f64::from(1 << 20);
+                metrics.rate("mib_per_s", mib * 1e9, &samples(name, operation));
             }
+            row.add_metrics(prefix, metrics);
         }
         rows.push(match target(value, pair) {
             Some(target) => row.held_to(&target, lab.refusal()),
@@ -323,10 +261,10 @@ mod tests {
     #[test]
     fn a_sample_has_every_operation() {
         for mut subject in subjects(&ComplexRequest::example(), 0).unwrap() {
-            let times = (subject.sample)().unwrap();
-            assert!(times.encode > 0.0 && times.decode > 0.0, "{subject:?}");
+            let times = (subject.sample)().unwrap().metrics;
+            assert!(times[ENCODE] > 0.0 && times[DECODE] > 0.0, "{subject:?}");
             assert_eq!(
-                times.view.is_some(),
+                times.contains_key(VIEW),
                 ["flat", "minicbor", "rkyv", "flatbuffers"].contains(&subject.name)
             );
         }
@@ -334,7 +272,7 @@ mod tests {
 
     #[test]
     fn every_bar_has_its_row() {
-        let values = ["EchoRequest", "EchoResponse", "ComplexRequest"].map(str::to_owned);
+        let values = VALUES.map(str::to_owned);
         let blobs = BLOBS.into_iter().chain([LARGE]).map(blob_name);
         let all = pairs();
         let bars = values

@@ -6,30 +6,28 @@ use std::time::Instant;
 
 use thalweg_peers::codec::{Codec, InPlace, Value};
 
+use crate::cell::Sample;
 use crate::problem::Problem;
 
-/// The times of one value, in ns each.
-#[derive(Clone, Copy, Debug)]
-pub struct Times {
-    /// Writing it into existing memory.
-    pub encode: f64,
-    /// Checking it and copying it out.
-    pub decode: f64,
-    /// Dropping the copy.
-    pub free: f64,
-    /// Checking it and reading every field in place, if the codec supports it.
-    pub view: Option<f64>,
-}
+/// Writing a value into existing memory.
+pub const ENCODE: &str = "encode";
+/// Checking it and copying it out.
+pub const DECODE: &str = "decode";
+/// Dropping the copy.
+pub const FREE: &str = "free";
+/// Checking it and reading every field in place; only if the codec supports it.
+pub const VIEW: &str = "view";
 
-/// Takes the next sample.
-pub type Sampler = Box<dyn FnMut() -> Result<Times, Problem>>;
+/// The metric with the bytes of the encoded value.
+pub const BYTES: &str = "bytes";
+
+/// Takes the next sample: the ns of one value for each operation. The sample's own time is the sum.
+pub type Sampler = Box<dyn FnMut() -> Result<Sample, Problem>>;
 
 /// A codec with a value.
 pub struct Subject {
     /// The codec's public name.
     pub name: &'static str,
-    /// Bytes of the encoded value.
-    pub bytes: usize,
     /// Measures.
     pub sample: Sampler,
 }
@@ -111,31 +109,33 @@ fn build<V: Value, C: Codec<V>>(
         }
         let copied = (chunks * chunk) as f64;
 
-        let view = match view {
-            None => None,
-            Some(view) => {
-                let began = Instant::now();
-                let mut seen = 0u64;
-                for _ in 0..count {
-                    seen = seen.wrapping_add(view(black_box(&buffer)));
-                }
-                let elapsed = began.elapsed();
-                if seen != sum.wrapping_mul(count as u64) {
-                    return Err(wrong(C::NAME, "one was read as another value"));
-                }
-                Some(elapsed.as_nanos() as f64 / count as f64)
+        let mut times = vec![
+            (ENCODE, encode.as_nanos() as f64 / count as f64),
+            (DECODE, decode as f64 / copied),
+            (FREE, free as f64 / copied),
+        ];
+        if let Some(view) = view {
+            let began = Instant::now();
+            let mut seen = 0u64;
+            for _ in 0..count {
+                seen = seen.wrapping_add(view(black_box(&buffer)));
             }
-        };
-        Ok(Times {
-            encode: encode.as_nanos() as f64 / count as f64,
-            decode: decode as f64 / copied,
-            free: free as f64 / copied,
-            view,
-        })
+            let elapsed = began.elapsed();
+            if seen != sum.wrapping_mul(count as u64) {
+                return Err(wrong(C::NAME, "one was read as another value"));
+            }
+            times.push((VIEW, elapsed.as_nanos() as f64 / count as f64));
+        }
+        let sample = Sample {
+            ns: times.iter().map(|(_, ns)| ns).sum(),
+            ..Sample::default()
+        }
+        .with(BYTES, bytes as f64);
+        let with_time = |sample: Sample, (operation, ns)| sample.with(operation, ns);
+        Ok(times.into_iter().fold(sample, with_time))
     };
     Ok(Subject {
         name: C::NAME,
-        bytes,
         sample: Box::new(sample),
     })
 }
