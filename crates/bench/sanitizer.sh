@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs ffi_submit under a sanitizer, with short samples and without the scaling gate: the run checks
-# behaviour, not speed.
+# Runs port_submit and ingress under a sanitizer, with short samples and without the scaling gate:
+# the run checks behaviour, not speed.
 #
 #   crates/bench/sanitizer.sh asan|lsan|tsan NIGHTLY
 set -euo pipefail
@@ -31,7 +31,8 @@ fi
 
 triple=x86_64-unknown-linux-gnu
 target=${CARGO_TARGET_DIR:-$PWD/target}/$kind
-CARGO_TARGET_DIR=$target RUSTFLAGS=$flags \
+# The lab opens its service as a shared library, which uses the sanitizer's run time in the program.
+CARGO_TARGET_DIR=$target RUSTFLAGS="$flags -Clink-arg=-Wl,--export-dynamic" \
   cargo "+$nightly" build --locked "${std[@]}" --target "$triple" -p thalweg-bench
 
 # A program that was built without it would find nothing, always.
@@ -47,4 +48,5 @@ if ! nm "$program" | grep "$symbol" >/dev/null; then
   printf 'san: %s has no %s in it\n' "$program" "$kind" >&2
   exit 1
 fi
-THALWEG_SCALING_GATE=0 "$program" run ffi_submit --quick --allow-debug
+export THALWEG_SCALING_GATE=0 THALWEG_SUBMIT_THREADS=1,2,4,8
+"$program" run port_submit ingress --quick --allow-debug

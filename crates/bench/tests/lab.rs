@@ -194,7 +194,7 @@ fn what_is_not_there_ends_with_2_and_what_is() {
         (&["list", "--group", "warp"], "endurance"),
         (&["run", "idle", "--set", "warp=1"], "no knob `warp`"),
         (
-            &["run", "ffi_submit", "--set", "warp=1"],
+            &["run", "port_submit", "--set", "warp=1"],
             "THALWEG_SUBMIT_THREADS",
         ),
         (&["sweep", "warp"], "spsc_threads"),

@@ -11,4 +11,5 @@ mod library;
 mod service;
 
 pub use content::{Content, Contents, checksum};
+pub use library::DEEP_CALLS;
 pub use service::LabService;

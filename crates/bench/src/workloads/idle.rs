@@ -107,6 +107,8 @@ pub struct Switches {
     pub threads: usize,
     /// Voluntary and involuntary switches of all threads.
     pub switches: u64,
+    /// The voluntary switches: how often the threads went to sleep.
+    pub voluntary: u64,
 }
 
 impl Switches {
@@ -119,6 +121,7 @@ impl Switches {
         let mut found = Self {
             threads: 0,
             switches: 0,
+            voluntary: 0,
         };
         for task in fs::read_dir(&folder).map_err(Problem::io(folder.clone()))? {
             let task = task
@@ -127,17 +130,19 @@ impl Switches {
                 .join("status");
             // A thread that exited after the folder was read is not idle but gone; the number of
             // threads shows it.
-            if let Some(switches) = fs::read_to_string(task).ok().and_then(|s| own(&s, prefix)) {
+            let status = fs::read_to_string(task).ok();
+            if let Some((voluntary, others)) = status.and_then(|status| own(&status, prefix)) {
                 found.threads += 1;
-                found.switches += switches;
+                found.switches += voluntary + others;
+                found.voluntary += voluntary;
             }
         }
         Ok(found)
     }
 }
 
-/// The switches in a thread's `status`, if its name begins with `prefix`.
-fn own(status: &str, prefix: &str) -> Option<u64> {
+/// The voluntary and involuntary switches in a thread's `status`, if its name begins with `prefix`.
+fn own(status: &str, prefix: &str) -> Option<(u64, u64)> {
     let field = |name: &str| {
         status
             .lines()
@@ -147,7 +152,10 @@ fn own(status: &str, prefix: &str) -> Option<u64> {
         return None;
     }
     let count = |name| field(name)?.parse::<u64>().ok();
-    Some(count("voluntary_ctxt_switches")? + count("nonvoluntary_ctxt_switches")?)
+    Some((
+        count("voluntary_ctxt_switches")?,
+        count("nonvoluntary_ctxt_switches")?,
+    ))
 }
 
 #[cfg(test)]
@@ -161,7 +169,7 @@ mod tests {
     fn a_status_counts_both_kinds_and_only_of_our_threads() {
         let status =
             "Name:\ttw-worker-0\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t2\n";
-        assert_eq!(own(status, OURS), Some(9));
+        assert_eq!(own(status, OURS), Some((7, 2)));
         assert_eq!(own(&status.replace("tw-", "my-"), OURS), None);
     }
 

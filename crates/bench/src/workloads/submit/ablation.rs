@@ -7,9 +7,10 @@
 //! to the cells.
 
 use super::bell::{Edge, Rule};
-use super::grid::{CHECKED, Grid, open};
+use super::grid::{Grid, find, open};
 use super::knobs::{KNOBS, Settings};
-use super::subjects::{CELLS, PEERS, Subject, THALWEG, all, find};
+use super::sample::CHECKED;
+use super::subjects::{PEERS, SUBJECTS};
 use crate::lab::Lab;
 use crate::problem::Problem;
 use crate::report::Row;
@@ -25,45 +26,24 @@ pub const WORKLOAD: Workload = Workload {
     seconds: 300,
     run,
     knobs: KNOBS,
-    cells: Some(open),
+    cells: Some(|cell| open(cell, &SUBJECTS)),
 };
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
-    let settings = Settings::of(lab)?;
-    for peer in PEERS {
-        lab.peers
-            .insert(peer.to_owned(), "of this commit".to_owned());
-    }
-    let subjects: Vec<&'static Subject> = all().collect();
-    let grid = Grid::take(lab, WORKLOAD.name, &settings, &subjects)?;
+    let settings = Settings::of(lab, KNOBS)?;
+    let grid = Grid::take(lab, &WORKLOAD, &settings, SUBJECTS.iter())?;
+    let reference = find(&SUBJECTS, "mutex_shards", Edge::NAME).expect("each has each rule");
     let mut rows = Vec::new();
     for &producers in &settings.producers {
-        rows.extend(
-            CELLS
-                .iter()
-                .chain([&THALWEG])
-                .map(|cell| row(&grid, cell, producers)),
-        );
+        for cell in &SUBJECTS {
+            let itself = (cell.name, cell.variant) == (reference.name, reference.variant);
+            let params = [("wake", cell.variant), ("peer_wake", reference.variant)];
+            let (peer, params) = match itself {
+                true => (None, &params[..1]),
+                false => (Some(reference), &params[..]),
+            };
+            rows.push(grid.row(cell, producers, peer, params, CHECKED));
+        }
     }
     Ok(rows)
-}
-
-fn row(grid: &Grid, cell: &Subject, producers: usize) -> Row {
-    let reference = find("mutex_shards", Edge::NAME).expect("every structure has every rule");
-    let itself = (cell.structure, cell.rule) == (reference.structure, reference.rule);
-    let params = [
-        ("producers", producers.to_string()),
-        ("wake", cell.rule.to_owned()),
-        ("peer_wake", reference.rule.to_owned()),
-    ];
-    let params = params.each_ref().map(|(key, value)| (*key, value.as_str()));
-    Row::new(
-        (WORKLOAD.name, WORKLOAD.group),
-        if itself { &params[..2] } else { &params },
-        "ns",
-        (cell.structure, grid.times(cell, producers)),
-        (!itself).then(|| (reference.structure, grid.times(reference, producers))),
-    )
-    .checked(CHECKED)
-    .with_metrics("", grid.metrics(cell, producers))
 }

@@ -1,116 +1,101 @@
-//! The scaling gate: an ingress must submit more requests per second with more producers, or it
-//! behaves like a lock.
+//! The scaling gate: more threads must submit more calls per second, or submission behaves like a
+//! lock.
 
-use crate::judgement::{Figures, Target};
+use crate::judgement::Target;
 
-/// The required submissions per second of the most producers, as a multiple of one producer's.
-pub const REQUIRED: f64 = 1.5;
+/// The calls per second of the most threads, as a multiple of one thread's.
+pub const REQUIRED: Target = Target::AtLeast("scaling_vs_1", 1.5);
 
-/// With fewer processors, producers and consumer share too few for a meaningful verdict.
+/// With fewer processors, the threads and the consumer share too few for a meaningful verdict.
 const PROCESSORS: usize = 4;
 
-/// The target of the gate.
-pub const TARGET: Target = Target::AtLeast("scaling_vs_1", REQUIRED);
-
-/// The verdict on an ingress whose metrics contain `scaling_vs_1`. `refusal` is the reason why
-/// this run gives no verdicts, if there is one.
+/// The reason why the gate is not judged, if there is one. `of_lab` is the reason why this run gives
+/// no verdicts.
 #[must_use]
-pub fn verdict(figures: Figures<'_>, processors: usize, on: bool, refusal: Option<&str>) -> String {
-    let few = format!("{processors} processors");
-    let why = if processors < PROCESSORS {
-        Some(few.as_str())
+pub fn refusal(processors: usize, on: bool, of_lab: Option<&str>) -> Option<String> {
+    if processors < PROCESSORS {
+        Some(format!("{processors} processors"))
     } else if on {
-        refusal
+        of_lab.map(str::to_owned)
     } else {
-        Some("THALWEG_SCALING_GATE=0")
-    };
-    TARGET.verdict(figures, why)
+        Some("THALWEG_SCALING_GATE=0".to_owned())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::time::Duration;
 
     use super::*;
-    use crate::processes::PROCESSES;
-    use crate::statistics::Interval;
-    use crate::workloads::submit::sample::Load;
-    use crate::workloads::submit::subjects;
+    use crate::cell::Sample;
+    use crate::statistics::tests::in_three;
+    use crate::workloads::submit::grid::{Grid, Load, Subject, find};
+    use crate::workloads::submit::port_submit::{SUBJECTS, WORKLOAD};
 
-    fn figures(metrics: &BTreeMap<String, f64>) -> Figures<'_> {
-        static NONE: BTreeMap<String, Interval> = BTreeMap::new();
-        Figures {
-            ratio: None,
-            metrics,
-            intervals: &NONE,
-            samples: &[],
-            spread: Interval::point(1.0),
-            processes: Some(PROCESSES),
+    /// The verdict on these times per call, of one thread and of eight.
+    fn judge(subject: &'static Subject, times: [Vec<f64>; 2], processors: usize) -> String {
+        let samples = times.map(|times| {
+            let sample = |ns: &f64| Sample {
+                ns: *ns,
+                ..Sample::default()
+            };
+            in_three(&times).map(sample)
+        });
+        let grid = Grid::of_two(&WORKLOAD, subject, samples);
+        let refusal = refusal(processors, true, None);
+        let row = grid.row(subject, 8, None, &[], "");
+        let row = row.held_to(&REQUIRED, refusal.as_deref());
+        row.verdict.expect("it has a target")
+    }
+
+    fn scaling(by: f64, processors: usize) -> String {
+        judge(&SUBJECTS[0], [vec![by; 6], vec![1.0; 6]], processors)
+    }
+
+    #[test]
+    fn gate_below_four_processors_is_not_judged() {
+        for (by, processors) in [(9.0, 2), (0.1, 2), (9.0, 3)] {
+            let said = scaling(by, processors);
+            assert_eq!(said, format!("not judged: {processors} processors"));
         }
     }
 
-    fn judge(scaling: f64, processors: usize) -> String {
-        let metrics = BTreeMap::from([("scaling_vs_1".to_owned(), scaling)]);
-        verdict(figures(&metrics), processors, true, None)
+    #[test]
+    fn gate_from_four_processors_up_requires_one_and_a_half_times_the_rate() {
+        assert_eq!(scaling(1.51, 4), "met");
+        assert_eq!(scaling(1.49, 4), "missed");
+        assert_eq!(scaling(8.2, 10), "met");
+        // The published figures of an ingress that is bound by a lock.
+        assert_eq!(scaling(0.98, 16), "missed");
+        assert_eq!(scaling(1.16, 16), "missed");
     }
 
     #[test]
-    fn below_four_processors_nothing_is_judged_and_nothing_passes() {
-        assert_eq!(judge(9.0, 2), "not judged: 2 processors");
-        assert_eq!(judge(0.1, 2), "not judged: 2 processors");
-        assert_eq!(judge(9.0, 3), "not judged: 3 processors");
-        assert_eq!(judge(9.0, 1), "not judged: 1 processors");
+    fn gate_that_is_switched_off_or_in_a_quick_run_is_not_judged() {
+        let off = refusal(8, false, None);
+        assert_eq!(off.as_deref(), Some("THALWEG_SCALING_GATE=0"));
+        let quick = refusal(8, true, Some("quick run"));
+        assert_eq!(quick.as_deref(), Some("quick run"));
+        assert_eq!(refusal(8, true, None), None);
     }
 
     #[test]
-    fn from_four_processors_up_the_bar_holds() {
-        assert_eq!(judge(1.5, 4), "met");
-        assert_eq!(judge(1.49, 4), "missed");
-        assert_eq!(judge(8.2, 10), "met");
-    }
-
-    #[test]
-    fn figures_published_for_a_lock_bound_ingress_fail() {
-        assert_eq!(judge(0.98, 16), "missed");
-        assert_eq!(judge(1.16, 16), "missed");
-    }
-
-    #[test]
-    fn switched_off_it_says_so_and_a_run_that_judges_nothing_judges_not_this_either() {
-        let metrics = BTreeMap::from([("scaling_vs_1".to_owned(), 9.0)]);
-        assert_eq!(
-            verdict(figures(&metrics), 8, false, None),
-            "not judged: THALWEG_SCALING_GATE=0"
-        );
-        assert_eq!(
-            verdict(figures(&metrics), 8, true, Some("quick run")),
-            "not judged: quick run"
-        );
-        assert_eq!(
-            verdict(figures(&BTreeMap::new()), 8, true, None),
-            "not judged: not measured"
-        );
-    }
-
-    #[test]
-    fn a_global_lock_measured_here_fails_it() {
+    fn gate_on_a_global_lock_measured_here_fails() {
         // The processor count is made up, the figures are not. With the lock held until the
-        // consumer has accepted, 8 producers are as fast as one. A submission is a handshake of two
-        // thread switches, so few submissions are enough. The best sample of each side is the one
-        // that other work on the machine disturbed least.
-        let subject = subjects::find("global_lock", "edge").expect("it is a subject");
-        let best = |producers| {
+        // consumer has accepted, 8 threads are as fast as one. A submission is a handshake of two
+        // thread switches, so few submissions are enough.
+        let subject = find(&SUBJECTS, "global_lock", "1").expect("it is a subject");
+        let take = |producers| {
             let load = Load {
                 producers,
-                each: 600 / producers as u64,
+                each: 800 / producers as u64,
                 settle: Duration::from_secs(30),
             };
-            (0..9)
-                .map(|_| (subject.take)(&load).expect("it loses nothing").ns)
-                .fold(f64::INFINITY, f64::min)
+            (subject.take)(&load).expect("it loses nothing").ns
         };
-        let scaling = best(1) / best(8);
-        assert_eq!(judge(scaling, 8), "missed", "it scales {scaling}");
+        let pairs: Vec<(f64, f64)> = (0..15).map(|_| (take(1), take(8))).collect();
+        let (one, many): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+        let said = format!("{one:?} {many:?}");
+        assert_eq!(judge(subject, [one, many], 8), "missed", "{said}");
     }
 }

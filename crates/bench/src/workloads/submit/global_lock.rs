@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bell::{Bell, Rule};
-use super::ingress::{Entry, Exit, Found, Refused, Structure};
+use super::path::{Entry, Exit, Found, Refused, Structure};
 use super::request::{Request, Submitted};
 
 /// See the module.

@@ -1,109 +1,172 @@
-//! Subjects times numbers of producers, all in the same rounds. Subjects, and numbers of producers,
-//! are therefore compared pair by pair.
+//! Subjects times numbers of threads, all in the same rounds. Subjects, and numbers of threads, are
+//! therefore compared pair by pair.
 
 use std::time::Duration;
 
 use super::knobs::Settings;
-use super::sample::Load;
-use super::subjects::{self, Subject};
 use crate::cell::{Cell, Sample};
 use crate::interleave::Side;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::processes;
-use crate::report::Metrics;
+use crate::processes::{self, PROCESSES};
+use crate::report::{Metrics, Row};
 use crate::statistics::{Interval, Ratio, Samples, ratio_of_pairs};
+use crate::workloads::Workload;
 
-/// The number of fresh processes.
-const PROCESSES: usize = 3;
+/// The parameters of a sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Threads that submit.
+    pub producers: usize,
+    /// Requests per thread.
+    pub each: u64,
+    /// How long the consumer may take for the remaining requests after the last thread has
+    /// submitted.
+    pub settle: Duration,
+}
 
-/// The checks of every sample, as recorded in results.
-pub const CHECKED: &str = "callbacks = submissions, none twice, none failed, each producer's in order, payloads and scalars intact";
+/// A subject.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// What carries the requests; the subject's name in a result.
+    pub name: &'static str,
+    /// What distinguishes subjects of one name: the wake-up rule, or the requests per submission.
+    pub variant: &'static str,
+    /// Takes one sample, compiled for this subject alone.
+    pub take: fn(&Load) -> Result<Sample, Problem>,
+}
+
+/// The subject of this name and variant.
+#[must_use]
+pub fn find<'a>(subjects: &'a [Subject], name: &str, variant: &str) -> Option<&'a Subject> {
+    subjects
+        .iter()
+        .find(|subject| (subject.name, subject.variant) == (name, variant))
+}
 
 /// The samples of a grid.
 #[derive(Debug)]
 pub struct Grid {
+    workload: &'static Workload,
     taken: Vec<(&'static Subject, usize, Samples<Sample>)>,
 }
 
 impl Grid {
-    /// Takes the samples, for a workload whose `cells` is [`open`].
+    /// Takes the samples, for a workload whose `cells` is [`open`] with the same subjects. Its peers
+    /// are of this commit.
     ///
     /// # Errors
     /// A check failed, or the operating system reported an error.
     pub fn take(
-        lab: &Lab,
-        workload: &str,
+        lab: &mut Lab,
+        workload: &'static Workload,
         settings: &Settings,
-        subjects: &[&'static Subject],
+        subjects: impl Iterator<Item = &'static Subject> + Clone,
     ) -> Result<Self, Problem> {
-        let points: Vec<(&'static Subject, usize)> = settings
-            .producers
-            .iter()
-            .flat_map(|producers| subjects.iter().map(|subject| (*subject, *producers)))
+        for peer in workload.peers {
+            let version = "of this commit".to_owned();
+            lab.peers.insert((*peer).to_owned(), version);
+        }
+        let producers = settings.producers.iter();
+        let points: Vec<(&'static Subject, usize)> = producers
+            .flat_map(|producers| subjects.clone().map(|subject| (subject, *producers)))
             .collect();
-        let names: Vec<String> = points
-            .iter()
-            .map(|(subject, producers)| name(subject, *producers))
-            .collect();
+        let names: Vec<String> = points.iter().map(|point| point_name(*point)).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (each, settle) = (settings.each, settings.settle.as_millis());
         let params = [
-            ("per_thread", settings.each.to_string()),
-            ("settle_ms", settings.settle.as_millis().to_string()),
+            ("per_thread", each.to_string()),
+            ("settle_ms", settle.to_string()),
         ];
         let params = params.each_ref().map(|(key, value)| (*key, value.as_str()));
-        let cell = Cell::new(workload, &params, &names);
+        let cell = Cell::new(workload.name, &params, &names);
         let plan = lab.plan(Some(settings.iterations * PROCESSES));
         let taken = processes::sample(lab, &cell, plan, PROCESSES)?;
-        let taken = points
-            .into_iter()
-            .zip(taken)
-            .map(|((subject, producers), samples)| (subject, producers, samples))
-            .collect();
-        Ok(Self { taken })
+        let taken = points.into_iter().zip(taken);
+        Ok(Self {
+            workload,
+            taken: taken
+                .map(|((subject, producers), samples)| (subject, producers, samples))
+                .collect(),
+        })
     }
 
-    /// The samples of one point, in ns per request.
+    /// A row for one point in ns per request, against another subject with the same number of
+    /// threads if there is one. Its metrics are `ops_per_s`, `completed_per_s`, `items_per_wake` if
+    /// the consumer was woken, and `scaling_vs_1`; those of the peer begin with `peer_`.
     ///
     /// # Panics
-    /// The point was not measured.
+    /// A point was not measured.
     #[must_use]
-    pub fn times(&self, subject: &Subject, producers: usize) -> Samples {
+    pub fn row(
+        &self,
+        subject: &Subject,
+        producers: usize,
+        peer: Option<&Subject>,
+        params: &[(&str, &str)],
+        checked: &str,
+    ) -> Row {
+        let count = producers.to_string();
+        let mut params = params.to_vec();
+        params.push(("producers", &count));
+        let row = Row::new(
+            (self.workload.name, self.workload.group),
+            &params,
+            "ns",
+            (subject.name, self.times(subject, producers)),
+            peer.map(|peer| (peer.name, self.times(peer, producers))),
+        );
+        let row = row.with_metrics("", self.metrics(subject, producers));
+        let row = match peer {
+            Some(peer) => row.with_metrics("peer_", self.metrics(peer, producers)),
+            None => row,
+        };
+        row.checked(checked)
+    }
+
+    /// A grid with the samples of one thread and of eight.
+    #[cfg(test)]
+    pub(super) fn of_two(
+        workload: &'static Workload,
+        subject: &'static Subject,
+        [one, eight]: [Samples<Sample>; 2],
+    ) -> Self {
+        Self {
+            workload,
+            taken: vec![(subject, 1, one), (subject, 8, eight)],
+        }
+    }
+
+    fn times(&self, subject: &Subject, producers: usize) -> Samples {
         processes::times(self.samples(subject, producers))
     }
 
-    /// The metrics of one point: `ops_per_s`, `completed_per_s`, `items_per_wake` if the consumer
-    /// was woken, and `scaling_vs_1`.
-    ///
-    /// # Panics
-    /// The point was not measured.
-    #[must_use]
-    pub fn metrics(&self, subject: &Subject, producers: usize) -> Metrics {
+    fn metrics(&self, subject: &Subject, producers: usize) -> Metrics {
         let mut metrics = processes::metrics(self.samples(subject, producers));
-        // Requests per second as a multiple of one producer's: the median over the rounds.
-        let times = [1, producers].map(|producers| self.times(subject, producers));
-        if let Some(Ratio { median, low, high }) = ratio_of_pairs(&times[0], &times[1]) {
+        // Requests per second as a multiple of one thread's, round by round.
+        let (one, many) = (self.times(subject, 1), self.times(subject, producers));
+        if let Some(Ratio { median, low, high }) = ratio_of_pairs(&one, &many) {
             metrics.estimate("scaling_vs_1", median, Interval { low, high });
         }
         metrics
     }
 
     fn samples(&self, subject: &Subject, producers: usize) -> &Samples<Sample> {
-        let found = self.taken.iter().find(|(taken, count, _)| {
-            (taken.structure, taken.rule, *count) == (subject.structure, subject.rule, producers)
-        });
+        let wanted = point_name((subject, producers));
+        let mut taken = self.taken.iter();
+        let found = taken.find(|(subject, count, _)| point_name((subject, *count)) == wanted);
         &found.expect("only what was asked for is looked up").2
     }
 }
 
 /// The name of a point in the list of a cell's subjects.
-fn name(subject: &Subject, producers: usize) -> String {
-    format!("{} {} {producers}", subject.structure, subject.rule)
+fn point_name((subject, producers): (&Subject, usize)) -> String {
+    format!("{} {} {producers}", subject.name, subject.variant)
 }
 
-fn point(name: &str) -> Option<(&'static Subject, usize)> {
+fn point<'a>(subjects: &'a [Subject], name: &str) -> Option<(&'a Subject, usize)> {
     let mut words = name.split(' ');
-    let subject = subjects::find(words.next()?, words.next()?)?;
+    let subject = find(subjects, words.next()?, words.next()?)?;
     let producers = words.next()?.parse().ok()?;
     words.next().is_none().then_some((subject, producers))
 }
@@ -112,12 +175,15 @@ fn point(name: &str) -> Option<(&'static Subject, usize)> {
 ///
 /// # Errors
 /// A subject does not exist.
-pub fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
+pub fn open(
+    cell: &Cell,
+    subjects: &'static [Subject],
+) -> Result<Vec<Side<'static, Sample>>, Problem> {
     let each = cell.number("per_thread")?;
     let settle = Duration::from_millis(cell.number("settle_ms")?);
     let side = |name: &String| {
-        let (subject, producers) =
-            point(name).ok_or_else(|| Problem::Usage(format!("`{name}` is no subject")))?;
+        let (subject, producers) = point(subjects, name)
+            .ok_or_else(|| Problem::Usage(format!("`{name}` is not a subject")))?;
         let load = Load {
             producers,
             each,
@@ -131,41 +197,34 @@ pub fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn grid(times: &[(&'static Subject, usize, [f64; 3])]) -> Grid {
-        let sample = |ns| Sample {
-            ns,
-            ..Sample::default()
-        };
-        let taken = times
-            .iter()
-            .map(|(subject, producers, ns)| (*subject, *producers, ns.map(sample).to_vec().into()))
-            .collect();
-        Grid { taken }
-    }
+    use crate::workloads::submit::{ingress, subjects::SUBJECTS};
 
     #[test]
     fn scaling_is_formed_round_by_round() {
-        let subject = &subjects::THALWEG;
-        let grid = grid(&[
-            (subject, 1, [10.0, 40.0, 20.0]),
-            (subject, 8, [5.0, 80.0, 10.0]),
-        ]);
-        let metric = |name, producers| grid.metrics(subject, producers).get(name).unwrap().0;
-        assert_eq!(metric("scaling_vs_1", 8), 2.0);
-        assert_eq!(metric("scaling_vs_1", 1), 1.0);
-        assert_eq!(*grid.times(subject, 8), [5.0, 80.0, 10.0]);
-        assert_eq!(metric("ops_per_s", 8), 1e8);
+        let subject = &SUBJECTS[0];
+        let samples = |ns: [f64; 3]| {
+            let sample = |ns| Sample {
+                ns,
+                ..Sample::default()
+            };
+            Samples::from(ns.map(sample).to_vec())
+        };
+        let taken = [[10.0, 40.0, 20.0], [5.0, 80.0, 10.0]].map(samples);
+        let grid = Grid::of_two(&ingress::WORKLOAD, subject, taken);
+        let row = grid.row(subject, 8, Some(subject), &[], "");
+        assert_eq!(row.metrics["scaling_vs_1"], 2.0);
+        assert_eq!(row.metrics["peer_ops_per_s"], 1e8);
+        assert_eq!(row.subject_samples, [5.0, 80.0, 10.0]);
+        let one = grid.row(subject, 1, None, &[], "");
+        assert_eq!(one.metrics["scaling_vs_1"], 1.0);
     }
 
     #[test]
     fn every_point_is_found_by_its_name() {
-        for subject in subjects::all() {
-            let (found, producers) = point(&name(subject, 16)).unwrap();
-            assert_eq!(
-                (found.structure, found.rule, producers),
-                (subject.structure, subject.rule, 16)
-            );
+        for subject in &SUBJECTS {
+            let (found, producers) = point(&SUBJECTS, &point_name((subject, 16))).unwrap();
+            let found = (found.name, found.variant, producers);
+            assert_eq!(found, (subject.name, subject.variant, 16));
         }
         for odd in [
             "lanes edge",
@@ -173,18 +232,18 @@ mod tests {
             "lanes edge 1 2",
             "lane edge 1",
         ] {
-            assert!(point(odd).is_none());
+            assert!(point(&SUBJECTS, odd).is_none());
         }
     }
 
     #[test]
     fn a_cell_takes_a_sample_of_each_point() {
         let params = [("per_thread", "50"), ("settle_ms", "30000")];
-        let cell = Cell::new("ffi_submit", &params, &["lanes edge 2", "vyukov flag 1"]);
-        let mut sides = open(&cell).unwrap();
-        for side in &mut sides {
+        let cell = Cell::new("ingress", &params, &["lanes edge 2", "vyukov flag 1"]);
+        for mut side in open(&cell, &SUBJECTS).unwrap() {
             assert!(side.take().unwrap().ns > 0.0);
         }
-        assert!(open(&Cell::new("ffi_submit", &params, &["warp edge 1"])).is_err());
+        let unknown = Cell::new("ingress", &params, &["warp edge 1"]);
+        assert!(open(&unknown, &SUBJECTS).is_err());
     }
 }

@@ -1,191 +1,63 @@
-//! An ingress: the path of a request from any of several producers to one consumer.
+//! `ingress`: the cost for K threads of handing their requests to the thread that runs them, over a
+//! Rust channel that no foreign call uses. [`super::port_submit`] measures foreign calls.
 //!
-//! There are two layers of traits, because the ablation separates them. An [`Ingress`] is the
-//! whole: the structure that carries requests, and the way its consumer sleeps and is woken.
-//! [`Woken`] combines a [`Structure`], which only carries requests, and a [`Rule`]. All of it is
-//! compiled for each pair separately.
+//! The request is a no-op, so that only the ingress is measured. The peers are the ingresses of
+//! such frameworks, each woken on its edge. There is one row for each peer and number of producers,
+//! and one for Thalweg alone, whose `scaling_vs_1` is its requests per second as a multiple of one
+//! producer's.
 
-use std::io;
-use std::marker::PhantomData;
-use std::sync::Arc;
-use std::thread;
+use super::bell::{Edge, Rule};
+use super::grid::{Grid, find, open};
+use super::knobs::{KNOBS, Settings};
+use super::sample::CHECKED;
+use super::subjects::{PEERS, SUBJECTS};
+use crate::judgement::Target;
+use crate::lab::Lab;
+use crate::problem::Problem;
+use crate::report::Row;
+use crate::workloads::Workload;
 
-use super::bell::{Bell, Rule};
-use super::request::{Request, Submitted};
+/// See the module.
+pub const WORKLOAD: Workload = Workload {
+    name: "ingress",
+    group: "boundary",
+    what: "Requests per second that K threads hand over a Rust channel to the thread that runs them, until the last submission has returned.",
+    source: "nim-ffi's submission benchmark: does an ingress scale with its producers?",
+    peers: &PEERS,
+    seconds: 120,
+    run,
+    knobs: KNOBS,
+    cells: Some(|cell| open(cell, &SUBJECTS)),
+};
 
-/// The request was not accepted.
-#[derive(Debug)]
-pub struct Refused;
+/// The number of producers at which the targets apply.
+const BARRED: usize = 8;
 
-/// A producer's end.
-pub trait Submit: Send + 'static {
-    /// Submits a request.
-    ///
-    /// # Safety
-    /// The request must neither move nor change until the consumer has run it, or until the
-    /// consumer is gone.
-    ///
-    /// # Errors
-    /// The ingress does not accept it.
-    /// The ingress does not take it.
-    unsafe fn submit(&mut self, request: Submitted) -> Result<(), Refused>;
-}
+/// Against mutex shards, by time.
+const AGAINST_SHARDS: Target = Target::Ratio(0.5);
 
-/// The consumer's end.
-pub trait Consume: Send + 'static {
-    /// Runs arriving requests until no more follow.
-    fn consume(self, run: impl FnMut(&Request));
-}
+/// The scaling of 8 producers, on two processors that they share with the consumer.
+const KEPT: Target = Target::AtLeast("scaling_vs_1", 0.8);
 
-/// Tells the consumer, once, that no more requests follow.
-pub type Stop = Box<dyn FnOnce() + Send>;
-
-/// A path from producers to one consumer.
-pub trait Ingress: 'static {
-    /// A producer's end.
-    type Submitter: Submit;
-    /// The consumer's end.
-    type Consumer: Consume;
-
-    /// An empty ingress, with an end for each producer.
-    ///
-    /// # Errors
-    /// The operating system's error.
-    /// The system's.
-    fn open(producers: usize) -> io::Result<(Vec<Self::Submitter>, Self::Consumer, Stop)>;
-
-    /// How often all these ends together woke the consumer.
-    fn wakes<'a>(submitters: impl Iterator<Item = &'a Self::Submitter>) -> u64;
-}
-
-/// The result of draining a structure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// There were requests, and they were run.
-    Some,
-    /// There were none. A consumer that sleeps now is woken by the rule.
-    Nothing,
-    /// A producer is about to make its request visible: the consumer must check again and not
-    /// sleep.
-    Unlinked,
-}
-
-/// A structure that carries requests.
-pub trait Structure: 'static {
-    /// A producer's end.
-    type Entry: Entry;
-    /// The consumer's end.
-    type Exit: Exit;
-
-    /// An empty structure, with an end for each producer.
-    ///
-    /// # Errors
-    /// The operating system's error.
-    /// The system's.
-    fn open(producers: usize) -> io::Result<(Vec<Self::Entry>, Self::Exit)>;
-}
-
-/// A producer's end of a structure.
-pub trait Entry: Send + 'static {
-    /// Adds a request, then calls [`Rule::published`] and returns its answer.
-    ///
-    /// # Safety
-    /// As for [`Submit::submit`].
-    ///
-    /// # Errors
-    /// The structure does not accept it.
-    unsafe fn push<R: Rule>(&mut self, request: Submitted, bell: &Bell) -> Result<bool, Refused>;
-}
-
-/// The consumer's end of a structure.
-pub trait Exit: Send + 'static {
-    /// Removes all requests, each producer's in order, and runs them.
-    fn drain<R: Rule>(&mut self, run: &mut impl FnMut(&Request)) -> Found;
-}
-
-/// A structure whose consumer is woken by a rule.
-#[derive(Debug)]
-pub struct Woken<S, R>(PhantomData<(S, R)>);
-
-/// Its producer's end.
-#[derive(Debug)]
-pub struct WakingEntry<E, R> {
-    entry: E,
-    bell: Arc<Bell>,
-    wakes: u64,
-    rule: PhantomData<R>,
-}
-
-/// Its consumer's end.
-#[derive(Debug)]
-pub struct SleepingExit<E, R> {
-    exit: E,
-    bell: Arc<Bell>,
-    rule: PhantomData<R>,
-}
-
-impl<S: Structure, R: Rule> Ingress for Woken<S, R> {
-    type Submitter = WakingEntry<S::Entry, R>;
-    type Consumer = SleepingExit<S::Exit, R>;
-
-    fn open(producers: usize) -> io::Result<(Vec<Self::Submitter>, Self::Consumer, Stop)> {
-        let bell = Arc::new(Bell::new()?);
-        let (entries, exit) = S::open(producers)?;
-        let entries = entries
-            .into_iter()
-            .map(|entry| WakingEntry {
-                entry,
-                bell: Arc::clone(&bell),
-                wakes: 0,
-                rule: PhantomData,
-            })
-            .collect();
-        let consumer = SleepingExit {
-            exit,
-            bell: Arc::clone(&bell),
-            rule: PhantomData,
-        };
-        Ok((entries, consumer, Box::new(move || bell.stop())))
-    }
-
-    fn wakes<'a>(submitters: impl Iterator<Item = &'a Self::Submitter>) -> u64 {
-        submitters.map(|entry| entry.wakes).sum()
-    }
-}
-
-impl<E: Entry, R: Rule> Submit for WakingEntry<E, R> {
-    #[inline]
-    unsafe fn submit(&mut self, request: Submitted) -> Result<(), Refused> {
-        // SAFETY: the caller upholds the same contract.
-        let woke = unsafe { self.entry.push::<R>(request, &self.bell) }?;
-        self.wakes += u64::from(woke);
-        Ok(())
-    }
-}
-
-impl<E: Exit, R: Rule> Consume for SleepingExit<E, R> {
-    fn consume(mut self, mut run: impl FnMut(&Request)) {
-        loop {
-            // Read before draining: requests that were submitted before the stop are still run.
-            let stopped = self.bell.stopped();
-            match self.exit.drain::<R>(&mut run) {
-                Found::Some => continue,
-                Found::Unlinked => {
-                    thread::yield_now();
-                    continue;
+fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
+    let settings = Settings::of(lab, KNOBS)?;
+    let ours = &SUBJECTS[0];
+    let peers = PEERS.map(|peer| find(&SUBJECTS, peer, Edge::NAME).expect("each has each rule"));
+    let subjects = std::iter::once(ours).chain(peers);
+    let grid = Grid::take(lab, &WORKLOAD, &settings, subjects)?;
+    let mut rows = Vec::new();
+    for &producers in &settings.producers {
+        for peer in peers.into_iter().map(Some).chain([None]) {
+            let wake = peer.unwrap_or(ours).variant;
+            let row = grid.row(ours, producers, peer, &[("wake", wake)], CHECKED);
+            rows.push(match peer.map(|peer| peer.name) {
+                Some("mutex_shards") if producers == BARRED => {
+                    row.held_to(&AGAINST_SHARDS, lab.refusal())
                 }
-                Found::Nothing if stopped => return,
-                Found::Nothing => {}
-            }
-            if R::ANNOUNCED {
-                R::announce(&self.bell);
-                if self.exit.drain::<R>(&mut run) != Found::Nothing {
-                    R::withdraw(&self.bell);
-                    continue;
-                }
-            }
-            self.bell.wait();
-            R::withdraw(&self.bell);
+                None if producers == BARRED => row.held_to(&KEPT, lab.refusal()),
+                _ => row,
+            });
         }
     }
+    Ok(rows)
 }

@@ -22,7 +22,7 @@ const ITERS: Knob = Knob {
 const THREADS: Knob = Knob {
     name: "THALWEG_SUBMIT_THREADS",
     default: "1,2,4,8",
-    what: "producers: at least two numbers that begin with 1 and ascend, 256 at most",
+    what: "threads that submit: at least two numbers that begin with 1 and ascend, 256 at most",
 };
 
 const SETTLE: Knob = Knob {
@@ -37,8 +37,20 @@ const SCALING_GATE: Knob = Knob {
     what: "1: judge the scaling gate, 0: leave it",
 };
 
-/// All of them.
-pub const KNOBS: &[Knob] = &[PER_THREAD, ITERS, THREADS, SETTLE, SCALING_GATE];
+/// The knobs of a workload without a gate.
+pub const KNOBS: &[Knob] = &[PER_THREAD, ITERS, THREADS, SETTLE];
+
+/// The knobs of the workload with the gate.
+pub const GATED: &[Knob] = &[
+    PER_THREAD,
+    ITERS,
+    Knob {
+        default: "1,2,4,8,32,100",
+        ..THREADS
+    },
+    SETTLE,
+    SCALING_GATE,
+];
 
 /// Largest number of requests per producer in a quick run.
 const QUICK: u64 = 1_000;
@@ -50,7 +62,7 @@ pub struct Settings {
     pub each: u64,
     /// Samples of each cell in each process.
     pub iterations: usize,
-    /// Numbers of producers, ascending from 1.
+    /// Numbers of threads, ascending from 1.
     pub producers: Vec<usize>,
     /// How long callbacks may take after the last submission.
     pub settle: Duration,
@@ -59,69 +71,71 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The knobs as set in `lab`.
+    /// The values in `lab` of `knobs`, which are [`KNOBS`] or [`GATED`].
     ///
     /// # Errors
     /// A value is invalid; the message lists the valid ones.
-    pub fn of(lab: &Lab) -> Result<Self, Problem> {
-        let mut settings = Self::read(|knob| lab.knob(knob))?;
+    pub fn of(lab: &Lab, knobs: &[Knob]) -> Result<Self, Problem> {
+        let mut settings = Self::read(knobs, |knob| lab.knob(knob))?;
         if lab.quick() {
             settings.each = settings.each.min(QUICK);
         }
         Ok(settings)
     }
 
-    fn read(text: impl Fn(&Knob) -> String) -> Result<Self, Problem> {
-        Ok(Self {
-            each: value(&PER_THREAD, &text, |text| {
-                text.parse()
-                    .ok()
-                    .filter(|each| (1..=10_000_000).contains(each))
-            })?,
-            iterations: value(&ITERS, &text, |text| {
-                text.parse()
-                    .ok()
-                    .filter(|count| (2..=1_000).contains(count))
-            })?,
-            producers: value(&THREADS, &text, producers)?,
-            settle: value(&SETTLE, &text, |text| {
-                let least = Duration::from_millis(1);
-                let most = Duration::from_secs(3_600);
-                humantime::parse_duration(text)
-                    .ok()
-                    .filter(|settle| (least..=most).contains(settle))
-            })?,
-            gate: value(&SCALING_GATE, &text, |text| match text {
-                "0" => Some(false),
-                "1" => Some(true),
-                _ => None,
-            })?,
-        })
+    fn read(knobs: &[Knob], text: impl Fn(&Knob) -> String) -> Result<Self, Problem> {
+        let mut settings = Self {
+            each: 0,
+            iterations: 0,
+            producers: Vec::new(),
+            settle: Duration::ZERO,
+            gate: false,
+        };
+        for knob in knobs {
+            let text = text(knob);
+            let known = settings.set(knob.name, text.trim());
+            known.ok_or_else(|| {
+                Problem::Usage(format!("{}={text} is invalid: {}", knob.name, knob.what))
+            })?;
+        }
+        Ok(settings)
     }
 
-    /// The largest number of producers.
+    /// Sets one knob; `None` if the value is invalid.
+    fn set(&mut self, knob: &str, text: &str) -> Option<()> {
+        match knob {
+            "THALWEG_SUBMIT_PER_THREAD" => {
+                self.each = text.parse().ok()?;
+                (1..=10_000_000).contains(&self.each)
+            }
+            "THALWEG_SUBMIT_ITERS" => {
+                self.iterations = text.parse().ok()?;
+                (2..=1_000).contains(&self.iterations)
+            }
+            "THALWEG_SUBMIT_THREADS" => {
+                let numbers = text.split(',').map(|one| one.trim().parse().ok());
+                self.producers = numbers.collect::<Option<_>>()?;
+                let all = &self.producers;
+                let ascending = all.windows(2).all(|two| two[0] < two[1]);
+                all.len() >= 2 && all[0] == 1 && ascending && self.top() <= 256
+            }
+            "THALWEG_SUBMIT_SETTLE" => {
+                self.settle = humantime::parse_duration(text).ok()?;
+                (Duration::from_millis(1)..=Duration::from_secs(3_600)).contains(&self.settle)
+            }
+            _ => {
+                self.gate = text == "1";
+                ["0", "1"].contains(&text)
+            }
+        }
+        .then_some(())
+    }
+
+    /// The largest number of threads.
     #[must_use]
     pub fn top(&self) -> usize {
         *self.producers.last().expect("there are two at least")
     }
-}
-
-fn value<V>(
-    knob: &Knob,
-    text: impl Fn(&Knob) -> String,
-    parse: impl Fn(&str) -> Option<V>,
-) -> Result<V, Problem> {
-    let text = text(knob);
-    parse(text.trim())
-        .ok_or_else(|| Problem::Usage(format!("{}={text} is invalid: {}", knob.name, knob.what)))
-}
-
-fn producers(text: &str) -> Option<Vec<usize>> {
-    let all: Option<Vec<usize>> = text.split(',').map(|one| one.trim().parse().ok()).collect();
-    let all = all?;
-    let ascending = all.windows(2).all(|two| two[0] < two[1]);
-    let bounds = all.first() == Some(&1) && all.last()? <= &256;
-    (all.len() >= 2 && ascending && bounds).then_some(all)
 }
 
 #[cfg(test)]
@@ -129,7 +143,7 @@ mod tests {
     use super::*;
 
     fn with(name: &str, value: &str) -> Result<Settings, Problem> {
-        Settings::read(|knob| {
+        Settings::read(GATED, |knob| {
             let set = if knob.name == name {
                 value
             } else {
@@ -147,12 +161,12 @@ mod tests {
             Settings {
                 each: 20_000,
                 iterations: 5,
-                producers: vec![1, 2, 4, 8],
+                producers: vec![1, 2, 4, 8, 32, 100],
                 settle: Duration::from_secs(30),
                 gate: true,
             }
         );
-        assert_eq!(settings.top(), 8);
+        assert_eq!(settings.top(), 100);
     }
 
     #[test]

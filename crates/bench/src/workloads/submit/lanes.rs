@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use thalweg_queue::mpsc::{Receiver, Sender, unbounded};
 
 use super::bell::{Bell, Rule};
-use super::ingress::{Entry, Exit, Found, Refused, Structure};
+use super::path::{Entry, Exit, Found, Refused, Structure};
 use super::request::{Request, Submitted};
 
 /// Requests that the consumer takes at a time.

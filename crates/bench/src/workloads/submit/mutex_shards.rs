@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bell::{Bell, Rule};
-use super::ingress::{Entry, Exit, Found, Refused, Structure};
+use super::path::{Entry, Exit, Found, Refused, Structure};
 use super::request::{Request, Submitted};
 
 /// The same number as in the original.

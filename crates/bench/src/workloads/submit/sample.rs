@@ -2,9 +2,9 @@
 //!
 //! 1. Before the timer starts, the ingress, the threads and the producers' blocks are created. The
 //!    blocks are touched, so that no page is new. The consumer sleeps.
-//! 2. The producers wait at the start gate, polling it and yielding. The timer starts when the gate
-//!    opens and ends when the last producer has returned from its last submission. The time
-//!    includes filling in each request and handing it over.
+//! 2. The producers wait at the start gate, polling it and yielding. The timer starts when the first
+//!    of them has passed the gate and ends when the last one has returned from its last submission.
+//!    The time includes filling in each request and handing it over.
 //! 3. Then the consumer has [`Load::settle`] to run the remaining requests. After that time, or
 //!    when all were run, it receives the stop signal, and runs the requests that it still finds. A
 //!    lost wake-up shows as requests missing at the deadline, a request that arrives twice as one
@@ -18,22 +18,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use super::ingress::{Consume, Ingress, Submit};
+use super::grid::Load;
+use super::path::{Consume, Ingress, Submit};
 use super::request::{Books, Request, Submitted};
 use crate::cell::Sample;
 use crate::problem::Problem;
 
-/// The parameters of a sample.
-#[derive(Clone, Copy, Debug)]
-pub struct Load {
-    /// Threads that submit.
-    pub producers: usize,
-    /// Requests per producer.
-    pub each: u64,
-    /// How long the consumer may take for the remaining requests after the last producer has
-    /// returned.
-    pub settle: Duration,
-}
+/// The checks of every sample, as recorded in results.
+pub const CHECKED: &str = "callbacks = submissions, none twice, none failed, each producer's in order, payloads and scalars intact";
 
 /// Polls of the start gate before a producer yields: with more producers than processors, the
 /// others must reach the gate, too.
@@ -43,11 +35,45 @@ const LOOKS: u32 = 64;
 /// ingress.
 const FALL_ASLEEP: Duration = Duration::from_millis(1);
 
+/// Where the threads of a sample wait for each other.
+#[derive(Debug, Default)]
+pub struct StartGate {
+    ready: AtomicUsize,
+    open: AtomicBool,
+}
+
+impl StartGate {
+    /// Waits until the gate opens, and returns the time.
+    pub fn pass(&self) -> Instant {
+        self.ready.fetch_add(1, Ordering::Release);
+        let mut looks = 0;
+        while !self.open.load(Ordering::Acquire) {
+            looks += 1;
+            if looks % LOOKS == 0 {
+                thread::yield_now();
+            }
+            spin_loop();
+        }
+        Instant::now()
+    }
+
+    /// Opens the gate when `threads` are waiting and the consumer has fallen asleep. `before` is
+    /// called just before that.
+    pub fn open_for<T>(&self, threads: usize, before: impl FnOnce() -> T) -> T {
+        while self.ready.load(Ordering::Acquire) < threads {
+            thread::yield_now();
+        }
+        thread::sleep(FALL_ASLEEP);
+        let before = before();
+        self.open.store(true, Ordering::Release);
+        before
+    }
+}
+
 /// The state that producers, the consumer and the main thread share.
 #[derive(Debug)]
 struct Meeting {
-    ready: AtomicUsize,
-    open: AtomicBool,
+    gate: StartGate,
     /// How many requests were run.
     run: AtomicU64,
     waiting: Thread,
@@ -58,6 +84,7 @@ struct Produced<S> {
     // Kept alive until the consumer, which reads it, is gone.
     _block: Vec<Request>,
     submitter: S,
+    began: Instant,
     returned: Instant,
     refused: u64,
 }
@@ -71,8 +98,7 @@ pub fn take<I: Ingress>(load: &Load) -> Result<Sample, Problem> {
     let (submitters, consumer, stop) =
         I::open(load.producers).map_err(Problem::io("cannot open an ingress"))?;
     let meeting = Arc::new(Meeting {
-        ready: AtomicUsize::new(0),
-        open: AtomicBool::new(false),
+        gate: StartGate::default(),
         run: AtomicU64::new(0),
         waiting: thread::current(),
     });
@@ -89,19 +115,13 @@ pub fn take<I: Ingress>(load: &Load) -> Result<Sample, Problem> {
             thread::spawn(move || produce(producer, submitter, each, &meeting))
         })
         .collect();
-    while meeting.ready.load(Ordering::Acquire) < load.producers {
-        thread::yield_now();
-    }
-    thread::sleep(FALL_ASLEEP);
-
-    let started = Instant::now();
-    meeting.open.store(true, Ordering::Release);
+    meeting.gate.open_for(load.producers, || ());
     let produced: Vec<Produced<I::Submitter>> = producers
         .into_iter()
         .map(|producer| producer.join().expect("a producer has nothing to panic at"))
         .collect();
-    let returned = produced.iter().map(|one| one.returned).max();
-    let elapsed = returned.unwrap_or(started) - started;
+    let ends = produced.iter().map(|one| (one.began, one.returned));
+    let (started, elapsed) = span(ends).expect("there is a producer");
 
     let total = load.producers as u64 * load.each;
     let deadline = Instant::now() + load.settle;
@@ -146,6 +166,16 @@ pub fn take<I: Ingress>(load: &Load) -> Result<Sample, Problem> {
     Ok(sample)
 }
 
+/// The earliest beginning of these threads, and the time from there to the latest end.
+#[must_use]
+pub fn span(
+    threads: impl Iterator<Item = (Instant, Instant)> + Clone,
+) -> Option<(Instant, Duration)> {
+    let began = threads.clone().map(|(began, _)| began).min()?;
+    let ended = threads.map(|(_, ended)| ended).max()?;
+    Some((began, ended - began))
+}
+
 fn consume(consumer: impl Consume, mut books: Books, meeting: &Meeting) -> Books {
     let total = books.total();
     consumer.consume(|request| {
@@ -166,15 +196,7 @@ fn produce<S: Submit>(
     meeting: &Meeting,
 ) -> Produced<S> {
     let mut block: Vec<Request> = (0..each).map(|_| Request::blank()).collect();
-    meeting.ready.fetch_add(1, Ordering::Release);
-    let mut looks = 0;
-    while !meeting.open.load(Ordering::Acquire) {
-        looks += 1;
-        if looks % LOOKS == 0 {
-            thread::yield_now();
-        }
-        spin_loop();
-    }
+    let began = meeting.gate.pass();
     let mut refused = 0;
     for (request, id) in block.iter_mut().zip(0..) {
         request.fill(producer, id);
@@ -186,6 +208,7 @@ fn produce<S: Submit>(
         }
     }
     Produced {
+        began,
         returned: Instant::now(),
         _block: block,
         submitter,

@@ -5,7 +5,7 @@ use std::io;
 
 use thalweg_queue::mpsc::{Receiver, Sender, unbounded};
 
-use super::ingress::{Consume, Ingress, Refused, Stop, Submit};
+use super::path::{Consume, Ingress, Refused, Stop, Submit};
 use super::request::{Request, Submitted};
 
 /// Requests that the consumer takes at a time, with `recv_batch`.

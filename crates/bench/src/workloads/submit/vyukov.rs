@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::bell::{Bell, Rule};
-use super::ingress::{Entry, Exit, Found, Refused, Structure};
+use super::path::{Entry, Exit, Found, Refused, Structure};
 use super::request::{Request, Submitted};
 
 /// See the module.

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::mpsc;
 
 use super::*;
-use crate::workloads::submit::ingress::{Refused, Stop};
-use crate::workloads::submit::subjects;
+use crate::workloads::submit::path::{Refused, Stop};
+use crate::workloads::submit::subjects::SUBJECTS;
 
 fn load(producers: usize, each: u64) -> Load {
     Load {
@@ -17,11 +17,11 @@ fn load(producers: usize, each: u64) -> Load {
 
 #[test]
 fn every_subject_runs_every_request_once_and_in_order() {
-    for subject in subjects::all() {
+    for subject in SUBJECTS.iter() {
         for producers in [1, 3] {
             let taken = (subject.take)(&load(producers, 500));
             let sample = taken.unwrap_or_else(|problem| {
-                panic!("{} {}: {problem}", subject.structure, subject.rule)
+                panic!("{} {}: {problem}", subject.name, subject.variant)
             });
             assert!(sample.ns > 0.0);
             assert!(sample.metrics["completed_per_s"] > 0.0);
@@ -31,20 +31,16 @@ fn every_subject_runs_every_request_once_and_in_order() {
 
 #[test]
 fn more_producers_than_shards_share_them() {
-    for subject in subjects::all().filter(|s| s.structure != "global_lock") {
+    for subject in SUBJECTS.iter().filter(|s| s.name != "global_lock") {
         (subject.take)(&load(20, 100)).unwrap();
     }
 }
 
 #[test]
 fn the_always_rule_wakes_once_a_request() {
-    for subject in subjects::all().filter(|s| s.rule == "always") {
+    for subject in SUBJECTS.iter().filter(|s| s.variant == "always") {
         let sample = (subject.take)(&load(2, 200)).unwrap();
-        assert_eq!(
-            sample.metrics["items_per_wake"], 1.0,
-            "{}",
-            subject.structure
-        );
+        assert_eq!(sample.metrics["items_per_wake"], 1.0, "{}", subject.name);
     }
 }
 
