@@ -93,6 +93,7 @@ fn compile(source: &str, product: &str, kind: &[&str]) -> Result<PathBuf, Proble
     let mut command = Command::new(c_compiler());
     command.args([
         "-std=gnu11",
+        "-D_GNU_SOURCE",
         "-O2",
         "-g",
         "-Wall",

@@ -1,5 +1,6 @@
-//! The placement of a host program: on one processor, on two, or unrestricted.
+//! The placement of a host program: on one processor, on two, on two apart, or unrestricted.
 
+use std::env;
 use std::process::{Child, Command};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -14,6 +15,9 @@ pub enum Placement {
     OneCpu,
     /// Two processors.
     TwoCpus,
+    /// Two processors: one for the thread that calls ([`move_caller`]), one for all others. No
+    /// thread finds another processor to wait for, so each sleeps instead of spinning.
+    Split,
     /// All processors that this process may use.
     Free,
 }
@@ -25,6 +29,7 @@ impl Placement {
         match self {
             Self::OneCpu => "one_cpu",
             Self::TwoCpus => "two_cpus",
+            Self::Split => "split",
             Self::Free => "free",
         }
     }
@@ -32,12 +37,16 @@ impl Placement {
     /// Whether there are enough processors for it.
     #[must_use]
     pub fn possible(self) -> bool {
-        allowed().len() >= self.wanted().unwrap_or(1)
+        let needed = match self {
+            Self::TwoCpus | Self::Split => 2,
+            Self::OneCpu | Self::Free => 1,
+        };
+        allowed().len() >= needed
     }
 
     fn wanted(self) -> Option<usize> {
         match self {
-            Self::OneCpu => Some(1),
+            Self::OneCpu | Self::Split => Some(1),
             Self::TwoCpus => Some(2),
             Self::Free => None,
         }
@@ -61,14 +70,36 @@ impl Placement {
         let here = sched_getaffinity(None).map_err(|errno| affinity_problem(errno.into()))?;
         let mut there = CpuSet::new();
         // Use the last processors: the first ones handle most of the machine's interrupts.
-        for cpu in allowed().into_iter().rev().take(wanted) {
+        let mut last = allowed().into_iter().rev();
+        for cpu in last.by_ref().take(wanted) {
             there.set(cpu);
+        }
+        if self == Self::Split
+            && let Some(cpu) = last.next()
+        {
+            command.env(CALLER, cpu.to_string());
         }
         sched_setaffinity(None, &there).map_err(|errno| affinity_problem(errno.into()))?;
         let child = spawn(command);
         sched_setaffinity(None, &here).map_err(|errno| affinity_problem(errno.into()))?;
         child
     }
+}
+
+/// The processor of the thread that calls, at [`Placement::Split`].
+const CALLER: &str = "LAB_CALLER_CPU";
+
+/// Moves this thread to its own processor if the lab asks for it. Called by a host program after it
+/// has started all other threads.
+///
+/// # Errors
+/// The kernel refuses it.
+pub fn move_caller() -> Result<(), Problem> {
+    let cpu = env::var(CALLER).ok().and_then(|cpu| cpu.parse().ok());
+    let Some(cpu) = cpu else { return Ok(()) };
+    let mut there = CpuSet::new();
+    there.set(cpu);
+    sched_setaffinity(None, &there).map_err(|errno| affinity_problem(errno.into()))
 }
 
 fn affinity_problem(error: std::io::Error) -> Problem {

@@ -6,11 +6,12 @@ use std::process::Command;
 
 use thalweg::Failure;
 use thalweg_lab::LabService;
+use thalweg_lab::bare::Bare;
 use thalweg_lab::lab::LabClient;
 
+use crate::placement;
 use crate::problem::Problem;
 
-mod bare;
 mod block;
 mod completions;
 mod e2e;
@@ -34,10 +35,14 @@ pub fn command() -> Result<Command, Problem> {
 /// A line that is no command, or a call that did not go as it must.
 pub fn serve() -> Result<(), Problem> {
     let lab = LabClient::start(|| LabService).map_err(failed)?;
-    let bare = bare::Bare::start()?;
+    let mut bare = Bare::start().map_err(Problem::io("cannot start the bare thread"))?;
     let calls = completions::Calls::open()?;
     let mut arrays = reading::Arrays::default();
     let mut kept = Vec::new();
+    lab.nop().wait().map_err(ended)?;
+    lab.nop_async().wait().map_err(ended)?;
+    bare.call();
+    placement::move_caller()?;
     answer("{\"ready\": true}")?;
     for line in io::stdin().lock().lines() {
         let line = line.map_err(Problem::io("standard input"))?;
@@ -47,7 +52,10 @@ pub fn serve() -> Result<(), Problem> {
             ["nop-async", numbers @ ..] => {
                 block::timed(numbers, || lab.nop_async().wait().map_err(ended))?
             }
-            ["bare", numbers @ ..] => block::timed(numbers, || bare.call())?,
+            ["bare", numbers @ ..] => block::timed(numbers, || {
+                bare.call();
+                Ok(())
+            })?,
             ["complete", count] => calls.complete(block::number(count)?)?,
             ["paced", count, per_s] => calls.paced(block::number(count)?, block::number(per_s)?)?,
             ["views", count] => reading::views(&lab, block::number(count)?)?,
@@ -68,7 +76,8 @@ pub fn serve() -> Result<(), Problem> {
         };
         answer(&text)?;
     }
-    bare.stop()
+    bare.stop();
+    Ok(())
 }
 
 fn answer(text: &str) -> Result<(), Problem> {

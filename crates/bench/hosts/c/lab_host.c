@@ -25,7 +25,7 @@ static void nop_async(void) {
 }
 
 static void bare_nop(void) {
-  bare_call(&two_hand_offs);
+  two_hand_offs.call(two_hand_offs.state);
 }
 
 /* Takes `latencies` over. */
@@ -123,12 +123,16 @@ int main(int argc, char **argv) {
   }
   must(lab_open(argv[1], &library, &error), argv[1], &error);
   must(lab_client_open(&library, 64, &client, &error), "client", &error);
-  bare_open(&two_hand_offs);
+  bare_open(&two_hand_offs, argv[1]);
+  nop();
+  nop_async();
+  bare_nop();
+  move_caller();
   say_ready();
   while (next_command(command, numbers)) {
     run(command, numbers);
   }
-  bare_close(&two_hand_offs);
+  two_hand_offs.close(two_hand_offs.state);
   must(lab_client_close(&client, &error), "close", &error);
   return 0;
 }

@@ -3,6 +3,7 @@
 #define LAB_SAMPLE_H
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,22 @@ static inline void pause_us(uint32_t us) {
 static inline void must(uint32_t code, const char *what, const tw_error *error) {
   if (code != TW_OK) {
     fprintf(stderr, "%s: %s: %s\n", what, tw_code_name(code), error->message);
+    exit(1);
+  }
+}
+
+/* Moves this thread to its own processor if the lab asks for it. All other threads were started
+ * before and stay where they are. */
+static inline void move_caller(void) {
+  const char *cpu = getenv("LAB_CALLER_CPU");
+  cpu_set_t set;
+  if (!cpu) {
+    return;
+  }
+  CPU_ZERO(&set);
+  CPU_SET((size_t)strtoul(cpu, NULL, 10), &set);
+  if (sched_setaffinity(0, sizeof(set), &set) != 0) {
+    perror("move_caller");
     exit(1);
   }
 }

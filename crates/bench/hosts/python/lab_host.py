@@ -1,4 +1,4 @@
-"""The Python host program of the lab's own service: `lab_host.py (sync | asyncio) LIBRARY BARE`.
+"""The Python host program of the lab's own service: `lab_host.py (sync | asyncio) LIBRARY UNIX_PEER`.
 
 Its lines are those of src/workloads/lab_hosts.rs; what it measures is how a Python program would
 use the generated package.
@@ -13,7 +13,7 @@ import e2e
 import reading
 import ticks
 from bare import AsyncBare, Bare
-from sample import Paced, answer, async_block, commands, perf_counter_ns, ready
+from sample import Paced, answer, async_block, commands, move_caller, perf_counter_ns, ready
 from thalweg_lab import AsyncLab, Lab, Match
 
 
@@ -31,9 +31,12 @@ def block(operation: Callable[[], object], numbers: list[int]) -> None:
     answer({"latencies": latencies})
 
 
-def sync_main(library: str, bare_library: str, bare: Bare) -> None:
+def sync_main(library: str, unix_peer: str, bare: Bare) -> None:
     """Serves standard input with the blocking client."""
     with Lab.open(library) as lab:
+        for operation in (lab.nop, lab.nop_async, bare.call):
+            operation()
+        move_caller()
         ready()
         kept: list[Match] = []
         for command, numbers in commands():
@@ -63,17 +66,20 @@ def sync_main(library: str, bare_library: str, bare: Bare) -> None:
                 case way if way.startswith("e2e-"):
                     way = way.removeprefix("e2e-")
                     size, count, threads = numbers
-                    answer(e2e.run(library, bare_library, way, size, count, threads))
+                    answer(e2e.run(library, unix_peer, way, size, count, threads))
                 case "verify":
                     answer(reading.verify(lab.generate(numbers[0])))
                 case _:
                     sys.exit(f"not a command: {command}")
 
 
-async def async_main(library: str, bare_library: str, bare: Bare) -> None:
+async def async_main(library: str, unix_peer: str, bare: Bare) -> None:
     """Serves standard input with the client on asyncio."""
     async_bare = AsyncBare(bare)
     async with AsyncLab.open(library) as lab:
+        for operation in (lab.nop, lab.nop_async, async_bare.call):
+            await operation()
+        move_caller()
         ready()
         # Nothing else runs on this loop, so reading the next line may block it.
         for command, numbers in commands():
@@ -95,7 +101,7 @@ async def async_main(library: str, bare_library: str, bare: Bare) -> None:
                 case way if way.startswith("e2e-"):
                     way = way.removeprefix("e2e-")
                     size, count, _ = numbers
-                    answer(await e2e.async_run(library, bare_library, way, size, count))
+                    answer(await e2e.async_run(library, unix_peer, way, size, count))
                 case "views":
                     stream = await lab.generate(numbers[0])
                     records = checksum = 0
@@ -112,12 +118,12 @@ async def async_main(library: str, bare_library: str, bare: Bare) -> None:
 
 def main() -> None:
     """See the module."""
-    mode, library, bare_library = sys.argv[1:]
-    bare = Bare(bare_library)
+    mode, library, unix_peer = sys.argv[1:]
+    bare = Bare(library)
     if mode == "sync":
-        sync_main(library, bare_library, bare)
+        sync_main(library, unix_peer, bare)
     else:
-        asyncio.run(async_main(library, bare_library, bare))
+        asyncio.run(async_main(library, unix_peer, bare))
     bare.stop()
 
 

@@ -8,7 +8,7 @@ import importlib
 import sys
 from typing import Any
 
-from sample import answer, async_block, commands, perf_counter_ns, ready
+from sample import answer, async_block, commands, move_caller, perf_counter_ns, ready
 from tick import one_by_one
 
 
@@ -21,6 +21,8 @@ def ticks(peer: Any, count: int) -> dict[str, int]:
 
 async def serve(peer: Any) -> None:
     """Serves standard input on the running loop."""
+    await peer.nop()
+    move_caller()
     ready()
     # Nothing else runs on this loop, so reading the next line may block it.
     for command, numbers in commands():

@@ -2,6 +2,7 @@
 
 include!(concat!(env!("OUT_DIR"), "/lab.rs"));
 
+pub mod bare;
 pub mod events;
 pub mod predicates;
 pub mod ticks;

@@ -5,7 +5,7 @@
 //! | line | answer |
 //! | --- | --- |
 //! | `nop COUNT UNCOUNTED PAUSE_US`, also `nop-async` | `{"latencies": [ns, ..]}` of COUNT calls, after UNCOUNTED more |
-//! | `bare COUNT UNCOUNTED PAUSE_US` | the same for two hand-offs through eventfds |
+//! | `bare COUNT UNCOUNTED PAUSE_US` | the same for two bare hand-offs between two threads |
 //! | `views COUNT`, also `objects` | `{"ns", "records", "checksum"}`: COUNT matches of a new stream, read in place or as objects |
 //! | `complete COUNT`, `drain COUNT` | the same for COUNT calls, from the first submission on, or only for reaping ready completions; C, and the first in Rust |
 //! | `paced COUNT PER_S` | `{"latencies": [ns, ..]}` of COUNT calls, PER_S per second, each from its due time until its completion was reaped |
@@ -117,12 +117,12 @@ fn python_asyncio() -> Result<Command, Problem> {
 }
 
 fn python(mode: &str) -> Result<Command, Problem> {
-    let bare = hosts::c_library("bare")?;
+    let unix_peer = hosts::c_library("unix_peer")?;
     let mut command = hosts::python_program("lab_host.py");
     command
         .arg(mode)
         .arg(hosts::library("thalweg-lab")?)
-        .arg(bare);
+        .arg(unix_peer);
     Ok(command)
 }
 
