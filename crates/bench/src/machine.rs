@@ -51,6 +51,8 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
+/// The processor's name with the numbers of its model. Hypervisors give processors of different
+/// generations the same name.
 fn processor_name(cpuinfo: &str) -> String {
     let value_of = |key: &str| {
         cpuinfo.lines().find_map(|line| {
@@ -59,9 +61,29 @@ fn processor_name(cpuinfo: &str) -> String {
         })
     };
     // aarch64 has no processor name there, only numbers.
-    value_of("model name")
-        .or_else(|| value_of("CPU part").map(|part| format!("part {part}")))
-        .unwrap_or_else(unknown)
+    let numbers = |of: &[(&str, &str)]| {
+        let number = |(key, name): &(&str, &str)| Some(format!("{name} {}", value_of(key)?));
+        let known: Vec<String> = of.iter().filter_map(number).collect();
+        known.join(" ")
+    };
+    if let Some(name) = value_of("model name") {
+        let keys = ["family", "model", "stepping"];
+        let model = numbers(&[
+            ("cpu family", keys[0]),
+            (keys[1], keys[1]),
+            (keys[2], keys[2]),
+        ]);
+        return format!("{name} {model}").trim_end().to_owned();
+    }
+    match numbers(&[
+        ("CPU implementer", "implementer"),
+        ("CPU part", "part"),
+        ("CPU variant", "variant"),
+        ("CPU revision", "revision"),
+    ]) {
+        none if none.is_empty() => unknown(),
+        part => part,
+    }
 }
 
 /// Counts the processors of a list like `0-3,8`.
@@ -209,6 +231,7 @@ mod tests {
         let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\nprocessor\t: 1\n";
         assert_eq!(processor_name(cpuinfo), "Some CPU @ 3 GHz");
         assert_eq!(processor_name("CPU part\t: 0xd0c\n"), "part 0xd0c");
+        assert_eq!(processor_name(""), "unknown");
         assert_eq!(online("0-3,8\n"), 5);
         assert_eq!(online("0"), 1);
         assert_eq!(
@@ -216,6 +239,26 @@ mod tests {
             "2000 MiB"
         );
         assert_eq!(memory(""), "unknown");
+    }
+
+    #[test]
+    fn processors_of_one_name_and_different_models_have_different_names() {
+        let host = |model: u32, stepping: u32| {
+            let cpuinfo = format!(
+                "cpu family\t: 6\nmodel\t\t: {model}\nmodel name\t: Intel(R) Xeon(R) Processor @ 2.50GHz\nstepping\t: {stepping}\n"
+            );
+            crate::baseline::name_of(&Host {
+                cpu: processor_name(&cpuinfo),
+                processors: 2,
+                r#virtual: "kvm".to_owned(),
+                ..crate::report::tests::sample().host
+            })
+        };
+        let skylake = host(85, 4);
+        let expected = "intel-xeon-2-50ghz-family-6-model-85-stepping-4-2cpu-kvm";
+        assert_eq!(skylake, expected);
+        assert_ne!(host(85, 7), skylake);
+        assert_ne!(host(143, 4), skylake);
     }
 
     #[test]

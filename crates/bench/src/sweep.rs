@@ -10,6 +10,7 @@ mod table;
 
 use crate::cell::Cell;
 use crate::lab::Lab;
+use crate::placement::Placement;
 use crate::problem::Problem;
 use crate::processes::{self, CellProcess, PROCESSES, times};
 use crate::report::Row;
@@ -157,6 +158,13 @@ fn cell(lab: &Lab, grid: &Grid, point: &Point) -> Cell {
         };
         place.insert(name.clone(), value.clone());
     }
+    if cell
+        .params
+        .get("placement")
+        .is_some_and(|placement| placement == "one_cpu")
+    {
+        cell.placement = Placement::OneCpu;
+    }
     cell
 }
 
@@ -213,7 +221,7 @@ mod tests {
     #[test]
     fn what_is_named_like_an_environment_variable_becomes_one() {
         let grid = Grid::parse(
-            r#"[{"workload": "w", "fixed": {"items": "10"},
+            r#"[{"workload": "w", "fixed": {"items": "10", "placement": "one_cpu"},
                  "axes": [["THALWEG_TIMESLICE", ["50us"]], ["capacity", ["64"]]]}]"#,
         )
         .unwrap()
@@ -221,7 +229,8 @@ mod tests {
         let cell = cell(&Lab::new(true, None), &grid, &grid.points(true)[0]);
         assert_eq!(cell.environment["THALWEG_TIMESLICE"], "50us");
         let params: Vec<&String> = cell.params.keys().collect();
-        assert_eq!(params, ["capacity", "items"]);
+        assert_eq!(params, ["capacity", "items", "placement"]);
+        assert_eq!(cell.placement, Placement::OneCpu);
         assert!(cell.quick);
     }
 

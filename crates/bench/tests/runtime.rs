@@ -56,8 +56,8 @@ const SMALL: &[(&str, &[Form])] = &[
     (
         "supervised_spawn",
         &[
-            &[("actors", "20"), ("by", "set")],
-            &[("actors", "20"), ("by", "channel")],
+            &[("actors", "20"), ("by", "join_set")],
+            &[("actors", "20"), ("by", "spawn_under")],
         ],
     ),
     (
@@ -240,7 +240,7 @@ fn a_workload_without_a_peer_says_what_it_found() {
 fn our_other_form_is_measured_as_a_peer() {
     let params = [
         ("actors", "20"),
-        ("by", "set"),
+        ("by", "join_set"),
         ("workers", "1"),
         ("lifetime", "warm"),
         ("drivers", "time"),

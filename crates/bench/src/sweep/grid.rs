@@ -6,23 +6,15 @@ use serde::Deserialize;
 
 use crate::problem::Problem;
 
-/// A grid as written in [`GRIDS`]: the workload, the fixed knobs, and the axes with their values.
-type Line = (
-    &'static str,
-    &'static [(&'static str, &'static str)],
-    &'static [(&'static str, &'static [&'static str])],
-);
+/// Names with their values.
+type Fixed = &'static [(&'static str, &'static str)];
+/// Names, each with the values to vary.
+type Axes = &'static [(&'static str, &'static [&'static str])];
 
-/// The knobs of our runtime. The interval matters only with the preempting allocator, which these
-/// grids select.
-const RUNTIME: &[(&str, &[&str])] = &[
-    ("THALWEG_ALLOC_INTERVAL", &["32", "64", "128", "256", "512"]),
-    ("THALWEG_TIMESLICE", &["50us", "100us", "200us", "400us"]),
-];
-
-/// The default grids of `sweep`, one per workload. A name that begins with `THALWEG_` is an
-/// environment variable; any other is a parameter of the workload's cells.
-pub const GRIDS: &[Line] = &[
+/// The default grids of `sweep`: the workload, the fixed knobs, and the axes. A name that begins
+/// with `THALWEG_` is an environment variable; any other is a parameter of the workload's cells.
+/// `placement=one_cpu` pins the processes.
+pub const GRIDS: &[(&str, Fixed, Axes)] = &[
     (
         "spsc_threads",
         &[("placement", "free"), ("messages", "timed")],
@@ -31,56 +23,59 @@ pub const GRIDS: &[Line] = &[
             ("batch", &["1", "16", "64", "256"]),
         ],
     ),
+    ("chained_spawn", &[("actors", "1000")], KNOBS),
+    ("ping_pong_oneshot", &[("rounds", "1000")], KNOBS),
     (
         "spawn_storm_busy",
-        &[
-            ("allocator", "preempting"),
-            ("drivers", "time"),
-            ("hook", "silent"),
-            ("lifetime", "warm"),
-            ("workers", "2"),
-            ("actors", "10000"),
-            ("yielders", "8"),
-        ],
-        RUNTIME,
+        &[("actors", "10000"), ("yielders", "8")],
+        KNOBS,
     ),
     (
-        "catch_unwind_panics",
-        &[
-            ("allocator", "preempting"),
-            ("drivers", "time"),
-            ("hook", "silent"),
-            ("lifetime", "warm"),
-            ("workers", "2"),
-            ("actors", "10000"),
-        ],
-        RUNTIME,
+        "yield_many",
+        &[("actors", "200"), ("yields", "1000")],
+        KNOBS,
     ),
     (
-        "many_timers",
-        &[
-            ("allocator", "preempting"),
-            ("drivers", "time"),
-            ("hook", "silent"),
-            ("lifetime", "warm"),
-            ("workers", "2"),
-            ("sleeps", "10000"),
-        ],
-        RUNTIME,
+        "yield_in_hot_loop",
+        &[("actors", "1"), ("yields", "1000000")],
+        KNOBS,
+    ),
+    ("many_timers", &[("sleeps", "10000")], KNOBS),
+    ("fan_out_compute", &[("chunks", "64")], KNOBS),
+    (
+        "deep_recursion",
+        &[("depth", "500"), ("form", "plain")],
+        KNOBS,
     ),
     (
         "mpsc_contention",
-        &[
-            ("allocator", "preempting"),
-            ("drivers", "time"),
-            ("hook", "silent"),
-            ("lifetime", "warm"),
-            ("workers", "2"),
-            ("producers", "32"),
-            ("each", "10000"),
-        ],
-        RUNTIME,
+        &[("producers", "32"), ("each", "10000")],
+        KNOBS,
     ),
+    (
+        "uncontended_channel",
+        &[("producers", "1"), ("each", "1000000")],
+        KNOBS,
+    ),
+    ("catch_unwind_panics", &[("actors", "10000")], KNOBS),
+];
+
+/// The knobs of our runtime, over the benchmarks that smarm swept: its grid of 20 points, of which
+/// it used 10. `multi_thread_scaling` is missing because it is `fan_out_compute` on one processor.
+const KNOBS: Axes = &[
+    ("THALWEG_ALLOC_INTERVAL", &["32", "64", "128", "256", "512"]),
+    ("THALWEG_TIMESLICE", &["50us", "100us", "200us", "400us"]),
+];
+
+/// The fixed knobs of every grid over [`KNOBS`]: one processor, and the time includes the runtime's
+/// start and stop, as in smarm's figures. The interval matters only with the preempting allocator.
+const LIKE_SMARM: Fixed = &[
+    ("placement", "one_cpu"),
+    ("workers", "1"),
+    ("lifetime", "cold"),
+    ("allocator", "preempting"),
+    ("drivers", "time"),
+    ("hook", "silent"),
 ];
 
 /// The number of points up to which a grid is measured completely by default.
@@ -116,21 +111,22 @@ impl Grid {
     /// All of [`GRIDS`].
     #[must_use]
     pub fn known() -> Vec<Self> {
-        let owned = |(workload, fixed, axes): &Line| Self {
-            workload: (*workload).to_owned(),
-            fixed: fixed
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect(),
-            axes: axes
-                .iter()
-                .map(|(name, values)| {
-                    let values = values.iter().map(|value| (*value).to_owned());
-                    ((*name).to_owned(), values.collect())
-                })
-                .collect(),
+        let grid = |(workload, fixed, axes): &(&str, Fixed, Axes)| {
+            let more = if axes[0] == KNOBS[0] { LIKE_SMARM } else { &[] };
+            let fixed = fixed.iter().chain(more);
+            let list = |values: &&[&str]| values.iter().map(|value| (*value).to_owned()).collect();
+            Self {
+                workload: (*workload).to_owned(),
+                fixed: fixed
+                    .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                    .collect(),
+                axes: axes
+                    .iter()
+                    .map(|(name, values)| ((*name).to_owned(), list(values)))
+                    .collect(),
+            }
         };
-        GRIDS.iter().map(owned).collect()
+        GRIDS.iter().map(grid).collect()
     }
 
     /// Parses a file of grids: `[{"workload": "..", "fixed": {"items": "1000"}, "axes":
@@ -241,7 +237,10 @@ mod tests {
         for grid in Grid::known() {
             let workload = workloads::find(&grid.workload).unwrap();
             assert!(workload.cells.is_some(), "{}", grid.workload);
-            assert!(grid.points(false).len() > 1, "{}", grid.workload);
+            assert_eq!(grid.points(true).len(), 20, "{}", grid.workload);
+            assert_eq!(grid.points(false).len(), 10, "{}", grid.workload);
+            let pinned = grid.fixed["placement"] == "one_cpu";
+            assert_eq!(pinned, workload.group == "runtime", "{}", grid.workload);
         }
     }
 }

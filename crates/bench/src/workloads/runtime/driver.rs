@@ -2,7 +2,8 @@
 //!
 //! 1. Setting up a cell only installs its panic hook; nothing is started.
 //! 2. A side's sample is a series of runs that takes 40 ms, because a run of some workloads takes
-//!    only a few microseconds. The side determines the number of runs before its first sample.
+//!    only a few microseconds. The side determines the number of runs in its first sample, which is
+//!    warm-up.
 //! 3. `cold`: each run has its own runtime, and the time includes its start and stop. `warm`: one
 //!    runtime serves the whole series, and the work is done once before the timer starts.
 //! 4. The results of the runs are kept until the timer has stopped; then all of them are checked.
@@ -112,11 +113,15 @@ pub fn open<P: Pair>(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem>
         let name = name.clone();
         let mut settled = None;
         Ok(Side::new(move || {
-            let runs = match settled {
-                Some(runs) => runs,
-                None => *settled.insert(settle(sample, &series)?),
+            // The first sample, which is warm-up, consists of the last runs that settle the number.
+            let series = match settled {
+                Some(runs) => series(runs)?,
+                None => {
+                    let (runs, last) = settle(sample, &series)?;
+                    settled = Some(runs);
+                    last
+                }
             };
-            let series = series(runs)?;
             sample_of(pair, &series).map_err(|what| Problem::Check(format!("{name}: {what}")))
         }))
     });
@@ -210,20 +215,22 @@ where
     }))
 }
 
-/// Determines how many runs take as long as a sample should.
+/// Takes runs until they show how many of them take as long as a sample should. Returns that number
+/// and the last runs.
 fn settle<F>(
     sample: Duration,
     series: impl Fn(u32) -> Result<Series<F>, Problem>,
-) -> Result<u32, Problem> {
+) -> Result<(u32, Series<F>), Problem> {
     let mut runs = 1;
     loop {
-        let elapsed = series(runs)?.elapsed.max(Duration::from_nanos(1));
+        let taken = series(runs)?;
+        let elapsed = taken.elapsed.max(Duration::from_nanos(1));
         let exact = f64::from(runs) * sample.as_secs_f64() / elapsed.as_secs_f64();
         let wanted = exact.ceil().clamp(1.0, f64::from(MOST_RUNS)) as u32;
         // The first runs of a process are slower than the rest, so a long series gives a better
         // estimate than a short one.
         if wanted <= runs.saturating_mul(4) {
-            return Ok(wanted);
+            return Ok((wanted, taken));
         }
         runs = wanted.min(runs * 16);
     }

@@ -1,4 +1,4 @@
-//! `supervised_spawn`: the cost of notifying a supervisor of an actor's exit.
+//! `supervised_spawn`: the cost of notifying a supervisor of an actor's exit, against bare spawn.
 
 use thalweg_peers::tokio_beyond;
 use thalweg_runtime::{JoinSet, Signal, channel, spawn, spawn_under};
@@ -29,8 +29,8 @@ pub const WORKLOAD: Workload = Workload {
         ),
         (
             "by",
-            "set,channel",
-            "the collector: set: a JoinSet, as tokio's; channel: the receiver of spawn_under's signals, where tokio's are joined in order; as a list"
+            "spawn_under,join_set",
+            "how the exits are received: spawn_under: its signals on one channel, where tokio's tasks are joined in order; join_set: a JoinSet, as tokio's; as a list"
         )
     ],
     cells: Some(open::<Supervision>),
@@ -60,11 +60,11 @@ impl Pair for Supervision {
 
     fn of(cell: &Cell) -> Result<Self, Problem> {
         let by = match cell.text("by")? {
-            "set" => By::Set,
-            "channel" => By::Channel,
+            "join_set" => By::Set,
+            "spawn_under" => By::Channel,
             other => {
                 return Err(Problem::Usage(format!(
-                    "by is set or channel, not `{other}`"
+                    "by is spawn_under or join_set, not `{other}`"
                 )));
             }
         };
