@@ -127,6 +127,47 @@ fn they_do_so_on_one_processor() {
 }
 
 #[test]
+fn program_at_split_calls_on_one_processor_and_serves_on_another() {
+    if !Placement::Split.possible() {
+        return;
+    }
+    for command in [rust(), c()] {
+        let mut host = HostProgram::start("host", command, Placement::Split).unwrap();
+        for operation in ["nop", "bare"] {
+            let block: Block = host.ask(&format!("{operation} 50 5 0")).unwrap();
+            assert_eq!(block.latencies.len(), 50, "{operation}");
+        }
+        let folder = format!("/proc/{}/task", host.id());
+        let mut of_caller = None;
+        let mut of_others = Vec::new();
+        for task in std::fs::read_dir(&folder).unwrap() {
+            let task = task.unwrap();
+            let status = std::fs::read_to_string(task.path().join("status")).unwrap();
+            let allowed = status
+                .lines()
+                .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+            let allowed = allowed.unwrap().trim().to_owned();
+            if *task.file_name() == *host.id().to_string() {
+                of_caller = Some(allowed);
+            } else {
+                of_others.push(allowed);
+            }
+        }
+        let of_caller = of_caller.expect("the first thread has the number of the process");
+        assert!(
+            of_others.len() >= 2,
+            "a worker and the bare thread: {of_others:?}"
+        );
+        assert!(
+            of_others
+                .iter()
+                .all(|other| *other == of_others[0] && *other != of_caller)
+        );
+        host.finish().unwrap();
+    }
+}
+
+#[test]
 fn a_line_that_is_no_command_ends_them() {
     for command in [rust(), c()] {
         let mut host = HostProgram::start("host", command, Placement::Free).unwrap();

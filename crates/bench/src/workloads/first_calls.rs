@@ -1,34 +1,36 @@
-//! `first_calls`: how long a call that does nothing takes from each host, compared with two
-//! hand-offs through eventfds.
+//! `first_calls`: how long a call that does nothing takes from each host, compared with two bare
+//! hand-offs between two threads.
 //!
-//! The bare side is the minimal work of a call over two threads: write an eventfd that a plain
-//! thread waits on, then wait for the eventfd that this thread writes in answer. It is measured in
-//! the same process as our call, in alternating blocks. In asyncio the loop watches the answer's
-//! eventfd and resolves a future, as a call does.
+//! The bare side is the least that a call over two threads can be: the caller hands a word to a
+//! plain thread, which hands one back. A side that waits does so exactly as a Thalweg caller or
+//! worker does, and sleeps in a read of an eventfd (`crates/bench/service/src/bare.rs`). It is
+//! measured in the same process as our call, in alternating blocks. In asyncio the loop watches the
+//! eventfd of the reply and resolves a future, as a call does.
 //!
-//! - `one_cpu`: the program is pinned to one processor before it opens anything. No waiter may
-//!   spin.
-//! - `hot`: two processors, calls back to back.
-//! - `cold`: two processors, and a pause of 2 ms before each call, so that all threads sleep. It
-//!   has no target because it measures how the machine wakes a processor.
+//! | `pace` | `waiting` | processors |
+//! | --- | --- | --- |
+//! | `one_cpu` | `yield`: once, then sleep | the program is pinned to one before it opens anything |
+//! | `hot` | `spin`: for up to 50 us, then sleep | two, calls back to back |
+//! | `hot` | `park`: sleep at once | two, the caller on one and all other threads on the other |
+//! | `cold` | `spin` | two, and a pause of 2 ms before each call, so that all threads sleep. It has no target because it measures how the machine wakes a processor |
 //!
+//! In asyncio the caller waits in the loop, which never spins; `waiting` is that of the other side.
 //! Each block begins with [`UNCOUNTED`] calls that are not counted, because the program has just
 //! waited for its input.
-
-use std::cell::RefCell;
 
 use serde::Deserialize;
 
 use crate::child::HostProgram;
-use crate::interleave::{Plan, Side, interleave};
+use crate::interleave::Plan;
 use crate::judgement::Target;
 use crate::lab::Lab;
-use crate::latency::Latencies;
+use crate::latency::{Latencies, percentiles};
 use crate::machine;
 use crate::placement::Placement;
 use crate::problem::Problem;
-use crate::report::Row;
-use crate::statistics::median;
+use crate::processes::{self, PROCESSES};
+use crate::report::{Metrics, Row};
+use crate::statistics::Samples;
 use crate::workloads::Workload;
 use crate::workloads::lab_hosts::{self, LabHost};
 
@@ -39,7 +41,7 @@ pub const WORKLOAD: Workload = Workload {
     what: "How long a call that does nothing takes from each host: the basic cost of crossing the boundary.",
     source: "the round trips through asyncio, Node and Go that generators' users complain of",
     peers: &["eventfd"],
-    seconds: 150,
+    seconds: 200,
     run,
     ..Workload::USUAL
 };
@@ -47,186 +49,175 @@ pub const WORKLOAD: Workload = Workload {
 /// Calls at the start of each block that are not counted.
 pub const UNCOUNTED: u32 = 100;
 
-/// One way of calling one method.
-struct Way {
-    host: LabHost,
-    method: &'static str,
-}
-
-const WAYS: [Way; 5] = [
-    Way {
-        host: lab_hosts::C,
-        method: "nop",
-    },
-    Way {
-        host: lab_hosts::C,
-        method: "nop-async",
-    },
-    Way {
-        host: lab_hosts::PYTHON,
-        method: "nop",
-    },
-    Way {
-        host: lab_hosts::ASYNCIO,
-        method: "nop",
-    },
-    Way {
-        host: lab_hosts::RUST,
-        method: "nop",
-    },
+/// Each way of calling one method.
+const WAYS: [(LabHost, &str); 5] = [
+    (lab_hosts::C, "nop"),
+    (lab_hosts::C, "nop-async"),
+    (lab_hosts::PYTHON, "nop"),
+    (lab_hosts::ASYNCIO, "nop"),
+    (lab_hosts::RUST, "nop"),
 ];
 
-/// The pacing of a row's calls.
-#[derive(Clone, Copy)]
+/// The pacing of a row's calls, and how its threads wait.
 struct Pace {
     name: &'static str,
+    waiting: &'static str,
     placement: Placement,
     pause_us: u32,
     /// Calls in a block.
-    calls: u32,
-    /// Blocks of each side.
+    calls: usize,
+    /// Blocks of each side, in all processes together.
     blocks: usize,
-    /// Blocks of each side in a quick run.
+    /// The same in a quick run.
     quick_blocks: usize,
 }
 
 /// 100,000 calls each, except with pauses: that would take an hour.
-const PACES: [Pace; 3] = [
+const HOT: Pace = Pace {
+    name: "hot",
+    waiting: "spin",
+    placement: Placement::TwoCpus,
+    pause_us: 0,
+    calls: 1_000,
+    blocks: 102,
+    quick_blocks: 9,
+};
+
+const PACES: [Pace; 4] = [
     Pace {
         name: "one_cpu",
+        waiting: "yield",
         placement: Placement::OneCpu,
-        pause_us: 0,
-        calls: 1_000,
-        blocks: 100,
-        quick_blocks: 10,
+        ..HOT
     },
+    HOT,
     Pace {
-        name: "hot",
-        placement: Placement::TwoCpus,
-        pause_us: 0,
-        calls: 1_000,
-        blocks: 100,
-        quick_blocks: 10,
+        waiting: "park",
+        placement: Placement::Split,
+        ..HOT
     },
     Pace {
         name: "cold",
-        placement: Placement::TwoCpus,
         pause_us: 2_000,
         calls: 100,
-        blocks: 50,
-        quick_blocks: 5,
+        blocks: 51,
+        quick_blocks: 6,
+        ..HOT
     },
 ];
 
 /// The targets of issue and design: the median over all calls.
-fn target(way: &Way, pace: &Pace) -> Option<Target> {
+fn target((host, method): &(LabHost, &str), pace: &Pace) -> Option<Target> {
     let p50 = |ns| Target::Metric("p50_ns", ns);
-    match (way.host.language, way.host.mode, way.method, pace.name) {
-        ("c", _, "nop", "one_cpu") => Some(p50(3_000.0)),
-        ("python", "sync", "nop", "one_cpu") => Some(p50(5_000.0)),
-        ("python", "asyncio", "nop", "one_cpu") => {
+    match (host.language, host.mode, *method, pace.name, pace.waiting) {
+        ("c", _, "nop", "one_cpu", _) => Some(p50(3_000.0)),
+        ("python", "sync", "nop", "one_cpu", _) => Some(p50(5_000.0)),
+        ("python", "asyncio", "nop", "one_cpu", _) => {
             Some(Target::All(vec![p50(10_000.0), Target::Ratio(1.5)]))
         }
-        ("c", _, "nop", "hot") => Some(p50(2_000.0)),
+        ("c", _, "nop", "hot", "spin") => Some(p50(2_000.0)),
         _ => None,
     }
 }
 
 /// The answer of a host program to a block.
 #[derive(Deserialize)]
-struct Block {
+pub struct Block {
     /// Latencies of the counted operations, in order, in ns.
     latencies: Vec<u64>,
+}
+
+impl Block {
+    /// Checks that each of `calls` operations came back, and counts their latencies as
+    /// [`Latencies::counts`] does.
+    ///
+    /// # Errors
+    /// One did not.
+    pub fn counted(self, calls: usize) -> Result<Latencies, Problem> {
+        if self.latencies.len() != calls {
+            let came = self.latencies.len();
+            let text = format!("{came} of {calls} calls came back");
+            return Err(Problem::Check(text));
+        }
+        let mut latencies = Latencies::new();
+        self.latencies.iter().for_each(|ns| latencies.record(*ns));
+        Ok(latencies)
+    }
+}
+
+/// The median of each block, and the percentiles of all blocks together.
+#[must_use]
+pub fn figures(blocks: &Samples<Latencies>) -> (Samples, Metrics) {
+    let mut metrics = Metrics::default();
+    percentiles(&blocks.map(Latencies::counts), &mut metrics);
+    (blocks.map(|block| block.percentile(50.0) as f64), metrics)
 }
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     lab.peers
         .insert("eventfd".to_owned(), machine::describe().uname);
     let mut rows = Vec::new();
-    for pace in PACES {
+    for pace in PACES.iter().filter(|pace| pace.placement.possible()) {
         for way in &WAYS {
-            if pace.placement.possible() {
-                rows.push(row(lab, way, &pace)?);
-            }
+            rows.push(row(lab, way, pace)?);
         }
     }
     Ok(rows)
 }
 
-fn row(lab: &Lab, way: &Way, pace: &Pace) -> Result<Row, Problem> {
-    let rounds = if lab.quick() {
-        pace.quick_blocks
-    } else {
-        pace.blocks
+fn row(lab: &Lab, way: &(LabHost, &str), pace: &Pace) -> Result<Row, Problem> {
+    let (host, method) = way;
+    let Pace {
+        name,
+        waiting,
+        placement,
+        pause_us,
+        calls,
+        ..
+    } = pace;
+    let rounds = match lab.quick() {
+        true => pace.quick_blocks,
+        false => pace.blocks,
     };
-    let plan = Plan { warm_up: 1, rounds };
-    let title = format!("{} {} {}", way.host.language, way.method, pace.name);
-    lab.begin(&title, 2 * (plan.warm_up + plan.rounds));
-
-    let program = HostProgram::start(&title, (way.host.command)()?, pace.placement)?;
-    let program = RefCell::new(program);
-    let block = |operation: &str| {
-        let line = format!("{operation} {} {UNCOUNTED} {}", pace.calls, pace.pause_us);
-        let block: Block = program.borrow_mut().ask(&line)?;
-        let wanted = pace.calls as usize;
-        if block.latencies.len() == wanted {
-            Ok(block.latencies)
-        } else {
-            Err(Problem::Check(format!(
-                "{} of {wanted} calls came back",
-                block.latencies.len()
-            )))
-        }
-    };
-    let mut sides = [Side::new(|| block(way.method)), Side::new(|| block("bare"))];
-    let taken = interleave(&mut sides, plan, || lab.step())?;
-    drop(sides);
-    program.into_inner().finish()?;
-
-    let medians = |side: &[Vec<u64>]| -> Vec<f64> {
-        side.iter()
-            .filter_map(|block| median(&as_floats(block)))
-            .collect()
-    };
-    let (ours, bare) = (&taken[0], &taken[1]);
+    let title = format!("{} {method} {name} {waiting}", host.language);
+    let lines = [method, "bare"].map(|what| format!("{what} {calls} {UNCOUNTED} {pause_us}"));
+    let taken = processes::ask(
+        lab,
+        &title,
+        &lines,
+        Plan { warm_up: 1, rounds },
+        PROCESSES,
+        || HostProgram::start(&title, (host.command)()?, *placement),
+        |_, block: Block| block.counted(*calls),
+    )?;
+    let [(ours, our_metrics), (bare, bare_metrics)] = [0, 1].map(|side| figures(&taken[side]));
     let params = [
-        ("language", way.host.language),
-        ("mode", way.host.mode),
-        ("method", way.method),
-        ("pace", pace.name),
-        ("placement", pace.placement.name()),
-        ("pause_us", &pace.pause_us.to_string()),
+        ("language", host.language),
+        ("mode", host.mode),
+        ("method", method),
+        ("pace", name),
+        ("waiting", waiting),
+        ("placement", placement.name()),
+        ("pause_us", &pause_us.to_string()),
     ];
-    let mut row = Row::new(
+    let row = Row::new(
         (WORKLOAD.name, WORKLOAD.group),
         &params,
         "ns",
-        ("thalweg", medians(ours)),
-        Some(("eventfd", medians(bare))),
+        ("thalweg", ours),
+        Some(("eventfd", bare)),
     )
     .checked(format!(
         "{} calls ended, each once and well",
-        plan.rounds * pace.calls as usize
+        rounds * calls
     ))
-    .checked("the program closed its client and ended with 0");
-    histogram(ours).write("", &mut row.metrics);
-    histogram(bare).write("peer_", &mut row.metrics);
+    .checked("the program closed its client and ended with 0")
+    .with_metrics("", our_metrics)
+    .with_metrics("peer_", bare_metrics);
     Ok(match target(way, pace) {
         Some(target) => row.held_to(&target, lab.refusal()),
         None => row,
     })
-}
-
-fn as_floats(block: &[u64]) -> Vec<f64> {
-    block.iter().map(|ns| *ns as f64).collect()
-}
-
-fn histogram(side: &[Vec<u64>]) -> Latencies {
-    let mut latencies = Latencies::new();
-    for ns in side.iter().flatten() {
-        latencies.record(*ns);
-    }
-    latencies
 }
 
 #[cfg(test)]
@@ -235,27 +226,33 @@ mod tests {
     use crate::latency::ENOUGH;
 
     #[test]
-    fn every_pace_with_a_bar_takes_enough_calls_for_its_percentiles() {
+    fn pace_with_a_target_takes_enough_calls_for_its_percentiles() {
         for pace in &PACES {
             let judged = WAYS.iter().any(|way| target(way, pace).is_some());
-            let calls = u64::from(pace.calls) * pace.blocks as u64;
+            let calls = (pace.calls * pace.blocks) as u64;
             assert!(!judged || calls >= ENOUGH, "{}: {calls}", pace.name);
         }
     }
 
     #[test]
-    fn the_bars_are_those_of_the_first_landing() {
+    fn targets_are_those_of_the_first_landing() {
         let text = |way: usize, pace: usize| target(&WAYS[way], &PACES[pace]).map(|t| t.text());
         assert_eq!(text(0, 0).as_deref(), Some("p50_ns <= 3000"));
         assert_eq!(text(0, 1).as_deref(), Some("p50_ns <= 2000"));
         assert_eq!(text(2, 0).as_deref(), Some("p50_ns <= 5000"));
-        assert_eq!(
-            text(3, 0).as_deref(),
-            Some("p50_ns <= 10000 and ratio <= 1.5")
-        );
-        assert!(
-            (0..WAYS.len()).all(|way| text(way, 2).is_none()),
-            "cold has no bar"
-        );
+        let asyncio = text(3, 0);
+        assert_eq!(asyncio.as_deref(), Some("p50_ns <= 10000 and ratio <= 1.5"));
+        let none = |pace| (0..WAYS.len()).all(|way| text(way, pace).is_none());
+        assert!(none(2) && none(3), "park and cold have no target");
+    }
+
+    #[test]
+    fn call_that_does_not_come_back_is_caught() {
+        let block = |count| Block {
+            latencies: vec![7; count],
+        };
+        assert_eq!(block(5).counted(5).unwrap().count(), 5);
+        let problem = block(4).counted(5).unwrap_err().to_string();
+        assert!(problem.contains("4 of 5 calls came back"), "{problem}");
     }
 }

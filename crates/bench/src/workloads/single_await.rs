@@ -7,26 +7,27 @@
 //! `UniFFI`'s await of a value that is already ready, which involves no other thread. That row is
 //! for information and has no target.
 //!
-//! - `one_cpu`: each process is pinned to one processor;
-//! - `hot`: two processors, awaits back to back.
+//! A tokio worker sleeps as soon as it has nothing to do. The targets apply where ours does the
+//! same: with `placement=split` the loop has one processor and all other threads have another, so
+//! that none of them spins (`waiting=park`). With `placement=one_cpu` our worker yields once before
+//! it sleeps (`waiting=yield`, `peer_waiting=park`); those rows are for information.
 //!
 //! The peers are built on request (`make bench-peers`); if they are missing, the rows record it.
 
-use std::cell::RefCell;
-
-use serde::Deserialize;
+use std::process::Command;
 
 use crate::child::HostProgram;
-use crate::interleave::{Plan, Side, interleave};
+use crate::interleave::Plan;
 use crate::judgement::Target;
 use crate::lab::Lab;
 use crate::latency::Latencies;
 use crate::placement::Placement;
 use crate::problem::Problem;
+use crate::processes::{self, PROCESSES, Process};
 use crate::report::Row;
-use crate::statistics::median;
+use crate::statistics::Samples;
 use crate::workloads::Workload;
-use crate::workloads::first_calls::UNCOUNTED;
+use crate::workloads::first_calls::{Block, UNCOUNTED, figures};
 use crate::workloads::lab_hosts::{self, peer_pyo3, peer_uniffi, peer_version};
 
 /// See the module.
@@ -45,7 +46,7 @@ pub const WORKLOAD: Workload = Workload {
 struct Peer {
     name: &'static str,
     program: &'static str,
-    command: fn() -> Result<std::process::Command, Problem>,
+    command: fn() -> Result<Command, Problem>,
     operation: &'static str,
     target: Option<f64>,
 }
@@ -74,19 +75,15 @@ const PEERS: [Peer; 3] = [
     },
 ];
 
-const PACES: [(&str, Placement); 2] = [("one_cpu", Placement::OneCpu), ("hot", Placement::TwoCpus)];
+/// The placements, and how our worker waits there.
+const PLACEMENTS: [(Placement, &str); 2] =
+    [(Placement::OneCpu, "yield"), (Placement::Split, "park")];
 
 /// Awaits in a block.
-const AWAITS: u32 = 1_000;
-/// Blocks of each side: 100,000 awaits.
-const BLOCKS: usize = 100;
-const QUICK_BLOCKS: usize = 5;
-
-#[derive(Deserialize)]
-struct Block {
-    /// Latencies of the counted awaits, in order, in ns.
-    latencies: Vec<u64>,
-}
+const AWAITS: usize = 1_000;
+/// Blocks of each side, in all processes together: 102,000 awaits.
+const BLOCKS: usize = 102;
+const QUICK_BLOCKS: usize = 6;
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     let mut there = Vec::new();
@@ -99,149 +96,145 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         there.push(command.map(drop));
     }
     let mut rows = Vec::new();
-    for (pace, placement) in PACES {
-        if placement.possible() {
-            rows.extend(measure(lab, (pace, placement), &there)?);
+    for place in PLACEMENTS {
+        if place.0.possible() {
+            rows.extend(measure(lab, place, &there)?);
         }
     }
     Ok(rows)
+}
+
+/// The programs of one round: ours, and those of the peers that are there.
+struct Programs(Vec<(&'static str, HostProgram)>);
+
+impl Process for Programs {
+    type Sample = Latencies;
+
+    fn take(&mut self, side: usize) -> Result<Latencies, Problem> {
+        let (operation, program) = &mut self.0[side];
+        let block: Block = program.ask(&format!("{operation} {AWAITS} {UNCOUNTED} 0"))?;
+        block.counted(AWAITS)
+    }
+
+    fn finish(self) -> Result<(), Problem> {
+        let mut programs = self.0.into_iter();
+        programs.try_for_each(|(_, program)| program.finish())
+    }
 }
 
 fn measure(
     lab: &Lab,
-    (pace, placement): (&str, Placement),
+    place: (Placement, &str),
     there: &[Result<(), Problem>],
 ) -> Result<Vec<Row>, Problem> {
     let rounds = if lab.quick() { QUICK_BLOCKS } else { BLOCKS };
-    let plan = Plan { warm_up: 1, rounds };
-    let mut programs = vec![("nop", start((lab_hosts::ASYNCIO.command)()?, placement)?)];
-    for (peer, there) in PEERS.iter().zip(there) {
-        if there.is_ok() {
-            programs.push((peer.operation, start((peer.command)()?, placement)?));
-        }
-    }
-    lab.begin(
-        &format!("single_await {pace}"),
-        programs.len() * (plan.warm_up + plan.rounds),
-    );
-    let block = |operation: &str, program: &RefCell<HostProgram>| {
-        let line = format!("{operation} {AWAITS} {UNCOUNTED} 0");
-        let block: Block = program.borrow_mut().ask(&line)?;
-        if block.latencies.len() == AWAITS as usize {
-            Ok(block.latencies)
-        } else {
-            Err(Problem::Check(format!(
-                "{} of {AWAITS} awaits came back",
-                block.latencies.len()
-            )))
-        }
+    let start = |operation, command| {
+        let program = HostProgram::start("single_await", command, place.0)?;
+        Ok::<_, Problem>((operation, program))
     };
-    let mut sides: Vec<Side<'_, Vec<u64>>> = programs
-        .iter()
-        .map(|(operation, program)| Side::new(|| block(operation, program)))
-        .collect();
-    let mut taken = interleave(&mut sides, plan, || lab.step())?.into_iter();
-    drop(sides);
-    for (_, program) in programs {
-        program.into_inner().finish()?;
-    }
-
-    let ours = taken.next().unwrap_or_default();
-    let mut rows = Vec::new();
-    for (peer, there) in PEERS.iter().zip(there) {
+    let title = format!("single_await {}", place.0.name());
+    let sides = 1 + there.iter().filter(|there| there.is_ok()).count();
+    let plan = Plan { warm_up: 1, rounds };
+    let taken = processes::measure(lab, &title, sides, plan, PROCESSES, || {
+        let mut programs = vec![start("nop", (lab_hosts::ASYNCIO.command)()?)?];
+        for (peer, _) in PEERS.iter().zip(there).filter(|(_, there)| there.is_ok()) {
+            programs.push(start(peer.operation, (peer.command)()?)?);
+        }
+        Ok(Programs(programs))
+    })?;
+    let mut taken = taken.iter();
+    let ours = taken.next().expect("our side is always measured");
+    let peers = PEERS.iter().zip(there);
+    let rows = peers.map(|(peer, there)| {
         let theirs = there.is_ok().then(|| taken.next()).flatten();
-        rows.push(row((pace, placement), lab, peer, (&ours, theirs), there));
-    }
-    Ok(rows)
-}
-
-fn start(
-    command: std::process::Command,
-    placement: Placement,
-) -> Result<RefCell<HostProgram>, Problem> {
-    HostProgram::start("single_await", command, placement).map(RefCell::new)
+        row(lab, place, peer, (ours, theirs), there)
+    });
+    Ok(rows.collect())
 }
 
 fn row(
-    (pace, placement): (&str, Placement),
     lab: &Lab,
+    (placement, waiting): (Placement, &str),
     peer: &Peer,
-    (ours, theirs): (&[Vec<u64>], Option<Vec<Vec<u64>>>),
+    (ours, theirs): (&Samples<Latencies>, Option<&Samples<Latencies>>),
     there: &Result<(), Problem>,
 ) -> Row {
     let params = [
         ("language", "python"),
         ("mode", "asyncio"),
-        ("pace", pace),
         ("placement", placement.name()),
+        ("waiting", waiting),
+        ("peer_waiting", "park"),
         ("against", peer.name),
     ];
-    let medians = |side: &[Vec<u64>]| -> Vec<f64> {
-        let of = |block: &Vec<u64>| {
-            let block: Vec<f64> = block.iter().map(|ns| *ns as f64).collect();
-            median(&block)
-        };
-        side.iter().filter_map(of).collect()
-    };
-    let with = theirs.as_deref().map(|theirs| (peer.name, medians(theirs)));
+    let (ours, our_metrics) = figures(ours);
+    let (theirs, their_metrics) = theirs.map(figures).unzip();
     let mut row = Row::new(
         (WORKLOAD.name, WORKLOAD.group),
         &params,
         "ns",
-        ("thalweg", medians(ours)),
-        with,
+        ("thalweg", ours),
+        theirs.map(|theirs| (peer.name, theirs)),
     )
-    .checked("every await came back, and each program ended with 0");
-    histogram(ours).write("", &mut row.metrics);
-    if let Some(theirs) = &theirs {
-        histogram(theirs).write("peer_", &mut row.metrics);
+    .checked("every await came back, and each program ended with 0")
+    .with_metrics("", our_metrics);
+    if let Some(metrics) = their_metrics {
+        row.add_metrics("peer_", metrics);
     }
-    if let Some(limit) = peer.target {
-        let why = there.as_ref().err().map(ToString::to_string);
-        row = row.held_to(&Target::Ratio(limit), why.as_deref().or(lab.refusal()));
+    match peer.target.filter(|_| waiting == "park") {
+        Some(limit) => {
+            let why = there.as_ref().err().map(ToString::to_string);
+            row.held_to(&Target::Ratio(limit), why.as_deref().or(lab.refusal()))
+        }
+        None => row,
     }
-    row
-}
-
-fn histogram(side: &[Vec<u64>]) -> Latencies {
-    let mut latencies = Latencies::new();
-    for ns in side.iter().flatten() {
-        latencies.record(*ns);
-    }
-    latencies
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const PARK: (Placement, &str) = PLACEMENTS[1];
+
+    /// Two blocks in each of three processes, in which each await takes `ns`.
+    fn blocks(ns: u64) -> Samples<Latencies> {
+        let mut blocks = Samples::default();
+        for process in 0..3 {
+            let block = || {
+                let mut latencies = Latencies::new();
+                (0..10).for_each(|_| latencies.record(ns));
+                latencies
+            };
+            blocks.extend(process, [block(), block()]);
+        }
+        blocks
+    }
+
     #[test]
-    fn a_peer_that_was_not_built_leaves_its_row_unjudged_and_says_how_to_build_it() {
+    fn peer_that_was_not_built_leaves_its_row_unjudged_and_says_how_to_build_it() {
         let lab = Lab::new(false, None);
-        let ours = vec![vec![10, 20, 30]; 5];
         let missing = Err(Problem::NotReady("make bench-peers".to_owned()));
-        let at = (PACES[0].0, PACES[0].1);
-        let row = row(at, &lab, &PEERS[0], (&ours, None), &missing);
+        let row = row(&lab, PARK, &PEERS[0], (&blocks(20), None), &missing);
         assert!(row.verdict.unwrap().contains("make bench-peers"));
         assert_eq!((row.ratio, row.peer), (None, None));
     }
 
     #[test]
-    fn an_await_is_held_against_those_that_another_thread_answers() {
+    fn await_has_a_target_against_peers_that_wait_alike() {
         let lab = Lab::new(false, None);
-        let (ours, theirs) = (vec![vec![29]; 5], vec![vec![100]; 5]);
-        let at = (PACES[0].0, PACES[0].1);
-        let verdicts = PEERS.iter().map(|peer| {
-            let sides = (ours.as_slice(), Some(theirs.clone()));
-            row(at, &lab, peer, sides, &Ok(())).verdict
-        });
-        let verdicts: Vec<Option<String>> = verdicts.collect();
-        let said: Vec<Option<&str>> = verdicts.iter().map(Option::as_deref).collect();
+        let (ours, theirs) = (blocks(29), blocks(100));
+        let verdicts = |place| {
+            let verdict = |peer| row(&lab, place, peer, (&ours, Some(&theirs)), &Ok(())).verdict;
+            PEERS.iter().map(verdict).collect::<Vec<_>>()
+        };
+        let said = verdicts(PARK);
+        let said: Vec<Option<&str>> = said.iter().map(Option::as_deref).collect();
         // Also in a debug build, for which the lab gives no verdicts.
         if lab.refusal().is_none() {
             assert_eq!(said, [Some("met"), Some("missed"), None]);
         } else {
             assert!(said[0].is_some() && said[1].is_some() && said[2].is_none());
         }
+        assert_eq!(verdicts(PLACEMENTS[0]), [None, None, None]);
     }
 }
