@@ -28,7 +28,8 @@ fn text(bytes: &[u8]) -> String {
 
 /// A committed result file.
 fn committed() -> PathBuf {
-    hosts::root().join("benchmarks/results/xeon-2cpu-guest/2026-11-21/result.json.gz")
+    hosts::root()
+        .join("benchmarks/results/intel-xeon-2-50ghz-2cpu-docker/2026-11-21/result.json.gz")
 }
 
 /// The committed result with its ratios multiplied by `times`, in a new file.
