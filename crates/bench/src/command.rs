@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::problem::Problem;
-use crate::{catalogue, cell, doctor, machine, rust_host};
+use crate::{baseline, catalogue, cell, doctor, machine, rust_host};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -65,6 +65,9 @@ struct Doctor {
     /// Print JSON: the `host` object of every result
     #[arg(long)]
     json: bool,
+    /// Print the name of this machine's folder below benchmarks/results
+    #[arg(long, conflicts_with = "json")]
+    name: bool,
 }
 
 /// Runs the command line of this process.
@@ -78,7 +81,7 @@ pub fn main() -> ExitCode {
         Action::Regress(regress) => return regression::execute(&regress),
         Action::Sweep(sweep) => sweeping::execute(&sweep),
         Action::Report(report) => return status(reporting::execute(&report)),
-        Action::Doctor(Doctor { json }) => examine(json),
+        Action::Doctor(doctor) => examine(&doctor),
         Action::Host => rust_host::serve(),
         Action::Cell => cell::serve(io::stdin().lock(), io::stdout().lock()),
     };
@@ -96,9 +99,11 @@ fn status(done: Result<u8, Problem>) -> ExitCode {
     }
 }
 
-fn examine(json: bool) -> Result<(), Problem> {
+fn examine(doctor: &Doctor) -> Result<(), Problem> {
     let host = machine::describe();
-    if json {
+    if doctor.name {
+        print(&(baseline::name_of(&host) + "\n"))
+    } else if doctor.json {
         let text = serde_json::to_string_pretty(&host).expect("a host has no odd keys");
         print(&(text + "\n"))
     } else {

@@ -17,7 +17,7 @@
 //! | [`judgement`], [`report`], [`result_file`] | targets, verdicts, and the result file |
 //! | [`table`], [`csv`], [`summary`], [`page`] | the same for people |
 //! | [`baseline`], [`regress`], [`sweep`] | comparisons of runs |
-//! | [`claims`] | claims in other projects' documents, compared with runs |
+//! | [`evidence`], [`docs`], [`claims`] | the committed results; the figures in README and docs; claims of other projects |
 //! | [`machine`], [`doctor`], [`tools`] | the machine and the tools of a run |
 //! | [`cell`], [`processes`] | samples of one point from several fresh processes |
 //! | [`child`], [`hosts`], [`placement`], [`rust_host`] | programs in other languages, and their placement |
@@ -34,7 +34,9 @@ pub mod child;
 pub mod claims;
 pub mod command;
 pub mod csv;
+pub mod docs;
 pub mod doctor;
+pub mod evidence;
 pub mod hosts;
 pub mod interleave;
 pub mod judgement;

@@ -1,116 +1,92 @@
-//! A report as one HTML page with charts. It needs no network: the style sheet is inline, the
-//! charts are SVG, and the page contains no scripts.
+//! A report as one HTML page with charts. It needs no network: the data is in the page as JSON, and
+//! the page's own script draws it (`page.html`).
 //!
-//! The quoted figures come first: the faster side, by ratio, with the interval. Then follow the
-//! times, the machine and the tools, and finally every row of the result file. Elements are closed
-//! as XML requires, so that any parser can check the page.
+//! The ratios come first, each with its interval, a line at 1 and a line at the target. Then follow
+//! the times, the machine and the tools, and every row of the result files.
 
-mod axis;
-mod chart;
-mod entry;
-mod figures;
-mod machine;
-mod overview;
-mod raw;
-mod text;
+use serde_json::json;
 
-use std::fmt::Write;
-
+use crate::baseline;
+use crate::doctor::{self, State};
 use crate::report::Report;
-use crate::workloads;
+use crate::workloads::WORKLOADS;
 
-use entry::{Section, sections};
-use text::escape;
-
-const STYLE: &str = include_str!("page/style.css");
+const TEMPLATE: &str = include_str!("page.html");
+const PLACE: &str = "@DATA@";
 
 /// The page of these runs, in the order given.
 #[must_use]
 pub fn html(reports: &[Report]) -> String {
-    let sections = sections(reports);
-    let title = title(reports);
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-         <meta name=\"color-scheme\" content=\"light dark\"/>\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
-    );
-    page += &overview::header(reports, &sections);
-    page.push_str("<main>\n");
-    if sections.iter().any(|section| section.has_ratio()) {
-        page += chart::LEGEND;
-    }
-    for section in &sections {
-        page += &workload(section, reports.len() > 1);
-    }
-    page += &machine::html(reports);
-    page += &raw::html(reports);
-    page.push_str("</main>\n");
-    page += overview::FOOTER;
-    page.push_str("</body>\n</html>\n");
-    page
-}
-
-fn title(reports: &[Report]) -> String {
-    let day = reports
-        .first()
-        .and_then(|report| report.started.get(..10))
-        .unwrap_or("empty");
-    format!("Thalweg benchmarks, {}", escape(day))
-}
-
-fn workload(section: &Section<'_>, several_runs: bool) -> String {
-    let name = escape(section.workload);
-    let mut html = format!("<section class=\"workload\" id=\"{name}\">\n<h2>{name}</h2>\n");
-    if let Ok(workload) = workloads::find(section.workload) {
-        writeln!(html, "<p class=\"what\">{}</p>", escape(workload.what))
-            .expect("a String takes any text");
-    }
-    let mut everywhere = Vec::new();
-    let runs = section.runs();
-    if several_runs && runs.len() == 1 {
-        everywhere.extend(runs.iter().map(|run| format!("run {run}")));
-    }
-    if !section.by_point() {
-        everywhere.extend(section.only_peer().map(|peer| format!("against {peer}")));
-    }
-    let common = section.common_params();
-    if !common.is_empty() {
-        everywhere.push(common);
-    }
-    if !everywhere.is_empty() {
-        let text = escape(&everywhere.join(", "));
-        writeln!(html, "<p class=\"common\">Everywhere: {text}</p>")
-            .expect("a String takes any text");
-    }
-    for line in section.following_params() {
-        writeln!(html, "<p class=\"common\">{}</p>", escape(&line))
-            .expect("a String takes any text");
-    }
-    html += &chart::html(section, runs.len() > 1);
-    html += &figures::html(section, runs.len() > 1);
-    html += &checks(section);
-    html.push_str("</section>\n");
-    html
-}
-
-fn checks(section: &Section<'_>) -> String {
-    let mut all: Vec<&String> = Vec::new();
-    for check in section.entries.iter().flat_map(|entry| &entry.row.checks) {
-        if !all.contains(&check) {
-            all.push(check);
-        }
-    }
-    if all.is_empty() {
-        return String::new();
-    }
-    let mut html =
-        "<details class=\"checks\"><summary>What was checked</summary>\n<ul>\n".to_owned();
-    for check in all {
-        writeln!(html, "<li>{}</li>", escape(check)).expect("a String takes any text");
-    }
-    html + "</ul>\n</details>\n"
+    let runs = reports.iter().map(|report| {
+        let findings = doctor::examine(&report.host).into_iter();
+        let mind = findings.filter(|finding| finding.state == State::Mind);
+        json!({
+            "report": report,
+            "refusal": baseline::refusal(report),
+            "mind": mind.map(|it| json!([it.name, it.value, it.advice])).collect::<Vec<_>>(),
+        })
+    });
+    let workloads = WORKLOADS
+        .iter()
+        .map(|it| json!({"name": it.name, "what": it.what}));
+    let data = json!({
+        "runs": runs.collect::<Vec<_>>(),
+        "workloads": workloads.collect::<Vec<_>>(),
+    });
+    // No text of a result can end the element that contains the data.
+    TEMPLATE.replacen(PLACE, &data.to_string().replace('<', "\\u003c"), 1)
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::report::tests::sample;
+
+    /// The data of a page, as its script reads it.
+    fn data(page: &str) -> Value {
+        let (_, rest) = page.split_once("id=\"data\">").expect("the data");
+        let (data, _) = rest.split_once("</script>").expect("its end");
+        serde_json::from_str(data).expect("JSON")
+    }
+
+    #[test]
+    fn page_contains_every_row_and_fact_and_fetches_nothing() {
+        let mut report = sample();
+        let text = "</script><b>\"x\" & 'y' <https://example.test/&>";
+        report.peers.insert("rtrb".to_owned(), text.to_owned());
+        let page = html(&[report.clone(), sample()]);
+        let data = data(&page);
+        assert_eq!(
+            data["runs"][0]["report"],
+            serde_json::to_value(&report).unwrap()
+        );
+        assert_eq!(data["runs"].as_array().unwrap().len(), 2);
+        assert_eq!(
+            page.matches("</script>").count(),
+            2,
+            "the data and the script"
+        );
+        let own = page.replace("https://example.test/", "");
+        let own = own.replace("http://www.w3.org/2000/svg", "");
+        for fetched in [
+            "http:", "https:", "src=", "url(", "@import", "<link", "fetch(", "import(",
+        ] {
+            assert!(!own.contains(fetched), "{fetched}");
+        }
+    }
+
+    #[test]
+    fn page_warns_of_a_quick_run_and_of_the_machine() {
+        let mut report = sample();
+        report.knobs.insert("quick".to_owned(), "true".to_owned());
+        let data = data(&html(&[report]));
+        assert_eq!(data["runs"][0]["refusal"], "it is from a quick run");
+        let mind = data["runs"][0]["mind"].as_array().unwrap();
+        assert!(
+            mind.iter().any(|finding| finding[0] == "virtual"),
+            "{mind:?}"
+        );
+    }
+}

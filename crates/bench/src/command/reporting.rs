@@ -7,6 +7,8 @@ use clap::Args;
 
 use crate::command::measuring::{Measured, Measuring, measure, worst};
 use crate::command::print;
+use crate::docs::{self, Docs};
+use crate::evidence::Evidence;
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::{claims, csv, hosts, page, result_file, summary};
@@ -32,6 +34,15 @@ pub struct Reporting {
         conflicts_with_all = ["names", "groups", "quick", "samples", "duration", "include_1mib", "set", "allow_debug", "into"]
     )]
     claims: bool,
+    /// Write every figure in README.md and docs from the committed results, and docs/claims.md
+    #[arg(
+        long,
+        conflicts_with_all = ["names", "groups", "quick", "samples", "duration", "include_1mib", "set", "allow_debug", "into", "from", "claims"]
+    )]
+    docs: bool,
+    /// With --docs: write nothing, and end with 1 if a page differs or has a figure outside a region
+    #[arg(long, requires = "docs")]
+    check: bool,
 }
 
 /// Runs the command and returns the exit status.
@@ -39,8 +50,11 @@ pub struct Reporting {
 /// # Errors
 /// Nothing was measured, or a file cannot be read or written.
 pub fn execute(reporting: &Reporting) -> Result<u8, Problem> {
+    if reporting.docs {
+        return write_docs(reporting.check);
+    }
     if reporting.claims {
-        let page = claims::write(&reporting.from)?;
+        let page = claims::write(&hosts::root(), &reporting.from)?;
         return print(&format!("{}\n", page.display())).map(|()| 0);
     }
     let folder = reporting
@@ -80,6 +94,39 @@ pub fn execute(reporting: &Reporting) -> Result<u8, Problem> {
         print(&format!("{}\n", file.display()))?;
     }
     Ok(status)
+}
+
+/// Writes or checks the figures of all pages.
+fn write_docs(check: bool) -> Result<u8, Problem> {
+    let root = &hosts::root();
+    let docs = Docs::load(root)?;
+    let evidence = Evidence::committed(root, &docs.withdrawn)?;
+    let mut pages = docs::fill(root, &docs, &evidence)?;
+    let (claims, text) = claims::page(root, &[])?;
+    if std::fs::read_to_string(&claims).ok().as_ref() != Some(&text) {
+        pages.push((claims, text));
+    }
+    let mut problems = docs::loose(root, &docs)?;
+    problems.extend(docs::unused(root, &docs)?);
+    for (page, text) in &pages {
+        let name = page
+            .strip_prefix(root)
+            .unwrap_or(page)
+            .display()
+            .to_string();
+        if check {
+            problems.push(format!(
+                "{name} differs from the committed results; run `thalweg bench report --docs`"
+            ));
+        } else {
+            result_file::write(page, text)?;
+            print(&format!("{name}\n"))?;
+        }
+    }
+    for problem in &problems {
+        print(&format!("{problem}\n"))?;
+    }
+    Ok(u8::from(!problems.is_empty()))
 }
 
 /// A moment in the form used in file names: `20260102T030405Z`.
