@@ -319,6 +319,8 @@ pub fn verdict(row: &Row) -> Option<&str> {
 /// A target in words: `0.6`, `≤ 60 ns`, `≥ 5 M per s`, `bytes ≤ 0.1 of the peer's`.
 #[must_use]
 pub fn target(row: &Row) -> Option<String> {
+    let text = row.target.as_deref()?;
+    let several = text.contains(" and ");
     let limit = |text: &str| {
         let (name, sign, limit) = match (text.split_once(" <= "), text.split_once(" >= ")) {
             (Some((name, limit)), _) => (name, "≤", limit),
@@ -329,7 +331,7 @@ pub fn target(row: &Row) -> Option<String> {
             return text.to_owned();
         };
         match (name, name.split_once(" / ")) {
-            ("ratio", _) => limit.to_owned(),
+            ("ratio", _) if !several => limit.to_owned(),
             ("ratio's high end", _) => format!("{limit} at the high end"),
             (_, Some(("worst", _))) => format!("worst {sign} {limit} of the median"),
             (_, Some((ours, _))) => format!("{} {sign} {limit} of the peer's", words(ours)),
@@ -338,7 +340,7 @@ pub fn target(row: &Row) -> Option<String> {
             (name, _) => format!("{} {sign} {}", words(name), metric(name, value)),
         }
     };
-    let limits = row.target.as_deref()?.split(" and ").map(limit);
+    let limits = text.split(" and ").map(limit);
     Some(limits.collect::<Vec<_>>().join(" and "))
 }
 
@@ -560,7 +562,10 @@ mod tests {
         for (text, written) in [
             ("ratio <= 0.6", "0.6"),
             ("wake_ns <= 60", "≤ 60 ns"),
-            ("p50_ns <= 10000 and ratio <= 1.5", "p50 ≤ 10 us and 1.5"),
+            (
+                "p50_ns <= 10000 and ratio <= 1.5",
+                "p50 ≤ 10 us and ratio ≤ 1.50",
+            ),
             ("per_s >= 5000000", "≥ 5 M per s"),
             ("bytes / peer_bytes <= 0.1", "bytes ≤ 0.1 of the peer's"),
             ("worst / median <= 1.5", "worst ≤ 1.5 of the median"),
