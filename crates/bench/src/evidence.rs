@@ -72,29 +72,26 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The result files below `root`/benchmarks/results.
-    ///
-    /// # Errors
-    /// A folder or a file cannot be read.
-    pub fn committed(root: &Path, withdrawn: &[Withdrawn]) -> Result<Self, Problem> {
-        let mut files = Vec::new();
-        files_below(&root.join("benchmarks/results"), &mut files)?;
-        Self::of_files(root, &files, withdrawn)
-    }
-
     /// These result files. The folder above a file's date names its machine; a file elsewhere
-    /// belongs to the machine that it describes.
+    /// belongs to the machine that it describes. `renamed` has the present names of workloads that
+    /// older files name differently.
     ///
     /// # Errors
     /// A file cannot be read.
     pub fn of_files(
         root: &Path,
         files: &[PathBuf],
+        renamed: &BTreeMap<String, String>,
         withdrawn: &[Withdrawn],
     ) -> Result<Self, Problem> {
         let mut runs = Vec::new();
         for file in files {
-            let report = result_file::read(file)?;
+            let mut report = result_file::read(file)?;
+            for row in &mut report.results {
+                if let Some(name) = renamed.get(&row.workload) {
+                    row.workload.clone_from(name);
+                }
+            }
             let path = file.strip_prefix(root).unwrap_or(file).to_owned();
             let machine = match path.strip_prefix("benchmarks/results") {
                 Ok(inside) => inside.iter().next().map(|name| name.to_string_lossy()),
@@ -263,7 +260,7 @@ impl At {
     pub fn is(&self, row: &Row) -> bool {
         let named = |name: &str| self.names.contains_key(name);
         row.workload == self.workload
-            && (named("subject") || row.subject.starts_with("thalweg") || row.subject == "flat")
+            && (named("subject") || is_ours(&row.subject))
             && (named("peer op") || !row.params.contains_key("peer op"))
             && self.names.iter().all(|(name, value)| {
                 let found = match name.as_str() {
@@ -288,6 +285,12 @@ impl std::fmt::Display for At {
             .into_iter()
             .try_for_each(|(name, value)| write!(to, " {name}={value}"))
     }
+}
+
+/// Whether this side of a row is one of Thalweg's structures.
+#[must_use]
+pub fn is_ours(name: &str) -> bool {
+    ["thalweg", "flat", "cbor"].contains(&name.split('@').next().unwrap_or(name))
 }
 
 /// Finds the result files below `folder`.
