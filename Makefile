@@ -140,8 +140,9 @@ bench-info: build ##bench List what makes this machine unsuitable for measuring
 	@$(BENCH) doctor
 
 .PHONY: results
-results: build ##bench Write the committed results as a table, CSV and charts to benchmarks/reports
-	@$(BENCH) report $$(git ls-files 'benchmarks/results/*.json.gz' | sed 's/^/--from /')
+results: ##bench Print the committed results
+	@git ls-files 'benchmarks/results/*/table.md' | while read -r table; do \
+	  printf '\n%s\n\n' "$$(dirname "$$table")"; cat "$$table"; done
 
 .PHONY: clean-results
 clean-results: ##bench Remove benchmarks/reports; committed results stay

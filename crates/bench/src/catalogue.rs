@@ -17,46 +17,54 @@ pub struct Group {
     /// Whether its workloads run only if they or the group are named, because they take long or use
     /// the whole machine.
     pub on_request: bool,
+    /// Workloads of other groups that `--group` selects, too.
+    pub also: &'static [&'static str],
 }
 
 /// All groups, in the order of the listing.
 pub const GROUPS: &[Group] = &[
+    Group::new("queue", "hand-off between threads"),
+    Group::new("boundary", "calls and views across languages"),
+    Group::new("streaming", "events from a producer to a consumer"),
+    Group::new("runtime", "actors"),
+    Group::new("nginx", "guests of a web server"),
     Group {
-        name: "queue",
-        what: "hand-off between threads",
-        on_request: false,
-    },
-    Group {
-        name: "boundary",
-        what: "calls and views across languages",
-        on_request: false,
-    },
-    Group {
-        name: "streaming",
-        what: "events from a producer to a consumer",
-        on_request: false,
-    },
-    Group {
-        name: "runtime",
-        what: "actors",
-        on_request: false,
-    },
-    Group {
-        name: "nginx",
-        what: "guests of a web server",
-        on_request: false,
-    },
-    Group {
-        name: "stress",
-        what: "everything at once, for as long as it takes; only on request",
         on_request: true,
+        // The four stress tests of nimsync's suite (concurrent access, I/O simulation, contention
+        // of 5 producers and 3 consumers, a flood into 16 slots), and its benchmark of that name.
+        also: &[
+            "stress",
+            "mpmc",
+            "overflow",
+            "concurrent_access",
+            "io_simulation",
+        ],
+        ..Group::new("stress", "contention and full channels")
     },
     Group {
-        name: "endurance",
-        what: "hours, for leaks and drift: --duration; only on request",
         on_request: true,
+        ..Group::new(
+            "endurance",
+            "hours, for leaks and drift: --duration; only on request",
+        )
     },
 ];
+
+impl Group {
+    const fn new(name: &'static str, what: &'static str) -> Self {
+        Self {
+            name,
+            what,
+            on_request: false,
+            also: &[],
+        }
+    }
+
+    /// Whether `--group` selects this workload.
+    fn selects(&self, workload: &Workload) -> bool {
+        self.name == workload.group || self.also.contains(&workload.name)
+    }
+}
 
 /// The workloads that a command line selects.
 #[derive(Clone, Copy, Debug)]
@@ -76,9 +84,8 @@ pub fn choose(wanted: Wanted<'_>) -> Result<Vec<&'static Workload>, Problem> {
     for name in wanted.names {
         workloads::find(name)?;
     }
-    for group in wanted.groups {
-        known_group(group)?;
-    }
+    let groups = wanted.groups.iter().map(|group| known_group(group));
+    let groups = groups.collect::<Result<Vec<&Group>, _>>()?;
     let all = wanted.names.is_empty() && wanted.groups.is_empty();
     let on_request = |workload: &Workload| {
         GROUPS
@@ -89,7 +96,7 @@ pub fn choose(wanted: Wanted<'_>) -> Result<Vec<&'static Workload>, Problem> {
         .iter()
         .filter(|workload| {
             wanted.names.iter().any(|name| name == workload.name)
-                || wanted.groups.iter().any(|group| group == workload.group)
+                || groups.iter().any(|group| group.selects(workload))
                 || (all && !on_request(workload))
         })
         .collect();
@@ -103,15 +110,14 @@ pub fn choose(wanted: Wanted<'_>) -> Result<Vec<&'static Workload>, Problem> {
     Ok(chosen)
 }
 
-fn known_group(name: &str) -> Result<(), Problem> {
-    if GROUPS.iter().any(|group| group.name == name) {
-        Ok(())
-    } else {
-        Err(Problem::Usage(format!(
+fn known_group(name: &str) -> Result<&'static Group, Problem> {
+    let found = GROUPS.iter().find(|group| group.name == name);
+    found.ok_or_else(|| {
+        Problem::Usage(format!(
             "there is no group `{name}`; there is {}",
             names(GROUPS.iter().map(|group| group.name))
-        )))
-    }
+        ))
+    })
 }
 
 fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
@@ -175,16 +181,18 @@ pub fn catalogue(groups: &[String]) -> Result<String, Problem> {
     }
     let mut text = String::new();
     for group in GROUPS {
-        let mut of_group = WORKLOADS
-            .iter()
-            .filter(|w| w.group == group.name)
-            .peekable();
+        let of_group: Vec<_> = WORKLOADS.iter().filter(|w| w.group == group.name).collect();
         let wanted = groups.is_empty() || groups.iter().any(|name| name == group.name);
-        if !wanted || of_group.peek().is_none() {
+        if !wanted || (of_group.is_empty() && group.also.is_empty()) {
             continue;
         }
         let gap = if text.is_empty() { "" } else { "\n" };
         writeln!(text, "{gap}{}: {}", group.name, group.what).expect("a String takes any text");
+        if !group.also.is_empty() {
+            let also = group.also.join(", ");
+            writeln!(text, "\n  these workloads of other groups: {also}")
+                .expect("a String takes any text");
+        }
         for workload in of_group {
             entry(&mut text, workload);
         }
@@ -248,6 +256,23 @@ mod tests {
         let boundary = chosen(&[], &["boundary"]).unwrap();
         assert!(boundary.contains(&"view_read"));
         assert_eq!(chosen(&["idle"], &["boundary"]).unwrap(), boundary);
+    }
+
+    #[test]
+    fn stress_group_selects_the_four_stress_tests_and_the_benchmark_of_that_name() {
+        let stress = chosen(&[], &["stress"]).unwrap();
+        for name in [
+            "stress",
+            "mpmc",
+            "overflow",
+            "concurrent_access",
+            "io_simulation",
+        ] {
+            assert!(stress.contains(&name), "{name}");
+        }
+        assert_eq!(stress.len(), 5);
+        let listed = catalogue(&owned(&["stress"])).unwrap();
+        assert!(listed.contains("concurrent_access"), "{listed}");
     }
 
     #[test]

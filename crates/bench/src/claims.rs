@@ -43,7 +43,6 @@ struct Claim {
     #[serde(default)]
     inferred: String,
     /// The arguments of `thalweg bench` that measure the rows.
-    #[serde(default)]
     run: String,
     /// The meaning of the verdicts.
     rule: String,
@@ -148,7 +147,11 @@ pub struct Finding {
 /// A file cannot be read, or is not a result file.
 pub fn page(root: &Path, from: &[PathBuf]) -> Result<(PathBuf, String), Problem> {
     let docs = Docs::load(root)?;
-    let evidence = docs.evidence(root, from)?;
+    let evidence = if from.is_empty() {
+        Evidence::committed(root, &docs.withdrawn)?
+    } else {
+        Evidence::of_files(root, from, &docs.withdrawn)?
+    };
     let claims = docs::descriptions(root, "crates/bench/claims.toml")?;
     let text = markdown(&claims, &docs, evidence);
     Ok((root.join("docs/claims.md"), text))
@@ -271,10 +274,7 @@ fn section(claim: &Claim, findings: &[Judged]) -> String {
     } else {
         ""
     };
-    let command = match claim.run.as_str() {
-        "" => String::new(),
-        run => format!("`{prefix}thalweg bench {run}`"),
-    };
+    let command = format!("`{prefix}thalweg bench {}`", claim.run);
     for (what, value) in [
         ("source", claim.whose.as_str()),
         ("how the figure was made", &claim.made),

@@ -34,7 +34,7 @@ pub fn command() -> Result<Command, Problem> {
 /// # Errors
 /// A line that is no command, or a call that did not go as it must.
 pub fn serve() -> Result<(), Problem> {
-    let lab = LabClient::start(|| LabService).map_err(failed)?;
+    let lab = LabClient::start(LabService::default).map_err(failed)?;
     let mut bare = Bare::start().map_err(Problem::io("cannot start the bare thread"))?;
     let calls = completions::Calls::open()?;
     let mut arrays = reading::Arrays::default();

@@ -11,7 +11,7 @@ use thalweg_bench::{baseline, claims, hosts};
 const HINT: &str = "run `cargo run -p thalweg-bench -- report --docs`";
 
 fn evidence(docs: &Docs) -> Evidence {
-    docs.evidence(&hosts::root(), &[]).unwrap()
+    Evidence::committed(&hosts::root(), &docs.withdrawn).unwrap()
 }
 
 /// A copy of README.md and docs.

@@ -67,7 +67,7 @@ pub fn view_match(count: u64) {
 
 /// Sends matches through a stream: an actor writes them, this thread reads them in place.
 pub fn stream_match(count: u64) {
-    let lab = LabClient::start(|| LabService).expect("the runtime starts");
+    let lab = LabClient::start(LabService::default).expect("the runtime starts");
     let mut stream = lab.generate(count).wait().expect("it cannot fail");
     let mut lines = 0;
     while let Some(batch) = stream.next_batch(256, u64::MAX).expect("nobody closes it") {
@@ -78,11 +78,11 @@ pub fn stream_match(count: u64) {
 
 /// Sends events of 488 bytes through a stream, written and read 256 at a time.
 pub fn stream_event(count: u64) {
-    let lab = LabClient::start(|| LabService).expect("the runtime starts");
+    let lab = LabClient::start(LabService::default).expect("the runtime starts");
     let mut stream = lab.events(count, 256).wait().expect("it cannot fail");
     let mut sum = 0;
     while let Some(batch) = stream.next_batch(256, u64::MAX).expect("nobody closes it") {
-        sum += batch.iter().map(|event| event.words[0]).sum::<u64>();
+        sum += batch.iter().map(|event| event.quote.number).sum::<u64>();
     }
     assert_eq!(sum, count * (count - 1) / 2, "every event came once");
 }
@@ -94,13 +94,13 @@ pub fn stream_direct(count: u64) {
     // counts contains only events that go to the callback at once.
     const QUEUED_AT_MOST: u64 = 16_384;
     let count = QUEUED_AT_MOST + count;
-    let lab = LabClient::start(|| LabService).expect("the runtime starts");
+    let lab = LabClient::start(LabService::default).expect("the runtime starts");
     let stream = lab.events(count, 1).wait().expect("it cannot fail");
     let sum = Arc::new(AtomicU64::new(0));
     let its = Arc::clone(&sum);
     let subscribed = stream.subscribe(move |event| {
         if let Event::Records(events) = event {
-            let words = events.iter().map(|event| event.words[0]).sum::<u64>();
+            let words = events.iter().map(|event| event.quote.number).sum::<u64>();
             its.fetch_add(words, Ordering::Relaxed);
         }
         ControlFlow::Continue(())
@@ -113,7 +113,7 @@ pub fn stream_direct(count: u64) {
 
 /// A call that does nothing: submitted, run by the service's actor, completed, awaited.
 pub fn call(count: u64) {
-    let lab = LabClient::start(|| LabService).expect("the runtime starts");
+    let lab = LabClient::start(LabService::default).expect("the runtime starts");
     for _ in 0..count {
         lab.nop().wait().expect("it cannot fail");
     }
@@ -121,7 +121,7 @@ pub fn call(count: u64) {
 
 /// The same, run by a separate actor.
 pub fn call_async(count: u64) {
-    let lab = LabClient::start(|| LabService).expect("the runtime starts");
+    let lab = LabClient::start(LabService::default).expect("the runtime starts");
     for _ in 0..count {
         lab.nop_async().wait().expect("it cannot fail");
     }
@@ -131,7 +131,7 @@ pub fn call_async(count: u64) {
 pub fn submit_reap_64(count: u64) {
     const BATCH: u64 = 64;
     let runtime = Instance::runtime().expect("the runtime starts");
-    let instance = Instance::open(|| LabServer::new(LabService), runtime);
+    let instance = Instance::open(|| LabServer::new(LabService::default()), runtime);
     let port = Port::open(BATCH as u32).expect("a capacity in range");
     let args = message::encode(&(), instance.package().methods[0].params, Vec::new())
         .expect("it is small");

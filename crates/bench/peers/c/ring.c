@@ -103,10 +103,14 @@ bool thalweg_ring_pop(struct ring *ring, uint64_t *message) {
   return pop(ring, message);
 }
 
-/* Writes first, first + 1, .. into at most `count` slots and publishes them at once; how many. */
-size_t thalweg_ring_push_many(struct ring *ring, uint64_t first, size_t count) {
+/* Writes first, first + 1, .. into at most `count` slots, or into `count` slots or none if `whole`,
+ * and publishes them at once. Returns how many. */
+size_t thalweg_ring_push_many(struct ring *ring, uint64_t first, size_t count, bool whole) {
   uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
   uint64_t room = writable(ring, tail, count);
+  if (whole && room < count) {
+    return 0;
+  }
   for (uint64_t i = 0; i < room; i++) {
     ring->slots[(tail + i) & ring->mask] = first + i;
   }
@@ -114,10 +118,13 @@ size_t thalweg_ring_push_many(struct ring *ring, uint64_t first, size_t count) {
   return room;
 }
 
-/* Takes at most `count` messages; how many. */
-size_t thalweg_ring_pop_many(struct ring *ring, uint64_t *messages, size_t count) {
+/* Takes at most `count` messages, or `count` or none if `whole`. Returns how many. */
+size_t thalweg_ring_pop_many(struct ring *ring, uint64_t *messages, size_t count, bool whole) {
   uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
   uint64_t there = readable(ring, head, count);
+  if (whole && there < count) {
+    return 0;
+  }
   for (uint64_t i = 0; i < there; i++) {
     messages[i] = ring->slots[(head + i) & ring->mask];
   }

@@ -4,7 +4,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::channel::{Channel, Waiting};
+use crate::channel::{Batches, Channel, Partial, Waiting};
 use crate::patience;
 
 /// The opaque `struct ring` of `c/ring.c`.
@@ -18,8 +18,13 @@ unsafe extern "C" {
     fn thalweg_ring_free(ring: *mut RawRing);
     fn thalweg_ring_push(ring: *mut RawRing, message: u64) -> bool;
     fn thalweg_ring_pop(ring: *mut RawRing, message: *mut u64) -> bool;
-    fn thalweg_ring_push_many(ring: *mut RawRing, first: u64, count: usize) -> usize;
-    fn thalweg_ring_pop_many(ring: *mut RawRing, messages: *mut u64, count: usize) -> usize;
+    fn thalweg_ring_push_many(ring: *mut RawRing, first: u64, count: usize, whole: bool) -> usize;
+    fn thalweg_ring_pop_many(
+        ring: *mut RawRing,
+        messages: *mut u64,
+        count: usize,
+        whole: bool,
+    ) -> usize;
     fn thalweg_ring_same_thread(ring: *mut RawRing, count: u64) -> u64;
 }
 
@@ -94,36 +99,30 @@ impl Channel for C11Ring {
         // `message` is valid for writing.
         unsafe { thalweg_ring_pop(receiver.0.0.as_ptr(), &raw mut message) }.then_some(message)
     }
+}
 
+impl Batches for C11Ring {
     #[inline]
-    fn send_batch(sender: &mut Self::Sender, first: u64, count: usize) {
-        let mut sent = 0;
-        while sent < count {
-            sent += patience::until(|| {
-                // SAFETY: as in `try_send`.
-                let pushed = unsafe {
-                    thalweg_ring_push_many(sender.0.0.as_ptr(), first + sent as u64, count - sent)
-                };
-                (pushed > 0).then_some(pushed)
-            });
-        }
+    fn send_batch(sender: &mut Self::Sender, first: u64, count: usize, rule: Partial) -> usize {
+        let whole = rule == Partial::No;
+        // SAFETY: as in `try_send`.
+        unsafe { thalweg_ring_push_many(sender.0.0.as_ptr(), first, count, whole) }
     }
 
     #[inline]
-    fn receive_batch(receiver: &mut Self::Receiver, count: usize, mut each: impl FnMut(u64)) {
+    fn receive_batch(
+        receiver: &mut Self::Receiver,
+        count: usize,
+        rule: Partial,
+        each: impl FnMut(u64),
+    ) -> usize {
         let Receiver(ring, batch) = receiver;
-        let mut left = count;
-        while left > 0 {
-            let most = left.min(batch.len());
-            let taken = patience::until(|| {
-                // SAFETY: as in `try_receive`; the buffer has space for `most` messages.
-                let popped =
-                    unsafe { thalweg_ring_pop_many(ring.0.as_ptr(), batch.as_mut_ptr(), most) };
-                (popped > 0).then_some(popped)
-            });
-            batch[..taken].iter().for_each(|message| each(*message));
-            left -= taken;
-        }
+        let (most, whole) = (count.min(batch.len()), rule == Partial::No);
+        // SAFETY: as in `try_receive`; the buffer has space for `most` messages.
+        let taken =
+            unsafe { thalweg_ring_pop_many(ring.0.as_ptr(), batch.as_mut_ptr(), most, whole) };
+        batch[..taken].iter().copied().for_each(each);
+        taken
     }
 }
 

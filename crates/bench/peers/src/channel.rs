@@ -30,19 +30,10 @@ pub trait Channel: 'static {
     /// Receives if there is a message now.
     fn try_receive(receiver: &mut Self::Receiver) -> Option<u64>;
 
-    /// Sends `first`, `first + 1`, .. as one batch of `count`; one by one if the subject has no
-    /// batches.
+    /// Receives `count` messages, one after the other, and passes each to `each`. A subject whose
+    /// documentation recommends another loop than one call per message has that loop here.
     #[inline]
-    fn send_batch(sender: &mut Self::Sender, first: u64, count: usize) {
-        for message in first..first + count as u64 {
-            Self::send(sender, message);
-        }
-    }
-
-    /// Receives exactly `count` messages and passes each to `each`; one by one if the subject has
-    /// no batches.
-    #[inline]
-    fn receive_batch(receiver: &mut Self::Receiver, count: usize, mut each: impl FnMut(u64)) {
+    fn receive_each(receiver: &mut Self::Receiver, count: u64, mut each: impl FnMut(u64)) {
         for _ in 0..count {
             each(Self::receive(receiver));
         }
@@ -53,6 +44,34 @@ pub trait Channel: 'static {
     fn wakes(_receiver: &Self::Receiver) -> Option<u64> {
         None
     }
+}
+
+/// The rule for a batch that does not fit, or is not there, as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Partial {
+    /// The part that fits, or is there, is moved now.
+    Yes,
+    /// Nothing is moved until the whole batch fits or is there.
+    No,
+}
+
+/// A channel that moves batches in place.
+pub trait Batches: Channel {
+    /// Whether the subject can follow [`Partial::No`].
+    const WHOLE: bool = true;
+
+    /// Sends the first of `first`, `first + 1`, .. as one batch of at most `count`, and returns
+    /// their number; 0 if the rule allows none now.
+    fn send_batch(sender: &mut Self::Sender, first: u64, count: usize, rule: Partial) -> usize;
+
+    /// Passes at most `count` messages to `each`, and returns their number; 0 if the rule allows
+    /// none now.
+    fn receive_batch(
+        receiver: &mut Self::Receiver,
+        count: usize,
+        rule: Partial,
+        each: impl FnMut(u64),
+    ) -> usize;
 }
 
 /// A channel whose sending side can be cloned: one clone per thread.

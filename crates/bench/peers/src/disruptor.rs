@@ -1,14 +1,17 @@
 //! `disruptor`: one ring of preallocated events, for one producer and for many, read by an event poller.
 //!
 //! Its capacity is a power of two. It has no blocking call, and its own busy loops have neither a
-//! spin hint nor a yield. Both sides therefore retry like every peer without blocking calls.
+//! spin hint nor a yield. Both sides therefore retry like every peer without blocking calls. Its
+//! documentation recommends to poll and to process all events that are there, so that is its loop
+//! for one message after the other; their slots are released together.
 
 use disruptor::{
-    BusySpin, EventPoller, MultiProducer, MultiProducerBarrier, Producer, SingleConsumerBarrier,
-    SingleProducer, SingleProducerBarrier, build_multi_producer, build_single_producer,
+    BusySpin, EventPoller, MissingFreeSlots, MultiProducer, MultiProducerBarrier, Producer,
+    SingleConsumerBarrier, SingleProducer, SingleProducerBarrier, build_multi_producer,
+    build_single_producer,
 };
 
-use crate::channel::{Channel, ManySenders, Waiting};
+use crate::channel::{Batches, Channel, ManySenders, Partial, Waiting};
 use crate::patience;
 
 /// `disruptor` with one producer.
@@ -19,19 +22,10 @@ pub struct Disruptor;
 #[derive(Debug)]
 pub struct DisruptorMany;
 
-/// A producer, and the largest number of messages that it publishes at once.
+/// The producer.
+#[derive(Clone)]
 pub struct Sender<P> {
     producer: P,
-    longest_batch: usize,
-}
-
-impl<P: Clone> Clone for Sender<P> {
-    fn clone(&self) -> Self {
-        Self {
-            producer: self.producer.clone(),
-            longest_batch: self.longest_batch,
-        }
-    }
 }
 
 impl<P> std::fmt::Debug for Sender<P> {
@@ -61,11 +55,8 @@ macro_rules! disruptor {
 
             fn bounded(capacity: usize) -> (Self::Sender, Self::Receiver) {
                 let (poller, builder) = $build(capacity, || 0, BusySpin).new_event_poller();
-                let sender = Sender {
-                    producer: builder.build(),
-                    longest_batch: (capacity / 2).max(1),
-                };
-                (sender, Receiver { poller })
+                let producer = builder.build();
+                (Sender { producer }, Receiver { poller })
             }
 
             #[inline]
@@ -90,22 +81,44 @@ macro_rules! disruptor {
             }
 
             #[inline]
-            fn send_batch(sender: &mut Self::Sender, first: u64, count: usize) {
-                let end = first + count as u64;
-                let mut next = first;
-                while next < end {
-                    let length = sender.longest_batch.min((end - next) as usize);
-                    patience::until(|| {
-                        sender
-                            .producer
-                            .try_batch_publish(length, |slots| {
-                                for (slot, message) in slots.zip(next..) {
-                                    *slot = message;
-                                }
-                            })
-                            .ok()
+            fn receive_each(receiver: &mut Self::Receiver, count: u64, mut each: impl FnMut(u64)) {
+                let mut left = count;
+                while left > 0 {
+                    left -= patience::until(|| {
+                        let mut events = receiver.poller.take(left).ok()?;
+                        let there = (&mut events).len();
+                        (&mut events).for_each(|message| each(*message));
+                        Some(there as u64)
                     });
-                    next += length as u64;
+                }
+            }
+        }
+
+        impl Batches for $subject {
+            /// Its poller takes what is there; it cannot wait for more.
+            const WHOLE: bool = false;
+
+            #[inline]
+            fn send_batch(
+                sender: &mut Self::Sender,
+                first: u64,
+                count: usize,
+                rule: Partial,
+            ) -> usize {
+                let mut publish = |count: usize| {
+                    sender.producer.try_batch_publish(count, |slots| {
+                        for (slot, message) in slots.zip(first..) {
+                            *slot = message;
+                        }
+                    })
+                };
+                match publish(count) {
+                    Ok(_) => count,
+                    Err(MissingFreeSlots(missing)) => {
+                        let free = count.saturating_sub(missing as usize);
+                        let sent = rule == Partial::Yes && free > 0 && publish(free).is_ok();
+                        if sent { free } else { 0 }
+                    }
                 }
             }
 
@@ -113,20 +126,15 @@ macro_rules! disruptor {
             fn receive_batch(
                 receiver: &mut Self::Receiver,
                 count: usize,
+                _rule: Partial,
                 mut each: impl FnMut(u64),
-            ) {
-                let mut left = count;
-                while left > 0 {
-                    left -= patience::until(|| {
-                        let mut events = receiver.poller.take(left as u64).ok()?;
-                        let mut taken = 0;
-                        for event in &mut events {
-                            each(*event);
-                            taken += 1;
-                        }
-                        Some(taken)
-                    });
-                }
+            ) -> usize {
+                let Ok(mut events) = receiver.poller.take(count as u64) else {
+                    return 0;
+                };
+                let there = (&mut events).len();
+                (&mut events).for_each(|message| each(*message));
+                there
             }
         }
     };

@@ -9,8 +9,7 @@
 //! | --- | --- |
 //! | [`channel`] | the operations of a subject |
 //! | [`ring`] | `rtrb`, `rtrb_0_3` |
-//! | [`shared`] | `crossbeam`, `kanal`, `flume`, `async-channel` |
-//! | [`std_mpsc`], [`tokio_mpsc`] | `std`, `tokio` |
+//! | [`channels`] | `crossbeam`, `kanal`, `flume`, `async-channel`, `std`, `tokio` |
 //! | [`disruptor`] | `disruptor` |
 //! | [`c11_ring`], [`vyukov`] | two rings written for the lab: C with cached positions, Vyukov's stamped slots |
 //! | [`tasks`] | channels and runtimes for `async` code |
@@ -24,16 +23,14 @@
 pub mod actors;
 pub mod c11_ring;
 pub mod channel;
+pub mod channels;
 pub mod codec;
 pub mod disruptor;
 pub mod patience;
 pub mod ring;
-pub mod shared;
-pub mod std_mpsc;
 pub mod tasks;
 pub mod tokio_beyond;
 pub mod tokio_echo;
-pub mod tokio_mpsc;
 pub mod tokio_runtime;
 pub mod versions;
 pub mod vyukov;
@@ -46,7 +43,7 @@ pub mod crates {
     pub use tokio;
 }
 
-pub use channel::{Channel, ManyReceivers, ManySenders};
+pub use channel::{Batches, Channel, ManyReceivers, ManySenders, Partial};
 
 #[cfg(test)]
 mod tests;

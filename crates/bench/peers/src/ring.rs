@@ -4,14 +4,8 @@
 //! The two differ in the positions that a side caches, so both are peers. Batches are chunks,
 //! written and read in place.
 
-use crate::channel::{Channel, Waiting};
+use crate::channel::{Batches, Channel, Partial, Waiting};
 use crate::patience;
-
-/// The longest chunk: half of the ring, because a chunk as long as the ring would make the sides
-/// take turns.
-fn longest_chunk(capacity: usize) -> usize {
-    (capacity / 2).max(1)
-}
 
 macro_rules! ring {
     ($subject:ident, $library:ident, $name:literal) => {
@@ -48,41 +42,50 @@ macro_rules! ring {
             fn try_receive(receiver: &mut Self::Receiver) -> Option<u64> {
                 receiver.pop().ok()
             }
+        }
 
+        impl Batches for $subject {
             #[inline]
-            fn send_batch(sender: &mut Self::Sender, first: u64, count: usize) {
-                let longest = longest_chunk(sender.buffer().capacity());
-                let end = first + count as u64;
-                let mut next = first;
-                while next < end {
-                    let length = longest.min((end - next) as usize);
-                    patience::until(|| {
-                        let chunk = sender.write_chunk_uninit(length).ok()?;
-                        Some(chunk.fill_from_iter(next..))
-                    });
-                    next += length as u64;
-                }
+            fn send_batch(
+                sender: &mut Self::Sender,
+                first: u64,
+                count: usize,
+                rule: Partial,
+            ) -> usize {
+                let chunk = match sender.write_chunk_uninit(count) {
+                    Err($library::chunks::ChunkError::TooFewSlots(free))
+                        if rule == Partial::Yes && free > 0 =>
+                    {
+                        sender.write_chunk_uninit(free)
+                    }
+                    chunk => chunk,
+                };
+                chunk.map_or(0, |chunk| chunk.fill_from_iter(first..))
             }
 
             #[inline]
             fn receive_batch(
                 receiver: &mut Self::Receiver,
                 count: usize,
+                rule: Partial,
                 mut each: impl FnMut(u64),
-            ) {
-                let longest = longest_chunk(receiver.buffer().capacity());
-                let mut left = count;
-                while left > 0 {
-                    let length = longest.min(left);
-                    patience::until(|| {
-                        let chunk = receiver.read_chunk(length).ok()?;
-                        let (front, back) = chunk.as_slices();
-                        front.iter().chain(back).for_each(|message| each(*message));
-                        chunk.commit_all();
-                        Some(())
-                    });
-                    left -= length;
-                }
+            ) -> usize {
+                let chunk = match receiver.read_chunk(count) {
+                    Err($library::chunks::ChunkError::TooFewSlots(there))
+                        if rule == Partial::Yes && there > 0 =>
+                    {
+                        receiver.read_chunk(there)
+                    }
+                    chunk => chunk,
+                };
+                let Ok(chunk) = chunk else {
+                    return 0;
+                };
+                let (front, back) = chunk.as_slices();
+                front.iter().chain(back).for_each(|message| each(*message));
+                let received = chunk.len();
+                chunk.commit_all();
+                received
             }
         }
     };

@@ -8,36 +8,26 @@ use crate::actors::kameo::Kameo;
 use crate::actors::ractor::Ractor;
 use crate::actors::{self, Count, Counter};
 use crate::c11_ring::{self, C11Ring};
-use crate::channel::{Channel, ManyReceivers, ManySenders};
+use crate::channel::{Batches, Channel, ManyReceivers, ManySenders, Partial};
+use crate::channels::{AsyncChannel, Crossbeam, Flume, Kanal, Std, Tokio};
 use crate::disruptor::{Disruptor, DisruptorMany};
 use crate::patience;
 use crate::ring::{Rtrb, Rtrb03};
-use crate::shared::{AsyncChannel, Crossbeam, Flume, Kanal};
-use crate::std_mpsc::Std;
 use crate::tasks::{
     AsyncChannelTasks, FlumeTasks, KanalTasks, TaskChannel, TokioTasks, run_both, runtime,
 };
-use crate::tokio_mpsc::Tokio;
 use crate::tokio_runtime;
 use crate::vyukov::Vyukov;
 
-/// Two threads, one message at a time and then in batches of odd sizes; checks order and payload.
+/// Two threads, one message at a time; checks order and payload.
 fn hands_over<C: Channel>() {
     let (mut sender, mut receiver) = C::bounded(16);
     let sending = thread::spawn(move || {
-        (0..10_000).for_each(|message| C::send(&mut sender, message));
-        let mut next = 10_000;
-        for length in [1, 7, 16, 50, 926] {
-            C::send_batch(&mut sender, next, length);
-            next += length as u64;
-        }
+        (0..11_000).for_each(|message| C::send(&mut sender, message));
     });
-    for expected in 0..10_000 {
-        assert_eq!(C::receive(&mut receiver), expected, "{}", C::NAME);
-    }
-    let mut expected = 10_000;
-    for length in [500, 3, 497] {
-        C::receive_batch(&mut receiver, length, |message| {
+    let mut expected = 0;
+    for count in [10_000, 3, 997] {
+        C::receive_each(&mut receiver, count, |message| {
             assert_eq!(message, expected, "{}", C::NAME);
             expected += 1;
         });
@@ -45,6 +35,39 @@ fn hands_over<C: Channel>() {
     assert_eq!(expected, 11_000);
     assert_eq!(C::try_receive(&mut receiver), None, "{}", C::NAME);
     sending.join().unwrap();
+}
+
+/// Two threads, in batches of odd sizes under each rule; checks order and payload.
+fn hands_over_batches<C: Batches>() {
+    for (rule, most) in [(Partial::Yes, 100), (Partial::No, 8)] {
+        if rule == Partial::No && !C::WHOLE {
+            continue;
+        }
+        let (mut sender, mut receiver) = C::bounded(16);
+        let sending = thread::spawn(move || {
+            let mut next = 0;
+            while next < 8_000 {
+                let count = most.min((8_000 - next) as usize);
+                next += patience::until(|| {
+                    let sent = C::send_batch(&mut sender, next, count, rule);
+                    (sent > 0).then_some(sent)
+                }) as u64;
+            }
+        });
+        let mut expected = 0;
+        while expected < 8_000 {
+            let count = most.min((8_000 - expected) as usize);
+            patience::until(|| {
+                let received = C::receive_batch(&mut receiver, count, rule, |message| {
+                    assert_eq!(message, expected, "{}", C::NAME);
+                    expected += 1;
+                });
+                (received > 0).then_some(())
+            });
+        }
+        assert_eq!(expected, 8_000);
+        sending.join().unwrap();
+    }
 }
 
 /// `capacity` messages fit, one more does not, and they come out in order.
@@ -142,6 +165,7 @@ macro_rules! every {
 every! {
     one_sender_hands_over_to_one_receiver_in_order: hands_over of
         Rtrb, Rtrb03, Crossbeam, Kanal, Flume, AsyncChannel, Std, Tokio, Disruptor, C11Ring, Vyukov;
+    batches_arrive_whole_and_in_order: hands_over_batches of Rtrb, Rtrb03, Disruptor, C11Ring;
     a_full_one_refuses_and_an_empty_one_has_nothing: is_bounded of
         Rtrb, Rtrb03, Crossbeam, Kanal, Flume, AsyncChannel, Std, Tokio, Disruptor, C11Ring, Vyukov;
     every_receiver_gets_a_share: spreads of Crossbeam, Kanal, Flume, AsyncChannel, Vyukov;

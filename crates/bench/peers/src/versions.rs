@@ -11,7 +11,11 @@ pub fn of(peer: &str) -> String {
         "c11_ring_inlined" => return "crates/bench/peers/c/ring.c, the loop in C".to_owned(),
         "c_struct" => return "crates/bench/peers/c/codec.c".to_owned(),
         "vyukov" => return "crates/bench/peers/src/vyukov.rs".to_owned(),
-        "crossbeam" => "crossbeam-channel",
+        "direct_callback" => {
+            return "crates/bench/src/workloads/streaming/subjects.rs".to_owned();
+        }
+        "std_mpsc_unbounded" => return of("std"),
+        name if name.starts_with("crossbeam") => "crossbeam-channel",
         "tokio_current_thread" | "tokio_multi_thread" => "tokio",
         other => other,
     };
@@ -38,6 +42,7 @@ mod tests {
         assert_eq!(of("rtrb"), "0.4.1");
         assert_eq!(of("rtrb_0_3"), "0.3.6");
         assert_eq!(of("crossbeam"), "0.5.17");
+        assert_eq!(of("crossbeam_bounded_256"), "0.5.17");
         assert_eq!(of("async-channel"), "2.5.0");
         assert!(of("tokio").starts_with("1."));
         assert_eq!(of("tokio_multi_thread"), of("tokio"));

@@ -1,42 +1,63 @@
 //! The contents of event number `n`, and when it is written.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use thalweg::port::{Failure, StreamWriter};
 use thalweg::queue::clock;
 use thalweg::runtime;
 
-use crate::lab::{Event, EventView};
+use crate::gate::{Gate, number};
+use crate::lab::{
+    Contract, Control, Event, EventKind, EventView, Ohlcvc, OpenInterest, Quote, Raw, Trade,
+};
 
-/// Numbers of an event's fixed part, which is 448 bytes.
-pub const WORDS: usize = 56;
-
-/// Kinds of events.
-const KINDS: u64 = 7;
-
-/// The fixed part of event number `n`: its number, its kind, and what follows from both.
+/// The part that is not zero of event number `n`, received `at`.
 #[must_use]
 #[inline]
-pub fn words(n: u64) -> [u64; WORDS] {
-    let mut words = [0; WORDS];
-    for (word, i) in words.iter_mut().zip(0..) {
-        *word = n + i;
+pub fn quote(n: u64, at: u64) -> Quote {
+    let small = (n & 0xffff) as i32;
+    let bid = f64::from(small);
+    Quote {
+        contract: Contract {
+            symbol: 0x4d52_4554,
+            expiration: 20_261_218,
+            security: 2,
+            strike: 150.0,
+            is_call: 1,
+            exchange: 5,
+            id: 77,
+        },
+        number: n,
+        received_at: at,
+        bid,
+        ask: bid + 0.25,
+        ms_of_day: small,
+        date: 20_261_124,
+        bid_size: 10,
+        bid_exchange: 3,
+        bid_condition: 50,
+        ask_size: small ^ 7,
+        ask_exchange: 4,
+        ask_condition: 50,
     }
-    words[1] = n % KINDS;
-    words
 }
 
-/// Event number `n` as a stream takes it, with empty tails.
+/// Event number `n` as a stream takes it, with these tails.
 #[must_use]
 #[inline]
-pub fn event(n: u64) -> EventView<'static> {
+pub fn event<'a>(n: u64, at: u64, detail: &'a str, payload: &'a [u8]) -> EventView<'a> {
     EventView {
-        words: words(n),
-        rest0: n,
-        rest1: n,
-        rest2: n,
-        detail: "",
-        payload: (&[]).into(),
+        kind: EventKind::Quote,
+        ohlcvc: Ohlcvc::default(),
+        open_interest: OpenInterest::default(),
+        quote: quote(n, at),
+        trade: Trade::default(),
+        control: Control::default(),
+        raw: Raw::default(),
+        rest: [0; 3],
+        detail,
+        payload: payload.into(),
     }
 }
 
@@ -104,36 +125,29 @@ pub(crate) struct Feed {
     pub(crate) per_s: u64,
 }
 
-/// Writes the events of writer number `own`: those whose number modulo the number of writers is
-/// `own`. Stops early when the reader is gone.
-pub(crate) fn feed(writer: StreamWriter<Event>, asked: Feed, own: u32) -> Result<(), Failure> {
+/// Waits at the gate, if there is one, and returns the mark.
+pub(crate) fn pass(gate: Option<Arc<Gate>>) -> u64 {
+    gate.map_or(0, |gate| gate.pass(runtime::yield_now))
+}
+
+/// Writes the share of writer number `own`. Stops early when the reader is gone.
+pub(crate) fn feed(
+    writer: StreamWriter<Event>,
+    asked: Feed,
+    own: u32,
+    gate: Option<Arc<Gate>>,
+) -> Result<(), Failure> {
     let (detail, payload) = tails(asked.tails);
+    let mark = pass(gate);
     let mut pace = Pace::new(asked.per_s);
     let mut batch = writer.batch(asked.batch);
-    let mut n = u64::from(own);
-    while n < asked.count {
+    let first = number(mark, u64::from(own), 0);
+    for n in first..first + asked.count / u64::from(asked.writers) {
         let at = match &mut pace {
             Some(pace) => pace.next(runtime::sleep_until),
             None => n,
         };
-        let whole = EventView {
-            rest0: at,
-            detail: &detail,
-            payload: (&payload).into(),
-            ..event(n)
-        };
-        batch.send(&whole)?;
-        n += u64::from(asked.writers);
-    }
-    drop(batch);
-    writer.finish()
-}
-
-/// Writes until the reader has enough or is gone.
-pub(crate) fn write(writer: StreamWriter<Event>, count: u64, batch: u32) -> Result<(), Failure> {
-    let mut batch = writer.batch(batch);
-    for n in 0..count {
-        batch.send(&event(n))?;
+        batch.send(&event(n, at, &detail, &payload))?;
     }
     drop(batch);
     writer.finish()

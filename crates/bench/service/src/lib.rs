@@ -4,6 +4,7 @@ include!(concat!(env!("OUT_DIR"), "/lab.rs"));
 
 pub mod bare;
 pub mod events;
+pub mod gate;
 pub mod predicates;
 pub mod ticks;
 

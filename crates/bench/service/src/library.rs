@@ -7,7 +7,7 @@ use thalweg_capi::{Export, Library};
 use crate::lab::LabServer;
 use crate::service::LabService;
 
-thalweg_capi::export!(LabServer<LabService>, LabServer::new(LabService));
+thalweg_capi::export!(LabServer<LabService>, LabServer::new(LabService::default()));
 
 /// Calls that may wait for one client of [`lab_deep_library`].
 pub const DEEP_CALLS: u32 = 1 << 18;
@@ -34,7 +34,7 @@ impl Export for Deep {
     type Service = Self;
 
     fn make() -> Self {
-        Self(LabServer::new(LabService))
+        Self(LabServer::new(LabService::default()))
     }
 }
 

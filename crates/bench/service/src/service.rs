@@ -6,12 +6,23 @@ use std::time::Duration;
 
 use crate::content::{Content, Contents};
 use crate::events::{self, Feed};
+use crate::gate::NextGate;
 use crate::lab::{BytesPayload, Event, Lab, Match, MatchView, Pulse, Scalars, Tick};
 use crate::{predicates, ticks};
 
-/// It has no state.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LabService;
+/// Its only state is the gate of its next stream, which a measurement in the same process sets.
+#[derive(Clone, Debug, Default)]
+pub struct LabService {
+    next_gate: NextGate,
+}
+
+impl LabService {
+    /// A service whose streams of events, ticks and pulses start at this gate.
+    #[must_use]
+    pub fn at(next_gate: NextGate) -> Self {
+        Self { next_gate }
+    }
+}
 
 impl Lab for LabService {
     fn nop(&mut self, _: &Call) {}
@@ -27,14 +38,13 @@ impl Lab for LabService {
     }
 
     fn events(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Event> {
-        let (writer, reader) = call.stream();
-        call.spawn(move |_| drop(events::write(writer, count, batch)));
-        reader
+        self.feed(call, count, batch, 1, 0, 0)
     }
 
     fn ticks(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Tick> {
         let (writer, reader) = call.stream();
-        call.spawn(move |_| drop(ticks::write(writer, count, batch)));
+        let gate = self.next_gate.get();
+        call.spawn(move |_| drop(ticks::write(writer, count, batch, gate)));
         reader
     }
 
@@ -47,7 +57,8 @@ impl Lab for LabService {
 
     fn pulses(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Pulse> {
         let (writer, reader) = call.stream();
-        call.spawn(move |_| drop(ticks::write_pulses(writer, count, batch)));
+        let gate = self.next_gate.get();
+        call.spawn(move |_| drop(ticks::write_pulses(writer, count, batch, gate)));
         reader
     }
 
@@ -69,8 +80,8 @@ impl Lab for LabService {
             per_s,
         };
         for own in 0..writers {
-            let writer = writer.clone();
-            call.spawn(move |_| drop(events::feed(writer, asked, own)));
+            let (writer, gate) = (writer.clone(), self.next_gate.get());
+            call.spawn(move |_| drop(events::feed(writer, asked, own, gate)));
         }
         let _ = writer.finish();
         reader
@@ -144,12 +155,17 @@ fn write(writer: StreamWriter<Match>, count: u64) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use thalweg::wire::Decode;
+
     use super::*;
+    use crate::gate::Gate;
     use crate::lab::LabClient;
 
     #[test]
     fn what_is_read_is_what_was_promised() {
-        let lab = LabClient::start(|| LabService).unwrap();
+        let lab = LabClient::start(LabService::default).unwrap();
         lab.nop().wait().unwrap();
         lab.nop_async().wait().unwrap();
         let contents = Contents::new();
@@ -175,29 +191,45 @@ mod tests {
 
     #[test]
     fn events_of_several_writers_come_whole_and_in_each_ones_order() {
-        let lab = LabClient::start(|| LabService).unwrap();
-        let mut next = [0, 1, 2, 3];
+        let lab = LabClient::start(LabService::default).unwrap();
+        let mut next = [0; 4];
         for event in lab.feed(2_000, 16, 4, 40, 0).wait().unwrap() {
             let event = event.unwrap();
-            let writer = (event.words[0] % 4) as usize;
-            assert_eq!(event.words[0], next[writer]);
-            next[writer] += 4;
-            assert_eq!(
-                (event.detail, event.payload),
-                ("d".repeat(24), vec![b'p'; 16])
-            );
+            let (writer, index) = (event.quote.number >> 40, event.quote.number & 0xffff);
+            assert_eq!(index, next[writer as usize]);
+            next[writer as usize] += 1;
+            let (detail, payload) = ("d".repeat(24), vec![b'p'; 16]);
+            let whole = events::event(event.quote.number, event.quote.number, &detail, &payload);
+            assert_eq!(event.as_view(), whole);
         }
-        assert_eq!(next, [2_000, 2_001, 2_002, 2_003]);
+        assert_eq!(next, [500; 4]);
+    }
+
+    #[test]
+    fn writers_wait_at_the_gate_and_carry_its_mark() {
+        let next_gate = NextGate::default();
+        let its = next_gate.clone();
+        let lab = LabClient::start(move || LabService::at(its.clone())).unwrap();
+        let gate = Gate::new(2);
+        next_gate.set(Some(Arc::clone(&gate)));
+        let mut stream = lab.ticks(3, 1).wait().unwrap();
+        next_gate.set(None);
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(gate.began(), None);
+        let before = thalweg::queue::clock::now();
+        let mark = gate.pass(std::thread::yield_now);
+        assert_eq!(stream.next().unwrap().unwrap().number, mark);
+        assert!(gate.began().unwrap() >= before);
     }
 
     #[test]
     fn an_event_that_is_due_says_when() {
-        let lab = LabClient::start(|| LabService).unwrap();
+        let lab = LabClient::start(LabService::default).unwrap();
         let began = thalweg::queue::clock::now();
         for (per_s, count) in [(100_000, 100_u64), (500, 3)] {
             let mut last = began;
             for event in lab.feed(count, 1, 1, 0, per_s).wait().unwrap() {
-                let at = event.unwrap().rest0;
+                let at = event.unwrap().quote.received_at;
                 assert!(last < at && at <= thalweg::queue::clock::now());
                 last = at;
             }
@@ -212,7 +244,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_and_what_is_streamed_is_the_same() {
-        let lab = LabClient::start(|| LabService).unwrap();
+        let lab = LabClient::start(LabService::default).unwrap();
         for (n, asked) in (0..).zip(lab.parities(100).wait().unwrap()) {
             let Scalars { a, b, x } = asked.unwrap();
             assert_eq!(lab.parity(a, b, x).wait().unwrap(), n % 2 == 0);
@@ -232,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_leaves_ends_the_generator() {
-        let lab = LabClient::start(|| LabService).unwrap();
+        let lab = LabClient::start(LabService::default).unwrap();
         let mut stream = lab.generate(u64::MAX).wait().unwrap();
         assert_eq!(stream.next().unwrap().unwrap().line, 1);
         drop(stream);

@@ -1,11 +1,14 @@
 //! The contents of tick number `n` and of a pulse, and how they are written.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use thalweg::port::{Failure, StreamWriter};
 use thalweg::queue::clock;
 use thalweg::runtime;
 
+use crate::events::pass;
+use crate::gate::Gate;
 use crate::lab::{Pulse, Tick};
 
 /// Tick number `n`, written at no time.
@@ -49,9 +52,15 @@ pub fn pulse(n: u64) -> Pulse {
 }
 
 /// Writes ticks until the reader has enough or is gone.
-pub(crate) fn write(writer: StreamWriter<Tick>, count: u64, batch: u32) -> Result<(), Failure> {
+pub(crate) fn write(
+    writer: StreamWriter<Tick>,
+    count: u64,
+    batch: u32,
+    gate: Option<Arc<Gate>>,
+) -> Result<(), Failure> {
+    let mark = pass(gate);
     let mut batch = writer.batch(batch);
-    for n in 0..count {
+    for n in mark..mark + count {
         batch.send(&tick(n))?;
     }
     drop(batch);
@@ -63,9 +72,11 @@ pub(crate) fn write_pulses(
     writer: StreamWriter<Pulse>,
     count: u64,
     batch: u32,
+    gate: Option<Arc<Gate>>,
 ) -> Result<(), Failure> {
+    let mark = pass(gate);
     let mut batch = writer.batch(batch);
-    for n in 0..count {
+    for n in mark..mark + count {
         batch.send(&pulse(n))?;
     }
     drop(batch);

@@ -36,7 +36,7 @@ impl Calls {
     /// No runtime, no descriptor.
     pub fn open() -> Result<Self, Problem> {
         let runtime = Instance::runtime().map_err(failed)?;
-        let instance = Instance::open(|| LabServer::new(LabService), runtime);
+        let instance = Instance::open(|| LabServer::new(LabService::default()), runtime);
         let layout = instance.package().methods[0].params;
         Ok(Self {
             instance,

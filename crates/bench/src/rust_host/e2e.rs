@@ -113,7 +113,7 @@ enum Side {
 
 impl Side {
     fn open(way: &str) -> Result<Self, Problem> {
-        let lab = || LabClient::start(|| LabService).map_err(failed);
+        let lab = || LabClient::start(LabService::default).map_err(failed);
         match way {
             "sync" => lab().map(Self::Sync),
             "async" => lab().map(Self::Async),

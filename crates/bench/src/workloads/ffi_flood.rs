@@ -120,7 +120,7 @@ fn failed(why: impl std::fmt::Display) -> Problem {
 
 fn flood(lasting: Duration) -> Result<Flood, Problem> {
     let runtime = Instance::runtime().map_err(failed)?;
-    let instance = Instance::open(|| LabServer::new(LabService), runtime.clone());
+    let instance = Instance::open(|| LabServer::new(LabService::default()), runtime.clone());
     let port = Port::open(ROOM).map_err(failed)?;
     let layout = instance.package().methods[0].params;
     let args = &message::encode(&(), layout, Vec::new()).map_err(failed)?;

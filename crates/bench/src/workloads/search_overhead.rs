@@ -9,10 +9,11 @@
 //! The programs in C and Python do the same through the library; they are compared with the Rust
 //! client's sample of the same round. A round is direct, Rust, C, Python, asyncio; the next round
 //! goes backwards. Each sample has the same number of searches: as many as the direct side
-//! completes in a second.
+//! completes in a second. Rounds during which the machine's speed drifts are repeated ([`steady`]).
 
 mod client;
 mod direct;
+mod steady;
 
 use std::cell::RefCell;
 use std::env;
@@ -22,14 +23,17 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
+use crate::cell::{Cell, Sample};
 use crate::child::HostProgram;
 use crate::hosts;
-use crate::interleave::{Side, interleave};
+use crate::interleave::{Plan, Side};
 use crate::judgement::Target;
 use crate::lab::Lab;
 use crate::placement::Placement;
 use crate::problem::Problem;
-use crate::report::Row;
+use crate::processes::{self, CellProcess, PROCESSES, Process};
+use crate::report::{Metrics, Row};
+use crate::statistics::Samples;
 use crate::workloads::Workload;
 
 /// See the module.
@@ -41,11 +45,47 @@ pub const WORKLOAD: Workload = Workload {
     peers: &["direct", "rust"],
     seconds: 320,
     run,
+    cells: Some(open),
     ..Workload::USUAL
 };
 
 /// Pairs of each side.
-const PAIRS: usize = 20;
+const PAIRS: usize = 21;
+
+/// A side beside the direct one.
+#[derive(Clone, Copy)]
+struct Host {
+    name: &'static str,
+    language: &'static str,
+    mode: &'static str,
+    /// The peer, and its place among the sides.
+    peer: (&'static str, usize),
+    /// The limit of the ratio.
+    bar: f64,
+}
+
+impl Host {
+    const fn new(name: &'static str, language: &'static str, mode: &'static str) -> Self {
+        Self {
+            name,
+            language,
+            mode,
+            peer: ("rust", 1),
+            bar: 1.3,
+        }
+    }
+}
+
+const HOSTS: [Host; 4] = [
+    Host {
+        peer: ("direct", 0),
+        bar: 1.05,
+        ..Host::new("rust", "rust", "blocking")
+    },
+    Host::new("c", "c", "blocking"),
+    Host::new("python", "python", "sync"),
+    Host::new("asyncio", "python", "asyncio"),
+];
 
 /// The minimum duration of every sample.
 const SAMPLE: Duration = Duration::from_secs(1);
@@ -142,46 +182,23 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     Ok(rows)
 }
 
-/// One of the programs in other languages.
-struct Program {
-    language: &'static str,
-    mode: &'static str,
-    program: RefCell<HostProgram>,
-}
-
-impl Program {
-    fn start(
-        language: &'static str,
-        mode: &'static str,
-        mut command: Command,
-        tree: &Tree,
-        subject: &Subject,
-    ) -> Result<Self, Problem> {
-        command
-            .arg(hosts::library("thalweg-search")?)
-            .arg(subject.pattern)
-            .arg(&tree.path);
-        let program = HostProgram::start(language, command, Placement::Free)?;
-        Ok(Self {
-            language,
-            mode,
-            program: RefCell::new(program),
-        })
-    }
-}
-
-fn programs(tree: &Tree, subject: &Subject) -> Result<[Program; 3], Problem> {
-    let c = Command::new(hosts::c_program("search_host")?);
+/// Starts the program of another language.
+fn program(language: &'static str, tree: &Tree, pattern: &str) -> Result<HostProgram, Problem> {
     let python = |mode| {
         let mut command = hosts::python_program("search_host.py");
         command.arg(mode);
         command
     };
-    Ok([
-        Program::start("c", "blocking", c, tree, subject)?,
-        Program::start("python", "sync", python("sync"), tree, subject)?,
-        Program::start("python", "asyncio", python("asyncio"), tree, subject)?,
-    ])
+    let mut command = match language {
+        "c" => Command::new(hosts::c_program("search_host")?),
+        "python" => python("sync"),
+        _ => python("asyncio"),
+    };
+    command
+        .arg(hosts::library("thalweg-search")?)
+        .arg(pattern)
+        .arg(&tree.path);
+    HostProgram::start(language, command, Placement::Free)
 }
 
 /// The answer of a program.
@@ -192,16 +209,60 @@ struct Answer {
     lines: u64,
 }
 
-fn measure(lab: &Lab, tree: &Tree, subject: &Subject) -> Result<Vec<Row>, Problem> {
-    let plan = lab.plan(Some(PAIRS));
-    lab.begin(
-        &format!("search_overhead {}", subject.density),
-        5 * (plan.warm_up + plan.rounds),
-    );
-    let direct = direct::Direct::new(subject.pattern, &tree.path)?;
-    let rust = client::Client::open(subject.pattern, &tree.path)?;
-    let programs = programs(tree, subject)?;
+/// The sides of one process: direct, Rust, C, Python, asyncio.
+fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
+    let tree = Tree::find()?;
+    let pattern = cell.text("pattern")?;
+    let times = cell.number("searches")?;
+    let known = Found {
+        matches: cell.number("matches")?,
+        lines: cell.number("lines")?,
+    };
+    let agree = move |subject: &str, found: Found| match found == known {
+        true => Ok(()),
+        false => Err(Problem::Check(format!(
+            "{subject} found {found:?}, the direct search {known:?}"
+        ))),
+    };
+    let here = |subject: &'static str, search: Box<dyn Fn() -> Result<Found, Problem>>| {
+        Side::new(move || {
+            let began = Instant::now();
+            for _ in 0..times {
+                agree(subject, search()?)?;
+            }
+            Ok(Sample::of(began.elapsed(), times))
+        })
+    };
+    let side = |name: &String| {
+        let language = match name.as_str() {
+            "direct" => {
+                let direct = direct::Direct::new(pattern, &tree.path)?;
+                return Ok(here("direct", Box::new(move || direct.search())));
+            }
+            "rust" => {
+                let rust = client::Client::open(pattern, &tree.path)?;
+                return Ok(here("rust", Box::new(move || rust.search())));
+            }
+            "c" => "c",
+            "python" => "python",
+            "asyncio" => "asyncio",
+            other => {
+                return Err(Problem::Usage(format!("`{other}` is no subject here")));
+            }
+        };
+        let mut program = program(language, &tree, pattern)?;
+        Ok(Side::new(move || {
+            let answer: Answer = program.ask(&format!("search {times}"))?;
+            let Answer { ns, matches, lines } = answer;
+            agree(language, Found { matches, lines })?;
+            Ok(Sample::of(Duration::from_nanos(ns), times))
+        }))
+    };
+    cell.subjects.iter().map(side).collect()
+}
 
+fn measure(lab: &Lab, tree: &Tree, subject: &Subject) -> Result<Vec<Row>, Problem> {
+    let direct = direct::Direct::new(subject.pattern, &tree.path)?;
     // The first search warms the file cache; the fastest of the next ones determines the number per
     // sample.
     let known = direct.search()?;
@@ -215,63 +276,69 @@ fn measure(lab: &Lab, tree: &Tree, subject: &Subject) -> Result<Vec<Row>, Proble
     let times = (wanted.as_secs_f64() * MARGIN / once.as_secs_f64())
         .ceil()
         .max(1.0) as u64;
-
-    let agree = |who: &str, found: Found| {
-        if found == known {
-            Ok(())
-        } else {
-            Err(Problem::Check(format!(
-                "{who} found {found:?}, the direct search {known:?}"
-            )))
-        }
-    };
-    let here = |who: &'static str, search: &dyn Fn() -> Result<Found, Problem>| {
-        let began = Instant::now();
-        for _ in 0..times {
-            agree(who, search()?)?;
-        }
-        Ok(began.elapsed().as_secs_f64())
-    };
-    let mut sides = vec![
-        Side::new(|| here("direct", &|| direct.search())),
-        Side::new(|| here("rust", &|| rust.search())),
+    let (matches, searches) = (known.matches.to_string(), times.to_string());
+    let params = [
+        ("density", subject.density),
+        ("pattern", subject.pattern),
+        ("matches", &matches),
+        ("searches", &searches),
+        ("lines", &known.lines.to_string()),
     ];
-    for program in &programs {
-        sides.push(Side::new(|| {
-            let answer: Answer = program
-                .program
-                .borrow_mut()
-                .ask(&format!("search {times}"))?;
-            agree(
-                program.language,
-                Found {
-                    matches: answer.matches,
-                    lines: answer.lines,
-                },
-            )?;
-            Ok(answer.ns as f64 / 1e9)
-        }));
-    }
-    let taken = interleave(&mut sides, plan, || lab.step())?;
-    drop(sides);
+    let names: Vec<&str> = ["direct"]
+        .into_iter()
+        .chain(HOSTS.map(|host| host.name))
+        .collect();
+    let cell = Cell::new(WORKLOAD.name, &params, &names);
 
-    let shortest = taken
-        .iter()
-        .flatten()
-        .copied()
-        .fold(f64::INFINITY, f64::min);
-    let row = |place: usize, peer: (&str, usize), language: &str, mode: &str, bar: f64| {
+    let plan = lab.plan(Some(PAIRS));
+    let shares = processes::shares(plan.rounds, PROCESSES);
+    let warm_ups = plan.warm_up * shares.len();
+    let title = format!("search_overhead {}", subject.density);
+    lab.begin(&title, names.len() * (warm_ups + plan.rounds));
+    let mut taken: Vec<Samples<f64>> = names.iter().map(|_| Samples::default()).collect();
+    let (mut discarded, mut unsteady) = (0, 0);
+    for (number, rounds) in (0..).zip(shares) {
+        let process = RefCell::new(CellProcess::start(&cell)?);
+        let side = |place| {
+            let process = &process;
+            Side::new(move || process.borrow_mut().take(place))
+        };
+        let mut sides: Vec<Side<'_, Sample>> = (0..names.len()).map(side).collect();
+        let share = Plan { rounds, ..plan };
+        let rounds = steady::rounds(&mut sides, share, steady::calibrate, || lab.step())?;
+        drop(sides);
+        process.into_inner().finish()?;
+        discarded += rounds.discarded;
+        unsteady += rounds.unsteady;
+        for (all, new) in taken.iter_mut().zip(rounds.taken) {
+            // In seconds per sample.
+            all.extend(number, new.iter().map(|one| one.ns * times as f64 / 1e9));
+        }
+    }
+
+    let shortest = taken.iter().flat_map(|side| side.iter().copied());
+    let shortest = shortest.fold(f64::INFINITY, f64::min);
+    let drifts = (unsteady > 0).then_some("the machine's speed drifted in too many rounds");
+    let workers = direct.workers().to_string();
+    let row = |(place, host): (usize, Host)| {
+        let Host {
+            language,
+            mode,
+            peer,
+            bar,
+            ..
+        } = host;
         let params = [
             ("language", language),
             ("mode", mode),
             ("density", subject.density),
             ("pattern", subject.pattern),
             ("dir", &tree.label),
-            ("workers", &direct.workers().to_string()),
-            ("matches", &known.matches.to_string()),
-            ("searches", &times.to_string()),
+            ("workers", &workers),
+            ("matches", &matches),
+            ("searches", &searches),
         ];
-        let row = Row::new(
+        let mut row = Row::new(
             (WORKLOAD.name, WORKLOAD.group),
             &params,
             "s",
@@ -279,24 +346,24 @@ fn measure(lab: &Lab, tree: &Tree, subject: &Subject) -> Result<Vec<Row>, Proble
             Some((peer.0, taken[peer.1].clone())),
         )
         .checked(format!(
-            "every search found {} matches with the same sum of line numbers",
-            known.matches
+            "every search found {matches} matches with the same sum of line numbers"
         ))
         .checked(format!(
             "the shortest sample of any side lasted {shortest:.2} s"
+        ))
+        .checked(format!(
+            "{discarded} rounds were repeated because the machine's speed drifted by more than {} %",
+            100.0 * steady::LIMIT
         ));
+        let mut metrics = Metrics::default();
+        metrics.count("discarded_rounds", discarded as f64);
+        metrics.count("unsteady_rounds", unsteady as f64);
+        row.add_metrics("", metrics);
         if subject.judged {
-            row.held_to(&Target::Ratio(bar), lab.refusal())
+            row.held_to(&Target::Ratio(bar), lab.refusal().or(drifts))
         } else {
             row
         }
     };
-    let mut rows = vec![row(1, ("direct", 0), "rust", "blocking", 1.05)];
-    for (place, program) in (2..).zip(&programs) {
-        rows.push(row(place, ("rust", 1), program.language, program.mode, 1.3));
-    }
-    for program in programs {
-        program.program.into_inner().finish()?;
-    }
-    Ok(rows)
+    Ok((1..).zip(HOSTS).map(row).collect())
 }

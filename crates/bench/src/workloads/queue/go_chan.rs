@@ -16,7 +16,7 @@ use crate::interleave::Side;
 use crate::placement::Placement;
 use crate::problem::Problem;
 
-use super::run::{Messages, Run, Sampler};
+use super::run::{Run, Sampler};
 
 /// Its public name.
 pub const NAME: &str = "go_chan";
@@ -76,13 +76,11 @@ pub fn side(
     capacity: usize,
     senders: usize,
     receivers: usize,
-    messages: Messages,
-    quick: bool,
+    mut sampler: Sampler,
 ) -> Result<Side<'static, Sample>, Problem> {
     // The program inherits the placement of this process.
     let program = HostProgram::start(NAME, Command::new(program()?), Placement::Free)?;
     let program = RefCell::new(program);
-    let mut sampler = Sampler::new(messages, (senders * receivers) as u64, quick);
     Ok(Side::new(move || {
         sampler.take(|messages| {
             let line = format!("hand_over {capacity} {senders} {receivers} {messages}");
@@ -102,6 +100,7 @@ pub fn side(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workloads::queue::run::Messages;
 
     #[test]
     fn the_program_in_go_takes_samples_where_there_is_go() {
@@ -109,7 +108,8 @@ mod tests {
             return;
         };
         assert!(version.starts_with("go1."), "{version}");
-        let mut side = side(16, 2, 2, Messages::Exactly(1_000), true).unwrap();
+        let sampler = Sampler::new(Messages::Exactly(1_000), 4, true);
+        let mut side = side(16, 2, 2, sampler).unwrap();
         assert!(side.take().unwrap().ns > 0.0);
     }
 }

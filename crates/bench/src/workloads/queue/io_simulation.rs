@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::thread::set_current_timer_slack;
 use thalweg::queue::{Options, Overflow, mpmc};
 use thalweg_peers::channel::Channel;
-use thalweg_peers::tokio_mpsc::Tokio;
+use thalweg_peers::channels::Tokio;
 
 use crate::cell::{Cell, Sample};
 use crate::interleave::Side;
@@ -27,10 +27,10 @@ use crate::lab::Lab;
 use crate::problem::Problem;
 use crate::report::Row;
 use crate::statistics::median;
-use crate::workloads::{Knob, Workload};
+use crate::workloads::Workload;
 
-use super::crew::Crew;
-use super::grid::{self, Grid};
+use super::driver::Driver;
+use super::grid::{self, Axis, Grid};
 use super::rows::{self, Rigour};
 use super::subjects::THALWEG;
 
@@ -43,25 +43,29 @@ pub const WORKLOAD: Workload = Workload {
     peers: &["tokio"],
     seconds: 40,
     run,
-    knobs: &[MEAN, CAPACITY, POLICY, grid::FULL],
+    knobs: &[AXES[0].knob, AXES[1].knob, AXES[2].knob, grid::FULL],
     cells: Some(open),
 };
 
-const MEAN: Knob = Knob {
-    name: "mean_us",
-    default: "500",
-    what: "mean of the consumer's sleeps in microseconds, as a list",
-};
-const CAPACITY: Knob = Knob {
-    name: "capacity",
-    default: "64",
-    what: "capacities, as a list",
-};
-const POLICY: Knob = Knob {
-    name: "policy",
-    default: "block,fail,drop_newest,drop_oldest,latest",
-    what: "policies for a full channel, as a list",
-};
+const AXES: [Axis; 3] = [
+    Axis::partly(
+        "mean_us",
+        "500",
+        "50,500,5000",
+        "mean of the consumer's sleeps in microseconds, as a list",
+    ),
+    Axis::partly(
+        "capacity",
+        "64",
+        "16,64,256,1024,4096",
+        "capacities, as a list",
+    ),
+    Axis::whole(
+        "policy",
+        "block,fail,drop_newest,drop_oldest,latest",
+        "policies for a full channel, as a list",
+    ),
+];
 
 const WINDOWS: usize = 10;
 /// The ratio of the producer's mean to the consumer's.
@@ -73,45 +77,28 @@ const CHECKED: &str = "what arrived was in order; delivered + dropped = publishe
 const LEVEL: &str = "two threads, not actors";
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
-    let grid = Grid::of(lab)?;
     let mut all = Vec::new();
-    for mean in grid.numbers(lab, &MEAN, "50,500,5000")? {
-        for capacity in grid.numbers(lab, &CAPACITY, "16,64,256,1024,4096")? {
-            for policy in grid.words(lab, &POLICY, POLICY.default) {
-                all.extend(point(lab, mean, capacity, &policy)?);
-            }
-        }
+    for point in Grid::of(lab)?.points(lab, &AXES) {
+        // The number of messages per window: 50 ms at the median, but at least 20 messages.
+        let window = match lab.quick() {
+            true => 20,
+            false => (50_000 / point.number("mean_us").max(1)).max(20),
+        };
+        // tokio's channel can neither drop the oldest value nor keep only the latest.
+        let peers: &[&str] = match point.get("policy") {
+            "drop_oldest" | "latest" => &[],
+            _ => &["tokio"],
+        };
+        let point = point.with("window", &window.to_string());
+        let point = point.with("seed", &SEED.to_string());
+        let cell = Cell::new(WORKLOAD.name, &point.params(), &grid::with_ours(peers));
+        let measured = rows::measure(lab, &WORKLOAD, cell, Rigour::Look)?;
+        all.extend(measured.rows("ns", &[CHECKED, LEVEL]));
+        let target = Target::Metric(SPREAD, 10.0);
+        let alone = measured.alone("ns", &[CHECKED, LEVEL]);
+        all.push(alone.held_to(&target, lab.refusal()));
     }
     Ok(all)
-}
-
-fn point(lab: &mut Lab, mean: u64, capacity: u64, policy: &str) -> Result<Vec<Row>, Problem> {
-    // The number of messages per window: 50 ms at the median, but at least 20 messages.
-    let window = if lab.quick() {
-        20
-    } else {
-        (50_000 / mean.max(1)).max(20)
-    };
-    let params = [
-        ("mean_us", mean.to_string()),
-        ("capacity", capacity.to_string()),
-        ("policy", policy.to_owned()),
-        ("window", window.to_string()),
-        ("seed", SEED.to_string()),
-    ];
-    let params: Vec<(&str, &str)> = params.iter().map(|(k, v)| (*k, v.as_str())).collect();
-    // tokio's channel can neither drop the oldest value nor keep only the latest.
-    let peers: &[&str] = match policy {
-        "drop_oldest" | "latest" => &[],
-        _ => &["tokio"],
-    };
-    let cell = Cell::new(WORKLOAD.name, &params, &grid::with_ours(peers));
-    let measured = rows::measure(lab, &WORKLOAD, cell, Rigour::Look)?;
-    let mut rows = measured.rows("ns", &[CHECKED, LEVEL]);
-    let target = Target::Metric(SPREAD, 10.0);
-    let alone = measured.alone("ns", &[CHECKED, LEVEL]);
-    rows.push(alone.held_to(&target, lab.refusal()));
-    Ok(rows)
 }
 
 fn policy_of(name: &str) -> Result<Overflow, Problem> {
@@ -221,12 +208,12 @@ fn simulate(
     mut send: impl FnMut(u64) -> bool + Send + 'static,
     mut receive: impl FnMut() -> Option<u64> + Send + 'static,
 ) -> Result<Simulated, Problem> {
-    let mut crew = Crew::new(WORKLOAD.name, 2);
+    let mut driver = Driver::new(WORKLOAD.name, 2, 0);
     let sleeps = pace.sleeps(PRODUCER, SEED);
-    crew.add(None, move |_| {
+    driver.produce(None, move |mark| {
         sleep_exactly();
         let mut run = Simulated::default();
-        for (message, time) in (0..).zip(sleeps) {
+        for (message, time) in (mark..).zip(sleeps) {
             thread::sleep(time);
             run.published += 1;
             run.refused += u64::from(!send(message));
@@ -234,13 +221,14 @@ fn simulate(
         run
     })?;
     let sleeps = pace.sleeps(1.0, SEED + 1);
-    crew.add(None, move |_| {
+    driver.consume(None, move |mark| {
         sleep_exactly();
         let mut run = Simulated {
             in_order: true,
             ..Simulated::default()
         };
-        let mut last = None;
+        // A message from before the start has a smaller number.
+        let mut last = Some(mark - 1);
         let mut first = None;
         // No policy delivers more messages than are published.
         for time in sleeps {
@@ -258,7 +246,7 @@ fn simulate(
         in_order: true,
         ..Simulated::default()
     };
-    for end in crew.wait()?.0 {
+    for end in driver.run()?.0 {
         both.published += end.published;
         both.refused += end.refused;
         if !end.done.is_empty() {

@@ -2,31 +2,39 @@
 //!
 //! This is a closed loop: the next number is sent when the last one has returned, so there is no
 //! fixed rate, and no latency is omitted. A round trip is timed from one arrival to the next, and
-//! includes one reading of the clock.
+//! includes one reading of the clock. A peer waits as our side of its row does:
 //!
 //! | mode | how the ends wait |
 //! | --- | --- |
 //! | `spin` | they retry at once; the lower bound is two words in memory |
-//! | `block` | they use their own blocking calls in their default configuration: ours spins for a moment, then sleeps |
-//! | `park` | they sleep at once; the peers are kernel objects |
+//! | `block` | ours spins for at most 50 us, then sleeps, and so does `eventfd`; the channels use their own blocking calls |
+//! | `park` | they sleep at once |
 
-use std::time::Instant;
+use std::io::{Read, Write};
+use std::marker::PhantomData;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use thalweg_peers::channel::Channel;
+use thalweg_peers::channels::{Crossbeam, Flume, Kanal, Std};
+use thalweg_peers::patience;
 use thalweg_peers::ring::Rtrb;
-use thalweg_peers::shared::{Crossbeam, Flume, Kanal};
-use thalweg_peers::std_mpsc::Std;
 
 use crate::cell::{Cell, Sample};
 use crate::interleave::Side;
 use crate::lab::Lab;
 use crate::latency::Latencies;
+use crate::placement::allowed;
 use crate::problem::Problem;
 use crate::report::Row;
-use crate::workloads::{Knob, Workload};
+use crate::workloads::Workload;
 
-use super::crew::Crew;
-use super::grid::{self, Grid};
-use super::links::{Atomics, Blocking, EventFd, Link, Spinning, UnixSocket};
+use super::driver::Driver;
+use super::grid::{self, Axis, Grid};
 use super::rows::{self, Rigour};
 use super::subjects::{Spsc, SpscParking, THALWEG, unknown};
 
@@ -36,37 +44,53 @@ pub const WORKLOAD: Workload = Workload {
     group: "queue",
     what: "A round trip to another thread: percentiles, spinning, blocking and asleep, from the lower bound up.",
     source: "rigtorp's and atomic_queue's ping-pong; nimsync's, which timed two clock reads on one thread",
-    peers: &ALL,
-    seconds: 60,
+    peers: &[
+        "atomics",
+        "rtrb",
+        "crossbeam",
+        "kanal",
+        "std",
+        "flume",
+        "eventfd",
+        "unix_socket",
+    ],
+    seconds: 80,
     run,
-    knobs: &[MODE, PLACEMENT, grid::FULL],
+    knobs: &[AXES[0].knob, AXES[1].knob, grid::FULL],
     cells: Some(open),
 };
 
-const MODE: Knob = Knob {
-    name: "mode",
-    default: "spin,block,park",
-    what: "how the ends wait, as a list",
-};
-const PLACEMENT: Knob = Knob {
-    name: "placement",
-    default: "free",
-    what: "free, one_cpu or split, as a list",
-};
-
-const ALL: [&str; 8] = [
-    "atomics",
-    "rtrb",
-    "crossbeam",
-    "kanal",
-    "std",
-    "flume",
-    "eventfd",
-    "unix_socket",
+const AXES: [Axis; 2] = [
+    Axis::partly(
+        "placement",
+        "free",
+        "free,one_cpu,split",
+        "free, one_cpu or split, as a list",
+    ),
+    Axis::whole("mode", "spin,block,park", "how the ends wait, as a list"),
 ];
-const SPIN: [&str; 3] = ["atomics", "rtrb", "crossbeam"];
-const BLOCK: [&str; 4] = ["crossbeam", "kanal", "std", "flume"];
-const PARK: [&str; 3] = ["eventfd", "unix_socket", "std"];
+
+/// Takes one sample of so many round trips; `true` if the threads are split.
+type Take = fn(u64, bool) -> Result<Sample, Problem>;
+
+/// The subjects of each mode.
+const SUBJECTS: &[(&str, &str, Take)] = &[
+    ("spin", THALWEG, sample::<Spinning<Spsc>>),
+    ("spin", "atomics", sample::<Atomics>),
+    ("spin", "rtrb", sample::<Spinning<Rtrb>>),
+    ("spin", "crossbeam", sample::<Spinning<Crossbeam>>),
+    ("spin", "eventfd", sample::<EventFd<SPINS>>),
+    ("block", THALWEG, sample::<Blocking<Spsc>>),
+    ("block", "crossbeam", sample::<Blocking<Crossbeam>>),
+    ("block", "kanal", sample::<Blocking<Kanal>>),
+    ("block", "std", sample::<Blocking<Std>>),
+    ("block", "flume", sample::<Blocking<Flume>>),
+    ("block", "eventfd", sample::<EventFd<SPINS_THEN_SLEEPS>>),
+    ("park", THALWEG, sample::<Blocking<SpscParking>>),
+    ("park", "eventfd", sample::<EventFd<SLEEPS>>),
+    ("park", "unix_socket", sample::<UnixSocket>),
+    ("park", "std", sample::<Blocking<Std>>),
+];
 
 /// Five samples of this size are enough for the far tail.
 const ROUND_TRIPS: u64 = 20_000;
@@ -77,96 +101,59 @@ const WARM_UP: u64 = 20;
 const CHECKED: &str = "every number came back as it went, before the next left";
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
-    let grid = Grid::of(lab)?;
     for (name, what) in [
         ("atomics", "two words in memory, spinning"),
-        ("eventfd", "the kernel's, blocking"),
+        ("eventfd", "the kernel's; waits as our side does"),
         ("unix_socket", "the kernel's, a stream, blocking"),
     ] {
         lab.peers.insert(name.to_owned(), what.to_owned());
     }
+    let trips = match lab.quick() {
+        true => QUICK_ROUND_TRIPS,
+        false => ROUND_TRIPS,
+    };
     let mut all = Vec::new();
-    for placement in grid.words(lab, &PLACEMENT, "free,one_cpu,split") {
-        for mode in grid.words(lab, &MODE, MODE.default) {
-            let peers: &[&str] = match mode.as_str() {
-                "spin" => &SPIN,
-                "block" => &BLOCK,
-                "park" => &PARK,
-                other => return Err(no_mode(other)),
-            };
-            let trips = if lab.quick() {
-                QUICK_ROUND_TRIPS
-            } else {
-                ROUND_TRIPS
-            };
-            let trips = trips.to_string();
-            let params = [
-                ("mode", mode.as_str()),
-                ("placement", placement.as_str()),
-                ("round_trips", trips.as_str()),
-            ];
-            let cell = Cell::new(WORKLOAD.name, &params, &grid::with_ours(peers))
-                .at(rows::process_placement(&placement)?);
-            let measured = rows::measure(lab, &WORKLOAD, cell, Rigour::Look)?;
-            all.extend(measured.rows("ns", &[CHECKED]));
-        }
+    for point in Grid::of(lab)?.points(lab, &AXES) {
+        let point = point.with("round_trips", &trips.to_string());
+        let subjects = subjects(point.get("mode"));
+        let placement = rows::process_placement(point.get("placement"))?;
+        let cell = Cell::new(WORKLOAD.name, &point.params(), &subjects).at(placement);
+        let measured = rows::measure(lab, &WORKLOAD, cell, Rigour::Look)?;
+        all.extend(measured.rows("ns", &[CHECKED]));
     }
     Ok(all)
 }
 
-fn no_mode(mode: &str) -> Problem {
-    Problem::Usage(format!("a mode is spin, block or park, not `{mode}`"))
+fn subjects(mode: &str) -> Vec<&'static str> {
+    let of_mode = SUBJECTS.iter().filter(|(own, ..)| *own == mode);
+    of_mode.map(|(_, name, _)| *name).collect()
 }
 
 fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
     let mode = cell.text("mode")?;
     let trips = cell.number("round_trips")?;
     let split = cell.text("placement")? == "split";
-    let sides = cell
-        .subjects
-        .iter()
-        .map(|name| match (mode, name.as_str()) {
-            ("spin", "atomics") => Ok(side::<Atomics>(trips, split)),
-            ("spin", THALWEG) => Ok(side::<Spinning<Spsc>>(trips, split)),
-            ("spin", "rtrb") => Ok(side::<Spinning<Rtrb>>(trips, split)),
-            ("spin", "crossbeam") => Ok(side::<Spinning<Crossbeam>>(trips, split)),
-            ("block", THALWEG) => Ok(side::<Blocking<Spsc>>(trips, split)),
-            ("block", "crossbeam") => Ok(side::<Blocking<Crossbeam>>(trips, split)),
-            ("block", "kanal") => Ok(side::<Blocking<Kanal>>(trips, split)),
-            ("block", "flume") => Ok(side::<Blocking<Flume>>(trips, split)),
-            ("park", THALWEG) => Ok(side::<Blocking<SpscParking>>(trips, split)),
-            ("park", "eventfd") => Ok(side::<EventFd>(trips, split)),
-            ("park", "unix_socket") => Ok(side::<UnixSocket>(trips, split)),
-            ("block" | "park", "std") => Ok(side::<Blocking<Std>>(trips, split)),
-            ("spin" | "block" | "park", other) => unknown(other),
-            (other, _) => Err(no_mode(other)),
-        });
-    sides.collect()
-}
-
-fn side<L: Link>(trips: u64, split: bool) -> Side<'static, Sample> {
-    Side::new(move || sample::<L>(trips, split))
-}
-
-/// The result of one of the two threads.
-enum End {
-    Here(Latencies),
-    There,
-    Wrong,
+    let side = |name: &String| {
+        let found = SUBJECTS.iter().find(|one| (one.0, one.1) == (mode, name));
+        match found {
+            Some((.., sample)) => Ok(Side::new(move || sample(trips, split))),
+            None if subjects(mode).is_empty() => Err(Problem::Usage(format!(
+                "a mode is spin, block or park, not `{mode}`"
+            ))),
+            None => unknown(name),
+        }
+    };
+    cell.subjects.iter().map(side).collect()
 }
 
 fn sample<L: Link>(trips: u64, split: bool) -> Result<Sample, Problem> {
     let (mut there, mut at_there) = L::new()?;
     let (mut back, mut at_here) = L::new()?;
-    let cpus = if split {
-        crate::placement::allowed()
-    } else {
-        Vec::new()
-    };
+    let cpus = if split { allowed() } else { Vec::new() };
     let warm_up = (trips * WARM_UP / 1000).max(1);
     let all = warm_up + trips;
-    let mut crew = Crew::new(L::NAME, 2);
-    crew.add(cpus.first().copied(), move |_| {
+    let mut driver = Driver::new(L::NAME, 2, 0);
+    driver.consume(cpus.first().copied(), move |_| {
         let mut latencies = Latencies::new();
         let mut wrong = 0;
         let mut last = Instant::now();
@@ -180,38 +167,251 @@ fn sample<L: Link>(trips: u64, split: bool) -> Result<Sample, Problem> {
             }
             last = now;
         }
-        if wrong == 0 {
-            End::Here(latencies)
-        } else {
-            End::Wrong
-        }
+        (wrong == 0).then_some(latencies)
     })?;
-    crew.add(cpus.get(1).copied(), move |_| {
+    driver.produce(cpus.get(1).copied(), move |_| {
         for _ in 0..all {
             let number = L::receive(&mut at_there);
             L::send(&mut back, number);
         }
-        End::There
+        None
     })?;
-    for end in crew.wait()?.0 {
-        match end {
-            End::There => {}
-            End::Wrong => {
-                return Err(Problem::Check(format!(
-                    "{}: another number came back than went",
-                    L::NAME
-                )));
-            }
-            End::Here(latencies) => {
-                let sample = Sample {
-                    ns: latencies.percentile(50.0) as f64,
-                    ..Sample::default()
-                };
-                return Ok(sample.with_latencies(&latencies));
-            }
+    let (ends, _) = driver.run()?;
+    let Some(Some(latencies)) = ends.first() else {
+        return Err(Problem::Check(format!(
+            "{}: another number came back than went",
+            L::NAME
+        )));
+    };
+    let sample = Sample {
+        ns: latencies.percentile(50.0) as f64,
+        ..Sample::default()
+    };
+    Ok(sample.with_latencies(latencies))
+}
+
+/// One way to send numbers to another thread.
+trait Link: 'static {
+    /// Its public name.
+    const NAME: &'static str;
+    /// The sending end.
+    type Near: Send + 'static;
+    /// The receiving end.
+    type Far: Send + 'static;
+
+    /// Creates a link.
+    ///
+    /// # Errors
+    /// The operating system cannot provide it.
+    fn new() -> Result<(Self::Near, Self::Far), Problem>;
+
+    /// Sends a number other than 2^64 - 1.
+    fn send(near: &mut Self::Near, message: u64);
+
+    /// Receives a number, waiting for it.
+    fn receive(far: &mut Self::Far) -> u64;
+}
+
+/// A capacity that every ring accepts. Only one number is in flight at a time.
+const CAPACITY: usize = 64;
+
+/// A channel whose ends retry at once.
+#[derive(Debug)]
+struct Spinning<C>(PhantomData<C>);
+
+impl<C: Channel> Link for Spinning<C> {
+    const NAME: &'static str = C::NAME;
+    type Near = C::Sender;
+    type Far = C::Receiver;
+
+    fn new() -> Result<(C::Sender, C::Receiver), Problem> {
+        Ok(C::bounded(CAPACITY))
+    }
+
+    #[inline]
+    fn send(near: &mut C::Sender, message: u64) {
+        patience::until(|| C::try_send(near, message).then_some(()));
+    }
+
+    #[inline]
+    fn receive(far: &mut C::Receiver) -> u64 {
+        patience::until(|| C::try_receive(far))
+    }
+}
+
+/// A channel used through its blocking calls.
+#[derive(Debug)]
+struct Blocking<C>(PhantomData<C>);
+
+impl<C: Channel> Link for Blocking<C> {
+    const NAME: &'static str = C::NAME;
+    type Near = C::Sender;
+    type Far = C::Receiver;
+
+    fn new() -> Result<(C::Sender, C::Receiver), Problem> {
+        Ok(C::bounded(CAPACITY))
+    }
+
+    #[inline]
+    fn send(near: &mut C::Sender, message: u64) {
+        C::send(near, message);
+    }
+
+    #[inline]
+    fn receive(far: &mut C::Receiver) -> u64 {
+        C::receive(far)
+    }
+}
+
+/// `atomics`, the lower bound: a word that contains the number plus 1, or 0.
+#[derive(Debug)]
+struct Atomics;
+
+/// Alone on its cache line and on the line that is prefetched with it.
+#[repr(align(128))]
+#[derive(Debug)]
+struct Word(AtomicU64);
+
+impl Link for Atomics {
+    const NAME: &'static str = "atomics";
+    type Near = Arc<Word>;
+    type Far = Arc<Word>;
+
+    fn new() -> Result<(Arc<Word>, Arc<Word>), Problem> {
+        let word = Arc::new(Word(AtomicU64::new(0)));
+        Ok((Arc::clone(&word), word))
+    }
+
+    #[inline]
+    fn send(near: &mut Arc<Word>, message: u64) {
+        // The reply to the previous number confirms that it was taken.
+        near.0.store(message + 1, Ordering::Release);
+    }
+
+    #[inline]
+    fn receive(far: &mut Arc<Word>) -> u64 {
+        let full = patience::until(|| match far.0.load(Ordering::Acquire) {
+            0 => None,
+            full => Some(full),
+        });
+        far.0.store(0, Ordering::Relaxed);
+        full - 1
+    }
+}
+
+/// `eventfd`: its count is the number plus 1.
+#[derive(Debug)]
+struct EventFd<const WAIT: u8>;
+
+/// Reads again at once.
+const SPINS: u8 = 0;
+/// Reads again at once for as long as our channel spins at most, then sleeps. On one processor it
+/// yields once, as our channel does.
+const SPINS_THEN_SLEEPS: u8 = 1;
+/// Sleeps at once.
+const SLEEPS: u8 = 2;
+
+/// `MAX_SPIN_NS` of our queue.
+const LONGEST_SPIN: Duration = Duration::from_micros(50);
+
+const KERNEL: &str = "the kernel moves eight bytes whole";
+
+/// The count; `None` if there is none and the descriptor does not block.
+fn count_of(fd: &OwnedFd) -> Option<u64> {
+    let mut count = [0; 8];
+    match rustix::io::read(fd, &mut count) {
+        Ok(8) => Some(u64::from_ne_bytes(count)),
+        Err(rustix::io::Errno::AGAIN) => None,
+        other => panic!("{KERNEL}: {other:?}"),
+    }
+}
+
+fn spun(fd: &OwnedFd, several: bool) -> Option<u64> {
+    let began = Instant::now();
+    loop {
+        let found = count_of(fd);
+        if found.is_some() || began.elapsed() >= LONGEST_SPIN {
+            return found;
+        }
+        if several {
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+            return count_of(fd);
         }
     }
-    Err(Problem::Check(format!("{}: nobody took the time", L::NAME)))
+}
+
+/// The reading end, and whether there are several processors.
+#[derive(Debug)]
+struct Counted(OwnedFd, bool);
+
+impl<const WAIT: u8> Link for EventFd<WAIT> {
+    const NAME: &'static str = "eventfd";
+    type Near = OwnedFd;
+    type Far = Counted;
+
+    fn new() -> Result<(OwnedFd, Counted), Problem> {
+        let problem =
+            |error: std::io::Error| Problem::Io("cannot make an eventfd".to_owned(), error);
+        let blocking = match WAIT {
+            SLEEPS => EventfdFlags::empty(),
+            _ => EventfdFlags::NONBLOCK,
+        };
+        let near = eventfd(0, EventfdFlags::CLOEXEC | blocking);
+        let near = near.map_err(|errno| problem(errno.into()))?;
+        let far = near.try_clone().map_err(problem)?;
+        Ok((near, Counted(far, allowed().len() > 1)))
+    }
+
+    #[inline]
+    fn send(near: &mut OwnedFd, message: u64) {
+        let count = (message + 1).to_ne_bytes();
+        assert_eq!(rustix::io::write(near, &count).expect(KERNEL), 8);
+    }
+
+    #[inline]
+    fn receive(Counted(far, several): &mut Counted) -> u64 {
+        let count = match WAIT {
+            SPINS => patience::until(|| count_of(far)),
+            SLEEPS => count_of(far).expect(KERNEL),
+            _ => loop {
+                if let Some(count) = spun(far, *several) {
+                    break count;
+                }
+                let mut readable = [PollFd::new(far, PollFlags::IN)];
+                // Interrupted or readable: it is read again.
+                let _ = poll(&mut readable, None);
+            },
+        };
+        count - 1
+    }
+}
+
+/// `unix_socket`: eight bytes through a stream socket.
+#[derive(Debug)]
+struct UnixSocket;
+
+impl Link for UnixSocket {
+    const NAME: &'static str = "unix_socket";
+    type Near = UnixStream;
+    type Far = UnixStream;
+
+    fn new() -> Result<(UnixStream, UnixStream), Problem> {
+        UnixStream::pair().map_err(Problem::io("cannot make a pair of sockets"))
+    }
+
+    #[inline]
+    fn send(near: &mut UnixStream, message: u64) {
+        near.write_all(&message.to_ne_bytes()).expect(KERNEL);
+    }
+
+    #[inline]
+    fn receive(far: &mut UnixStream) -> u64 {
+        let mut bytes = [0; 8];
+        far.read_exact(&mut bytes).expect(KERNEL);
+        u64::from_ne_bytes(bytes)
+    }
 }
 
 #[cfg(test)]
@@ -220,13 +420,14 @@ mod tests {
 
     #[test]
     fn every_link_brings_numbers_there_and_back() {
-        for (mode, peers) in [("spin", &SPIN[..]), ("block", &BLOCK), ("park", &PARK)] {
+        for mode in ["spin", "block", "park"] {
             let params = [
                 ("mode", mode),
                 ("placement", "free"),
                 ("round_trips", "200"),
             ];
-            let cell = Cell::new(WORKLOAD.name, &params, &grid::with_ours(peers));
+            let cell = Cell::new(WORKLOAD.name, &params, &subjects(mode));
+            assert_eq!(cell.subjects[0], THALWEG);
             for mut side in open(&cell).unwrap() {
                 let sample = side.take().unwrap();
                 assert!(sample.ns > 0.0);
@@ -237,7 +438,18 @@ mod tests {
     }
 
     #[test]
-    fn a_mode_or_a_subject_that_is_none_is_refused() {
+    fn every_mode_has_an_eventfd_that_waits_like_our_side() {
+        for mode in ["spin", "block", "park"] {
+            assert!(subjects(mode).contains(&"eventfd"), "{mode}");
+        }
+        let (_, far) = EventFd::<SPINS_THEN_SLEEPS>::new().unwrap();
+        let began = Instant::now();
+        assert_eq!(spun(&far.0, true), None);
+        assert!(began.elapsed() >= LONGEST_SPIN);
+    }
+
+    #[test]
+    fn invalid_mode_or_subject_is_refused() {
         for (mode, subject) in [("sleep", "thalweg"), ("park", "rtrb")] {
             let params = [("mode", mode), ("placement", "free"), ("round_trips", "10")];
             assert!(open(&Cell::new(WORKLOAD.name, &params, &[subject])).is_err());

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use thalweg::queue::{Options, Overflow, SendError, Stats, mpmc, mpsc, spsc};
+use thalweg_lab::gate::{self, SEQUENCE_BITS};
 
 use crate::judgement::Target;
 use crate::lab::Lab;
@@ -19,7 +20,7 @@ use crate::report::Row;
 use crate::statistics::median;
 use crate::workloads::Workload;
 
-use super::crew::Crew;
+use super::driver::Driver;
 use super::subjects::THALWEG;
 
 /// See the module.
@@ -37,6 +38,7 @@ pub const WORKLOAD: Workload = Workload {
 const PUBLISHED: u64 = 10_000;
 const CAPACITY: usize = 16;
 const SENDERS: usize = 4;
+const SEQUENCE: u64 = (1 << SEQUENCE_BITS) - 1;
 /// The receiver's work for each number.
 const WORK: Duration = Duration::from_micros(1);
 
@@ -232,24 +234,23 @@ enum End {
         delivered: u64,
         in_order: bool,
         stats: Stats,
-        took: Duration,
     },
 }
 
 fn publish<K: Kind>(senders: Vec<K::Sender>, receiver: K::Receiver) -> Result<Fate, Problem> {
     let count = senders.len();
     let budget = Arc::new(AtomicU64::new(0));
-    let mut crew = Crew::new(THALWEG, count + 1);
+    let mut driver = Driver::new(THALWEG, count + 1, 0);
     for (number, sender) in senders.into_iter().enumerate() {
         let budget = Arc::clone(&budget);
-        crew.add(None, move |_| {
+        driver.produce(None, move |mark| {
             let (mut refused, mut sent, mut closed) = (0, 0, false);
             loop {
                 let place = budget.fetch_add(1, Ordering::Relaxed);
                 if place >= PUBLISHED {
                     break;
                 }
-                match K::send(&sender, (number as u64) << 32 | place) {
+                match K::send(&sender, gate::number(mark, number as u64, place)) {
                     Ok(()) => sent += 1,
                     Err(SendError::Closed(_)) => closed = true,
                     Err(SendError::Full(_) | SendError::TimedOut(_)) => refused += 1,
@@ -263,15 +264,17 @@ fn publish<K: Kind>(senders: Vec<K::Sender>, receiver: K::Receiver) -> Result<Fa
             }
         })?;
     }
-    crew.add(None, move |began| {
+    driver.consume(None, move |mark| {
         let mut last = BTreeMap::new();
         let (mut delivered, mut in_order) = (0, true);
         while let Some(message) = K::receive(&receiver) {
             delivered += 1;
-            let place = message & 0xffff_ffff;
-            in_order &= last
-                .insert(message >> 32, place)
-                .is_none_or(|before| before < place);
+            let message = message.wrapping_sub(mark);
+            let (sender, place) = (message >> SEQUENCE_BITS, message & SEQUENCE);
+            in_order &= sender < SENDERS as u64
+                && last
+                    .insert(sender, place)
+                    .is_none_or(|before| before < place);
             let work = Instant::now();
             while work.elapsed() < WORK {
                 spin_loop();
@@ -281,7 +284,6 @@ fn publish<K: Kind>(senders: Vec<K::Sender>, receiver: K::Receiver) -> Result<Fa
             delivered,
             in_order,
             stats: K::stats(&receiver),
-            took: began.elapsed(),
         }
     })?;
 
@@ -289,7 +291,9 @@ fn publish<K: Kind>(senders: Vec<K::Sender>, receiver: K::Receiver) -> Result<Fa
         shares: vec![0; count],
         ..Fate::default()
     };
-    for end in crew.wait()?.0 {
+    let (ends, run) = driver.run()?;
+    fate.elapsed = run.elapsed;
+    for end in ends {
         match end {
             End::Sent { closed: true, .. } => {
                 return Err(Problem::Check(format!(
@@ -312,15 +316,11 @@ fn publish<K: Kind>(senders: Vec<K::Sender>, receiver: K::Receiver) -> Result<Fa
                 return Err(Problem::Check(format!("{}: out of order", K::NAME)));
             }
             End::Received {
-                delivered,
-                stats,
-                took,
-                ..
+                delivered, stats, ..
             } => {
                 fate.delivered = delivered;
                 fate.dropped += stats.dropped_newest + stats.dropped_oldest;
                 fate.conflated = stats.conflated;
-                fate.elapsed = took;
             }
         }
     }

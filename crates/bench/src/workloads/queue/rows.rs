@@ -10,9 +10,11 @@ use crate::report::Row;
 use crate::statistics::Samples;
 use crate::workloads::Workload;
 
+use thalweg_peers::channel::Waiting;
 use thalweg_peers::versions;
 
 use super::go_chan;
+use super::sides::Subject;
 
 /// How thoroughly a cell is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub enum Rigour {
     Bar,
     /// For information only: the minimum for a row.
     Look,
+    /// This number of pairs.
+    Pairs(usize),
 }
 
 /// A cell with its samples.
@@ -60,11 +64,12 @@ pub fn measure<'a>(
             lab.peers.insert(name.to_owned(), versions::of(name));
         }
     }
-    let (own, processes) = match rigour {
-        Rigour::Bar => (Some(15), PROCESSES),
-        Rigour::Look => (None, PROCESSES),
+    let own = match rigour {
+        Rigour::Bar => Some(15),
+        Rigour::Look => None,
+        Rigour::Pairs(pairs) => Some(pairs),
     };
-    let taken = processes::sample(lab, &cell, lab.plan(own), processes)?;
+    let taken = processes::sample(lab, &cell, lab.plan(own), PROCESSES)?;
     Ok(Measured {
         workload,
         cell,
@@ -165,6 +170,18 @@ pub fn hold(rows: &mut [Row], peer: &str, target: &Target, refusal: Option<&str>
         // A row without a ratio already contains the reason.
         if row.peer.as_deref() == Some(peer) && row.ratio.is_some() {
             *row = row.clone().held_to(target, refusal);
+        }
+    }
+}
+
+/// Adds to each row how its peer waits, if that peer has no blocking calls.
+pub fn note_waiting(rows: &mut [Row], table: &[Subject]) {
+    for row in rows {
+        let peer = row.peer.as_deref();
+        let looks = |one: &&Subject| Some(one.name) == peer && one.waiting == Waiting::Looks;
+        if let Some(subject) = table.iter().find(looks) {
+            row.checks
+                .push(format!("the peer {}", subject.waiting.text()));
         }
     }
 }

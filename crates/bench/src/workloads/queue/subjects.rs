@@ -1,10 +1,10 @@
-//! Thalweg's channels behind the peers' trait, and a lookup of subjects by name.
+//! Thalweg's channels behind the peers' trait, and the table of subjects.
 //!
-//! A workload writes its side once for any type that implements the trait. The macros here select
-//! the type by name, so each side is compiled for its subject separately.
+//! A workload writes its side once for any type that implements the trait. The tables of
+//! [`super::sides`] select the type by name, so each side is compiled for its subject separately.
 
 use thalweg::queue::{self, Options, mpmc, mpsc, spsc};
-use thalweg_peers::channel::{Channel, ManyReceivers, ManySenders, Waiting};
+use thalweg_peers::channel::{Batches, Channel, ManyReceivers, ManySenders, Partial, Waiting};
 
 use crate::problem::Problem;
 
@@ -33,7 +33,7 @@ pub struct Mpsc;
 pub struct Mpmc;
 
 macro_rules! ours {
-    ($subject:ident, $flavour:ident, |$capacity:ident| $new:expr, batches: {$($batches:item)*}) => {
+    ($subject:ident, $flavour:ident, |$capacity:ident| $new:expr) => {
         impl Channel for $subject {
             const NAME: &'static str = THALWEG;
             const WAITING: Waiting = Waiting::Own;
@@ -67,8 +67,6 @@ macro_rules! ours {
             fn wakes(receiver: &Self::Receiver) -> Option<u64> {
                 Some(receiver.stats().receiver_wakes)
             }
-
-            $($batches)*
         }
     };
 }
@@ -77,38 +75,39 @@ fn parking() -> Options {
     Options::new().wait_strategy(queue::WaitStrategy::Park)
 }
 
-ours!(Spsc, spsc, |capacity| spsc::channel(capacity), batches: {
-    /// In place; the blocking call only if there is no space.
+ours!(Spsc, spsc, |capacity| spsc::channel(capacity));
+ours!(SpscParking, spsc, |capacity| spsc::with(
+    capacity,
+    parking()
+));
+ours!(Mpsc, mpsc, |capacity| mpsc::channel(capacity));
+ours!(Mpmc, mpmc, |capacity| mpmc::channel(capacity));
+
+impl Batches for Spsc {
+    /// In place. The channel has no call that writes all or nothing, so [`Partial::No`] asks for its
+    /// length first.
     #[inline]
-    fn send_batch(sender: &mut Self::Sender, first: u64, count: usize) {
-        let mut messages = first..first + count as u64;
-        while !messages.is_empty() {
-            let left = messages.end - messages.start;
-            let sent = sender.try_fill(left as usize, || messages.next());
-            if sent.expect(OPEN) == 0 {
-                sender.send(messages.start).expect(OPEN);
-                messages.start += 1;
-            }
+    fn send_batch(sender: &mut Self::Sender, first: u64, count: usize, rule: Partial) -> usize {
+        if rule == Partial::No && sender.capacity() - sender.len() < count {
+            return 0;
         }
+        let mut messages = first..first + count as u64;
+        sender.try_fill(count, || messages.next()).expect(OPEN)
     }
 
-    /// In place; the blocking call only if there is no message.
     #[inline]
-    fn receive_batch(receiver: &mut Self::Receiver, count: usize, mut each: impl FnMut(u64)) {
-        let mut left = count;
-        while left > 0 {
-            let received = receiver.try_drain(left, |message| each(*message));
-            left -= received;
-            if received == 0 {
-                each(receiver.recv().expect(OPEN));
-                left -= 1;
-            }
+    fn receive_batch(
+        receiver: &mut Self::Receiver,
+        count: usize,
+        rule: Partial,
+        mut each: impl FnMut(u64),
+    ) -> usize {
+        if rule == Partial::No && receiver.len() < count {
+            return 0;
         }
+        receiver.try_drain(count, |message| each(*message))
     }
-});
-ours!(SpscParking, spsc, |capacity| spsc::with(capacity, parking()), batches: {});
-ours!(Mpsc, mpsc, |capacity| mpsc::channel(capacity), batches: {});
-ours!(Mpmc, mpmc, |capacity| mpmc::channel(capacity), batches: {});
+}
 
 impl ManySenders for Mpsc {
     fn unbounded() -> Option<(Self::Sender, Self::Receiver)> {
@@ -126,59 +125,3 @@ impl ManyReceivers for Mpmc {}
 pub fn unknown<T>(name: &str) -> Result<T, Problem> {
     Err(Problem::Usage(format!("`{name}` is no subject here")))
 }
-
-/// Calls `$side::<Subject>($arguments)` for the single-sender, single-receiver subject with this
-/// name.
-macro_rules! one_to_one {
-    ($name:expr, $side:ident($($argument:expr),*)) => {
-        match $name {
-            "thalweg" => $side::<$crate::workloads::queue::subjects::Spsc>($($argument),*),
-            "rtrb" => $side::<thalweg_peers::ring::Rtrb>($($argument),*),
-            "rtrb_0_3" => $side::<thalweg_peers::ring::Rtrb03>($($argument),*),
-            "crossbeam" => $side::<thalweg_peers::shared::Crossbeam>($($argument),*),
-            "kanal" => $side::<thalweg_peers::shared::Kanal>($($argument),*),
-            "flume" => $side::<thalweg_peers::shared::Flume>($($argument),*),
-            "async-channel" => $side::<thalweg_peers::shared::AsyncChannel>($($argument),*),
-            "std" => $side::<thalweg_peers::std_mpsc::Std>($($argument),*),
-            "tokio" => $side::<thalweg_peers::tokio_mpsc::Tokio>($($argument),*),
-            "disruptor" => $side::<thalweg_peers::disruptor::Disruptor>($($argument),*),
-            "c11_ring" => $side::<thalweg_peers::c11_ring::C11Ring>($($argument),*),
-            other => $crate::workloads::queue::subjects::unknown(other),
-        }
-    };
-}
-
-/// The same for many senders and one receiver.
-macro_rules! many_to_one {
-    ($name:expr, $side:ident($($argument:expr),*)) => {
-        match $name {
-            "thalweg" => $side::<$crate::workloads::queue::subjects::Mpsc>($($argument),*),
-            "crossbeam" => $side::<thalweg_peers::shared::Crossbeam>($($argument),*),
-            "kanal" => $side::<thalweg_peers::shared::Kanal>($($argument),*),
-            "flume" => $side::<thalweg_peers::shared::Flume>($($argument),*),
-            "async-channel" => $side::<thalweg_peers::shared::AsyncChannel>($($argument),*),
-            "std" => $side::<thalweg_peers::std_mpsc::Std>($($argument),*),
-            "tokio" => $side::<thalweg_peers::tokio_mpsc::Tokio>($($argument),*),
-            "disruptor" => $side::<thalweg_peers::disruptor::DisruptorMany>($($argument),*),
-            "vyukov" => $side::<thalweg_peers::vyukov::Vyukov>($($argument),*),
-            other => $crate::workloads::queue::subjects::unknown(other),
-        }
-    };
-}
-
-/// The same for many senders and many receivers.
-macro_rules! many_to_many {
-    ($name:expr, $side:ident($($argument:expr),*)) => {
-        match $name {
-            "thalweg" => $side::<$crate::workloads::queue::subjects::Mpmc>($($argument),*),
-            "crossbeam" => $side::<thalweg_peers::shared::Crossbeam>($($argument),*),
-            "kanal" => $side::<thalweg_peers::shared::Kanal>($($argument),*),
-            "flume" => $side::<thalweg_peers::shared::Flume>($($argument),*),
-            "async-channel" => $side::<thalweg_peers::shared::AsyncChannel>($($argument),*),
-            "vyukov" => $side::<thalweg_peers::vyukov::Vyukov>($($argument),*),
-            other => $crate::workloads::queue::subjects::unknown(other),
-        }
-    };
-}
-
-pub(crate) use {many_to_many, many_to_one, one_to_one};

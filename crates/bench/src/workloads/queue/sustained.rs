@@ -23,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{SigId, flag, low_level};
-use thalweg_peers::channel::{Channel, ManyReceivers, ManySenders};
+use thalweg_peers::Channel;
 
 use crate::hosts;
 use crate::judgement::Target;
@@ -33,9 +33,9 @@ use crate::report::Row;
 use crate::workloads::Workload;
 
 use self::points::{Point, Watched};
-use super::run::Sampler;
+use super::numbers::{ONE_BY_ONE, hand_over};
+use super::run::{Run, Sampler};
 use super::subjects::{Mpmc, Mpsc, Spsc, THALWEG};
-use super::threads::{Threads, hand_over};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -214,22 +214,18 @@ impl Rounds {
     /// Runs a round of each kind.
     fn turn(&mut self) -> Result<(), Problem> {
         let [spsc, mpsc, mpmc] = &mut self.samplers;
-        let threads = Threads {
-            batch: 1,
-            split: false,
-        };
         let samples = [
             spsc.take(|messages| {
                 let (sender, receiver) = Spsc::bounded(CAPACITY);
-                hand_over::<Spsc>(vec![sender], vec![receiver], messages, threads)
+                once::<Spsc>(vec![sender], vec![receiver], messages)
             })?,
             mpsc.take(|messages| {
                 let (sender, receiver) = Mpsc::bounded(CAPACITY);
-                gathered::<Mpsc>(sender, receiver, messages, threads)
+                once::<Mpsc>(vec![sender; 2], vec![receiver], messages)
             })?,
             mpmc.take(|messages| {
                 let (sender, receiver) = Mpmc::bounded(CAPACITY);
-                spread::<Mpmc>(sender, receiver, messages, threads)
+                once::<Mpmc>(vec![sender; 2], vec![receiver; 2], messages)
             })?,
         ];
         for sample in samples {
@@ -239,28 +235,12 @@ impl Rounds {
     }
 }
 
-fn gathered<C: ManySenders>(
-    sender: C::Sender,
-    receiver: C::Receiver,
+fn once<C: Channel>(
+    senders: Vec<C::Sender>,
+    receivers: Vec<C::Receiver>,
     messages: u64,
-    threads: Threads,
-) -> Result<super::run::Run, Problem> {
-    hand_over::<C>(
-        vec![sender.clone(), sender],
-        vec![receiver],
-        messages,
-        threads,
-    )
-}
-
-fn spread<C: ManyReceivers>(
-    sender: C::Sender,
-    receiver: C::Receiver,
-    messages: u64,
-    threads: Threads,
-) -> Result<super::run::Run, Problem> {
-    let senders = vec![sender.clone(), sender];
-    hand_over::<C>(senders, vec![receiver.clone(), receiver], messages, threads)
+) -> Result<Run, Problem> {
+    hand_over::<C>(vec![(senders, receivers)], messages, ONE_BY_ONE, None)
 }
 
 /// Writes points to a file as they are taken.

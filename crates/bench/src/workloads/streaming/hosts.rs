@@ -14,16 +14,14 @@
 //! thread fills. It is built on request (`make bench-peers`); if it is not built, the rows have no
 //! peer.
 
-use std::cell::RefCell;
-
 use serde::Deserialize;
 use thalweg_lab::ticks::checksum;
 
 use crate::child::HostProgram;
-use crate::interleave::{Side, interleave};
 use crate::lab::Lab;
 use crate::placement::Placement;
 use crate::problem::Problem;
+use crate::processes::{self, PROCESSES, Process};
 use crate::report::Row;
 use crate::workloads::Workload;
 use crate::workloads::lab_hosts::{self, LabHost};
@@ -92,49 +90,62 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     Ok(rows)
 }
 
+/// The programs of one process's samples: ours reads in each form, the peer in one.
+struct Programs<'a> {
+    way: &'a Way,
+    count: u64,
+    sum: u64,
+    ours: HostProgram,
+    by_hand: Option<HostProgram>,
+}
+
+impl Process for Programs<'_> {
+    type Sample = f64;
+
+    fn take(&mut self, side: usize) -> Result<f64, Problem> {
+        let count = self.count;
+        let (name, read): (_, Read) = match (self.way.forms.get(side), &mut self.by_hand) {
+            (None, Some(by_hand)) => (BY_HAND, by_hand.ask(&format!("ticks {count}"))?),
+            (form, _) => {
+                let form = form.copied().unwrap_or_default();
+                (form, self.ours.ask(&format!("stream-{form} {count}"))?)
+            }
+        };
+        if (read.records, read.checksum) == (count, self.sum) {
+            return Ok(read.ns as f64 / count as f64);
+        }
+        Err(Problem::Check(format!(
+            "{} {name}: {} ticks with sum {}, which should be {count} with {}",
+            self.way.host.language, read.records, read.checksum, self.sum
+        )))
+    }
+
+    fn finish(self) -> Result<(), Problem> {
+        self.ours.finish()?;
+        self.by_hand.map_or(Ok(()), HostProgram::finish)
+    }
+}
+
 fn measure(lab: &Lab, way: &Way, by_hand: bool) -> Result<Vec<Row>, Problem> {
     let Way { host, count, forms } = way;
     let count = if lab.quick() { count / 10 } else { *count };
     let plan = lab.plan(Some(SAMPLES));
-    let sides_count = forms.len() + usize::from(by_hand);
-    lab.begin(
-        &format!("streaming_hosts {}", host.language),
-        sides_count * (plan.warm_up + plan.rounds),
-    );
     let sum = checksum(count);
-    let checked = |name: &str, program: &RefCell<HostProgram>, line: &str| {
-        let read: Read = program.borrow_mut().ask(line)?;
-        if (read.records, read.checksum) != (count, sum) {
-            return Err(Problem::Check(format!(
-                "{} {name}: {} ticks with sum {}, which should be {count} with {sum}",
-                host.language, read.records, read.checksum
-            )));
-        }
-        Ok(read.ns as f64 / count as f64)
-    };
     let start = |command| HostProgram::start(host.language, command, Placement::Free);
-    let program = RefCell::new(start((host.command)()?)?);
-    let peer = match by_hand {
-        true => Some(RefCell::new(start(lab_hosts::peer_pyo3()?)?)),
-        false => None,
-    };
-    let mut sides: Vec<Side<'_, f64>> = Vec::new();
-    for form in *forms {
-        let line = format!("stream-{form} {count}");
-        let (checked, program) = (&checked, &program);
-        sides.push(Side::new(move || checked(form, program, &line)));
-    }
-    if let Some(peer) = &peer {
-        sides.push(Side::new(|| {
-            checked(BY_HAND, peer, &format!("ticks {count}"))
-        }));
-    }
-    let mut taken = interleave(&mut sides, plan, || lab.step())?;
-    drop(sides);
-    program.into_inner().finish()?;
-    if let Some(peer) = peer {
-        peer.into_inner().finish()?;
-    }
+    let sides = forms.len() + usize::from(by_hand);
+    let title = format!("streaming_hosts {}", host.language);
+    let mut taken = processes::measure(lab, &title, sides, plan, PROCESSES, || {
+        Ok(Programs {
+            way,
+            count,
+            sum,
+            ours: start((host.command)()?)?,
+            by_hand: match by_hand {
+                true => Some(start(lab_hosts::peer_pyo3()?)?),
+                false => None,
+            },
+        })
+    })?;
 
     let theirs = by_hand.then(|| taken.pop()).flatten();
     let mut rows = Vec::new();

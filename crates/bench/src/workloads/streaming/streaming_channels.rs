@@ -3,28 +3,32 @@
 //! The workload repeats the five rows of a public benchmark of a market-data client: 100,000 events
 //! with empty tails through std's unbounded channel, crossbeam's with a capacity of 256, 1,024 and
 //! 8,192, and no channel at all. Each row is compared with a stream of ours, written and read 1, 16
-//! and 256 events at a time. All peers but the last run between two threads. Two peers are added:
-//! rings of capacity 8,192 that are written and read in place, in the same batches as our stream.
-//! The rows with `tier=direct` are our stream without a hand-off: a callback takes the events on
-//! the thread that writes them, as `direct_callback` does. The rows with `capacity=256` and `1024`
-//! are our stream with the capacity of crossbeam's channel in that row.
+//! and 256 events at a time. Both ends exist before the clock starts. Two peers are added: rings
+//! that are written and read in place, in the same batches as our stream. The rows with
+//! `capacity=256` and `1024` have all subjects at that capacity.
+//!
+//! The rows with `tier=callback` compare our stream with `direct_callback`, which moves nothing
+//! between threads. Those with `tier=direct` have no hand-off on our side either: a callback takes
+//! the events of our stream on the thread that writes them.
 //!
 //! The metrics `.._of_means` are the original's arithmetic: each sample is the mean of its events,
 //! and median and 99th percentile are taken over ten such means. They do not describe single
 //! events.
 
-use std::time::Duration;
+use std::rc::Rc;
 
-use super::event::Seen;
-use super::thalweg::{CAPACITY, Streams};
-use super::{channels, direct, rings};
-use crate::interleave::{Side, interleave};
+use super::event::{Event, Work, of_event};
+use super::subjects::{self, CAPACITY, Feed, Moved, Streams};
+use crate::cell::{Cell, Sample};
+use crate::interleave::Side;
 use crate::judgement::Target;
 use crate::lab::Lab;
 use crate::problem::Problem;
 use crate::report::{Row, hold_best};
 use crate::workloads::Workload;
-use crate::workloads::queue::rows::hold;
+use crate::workloads::queue::grid::{Axis, Grid, Point, with_ours};
+use crate::workloads::queue::rows::{self, Rigour, hold};
+use crate::workloads::queue::{grid, subjects::THALWEG};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -33,10 +37,20 @@ pub const WORKLOAD: Workload = Workload {
     what: "An event of 488 bytes from a producer to a consumer: channels, a direct callback, and our stream.",
     source: "ThetaDataDx' benchmark of channels, row by row",
     peers: &PEERS,
-    seconds: 30,
+    seconds: 60,
     run,
-    ..Workload::USUAL
+    knobs: &[AXES[0].knob, AXES[1].knob, grid::FULL],
+    cells: Some(open),
 };
+
+const AXES: [Axis; 2] = [
+    Axis::whole(
+        "capacity",
+        "8192,256,1024",
+        "capacities of our stream, as a list",
+    ),
+    Axis::whole("batch", "1,16,256", "events at a time, as a list"),
+];
 
 /// Events per sample.
 const EVENTS: u64 = 100_000;
@@ -49,170 +63,88 @@ const VERIFIED: u64 = 20_000;
 
 const PEERS: [&str; 7] = [
     "std_mpsc_unbounded",
-    CROSSBEAM[0],
-    CROSSBEAM[1],
-    CROSSBEAM[2],
-    DIRECT,
-    RINGS[0],
-    RINGS[1],
-];
-const RINGS: [&str; 2] = ["rtrb", "disruptor"];
-const CROSSBEAM: [&str; 3] = [
     "crossbeam_bounded_256",
     "crossbeam_bounded_1024",
     "crossbeam_bounded_8192",
+    "rtrb",
+    "disruptor",
+    DIRECT,
 ];
 const DIRECT: &str = "direct_callback";
 
-/// Events at a time.
-const BATCHES: [u32; 3] = [1, 16, 256];
-
-/// Smaller capacities of our stream, and the peers of the same capacity.
-const SMALLER: [(u32, &str); 2] = [(256, CROSSBEAM[0]), (1024, CROSSBEAM[1])];
-
-/// Limit for one event at a time, relative to the fastest bounded channel.
+/// Limit for one event at a time, relative to the fastest peer of the cell.
 const ONE_BY_ONE: Target = Target::Ratio(0.6);
 /// Limit for 256 events at a time, relative to a callback on the producer's own thread.
 const IN_BATCHES: Target = Target::Ratio(1.3);
 /// Limit for our callback on the producer's own thread, relative to a plain callback.
 const SUBSCRIBED: Target = Target::Ratio(1.05);
 
-/// Batch sizes of our callback.
-const SUBSCRIBED_BATCHES: [u32; 2] = [1, 256];
-
-/// Runs a peer, in batches of `batch` where the peer has batches.
-fn peer(name: &str, count: u64, batch: u32) -> Result<(Duration, Seen), Problem> {
-    match name {
-        "rtrb" => rings::ring(count, batch),
-        "disruptor" => rings::preallocated(count, batch),
-        "std_mpsc_unbounded" => channels::std_mpsc(count),
-        "crossbeam_bounded_256" => channels::crossbeam(count, 256),
-        "crossbeam_bounded_1024" => channels::crossbeam(count, 1024),
-        "crossbeam_bounded_8192" => channels::crossbeam(count, 8192),
-        _ => direct::callback(count),
+fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
+    let streams = Streams::start()?;
+    let points = Grid::of(lab)?.points(lab, &AXES);
+    let mut verified: Vec<u64> = points.iter().map(|point| point.number("batch")).collect();
+    verified.sort_unstable();
+    verified.dedup();
+    for batch in verified {
+        streams.verify(VERIFIED, batch as u32)?;
     }
+    drop(streams);
+    let refusal = lab.refusal();
+    let mut all = Vec::new();
+    for point in points {
+        let (capacity, batch) = (point.number("capacity"), point.number("batch"));
+        let verbatim = capacity == u64::from(CAPACITY);
+        let equal = format!("crossbeam_bounded_{capacity}");
+        let peers: Vec<&str> = match verbatim {
+            true => PEERS[..6].to_vec(),
+            false => vec![&equal, "rtrb", "disruptor"],
+        };
+        let with_tier = |tier| point.clone().with("tier", tier);
+        let mut rows = measure(lab, &with_tier("threads"), &peers)?;
+        if verbatim && batch == 1 {
+            hold_best(&mut rows, &ONE_BY_ONE, refusal);
+        }
+        all.extend(rows);
+        if !verbatim {
+            continue;
+        }
+        // A callback moves nothing between threads, so it has cells of its own.
+        let mut rows = measure(lab, &with_tier("callback"), &[DIRECT])?;
+        if batch == 256 {
+            hold(&mut rows, DIRECT, &IN_BATCHES, refusal);
+        }
+        all.extend(rows);
+        if batch != 16 {
+            let mut rows = measure(lab, &with_tier("direct"), &[DIRECT])?;
+            hold(&mut rows, DIRECT, &SUBSCRIBED, refusal);
+            all.extend(rows);
+        }
+    }
+    Ok(all)
 }
 
-fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
-    for name in PEERS {
-        let version = match name {
-            "std_mpsc_unbounded" => thalweg_peers::versions::of("std"),
-            DIRECT => "of this commit".to_owned(),
-            ring if RINGS.contains(&ring) => thalweg_peers::versions::of(ring),
-            _ => thalweg_peers::versions::of("crossbeam"),
-        };
-        lab.peers.insert(name.to_owned(), version);
-    }
-    let streams = &Streams::start()?;
-    for batch in BATCHES {
-        streams.verify(VERIFIED, batch)?;
-    }
-    let plan = lab.plan(Some(SAMPLES));
-    // A peer without batches is one side, compared with all batch sizes of ours.
-    let theirs: Vec<(&str, u32)> = PEERS
-        .iter()
-        .flat_map(|name| {
-            let batches = if RINGS.contains(name) {
-                BATCHES.as_slice()
-            } else {
-                &BATCHES[..1]
-            };
-            batches.iter().map(move |batch| (*name, *batch))
-        })
-        .collect();
-    let smaller: Vec<(u32, &str, u32)> = SMALLER
-        .iter()
-        .flat_map(|(capacity, peer)| BATCHES.map(|batch| (*capacity, *peer, batch)))
-        .collect();
-    let sides_count = BATCHES.len() + SUBSCRIBED_BATCHES.len() + smaller.len() + theirs.len();
-    lab.begin(WORKLOAD.name, sides_count * (plan.warm_up + plan.rounds));
-    let expected = Seen::expected(EVENTS);
-    let mean = &|subject: &str, (elapsed, seen): (Duration, Seen)| {
-        seen.check(&expected, subject)?;
-        Ok(elapsed.as_nanos() as f64 / EVENTS as f64)
-    };
-    let mut sides: Vec<Side<'_, f64>> = Vec::new();
-    for batch in BATCHES {
-        sides.push(Side::new(move || {
-            mean("thalweg", streams.read(CAPACITY, EVENTS, batch)?)
-        }));
-    }
-    for batch in SUBSCRIBED_BATCHES {
-        sides.push(Side::new(move || {
-            mean("thalweg", streams.subscribe(EVENTS, batch)?)
-        }));
-    }
-    for &(capacity, _, batch) in &smaller {
-        sides.push(Side::new(move || {
-            mean("thalweg", streams.read(capacity, EVENTS, batch)?)
-        }));
-    }
-    for &(name, batch) in &theirs {
-        sides.push(Side::new(move || mean(name, peer(name, EVENTS, batch)?)));
-    }
-    let taken = interleave(&mut sides, plan, || lab.step())?;
-    drop(sides);
-
-    let (ours, others) = taken.split_at(BATCHES.len());
-    let (subscribed, others) = others.split_at(SUBSCRIBED_BATCHES.len());
-    let (of_smaller, of_theirs) = others.split_at(smaller.len());
-    let mut rows = Vec::new();
-    for (batch, ours) in BATCHES.iter().zip(ours) {
-        let mut of_batch: Vec<Row> = theirs
-            .iter()
-            .zip(of_theirs)
-            .filter(|((name, in_batches), _)| !RINGS.contains(name) || in_batches == batch)
-            .map(|((name, _), theirs)| row(*batch, ours, name, theirs))
-            .collect();
-        match batch {
-            1 => hold_best(&mut of_batch, &ONE_BY_ONE, lab.refusal()),
-            256 => hold(&mut of_batch, DIRECT, &IN_BATCHES, lab.refusal()),
-            _ => {}
+fn measure(lab: &mut Lab, point: &Point, peers: &[&str]) -> Result<Vec<Row>, Problem> {
+    let point = point.clone().with("partial", "yes");
+    let point = point.with("events", &EVENTS.to_string());
+    let point = point.with("event", "488 bytes, empty tails");
+    let cell = Cell::new(WORKLOAD.name, &point.params(), &with_ours(peers));
+    let measured = rows::measure(lab, &WORKLOAD, cell, Rigour::Pairs(SAMPLES))?;
+    let verified = format!("every field of {VERIFIED} events of ours, before measuring");
+    let checks = [
+        "every sample: each event came once, in order, with its number, kind, last number and tails",
+        &verified,
+    ];
+    let mut rows = measured.rows("ns", &checks);
+    for row in &mut rows {
+        let [ours, theirs] = [of_means(&row.subject_samples), of_means(&row.peer_samples)];
+        for (prefix, means) in [("", ours), ("peer_", theirs)] {
+            let named = means
+                .into_iter()
+                .map(|(name, value)| (format!("{prefix}{name}"), value));
+            row.metrics.extend(named);
         }
-        rows.extend(of_batch);
-    }
-    let of_peer = |wanted: &str| {
-        let place = theirs.iter().position(|(name, _)| *name == wanted);
-        &of_theirs[place.expect("it is one of them")]
-    };
-    for ((capacity, peer, batch), ours) in smaller.iter().zip(of_smaller) {
-        let mut row = row(*batch, ours, peer, of_peer(peer));
-        row.params
-            .insert("capacity".to_owned(), capacity.to_string());
-        rows.push(row);
-    }
-    let direct = of_peer(DIRECT);
-    for (batch, ours) in SUBSCRIBED_BATCHES.iter().zip(subscribed) {
-        let mut row = row(*batch, ours, DIRECT, direct);
-        row.params.insert("tier".to_owned(), "direct".to_owned());
-        rows.push(row.held_to(&SUBSCRIBED, lab.refusal()));
     }
     Ok(rows)
-}
-
-fn row(batch: u32, ours: &[f64], name: &str, theirs: &[f64]) -> Row {
-    let params = [
-        ("batch", batch.to_string()),
-        ("capacity", CAPACITY.to_string()),
-        ("events", EVENTS.to_string()),
-        ("event", "488 bytes, empty tails".to_owned()),
-    ];
-    let params = params.each_ref().map(|(key, value)| (*key, value.as_str()));
-    let mut row = Row::new(
-        (WORKLOAD.name, WORKLOAD.group),
-        &params,
-        "ns",
-        ("thalweg", ours.to_vec()),
-        Some((name, theirs.to_vec())),
-    )
-    .checked("every sample: each event came once, in order, with its number, kind, last number and tails")
-    .checked(format!("every field of {VERIFIED} events of ours, before measuring"));
-    for (prefix, means) in [("", ours), ("peer_", theirs)] {
-        for (name, value) in of_means(means) {
-            row.metrics.insert(format!("{prefix}{name}"), value);
-        }
-    }
-    row
 }
 
 /// The original's figures.
@@ -228,36 +160,86 @@ fn of_means(means: &[f64]) -> [(&'static str, f64); 3] {
     ]
 }
 
+fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
+    let feed = Feed {
+        count: cell.number("events")?,
+        capacity: cell.number("capacity")? as u32,
+        batch: cell.number("batch")? as u32,
+        producers: 1,
+        consumers: 1,
+        tails: 0,
+        per_s: 0,
+        work: Work::None,
+    };
+    let direct = cell.text("tier")? == "direct";
+    let streams = Rc::new(Streams::start()?);
+    let side = |name: &String| {
+        let (name, streams) = (name.clone(), Rc::clone(&streams));
+        Side::new(move || {
+            let (elapsed, consumers) = once(&streams, &name, feed, direct)?;
+            for consumer in consumers {
+                consumer.check(feed.count, |n| of_event(n, 0), &name)?;
+            }
+            Ok(Sample::of(elapsed, feed.count))
+        })
+    };
+    Ok(cell.subjects.iter().map(side).collect())
+}
+
+fn once(streams: &Streams, name: &str, feed: Feed, direct: bool) -> Result<Moved, Problem> {
+    match name {
+        THALWEG if direct => streams.subscribe(feed),
+        THALWEG => {
+            let open = |lab: &_| subjects::events(lab, feed, false);
+            streams.read(feed, open, |event| (&event).into())
+        }
+        DIRECT => subjects::direct_callback(feed),
+        peer => subjects::by_peer::<Event>(peer, feed),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_subject_delivers_every_event() {
-        let expected = Seen::expected(1_000);
-        for name in PEERS {
-            for batch in BATCHES {
-                let (_, seen) = peer(name, 1_000, batch).unwrap();
-                seen.check(&expected, name).unwrap();
-            }
-        }
-        let streams = Streams::start().unwrap();
-        for batch in BATCHES {
-            for capacity in [CAPACITY, 1024, 256] {
-                let (_, seen) = streams.read(capacity, 1_000, batch).unwrap();
-                seen.check(&expected, "thalweg").unwrap();
-            }
-            streams.verify(1_000, batch).unwrap();
-        }
-        assert!(streams.read(7, 1, 1).is_err(), "none has seven places");
-        for batch in SUBSCRIBED_BATCHES {
-            let (_, seen) = streams.subscribe(1_000, batch).unwrap();
-            seen.check(&expected, "thalweg").unwrap();
-        }
+    fn sides(params: &[(&str, &str)], subjects: &[&str]) -> Vec<Side<'static, Sample>> {
+        let mut all = vec![
+            ("events", "1000"),
+            ("tier", "threads"),
+            ("capacity", "8192"),
+        ];
+        all.extend(params);
+        open(&Cell::new(WORKLOAD.name, &all, subjects)).unwrap()
     }
 
     #[test]
-    fn the_99th_percentile_of_ten_means_is_the_worst() {
+    fn every_subject_delivers_every_event() {
+        for batch in ["1", "16", "256"] {
+            for mut side in sides(&[("batch", batch)], &with_ours(&PEERS)) {
+                assert!(side.take().unwrap().ns > 0.0);
+            }
+            for capacity in ["256", "1024"] {
+                let params = [("batch", batch), ("capacity", capacity)];
+                for mut side in sides(&params, &[THALWEG, "rtrb", "disruptor"]) {
+                    assert!(side.take().unwrap().ns > 0.0);
+                }
+            }
+            let direct = [("batch", batch), ("tier", "direct")];
+            for mut side in sides(&direct, &[THALWEG, DIRECT]) {
+                assert!(side.take().unwrap().ns > 0.0);
+            }
+            Streams::start()
+                .unwrap()
+                .verify(1_000, batch.parse().unwrap())
+                .unwrap();
+        }
+        assert!(sides(&[("batch", "1")], &["warp"])[0].take().is_err());
+        let seven = [("batch", "1"), ("capacity", "7")];
+        assert!(sides(&seven, &[THALWEG])[0].take().is_err());
+    }
+
+    #[test]
+    fn p99_of_ten_means_is_the_worst() {
         let means: Vec<f64> = (1..=10).map(f64::from).collect();
         let [(_, p50), (_, p99), (_, rate)] = of_means(&means);
         assert_eq!((p50, p99, rate), (6.0, 10.0, 1e9 / 6.0));

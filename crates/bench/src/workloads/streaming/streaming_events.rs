@@ -18,20 +18,22 @@
 //!   rings, which cannot block;
 //! - `what=idle`: the processor time of the process while a consumer waits a second for an event.
 
-use std::time::Duration;
+use std::rc::Rc;
 
-use rustix::time::{ClockId, clock_gettime};
-use thalweg_lab::LabService;
 use thalweg_lab::lab::{LabClient, Pulse, Tick};
-use thalweg_peers::patience::set_crowded;
+use thalweg_lab::ticks;
 
-use super::eater::{Appetite, Look, Stamped, of_event};
-use super::feeds::{self, CAPACITY, Fed, Feed};
-use crate::interleave::{Side, interleave};
+use super::event::{Event, Look, Work, of_event};
+use super::subjects::{self, CAPACITY, Feed, Moved, Streams};
+use crate::cell::{Cell, Sample};
+use crate::interleave::Side;
 use crate::lab::Lab;
-use crate::latency::Latencies;
 use crate::problem::Problem;
 use crate::report::Row;
+use crate::workloads::queue::driver::processor_time;
+use crate::workloads::queue::grid::with_ours;
+use crate::workloads::queue::rows::{self, Rigour};
+use crate::workloads::queue::subjects::THALWEG;
 use crate::workloads::{Knob, Workload};
 
 /// See the module.
@@ -44,7 +46,7 @@ pub const WORKLOAD: Workload = Workload {
     seconds: 420,
     run,
     knobs: &[EVENTS],
-    ..Workload::USUAL
+    cells: Some(open),
 };
 
 const EVENTS: Knob = Knob {
@@ -53,8 +55,35 @@ const EVENTS: Knob = Knob {
     what: "events a sample; 64 times the places of a ring",
 };
 
-/// Samples of each side.
-const SAMPLES: usize = 5;
+/// Samples of each side: two in each process.
+const SAMPLES: usize = 6;
+
+/// The cases of throughput: what differs, the payload, the topology, the consumer.
+const CASES: [[&str; 4]; 9] = [
+    ["payload", "16 bytes", "1P1C", "none"],
+    ["payload", "64 bytes", "1P1C", "none"],
+    ["payload", PLAIN, "1P1C", "none"],
+    ["payload", "488 bytes and 64 in both tails", "1P1C", "none"],
+    [
+        "payload",
+        "488 bytes and 3608 in both tails",
+        "1P1C",
+        "none",
+    ],
+    ["topology", PLAIN, "4P1C", "none"],
+    ["topology", PLAIN, "1P4C", "none"],
+    ["consumer", PLAIN, "1P1C", "1 us"],
+    ["consumer", PLAIN, "1P1C", "5 ms each 10,000"],
+];
+const PLAIN: &str = "488 bytes, empty tails";
+
+/// What a consumer does for each event, as a value of the parameter.
+const CONSUMERS: [(&str, Work); 4] = [
+    ("none", Work::None),
+    ("1 us", Work::Busy),
+    ("5 ms each 10,000", Work::Bursty),
+    ("reads the clock", Work::Timed),
+];
 
 /// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,444 +95,257 @@ enum Payload {
 }
 
 impl Payload {
-    fn name(self) -> String {
-        match self {
-            Self::Pulse => "16 bytes".to_owned(),
-            Self::Tick => "64 bytes".to_owned(),
-            Self::Event(0) => "488 bytes, empty tails".to_owned(),
-            Self::Event(tails) => format!("488 bytes and {tails} in both tails"),
-        }
-    }
-
-    fn tails(self) -> u32 {
-        match self {
-            Self::Event(tails) => tails,
-            Self::Pulse | Self::Tick => 0,
+    fn parse(text: &str) -> Result<Self, Problem> {
+        let tails = || {
+            let text = text.strip_prefix("488 bytes and ")?;
+            text.strip_suffix(" in both tails")?.parse().ok()
+        };
+        match text {
+            "16 bytes" => Ok(Self::Pulse),
+            "64 bytes" => Ok(Self::Tick),
+            PLAIN => Ok(Self::Event(0)),
+            other => tails()
+                .map(Self::Event)
+                .ok_or_else(|| Problem::Usage(format!("there is no payload `{other}`"))),
         }
     }
 
     /// The fields that a consumer must read of event number `n`.
     fn look(self, n: u64) -> Look {
         match self {
-            Self::Pulse => (&thalweg_lab::ticks::pulse(n)).into(),
-            Self::Tick => (&thalweg_lab::ticks::tick(n)).into(),
+            Self::Pulse => (&ticks::pulse(n)).into(),
+            Self::Tick => (&ticks::tick(n)).into(),
             Self::Event(tails) => of_event(n, tails),
         }
     }
 }
 
-/// One case of those above.
-#[derive(Clone, Copy, Debug)]
-struct Case {
-    what: &'static str,
-    payload: Payload,
-    producers: u64,
-    consumers: u64,
-    appetite: Appetite,
-}
-
-const PLAIN: Case = Case {
-    what: "payload",
-    payload: Payload::Event(0),
-    producers: 1,
-    consumers: 1,
-    appetite: Appetite::Free,
-};
-
-const CASES: [Case; 9] = [
-    Case {
-        payload: Payload::Pulse,
-        ..PLAIN
-    },
-    Case {
-        payload: Payload::Tick,
-        ..PLAIN
-    },
-    PLAIN,
-    Case {
-        payload: Payload::Event(64),
-        ..PLAIN
-    },
-    Case {
-        payload: Payload::Event(3608),
-        ..PLAIN
-    },
-    Case {
-        what: "topology",
-        producers: 4,
-        ..PLAIN
-    },
-    Case {
-        what: "topology",
-        consumers: 4,
-        ..PLAIN
-    },
-    Case {
-        what: "consumer",
-        appetite: Appetite::Busy,
-        ..PLAIN
-    },
-    Case {
-        what: "consumer",
-        appetite: Appetite::Bursty,
-        ..PLAIN
-    },
-];
-
-/// A subject: ours in batches of the given size, ours by a stream that wakes its reader for each
-/// event, or a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Subject {
-    Ours(u32),
-    AtOnce,
-    Peer(&'static str),
-}
-
-const OURS: [Subject; 2] = [Subject::Ours(1), Subject::Ours(256)];
-
 /// The peers that support the topology: a ring has one producer, and the poller of `disruptor` one
 /// consumer.
-fn peers(producers: u64, consumers: u64) -> &'static [&'static str] {
-    match (producers, consumers) {
-        (1, 1) => &["std", "crossbeam", "rtrb", "disruptor"],
-        (1, _) => &["std", "crossbeam", "rtrb"],
-        _ => &["std", "crossbeam"],
-    }
-}
-
-/// Moves the events of `feed` by `subject`.
-fn fed(lab: &LabClient, subject: Subject, payload: Payload, feed: &Feed) -> Result<Fed, Problem> {
-    let failed = |why: thalweg::CallError<thalweg::port::NoError>| {
-        Problem::Check(format!("a stream was not opened: {why:?}"))
-    };
-    let Feed {
-        count,
-        producers,
-        tails,
-        per_s,
-        ..
-    } = *feed;
-    let batch = match subject {
-        Subject::Ours(batch) => batch,
-        Subject::AtOnce => 1,
-        Subject::Peer(name) => {
-            return Ok(match payload {
-                Payload::Pulse => by_peer::<Pulse>(name, feed),
-                Payload::Tick => by_peer::<Tick>(name, feed),
-                Payload::Event(_) => by_peer::<Stamped>(name, feed),
-            });
-        }
-    };
-    match payload {
-        Payload::Pulse => {
-            let open = || lab.pulses(count, batch).wait().map_err(failed);
-            feeds::stream(feed, batch, open, |pulse| (&pulse).into())
-        }
-        Payload::Tick => {
-            let open = || lab.ticks(count, batch).wait().map_err(failed);
-            feeds::stream(feed, batch, open, |tick| (&tick).into())
-        }
-        Payload::Event(_) => {
-            let producers = u32::try_from(producers).unwrap_or(u32::MAX);
-            let open = || {
-                let opened = match subject {
-                    Subject::AtOnce => lab.feed_at_once(count, batch, producers, tails, per_s),
-                    _ => lab.feed(count, batch, producers, tails, per_s),
-                };
-                opened.wait().map_err(failed)
-            };
-            feeds::stream(feed, batch, open, |event| (&event).into())
-        }
-    }
-}
-
-fn by_peer<T: super::eater::Item>(name: &str, feed: &Feed) -> Fed {
-    match name {
-        "std" => feeds::std_mpsc::<T>(feed),
-        "crossbeam" => feeds::crossbeam::<T>(feed),
-        "rtrb" => feeds::ring::<T>(feed),
-        _ => feeds::preallocated::<T>(feed),
+fn peers(topology: &str) -> &'static [&'static str] {
+    match topology {
+        "1P1C" => WORKLOAD.peers,
+        "1P4C" => &WORKLOAD.peers[..3],
+        _ => &WORKLOAD.peers[..2],
     }
 }
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
-    for name in WORKLOAD.peers {
-        let version = thalweg_peers::versions::of(name);
-        lab.peers.insert((*name).to_owned(), version);
-    }
     let events = lab.number(&EVENTS)?;
-    let client = LabClient::start(|| LabService)
-        .map_err(|why| Problem::Check(format!("the service: {why}")))?;
     let mut rows = Vec::new();
-    for case in CASES {
-        rows.extend(throughput(lab, &client, case, events)?);
-    }
-    for (per_s, seconds) in [(10_000, 2.0), (100_000, 0.4), (1_000_000, 0.2)] {
-        let share = events as f64 / 524_288.0;
-        let count = (per_s as f64 * seconds * share).max(1.0) as u64;
-        rows.extend(latency(lab, &client, "latency", per_s, count)?);
-    }
-    rows.extend(latency(lab, &client, "wake", 500, (events / 2048).max(1))?);
-    rows.extend(idle(lab, &client)?);
-    Ok(rows)
-}
-
-fn feed_of(case: &Case, count: u64) -> Feed {
-    Feed {
-        count,
-        producers: case.producers,
-        consumers: case.consumers,
-        tails: case.payload.tails(),
-        per_s: 0,
-        appetite: case.appetite,
-        timed: false,
-    }
-}
-
-/// Time and events of one subject, checked.
-fn sample(
-    client: &LabClient,
-    subject: Subject,
-    case: &Case,
-    count: u64,
-) -> Result<(Duration, u64), Problem> {
-    let feed = feed_of(case, count);
-    let (elapsed, eaters) = fed(client, subject, case.payload, &feed)?;
-    // A reader that `tee` creates starts with the next event written.
-    let late = matches!(subject, Subject::Ours(_)) && case.consumers > 1;
-    for eater in &eaters {
-        let name = format!("{subject:?}");
-        eater.check(count, late, |n| case.payload.look(n), &name)?;
-    }
-    Ok((
-        elapsed,
-        eaters
-            .iter()
-            .map(super::eater::Eater::eaten)
-            .max()
-            .unwrap_or(0),
-    ))
-}
-
-fn throughput(lab: &Lab, client: &LabClient, case: Case, count: u64) -> Result<Vec<Row>, Problem> {
-    let peers = peers(case.producers, case.consumers);
-    let plan = lab.plan(Some(SAMPLES));
-    let subjects: Vec<Subject> = OURS
-        .into_iter()
-        .chain(peers.iter().copied().map(Subject::Peer))
-        .collect();
-    lab.begin(
-        &format!("streaming_events {}", case.what),
-        subjects.len() * (plan.warm_up + plan.rounds),
-    );
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    set_crowded(case.producers + case.consumers > processors as u64);
-    let case = &case;
-    let mut sides: Vec<Side<'_, f64>> = subjects
-        .iter()
-        .map(|subject| {
-            Side::new(move || {
-                let (elapsed, eaten) = sample(client, *subject, case, count)?;
-                Ok(elapsed.as_nanos() as f64 / eaten as f64)
-            })
-        })
-        .collect();
-    let taken = interleave(&mut sides, plan, || lab.step());
-    drop(sides);
-    set_crowded(false);
-    let taken = taken?;
-    let (ours, theirs) = taken.split_at(OURS.len());
-    let mut rows = Vec::new();
-    for (batch, ours) in ["1", "256"].iter().zip(ours) {
-        for (peer, theirs) in peers.iter().zip(theirs) {
+    for [what, payload, topology, consumer] in CASES {
+        for batch in ["1", "256"] {
+            let capacity = CAPACITY.to_string();
+            // Every producer has the same share.
+            let events = events.next_multiple_of(4).to_string();
             let params = [
-                ("what", case.what.to_owned()),
-                ("payload", case.payload.name()),
-                (
-                    "topology",
-                    format!("{}P{}C", case.producers, case.consumers),
-                ),
-                ("consumer", case.appetite.name().to_owned()),
-                ("batch", (*batch).to_owned()),
-                ("capacity", CAPACITY.to_string()),
-                ("events", count.to_string()),
+                ("what", what),
+                ("payload", payload),
+                ("topology", topology),
+                ("consumer", consumer),
+                ("batch", batch),
+                ("partial", "yes"),
+                ("capacity", &capacity),
+                ("events", &events),
             ];
-            let row = row(&params, "ns", ours, Some((peer, theirs))).checked(
-                "each consumer had each event once, each producer's in order, with its tails",
-            );
-            rows.push(row);
+            let check =
+                "each consumer had each event once, each producer's in order, with its tails";
+            rows.extend(measure(lab, &params, peers(topology), check)?);
         }
     }
-    Ok(rows)
-}
-
-fn row(params: &[(&str, String)], unit: &str, ours: &[f64], peer: Option<(&str, &[f64])>) -> Row {
-    let params: Vec<(&str, &str)> = params.iter().map(|(k, v)| (*k, v.as_str())).collect();
-    let peer = peer.map(|(name, theirs)| (name, theirs.to_vec()));
-    Row::new(
-        (WORKLOAD.name, WORKLOAD.group),
-        &params,
-        unit,
-        ("thalweg", ours.to_vec()),
-        peer,
-    )
-}
-
-/// Ours, one event at a time, and the peers of one producer and one consumer.
-fn one_to_one() -> Vec<Subject> {
-    let peers = peers(1, 1).iter().copied().map(Subject::Peer);
-    [Subject::Ours(1)].into_iter().chain(peers).collect()
-}
-
-fn paced(count: u64, per_s: u64) -> Feed {
-    Feed {
-        per_s,
-        timed: true,
-        ..feed_of(&PLAIN, count)
-    }
-}
-
-fn latency(
-    lab: &Lab,
-    client: &LabClient,
-    what: &str,
-    per_s: u64,
-    count: u64,
-) -> Result<Vec<Row>, Problem> {
-    let mut subjects = one_to_one();
-    subjects.insert(1, Subject::AtOnce);
-    let plan = lab.plan(Some(SAMPLES));
-    lab.begin(
-        &format!("streaming_events {what} {per_s}"),
-        subjects.len() * (plan.warm_up + plan.rounds),
-    );
-    let feed = &paced(count, per_s);
-    let mut sides: Vec<Side<'_, Latencies>> = subjects
-        .iter()
-        .map(|subject| {
-            Side::new(move || {
-                let (_, mut eaters) = fed(client, *subject, PLAIN.payload, feed)?;
-                let eater = eaters.remove(0);
-                eater.check(count, false, |n| of_event(n, 0), &format!("{subject:?}"))?;
-                Ok(eater.latencies())
-            })
-        })
-        .collect();
-    let taken = interleave(&mut sides, plan, || lab.step())?;
-    drop(sides);
-    let medians = |side: &[Latencies]| -> Vec<f64> {
-        side.iter().map(|all| all.percentile(50.0) as f64).collect()
-    };
-    let whole = |side: &[Latencies]| {
-        let mut whole = Latencies::new();
-        side.iter().for_each(|all| whole.add(&all.counts()));
-        whole
-    };
-    let (ours, theirs) = taken.split_at(2);
-    let mut rows = Vec::new();
-    for (linger, ours) in [None, Some("1us")].iter().zip(ours) {
-        for (peer, theirs) in peers(1, 1).iter().zip(theirs) {
+    let share = events as f64 / 524_288.0;
+    for (what, per_s, count) in [
+        ("latency", 10_000, 20_000.0),
+        ("latency", 100_000, 40_000.0),
+        ("latency", 1_000_000, 200_000.0),
+        ("wake", 500, 256.0),
+        ("idle", 1, 1.0),
+    ] {
+        let count = if what == "idle" { 1.0 } else { count * share };
+        for linger in [None, Some(("linger", "1us"))] {
+            if what == "idle" && linger.is_some() {
+                continue;
+            }
+            let (per_s, events) = (per_s.to_string(), (count.max(1.0) as u64).to_string());
             let mut params = vec![
-                ("what", what.to_owned()),
-                ("payload", PLAIN.payload.name()),
-                ("topology", "1P1C".to_owned()),
-                ("batch", "1".to_owned()),
-                ("per_s", per_s.to_string()),
-                ("events", count.to_string()),
+                ("what", what),
+                ("payload", PLAIN),
+                ("topology", "1P1C"),
+                ("consumer", "reads the clock"),
+                ("batch", "1"),
+                ("per_s", &per_s),
+                ("events", &events),
             ];
-            params.extend(linger.map(|linger| ("linger", linger.to_owned())));
-            let (ours_p50, theirs_p50) = (medians(ours), medians(theirs));
-            let mut row = row(&params, "ns", &ours_p50, Some((peer, &theirs_p50)))
-                .checked("each event came once, in order");
-            whole(ours).write("", &mut row.metrics);
-            whole(theirs).write("peer_", &mut row.metrics);
-            rows.push(row);
+            params.extend(linger);
+            let check = "each event came once, in order";
+            rows.extend(measure(lab, &params, WORKLOAD.peers, check)?);
         }
     }
     Ok(rows)
 }
 
-fn processor_time() -> Duration {
-    let spent = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(spent.tv_sec.unsigned_abs(), spent.tv_nsec as u32)
-}
-
-/// Processor time of the whole process, in percent of one processor, while a consumer waits a
-/// second for the only event.
-fn idle(lab: &Lab, client: &LabClient) -> Result<Vec<Row>, Problem> {
-    let subjects = one_to_one();
-    let plan = lab.plan(Some(SAMPLES));
-    lab.begin(
-        "streaming_events idle",
-        subjects.len() * (plan.warm_up + plan.rounds),
-    );
-    let mut sides: Vec<Side<'_, f64>> = subjects
-        .iter()
-        .map(|subject| {
-            Side::new(move || {
-                let before = processor_time();
-                let (elapsed, _) = fed(client, *subject, PLAIN.payload, &paced(1, 1))?;
-                let spent = processor_time().saturating_sub(before);
-                Ok(100.0 * spent.as_secs_f64() / elapsed.as_secs_f64())
-            })
-        })
-        .collect();
-    let taken = interleave(&mut sides, plan, || lab.step())?;
-    drop(sides);
-    let mut rows = Vec::new();
-    for (peer, theirs) in peers(1, 1).iter().zip(&taken[1..]) {
-        let params = [("what", "idle".to_owned()), ("seconds", "1".to_owned())];
-        let mut row =
-            row(&params, "percent", &taken[0], Some((peer, theirs))).checked("the event came");
-        row.metrics
-            .insert("cpu_percent".to_owned(), row.subject_median);
-        rows.push(row);
+fn measure(
+    lab: &mut Lab,
+    params: &[(&str, &str)],
+    peers: &[&str],
+    check: &str,
+) -> Result<Vec<Row>, Problem> {
+    let cell = Cell::new(WORKLOAD.name, params, &with_ours(peers));
+    let idle = params[0].1 == "idle";
+    let measured = rows::measure(lab, &WORKLOAD, cell, Rigour::Pairs(SAMPLES))?;
+    let mut rows = measured.rows(if idle { "percent" } else { "ns" }, &[check]);
+    if idle {
+        for row in &mut rows {
+            // The time of an operation is a share of a processor here.
+            let is_rate = |name: &String| name.ends_with("ops_per_s");
+            row.metrics.retain(|name, _| !is_rate(name));
+            row.metric_intervals.retain(|name, _| !is_rate(name));
+            let percent = row.subject_median;
+            row.metrics.insert("cpu_percent".to_owned(), percent);
+        }
     }
     Ok(rows)
+}
+
+fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
+    let payload = Payload::parse(cell.text("payload")?)?;
+    let consumer = cell.text("consumer")?;
+    let work = CONSUMERS.iter().find(|(name, _)| *name == consumer);
+    let topology = cell.text("topology")?;
+    let threads = topology.split_once('P').and_then(|(producers, consumers)| {
+        let consumers = consumers.strip_suffix('C')?;
+        Some((producers.parse().ok()?, consumers.parse().ok()?))
+    });
+    let (Some((_, work)), Some((producers, consumers))) = (work, threads) else {
+        return Err(Problem::Usage(format!(
+            "there is no consumer `{consumer}`, or no topology `{topology}`"
+        )));
+    };
+    let feed = Feed {
+        count: cell.number("events")?,
+        capacity: CAPACITY,
+        batch: cell.number("batch")? as u32,
+        producers,
+        consumers,
+        tails: match payload {
+            Payload::Event(tails) => tails,
+            Payload::Pulse | Payload::Tick => 0,
+        },
+        per_s: match cell.params.contains_key("per_s") {
+            true => cell.number("per_s")?,
+            false => 0,
+        },
+        work: *work,
+    };
+    let at_once = cell.params.contains_key("linger");
+    let idle = cell.text("what")? == "idle";
+    let streams = Rc::new(Streams::start()?);
+    let side = |name: &String| {
+        let (name, streams) = (name.clone(), Rc::clone(&streams));
+        Side::new(move || {
+            let before = processor_time();
+            let (elapsed, consumers) = once(&streams, &name, payload, feed, at_once)?;
+            let spent = processor_time().saturating_sub(before);
+            for consumer in &consumers {
+                consumer.check(feed.count, |n| payload.look(n), &name)?;
+            }
+            let mut sample = Sample::of(elapsed, feed.count);
+            if idle {
+                sample.ns = 100.0 * spent.as_secs_f64() / elapsed.as_secs_f64();
+            } else if let ([consumer], Work::Timed) = (consumers.as_slice(), feed.work) {
+                sample.ns = consumer.latencies().percentile(50.0) as f64;
+                return Ok(sample.with_latencies(consumer.latencies()));
+            }
+            Ok(sample)
+        })
+    };
+    Ok(cell.subjects.iter().map(side).collect())
+}
+
+/// Moves the events of `feed` once.
+fn once(
+    streams: &Streams,
+    name: &str,
+    payload: Payload,
+    feed: Feed,
+    at_once: bool,
+) -> Result<Moved, Problem> {
+    let failed = |why: thalweg::CallError<thalweg::port::NoError>| {
+        Problem::Check(format!("a stream was not opened: {why:?}"))
+    };
+    let Feed { count, batch, .. } = feed;
+    match payload {
+        Payload::Pulse if name == THALWEG => {
+            let open = |lab: &LabClient| lab.pulses(count, batch).wait().map_err(failed);
+            streams.read(feed, open, |pulse| (&pulse).into())
+        }
+        Payload::Tick if name == THALWEG => {
+            let open = |lab: &LabClient| lab.ticks(count, batch).wait().map_err(failed);
+            streams.read(feed, open, |tick| (&tick).into())
+        }
+        Payload::Event(_) if name == THALWEG => {
+            let open = |lab: &LabClient| subjects::events(lab, feed, at_once);
+            streams.read(feed, open, |event| (&event).into())
+        }
+        Payload::Pulse => subjects::by_peer::<Pulse>(name, feed),
+        Payload::Tick => subjects::by_peer::<Tick>(name, feed),
+        Payload::Event(_) => subjects::by_peer::<Event>(name, feed),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn sides(params: &[(&str, &str)], subjects: &[&str]) -> Vec<Side<'static, Sample>> {
+        open(&Cell::new(WORKLOAD.name, params, subjects)).unwrap()
+    }
+
     #[test]
     fn every_subject_delivers_every_event_of_every_case() {
-        let client = LabClient::start(|| LabService).unwrap();
-        for case in CASES {
-            // More than one ring holds, so that each has to wait.
-            let count = if case.appetite == Appetite::Free {
-                20_000
-            } else {
-                500
-            };
-            set_crowded(true);
-            for subject in OURS {
-                sample(&client, subject, &case, count).unwrap();
-            }
-            for peer in peers(case.producers, case.consumers) {
-                sample(&client, Subject::Peer(peer), &case, count).unwrap();
-            }
-        }
-        set_crowded(false);
-    }
-
-    #[test]
-    fn every_subject_says_what_each_event_waited() {
-        let client = LabClient::start(|| LabService).unwrap();
-        for subject in one_to_one() {
-            for (per_s, count) in [(100_000, 200), (500, 2)] {
-                let feed = paced(count, per_s);
-                let (_, mut eaters) = fed(&client, subject, PLAIN.payload, &feed).unwrap();
-                let eater = eaters.remove(0);
-                eater.check(count, false, |n| of_event(n, 0), "it").unwrap();
-                assert_eq!(eater.latencies().count(), count, "{subject:?}");
+        for [what, payload, topology, consumer] in CASES {
+            for batch in ["1", "256"] {
+                let params = [
+                    ("what", what),
+                    ("payload", payload),
+                    ("topology", topology),
+                    ("consumer", consumer),
+                    ("batch", batch),
+                    // More than one ring contains, so that each has to wait.
+                    ("events", if consumer == "none" { "20000" } else { "500" }),
+                ];
+                for mut side in sides(&params, &with_ours(peers(topology))) {
+                    assert!(side.take().unwrap().ns > 0.0);
+                }
             }
         }
     }
 
     #[test]
-    fn the_cases_are_those_of_the_module() {
-        let of = |what| CASES.iter().filter(|case| case.what == what).count();
+    fn latency_of_each_event_is_counted_for_every_subject() {
+        for (per_s, events, linger) in [("100000", "200", false), ("500", "2", true)] {
+            let mut params = vec![
+                ("what", "latency"),
+                ("payload", PLAIN),
+                ("topology", "1P1C"),
+                ("consumer", "reads the clock"),
+                ("batch", "1"),
+                ("per_s", per_s),
+                ("events", events),
+            ];
+            params.extend(linger.then_some(("linger", "1us")));
+            for mut side in sides(&params, &with_ours(WORKLOAD.peers)) {
+                let sample = side.take().unwrap();
+                let counted: u64 = sample.latencies.iter().map(|(_, count)| count).sum();
+                assert_eq!(counted.to_string(), events);
+            }
+        }
+    }
+
+    #[test]
+    fn cases_are_those_of_the_module() {
+        let of = |what| CASES.iter().filter(|case| case[0] == what).count();
         assert_eq!([of("payload"), of("topology"), of("consumer")], [5, 2, 2]);
+        assert!(Payload::parse("489 bytes").is_err());
     }
 }
