@@ -41,10 +41,10 @@ const SLOW_CLOCK: f64 = 150.0;
 
 /// Limit of open files below which the workloads with a thousand connections cannot run: each
 /// connection needs two descriptors, and the process needs some more.
-const FEW_FILES: u64 = 4096;
+const FEW_FILES: f64 = 4096.0;
 
 /// Locked memory, in KiB, below which rings of io_uring and pinned buffers may be refused.
-const LITTLE_LOCKED: u64 = 8192;
+const LITTLE_LOCKED: f64 = 8192.0;
 
 /// Whether a load average means that other programs are active. An unknown load is not busy.
 #[must_use]
@@ -52,66 +52,97 @@ pub fn busy(load: &str) -> bool {
     load.parse().is_ok_and(|load: f64| load > BUSY)
 }
 
+/// The state of a property, and what to do about it or its consequence.
+type Judged = (State, &'static str);
+
+const GOOD: Judged = (State::Good, "");
+
+fn mind_if(bad: bool, advice: &'static str) -> Judged {
+    if bad { (State::Mind, advice) } else { GOOD }
+}
+
 /// All findings about `host`.
 #[must_use]
 pub fn examine(host: &Host) -> Vec<Finding> {
-    vec![
-        processors(host),
-        affinity(host),
-        governor(host),
-        turbo(host),
-        r#virtual(host),
-        stolen(host),
-        load(host),
-        quota(host),
-        open_files(host),
-        locked_memory(host),
-        clock(host),
-        finding("memory", &host.memory, State::Good, ""),
-        finding("kernel", &host.uname, State::Good, ""),
-    ]
-}
-
-fn finding(name: &'static str, value: &str, state: State, advice: &'static str) -> Finding {
-    let state = if value == "unknown" {
-        State::Unknown
-    } else {
-        state
-    };
-    Finding {
+    let processors = format!("{} ({})", host.processors, host.cpu);
+    let stolen = number(&host.stolen).is_some_and(|percent| percent >= STOLEN);
+    let few_files = number(&host.open_files).is_some_and(|files| files < FEW_FILES);
+    let little = number(&host.locked_memory).is_some_and(|kib| kib < LITTLE_LOCKED);
+    let all: [(&str, &str, Judged); 13] = [
+        ("processors", &processors, of_processors(host.processors)),
+        (
+            "affinity",
+            &host.affinity,
+            mind_if(
+                allowed(&host.affinity) < host.processors,
+                "This process may not use all processors. If that is not on purpose: start it without taskset, or widen the container's cpuset.",
+            ),
+        ),
+        ("governor", &host.governor, of_governor(&host.governor)),
+        ("turbo", &host.turbo, of_turbo(&host.turbo)),
+        ("virtual", &host.r#virtual, of_virtual(&host.r#virtual)),
+        (
+            "stolen",
+            &host.stolen,
+            mind_if(
+                stolen,
+                "The hypervisor gave this time to others: measure at another hour, and take more samples.",
+            ),
+        ),
+        (
+            "load",
+            &host.load,
+            mind_if(
+                busy(&host.load),
+                "Other programs are running: wait until the load is below 0.5, or do not quote the figures.",
+            ),
+        ),
+        (
+            "quota",
+            &host.quota,
+            mind_if(
+                host.quota != "none",
+                "The control group stops all threads when its share of a period is used up: gaps of tens of ms. Take the quota away and use a cpuset.",
+            ),
+        ),
+        (
+            "open files",
+            &host.open_files,
+            mind_if(
+                few_files,
+                "Too few for the workloads with a thousand connections: `ulimit -n 65536`.",
+            ),
+        ),
+        (
+            "locked memory",
+            &host.locked_memory,
+            mind_if(
+                little,
+                "Pinned buffers may be refused: `ulimit -l unlimited`, or LimitMEMLOCK= of the service.",
+            ),
+        ),
+        ("clock", &host.clock, of_clock(&host.clock)),
+        ("memory", &host.memory, GOOD),
+        ("kernel", &host.uname, GOOD),
+    ];
+    let finding = |(name, value, (state, advice)): (&'static str, &str, Judged)| Finding {
         name,
         value: value.to_owned(),
-        state,
+        state: match value {
+            "unknown" => State::Unknown,
+            _ => state,
+        },
         advice,
+    };
+    all.map(finding).into()
+}
+
+/// The number at the beginning of `1024 of 4096` or `3.5 %`; `unlimited` is the largest number.
+fn number(text: &str) -> Option<f64> {
+    match text.split_whitespace().next()? {
+        "unlimited" => Some(f64::INFINITY),
+        word => word.parse().ok(),
     }
-}
-
-fn processors(host: &Host) -> Finding {
-    let value = format!("{} ({})", host.processors, host.cpu);
-    let (state, advice) = match host.processors {
-        1 => (
-            State::Mind,
-            "Everything shares one processor: no row with two threads says what two processors would do.",
-        ),
-        2..4 => (
-            State::Mind,
-            "Enough for one producer and one consumer. Rows with more threads measure the scheduler, too; scaling is judged from four up.",
-        ),
-        _ => (State::Good, ""),
-    };
-    finding("processors", &value, state, advice)
-}
-
-fn affinity(host: &Host) -> Finding {
-    let (state, advice) = if allowed(&host.affinity) < host.processors {
-        (
-            State::Mind,
-            "This process may not use all processors. If that is not on purpose: start it without taskset, or widen the container's cpuset.",
-        )
-    } else {
-        (State::Good, "")
-    };
-    finding("affinity", &host.affinity, state, advice)
 }
 
 /// The number of processors in a list like `0-3,8`.
@@ -124,9 +155,23 @@ fn allowed(list: &str) -> u32 {
     list.split(',').filter_map(count).sum()
 }
 
-fn governor(host: &Host) -> Finding {
-    let (state, advice) = match host.governor.as_str() {
-        "performance" => (State::Good, ""),
+fn of_processors(count: u32) -> Judged {
+    match count {
+        1 => (
+            State::Mind,
+            "Everything shares one processor: no row with two threads says what two processors would do.",
+        ),
+        2..4 => (
+            State::Mind,
+            "Enough for one producer and one consumer. Rows with more threads measure the scheduler, too; scaling is judged from four up.",
+        ),
+        _ => GOOD,
+    }
+}
+
+fn of_governor(governor: &str) -> Judged {
+    match governor {
+        "performance" => GOOD,
         "none" => (
             State::Unknown,
             "No frequency governor is visible: the machine below decides. Quote ratios, not times.",
@@ -135,13 +180,12 @@ fn governor(host: &Host) -> Finding {
             State::Mind,
             "The clock follows the load: `cpupower frequency-set -g performance` before, and back after.",
         ),
-    };
-    finding("governor", &host.governor, state, advice)
+    }
 }
 
-fn turbo(host: &Host) -> Finding {
-    let (state, advice) = match host.turbo.as_str() {
-        "off" => (State::Good, ""),
+fn of_turbo(turbo: &str) -> Judged {
+    match turbo {
+        "off" => GOOD,
         "on" => (
             State::Mind,
             "The clock depends on heat and neighbours: write 1 to intel_pstate/no_turbo, or 0 to cpufreq/boost, below /sys/devices/system/cpu.",
@@ -150,13 +194,12 @@ fn turbo(host: &Host) -> Finding {
             State::Unknown,
             "The switch is not visible from here. Quote ratios, not times.",
         ),
-    };
-    finding("turbo", &host.turbo, state, advice)
+    }
 }
 
-fn r#virtual(host: &Host) -> Finding {
-    let (state, advice) = match host.r#virtual.as_str() {
-        "none" => (State::Good, ""),
+fn of_virtual(kind: &str) -> Judged {
+    match kind {
+        "none" => GOOD,
         "docker" | "podman" | "lxc" | "lxc-libvirt" | "systemd-nspawn" | "container-other" => (
             State::Mind,
             "A container, perhaps in a virtual machine: limits below may come from outside, and neighbours are not visible.",
@@ -165,105 +208,23 @@ fn r#virtual(host: &Host) -> Finding {
             State::Mind,
             "A virtual machine: waking an idle processor goes through the hypervisor and takes tens of us. Figures for hardware need hardware.",
         ),
-    };
-    finding("virtual", &host.r#virtual, state, advice)
-}
-
-fn stolen(host: &Host) -> Finding {
-    let percent: Option<f64> = host
-        .stolen
-        .strip_suffix(" %")
-        .and_then(|percent| percent.parse().ok());
-    let (state, advice) = if percent.is_some_and(|percent| percent >= STOLEN) {
-        (
-            State::Mind,
-            "The hypervisor gave this time to others: measure at another hour, and take more samples.",
-        )
-    } else {
-        (State::Good, "")
-    };
-    finding("stolen", &host.stolen, state, advice)
-}
-
-fn load(host: &Host) -> Finding {
-    let (state, advice) = if busy(&host.load) {
-        (
-            State::Mind,
-            "Other programs are running: wait until the load is below 0.5, or do not quote the figures.",
-        )
-    } else {
-        (State::Good, "")
-    };
-    finding("load", &host.load, state, advice)
-}
-
-fn quota(host: &Host) -> Finding {
-    let (state, advice) = match host.quota.as_str() {
-        "none" => (State::Good, ""),
-        _ => (
-            State::Mind,
-            "The control group stops all threads when its share of a period is used up: gaps of tens of ms. Take the quota away and use a cpuset.",
-        ),
-    };
-    finding("quota", &host.quota, state, advice)
-}
-
-/// The number at the beginning of `1024 of 4096`; `unlimited` is the largest number.
-fn soft(limit: &str) -> Option<u64> {
-    let word = limit.split_whitespace().next()?;
-    if word == "unlimited" {
-        Some(u64::MAX)
-    } else {
-        word.parse().ok()
     }
 }
 
-fn open_files(host: &Host) -> Finding {
-    let (state, advice) = if soft(&host.open_files).is_some_and(|files| files < FEW_FILES) {
-        (
-            State::Mind,
-            "Too few for the workloads with a thousand connections: `ulimit -n 65536`.",
-        )
-    } else {
-        (State::Good, "")
-    };
-    finding("open files", &host.open_files, state, advice)
-}
-
-fn locked_memory(host: &Host) -> Finding {
-    let (state, advice) = if soft(&host.locked_memory).is_some_and(|kib| kib < LITTLE_LOCKED) {
-        (
-            State::Mind,
-            "Pinned buffers may be refused: `ulimit -l unlimited`, or LimitMEMLOCK= of the service.",
-        )
-    } else {
-        (State::Good, "")
-    };
-    finding("locked memory", &host.locked_memory, state, advice)
-}
-
-fn clock(host: &Host) -> Finding {
-    let (source, cost) = host.clock.split_once(", ").unwrap_or((&host.clock, ""));
-    let slow = cost
-        .split_whitespace()
-        .next()
-        .and_then(|ns| ns.parse::<f64>().ok())
-        .is_some_and(|ns| ns > SLOW_CLOCK);
-    let (state, advice) = match source {
-        _ if slow => (
+fn of_clock(clock: &str) -> Judged {
+    let (source, cost) = clock.split_once(", ").unwrap_or((clock, ""));
+    match source {
+        _ if number(cost).is_some_and(|ns| ns > SLOW_CLOCK) => (
             State::Mind,
             "A reading is a system call, and every latency holds one: boot with clocksource=tsc where the processor's counter is stable.",
         ),
-        "tsc" | "kvm-clock" | "arch_sys_counter" | "hyperv_clocksource_tsc_page" => {
-            (State::Good, "")
-        }
+        "tsc" | "kvm-clock" | "arch_sys_counter" | "hyperv_clocksource_tsc_page" => GOOD,
         "unknown" => (State::Unknown, ""),
         _ => (
             State::Mind,
             "Not a counter of the processor: latencies below a us are coarse.",
         ),
-    };
-    finding("clock", &host.clock, state, advice)
+    }
 }
 
 /// The output of `doctor`.

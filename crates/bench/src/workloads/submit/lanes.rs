@@ -11,29 +11,28 @@
 //! taken, the lane was empty, and the producer rings. Otherwise the consumer has not published the
 //! number yet: it will publish it, pass its fence, check again, and find the new request.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use thalweg_queue::mpsc::{Receiver, Sender, unbounded};
 
 use super::bell::{Bell, Rule};
-use super::path::{Entry, Exit, Found, Refused, Structure};
+use super::path::{Found, Opened, Refused, Structure};
 use super::request::{Request, Submitted};
 
 /// Requests that the consumer takes at a time.
 const BATCH: usize = 256;
 
-/// See the module.
+/// See the module. Its state belongs to the ends of the channel.
 #[derive(Debug)]
 pub struct Lanes;
 
 /// How many requests of one producer the consumer has taken; on its own cache lines.
 #[repr(align(128))]
 #[derive(Debug, Default)]
-struct Taken(AtomicU64);
+pub struct Taken(AtomicU64);
 
-/// A producer's end.
+/// The state of a producer.
 #[derive(Debug)]
 pub struct LaneEntry {
     sender: Sender<Submitted>,
@@ -41,7 +40,7 @@ pub struct LaneEntry {
     taken: Arc<Taken>,
 }
 
-/// The consumer's end.
+/// The state of the consumer.
 #[derive(Debug)]
 pub struct LaneExit {
     receiver: Receiver<Submitted>,
@@ -54,57 +53,56 @@ impl Structure for Lanes {
     type Entry = LaneEntry;
     type Exit = LaneExit;
 
-    fn open(producers: usize) -> io::Result<(Vec<LaneEntry>, LaneExit)> {
+    fn open(producers: usize) -> Opened<Self, LaneEntry, LaneExit> {
         let (sender, receiver) = unbounded();
         let taken: Vec<Arc<Taken>> = (0..producers).map(|_| Arc::default()).collect();
-        let entries = taken
-            .iter()
-            .map(|taken| LaneEntry {
-                sender: sender.clone(),
-                sent: 0,
-                taken: Arc::clone(taken),
-            })
-            .collect();
+        let entry = |taken: &Arc<Taken>| LaneEntry {
+            sender: sender.clone(),
+            sent: 0,
+            taken: Arc::clone(taken),
+        };
+        let entries = taken.iter().map(entry).collect();
         let exit = LaneExit {
             receiver,
             batch: Vec::with_capacity(BATCH),
             taken: taken.into_iter().map(|taken| (0, taken)).collect(),
         };
-        Ok((entries, exit))
+        Ok((Self, entries, exit))
     }
-}
 
-impl Entry for LaneEntry {
     #[inline]
-    unsafe fn push<R: Rule>(&mut self, request: Submitted, bell: &Bell) -> Result<bool, Refused> {
-        self.sender.send(request).map_err(|_| Refused)?;
+    unsafe fn push<R: Rule>(
+        &self,
+        entry: &mut LaneEntry,
+        request: Submitted,
+        bell: &Bell,
+    ) -> Result<bool, Refused> {
+        entry.sender.send(request).map_err(|_| Refused)?;
         let mut was_empty = false;
         if R::EDGE {
             fence(Ordering::SeqCst);
-            was_empty = self.taken.0.load(Ordering::Relaxed) == self.sent;
-            self.sent += 1;
+            was_empty = entry.taken.0.load(Ordering::Relaxed) == entry.sent;
+            entry.sent += 1;
         }
         Ok(R::published(bell, was_empty))
     }
-}
 
-impl Exit for LaneExit {
-    fn drain<R: Rule>(&mut self, run: &mut impl FnMut(&Request)) -> Found {
+    fn drain<R: Rule>(&self, exit: &mut LaneExit, run: &mut impl FnMut(&Request)) -> Found {
         let mut found = Found::Nothing;
-        while self.receiver.try_recv_batch(&mut self.batch, BATCH).is_ok() {
+        while exit.receiver.try_recv_batch(&mut exit.batch, BATCH).is_ok() {
             found = Found::Some;
-            for Submitted(request) in self.batch.drain(..) {
+            for Submitted(request) in exit.batch.drain(..) {
                 // SAFETY: the request was submitted and is run only here, so it is alive until
                 // `run` returns.
                 let request = unsafe { request.as_ref() };
                 if R::EDGE {
-                    self.taken[request.producer()].0 += 1;
+                    exit.taken[request.producer()].0 += 1;
                 }
                 run(request);
             }
         }
         if R::EDGE && found == Found::Some {
-            for (count, taken) in &self.taken {
+            for (count, taken) in &exit.taken {
                 if taken.0.load(Ordering::Relaxed) != *count {
                     taken.0.store(*count, Ordering::Relaxed);
                 }

@@ -8,21 +8,16 @@
 //! Two details are cheaper than in the original: later producers do not move the others to new
 //! shards, and the lock is `std`'s, which is one word and makes no system call when it is free.
 
-use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use super::bell::{Bell, Rule};
-use super::path::{Entry, Exit, Found, Refused, Structure};
+use super::path::{Found, Opened, Refused, Structure};
 use super::request::{Request, Submitted};
 
 /// The same number as in the original.
 const SHARDS: usize = 16;
-
-/// See the module.
-#[derive(Debug)]
-pub struct MutexShards;
 
 /// A chain of requests, oldest first; both pointers are null if it is empty.
 #[derive(Debug)]
@@ -65,37 +60,25 @@ impl Shard {
     }
 }
 
-/// A producer's end.
+/// See the module.
 #[derive(Debug)]
-pub struct ShardEntry {
-    shards: Arc<[Shard; SHARDS]>,
-    mine: usize,
-}
-
-/// The consumer's end.
-#[derive(Debug)]
-pub struct ShardExit(Arc<[Shard; SHARDS]>);
+pub struct MutexShards([Shard; SHARDS]);
 
 impl Structure for MutexShards {
-    type Entry = ShardEntry;
-    type Exit = ShardExit;
+    /// The number of the producer's shard.
+    type Entry = usize;
+    type Exit = ();
 
-    fn open(producers: usize) -> io::Result<(Vec<ShardEntry>, ShardExit)> {
-        let shards = Arc::new([const { Shard(Mutex::new(Chain::EMPTY)) }; SHARDS]);
-        let entries = (0..producers)
-            .map(|producer| ShardEntry {
-                shards: Arc::clone(&shards),
-                mine: producer % SHARDS,
-            })
-            .collect();
-        Ok((entries, ShardExit(shards)))
+    fn open(producers: usize) -> Opened<Self, usize, ()> {
+        let shards = Self([const { Shard(Mutex::new(Chain::EMPTY)) }; SHARDS]);
+        let entries = (0..producers).map(|producer| producer % SHARDS);
+        Ok((shards, entries.collect(), ()))
     }
-}
 
-impl Entry for ShardEntry {
     #[inline]
     unsafe fn push<R: Rule>(
-        &mut self,
+        &self,
+        mine: &mut usize,
         Submitted(request): Submitted,
         bell: &Bell,
     ) -> Result<bool, Refused> {
@@ -103,19 +86,17 @@ impl Entry for ShardEntry {
             oldest: request.as_ptr(),
             newest: request.as_ptr(),
         };
-        let was_empty = self.shards[self.mine].with(|chain| {
+        let was_empty = self.0[*mine].with(|chain| {
             let was_empty = chain.newest.is_null();
             chain.append(&one);
             was_empty
         });
         Ok(R::published(bell, was_empty))
     }
-}
 
-impl Exit for ShardExit {
-    fn drain<R: Rule>(&mut self, run: &mut impl FnMut(&Request)) -> Found {
+    fn drain<R: Rule>(&self, (): &mut (), run: &mut impl FnMut(&Request)) -> Found {
         let mut all = Chain::EMPTY;
-        for shard in &*self.0 {
+        for shard in &self.0 {
             shard.with(|chain| {
                 if !chain.oldest.is_null() {
                     all.append(chain);

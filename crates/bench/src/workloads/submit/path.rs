@@ -1,13 +1,12 @@
 //! An ingress: the path of a request from any of several producers to one consumer.
 //!
-//! There are two layers of traits, because the ablation separates them. An [`Ingress`] is the
-//! whole: the structure that carries requests, and the way its consumer sleeps and is woken.
-//! [`Woken`] combines a [`Structure`], which only carries requests, and a [`Rule`]. All of it is
-//! compiled for each pair separately.
+//! There are two traits, because the ablation separates them. An [`Ingress`] is the whole: the
+//! structure that carries requests, and the way its consumer sleeps and is woken. [`Woken`] combines
+//! a [`Structure`], which only carries requests, and a [`Rule`]. All of it is compiled for each pair
+//! separately.
 
 use std::io;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::thread;
 
 use super::bell::{Bell, Rule};
@@ -17,9 +16,23 @@ use super::request::{Request, Submitted};
 #[derive(Debug)]
 pub struct Refused;
 
-/// A producer's end.
-pub trait Submit: Send + 'static {
-    /// Submits a request.
+/// An ingress or a structure, a state for each producer, and the state of the consumer.
+pub type Opened<I, Entry, Exit> = io::Result<(I, Vec<Entry>, Exit)>;
+
+/// A path from producers to one consumer.
+pub trait Ingress: Send + Sync + Sized + 'static {
+    /// The state of one producer.
+    type Entry: Send + 'static;
+    /// The state of the consumer.
+    type Exit: Send + 'static;
+
+    /// An empty ingress.
+    ///
+    /// # Errors
+    /// The operating system's error.
+    fn open(producers: usize) -> Opened<Self, Self::Entry, Self::Exit>;
+
+    /// Submits a request, and returns whether that woke the consumer, as far as this is known.
     ///
     /// # Safety
     /// The request must neither move nor change until the consumer has run it, or until the
@@ -27,35 +40,18 @@ pub trait Submit: Send + 'static {
     ///
     /// # Errors
     /// The ingress does not accept it.
-    /// The ingress does not take it.
-    unsafe fn submit(&mut self, request: Submitted) -> Result<(), Refused>;
-}
+    unsafe fn submit(&self, entry: &mut Self::Entry, request: Submitted) -> Result<bool, Refused>;
 
-/// The consumer's end.
-pub trait Consume: Send + 'static {
     /// Runs arriving requests until no more follow.
-    fn consume(self, run: impl FnMut(&Request));
-}
+    fn consume(&self, exit: Self::Exit, run: impl FnMut(&Request));
 
-/// Tells the consumer, once, that no more requests follow.
-pub type Stop = Box<dyn FnOnce() + Send>;
+    /// Tells the consumer, once, that no more requests follow.
+    fn stop(&self);
 
-/// A path from producers to one consumer.
-pub trait Ingress: 'static {
-    /// A producer's end.
-    type Submitter: Submit;
-    /// The consumer's end.
-    type Consumer: Consume;
-
-    /// An empty ingress, with an end for each producer.
-    ///
-    /// # Errors
-    /// The operating system's error.
-    /// The system's.
-    fn open(producers: usize) -> io::Result<(Vec<Self::Submitter>, Self::Consumer, Stop)>;
-
-    /// How often all these ends together woke the consumer.
-    fn wakes<'a>(submitters: impl Iterator<Item = &'a Self::Submitter>) -> u64;
+    /// How often the consumer was woken, if the ingress counts that itself.
+    fn wakes(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// The result of draining a structure.
@@ -71,104 +67,72 @@ pub enum Found {
 }
 
 /// A structure that carries requests.
-pub trait Structure: 'static {
-    /// A producer's end.
-    type Entry: Entry;
-    /// The consumer's end.
-    type Exit: Exit;
+pub trait Structure: Send + Sync + Sized + 'static {
+    /// The state of one producer.
+    type Entry: Send + 'static;
+    /// The state of the consumer.
+    type Exit: Send + 'static;
 
-    /// An empty structure, with an end for each producer.
+    /// An empty structure.
     ///
     /// # Errors
     /// The operating system's error.
-    /// The system's.
-    fn open(producers: usize) -> io::Result<(Vec<Self::Entry>, Self::Exit)>;
-}
+    fn open(producers: usize) -> Opened<Self, Self::Entry, Self::Exit>;
 
-/// A producer's end of a structure.
-pub trait Entry: Send + 'static {
     /// Adds a request, then calls [`Rule::published`] and returns its answer.
     ///
     /// # Safety
-    /// As for [`Submit::submit`].
+    /// As for [`Ingress::submit`].
     ///
     /// # Errors
     /// The structure does not accept it.
-    unsafe fn push<R: Rule>(&mut self, request: Submitted, bell: &Bell) -> Result<bool, Refused>;
-}
+    unsafe fn push<R: Rule>(
+        &self,
+        entry: &mut Self::Entry,
+        request: Submitted,
+        bell: &Bell,
+    ) -> Result<bool, Refused>;
 
-/// The consumer's end of a structure.
-pub trait Exit: Send + 'static {
     /// Removes all requests, each producer's in order, and runs them.
-    fn drain<R: Rule>(&mut self, run: &mut impl FnMut(&Request)) -> Found;
+    fn drain<R: Rule>(&self, exit: &mut Self::Exit, run: &mut impl FnMut(&Request)) -> Found;
 }
 
 /// A structure whose consumer is woken by a rule.
 #[derive(Debug)]
-pub struct Woken<S, R>(PhantomData<(S, R)>);
-
-/// Its producer's end.
-#[derive(Debug)]
-pub struct WakingEntry<E, R> {
-    entry: E,
-    bell: Arc<Bell>,
-    wakes: u64,
-    rule: PhantomData<R>,
-}
-
-/// Its consumer's end.
-#[derive(Debug)]
-pub struct SleepingExit<E, R> {
-    exit: E,
-    bell: Arc<Bell>,
+pub struct Woken<S, R> {
+    structure: S,
+    bell: Bell,
     rule: PhantomData<R>,
 }
 
 impl<S: Structure, R: Rule> Ingress for Woken<S, R> {
-    type Submitter = WakingEntry<S::Entry, R>;
-    type Consumer = SleepingExit<S::Exit, R>;
+    type Entry = S::Entry;
+    type Exit = S::Exit;
 
-    fn open(producers: usize) -> io::Result<(Vec<Self::Submitter>, Self::Consumer, Stop)> {
-        let bell = Arc::new(Bell::new()?);
-        let (entries, exit) = S::open(producers)?;
-        let entries = entries
-            .into_iter()
-            .map(|entry| WakingEntry {
-                entry,
-                bell: Arc::clone(&bell),
-                wakes: 0,
-                rule: PhantomData,
-            })
-            .collect();
-        let consumer = SleepingExit {
-            exit,
-            bell: Arc::clone(&bell),
+    fn open(producers: usize) -> Opened<Self, S::Entry, S::Exit> {
+        let (structure, entries, exit) = S::open(producers)?;
+        let woken = Self {
+            structure,
+            bell: Bell::new()?,
             rule: PhantomData,
         };
-        Ok((entries, consumer, Box::new(move || bell.stop())))
+        Ok((woken, entries, exit))
     }
 
-    fn wakes<'a>(submitters: impl Iterator<Item = &'a Self::Submitter>) -> u64 {
-        submitters.map(|entry| entry.wakes).sum()
-    }
-}
-
-impl<E: Entry, R: Rule> Submit for WakingEntry<E, R> {
     #[inline]
-    unsafe fn submit(&mut self, request: Submitted) -> Result<(), Refused> {
+    unsafe fn submit(&self, entry: &mut S::Entry, request: Submitted) -> Result<bool, Refused> {
         // SAFETY: the caller upholds the same contract.
-        let woke = unsafe { self.entry.push::<R>(request, &self.bell) }?;
-        self.wakes += u64::from(woke);
-        Ok(())
+        unsafe { self.structure.push::<R>(entry, request, &self.bell) }
     }
-}
 
-impl<E: Exit, R: Rule> Consume for SleepingExit<E, R> {
-    fn consume(mut self, mut run: impl FnMut(&Request)) {
+    fn consume(&self, mut exit: S::Exit, mut run: impl FnMut(&Request)) {
+        let Self {
+            structure, bell, ..
+        } = self;
         loop {
             // Read before draining: requests that were submitted before the stop are still run.
-            let stopped = self.bell.stopped();
-            match self.exit.drain::<R>(&mut run) {
+            let stopped = bell.stopped();
+            match structure.drain::<R>(&mut exit, &mut run) {
                 Found::Some => continue,
                 Found::Unlinked => {
                     thread::yield_now();
@@ -178,14 +142,18 @@ impl<E: Exit, R: Rule> Consume for SleepingExit<E, R> {
                 Found::Nothing => {}
             }
             if R::ANNOUNCED {
-                R::announce(&self.bell);
-                if self.exit.drain::<R>(&mut run) != Found::Nothing {
-                    R::withdraw(&self.bell);
+                R::announce(bell);
+                if structure.drain::<R>(&mut exit, &mut run) != Found::Nothing {
+                    R::withdraw(bell);
                     continue;
                 }
             }
-            self.bell.wait();
-            R::withdraw(&self.bell);
+            bell.wait();
+            R::withdraw(bell);
         }
+    }
+
+    fn stop(&self) {
+        self.bell.stop();
     }
 }

@@ -19,7 +19,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use super::grid::Load;
-use super::path::{Consume, Ingress, Submit};
+use super::path::Ingress;
 use super::request::{Books, Request, Submitted};
 use crate::cell::Sample;
 use crate::problem::Problem;
@@ -80,10 +80,10 @@ struct Meeting {
 }
 
 /// The results of a producer.
-struct Produced<S> {
+struct Produced {
     // Kept alive until the consumer, which reads it, is gone.
     _block: Vec<Request>,
-    submitter: S,
+    wakes: u64,
     began: Instant,
     returned: Instant,
     refused: u64,
@@ -95,28 +95,27 @@ struct Produced<S> {
 /// A request is missing, duplicated, out of order, damaged or refused; or the operating system
 /// reports an error.
 pub fn take<I: Ingress>(load: &Load) -> Result<Sample, Problem> {
-    let (submitters, consumer, stop) =
+    let (ingress, entries, exit) =
         I::open(load.producers).map_err(Problem::io("cannot open an ingress"))?;
+    let ingress = Arc::new(ingress);
     let meeting = Arc::new(Meeting {
         gate: StartGate::default(),
         run: AtomicU64::new(0),
         waiting: thread::current(),
     });
     let consumer = thread::spawn({
-        let meeting = Arc::clone(&meeting);
+        let (meeting, ingress) = (Arc::clone(&meeting), Arc::clone(&ingress));
         let books = Books::new(load.producers, load.each);
-        move || consume(consumer, books, &meeting)
+        move || consume(&*ingress, exit, books, &meeting)
     });
-    let producers: Vec<_> = submitters
-        .into_iter()
-        .enumerate()
-        .map(|(producer, submitter)| {
-            let (meeting, each) = (Arc::clone(&meeting), load.each);
-            thread::spawn(move || produce(producer, submitter, each, &meeting))
-        })
-        .collect();
+    let producers = entries.into_iter().enumerate().map(|(producer, entry)| {
+        let (meeting, ingress) = (Arc::clone(&meeting), Arc::clone(&ingress));
+        let each = load.each;
+        thread::spawn(move || produce(&*ingress, entry, producer, each, &meeting))
+    });
+    let producers: Vec<_> = producers.collect();
     meeting.gate.open_for(load.producers, || ());
-    let produced: Vec<Produced<I::Submitter>> = producers
+    let produced: Vec<Produced> = producers
         .into_iter()
         .map(|producer| producer.join().expect("a producer has nothing to panic at"))
         .collect();
@@ -132,10 +131,11 @@ pub fn take<I: Ingress>(load: &Load) -> Result<Sample, Problem> {
         thread::park_timeout(left);
     }
     let in_time = meeting.run.load(Ordering::Acquire);
-    stop();
+    ingress.stop();
     let books = consumer.join().expect("a consumer has nothing to panic at");
     let refused: u64 = produced.iter().map(|one| one.refused).sum();
-    let wakes = I::wakes(produced.iter().map(|one| &one.submitter));
+    let counted = produced.iter().map(|one| one.wakes).sum();
+    let wakes = ingress.wakes().unwrap_or(counted);
     // The consumer is gone: no thread reads the requests any more, or waits at an end of the
     // ingress.
     drop(produced);
@@ -176,9 +176,9 @@ pub fn span(
     Some((began, ended - began))
 }
 
-fn consume(consumer: impl Consume, mut books: Books, meeting: &Meeting) -> Books {
+fn consume<I: Ingress>(ingress: &I, exit: I::Exit, mut books: Books, meeting: &Meeting) -> Books {
     let total = books.total();
-    consumer.consume(|request| {
+    ingress.consume(exit, |request| {
         request.run(&mut books);
         let count = books.count();
         meeting.run.store(count, Ordering::Release);
@@ -189,29 +189,31 @@ fn consume(consumer: impl Consume, mut books: Books, meeting: &Meeting) -> Books
     books
 }
 
-fn produce<S: Submit>(
+fn produce<I: Ingress>(
+    ingress: &I,
+    mut entry: I::Entry,
     producer: usize,
-    mut submitter: S,
     each: u64,
     meeting: &Meeting,
-) -> Produced<S> {
+) -> Produced {
     let mut block: Vec<Request> = (0..each).map(|_| Request::blank()).collect();
     let began = meeting.gate.pass();
-    let mut refused = 0;
+    let (mut refused, mut wakes) = (0, 0);
     for (request, id) in block.iter_mut().zip(0..) {
         request.fill(producer, id);
         let submitted = Submitted(NonNull::from(request));
         // SAFETY: no thread touches a request of the block again until the block is dropped, after
         // the consumer is gone.
-        if unsafe { submitter.submit(submitted) }.is_err() {
-            refused += 1;
+        match unsafe { ingress.submit(&mut entry, submitted) } {
+            Ok(woke) => wakes += u64::from(woke),
+            Err(_) => refused += 1,
         }
     }
     Produced {
         began,
         returned: Instant::now(),
         _block: block,
-        submitter,
+        wakes,
         refused,
     }
 }

@@ -4,53 +4,34 @@
 //! One word is the whole state, so there is no ABA problem and no half-linked request. A producer
 //! that finds it null made an empty stack non-empty: the edge is exact.
 
-use std::io;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::bell::{Bell, Rule};
-use super::path::{Entry, Exit, Found, Refused, Structure};
+use super::path::{Found, Opened, Refused, Structure};
 use super::request::{Request, Submitted};
 
-/// See the module.
-#[derive(Debug)]
-pub struct TakeAll;
-
-/// On its own cache lines, because all threads write it.
+/// The newest request. On its own cache lines, because all threads write it.
 #[repr(align(128))]
 #[derive(Debug, Default)]
-struct Newest(AtomicPtr<Request>);
-
-/// A producer's end.
-#[derive(Debug)]
-pub struct StackEntry(Arc<Newest>);
-
-/// The consumer's end.
-#[derive(Debug)]
-pub struct StackExit(Arc<Newest>);
+pub struct TakeAll(AtomicPtr<Request>);
 
 impl Structure for TakeAll {
-    type Entry = StackEntry;
-    type Exit = StackExit;
+    type Entry = ();
+    type Exit = ();
 
-    fn open(producers: usize) -> io::Result<(Vec<StackEntry>, StackExit)> {
-        let newest = Arc::new(Newest::default());
-        let entries = (0..producers)
-            .map(|_| StackEntry(Arc::clone(&newest)))
-            .collect();
-        Ok((entries, StackExit(newest)))
+    fn open(producers: usize) -> Opened<Self, (), ()> {
+        Ok((Self::default(), vec![(); producers], ()))
     }
-}
 
-impl Entry for StackEntry {
     #[inline]
     unsafe fn push<R: Rule>(
-        &mut self,
+        &self,
+        (): &mut (),
         Submitted(request): Submitted,
         bell: &Bell,
     ) -> Result<bool, Refused> {
-        let newest = &self.0.0;
+        let newest = &self.0;
         let mut before = newest.load(Ordering::Relaxed);
         loop {
             // SAFETY: the caller keeps the request alive.
@@ -68,11 +49,9 @@ impl Entry for StackEntry {
             }
         }
     }
-}
 
-impl Exit for StackExit {
-    fn drain<R: Rule>(&mut self, run: &mut impl FnMut(&Request)) -> Found {
-        let newest = &self.0.0;
+    fn drain<R: Rule>(&self, (): &mut (), run: &mut impl FnMut(&Request)) -> Found {
+        let newest = &self.0;
         // Check first, so that an idle consumer does not take the cache line from the producers.
         if newest.load(Ordering::Relaxed).is_null() {
             return Found::Nothing;

@@ -9,32 +9,34 @@
 //!    finds the stub there when the stub has just been inserted behind other requests, and then
 //!    wakes a consumer that is awake.
 
-use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::bell::{Bell, Rule};
-use super::path::{Entry, Exit, Found, Refused, Structure};
+use super::path::{Found, Opened, Refused, Structure};
 use super::request::{Request, Submitted};
-
-/// See the module.
-#[derive(Debug)]
-pub struct Vyukov;
 
 /// On its own cache lines, because every producer writes it.
 #[repr(align(128))]
 #[derive(Debug)]
 struct Newest(AtomicPtr<Request>);
 
+/// See the module. The stub has its own allocation, so that its address stays the same.
 #[derive(Debug)]
-struct Queue {
+pub struct Vyukov {
     newest: Newest,
-    stub: Request,
+    stub: Box<Request>,
 }
 
-impl Queue {
+/// The oldest request, which only the consumer uses.
+#[derive(Debug)]
+pub struct Oldest(*mut Request);
+
+// SAFETY: it points into the queue, whose requests may be read on any thread.
+unsafe impl Send for Oldest {}
+
+impl Vyukov {
     fn stub(&self) -> *mut Request {
-        (&raw const self.stub).cast_mut()
+        (&raw const *self.stub).cast_mut()
     }
 
     /// Links a request; returns whether the stub was the newest.
@@ -42,7 +44,7 @@ impl Queue {
     /// # Safety
     /// The request must be alive until it is taken out, and must be in the queue only once.
     #[inline]
-    unsafe fn push(&self, request: *mut Request) -> bool {
+    unsafe fn link(&self, request: *mut Request) -> bool {
         // SAFETY: the caller guarantees that the request is alive.
         unsafe { &*request }
             .next
@@ -52,95 +54,73 @@ impl Queue {
         unsafe { &*before }.next.store(request, Ordering::Release);
         before == self.stub()
     }
-}
 
-/// A producer's end.
-#[derive(Debug)]
-pub struct VyukovEntry(Arc<Queue>);
-
-/// The consumer's end.
-#[derive(Debug)]
-pub struct VyukovExit {
-    queue: Arc<Queue>,
-    oldest: *mut Request,
-}
-
-// SAFETY: the pointer points into the queue, whose requests may be read on any thread.
-unsafe impl Send for VyukovExit {}
-
-impl Structure for Vyukov {
-    type Entry = VyukovEntry;
-    type Exit = VyukovExit;
-
-    fn open(producers: usize) -> io::Result<(Vec<VyukovEntry>, VyukovExit)> {
-        let queue = Arc::new(Queue {
-            newest: Newest(AtomicPtr::default()),
-            stub: Request::blank(),
-        });
-        queue.newest.0.store(queue.stub(), Ordering::Relaxed);
-        let entries = (0..producers)
-            .map(|_| VyukovEntry(Arc::clone(&queue)))
-            .collect();
-        let oldest = queue.stub();
-        Ok((entries, VyukovExit { queue, oldest }))
-    }
-}
-
-impl Entry for VyukovEntry {
-    #[inline]
-    unsafe fn push<R: Rule>(
-        &mut self,
-        Submitted(request): Submitted,
-        bell: &Bell,
-    ) -> Result<bool, Refused> {
-        // SAFETY: the caller upholds the contract of `Submit::submit`.
-        let was_empty = unsafe { self.0.push(request.as_ptr()) };
-        Ok(R::published(bell, was_empty))
-    }
-}
-
-impl VyukovExit {
     fn next_of(request: *mut Request) -> *mut Request {
         // SAFETY: it is either in the queue and not taken out, or the stub; both are alive.
         unsafe { &*request }.next.load(Ordering::Acquire)
     }
 
-    fn pop(&mut self) -> Result<*mut Request, Found> {
-        let stub = self.queue.stub();
-        let mut next = Self::next_of(self.oldest);
-        if self.oldest == stub {
+    fn pop(&self, oldest: &mut *mut Request) -> Result<*mut Request, Found> {
+        let stub = self.stub();
+        let mut next = Self::next_of(*oldest);
+        if *oldest == stub {
             if next.is_null() {
-                let empty = self.queue.newest.0.load(Ordering::Acquire) == stub;
+                let empty = self.newest.0.load(Ordering::Acquire) == stub;
                 return Err(if empty {
                     Found::Nothing
                 } else {
                     Found::Unlinked
                 });
             }
-            self.oldest = next;
+            *oldest = next;
             next = Self::next_of(next);
         }
         if next.is_null() {
-            if self.queue.newest.0.load(Ordering::Acquire) != self.oldest {
+            if self.newest.0.load(Ordering::Acquire) != *oldest {
                 return Err(Found::Unlinked);
             }
             // SAFETY: the stub lives as long as the queue, and the consumer has taken it out
             // before.
-            unsafe { self.queue.push(stub) };
-            next = Self::next_of(self.oldest);
+            unsafe { self.link(stub) };
+            next = Self::next_of(*oldest);
             if next.is_null() {
                 return Err(Found::Unlinked);
             }
         }
-        Ok(std::mem::replace(&mut self.oldest, next))
+        Ok(std::mem::replace(oldest, next))
     }
 }
 
-impl Exit for VyukovExit {
-    fn drain<R: Rule>(&mut self, run: &mut impl FnMut(&Request)) -> Found {
+impl Structure for Vyukov {
+    type Entry = ();
+    type Exit = Oldest;
+
+    fn open(producers: usize) -> Opened<Self, (), Oldest> {
+        let queue = Self {
+            newest: Newest(AtomicPtr::default()),
+            stub: Box::new(Request::blank()),
+        };
+        queue.newest.0.store(queue.stub(), Ordering::Relaxed);
+        let oldest = Oldest(queue.stub());
+        Ok((queue, vec![(); producers], oldest))
+    }
+
+    #[inline]
+    unsafe fn push<R: Rule>(
+        &self,
+        (): &mut (),
+        Submitted(request): Submitted,
+        bell: &Bell,
+    ) -> Result<bool, Refused> {
+        // SAFETY: the caller upholds the contract of `Ingress::submit`.
+        let was_empty = unsafe { self.link(request.as_ptr()) };
+        Ok(R::published(bell, was_empty))
+    }
+
+    fn drain<R: Rule>(&self, oldest: &mut Oldest, run: &mut impl FnMut(&Request)) -> Found {
         let mut found = Found::Nothing;
         loop {
-            match self.pop() {
+            match self.pop(&mut oldest.0) {
                 Ok(request) => {
                     // SAFETY: the request was submitted and is run only here, so it is alive until
                     // `run` returns.

@@ -1,10 +1,9 @@
 //! Tests that every ingress passes the workload's checks, and that a faulty one is detected.
 
-use std::io;
 use std::sync::mpsc;
 
 use super::*;
-use crate::workloads::submit::path::{Refused, Stop};
+use crate::workloads::submit::path::{Opened, Refused};
 use crate::workloads::submit::subjects::SUBJECTS;
 
 fn load(producers: usize, each: u64) -> Load {
@@ -45,59 +44,48 @@ fn the_always_rule_wakes_once_a_request() {
 }
 
 /// An ingress with one fault, which it applies to the `n`th request.
-struct Wrong<const FAULT: u8>;
+struct Wrong<const FAULT: u8>(mpsc::Sender<Option<Submitted>>);
 
 const LOST: u8 = 0;
 const TWICE: u8 = 1;
 const SWAPPED: u8 = 2;
 const REFUSED: u8 = 3;
 
-struct WrongEntry<const FAULT: u8>(mpsc::Sender<Option<Submitted>>, u64);
-
-struct WrongExit<const FAULT: u8>(mpsc::Receiver<Option<Submitted>>);
-
 impl<const FAULT: u8> Ingress for Wrong<FAULT> {
-    type Submitter = WrongEntry<FAULT>;
-    type Consumer = WrongExit<FAULT>;
+    type Entry = (mpsc::Sender<Option<Submitted>>, u64);
+    type Exit = mpsc::Receiver<Option<Submitted>>;
 
-    fn open(producers: usize) -> io::Result<(Vec<Self::Submitter>, Self::Consumer, Stop)> {
+    fn open(producers: usize) -> Opened<Self, Self::Entry, Self::Exit> {
         let (sender, receiver) = mpsc::channel();
-        let entries = (0..producers)
-            .map(|_| WrongEntry(sender.clone(), 0))
-            .collect();
-        let stop = Box::new(move || sender.send(None).expect("the consumer waits for it"));
-        Ok((entries, WrongExit(receiver), stop))
+        let entries = (0..producers).map(|_| (sender.clone(), 0)).collect();
+        Ok((Self(sender), entries, receiver))
     }
 
-    fn wakes<'a>(_submitters: impl Iterator<Item = &'a Self::Submitter>) -> u64 {
-        0
-    }
-}
-
-impl<const FAULT: u8> Submit for WrongEntry<FAULT> {
-    unsafe fn submit(&mut self, request: Submitted) -> Result<(), Refused> {
-        self.1 += 1;
+    unsafe fn submit(&self, entry: &mut Self::Entry, request: Submitted) -> Result<bool, Refused> {
+        entry.1 += 1;
         match FAULT {
-            REFUSED if self.1 == 7 => return Err(Refused),
-            LOST if self.1 == 7 => return Ok(()),
+            REFUSED if entry.1 == 7 => return Err(Refused),
+            LOST if entry.1 == 7 => return Ok(false),
             _ => {}
         }
-        self.0.send(Some(request)).map_err(|_| Refused)
+        entry
+            .0
+            .send(Some(request))
+            .map(|()| false)
+            .map_err(|_| Refused)
     }
-}
 
-impl<const FAULT: u8> Consume for WrongExit<FAULT> {
-    fn consume(self, mut run: impl FnMut(&Request)) {
+    fn consume(&self, exit: Self::Exit, mut run: impl FnMut(&Request)) {
         let mut count = 0;
         let mut run = |Submitted(request): Submitted| {
             // SAFETY: requests do not change until the consumer is gone.
             run(unsafe { request.as_ref() });
         };
-        while let Ok(Some(request)) = self.0.recv() {
+        while let Ok(Some(request)) = exit.recv() {
             count += 1;
             match FAULT {
                 SWAPPED if count == 7 => {
-                    let Ok(Some(next)) = self.0.recv() else {
+                    let Ok(Some(next)) = exit.recv() else {
                         return;
                     };
                     run(next);
@@ -110,6 +98,10 @@ impl<const FAULT: u8> Consume for WrongExit<FAULT> {
                 _ => run(request),
             }
         }
+    }
+
+    fn stop(&self) {
+        self.0.send(None).expect("the consumer waits for it");
     }
 }
 
