@@ -27,7 +27,6 @@ pub const GROUPS: &[Group] = &[
     Group::new("boundary", "calls and views across languages"),
     Group::new("streaming", "events from a producer to a consumer"),
     Group::new("runtime", "actors"),
-    Group::new("nginx", "guests of a web server"),
     Group {
         on_request: true,
         // The four stress tests of nimsync's suite (concurrent access, I/O simulation, contention
@@ -256,6 +255,14 @@ mod tests {
         let boundary = chosen(&[], &["boundary"]).unwrap();
         assert!(boundary.contains(&"view_read"));
         assert_eq!(chosen(&["idle"], &["boundary"]).unwrap(), boundary);
+    }
+
+    #[test]
+    fn every_group_has_workloads() {
+        for group in GROUPS {
+            let any = WORKLOADS.iter().any(|workload| group.selects(workload));
+            assert!(any, "{} is listed without a workload", group.name);
+        }
     }
 
     #[test]

@@ -42,7 +42,10 @@ impl Ingress for Channel {
     }
 
     fn stop(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).close();
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .close();
     }
 
     fn wakes(&self) -> Option<u64> {
