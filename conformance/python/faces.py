@@ -98,9 +98,9 @@ class SyncFace(Clients):
     def end(self, started: Any) -> Any:
         return started.result()
 
-    def held(self, held: thalweg.HeldStream[Any, Any]) -> list[Any]:
+    def read_owned(self, stream: thalweg.OwnedStream[Any, Any]) -> list[Any]:
         """All elements of a stream in a value."""
-        return [*thalweg.Stream.of(held)]
+        return [*thalweg.Stream.of(stream)]
 
     def read(self, stream: Any, seen: Seen) -> None:
         for element in stream:
@@ -140,10 +140,10 @@ class AsyncFace(Clients):
     def end(self, started: Any) -> Any:
         return self.loop.run_until_complete(started)
 
-    def held(self, held: thalweg.HeldStream[Any, Any]) -> list[Any]:
+    def read_owned(self, stream: thalweg.OwnedStream[Any, Any]) -> list[Any]:
         """All elements of a stream in a value."""
         seen = Seen(-1)
-        self.read(thalweg.AsyncStream.of(held), seen)
+        self.read(thalweg.AsyncStream.of(stream), seen)
         return seen.all
 
     def read(self, stream: Any, seen: Seen) -> None:

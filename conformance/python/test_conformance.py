@@ -90,7 +90,7 @@ def finish(face: Face, kept: dict[str, Any], step: Step, method: Any, end: Any) 
     if "bind" in step:
         kept[step["bind"]] = result
     if "ok" in step:
-        assert repr(opened(result, face.held)) == repr(value(hint, step["ok"]))
+        assert repr(opened(result, face.read_owned)) == repr(value(hint, step["ok"]))
 
 
 def read(face: Face, stream: Any, hint: Any, expected: Step) -> None:

@@ -51,9 +51,9 @@ def value(hint: Any, given: Any) -> Any:
         wrapper = thalweg.Ok if name == "ok" else thalweg.Err
         part = next(part for part in parts if typing.get_origin(part) is wrapper)
         return wrapper(value(typing.get_args(part)[0], inner))
-    if origin is thalweg.HeldStream:
+    if origin is thalweg.OwnedStream:
         return [value(parts[0], item) for item in given]
-    if origin is thalweg.HeldFuture:
+    if origin is thalweg.OwnedFuture:
         return value(parts[0], given)
     if origin is thalweg.Some:
         return thalweg.Some(value(parts[0], given))
@@ -132,9 +132,9 @@ def opened(given: Any, read: Any) -> Any:
 
     `read` returns the elements of a stream.
     """
-    if isinstance(given, thalweg.HeldStream):
+    if isinstance(given, thalweg.OwnedStream):
         elements = read(given)
-        return elements[0] if isinstance(given, thalweg.HeldFuture) else elements
+        return elements[0] if isinstance(given, thalweg.OwnedFuture) else elements
     if isinstance(given, (list, tuple)):
         return type(given)(opened(item, read) for item in given)
     if dataclasses.is_dataclass(given) and not isinstance(given, type):

@@ -10,7 +10,7 @@ use crate::armed::{self, Armed};
 use crate::awaitable::{self, Polled, Step};
 use crate::batch::Batch;
 use crate::gil::GilCell;
-use crate::held::HeldStream;
+use crate::owned::OwnedStream;
 use crate::raw_type;
 use crate::reader::{Acquired, Reader};
 use crate::stats::{self, StreamStats};
@@ -46,10 +46,10 @@ impl AsyncStream {
 
 #[pymethods]
 impl AsyncStream {
-    /// The stream inside a value. `held` is closed afterwards.
+    /// The stream inside a value. `stream` is closed afterwards.
     #[staticmethod]
-    fn of(held: &Bound<'_, HeldStream>) -> PyResult<Self> {
-        held.get().open(held.py()).map(Self::new)
+    fn of(stream: &Bound<'_, OwnedStream>) -> PyResult<Self> {
+        stream.get().open(stream.py()).map(Self::new)
     }
 
     fn __aiter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

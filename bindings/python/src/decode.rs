@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple, PyType};
 
 use crate::errors;
-use crate::held::Handles;
 use crate::kind::{self, Case, Kind, Record, Shape};
 use crate::message::{MAX_EMPTY_ELEMENTS, Malformed, Region};
+use crate::owned::Handles;
 use crate::results::{Wrapper, Wrappers};
 
 /// Why a value cannot be decoded.
@@ -190,12 +190,12 @@ impl<'a, 'py> Decoder<'a, 'py> {
             Shape::Flags { class, labels } => self.flags(class.bind(py), *labels, kind.size, at)?,
             Shape::Own | Shape::Upstream(_) => {
                 let place = self.region.u32(at)?;
-                let held = match (&mut self.handles, &kind.shape) {
+                let value = match (&mut self.handles, &kind.shape) {
                     (Some(handles), Shape::Upstream(stream)) => handles.stream(place, stream)?,
                     (Some(handles), _) => handles.resource(place)?,
                     (None, _) => None,
                 };
-                held.ok_or(Malformed("a handle is missing or out of turn"))?
+                value.ok_or(Malformed("a handle is missing or out of turn"))?
             }
             Shape::Nothing => py.None().into_bound(py),
             Shape::Borrow => {

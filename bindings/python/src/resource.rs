@@ -43,18 +43,18 @@ impl Resource {
         })
     }
 
-    /// The resource inside a value, as an object of this class. `held` is closed afterwards.
+    /// The resource inside a value, as an object of this class. `resource` is closed afterwards.
     #[classmethod]
     fn of<'py>(
         cls: &Bound<'py, PyType>,
-        held: &Bound<'py, Resource>,
+        resource: &Bound<'py, Resource>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = cls.py();
-        let held = held.get();
-        held.handle.number(py)?;
-        let number = held.handle.take().unwrap_or_default();
-        let owned = Owned::new(held.handle.library, number, "the resource");
-        Seed::grow(cls, owned, Some(held.client.bind(py)))
+        let resource = resource.get();
+        resource.handle.number(py)?;
+        let number = resource.handle.take().unwrap_or_default();
+        let owned = Owned::new(resource.handle.library, number, "the resource");
+        Seed::grow(cls, owned, Some(resource.client.bind(py)))
     }
 
     /// Closes the resource: the service drops it. A second call has no effect.

@@ -12,8 +12,8 @@ use thalweg_capi::abi::TW_FOREVER;
 use crate::arrow_stream;
 use crate::batch::Batch;
 use crate::errors;
-use crate::held::HeldStream;
 use crate::method::deadline;
+use crate::owned::OwnedStream;
 use crate::raw_type;
 use crate::reader::{Acquired, Reader};
 use crate::stats::{self, StreamStats};
@@ -128,10 +128,10 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
-    /// The stream inside a value. `held` is closed afterwards.
+    /// The stream inside a value. `stream` is closed afterwards.
     #[staticmethod]
-    fn of(held: &Bound<'_, HeldStream>) -> PyResult<Self> {
-        held.get().open(held.py()).map(Self::new)
+    fn of(stream: &Bound<'_, OwnedStream>) -> PyResult<Self> {
+        stream.get().open(stream.py()).map(Self::new)
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

@@ -2,11 +2,11 @@
 
 use crate::conformance::{Feed, Point};
 use crate::made::{later, stream_of};
-use thalweg::port::{FutureReader, Held};
+use thalweg::port::{FutureReader, Owned};
 use thalweg::{Call, Failure, StreamReader};
 
 /// The result of `mixed`.
-pub(crate) type Mixed = (Held<StreamReader<()>>, Held<FutureReader<Point>>);
+pub(crate) type Mixed = (Owned<StreamReader<()>>, Owned<FutureReader<Point>>);
 
 /// A feed of these numbers.
 pub(crate) fn feed(
@@ -16,10 +16,10 @@ pub(crate) fn feed(
     last: Option<String>,
 ) -> Feed {
     let make = || -> Result<Feed, Failure> {
-        let last = last.map(|text| call.hold_future(later(call, 0, text)));
+        let last = last.map(|text| call.own_future(later(call, 0, text)));
         Ok(Feed {
             name: name.to_owned(),
-            numbers: call.hold_stream(stream_of(call, numbers))?,
+            numbers: call.own_stream(stream_of(call, numbers))?,
             last: last.transpose()?,
         })
     };
@@ -37,15 +37,15 @@ pub(crate) fn mixed(call: &Call, count: u32) -> Result<Mixed, Feed> {
     if count == 0 {
         return Err(feed(call, "none", 0..3, None));
     }
-    let held = || -> Result<Mixed, Failure> {
+    let mixed = || -> Result<Mixed, Failure> {
         let point = Point {
             x: count as i32,
             y: 0,
         };
         Ok((
-            call.hold_stream(stream_of(call, (0..count).map(drop)))?,
-            call.hold_future(later(call, 1, point))?,
+            call.own_stream(stream_of(call, (0..count).map(drop)))?,
+            call.own_future(later(call, 1, point))?,
         ))
     };
-    Ok(held().expect("there are as many handles"))
+    Ok(mixed().expect("there are as many handles"))
 }

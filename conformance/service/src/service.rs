@@ -11,7 +11,7 @@ use crate::{EvenNumber, Factor, KeptNumber, Leases, TimedLease, elements, upstre
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use thalweg::port::{FutureReader, Held, Upstream, UpstreamFuture};
+use thalweg::port::{FutureReader, Owned, Upstream, UpstreamFuture};
 use thalweg::queue::clock;
 use thalweg::{Call, CallError, Code, StreamReader, StreamWriter, Task};
 
@@ -67,8 +67,8 @@ fn host_result<T, E>(ended: Result<T, CallError<E>>) -> Result<T, u32> {
 }
 
 /// Takes a counter out of a value, and returns its number.
-fn take_counter(call: &Call, held: Held<CounterClient>) -> u64 {
-    let counter = held.take::<KeptNumber>(call);
+fn take_counter(call: &Call, counter: Owned<CounterClient>) -> u64 {
+    let counter = counter.take::<KeptNumber>(call);
     counter.map_or(0, |counter| counter.now())
 }
 
@@ -327,21 +327,21 @@ impl Conformance for Echo {
         stream_of(call, (0..count).map(|side| Shape::Circle(side.into())))
     }
 
-    fn give_counters(&mut self, call: &Call, start: u64, count: u32) -> Vec<Held<CounterClient>> {
-        let counter = |i| call.hold(KeptNumber::new(start + u64::from(i), &self.counters));
+    fn give_counters(&mut self, call: &Call, start: u64, count: u32) -> Vec<Owned<CounterClient>> {
+        let counter = |i| call.own(KeptNumber::new(start + u64::from(i), &self.counters));
         let counters = (0..count).map(counter).collect::<Result<_, _>>();
         counters.expect("there are as many handles")
     }
 
-    fn total(&mut self, call: &Call, counters: Vec<Held<CounterClient>>) -> u64 {
+    fn total(&mut self, call: &Call, counters: Vec<Owned<CounterClient>>) -> u64 {
         counters
             .into_iter()
-            .map(|held| take_counter(call, held))
+            .map(|counter| take_counter(call, counter))
             .sum()
     }
 
-    fn first_of(&mut self, call: &Call, counter: Option<Held<CounterClient>>) -> Option<u64> {
-        counter.map(|held| take_counter(call, held))
+    fn first_of(&mut self, call: &Call, counter: Option<Owned<CounterClient>>) -> Option<u64> {
+        counter.map(|counter| take_counter(call, counter))
     }
 
     fn swap(&mut self, _: &Call, value: Pair) -> Task<Result<Pair, MaybeCounter>> {

@@ -156,17 +156,17 @@ fn constant(out: &mut String, package: &Package, constant: &str, name: &str) {
     for function in package.host.iter().flat_map(|host| &host.functions) {
         line(out, &method(texts, function));
     }
-    line(out, &format!("], bounds: {} }};", limits(package.limits)));
+    line(out, &format!("], limits: {} }};", limits(package.limits)));
 }
 
 fn limits(limits: Limits) -> String {
     if limits == Limits::default() {
-        return "port::Bounds::DEFAULT".to_owned();
+        return "port::QueueLimits::DEFAULT".to_owned();
     }
     let calls = number(u64::from(limits.max_queued_calls));
     let bytes = number(limits.max_queued_bytes);
     let waits = limits.block_when_full;
-    format!("port::Bounds {{ calls: {calls}, bytes: {bytes}, waits: {waits} }}")
+    format!("port::QueueLimits {{ max_queued_calls: {calls}, bytes: {bytes}, waits: {waits} }}")
 }
 
 /// A `port::Method`, followed by a comma.
@@ -183,7 +183,7 @@ fn method(texts: crate::hash::Describer<'_>, function: &Function) -> String {
                 OverflowPolicy::Conflate { key } => conflate(texts.types, function, key),
             };
             format!(
-                "Some(port::StreamOptions {{ policy: port::Policy::{policy}, capacity: {}, linger_ns: {}, largest_record: {} }})",
+                "Some(port::StreamOptions {{ overflow: port::Overflow::{policy}, capacity: {}, linger_ns: {}, max_record_size: {} }})",
                 number(u64::from(options.capacity)),
                 number(options.linger_ns),
                 number(u64::from(options.max_record_size))
@@ -220,7 +220,7 @@ fn conflate(types: &[TypeDef], function: &Function, key: usize) -> String {
             format!("key.extend_from_slice(&{bits}.to_le_bytes())")
         }
     };
-    format!("Conflate(port::Key(|bytes, at, key| {write}))")
+    format!("Conflate(port::ConflationKey(|bytes, at, key| {write}))")
 }
 
 /// The options of a function, as `port::MethodOptions`.
@@ -236,11 +236,11 @@ fn options(function: &Function) -> String {
         (is_idempotent, "is_idempotent: true".to_owned()),
         (
             notice_interval_ns > 0,
-            format!("notice_ns: {}", number(notice_interval_ns)),
+            format!("notice_interval_ns: {}", number(notice_interval_ns)),
         ),
         (
             timeout_ns > 0,
-            format!("deadline_ns: {}", number(timeout_ns)),
+            format!("timeout_ns: {}", number(timeout_ns)),
         ),
     ]
     .into_iter()

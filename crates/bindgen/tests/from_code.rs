@@ -315,11 +315,11 @@ fn types_without_a_form_are_refused_with_what_to_write() {
         ),
         (
             "StreamReader<u8>",
-            "write a stream as `impl Iterator<Item = T>`, which must be a whole parameter, a whole result or its ok side; inside a result it is `thalweg::Held<StreamReader<T>>`",
+            "write a stream as `impl Iterator<Item = T>`, which must be a whole parameter, a whole result or its ok side; inside a result it is `thalweg::Owned<StreamReader<T>>`",
         ),
         (
             "UpstreamFuture<u8>",
-            "write a future as `impl Future<Output = T>`, which must be a whole parameter, a whole result or its ok side; inside a result it is `thalweg::Held<FutureReader<T>>`",
+            "write a future as `impl Future<Output = T>`, which must be a whole parameter, a whole result or its ok side; inside a result it is `thalweg::Owned<FutureReader<T>>`",
         ),
         ("<u8 as Tr>::T", "WIT has no equivalent"),
         ("Box<dyn Fn()>", INSIDE),
@@ -435,39 +435,39 @@ fn functions_without_a_form_are_refused_with_what_to_write() {
         ),
         (
             "fn f(&self) -> Option<Q>;",
-            "4:23: type `Q`: a resource must be a whole parameter, a whole result or its ok side; inside a value it is `thalweg::Held<R>`",
+            "4:23: type `Q`: a resource must be a whole parameter, a whole result or its ok side; inside a value it is `thalweg::Owned<R>`",
         ),
         (
-            "fn f(&self) -> Vec<Held<u8>>;",
-            "4:20: type `Held<u8>`: `Held` is for a `#[thalweg::resource]` of this file, a `StreamReader<T>` or a `FutureReader<T>`",
+            "fn f(&self) -> Vec<Owned<u8>>;",
+            "4:20: type `Owned<u8>`: `Owned` is for a `#[thalweg::resource]` of this file, a `StreamReader<T>` or a `FutureReader<T>`",
         ),
         (
-            "fn f(&self) -> Vec<Held<StreamReader<Held<Q>>>>;",
-            "4:38: type `Held<Q>`: a stream or a future inside a value carries only numbers, `bool`, `char`, `String`, and lists, options, results and tuples of these",
+            "fn f(&self) -> Vec<Owned<StreamReader<Owned<Q>>>>;",
+            "4:38: type `Owned<Q>`: a stream or a future inside a value carries only numbers, `bool`, `char`, `String`, and lists, options, results and tuples of these",
         ),
         (
-            "fn f(&self) -> Held<StreamReader<u8>>;",
-            "4:16: type `Held<StreamReader<u8>>`: `Held` is for fields of a value: write `impl Iterator<Item = T>` or `impl Future<Output = T>`",
+            "fn f(&self) -> Owned<StreamReader<u8>>;",
+            "4:16: type `Owned<StreamReader<u8>>`: `Owned` is for fields of a value: write `impl Iterator<Item = T>` or `impl Future<Output = T>`",
         ),
         (
             "fn f(&self) -> Result<Box<dyn Iterator<Item = Result<u8, CallError<u8>>> + Send>, u16>;",
             "4:68: type `u8`: a stream has the error type of its function: write `Result<impl Iterator<Item = Result<T, CallError<E>>>, E>`",
         ),
         (
-            "fn f(&self, q: Held<FutureReader<u8>>);",
-            "4:16: type `Held<FutureReader<u8>>`: `Held` is for fields of a result: write `impl Iterator<Item = Result<T, thalweg::Failure>>` or `impl Future`",
+            "fn f(&self, q: Owned<FutureReader<u8>>);",
+            "4:16: type `Owned<FutureReader<u8>>`: `Owned` is for fields of a result: write `impl Iterator<Item = Result<T, thalweg::Failure>>` or `impl Future`",
         ),
         (
-            "fn f(&self, q: Vec<Held<StreamReader<u8>>>);",
+            "fn f(&self, q: Vec<Owned<StreamReader<u8>>>);",
             "4:4: type `list<stream<u8>>`: a stream or a future is a parameter of its own, and cannot be inside another one",
         ),
         (
-            "fn f(&self) -> Held<Q>;",
-            "4:16: type `Held<Q>`: `Held` is for fields of a value: write `Q`",
+            "fn f(&self) -> Owned<Q>;",
+            "4:16: type `Owned<Q>`: `Owned` is for fields of a value: write `Q`",
         ),
         (
-            "fn f(&self, q: Held<Q>);",
-            "4:16: type `Held<Q>`: `Held` is for fields of a value: write `&Q` to borrow it, or `Arc<Q>` to take it",
+            "fn f(&self, q: Owned<Q>);",
+            "4:16: type `Owned<Q>`: `Owned` is for fields of a value: write `&Q` to borrow it, or `Arc<Q>` to take it",
         ),
         (
             "fn f(&self, q: Q);",

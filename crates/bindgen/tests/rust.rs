@@ -85,7 +85,7 @@ fn policies_of_streams() {
         fs::write(folder.path().join("b.thalweg.toml"), policy).expect("a file can be written");
         let package = parse(&path).unwrap_or_else(|refused| panic!("{refused}"));
         let outputs = rust::emit(&package).unwrap_or_else(|refused| panic!("{refused}"));
-        let expected = format!("policy: port::Policy::{variant},");
+        let expected = format!("overflow: port::Overflow::{variant},");
         assert!(
             outputs
                 .iter()
@@ -134,7 +134,8 @@ world w { export i; }
         let outputs = rust::emit(&package).unwrap_or_else(|refused| panic!("{refused}"));
         let words = |text: &str| text.split_whitespace().collect::<String>();
         let text = words(&outputs[0].contents);
-        let policy = words("policy: port::Policy::Conflate(port::Key(|bytes, at, key|");
+        let policy =
+            words("overflow: port::Overflow::Conflate(port::ConflationKey(|bytes, at, key|");
         assert!(text.contains(&policy), "{field}: {text}");
         assert!(text.contains(&words(write)), "{field}: {text}");
         let docs = words(&format!(
@@ -192,13 +193,13 @@ fn streams_and_futures_inside_of_results() {
     let text = &output[0].contents;
     for line in [
         "#[derive(Debug)]\npub struct Feed {",
-        "    pub ticks: port::Held<port::StreamReader<u64>>,",
-        "    pub last: Option<port::Held<port::FutureReader<String>>>,",
-        "    pub ticks: port::HeldView<'a, port::StreamReader<u64>>,",
+        "    pub ticks: port::Owned<port::StreamReader<u64>>,",
+        "    pub last: Option<port::Owned<port::FutureReader<String>>>,",
+        "    pub ticks: port::OwnedView<'a, port::StreamReader<u64>>,",
         "fn feeds(&mut self, call: &port::Call) -> Vec<Feed>;",
-        "port::Pending<(u8, port::Held<port::FutureReader<()>>), Feed>",
+        "port::Pending<(u8, port::Owned<port::FutureReader<()>>), Feed>",
         "-> port::Pending<Vec<Feed>, port::NoError> {",
-        "const HOLDS: bool = true;",
+        "const HAS_HANDLES: bool = true;",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }

@@ -65,8 +65,8 @@ fn flags(package: &Package, method: &Method) -> u32 {
     bit(method.is_async, TW_METHOD_ASYNC)
         | bit(method.options.is_inline, TW_METHOD_INLINE)
         | bit(method.options.is_idempotent, TW_METHOD_IDEMPOTENT)
-        | bit(method.options.notice_ns > 0, TW_METHOD_NOTICES)
-        | bit(package.bounds.waits, TW_METHOD_CAN_BLOCK)
+        | bit(method.options.notice_interval_ns > 0, TW_METHOD_NOTICES)
+        | bit(package.limits.blocks_on_overflow, TW_METHOD_CAN_BLOCK)
 }
 
 impl Library {

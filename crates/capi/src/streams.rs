@@ -35,7 +35,7 @@ fn gap_number(reason: Option<Reason>) -> u32 {
         Some(Reason::Conflated) => TW_GAP_CONFLATED,
         Some(Reason::DroppedNewest) => TW_GAP_DROPPED_NEWEST,
         Some(Reason::DroppedOldest) => TW_GAP_DROPPED_OLDEST,
-        Some(Reason::Held) => TW_GAP_BATCH_OPEN,
+        Some(Reason::BatchOpen) => TW_GAP_BATCH_OPEN,
         Some(Reason::Writer) => TW_GAP_SERVICE,
     }
 }

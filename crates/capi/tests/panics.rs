@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use thalweg_capi::{Export, Library};
-use thalweg_port::{Bounds, Incoming, Package, Service};
+use thalweg_port::{Incoming, Package, QueueLimits, Service};
 
 /// Allocations of at least this many bytes are refused.
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
@@ -42,7 +42,7 @@ impl Service for Nothing {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[],
     };
 

@@ -187,7 +187,7 @@ impl Client {
                 if let Some((caller, generation)) = caller {
                     caller.adopt(generation, &call);
                 }
-                if <P::As as Decode>::HOLDS {
+                if <P::As as Decode>::HAS_HANDLES {
                     params.handles(true);
                 }
                 let batch = self.batch.clone();
@@ -201,19 +201,19 @@ impl Client {
 /// A resource that the host owns. Clones refer to the same resource. It is closed when the last
 /// clone is dropped.
 #[derive(Clone, Debug)]
-pub struct Own(Arc<OwnInner>);
+pub struct OwnedHandle(Arc<OwnedHandleInner>);
 
 #[derive(Debug)]
-struct OwnInner {
+struct OwnedHandleInner {
     handle: u64,
     /// The resource was transferred back to the service.
     given: AtomicBool,
     guard: Arc<InstanceGuard>,
 }
 
-impl Own {
+impl OwnedHandle {
     pub(crate) fn new(handle: u64, guard: Arc<InstanceGuard>) -> Self {
-        Self(Arc::new(OwnInner {
+        Self(Arc::new(OwnedHandleInner {
             handle,
             given: AtomicBool::new(false),
             guard,
@@ -257,7 +257,7 @@ impl Own {
     }
 }
 
-impl Drop for OwnInner {
+impl Drop for OwnedHandleInner {
     fn drop(&mut self) {
         if !*self.given.get_mut() {
             // If the client is closed, the handle is stale and nothing is left to close.

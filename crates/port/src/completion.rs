@@ -113,7 +113,7 @@ impl Outcome {
             Ok(()) => {
                 self.code = code;
                 self.message.clear();
-                if <T::As as Decode>::HOLDS {
+                if <T::As as Decode>::HAS_HANDLES {
                     value.handles(true);
                 }
             }

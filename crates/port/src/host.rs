@@ -167,7 +167,7 @@ impl Instance {
         port: &Arc<Port>,
         token: u64,
     ) -> Result<CallRef, Failure> {
-        port.reserve_below(self.package.bounds.bytes)?;
+        port.reserve_below(self.package.limits.max_queued_bytes)?;
         let (calls, mut outcome) = self.take_spare().inspect_err(|_| port.unreserve())?;
         let written = write(std::mem::take(&mut outcome.data)).and_then(|mut args| {
             let number = self.convert_host_call(import, &mut args)?;

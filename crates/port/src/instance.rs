@@ -204,7 +204,7 @@ impl Instance {
     /// Checks a port before a result of `bytes` bytes is put into it.
     #[inline]
     pub(crate) fn check_port_backlog(&self, port: &Port, bytes: usize) {
-        if port.unreaped_bytes() + bytes as u64 >= self.package.bounds.max_unreaped_bytes() {
+        if port.unreaped_bytes() + bytes as u64 >= self.package.limits.max_unreaped_bytes() {
             self.saw_full_port.store(true, Ordering::Relaxed);
         }
     }
@@ -213,7 +213,7 @@ impl Instance {
     /// calls that were accepted before the first result could fill the port without a limit.
     #[cold]
     fn reject_if_port_full(&self, call: &CallRef) {
-        let most = self.package.bounds.max_unreaped_bytes();
+        let most = self.package.limits.max_unreaped_bytes();
         if call
             .port()
             .is_some_and(|port| port.unreaped_bytes() >= most)
@@ -225,7 +225,7 @@ impl Instance {
     }
 
     fn wake_waiters(&self) {
-        if self.package.bounds.waits {
+        if self.package.limits.blocks_on_overflow {
             self.mailbox_waiters.wake_all();
         }
     }

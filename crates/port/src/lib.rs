@@ -30,7 +30,6 @@ mod client;
 mod code;
 mod completion;
 mod handles;
-mod held;
 mod host;
 mod incoming;
 mod inline;
@@ -41,6 +40,7 @@ mod models;
 mod nested;
 mod notice;
 mod open_state;
+mod owned;
 mod package;
 mod pending;
 mod port;
@@ -57,17 +57,19 @@ mod versions;
 mod weak_list;
 
 pub use call::{Call, CallRef};
-pub use client::{Client, Own};
+pub use client::{Client, OwnedHandle};
 pub use code::{Code, Failure};
 pub use completion::{Completion, Kind, Outcome};
 pub use handles::{Object, close_handle, epoch, find, insert, remove};
-pub use held::{Held, HeldView, ResourceClient};
 pub use host::{answer_host_call, host_call_deadline};
 pub use incoming::{Incoming, Refusal};
 pub use inline::{Inline, InlineCall};
 pub use instance::Instance;
 pub use instance::submit::{SubmitOptions, Submitter};
-pub use package::{Bounds, Key, Method, MethodOptions, Package, Policy, StreamOptions};
+pub use owned::{Owned, OwnedView, ResourceClient};
+pub use package::{
+    ConflationKey, Method, MethodOptions, Overflow, Package, QueueLimits, StreamOptions,
+};
 pub use pending::{CallError, NoError, Pending, Reply};
 pub use port::{Port, Reap};
 pub use resource::Resource;

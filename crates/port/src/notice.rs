@@ -43,7 +43,7 @@ struct NoticeTimer {
 /// # Errors
 /// `argument`: the method's policy file has no interval.
 pub(crate) fn notice_interval(method: &Method) -> Result<u64, Failure> {
-    match method.options.notice_ns {
+    match method.options.notice_interval_ns {
         0 => Err(Code::Argument.because(format!(
             "{} has no progress notices: its policy file has no `notice_interval`",
             method.name

@@ -19,7 +19,7 @@ pub struct Package {
     /// The host imports, in the order of their numbers.
     pub imports: &'static [Method],
     /// Limits for the calls and bytes that wait for an instance.
-    pub bounds: Bounds,
+    pub limits: QueueLimits,
 }
 
 /// A method: its WIT name, and the hashes of its layouts. A hash is 0 if there is no such layout.
@@ -84,11 +84,11 @@ pub struct MethodOptions {
     /// It is safe to run the method twice, so a call whose outcome is unknown may be repeated.
     pub is_idempotent: bool,
     /// Interval of progress notices in nanoseconds, for callers that request them. 0: no notices.
-    pub notice_ns: u64,
+    pub notice_interval_ns: u64,
     /// Maximum duration in nanoseconds of a call, including the streams and futures that it
     /// returns. Beyond it, the call ends as `timed_out`. An earlier deadline of the caller has
     /// priority. 0: only the caller's deadline applies.
-    pub deadline_ns: u64,
+    pub timeout_ns: u64,
 }
 
 impl MethodOptions {
@@ -96,13 +96,13 @@ impl MethodOptions {
     pub const NONE: Self = Self {
         is_inline: false,
         is_idempotent: false,
-        notice_ns: 0,
-        deadline_ns: 0,
+        notice_interval_ns: 0,
+        timeout_ns: 0,
     };
 
     /// The deadline of a call that begins now with the caller's deadline `deadline`.
     pub(crate) fn limit_deadline(&self, deadline: u64) -> u64 {
-        match self.deadline_ns {
+        match self.timeout_ns {
             0 => deadline,
             ns => deadline.min(clock::deadline(Duration::from_nanos(ns))),
         }
@@ -111,22 +111,22 @@ impl MethodOptions {
 
 /// Limits for what may wait in an instance and in a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct QueueLimits {
     /// Maximum number of calls that wait for one instance. Further calls are `overloaded`.
-    pub calls: u32,
+    pub max_queued_calls: u32,
     /// Maximum total size in bytes of the arguments that wait for one instance, and of the results
     /// in one port. Beyond it, the next call is `overloaded`. Beyond four times as much in a port,
     /// accepted calls that have not begun also end as `overloaded`. Messages of up to 512 bytes are
     /// not counted, because `calls` bounds them.
-    pub bytes: u64,
+    pub max_queued_bytes: u64,
     /// A submission to a full instance waits for capacity until its call's deadline, if the
     /// submission allows it ([`SubmitOptions::waits`](crate::SubmitOptions::waits); always for
     /// calls of a [`Client`](crate::Client)). The wait parks the submitting thread or actor, and so
     /// also blocks an executor's thread. A submission to a full port is always refused.
-    pub waits: bool,
+    pub blocks_on_overflow: bool,
 }
 
-impl Bounds {
+impl QueueLimits {
     /// Size of unreaped results in a port beyond which no further call begins. It is four times the
     /// limit for submissions, so that calls that are accepted together and reaped as they end are
     /// not refused for being fast.
@@ -146,7 +146,7 @@ impl Bounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamOptions {
     /// The overflow policy: what happens when the reader is slow.
-    pub policy: Policy,
+    pub overflow: Overflow,
     /// Maximum number of records in the stream.
     pub capacity: u32,
     /// Maximum linger time in nanoseconds: how long a reader that has just received records waits
@@ -155,19 +155,19 @@ pub struct StreamOptions {
     pub linger_ns: u64,
     /// Maximum size of one record in bytes, including its strings and lists, from 64 KiB to 512
     /// MiB. A writer refuses a larger record as `argument`.
-    pub largest_record: u32,
+    pub max_record_size: u32,
 }
 
 /// Default maximum size of a record, and the maximum size of an element that a caller sends.
-pub(crate) const LARGEST_RECORD: u32 = 64 << 20;
+pub(crate) const MAX_RECORD_SIZE: u32 = 64 << 20;
 
 impl StreamOptions {
     /// The defaults: 8,192 records, `block`, 512 us, and 64 MiB per record.
     pub const DEFAULT: Self = Self {
-        policy: Policy::Block,
+        overflow: Overflow::Block,
         capacity: 8192,
         linger_ns: 512_000,
-        largest_record: LARGEST_RECORD,
+        max_record_size: MAX_RECORD_SIZE,
     };
 }
 
@@ -179,7 +179,7 @@ impl Default for StreamOptions {
 
 /// What happens when the reader is slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
+pub enum Overflow {
     /// The writer waits.
     Block,
     /// A newer record replaces the waiting one. The replaced record is counted.
@@ -194,18 +194,18 @@ pub enum Policy {
     /// counted. Records are delivered in the order in which their keys were queued, each in a batch
     /// of its own. The capacity is the maximum number of waiting keys. A writer with a further key
     /// waits.
-    Conflate(Key),
+    Conflate(ConflationKey),
 }
 
 /// Computes the conflation key of a record. The function receives the message, the offset of the
 /// record, and a buffer for the bytes of the key.
 ///
 /// ```
-/// use thalweg_port::{Key, Policy, StreamOptions};
+/// use thalweg_port::{ConflationKey, Overflow, StreamOptions};
 /// use thalweg_wire::Decode;
 ///
 /// const BY_NAME: StreamOptions = StreamOptions {
-///     policy: Policy::Conflate(Key(|bytes, at, key| {
+///     overflow: Overflow::Conflate(ConflationKey(|bytes, at, key| {
 ///         let (name, _) = <(String, u64)>::view(bytes, at);
 ///         key.extend_from_slice(name.as_bytes());
 ///     })),
@@ -214,9 +214,9 @@ pub enum Policy {
 /// };
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Key(pub fn(Bytes<'_>, u32, &mut Vec<u8>));
+pub struct ConflationKey(pub fn(Bytes<'_>, u32, &mut Vec<u8>));
 
-impl PartialEq for Key {
+impl PartialEq for ConflationKey {
     /// Whether both are the same function. Two functions with different addresses may still behave
     /// alike.
     fn eq(&self, other: &Self) -> bool {
@@ -224,4 +224,4 @@ impl PartialEq for Key {
     }
 }
 
-impl Eq for Key {}
+impl Eq for ConflationKey {}

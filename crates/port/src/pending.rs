@@ -16,12 +16,12 @@ use thalweg_wire::{
 
 use crate::call::CallRef;
 use crate::call_batch::CallBatch;
-use crate::client::{InstanceGuard, Own};
+use crate::client::{InstanceGuard, OwnedHandle};
 use crate::code::{Code, Failure, would_park};
 use crate::completion::Completion;
 use crate::handles::{self, Object};
-use crate::held;
 use crate::notice::NoticeCallback;
+use crate::owned;
 use crate::package::Method;
 use crate::stream::{StreamError, StreamReader};
 
@@ -61,10 +61,10 @@ impl Reply {
     ///
     /// # Errors
     /// The errors of [`value`](Self::value).
-    pub fn own(&mut self) -> Result<Own, Malformed> {
+    pub fn own(&mut self) -> Result<OwnedHandle, Malformed> {
         let guard = self.guard()?;
         let handle = self.handle()?;
-        Ok(Own::new(handle, guard))
+        Ok(OwnedHandle::new(handle, guard))
     }
 
     /// Decodes a stream.
@@ -88,12 +88,12 @@ fn value<T: Decode>(
     guard: &Option<Arc<InstanceGuard>>,
 ) -> Result<T, Malformed> {
     let message = message::open(&completion.data, layout)?;
-    if !T::HOLDS {
+    if !T::HAS_HANDLES {
         return message.owned();
     }
     let handles = message.handles().len() as u32;
     let guard = guard.as_ref().ok_or(NO_HANDLE)?;
-    let value = held::for_caller(guard, || message.owned::<T>())?;
+    let value = owned::for_caller(guard, || message.owned::<T>())?;
     for index in 0..handles {
         // The check of the value guarantees that each handle exists once.
         let _ = completion.take(index);

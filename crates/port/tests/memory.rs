@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, Client, Code, Incoming, Inline, InlineCall, Instance, Method, MethodOptions, NoError,
-    Package, Port, Service,
+    Client, Code, Incoming, Inline, InlineCall, Instance, Method, MethodOptions, NoError, Package,
+    Port, QueueLimits, Service,
 };
 use thalweg_queue::clock;
 use thalweg_wire::Decode;
@@ -116,7 +116,7 @@ impl Service for Sum {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[Method {
             name: "sum.add",
             params: <(u64, u64)>::HASH,
@@ -181,7 +181,7 @@ impl Service for Stuck {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[Method {
             name: "stuck.wait",
             params: 0,

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use thalweg_port::{
-    Bounds, CallError, Client, Code, Failure, Incoming, Instance, Method, MethodOptions, NoError,
-    Package, Pending, Port, Refusal, Service,
+    CallError, Client, Code, Failure, Incoming, Instance, Method, MethodOptions, NoError, Package,
+    Pending, Port, QueueLimits, Refusal, Service,
 };
 use thalweg_wire::{Decode, Rule, message};
 
@@ -97,7 +97,7 @@ impl Service for Store {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[
             method("store.take", <(Vec<u8>,)>::HASH, u64::HASH),
             method("store.give", <()>::HASH, <Vec<u8>>::HASH),

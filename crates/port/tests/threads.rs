@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, Client, Code, Incoming, Instance, Method, MethodOptions, Package, Port, Service,
+    Client, Code, Incoming, Instance, Method, MethodOptions, Package, Port, QueueLimits, Service,
 };
 use thalweg_queue::clock;
 use thalweg_runtime::{Config, Runtime, StartError};
@@ -22,7 +22,7 @@ impl Service for Silent {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[Method {
             name: "silent.wait",
             params: <()>::HASH,

@@ -20,7 +20,7 @@ pub use thalweg_runtime as runtime;
 pub use thalweg_wire as wire;
 
 pub use thalweg_port::{
-    Batch, Call, CallError, Client, Code, Failure, Held, Pending, StreamReader, StreamWriter, Task,
+    Batch, Call, CallError, Client, Code, Failure, Owned, Pending, StreamReader, StreamWriter, Task,
 };
 
 /// The README of the project.

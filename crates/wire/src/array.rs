@@ -28,7 +28,7 @@ impl<T: Decode, const N: usize> Decode for [T; N] {
         Shape::Number(N as u32),
         Shape::Text(">"),
     ]);
-    const HOLDS: bool = T::HOLDS;
+    const HAS_HANDLES: bool = T::HAS_HANDLES;
     const DEPTH: u32 = T::DEPTH + 1;
 
     type View<'a> = [T::View<'a>; N];

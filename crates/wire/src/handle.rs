@@ -27,7 +27,7 @@ impl Decode for Handle {
     const ALIGN: u32 = 4;
     const SHAPE: Shape = Shape::Text("handle");
     const DEPTH: u32 = 0;
-    const HOLDS: bool = true;
+    const HAS_HANDLES: bool = true;
 
     type View<'a> = Handle;
 

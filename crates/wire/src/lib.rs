@@ -104,7 +104,7 @@ pub trait Encode {
     fn encode(&self, to: &mut Encoder<'_>, at: u32);
 
     /// The number of handles in the value. If `given` is true, a message with these handles was
-    /// sent: its reader owns them from now on. Used only if the type [can have](Decode::HOLDS)
+    /// sent: its reader owns them from now on. Used only if the type [can have](Decode::HAS_HANDLES)
     /// handles.
     fn handles(&self, given: bool) -> u32 {
         let _ = given;
@@ -149,7 +149,7 @@ pub trait Decode: Encode<As = Self> + Sized + 'static {
     /// Depth of nesting along the longest path; 0 for a scalar or a string.
     const DEPTH: u32;
     /// Whether a value can have handles. [`Encode::handles`] returns their number.
-    const HOLDS: bool = false;
+    const HAS_HANDLES: bool = false;
 
     /// The borrowed form that a reader gets: the value in place.
     type View<'a>: Copy + Debug + PartialEq + Encode<As = Self>;

@@ -267,7 +267,7 @@ impl<T: Decode> Decode for Vec<T> {
     const SIZE: u32 = 8;
     const ALIGN: u32 = 4;
     const SHAPE: Shape = Shape::Parts(&[Shape::Text("list<"), T::SHAPE, Shape::Text(">")]);
-    const HOLDS: bool = T::HOLDS;
+    const HAS_HANDLES: bool = T::HAS_HANDLES;
     const DEPTH: u32 = T::DEPTH + 1;
 
     type View<'a> = ListView<'a, T>;

@@ -38,11 +38,11 @@ pub fn encode_into<T: Encode + ?Sized>(
     layout: u64,
     buffer: &mut Vec<u8>,
 ) -> Result<(), NoRoom> {
-    let handles = match <T::As as Decode>::HOLDS {
+    let handles = match <T::As as Decode>::HAS_HANDLES {
         true => value.handles(false),
         false => 0,
     };
-    if <T::As as Decode>::HOLDS {
+    if <T::As as Decode>::HAS_HANDLES {
         let fixed = root(handles) + <T::As as Decode>::SIZE;
         buffer.clear();
         let reserved = buffer.try_reserve(fixed as usize);

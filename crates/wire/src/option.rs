@@ -27,7 +27,7 @@ impl<T: Decode> Decode for Option<T> {
     const SIZE: u32 = align_up(payload::<T>() + T::SIZE, T::ALIGN);
     const ALIGN: u32 = T::ALIGN;
     const SHAPE: Shape = Shape::Parts(&[Shape::Text("option<"), T::SHAPE, Shape::Text(">")]);
-    const HOLDS: bool = T::HOLDS;
+    const HAS_HANDLES: bool = T::HAS_HANDLES;
     const DEPTH: u32 = T::DEPTH + 1;
 
     type View<'a> = Option<T::View<'a>>;

@@ -40,7 +40,7 @@ impl<T: Decode, E: Decode> Decode for Result<T, E> {
         E::SHAPE,
         Shape::Text(">"),
     ]);
-    const HOLDS: bool = T::HOLDS || E::HOLDS;
+    const HAS_HANDLES: bool = T::HAS_HANDLES || E::HAS_HANDLES;
     const DEPTH: u32 = max(T::DEPTH, E::DEPTH) + 1;
 
     type View<'a> = Result<T::View<'a>, E::View<'a>>;

@@ -72,7 +72,7 @@ macro_rules! tuple {
                 $( let depth = max(depth, $rest::DEPTH); )*
                 depth + 1
             };
-            const HOLDS: bool = $first::HOLDS $(|| $rest::HOLDS)*;
+            const HAS_HANDLES: bool = $first::HAS_HANDLES $(|| $rest::HAS_HANDLES)*;
 
             type View<'a> = ($first::View<'a>, $($rest::View<'a>,)*);
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use thalweg::port::{
-    Bounds, Call, Incoming, Method, MethodOptions, Package, Policy, Refusal, Service,
+    Call, Incoming, Method, MethodOptions, Overflow, Package, QueueLimits, Refusal, Service,
     StreamOptions, Task, Upstream,
 };
 use thalweg::runtime::sleep;
@@ -45,7 +45,7 @@ const fn method<P: Decode, T: Decode>(
 }
 
 const BLOCK: Option<StreamOptions> = Some(StreamOptions {
-    policy: Policy::Block,
+    overflow: Overflow::Block,
     capacity: 64,
     ..StreamOptions::DEFAULT
 });
@@ -56,7 +56,7 @@ impl Service for Lab {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[
             method::<(Vec<u8>,), Vec<u8>>("lab.echo", None, ""),
             method::<(Vec<u8>,), Vec<u8>>("lab.later", None, ""),

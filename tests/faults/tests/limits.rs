@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use thalweg::channel::mpsc;
-use thalweg::port::{Bounds, Port, StreamOptions};
+use thalweg::port::{Port, QueueLimits, StreamOptions};
 use thalweg::runtime::{Config, Mailbox, Value};
 use thalweg::wire;
 
@@ -162,9 +162,11 @@ fn limits_of_the_page_are_those_of_the_code() {
         "256",
     );
 
-    let Bounds {
-        calls, bytes: size, ..
-    } = Bounds::DEFAULT;
+    let QueueLimits {
+        max_queued_calls,
+        max_queued_bytes: size,
+        ..
+    } = QueueLimits::DEFAULT;
     holds(
         "calls that wait for one client",
         &grouped(calls.into()),
@@ -192,7 +194,7 @@ fn limits_of_the_page_are_those_of_the_code() {
     let StreamOptions {
         capacity,
         linger_ns,
-        largest_record,
+        max_record_size,
         ..
     } = StreamOptions::DEFAULT;
     holds(
@@ -208,7 +210,7 @@ fn limits_of_the_page_are_those_of_the_code() {
     );
     holds(
         "bytes of one record",
-        &bytes(largest_record.into()),
+        &bytes(max_record_size.into()),
         "`max_record_size` in the policy file",
     );
     source(

@@ -29,15 +29,15 @@ from thalweg._native import (
     ABI,
     AsyncStream,
     Batch,
-    HeldFuture,
-    HeldStream,
+    OwnedFuture,
+    OwnedStream,
     Stream,
     StreamStats,
     View,
     __version__,
     together,
 )
-from thalweg._native import Resource as Held
+from thalweg._native import Resource as OwnedResource
 from thalweg._results import Err, NoValue, Ok, Some
 
 __all__ = [
@@ -57,13 +57,13 @@ __all__ = [
     "Future",
     "GuestLost",
     "GuestPanicked",
-    "Held",
-    "HeldFuture",
-    "HeldStream",
     "Interrupted",
     "NoValue",
     "Ok",
     "Overloaded",
+    "OwnedFuture",
+    "OwnedResource",
+    "OwnedStream",
     "Resource",
     "ServiceError",
     "ShutDown",

@@ -4,7 +4,7 @@ from collections.abc import Generator
 from typing import Any, Generic, TypeVar
 
 from thalweg._errors import GuestLost
-from thalweg._native import AsyncStream, HeldFuture, Stream
+from thalweg._native import AsyncStream, OwnedFuture, Stream
 
 _T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
@@ -22,9 +22,9 @@ class Future(Generic[_T_co]):
         """The underlying stream."""
 
     @staticmethod
-    def of(held: HeldFuture[_T]) -> "Future[_T]":
-        """The future inside a value; `held` is closed afterwards."""
-        return Future(Stream.of(held))
+    def of(future: OwnedFuture[_T]) -> "Future[_T]":
+        """The future inside a value; `future` is closed afterwards."""
+        return Future(Stream.of(future))
 
     def result(self, timeout: float | None = None) -> _T_co:
         """Waits for the value. It raises `TimedOut` after `timeout` seconds; you may wait again.
@@ -50,9 +50,9 @@ class AsyncFuture(Generic[_T_co]):
         """The underlying stream."""
 
     @staticmethod
-    def of(held: HeldFuture[_T]) -> "AsyncFuture[_T]":
-        """The future inside a value; `held` is closed afterwards."""
-        return AsyncFuture(AsyncStream.of(held))
+    def of(future: OwnedFuture[_T]) -> "AsyncFuture[_T]":
+        """The future inside a value; `future` is closed afterwards."""
+        return AsyncFuture(AsyncStream.of(future))
 
     async def _result(self) -> _T_co:
         async for value in self.stream:

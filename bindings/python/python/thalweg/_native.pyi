@@ -87,20 +87,20 @@ class Writer:
 class Resource:
     """An object in the service. Generated classes derive from it.
 
-    In a value it stands as it is, `thalweg.Held`: `Counter.of(held)` makes a counter of it.
+    A value contains it as a `thalweg.OwnedResource`; `Counter.of(resource)` makes a `Counter`.
     """
 
     @classmethod
-    def of(cls, held: Resource) -> Self:
-        """The resource inside a value, as an object of this class; `held` is closed then."""
+    def of(cls, resource: Resource) -> Self:
+        """The resource inside a value, as an object of this class; `resource` is closed afterwards."""
     def close(self) -> None:
         """Closes the resource: the service drops it. A second call has no effect."""
     @property
     def closed(self) -> bool:
         """Whether it was closed or given away."""
 
-class HeldStream(Generic[_T_co, _V_co]):
-    """A stream inside a value: `Stream.of(held)` or `AsyncStream.of(held)` reads it."""
+class OwnedStream(Generic[_T_co, _V_co]):
+    """A stream inside a value: `Stream.of(stream)` or `AsyncStream.of(stream)` reads it."""
 
     def close(self) -> None:
         """Closes the stream: its writers stop. A second call has no effect."""
@@ -109,16 +109,16 @@ class HeldStream(Generic[_T_co, _V_co]):
         """Whether it was closed, or taken for reading."""
 
 @final
-class HeldFuture(HeldStream[_T_co, _T_co]):
-    """A future inside a value: `Future.of(held)` or `AsyncFuture.of(held)` waits for it."""
+class OwnedFuture(OwnedStream[_T_co, _T_co]):
+    """A future inside a value: `Future.of(future)` or `AsyncFuture.of(future)` waits for it."""
 
 @final
 class Stream(Generic[_T_co, _V_co]):
     """A stream for sync code; iterating gives objects. One reader at a time."""
 
     @staticmethod
-    def of(held: HeldStream[_T, _V]) -> Stream[_T, _V]:
-        """The stream inside a value; `held` is closed then."""
+    def of(stream: OwnedStream[_T, _V]) -> Stream[_T, _V]:
+        """The stream inside a value; `stream` is closed afterwards."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> _T_co: ...
     def next(self, timeout: float | None = None) -> _T_co:
@@ -172,8 +172,8 @@ class AsyncStream(Generic[_T_co, _V_co]):
     """A stream for asyncio; `async for` gives objects. One reader at a time."""
 
     @staticmethod
-    def of(held: HeldStream[_T, _V]) -> AsyncStream[_T, _V]:
-        """The stream inside a value; `held` is closed then."""
+    def of(stream: OwnedStream[_T, _V]) -> AsyncStream[_T, _V]:
+        """The stream inside a value; `stream` is closed afterwards."""
     def __aiter__(self) -> Self: ...
     def __anext__(self) -> Awaitable[_T_co]: ...
     def batches(self, max: int = 256) -> AsyncIterator[Batch[_T_co, _V_co]]:

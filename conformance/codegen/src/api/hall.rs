@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use thalweg::port::FutureReader;
-use thalweg::{Call, Failure, Held, StreamReader};
+use thalweg::{Call, Failure, Owned, StreamReader};
 
 /// The sum of the row numbers of all returned seats.
 pub static RETURNED: AtomicU32 = AtomicU32::new(0);
@@ -38,9 +38,9 @@ pub struct Order {
     /// The name of the customer.
     pub name: String,
     /// Adjacent seats.
-    pub seats: Vec<Held<Seat>>,
+    pub seats: Vec<Owned<Seat>>,
     /// A seat for a late guest.
-    pub spare: Option<Held<Seat>>,
+    pub spare: Option<Owned<Seat>>,
 }
 
 /// What happened to an order.
@@ -49,7 +49,7 @@ pub enum Outcome {
     /// The order is unchanged.
     Unchanged(Order),
     /// One seat of the order remains, and this many were returned.
-    Reduced(Held<Seat>, u32),
+    Reduced(Owned<Seat>, u32),
     /// The order had no seats.
     Empty,
 }
@@ -70,11 +70,11 @@ pub struct Evening {
     /// The title.
     pub title: String,
     /// The volume, minute by minute.
-    pub sound: Held<StreamReader<u32>>,
+    pub sound: Owned<StreamReader<u32>>,
     /// The announcement after the performance, if there is an audience.
-    pub notice: Option<Held<FutureReader<String>>>,
+    pub notice: Option<Owned<FutureReader<String>>>,
     /// One element each time the curtain falls.
-    pub curtain: Held<StreamReader<()>>,
+    pub curtain: Owned<StreamReader<()>>,
 }
 
 /// A hall.
@@ -102,6 +102,6 @@ pub trait Hall {
 ///
 /// # Errors
 /// `overloaded`: there are too many handles.
-pub fn seat(call: &Call, row: u32) -> Result<Held<Seat>, Failure> {
-    call.hold(Seat { row })
+pub fn seat(call: &Call, row: u32) -> Result<Owned<Seat>, Failure> {
+    call.own(Seat { row })
 }

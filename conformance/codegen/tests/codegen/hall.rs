@@ -24,9 +24,9 @@ impl Opera {
         let reader = (minutes > 1).then_some(reader);
         Ok(Evening {
             title: "Echo".to_owned(),
-            sound: call.hold_stream(loud)?,
-            notice: reader.map(|reader| call.hold_future(reader)).transpose()?,
-            curtain: call.hold_stream(falls)?,
+            sound: call.own_stream(loud)?,
+            notice: reader.map(|reader| call.own_future(reader)).transpose()?,
+            curtain: call.own_stream(falls)?,
         })
     }
 }
@@ -85,7 +85,7 @@ fn resources_inside_values_pass_in_both_directions() {
     let hall = open();
     let order = hall.book("Ada", 4, 2).wait().unwrap();
     assert_eq!((order.name.as_str(), order.seats.len()), ("Ada", 2));
-    let rows = |seats: Vec<thalweg::Held<SeatClient>>| -> Vec<u32> {
+    let rows = |seats: Vec<thalweg::Owned<SeatClient>>| -> Vec<u32> {
         let clients = seats.into_iter().map(|seat| seat.into_client().unwrap());
         clients.map(|seat| seat.row().wait().unwrap()).collect()
     };

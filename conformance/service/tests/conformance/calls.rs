@@ -7,7 +7,7 @@ use crate::values::{Json, same};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Duration;
-use thalweg::port::Held;
+use thalweg::port::Owned;
 use thalweg::wire::Encode;
 use thalweg_conformance::conformance::*;
 
@@ -56,7 +56,7 @@ fn method(name: &str) -> usize {
 
 impl Runner {
     /// Takes the stored counter of this name.
-    fn held(&mut self, json: &Value) -> Held<CounterClient> {
+    fn counter_of(&mut self, json: &Value) -> Owned<CounterClient> {
         let name = json["resource"].as_str().expect("a resource's name");
         let counter = self.counters.remove(name);
         counter.expect("a counter of this name").into()
@@ -149,13 +149,15 @@ impl Runner {
             }
             "total" => {
                 let given = step["params"][0].as_array().expect("a list");
-                let given: Vec<_> = given.iter().map(|json| self.held(json)).collect();
+                let given: Vec<_> = given.iter().map(|json| self.counter_of(json)).collect();
                 finish(step, method, c.total(&given), move |_, came| {
                     compare(step, method, came)
                 })
             }
             "first-of" => {
-                let given = step["params"][0].get("some").map(|json| self.held(json));
+                let given = step["params"][0]
+                    .get("some")
+                    .map(|json| self.counter_of(json));
                 finish(step, method, c.first_of(&given), move |_, came| {
                     compare(step, method, came)
                 })
@@ -164,15 +166,15 @@ impl Runner {
                 let pair = &step["params"][0];
                 let pair = Pair {
                     name: String::read(&pair["name"]),
-                    left: self.held(&pair["left"]),
-                    right: pair["right"].get("some").map(|json| self.held(json)),
+                    left: self.counter_of(&pair["left"]),
+                    right: pair["right"].get("some").map(|json| self.counter_of(json)),
                 };
                 finish(step, method, c.swap(&pair), |_, _| Ok(()))
             }
             "refuse" => {
                 let several = step["params"][0]["value"].as_array();
                 let given = several.map_or(MaybeCounter::No, |list| {
-                    MaybeCounter::Several(list.iter().map(|json| self.held(json)).collect())
+                    MaybeCounter::Several(list.iter().map(|json| self.counter_of(json)).collect())
                 });
                 finish(step, method, c.refuse(&given), |_, ()| Ok(()))
             }

@@ -4,19 +4,21 @@ use crate::Runner;
 use crate::endings::{Called, Verdict, expect, finish};
 use crate::values::Json;
 use serde_json::{Value, json};
-use thalweg::port::{FutureReader, Held, StreamReader};
+use thalweg::port::{FutureReader, Owned, StreamReader};
 use thalweg::wire::Decode;
 use thalweg_conformance::conformance::{ConformanceClient, Feed};
 
 /// All elements of a stream.
-fn elements<T: Decode>(held: Held<StreamReader<T>>) -> Result<Vec<T>, String> {
-    let mut reader = held.into_reader().map_err(|failure| failure.to_string())?;
+fn elements<T: Decode>(stream: Owned<StreamReader<T>>) -> Result<Vec<T>, String> {
+    let mut reader = stream
+        .into_reader()
+        .map_err(|failure| failure.to_string())?;
     let elements = reader.by_ref().collect::<Result<_, _>>();
     elements.map_err(|failure| failure.to_string())
 }
 
-fn value<T: Decode>(held: Held<FutureReader<T>>) -> Result<T, String> {
-    let come = held.into_reader().and_then(FutureReader::wait);
+fn value<T: Decode>(stream: Owned<FutureReader<T>>) -> Result<T, String> {
+    let come = stream.into_reader().and_then(FutureReader::wait);
     come.map_err(|failure| failure.to_string())
 }
 

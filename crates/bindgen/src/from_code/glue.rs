@@ -322,8 +322,8 @@ enum Direction {
 pub fn is_same(ty: &Type) -> bool {
     match ty {
         // Their element types are the same: `read` has checked this.
-        Type::Plain(_) | Type::HeldStream(..) => true,
-        Type::BoxedStr | Type::BoxedList(_) | Type::Named(_) | Type::Held(_) => false,
+        Type::Plain(_) | Type::OwnedStream(..) => true,
+        Type::BoxedStr | Type::BoxedList(_) | Type::Named(_) | Type::Owned(_) => false,
         Type::List(item) | Type::Array(item, _) | Type::Option(item) => is_same(item),
         Type::Result(ok, error) => ok.iter().chain(error).all(|ty| is_same(ty)),
         Type::Tuple(items) => items.iter().all(is_same),
@@ -347,7 +347,7 @@ fn convert(ty: &Type, value: &str, direction: Direction) -> String {
         }
     };
     match (ty, direction) {
-        (Type::Plain(_) | Type::HeldStream(..), _) => value.to_owned(),
+        (Type::Plain(_) | Type::OwnedStream(..), _) => value.to_owned(),
         (Type::BoxedStr, Direction::ToGenerated) => format!("String::from({value})"),
         (Type::BoxedStr, Direction::FromGenerated) => format!("{value}.into_boxed_str()"),
         (Type::List(item), _) => list(item, value),
@@ -374,7 +374,7 @@ fn convert(ty: &Type, value: &str, direction: Direction) -> String {
             let made: String = made.collect();
             format!("{{ let ({},) = {value}; ({made}) }}", names.join(", "))
         }
-        (Type::Held(_), _) => format!("{value}.cast()"),
+        (Type::Owned(_), _) => format!("{value}.cast()"),
         (Type::Named(ident), Direction::ToGenerated) => {
             format!("{}::from({value})", generated(ident))
         }

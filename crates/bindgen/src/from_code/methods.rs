@@ -210,15 +210,15 @@ impl Source<'_> {
             });
         }
         match self.value(ty)? {
-            Type::Held(own) => Err(self.refused(
+            Type::Owned(own) => Err(self.refused(
                 ty.span(),
                 format!("type `{}`", self.text(ty.span())),
-                &format!("`Held` is for fields of a value: write `&{own}` to borrow it, or `Arc<{own}>` to take it"),
+                &format!("`Owned` is for fields of a value: write `&{own}` to borrow it, or `Arc<{own}>` to take it"),
             )),
-            Type::HeldStream(..) => Err(self.refused(
+            Type::OwnedStream(..) => Err(self.refused(
                 ty.span(),
                 format!("type `{}`", self.text(ty.span())),
-                "`Held` is for fields of a result: write `impl Iterator<Item = Result<T, thalweg::Failure>>` or `impl Future`",
+                "`Owned` is for fields of a result: write `impl Iterator<Item = Result<T, thalweg::Failure>>` or `impl Future`",
             )),
             value => Ok(Param::Value(value)),
         }
@@ -342,15 +342,15 @@ impl Source<'_> {
             }
         }
         match self.value(ty)? {
-            Type::Held(own) => Err(self.refused(
+            Type::Owned(own) => Err(self.refused(
                 ty.span(),
                 format!("type `{}`", self.text(ty.span())),
-                &format!("`Held` is for fields of a value: write `{own}`"),
+                &format!("`Owned` is for fields of a value: write `{own}`"),
             )),
-            Type::HeldStream(..) => Err(self.refused(
+            Type::OwnedStream(..) => Err(self.refused(
                 ty.span(),
                 format!("type `{}`", self.text(ty.span())),
-                "`Held` is for fields of a value: write `impl Iterator<Item = T>` or `impl Future<Output = T>`",
+                "`Owned` is for fields of a value: write `impl Iterator<Item = T>` or `impl Future<Output = T>`",
             )),
             value => Ok(Some(Return::Value(value))),
         }

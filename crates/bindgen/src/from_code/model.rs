@@ -195,17 +195,17 @@ pub enum Type {
     Result(Option<Box<Type>>, Option<Box<Type>>),
     Tuple(Vec<Type>),
     Named(String),
-    /// `Held<R>`.
-    Held(String),
-    /// `Held<StreamReader<T>>` or `Held<FutureReader<T>>`: `stream` or `future`, and its element. `None`: of `()`.
-    HeldStream(&'static str, Option<Box<Type>>),
+    /// `Owned<R>`.
+    Owned(String),
+    /// `Owned<StreamReader<T>>` or `Owned<FutureReader<T>>`: `stream` or `future`, and its element. `None`: of `()`.
+    OwnedStream(&'static str, Option<Box<Type>>),
 }
 
 impl Type {
     fn names(&self, names: &mut BTreeSet<String>) {
         match self {
-            Self::Plain(_) | Self::BoxedStr | Self::Held(_) => {}
-            Self::HeldStream(_, item) => item.iter().for_each(|ty| ty.names(names)),
+            Self::Plain(_) | Self::BoxedStr | Self::Owned(_) => {}
+            Self::OwnedStream(_, item) => item.iter().for_each(|ty| ty.names(names)),
             Self::List(item)
             | Self::BoxedList(item)
             | Self::Array(item, _)

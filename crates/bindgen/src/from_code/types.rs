@@ -31,10 +31,10 @@ fn instead(name: &str) -> Option<&'static str> {
             "WIT has no time types: write `u64`, with the unit in the name, as in `delay_ms`"
         }
         "StreamReader" | "Upstream" | "Iterator" | "Stream" => {
-            "write a stream as `impl Iterator<Item = T>`, which must be a whole parameter, a whole result or its ok side; inside a result it is `thalweg::Held<StreamReader<T>>`"
+            "write a stream as `impl Iterator<Item = T>`, which must be a whole parameter, a whole result or its ok side; inside a result it is `thalweg::Owned<StreamReader<T>>`"
         }
         "FutureReader" | "UpstreamFuture" | "Future" => {
-            "write a future as `impl Future<Output = T>`, which must be a whole parameter, a whole result or its ok side; inside a result it is `thalweg::Held<FutureReader<T>>`"
+            "write a future as `impl Future<Output = T>`, which must be a whole parameter, a whole result or its ok side; inside a result it is `thalweg::Owned<FutureReader<T>>`"
         }
         _ => return None,
     })
@@ -102,7 +102,7 @@ impl Source<'_> {
         self.resources.contains(&ident).then_some(ident)
     }
 
-    /// Converts a `Held` of a stream or a future.
+    /// Converts a `Owned` of a stream or a future.
     fn held_stream(&self, held: &syn::Type) -> Result<Option<Type>, SourceError> {
         let syn::Type::Path(path) = held else {
             return Ok(None);
@@ -116,11 +116,11 @@ impl Source<'_> {
             _ => return Ok(None),
         };
         if matches!(item, syn::Type::Tuple(nothing) if nothing.elems.is_empty()) {
-            return Ok(Some(Type::HeldStream(word, None)));
+            return Ok(Some(Type::OwnedStream(word, None)));
         }
         let carried = self.value(item)?;
-        if is_same(&carried) && !matches!(carried, Type::HeldStream(..)) {
-            return Ok(Some(Type::HeldStream(word, Some(Box::new(carried)))));
+        if is_same(&carried) && !matches!(carried, Type::OwnedStream(..)) {
+            return Ok(Some(Type::OwnedStream(word, Some(Box::new(carried)))));
         }
         let text = self.text(item.span());
         let reason = "a stream or a future inside a value carries only numbers, `bool`, `char`, `String`, and lists, options, results and tuples of these";
@@ -176,15 +176,15 @@ impl Source<'_> {
             ("Result", [_]) => refuse("the error type must be explicit: write `Result<T, E>`"),
             (name, []) if self.values.contains(name) => Ok(Type::Named(name.to_owned())),
             (name, []) if self.resources.contains(name) => refuse(
-                "a resource must be a whole parameter, a whole result or its ok side; inside a value it is `thalweg::Held<R>`",
+                "a resource must be a whole parameter, a whole result or its ok side; inside a value it is `thalweg::Owned<R>`",
             ),
-            ("Held", [syn::Type::Path(own)]) if self.resource_of(own).is_some() => Ok(Type::Held(
-                self.resource_of(own).expect("the guard has checked it"),
-            )),
-            ("Held", [held]) => match self.held_stream(held)? {
+            ("Owned", [syn::Type::Path(own)]) if self.resource_of(own).is_some() => Ok(
+                Type::Owned(self.resource_of(own).expect("the guard has checked it")),
+            ),
+            ("Owned", [held]) => match self.held_stream(held)? {
                 Some(stream) => Ok(stream),
                 None => refuse(
-                    "`Held` is for a `#[thalweg::resource]` of this file, a `StreamReader<T>` or a `FutureReader<T>`",
+                    "`Owned` is for a `#[thalweg::resource]` of this file, a `StreamReader<T>` or a `FutureReader<T>`",
                 ),
             },
             (name, types) => match instead(name) {

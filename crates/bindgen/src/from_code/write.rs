@@ -274,8 +274,8 @@ fn of(ty: &Type) -> String {
             let items: Vec<_> = items.iter().map(of).collect();
             format!("tuple<{}>", items.join(", "))
         }
-        Type::Named(ident) | Type::Held(ident) => name(ident),
-        Type::HeldStream(word, item) => stream_or_future(word, item.as_deref()),
+        Type::Named(ident) | Type::Owned(ident) => name(ident),
+        Type::OwnedStream(word, item) => stream_or_future(word, item.as_deref()),
     }
 }
 

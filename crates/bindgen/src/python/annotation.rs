@@ -65,14 +65,14 @@ pub(super) fn of(plan: &Plan<'_>, ty: &Type, place: Place) -> String {
                 _ => planned.class.clone(),
             }
         }
-        TypeKind::Own(_) => "thalweg.Held".into(),
+        TypeKind::Own(_) => "thalweg.OwnedResource".into(),
         TypeKind::Stream(element) => {
             let object = carried(plan, element.as_deref(), place);
-            format!("thalweg.HeldStream[{object}, {object}]")
+            format!("thalweg.OwnedStream[{object}, {object}]")
         }
         TypeKind::Future(value) => {
             format!(
-                "thalweg.HeldFuture[{}]",
+                "thalweg.OwnedFuture[{}]",
                 carried(plan, value.as_deref(), place)
             )
         }

@@ -106,11 +106,11 @@ fn a_stream_or_a_future_in_a_result_is_held() {
     );
     let types = file(&package, "types.py");
     assert!(
-        types.contains("    words: thalweg.HeldStream[str, str]\n"),
+        types.contains("    words: thalweg.OwnedStream[str, str]\n"),
         "{types}"
     );
     assert!(
-        types.contains("    stops: thalweg.HeldFuture[None]\n"),
+        types.contains("    stops: thalweg.OwnedFuture[None]\n"),
         "{types}"
     );
     let layout = file(&package, "_layout.py");

@@ -73,13 +73,13 @@ pub fn clients(out: &mut String, package: &Package) {
                 /// The resource stays in the service. Dropping its last client closes it.
                 #[derive(Debug)]
                 pub struct {name}Client {{
-                    own: port::Own,
+                    own: port::OwnedHandle,
                     timeout: Option<std::time::Duration>,
                     detached: bool,
                 }}
 
                 impl {name}Client {{
-                    fn new(own: port::Own) -> Self {{
+                    fn new(own: port::OwnedHandle) -> Self {{
                         Self {{ own, timeout: None, detached: false }}
                     }}
 
@@ -116,11 +116,11 @@ pub fn clients(out: &mut String, package: &Package) {
                 "}}
 
                 impl port::ResourceClient for {name}Client {{
-                    fn from_own(own: port::Own) -> Self {{
+                    fn from_own(own: port::OwnedHandle) -> Self {{
                         Self::new(own)
                     }}
 
-                    fn into_own(self) -> port::Own {{
+                    fn into_own(self) -> port::OwnedHandle {{
                         self.own
                     }}
                 }}"

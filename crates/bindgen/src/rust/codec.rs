@@ -159,7 +159,7 @@ impl Layout<'_> {
         );
         line(out, &format!("const DEPTH: u32 = {};", self.depth));
         if contains_handle(self.package, self.id) {
-            line(out, "const HOLDS: bool = true;");
+            line(out, "const HAS_HANDLES: bool = true;");
         }
         line(out, "");
         line(out, &format!("type View<'a> = {view};\n"));

@@ -32,7 +32,7 @@ pub fn owned(package: &Package, ty: &Type) -> String {
         TypeKind::Tuple(items) => tuple(items.iter().map(of)),
         TypeKind::Named(id) => camel(&package.types[id.0].name),
         TypeKind::Own(_) | TypeKind::Stream(_) | TypeKind::Future(_) => {
-            format!("port::Held<{}>", named_by_handle(package, ty))
+            format!("port::Owned<{}>", named_by_handle(package, ty))
         }
         TypeKind::Borrow(_) => "wire::Handle".to_owned(),
     }
@@ -102,7 +102,7 @@ pub fn view(package: &Package, ty: &Type) -> String {
     match &ty.kind {
         TypeKind::String => "&'a str".to_owned(),
         TypeKind::Own(_) | TypeKind::Stream(_) | TypeKind::Future(_) => {
-            format!("port::HeldView<'a, {}>", named_by_handle(package, ty))
+            format!("port::OwnedView<'a, {}>", named_by_handle(package, ty))
         }
         TypeKind::List(item) => format!("wire::ListView<'a, {}>", owned(package, item)),
         TypeKind::Array(item, count) => array(&of(item), *count),

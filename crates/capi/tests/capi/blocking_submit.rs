@@ -10,7 +10,7 @@ use thalweg_capi::abi::{
     TwSubmission,
 };
 use thalweg_capi::{Export, Library};
-use thalweg_port::{Bounds, Incoming, Method, MethodOptions, Package, Service};
+use thalweg_port::{Incoming, Method, MethodOptions, Package, QueueLimits, Service};
 use thalweg_wire::{Decode, message};
 
 /// The service has begun a call.
@@ -26,10 +26,10 @@ impl Service for Slow {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds {
-            calls: 1,
-            bytes: 4096,
-            waits: true,
+        limits: QueueLimits {
+            max_queued_calls: 1,
+            max_queued_bytes: 4096,
+            blocks_on_overflow: true,
         },
         methods: &[Method {
             name: "slow.take",

@@ -4,7 +4,7 @@ use std::ptr::null_mut;
 
 use thalweg_capi::abi::{TW_ARGUMENT, TW_OK, TwCompletion, TwError};
 use thalweg_capi::{Export, Library};
-use thalweg_port::{Bounds, Incoming, Object, Package, Service, find};
+use thalweg_port::{Incoming, Object, Package, QueueLimits, Service, find};
 
 struct Nothing;
 
@@ -14,7 +14,7 @@ impl Service for Nothing {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[],
     };
 

@@ -8,7 +8,7 @@ use thalweg_capi::abi::{
 };
 use thalweg_capi::{Export, Library};
 use thalweg_port::{
-    Bounds, Incoming, Method, MethodOptions, Package, Service, Task, Upstream, UpstreamFuture,
+    Incoming, Method, MethodOptions, Package, QueueLimits, Service, Task, Upstream, UpstreamFuture,
 };
 use thalweg_wire::{Decode, Encode, Handle, message};
 
@@ -34,7 +34,7 @@ impl Service for Sums {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[
             method(
                 "sums.sum",

@@ -12,7 +12,7 @@ use crate::call::{Call, CallRef, Destination, is_past};
 use crate::code::{Code, Failure, append, no_memory};
 use crate::completion::{CallBuffer, close_unread_streams};
 use crate::notice::notice_interval;
-use crate::package::Bounds;
+use crate::package::QueueLimits;
 use crate::port::Port;
 
 /// Options of a submission.
@@ -24,7 +24,7 @@ pub struct SubmitOptions {
     /// `notice_interval`.
     pub notices: bool,
     /// Waits for capacity in the mailbox until the call's deadline, and parks the thread or actor,
-    /// if the service's bounds allow it ([`Bounds::waits`]). Otherwise a submission to a full
+    /// if the service's bounds allow it ([`QueueLimits::blocks_on_overflow`]). Otherwise a submission to a full
     /// mailbox fails with `overloaded`.
     pub waits: bool,
 }
@@ -68,7 +68,7 @@ impl<'a> Submitter<'a> {
                 Some(notice_interval(&instance.package.methods[method as usize])?)
             }
         };
-        port.reserve_below(instance.package.bounds.bytes)?;
+        port.reserve_below(instance.package.limits.max_queued_bytes)?;
         if interval.is_some() {
             port.reserve().inspect_err(|_| port.unreserve())?;
         }
@@ -158,7 +158,7 @@ impl<'a> MailboxWriter<'a> {
         match self.push(buffer) {
             Ok(()) => Ok(()),
             Err((buffer, MailboxFull::Calls | MailboxFull::Bytes))
-                if waits && self.instance.package.bounds.waits =>
+                if waits && self.instance.package.limits.blocks_on_overflow =>
             {
                 self.schedule();
                 let instance = self.instance;
@@ -169,7 +169,7 @@ impl<'a> MailboxWriter<'a> {
                 waited
             }
             Err((buffer, full)) => {
-                let failure = full.failure(&self.instance.package.bounds);
+                let failure = full.failure(&self.instance.package.limits);
                 Err((buffer, failure))
             }
         }
@@ -210,8 +210,12 @@ enum MailboxFull {
 
 impl MailboxFull {
     #[cold]
-    fn failure(self, bounds: &Bounds) -> Failure {
-        let Bounds { calls, bytes, .. } = bounds;
+    fn failure(self, bounds: &QueueLimits) -> Failure {
+        let QueueLimits {
+            max_queued_calls,
+            max_queued_bytes,
+            ..
+        } = bounds;
         Code::Overloaded.because(match self {
             Self::Calls => format!("{calls} calls wait for the service"),
             Self::Bytes => {
@@ -301,7 +305,11 @@ impl Instance {
     /// Returns whether the caller must schedule a turn, or the buffer and the reason if the mailbox
     /// is full.
     fn push(&self, buffer: CallBuffer) -> Result<bool, (CallBuffer, MailboxFull)> {
-        let Bounds { calls, bytes, .. } = self.package.bounds;
+        let QueueLimits {
+            max_queued_calls,
+            max_queued_bytes,
+            ..
+        } = self.package.limits;
         let mut mailbox = thalweg_queue::no_preempt::lock(&self.mailbox);
         if mailbox.calls.len() >= calls as usize {
             return Err((buffer, MailboxFull::Calls));

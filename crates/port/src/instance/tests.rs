@@ -9,7 +9,7 @@ use thalweg_runtime::{Config, Runtime};
 
 use super::Instance;
 use crate::handles::{self, LOOKUPS, Object};
-use crate::package::{Bounds, Method, MethodOptions, Package};
+use crate::package::{Method, MethodOptions, Package, QueueLimits};
 use crate::service::Service;
 use crate::{CallError, Client, Code, Incoming, NoError, Pending, Port, SubmitOptions, Submitter};
 
@@ -23,7 +23,7 @@ impl Service for HoldsCalls {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[Method {
             name: "keeper.keep",
             params: 0,

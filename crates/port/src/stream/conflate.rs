@@ -13,7 +13,7 @@ use thalweg_runtime::wait;
 use thalweg_wire::Bytes;
 
 use crate::code::Failure;
-use crate::package::Key;
+use crate::package::ConflationKey;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
 use crate::stream::queue::Queue;
@@ -97,7 +97,7 @@ impl StreamCore {
     pub(super) fn conflate(
         &self,
         writer: &mut WriterState,
-        key: Key,
+        key: ConflationKey,
         deadline: u64,
     ) -> Result<Sent, Failure> {
         let open = writer

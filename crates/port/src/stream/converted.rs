@@ -55,7 +55,7 @@ impl StreamCore {
     ) -> Result<OpenBatch, Failure> {
         let mut count = batch.count;
         loop {
-            if let Ok(copy) = copy_records(conversion, batch, count, self.options.largest_record) {
+            if let Ok(copy) = copy_records(conversion, batch, count, self.options.max_record_size) {
                 let closed = || Code::Stale.because("the stream is closed");
                 return lock(&self.queue)
                     .replace_open(copy, count)

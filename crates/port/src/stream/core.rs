@@ -9,7 +9,7 @@ use thalweg_wire::evolve::Conversion;
 
 use crate::call::CallCore;
 use crate::code::{Code, Failure};
-use crate::package::{Policy, StreamOptions};
+use crate::package::{Overflow, StreamOptions};
 use crate::stream::counts::{Counts, Reason};
 use crate::stream::outcome::StreamOutcome;
 use crate::stream::pool;
@@ -73,7 +73,7 @@ impl std::fmt::Debug for StreamCore {
 /// Tail bytes in a segment. A record that fits is never above the record limit, so a writer checks
 /// the limit only if it needs another segment.
 fn tail_capacity(slots: u32, stride: u32, options: &StreamOptions) -> u32 {
-    (slots * TAIL_BYTES).min(options.largest_record.saturating_sub(stride) & !7)
+    (slots * TAIL_BYTES).min(options.max_record_size.saturating_sub(stride) & !7)
 }
 
 pub(super) fn lock(mutex: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
@@ -101,9 +101,9 @@ impl StreamCore {
     ) -> Arc<Self> {
         // Records are dropped by whole segments, and an open batch keeps one, so segments are small
         // compared to the capacity.
-        let (slots, max_segments) = match options.policy {
-            Policy::Latest => (1, 1),
-            Policy::Conflate(_) => (1, options.capacity),
+        let (slots, max_segments) = match options.overflow {
+            Overflow::Latest => (1, 1),
+            Overflow::Conflate(_) => (1, options.capacity),
             _ => {
                 let slots = (options.capacity / 32).clamp(2, SLOTS);
                 (slots, options.capacity.div_ceil(slots))

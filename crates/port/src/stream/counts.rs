@@ -12,7 +12,7 @@ pub enum Reason {
     DroppedOldest = 3,
     /// The stream was full, and the oldest records were in the reader's open batch, so the new
     /// record was dropped.
-    Held = 4,
+    BatchOpen = 4,
     /// The writer never had them: [`StreamWriter::lost`](crate::StreamWriter::lost).
     Writer = 5,
 }
@@ -23,7 +23,7 @@ impl Reason {
         Self::Conflated,
         Self::DroppedNewest,
         Self::DroppedOldest,
-        Self::Held,
+        Self::BatchOpen,
         Self::Writer,
     ];
 }

@@ -9,12 +9,12 @@ use thalweg_wire::{Decode, Encode};
 
 use crate::call::Call;
 use crate::code::{Code, Failure};
-use crate::package::{Policy, StreamOptions};
+use crate::package::{Overflow, StreamOptions};
 use crate::stream::{StreamError, StreamReader, StreamWriter, Untyped};
 
 /// Options for a single record.
 const ONE: StreamOptions = StreamOptions {
-    policy: Policy::Block,
+    overflow: Overflow::Block,
     capacity: 1,
     ..StreamOptions::DEFAULT
 };

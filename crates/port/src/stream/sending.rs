@@ -10,7 +10,7 @@ use thalweg_wire::{Encode, Encoder, NoRoom};
 
 use crate::code::{Code, Failure, would_park};
 use crate::nested::{self, DropCause};
-use crate::package::Policy;
+use crate::package::Overflow;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
 use crate::stream::pool;
@@ -277,7 +277,7 @@ impl StreamCore {
         let tail_bytes = self
             .tails()
             .max(self.within_limit(tails)?.saturating_add(8));
-        if let Policy::Conflate(_) = self.options.policy {
+        if let Overflow::Conflate(_) = self.options.overflow {
             writer.open = Some(self.single_record_segment(tail_bytes)?.0);
             return Ok(true);
         }
@@ -314,12 +314,12 @@ impl StreamCore {
         batch: u32,
         deadline: u64,
     ) -> Result<Sent, Failure> {
-        match self.options.policy {
-            Policy::Conflate(key) => {
+        match self.options.overflow {
+            Overflow::Conflate(key) => {
                 let sent = self.conflate(writer, key, deadline);
                 return sent.map_err(|why| writer.refuse(why));
             }
-            Policy::Latest => {
+            Overflow::Latest => {
                 // Such a segment has exactly one record.
                 writer.published += 1;
                 self.flush_segment(&mut lock(&self.queue), writer);
@@ -340,7 +340,7 @@ impl StreamCore {
 
     /// The tail bytes of a record, if its size is within the limit.
     fn within_limit(&self, tails: Result<u32, NoRoom>) -> Result<u32, Failure> {
-        let limit = self.options.largest_record;
+        let limit = self.options.max_record_size;
         let tails = tails.map_err(|why| Code::Argument.because(format!("the record: {why}")))?;
         let size = u64::from(tails) + u64::from(self.stride);
         match size <= limit.into() {
@@ -421,7 +421,7 @@ impl StreamCore {
         match admission {
             Admission::Ready => {}
             Admission::Dropped(reason) => return Ok(NextSegment::Dropped(reason)),
-            Admission::Full if self.options.policy == Policy::Fail => {
+            Admission::Full if self.options.overflow == Overflow::Fail => {
                 return Err(Code::Overloaded.because("the stream is full"));
             }
             Admission::Full => return Ok(NextSegment::Wait),
@@ -446,23 +446,23 @@ impl StreamCore {
 
     /// Whether a reader has capacity for a segment of this writer.
     pub(super) fn admit(&self, queue: &mut Queue, number: u64) -> Admission {
-        let policy = self.options.policy;
+        let policy = self.options.overflow;
         let full = queue.segments_in_use() >= self.max_segments;
-        if !full || (policy != Policy::Latest && !queue.has_segment_of(number)) {
+        if !full || (policy != Overflow::Latest && !queue.has_segment_of(number)) {
             return Admission::Ready;
         }
         match policy {
-            Policy::Block | Policy::Conflate(_) => {
+            Overflow::Block | Overflow::Conflate(_) => {
                 queue.stats.waits += 1;
                 queue.should_spin = true;
                 Admission::Full
             }
-            Policy::Fail => Admission::Full,
-            Policy::DropNewest => Admission::Dropped(Reason::DroppedNewest),
-            Policy::DropOldest if queue.drop_oldest(Reason::DroppedOldest) => Admission::Ready,
-            Policy::DropOldest => Admission::Dropped(Reason::Held),
+            Overflow::Fail => Admission::Full,
+            Overflow::DropNewest => Admission::Dropped(Reason::DroppedNewest),
+            Overflow::DropOldest if queue.drop_oldest(Reason::DroppedOldest) => Admission::Ready,
+            Overflow::DropOldest => Admission::Dropped(Reason::BatchOpen),
             // The reader's open batch does not use the single unit of credit.
-            Policy::Latest => {
+            Overflow::Latest => {
                 queue.drop_oldest(Reason::Conflated);
                 Admission::Ready
             }

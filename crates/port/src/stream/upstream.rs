@@ -310,7 +310,7 @@ impl<T: 'static> Decode for Upstream<T> {
     const ALIGN: u32 = Handle::ALIGN;
     const SHAPE: Shape = Handle::SHAPE;
     const DEPTH: u32 = Handle::DEPTH;
-    const HOLDS: bool = true;
+    const HAS_HANDLES: bool = true;
 
     type View<'a> = UpstreamView<'a, T>;
 

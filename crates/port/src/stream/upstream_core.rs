@@ -27,7 +27,7 @@ use crate::call::CallCore;
 use crate::code::{Code, Failure, append, no_memory, would_park};
 use crate::completion::close_unread_stream;
 use crate::instance::Instance;
-use crate::package::LARGEST_RECORD;
+use crate::package::MAX_RECORD_SIZE;
 use crate::port::Port;
 use crate::stream::sending::too_large;
 use crate::stream::waking::port_waker;
@@ -149,8 +149,8 @@ impl UpstreamCore {
     }
 
     pub(super) fn send_message(&self, element: &[u8], deadline: u64) -> Result<(), Failure> {
-        if element.len() > LARGEST_RECORD as usize {
-            return Err(too_large("element", element.len() as u64, LARGEST_RECORD));
+        if element.len() > MAX_RECORD_SIZE as usize {
+            return Err(too_large("element", element.len() as u64, MAX_RECORD_SIZE));
         }
         let mut waker = None;
         loop {

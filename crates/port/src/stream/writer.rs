@@ -104,7 +104,7 @@ impl<T: Decode, E: Decode> StreamWriter<T, E> {
     pub fn fail<V: Encode<As = E> + ?Sized>(self, error: &V) -> Result<(), Failure> {
         const {
             assert!(
-                !E::HOLDS,
+                !E::HAS_HANDLES,
                 "the error at a stream's end cannot hold a resource"
             )
         };

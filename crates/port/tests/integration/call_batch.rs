@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use thalweg_port::{
-    Bounds, CallError, Client, Code, Incoming, Method, MethodOptions, NoError, Package, Pending,
-    Service,
+    CallError, Client, Code, Incoming, Method, MethodOptions, NoError, Package, Pending,
+    QueueLimits, Service,
 };
 use thalweg_wire::Decode;
 
@@ -26,10 +26,10 @@ impl Service for Notes {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds {
-            calls: 200,
-            bytes: 4096,
-            waits: false,
+        limits: QueueLimits {
+            max_queued_calls: 200,
+            max_queued_bytes: 4096,
+            blocks_on_overflow: false,
         },
         methods: &[Method {
             name: "notes.take",

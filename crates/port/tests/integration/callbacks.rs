@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use thalweg_port::{Code, Event, Policy, Sent, Subscription};
+use thalweg_port::{Code, Event, Overflow, Sent, Subscription};
 
 use crate::lab;
 use crate::pair::{CAPACITY, POLICIES, Record, pair};
@@ -20,12 +20,12 @@ fn record(number: u64) -> Record {
 }
 
 /// The state of a callback. It counts its drops and records calls after a drop.
-struct Held {
+struct Owned {
     dropped: Arc<AtomicU64>,
     gone: Arc<AtomicU64>,
 }
 
-impl Held {
+impl Owned {
     fn new(dropped: &Arc<AtomicU64>) -> Self {
         Self {
             dropped: Arc::clone(dropped),
@@ -38,7 +38,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Owned {
     fn drop(&mut self) {
         self.gone.store(1, Ordering::SeqCst);
         self.dropped.fetch_add(1, Ordering::SeqCst);
@@ -47,7 +47,7 @@ impl Drop for Held {
 
 #[test]
 fn record_is_delivered_before_its_send_returns() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     let (seen, ended) = (Arc::new(Mutex::new(Vec::new())), mpsc::channel());
     let subscription = {
         let seen = Arc::clone(&seen);
@@ -93,13 +93,13 @@ fn record_is_delivered_before_its_send_returns() {
 
 #[test]
 fn records_before_the_subscription_come_first_and_the_state_is_dropped_once() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     for number in 0..500 {
         writer.send(&record(number)).unwrap();
     }
     writer.finish().unwrap();
     let dropped = Arc::new(AtomicU64::new(0));
-    let held = Held::new(&dropped);
+    let held = Owned::new(&dropped);
     let mut next = 0;
     let subscription = reader
         .subscribe(move |event| {
@@ -136,9 +136,9 @@ fn send_until_over(writer: &thalweg_port::StreamWriter<Record>) -> Code {
 #[test]
 fn callback_that_breaks_or_panics_closes_its_stream_and_is_not_called_again() {
     for panics in [false, true] {
-        let (writer, reader) = pair(Policy::Block);
+        let (writer, reader) = pair(Overflow::Block);
         let (dropped, calls) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-        let (held, counted) = (Held::new(&dropped), Arc::clone(&calls));
+        let (held, counted) = (Owned::new(&dropped), Arc::clone(&calls));
         let subscription = reader
             .subscribe(move |_: Event<'_, Record>| {
                 held.called();
@@ -156,10 +156,10 @@ fn callback_that_breaks_or_panics_closes_its_stream_and_is_not_called_again() {
 
 #[test]
 fn callback_can_close_its_own_subscription_but_not_wait_for_it() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     let own: Arc<Mutex<Option<Subscription<Record>>>> = Arc::default();
     let (dropped, calls) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let (held, mine, counted) = (Held::new(&dropped), Arc::clone(&own), Arc::clone(&calls));
+    let (held, mine, counted) = (Owned::new(&dropped), Arc::clone(&own), Arc::clone(&calls));
     let mut keeps = own.lock().unwrap();
     let subscription = reader.subscribe(move |_: Event<'_, Record>| {
         held.called();
@@ -191,10 +191,10 @@ fn callback_can_close_its_own_subscription_but_not_wait_for_it() {
 
 #[test]
 fn close_on_another_thread_waits_for_the_running_callback() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     let (inside, go_on) = (mpsc::channel(), mpsc::channel::<()>());
     let dropped = Arc::new(AtomicU64::new(0));
-    let held = Held::new(&dropped);
+    let held = Owned::new(&dropped);
     let subscription = reader
         .subscribe(move |_: Event<'_, Record>| {
             held.called();
@@ -222,8 +222,8 @@ fn close_on_another_thread_waits_for_the_running_callback() {
 
 #[test]
 fn slow_callback_does_not_block_a_second_stream() {
-    let (slow_writer, slow) = pair(Policy::Block);
-    let (writer, reader) = pair(Policy::Block);
+    let (slow_writer, slow) = pair(Overflow::Block);
+    let (writer, reader) = pair(Overflow::Block);
     let (inside, go_on) = (mpsc::channel(), mpsc::channel::<()>());
     let slow = slow
         .subscribe(move |event: Event<'_, Record>| {
@@ -300,7 +300,7 @@ fn single_writer_with_a_callback_loses_no_record_under_any_policy() {
 
 #[test]
 fn concurrent_writers_run_one_callback_at_a_time() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     let inside = AtomicU64::new(0);
     let seen = Arc::new(Mutex::new([0u64; 4]));
     let counted = Arc::clone(&seen);
@@ -347,9 +347,9 @@ fn racing_callbacks_are_each_dropped_once_and_not_called_after() {
     let dropped = Arc::new(AtomicU64::new(0));
     let mut made = 0;
     for race in 0..RACES {
-        let (writer, reader) = pair(Policy::Block);
-        let held = || Held::new(&dropped);
-        let callback = |held: Held| {
+        let (writer, reader) = pair(Overflow::Block);
+        let held = || Owned::new(&dropped);
+        let callback = |held: Owned| {
             move |_: Event<'_, Record>| -> ControlFlow<()> {
                 held.called();
                 Continue(())
@@ -432,7 +432,7 @@ fn armed_stream_descriptor_becomes_readable_at_a_record() {
             thread::yield_now();
         }
     };
-    let (writer, mut reader) = pair(Policy::Block);
+    let (writer, mut reader) = pair(Overflow::Block);
     for number in 0..3 {
         assert!(!reader.arm().unwrap());
         assert!(!readable(&reader));

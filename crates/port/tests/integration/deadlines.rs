@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, CallError, Client, Code, Incoming, Method, MethodOptions, NoError, Package, Policy,
-    Service, StreamOptions, StreamReader, StreamWriter,
+    CallError, Client, Code, Incoming, Method, MethodOptions, NoError, Overflow, Package,
+    QueueLimits, Service, StreamOptions, StreamReader, StreamWriter,
 };
 use thalweg_queue::clock;
 use thalweg_wire::{Decode, Handle};
@@ -26,7 +26,7 @@ const fn method(name: &'static str, ok: u64, deadline: Duration) -> Method {
         element: 0,
         is_async: false,
         options: MethodOptions {
-            deadline_ns: deadline.as_nanos() as u64,
+            timeout_ns: deadline.as_nanos() as u64,
             ..MethodOptions::NONE
         },
         stream: None,
@@ -44,7 +44,7 @@ impl Service for Limits {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[
             method("limits.until", u64::HASH, HOUR),
             method("limits.free", u64::HASH, Duration::ZERO),
@@ -52,7 +52,7 @@ impl Service for Limits {
             Method {
                 element: u64::HASH,
                 stream: Some(StreamOptions {
-                    policy: Policy::Block,
+                    overflow: Overflow::Block,
                     capacity: 64,
                     ..StreamOptions::DEFAULT
                 }),

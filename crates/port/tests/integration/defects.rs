@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, CallError, Client, Code, Completion, Incoming, Instance, Method, MethodOptions, Object,
-    Own, Package, Pending, Port, Service, Task, find,
+    CallError, Client, Code, Completion, Incoming, Instance, Method, MethodOptions, Object,
+    OwnedHandle, Package, Pending, Port, QueueLimits, Service, Task, find,
 };
 use thalweg_queue::clock;
 use thalweg_runtime::{Config, Runtime, wait};
@@ -41,7 +41,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
-    bounds: Bounds::DEFAULT,
+    limits: QueueLimits::DEFAULT,
     methods: &[
         method::<(u64,), Handle>("defects.[constructor]thing"),
         method::<(u64,), u64>("defects.echo"),
@@ -150,7 +150,7 @@ fn instance() -> Arc<Instance> {
     Instance::open(Defects::new, Instance::runtime().unwrap())
 }
 
-fn construct(client: &Client, number: u64) -> Pending<Own, String> {
+fn construct(client: &Client, number: u64) -> Pending<OwnedHandle, String> {
     client.call(CONSTRUCT, &(number,), |reply| reply.own())
 }
 

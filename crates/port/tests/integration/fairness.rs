@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, Code, Incoming, Instance, Method, MethodOptions, Package, Port, Service,
+    Code, Incoming, Instance, Method, MethodOptions, Package, Port, QueueLimits, Service,
 };
 use thalweg_queue::clock;
 use thalweg_runtime::{Config, Handle, Runtime};
@@ -41,7 +41,7 @@ impl Service for Busy {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[
             method("busy.wait"),
             method("busy.spawn"),

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, Call, CallError, Client, Code, Completion, Failure, Incoming, Instance, Kind, Method,
-    MethodOptions, NoError, Package, Pending, Port, Service, Task, answer_host_call,
+    Call, CallError, Client, Code, Completion, Failure, Incoming, Instance, Kind, Method,
+    MethodOptions, NoError, Package, Pending, Port, QueueLimits, Service, Task, answer_host_call,
     host_call_deadline,
 };
 use thalweg_queue::clock;
@@ -64,7 +64,7 @@ impl Service for Asker {
             method::<(), u64>("asker.count"),
         ],
         imports: &[LOOK_UP],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
     };
 
     fn dispatch(&mut self, incoming: Incoming) {
@@ -324,7 +324,7 @@ impl Service for Book {
         layout: 2,
         methods: &[LOOK_UP],
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
     };
 
     fn dispatch(&mut self, incoming: Incoming) {

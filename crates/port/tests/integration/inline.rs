@@ -5,8 +5,8 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, CallError, Client, Code, Completion, Failure, Incoming, Inline, InlineCall, Instance,
-    Method, MethodOptions, NoError, Package, Port, Refusal, Service,
+    CallError, Client, Code, Completion, Failure, Incoming, Inline, InlineCall, Instance, Method,
+    MethodOptions, NoError, Package, Port, QueueLimits, Refusal, Service,
 };
 use thalweg_runtime::{Config, Runtime};
 use thalweg_wire::{Decode, Encode, message};
@@ -49,7 +49,7 @@ impl Service for Math {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[
             method::<(u64,), u64>("math.twice", true),
             method::<(u64,), u64>("math.half", true),

@@ -1,4 +1,4 @@
-//! Bounds under which a submission waits for capacity.
+//! QueueLimits under which a submission waits for capacity.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, Code, Incoming, Instance, Method, MethodOptions, Object, Package, Port, Service,
+    Code, Incoming, Instance, Method, MethodOptions, Object, Package, Port, QueueLimits, Service,
     SubmitOptions, Submitter, find,
 };
 use thalweg_queue::clock;
@@ -21,10 +21,10 @@ impl Service for Slow {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds {
-            calls: 2,
-            bytes: 4096,
-            waits: true,
+        limits: QueueLimits {
+            max_queued_calls: 2,
+            max_queued_bytes: 4096,
+            blocks_on_overflow: true,
         },
         methods: &[Method {
             name: "slow.take",

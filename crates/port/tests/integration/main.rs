@@ -3,7 +3,6 @@
 //! A test that needs a process of its own is a separate binary next to this folder, and its header
 //! says why.
 
-mod bounds;
 mod call_batch;
 mod callbacks;
 mod calls;
@@ -19,6 +18,7 @@ mod mailbox_waits;
 mod nested;
 mod notices;
 mod pair;
+mod queue_limits;
 mod replaced_service;
 mod resource_values;
 mod stack_shortage;

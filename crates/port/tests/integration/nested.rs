@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, CallError, Client, Code, Incoming, Method, MethodOptions, NoError, Package, Pending,
-    Service, Task,
+    CallError, Client, Code, Incoming, Method, MethodOptions, NoError, Package, Pending,
+    QueueLimits, Service, Task,
 };
 use thalweg_queue::clock;
 use thalweg_wire::{Decode, Encode};
@@ -42,7 +42,7 @@ impl Service for Link {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[
             method::<(), ()>("link.down"),
             method::<(), Vec<u64>>("link.deadlines"),

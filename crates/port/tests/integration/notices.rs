@@ -6,15 +6,15 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, Client, Code, Incoming, Instance, Kind, Method, MethodOptions, NoError, Package,
-    Pending, Port, Service, SubmitOptions, Submitter,
+    Client, Code, Incoming, Instance, Kind, Method, MethodOptions, NoError, Package, Pending, Port,
+    QueueLimits, Service, SubmitOptions, Submitter,
 };
 use thalweg_wire::{Decode, message};
 
 const TOLD: u32 = 0;
 const SILENT: u32 = 1;
 
-const fn method(name: &'static str, notice_ns: u64) -> Method {
+const fn method(name: &'static str, notice_interval_ns: u64) -> Method {
     Method {
         name,
         params: <()>::HASH,
@@ -23,7 +23,7 @@ const fn method(name: &'static str, notice_ns: u64) -> Method {
         element: 0,
         is_async: false,
         options: MethodOptions {
-            notice_ns,
+            notice_interval_ns,
             ..MethodOptions::NONE
         },
         stream: None,
@@ -40,7 +40,7 @@ impl Service for Slow {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[method("slow.told", 1_000_000), method("slow.silent", 0)],
     };
 

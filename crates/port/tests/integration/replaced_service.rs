@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use thalweg_port::{
-    Bounds, Call, CallError, Client, Code, FutureReader, FutureWriter, Incoming, Method,
-    MethodOptions, NoError, Own, Package, Pending, Policy, Reply, Service, StreamOptions,
+    Call, CallError, Client, Code, FutureReader, FutureWriter, Incoming, Method, MethodOptions,
+    NoError, Overflow, OwnedHandle, Package, Pending, QueueLimits, Reply, Service, StreamOptions,
     StreamReader, StreamWriter, Task, Upstream,
 };
 use thalweg_wire::{Decode, Encode, Handle, Malformed};
@@ -49,7 +49,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
-    bounds: Bounds::DEFAULT,
+    limits: QueueLimits::DEFAULT,
     methods: &[
         method::<(), Handle>("keeper.subscribe"),
         method::<(), Handle>("keeper.later"),
@@ -60,7 +60,7 @@ const PACKAGE: Package = Package {
         method::<(u8,), ()>("keeper.panic"),
         Method {
             stream: Some(StreamOptions {
-                policy: Policy::Block,
+                overflow: Overflow::Block,
                 capacity: 64,
                 ..StreamOptions::DEFAULT
             }),
@@ -284,7 +284,7 @@ fn streams_read_by_a_replaced_service_end_as_panicked() {
     }
 }
 
-fn object(client: &Client, how: u8) -> (Own, StreamReader<u64>) {
+fn object(client: &Client, how: u8) -> (OwnedHandle, StreamReader<u64>) {
     let object = call(client, OBJECT, &(how,), |reply| reply.own())
         .wait()
         .unwrap();

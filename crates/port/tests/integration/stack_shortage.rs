@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, CallError, Client, Code, Incoming, Method, MethodOptions, NoError, Package, Pending,
-    Service, Task,
+    CallError, Client, Code, Incoming, Method, MethodOptions, NoError, Package, Pending,
+    QueueLimits, Service, Task,
 };
 use thalweg_runtime::{Config, JoinError, Runtime, WakeReason, wait};
 use thalweg_wire::{Decode, Encode};
@@ -41,7 +41,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
-    bounds: Bounds::DEFAULT,
+    limits: QueueLimits::DEFAULT,
     methods: &[
         method::<(), ()>("stacks.hold"),
         method::<(u64,), u64>("stacks.echo"),

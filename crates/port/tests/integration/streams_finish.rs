@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 
 use thalweg_port::{
-    Bounds, Call, CallError, Client, Code, Event, Failure, FutureReader, Incoming, Method,
-    MethodOptions, NoError, Package, Policy, Service, StreamOptions, StreamReader, Untyped,
+    Call, CallError, Client, Code, Event, Failure, FutureReader, Incoming, Method, MethodOptions,
+    NoError, Overflow, Package, QueueLimits, Service, StreamOptions, StreamReader, Untyped,
 };
 use thalweg_wire::{Decode, Handle};
 
@@ -40,7 +40,7 @@ fn lost(why: Option<Failure>) -> String {
 
 #[test]
 fn writer_dropped_without_finish_ends_the_stream_as_guest_lost() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     writer.send(&record(0)).unwrap();
     drop(writer);
     assert_eq!(lost(outcome_of(reader, 1)), FORGOTTEN);
@@ -48,7 +48,7 @@ fn writer_dropped_without_finish_ends_the_stream_as_guest_lost() {
 
 #[test]
 fn writer_dropped_after_a_failed_send_names_the_failure() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     writer.send(&record(0)).unwrap();
     let refused = writer.send(&too_large()).unwrap_err();
     assert_eq!(refused.code, Code::Argument);
@@ -60,7 +60,7 @@ fn writer_dropped_after_a_failed_send_names_the_failure() {
 
 #[test]
 fn writer_dropped_after_a_failed_control_record_names_the_failure() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     writer.control(&too_large()).unwrap_err();
     drop(writer);
     assert!(
@@ -70,7 +70,7 @@ fn writer_dropped_after_a_failed_control_record_names_the_failure() {
 
 #[test]
 fn writer_that_finishes_after_a_failed_send_completes_the_stream() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     writer.send(&too_large()).unwrap_err();
     writer.send(&record(0)).unwrap();
     writer.finish().unwrap();
@@ -104,7 +104,7 @@ fn stream_is_not_complete_when_one_of_two_clones_has_finished() {
 
 #[test]
 fn write_batch_dropped_does_not_finish() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     let mut batch = writer.batch(16);
     batch.send(&record(0)).unwrap();
     drop(batch);
@@ -114,14 +114,14 @@ fn write_batch_dropped_does_not_finish() {
 
 #[test]
 fn finish_after_the_reader_left_is_closed() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     drop(reader);
     assert_eq!(writer.finish().unwrap_err().code, Code::Closed);
 }
 
 #[test]
 fn writer_dropped_without_finish_ends_every_reader() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     let further = reader.tee().unwrap();
     let (told, called) = mpsc::channel();
     let subscription = reader.tee().unwrap().subscribe(move |event| {
@@ -140,7 +140,7 @@ fn writer_dropped_without_finish_ends_every_reader() {
 
 #[test]
 fn abort_ends_the_stream_with_its_reason_after_the_records() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     writer.send(&record(0)).unwrap();
     writer.abort("the disk is gone").unwrap();
     assert_eq!(lost(outcome_of(reader, 1)), "the disk is gone");
@@ -148,10 +148,10 @@ fn abort_ends_the_stream_with_its_reason_after_the_records() {
 
 #[test]
 fn send_all_finishes_unless_a_send_fails() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     writer.send_all((0..3).map(record)).unwrap();
     assert_eq!(outcome_of(reader, 3), None);
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     let refused = writer.send_all([record(0), too_large(), record(2)]);
     assert_eq!(refused.unwrap_err().code, Code::Argument);
     assert!(lost(outcome_of(reader, 1)).contains("the record has 80,000,024 bytes"));
@@ -175,7 +175,7 @@ const fn method(name: &'static str, error: u64) -> Method {
         is_async: false,
         options: MethodOptions::NONE,
         stream: Some(StreamOptions {
-            largest_record: 100_000_000,
+            max_record_size: 100_000_000,
             ..StreamOptions::DEFAULT
         }),
         description: "",
@@ -187,7 +187,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
-    bounds: Bounds::DEFAULT,
+    limits: QueueLimits::DEFAULT,
     methods: &[
         method("failing.fails", String::HASH),
         method("failing.fails-beside-another", String::HASH),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use thalweg_port::stream::{OpenBatch, StreamCore};
-use thalweg_port::{Code, Policy, StreamWriter};
+use thalweg_port::{Code, Overflow, StreamWriter};
 
 use crate::pair::{Record, core};
 
@@ -32,7 +32,7 @@ fn drain(core: &Arc<StreamCore>) -> Vec<*const u8> {
 
 #[test]
 fn kept_batch_stays_unchanged_while_the_stream_continues_and_after_close() {
-    let (writer, core, _own) = core(Policy::Block);
+    let (writer, core, _own) = core(Overflow::Block);
     fill(&writer, 32);
     let batch = core.try_acquire(8).unwrap();
     let (place, before) = (batch.base(), bytes(&batch));
@@ -56,7 +56,7 @@ fn kept_batch_stays_unchanged_while_the_stream_continues_and_after_close() {
 
 #[test]
 fn kept_memory_is_reused_after_the_last_owner_drops_it() {
-    let (writer, core, _own) = core(Policy::Block);
+    let (writer, core, _own) = core(Overflow::Block);
     fill(&writer, 32);
     let batch = core.try_acquire(32).unwrap();
     let place = batch.base();
@@ -78,7 +78,7 @@ fn kept_memory_is_reused_after_the_last_owner_drops_it() {
 
 #[test]
 fn kept_batch_uses_no_credit() {
-    let (writer, core, _own) = core(Policy::Block);
+    let (writer, core, _own) = core(Overflow::Block);
     let mut kept = Vec::new();
     for _ in 0..200 {
         fill(&writer, 32);
@@ -92,7 +92,7 @@ fn kept_batch_uses_no_credit() {
 
 #[test]
 fn keep_without_an_open_batch_is_refused() {
-    let (writer, core, _own) = core(Policy::Block);
+    let (writer, core, _own) = core(Overflow::Block);
     assert_eq!(core.keep().unwrap_err().code, Code::Argument);
     fill(&writer, 1);
     let batch = core.try_acquire(1).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use thalweg_port::{
-    Bounds, Incoming, Instance, Kind, Method, MethodOptions, Object, Package, Policy, Port,
+    Incoming, Instance, Kind, Method, MethodOptions, Object, Overflow, Package, Port, QueueLimits,
     Service, StreamOptions, StreamWriter, find,
 };
 use thalweg_wire::{Decode, Handle, message};
@@ -17,7 +17,7 @@ impl Service for Feed {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[Method {
             name: "feed.soon",
             params: <()>::HASH,
@@ -27,7 +27,7 @@ impl Service for Feed {
             is_async: false,
             options: MethodOptions::NONE,
             stream: Some(StreamOptions {
-                policy: Policy::Block,
+                overflow: Overflow::Block,
                 capacity: 256,
                 linger_ns: 1_000,
                 ..StreamOptions::DEFAULT

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use thalweg_port::{Batch, Code, Counts, Policy, Reason, Sent, StreamReader, StreamWriter};
+use thalweg_port::{Batch, Code, Counts, Overflow, Reason, Sent, StreamReader, StreamWriter};
 use thalweg_queue::clock;
 
 use crate::pair::{CAPACITY, Dice, POLICIES, Record, lost_in_all, pair};
@@ -89,7 +89,7 @@ fn adds_up(counts: &Counts, published: u64, delivered: u64) {
     assert_eq!((counts.published, counts.delivered), (published, delivered));
 }
 
-fn play(policy: Policy, writers: usize, seed: u64) {
+fn play(policy: Overflow, writers: usize, seed: u64) {
     let mut dice = Dice::new(seed);
     let (writer, mut reader) = pair(policy);
     let mut all: Vec<Writer> = (0..writers as u64)
@@ -193,7 +193,7 @@ fn counts_add_up_with_concurrent_writers_and_reader() {
         let counts = reader.counts();
         adds_up(&counts, published, seen.delivered);
         assert_eq!(seen.next + reader.lost_at_end().0, published);
-        if matches!(policy, Policy::Block) {
+        if matches!(policy, Overflow::Block) {
             assert_eq!(published, 4 * each);
             assert_eq!(counts.delivered, published);
         }
@@ -219,9 +219,9 @@ fn fill(writer: &StreamWriter<Record>) -> (u64, Result<Sent, Code>) {
 fn full_stream_refuses_drops_or_waits_by_policy() {
     let capacity = u64::from(CAPACITY);
     for (policy, expected) in [
-        (Policy::Block, Err(Code::TimedOut)),
-        (Policy::Fail, Err(Code::Overloaded)),
-        (Policy::DropNewest, Ok(Sent::Dropped)),
+        (Overflow::Block, Err(Code::TimedOut)),
+        (Overflow::Fail, Err(Code::Overloaded)),
+        (Overflow::DropNewest, Ok(Sent::Dropped)),
     ] {
         let (writer, mut reader) = pair(policy);
         assert_eq!(fill(&writer), (capacity, expected), "{policy:?}");
@@ -237,7 +237,7 @@ fn full_stream_refuses_drops_or_waits_by_policy() {
 
 #[test]
 fn drop_newest_reports_position_and_reason() {
-    let (writer, mut reader) = pair(Policy::DropNewest);
+    let (writer, mut reader) = pair(Overflow::DropNewest);
     assert_eq!(fill(&writer).1, Ok(Sent::Dropped));
     for _ in 0..9 {
         assert_eq!(writer.send(&record(0)), Ok(Sent::Dropped));
@@ -259,7 +259,7 @@ fn drop_newest_reports_position_and_reason() {
 
 #[test]
 fn drop_oldest_keeps_the_newest_records_and_the_open_batch() {
-    let (writer, mut reader) = pair(Policy::DropOldest);
+    let (writer, mut reader) = pair(Overflow::DropOldest);
     let written = 10 * u64::from(CAPACITY);
     for number in 0..written {
         assert_eq!(writer.send(&record(number)), Ok(Sent::Written));
@@ -282,7 +282,7 @@ fn drop_oldest_keeps_the_newest_records_and_the_open_batch() {
 
 #[test]
 fn drop_oldest_without_a_droppable_segment_drops_the_newest() {
-    let (writer, mut reader) = pair(Policy::DropOldest);
+    let (writer, mut reader) = pair(Overflow::DropOldest);
     let slots = u64::from(CAPACITY / 32);
     // Segments that other writers have begun cannot be dropped.
     let others: Vec<_> = (0..32).map(|_| writer.clone()).collect();
@@ -312,13 +312,13 @@ fn drop_oldest_without_a_droppable_segment_drops_the_newest() {
             batch.lost_before(),
             batch.lost_reason()
         ),
-        (32 + slots + 5, 5, Some(Reason::Held))
+        (32 + slots + 5, 5, Some(Reason::BatchOpen))
     );
 }
 
 #[test]
 fn writer_without_a_segment_can_always_begin_one() {
-    let (writer, mut reader) = pair(Policy::Block);
+    let (writer, mut reader) = pair(Overflow::Block);
     let mut in_flight = fill(&writer).0;
     let writers: Vec<_> = (0..63).map(|_| writer.clone()).collect();
     let slots = u64::from(CAPACITY / 32);
@@ -340,7 +340,7 @@ fn writer_without_a_segment_can_always_begin_one() {
 
 #[test]
 fn open_batch_leaves_most_of_the_credit_free() {
-    for policy in [Policy::Block, Policy::Fail, Policy::DropNewest] {
+    for policy in [Overflow::Block, Overflow::Fail, Overflow::DropNewest] {
         let (writer, mut reader) = pair(policy);
         let _ = fill(&writer);
         for _ in 0..16 {
@@ -358,7 +358,7 @@ fn open_batch_leaves_most_of_the_credit_free() {
 
 #[test]
 fn losses_of_a_writer_are_reported_at_their_position_and_at_the_end() {
-    let (writer, mut reader) = pair(Policy::Block);
+    let (writer, mut reader) = pair(Overflow::Block);
     writer.lost(3);
     writer.send(&record(3)).unwrap();
     writer.send(&record(4)).unwrap();
@@ -381,7 +381,7 @@ fn losses_of_a_writer_are_reported_at_their_position_and_at_the_end() {
 
 #[test]
 fn write_batch_becomes_visible_when_full_or_dropped() {
-    let (writer, mut reader) = pair(Policy::Block);
+    let (writer, mut reader) = pair(Overflow::Block);
     let mut batch = writer.batch(3);
     batch.send(&record(0)).unwrap();
     batch.send(&record(1)).unwrap();
@@ -403,7 +403,7 @@ fn write_batch_becomes_visible_when_full_or_dropped() {
 #[test]
 fn writer_at_its_deadline_uses_the_available_credit() {
     loop {
-        let (writer, mut reader) = pair(Policy::Block);
+        let (writer, mut reader) = pair(Overflow::Block);
         let record = |number| (0u64, number, String::new());
         let mut written = 0u64;
         while writer.send_until(&record(written), 0).is_ok() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::thread;
 
-use thalweg_port::{Code, Event, Policy, Sent, StreamReader, StreamWriter};
+use thalweg_port::{Code, Event, Overflow, Sent, StreamReader, StreamWriter};
 
 use crate::lab;
 use crate::pair::{CAPACITY, POLICIES, Record, lost_in_all, pair};
@@ -41,7 +41,7 @@ fn full_stream_delivers_control_records_before_all_others() {
     for policy in POLICIES {
         let (writer, mut reader) = pair(policy);
         match policy {
-            Policy::Latest | Policy::DropOldest => {
+            Overflow::Latest | Overflow::DropOldest => {
                 for number in 0..3 * u64::from(CAPACITY) {
                     writer.send(&record(number)).unwrap();
                 }
@@ -73,7 +73,7 @@ fn full_stream_delivers_control_records_before_all_others() {
 
 #[test]
 fn sixty_fifth_control_record_waits_until_one_is_read() {
-    let (writer, mut reader) = pair(Policy::DropNewest);
+    let (writer, mut reader) = pair(Overflow::DropNewest);
     for number in 0..64 {
         writer.control(&record(number)).unwrap();
     }
@@ -101,7 +101,7 @@ fn sixty_fifth_control_record_waits_until_one_is_read() {
 
 #[test]
 fn callback_receives_control_records() {
-    let (writer, reader) = pair(Policy::Block);
+    let (writer, reader) = pair(Overflow::Block);
     let (mut controls, mut others) = (0, 0);
     let seen = Arc::new(std::sync::Mutex::new((0, 0)));
     let last = Arc::clone(&seen);
@@ -185,7 +185,7 @@ impl Wake for Counted {
 
 #[test]
 fn wakes_parks_faults_and_losses_are_counted() {
-    let (writer, mut reader) = pair(Policy::DropNewest);
+    let (writer, mut reader) = pair(Overflow::DropNewest);
     let counted = Arc::new(Counted(0.into()));
     let waker = Waker::from(Arc::clone(&counted));
     let mut context = std::task::Context::from_waker(&waker);

@@ -4,7 +4,7 @@ use std::ops::ControlFlow::Continue;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use thalweg_port::{Code, Event, Policy, Sent, StreamReader, StreamWriter};
+use thalweg_port::{Code, Event, Overflow, Sent, StreamReader, StreamWriter};
 
 use crate::pair::{CAPACITY, Dice, POLICIES, Record, lost_in_all, pair};
 
@@ -57,7 +57,7 @@ impl Seen {
 
 #[test]
 fn slow_reader_loses_records_and_a_fast_reader_loses_none() {
-    for policy in [Policy::DropNewest, Policy::DropOldest] {
+    for policy in [Overflow::DropNewest, Overflow::DropOldest] {
         let (writer, mut fast) = pair(policy);
         let mut slow = fast.tee().unwrap();
         let (mut of_fast, mut of_slow) = (Seen::default(), Seen::default());
@@ -89,7 +89,7 @@ fn slow_reader_loses_records_and_a_fast_reader_loses_none() {
 #[test]
 fn slowest_reader_blocks_the_writer_until_it_reads_or_is_dropped() {
     for goes in [false, true] {
-        let (writer, mut fast) = pair(Policy::Block);
+        let (writer, mut fast) = pair(Overflow::Block);
         let mut slow = fast.tee().unwrap();
         let (mut of_fast, mut of_slow) = (Seen::default(), Seen::default());
         let mut number = 0;
@@ -122,7 +122,7 @@ fn slowest_reader_blocks_the_writer_until_it_reads_or_is_dropped() {
 
 #[test]
 fn waiting_writer_continues_when_the_slow_reader_is_dropped() {
-    let (writer, mut fast) = pair(Policy::Block);
+    let (writer, mut fast) = pair(Overflow::Block);
     let slow = fast.tee().unwrap();
     let writing = thread::spawn(move || {
         (0..3 * u64::from(CAPACITY)).all(|number| writer.send(&record(number)).is_ok())
@@ -171,7 +171,7 @@ fn late_reader_begins_with_the_next_record_without_a_gap() {
 
 #[test]
 fn writer_stops_when_the_last_reader_is_dropped() {
-    let (writer, first) = pair(Policy::Block);
+    let (writer, first) = pair(Overflow::Block);
     let second = first.tee().unwrap();
     drop(first);
     let mut third = second.tee().unwrap();
@@ -189,7 +189,7 @@ fn writer_stops_when_the_last_reader_is_dropped() {
 
 #[test]
 fn outcome_reaches_all_readers_and_later_ones() {
-    let (writer, mut first) = pair(Policy::Block);
+    let (writer, mut first) = pair(Overflow::Block);
     let mut second = first.tee().unwrap();
     writer.send(&record(0)).unwrap();
     writer.control(&record(7)).unwrap();
@@ -204,7 +204,7 @@ fn outcome_reaches_all_readers_and_later_ones() {
 
 #[test]
 fn concurrent_readers_each_receive_every_record_of_every_writer() {
-    let (writer, first) = pair(Policy::Block);
+    let (writer, first) = pair(Overflow::Block);
     let second = first.tee().unwrap();
     let third = second.tee().unwrap();
     let by_callback = first.tee().unwrap();
@@ -263,7 +263,7 @@ fn concurrent_readers_each_receive_every_record_of_every_writer() {
     assert_eq!(*called.lock().unwrap(), [RECORDS; 3]);
 }
 
-fn play(policy: Policy, seed: u64) {
+fn play(policy: Overflow, seed: u64) {
     let mut dice = Dice::new(seed);
     let (writer, first) = pair(policy);
     let mut readers = vec![(first, Seen::default())];
@@ -273,7 +273,8 @@ fn play(policy: Policy, seed: u64) {
             0 if readers.len() < 4 => {
                 // If a reader learns of records that were lost directly before it was created, its
                 // numbers begin earlier, so this check does not apply.
-                if published == 0 || matches!(policy, Policy::Block | Policy::Fail | Policy::Latest)
+                if published == 0
+                    || matches!(policy, Overflow::Block | Overflow::Fail | Overflow::Latest)
                 {
                     let further = readers[0].0.tee().unwrap();
                     let first = published;

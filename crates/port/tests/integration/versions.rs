@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use thalweg_port::{
-    Bounds, Code, Completion, Failure, Held, Incoming, Inline, InlineCall, Instance, Kind, Method,
-    Package, Port, Service, answer_host_call, check_compatible,
+    Code, Completion, Failure, Incoming, Inline, InlineCall, Instance, Kind, Method, Owned,
+    Package, Port, QueueLimits, Service, answer_host_call, check_compatible,
 };
 use thalweg_wire::{Decode, Encode, Shape, message};
 
@@ -41,7 +41,7 @@ impl Service for Books {
         name: "test:books",
         version: "0.1.0",
         layout: 1,
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[
             method(
                 "books.find",
@@ -93,7 +93,7 @@ impl Service for Books {
             }
             Ok((name, limit)) => {
                 THINGS.fetch_add(1, Ordering::SeqCst);
-                let kept: Held<Thing> = incoming.call().hold(Thing).unwrap();
+                let kept: Owned<Thing> = incoming.call().hold(Thing).unwrap();
                 incoming.reply(&(name, u64::from(limit), 2u8, Some(kept)));
             }
         }

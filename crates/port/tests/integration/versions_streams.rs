@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, channel};
 
 use thalweg_port::stream::{CallbackEvent, OpenBatch, StreamCore, UpstreamCore};
 use thalweg_port::{
-    Bounds, Code, Completion, Counts, FutureReader, Held, Incoming, Instance, Method, Object,
-    Package, Policy, Port, Refusal, Service, StreamOptions, Upstream, find, insert, remove,
+    Code, Completion, Counts, FutureReader, Incoming, Instance, Method, Object, Overflow, Owned,
+    Package, Port, QueueLimits, Refusal, Service, StreamOptions, Upstream, find, insert, remove,
 };
 use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Shape, message};
 
@@ -82,7 +82,7 @@ const LIST: &str = "stream<record{number:u64,list:list<record{a:u8}>}>";
 const NEW_LIST: &str = "stream<record{number:u64,list:list<record{a:u8,b:list<u64,1000>}>}>";
 
 /// Writes the number of entries that the caller passes.
-const fn entries(name: &'static str, policy: Policy, capacity: u32) -> Method {
+const fn entries(name: &'static str, policy: Overflow, capacity: u32) -> Method {
     const ENTRY: &str = "record{path:string,line:u64,kind:enum{unknown,file,folder}}";
     const STREAM: &str = "stream<record{path:string,line:u64,kind:enum{unknown,file,folder}}>";
     Method {
@@ -106,11 +106,11 @@ impl Service for Feed {
         name: "test:feed",
         version: "0.1.0",
         layout: 1,
-        bounds: Bounds::DEFAULT,
+        limits: QueueLimits::DEFAULT,
         methods: &[
-            entries("feed.each", Policy::Block, 8192),
-            entries("feed.latest", Policy::Latest, 8192),
-            entries("feed.slowly", Policy::Block, 64),
+            entries("feed.each", Overflow::Block, 8192),
+            entries("feed.latest", Overflow::Latest, 8192),
+            entries("feed.slowly", Overflow::Block, 64),
             method(
                 "feed.lists",
                 [
@@ -196,7 +196,7 @@ fn lists(incoming: Incoming) -> Done {
 
 fn later(incoming: Incoming) -> Done {
     let (writer, reader) = incoming.call().future::<Entry, thalweg_port::Untyped>();
-    let held: Held<FutureReader<Entry>> = incoming.call().hold_future(reader).unwrap();
+    let held: Owned<FutureReader<Entry>> = incoming.call().own_future(reader).unwrap();
     incoming.reply(&(5u64, held));
     writer.set(&entry(4)).unwrap();
     Ok(())

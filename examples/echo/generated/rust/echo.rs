@@ -85,10 +85,10 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
-                policy: port::Policy::Block,
+                overflow: port::Overflow::Block,
                 capacity: 64,
                 linger_ns: 512_000,
-                largest_record: 67_108_864,
+                max_record_size: 67_108_864,
             }),
             description: concat!(
                 "record{self:borrow<timer>,every-ms:u32,",
@@ -110,7 +110,7 @@ pub const PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
-    bounds: port::Bounds::DEFAULT,
+    limits: port::QueueLimits::DEFAULT,
 };
 
 /// A message, and the delay of its response.
@@ -944,13 +944,13 @@ impl EchoClient {
 /// The resource stays in the service. Dropping its last client closes it.
 #[derive(Debug)]
 pub struct TimerClient {
-    own: port::Own,
+    own: port::OwnedHandle,
     timeout: Option<std::time::Duration>,
     detached: bool,
 }
 
 impl TimerClient {
-    fn new(own: port::Own) -> Self {
+    fn new(own: port::OwnedHandle) -> Self {
         Self {
             own,
             timeout: None,
@@ -1028,11 +1028,11 @@ impl TimerClient {
 }
 
 impl port::ResourceClient for TimerClient {
-    fn from_own(own: port::Own) -> Self {
+    fn from_own(own: port::OwnedHandle) -> Self {
         Self::new(own)
     }
 
-    fn into_own(self) -> port::Own {
+    fn into_own(self) -> port::OwnedHandle {
         self.own
     }
 }

@@ -39,10 +39,10 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
-                policy: port::Policy::Block,
+                overflow: port::Overflow::Block,
                 capacity: 4096,
                 linger_ns: 512_000,
-                largest_record: 67_108_864,
+                max_record_size: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{number:u64,at-ns:u64,symbol:u32,",
@@ -63,10 +63,10 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
-                policy: port::Policy::DropOldest,
+                overflow: port::Overflow::DropOldest,
                 capacity: 1024,
                 linger_ns: 512_000,
-                largest_record: 67_108_864,
+                max_record_size: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{number:u64,at-ns:u64,symbol:u32,",
@@ -87,10 +87,10 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
-                policy: port::Policy::Latest,
+                overflow: port::Overflow::Latest,
                 capacity: 64,
                 linger_ns: 512_000,
-                largest_record: 67_108_864,
+                max_record_size: 67_108_864,
             }),
             description: concat!(
                 "record{count:u64}\nstream<record{number:u64,at-ns:u64,symbol:u32,",
@@ -104,7 +104,7 @@ pub const PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
-    bounds: port::Bounds::DEFAULT,
+    limits: port::QueueLimits::DEFAULT,
 };
 
 /// The kind of an event.

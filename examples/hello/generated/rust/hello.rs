@@ -64,10 +64,10 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
-                policy: port::Policy::Block,
+                overflow: port::Overflow::Block,
                 capacity: 64,
                 linger_ns: 512_000,
-                largest_record: 67_108_864,
+                max_record_size: 67_108_864,
             }),
             description: concat!(
                 "record{self:borrow<guests>}\nstream<record{name:string,",
@@ -113,7 +113,7 @@ pub const PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
-    bounds: port::Bounds::DEFAULT,
+    limits: port::QueueLimits::DEFAULT,
 };
 
 /// The tone of a greeting.
@@ -624,13 +624,13 @@ impl HelloClient {
 /// The resource stays in the service. Dropping its last client closes it.
 #[derive(Debug)]
 pub struct GuestsClient {
-    own: port::Own,
+    own: port::OwnedHandle,
     timeout: Option<std::time::Duration>,
     detached: bool,
 }
 
 impl GuestsClient {
-    fn new(own: port::Own) -> Self {
+    fn new(own: port::OwnedHandle) -> Self {
         Self {
             own,
             timeout: None,
@@ -686,11 +686,11 @@ impl GuestsClient {
 }
 
 impl port::ResourceClient for GuestsClient {
-    fn from_own(own: port::Own) -> Self {
+    fn from_own(own: port::OwnedHandle) -> Self {
         Self::new(own)
     }
 
-    fn into_own(self) -> port::Own {
+    fn into_own(self) -> port::OwnedHandle {
         self.own
     }
 }

@@ -65,10 +65,10 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
-                policy: port::Policy::Latest,
+                overflow: port::Overflow::Latest,
                 capacity: 8192,
                 linger_ns: 512_000,
-                largest_record: 67_108_864,
+                max_record_size: 67_108_864,
             }),
             description: concat!(
                 "record{self:borrow<job>}\nstream<record{done:u32,",
@@ -95,12 +95,12 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
-                policy: port::Policy::Conflate(port::Key(|bytes, at, key| {
+                overflow: port::Overflow::Conflate(port::ConflationKey(|bytes, at, key| {
                     key.extend_from_slice(<String as wire::Decode>::view(bytes, at).as_bytes())
                 })),
                 capacity: 64,
                 linger_ns: 512_000,
-                largest_record: 67_108_864,
+                max_record_size: 67_108_864,
             }),
             description: concat!(
                 "record{}\nstream<record{name:string,",
@@ -127,10 +127,10 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
-                policy: port::Policy::Block,
+                overflow: port::Overflow::Block,
                 capacity: 64,
                 linger_ns: 512_000,
-                largest_record: 67_108_864,
+                max_record_size: 67_108_864,
             }),
             description: concat!(
                 "record{total:u32,failing:option<u32>}\nstream<u32>\nvariant{empty,",
@@ -139,7 +139,7 @@ pub const PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
-    bounds: port::Bounds::DEFAULT,
+    limits: port::QueueLimits::DEFAULT,
 };
 
 /// How far a job is.
@@ -672,13 +672,13 @@ impl RecipesClient {
 /// The resource stays in the service. Dropping its last client closes it.
 #[derive(Debug)]
 pub struct JobClient {
-    own: port::Own,
+    own: port::OwnedHandle,
     timeout: Option<std::time::Duration>,
     detached: bool,
 }
 
 impl JobClient {
-    fn new(own: port::Own) -> Self {
+    fn new(own: port::OwnedHandle) -> Self {
         Self {
             own,
             timeout: None,
@@ -734,11 +734,11 @@ impl JobClient {
 }
 
 impl port::ResourceClient for JobClient {
-    fn from_own(own: port::Own) -> Self {
+    fn from_own(own: port::OwnedHandle) -> Self {
         Self::new(own)
     }
 
-    fn into_own(self) -> port::Own {
+    fn into_own(self) -> port::OwnedHandle {
         self.own
     }
 }

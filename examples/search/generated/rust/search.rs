@@ -58,10 +58,10 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: false,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
-                policy: port::Policy::Latest,
+                overflow: port::Overflow::Latest,
                 capacity: 8192,
                 linger_ns: 512_000,
-                largest_record: 67_108_864,
+                max_record_size: 67_108_864,
             }),
             description: concat!(
                 "record{self:borrow<query>}\nstream<record{files:u64,bytes:u64,",
@@ -93,10 +93,10 @@ pub const PACKAGE: port::Package = port::Package {
             is_async: true,
             options: port::MethodOptions::NONE,
             stream: Some(port::StreamOptions {
-                policy: port::Policy::Block,
+                overflow: port::Overflow::Block,
                 capacity: 8192,
                 linger_ns: 512_000,
-                largest_record: 67_108_864,
+                max_record_size: 67_108_864,
             }),
             description: concat!(
                 "record{query:borrow<query>}\nstream<record{path:string,line:u64,",
@@ -120,7 +120,7 @@ pub const PACKAGE: port::Package = port::Package {
         },
     ],
     imports: &[],
-    bounds: port::Bounds::DEFAULT,
+    limits: port::QueueLimits::DEFAULT,
 };
 
 /// Options of a query.
@@ -990,13 +990,13 @@ impl SearchClient {
 /// The resource stays in the service. Dropping its last client closes it.
 #[derive(Debug)]
 pub struct QueryClient {
-    own: port::Own,
+    own: port::OwnedHandle,
     timeout: Option<std::time::Duration>,
     detached: bool,
 }
 
 impl QueryClient {
-    fn new(own: port::Own) -> Self {
+    fn new(own: port::OwnedHandle) -> Self {
         Self {
             own,
             timeout: None,
@@ -1047,11 +1047,11 @@ impl QueryClient {
 }
 
 impl port::ResourceClient for QueryClient {
-    fn from_own(own: port::Own) -> Self {
+    fn from_own(own: port::OwnedHandle) -> Self {
         Self::new(own)
     }
 
-    fn into_own(self) -> port::Own {
+    fn into_own(self) -> port::OwnedHandle {
         self.own
     }
 }

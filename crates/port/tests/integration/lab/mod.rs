@@ -9,9 +9,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, Call, Client, Code, Failure, FutureReader, Held, Incoming, Method, MethodOptions,
-    NoError, Own, Package, Pending, Policy, ResourceClient, Service, StreamOptions, StreamReader,
-    StreamWriter, Task, Upstream, UpstreamFuture,
+    Call, Client, Code, Failure, FutureReader, Incoming, Method, MethodOptions, NoError, Overflow,
+    Owned, OwnedHandle, Package, Pending, QueueLimits, ResourceClient, Service, StreamOptions,
+    StreamReader, StreamWriter, Task, Upstream, UpstreamFuture,
 };
 use thalweg_queue::Parker;
 use thalweg_runtime::native;
@@ -77,12 +77,12 @@ const fn method<P: Decode, T: Decode>(name: &'static str, stream: Option<StreamO
 }
 
 const BLOCK: Option<StreamOptions> = Some(StreamOptions {
-    policy: Policy::Block,
+    overflow: Overflow::Block,
     capacity: 1024,
     ..StreamOptions::DEFAULT
 });
 const LATEST: Option<StreamOptions> = Some(StreamOptions {
-    policy: Policy::Latest,
+    overflow: Overflow::Latest,
     capacity: 64,
     ..StreamOptions::DEFAULT
 });
@@ -92,7 +92,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
-    bounds: Bounds::DEFAULT,
+    limits: QueueLimits::DEFAULT,
     methods: &[
         method::<(String,), String>("lab.shout", None),
         method::<(String,), ()>("lab.fail", None),
@@ -124,8 +124,8 @@ pub const SOURCES: u32 = 17;
 /// With `ENDS`, a stream ends after its numbers; with `GOES_ON`, it continues until its reader is
 /// gone.
 pub type Sources = (
-    Vec<Held<StreamReader<u64>>>,
-    Option<Held<FutureReader<String>>>,
+    Vec<Owned<StreamReader<u64>>>,
+    Option<Owned<FutureReader<String>>>,
 );
 pub const ENDS: u8 = 0;
 pub const GOES_ON: u8 = 1;
@@ -151,14 +151,14 @@ struct Kept(
 );
 
 /// The client of such a resource.
-pub struct KeptClient(pub Own);
+pub struct KeptClient(pub OwnedHandle);
 
 impl ResourceClient for KeptClient {
-    fn from_own(own: Own) -> Self {
+    fn from_own(own: OwnedHandle) -> Self {
         Self(own)
     }
 
-    fn into_own(self) -> Own {
+    fn into_own(self) -> OwnedHandle {
         self.0
     }
 }
@@ -291,7 +291,7 @@ impl Lab {
                 incoming.reply(&held);
             }
             12 => {
-                let (incoming, (held, count)) = params::<(Vec<Held<KeptClient>>, u64)>(incoming)?;
+                let (incoming, (held, count)) = params::<(Vec<Owned<KeptClient>>, u64)>(incoming)?;
                 let taken = held.into_iter().take(count as usize);
                 let sum = taken
                     .map(|held| held.take::<Kept>(incoming.call()).map(|kept| kept.0))
@@ -351,12 +351,12 @@ impl Lab {
                             seen.unread.fetch_add(1, Ordering::SeqCst);
                         });
                     }
-                    call.hold_stream(reader).unwrap()
+                    call.own_stream(reader).unwrap()
                 };
                 let streams = (0..count).map(source).collect::<Vec<_>>();
                 let (writer, reader) = call.future();
                 writer.set("said").unwrap();
-                let said = Some(call.hold_future(reader).unwrap());
+                let said = Some(call.own_future(reader).unwrap());
                 incoming.reply(&(streams, said));
             }
             SUM => {
@@ -500,15 +500,15 @@ pub fn until_stopped(client: &Client) -> Pending<(), NoError> {
     client.call(UNTIL_STOPPED, &(), |reply| reply.value())
 }
 
-pub fn new_counter(client: &Client, start: u64) -> Pending<Own, NoError> {
+pub fn new_counter(client: &Client, start: u64) -> Pending<OwnedHandle, NoError> {
     client.call(NEW_COUNTER, &(start,), |reply| reply.own())
 }
 
-pub fn give(client: &Client, count: u64) -> Pending<Vec<Held<KeptClient>>, NoError> {
+pub fn give(client: &Client, count: u64) -> Pending<Vec<Owned<KeptClient>>, NoError> {
     client.call(GIVE, &(count,), |reply| reply.value())
 }
 
-pub fn take(client: &Client, held: &[Held<KeptClient>], count: u64) -> Pending<u64, String> {
+pub fn take(client: &Client, held: &[Owned<KeptClient>], count: u64) -> Pending<u64, String> {
     client.call(TAKE, &(held, count), |reply| reply.value())
 }
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use thalweg_port::stream::StreamCore;
 use thalweg_port::{
-    Bounds, Client, Incoming, Key, Method, MethodOptions, Object, Own, Package, Policy, Reason,
-    Reply, Service, StreamOptions, StreamReader, StreamWriter, find,
+    Client, ConflationKey, Incoming, Method, MethodOptions, Object, Overflow, OwnedHandle, Package,
+    QueueLimits, Reason, Reply, Service, StreamOptions, StreamReader, StreamWriter, find,
 };
 use thalweg_wire::{Decode, Handle, Malformed};
 
@@ -19,21 +19,21 @@ pub type Record = (u64, u64, String);
 pub const CAPACITY: u32 = 1024;
 
 /// The policies, in the order of the methods.
-pub const POLICIES: [Policy; 5] = [
-    Policy::Block,
-    Policy::Latest,
-    Policy::DropNewest,
-    Policy::DropOldest,
-    Policy::Fail,
+pub const POLICIES: [Overflow; 5] = [
+    Overflow::Block,
+    Overflow::Latest,
+    Overflow::DropNewest,
+    Overflow::DropOldest,
+    Overflow::Fail,
 ];
 
 /// The key is the writer's number.
-pub const BY_WRITER: Policy = Policy::Conflate(Key(|bytes, at, key| {
+pub const BY_WRITER: Overflow = Overflow::Conflate(ConflationKey(|bytes, at, key| {
     let (writer, ..) = Record::view(bytes, at);
     key.extend_from_slice(&writer.to_le_bytes());
 }));
 
-const fn method(policy: Policy) -> Method {
+const fn method(policy: Overflow) -> Method {
     Method {
         name: "pair.open",
         params: <(u64,)>::HASH,
@@ -56,7 +56,7 @@ const PACKAGE: Package = Package {
     version: "0.1.0",
     layout: 1,
     imports: &[],
-    bounds: Bounds::DEFAULT,
+    limits: QueueLimits::DEFAULT,
     methods: &[
         method(POLICIES[0]),
         method(POLICIES[1]),
@@ -85,20 +85,22 @@ impl Service for Pair {
 }
 
 /// A stream with this policy.
-pub fn pair(policy: Policy) -> (StreamWriter<Record>, StreamReader<Record>) {
+pub fn pair(policy: Overflow) -> (StreamWriter<Record>, StreamReader<Record>) {
     open(&Client::start(|| Pair).unwrap(), policy, |reply| {
         reply.stream()
     })
 }
 
 /// Streams of one client, one after the other.
-pub fn pairs(policy: Policy) -> impl Iterator<Item = (StreamWriter<Record>, StreamReader<Record>)> {
+pub fn pairs(
+    policy: Overflow,
+) -> impl Iterator<Item = (StreamWriter<Record>, StreamReader<Record>)> {
     let client = Client::start(|| Pair).unwrap();
     std::iter::repeat_with(move || open(&client, policy, |reply| reply.stream()))
 }
 
 /// A stream as in the C table. It lives as long as the returned guard.
-pub fn core(policy: Policy) -> (StreamWriter<Record>, Arc<StreamCore>, Own) {
+pub fn core(policy: Overflow) -> (StreamWriter<Record>, Arc<StreamCore>, OwnedHandle) {
     let (writer, own) = open(&Client::start(|| Pair).unwrap(), policy, Reply::own);
     match find(own.handle().0) {
         Ok(Object::Stream(core)) => (writer, core, own),
@@ -108,13 +110,13 @@ pub fn core(policy: Policy) -> (StreamWriter<Record>, Arc<StreamCore>, Own) {
 
 fn open<T>(
     client: &Client,
-    policy: Policy,
+    policy: Overflow,
     read: fn(&mut Reply) -> Result<T, Malformed>,
 ) -> (StreamWriter<Record>, T) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let method = match policy {
-        Policy::Conflate(_) => POLICIES.len() as u32,
+        Overflow::Conflate(_) => POLICIES.len() as u32,
         other => POLICIES.iter().position(|known| *known == other).unwrap() as u32,
     };
     let pending = client.call::<_, _, thalweg_port::NoError>(method, &(number,), read);

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use thalweg_port::{
-    Bounds, CallError, Client, Code, Incoming, Instance, Method, MethodOptions, NoError, Package,
-    Pending, Port, Service,
+    CallError, Client, Code, Incoming, Instance, Method, MethodOptions, NoError, Package, Pending,
+    Port, QueueLimits, Service,
 };
 use thalweg_queue::clock;
 use thalweg_wire::{Decode, message};
@@ -45,10 +45,10 @@ impl Service for Slow {
         version: "0.1.0",
         layout: 1,
         imports: &[],
-        bounds: Bounds {
-            calls: 40,
-            bytes: 4 * MIB as u64,
-            waits: false,
+        limits: QueueLimits {
+            max_queued_calls: 40,
+            max_queued_bytes: 4 * MIB as u64,
+            blocks_on_overflow: false,
         },
         methods: &[
             method("slow.echo", false),

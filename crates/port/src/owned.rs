@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Shape};
 
 use crate::call::Call;
-use crate::client::{InstanceGuard, Own};
+use crate::client::{InstanceGuard, OwnedHandle};
 use crate::code::Failure;
 use crate::handles::{self, Object};
 use crate::resource::{self, Resource};
@@ -22,19 +22,19 @@ use crate::resource::{self, Resource};
 /// A typed client of a resource. Generated code has one for each resource type.
 pub trait ResourceClient: Sized {
     /// Wraps an owned resource.
-    fn from_own(own: Own) -> Self;
+    fn from_own(own: OwnedHandle) -> Self;
     /// The owned resource.
-    fn into_own(self) -> Own;
+    fn into_own(self) -> OwnedHandle;
 }
 
 /// A resource in a value. `R` is its typed client and also identifies the resource type. For a
 /// stream, `R` is a [`StreamReader`](crate::StreamReader), and for a future a
 /// [`FutureReader`](crate::FutureReader).
 ///
-/// A caller converts a client into a `Held` with `into()`, and a `Held` into a client with
-/// [`into_client`](Self::into_client). A service creates one with [`Call::hold`], and takes the
+/// A caller converts a client into a `Owned` with `into()`, and a `Owned` into a client with
+/// [`into_client`](Self::into_client). A service creates one with [`Call::own`], and takes the
 /// object out with [`take`](Self::take).
-pub struct Held<R> {
+pub struct Owned<R> {
     handle: u64,
     /// The handle was sent, so the receiver owns it.
     given: AtomicBool,
@@ -60,7 +60,7 @@ pub(crate) fn for_caller<T>(guard: &Arc<InstanceGuard>, read: impl FnOnce() -> T
     read()
 }
 
-impl<R> Held<R> {
+impl<R> Owned<R> {
     pub(crate) fn new(handle: u64, guard: Option<Arc<InstanceGuard>>) -> Self {
         Self {
             handle,
@@ -78,12 +78,12 @@ impl<R> Held<R> {
         Some((if given { 0 } else { self.handle }, guard))
     }
 
-    fn view(&self) -> HeldView<'_, R> {
+    fn view(&self) -> OwnedView<'_, R> {
         // A value that was already sent contains no handle.
         let given = self.given.load(Ordering::Relaxed);
-        HeldView {
+        OwnedView {
             handle: Handle(if given { 0 } else { self.handle }),
-            held: Some(self),
+            owned: Some(self),
         }
     }
 
@@ -100,23 +100,23 @@ impl<R> Held<R> {
 
     /// The same resource with another type parameter. In code-first services, the author's own type
     /// and the generated typed client identify the same resource type.
-    pub fn cast<Q>(mut self) -> Held<Q> {
+    pub fn cast<Q>(mut self) -> Owned<Q> {
         let given = self.given.swap(true, Ordering::Relaxed);
         let handle = if given { 0 } else { self.handle };
-        Held::new(handle, self.guard.take())
+        Owned::new(handle, self.guard.take())
     }
 }
 
-impl<R: ResourceClient> Held<R> {
+impl<R: ResourceClient> Owned<R> {
     /// The typed client, on the caller's side. `None` in a service, which has the objects
     /// themselves.
     pub fn into_client(self) -> Option<R> {
         let (handle, guard) = self.into_parts()?;
-        Some(R::from_own(Own::new(handle, guard)))
+        Some(R::from_own(OwnedHandle::new(handle, guard)))
     }
 }
 
-impl<R: ResourceClient> From<R> for Held<R> {
+impl<R: ResourceClient> From<R> for Owned<R> {
     fn from(client: R) -> Self {
         let (handle, guard) = client.into_own().into_parts();
         Self::new(handle, Some(guard))
@@ -129,16 +129,16 @@ impl Call {
     ///
     /// # Errors
     /// `overloaded`: too many handles are open.
-    pub fn hold<R, T: Any + Send + Sync>(&self, object: T) -> Result<Held<R>, Failure> {
+    pub fn own<R, T: Any + Send + Sync>(&self, object: T) -> Result<Owned<R>, Failure> {
         let resource = Resource::new(self.core.core(), Arc::new(object));
-        Ok(Held::new(
+        Ok(Owned::new(
             handles::insert(Object::Resource(resource))?,
             None,
         ))
     }
 }
 
-impl<R> Drop for Held<R> {
+impl<R> Drop for Owned<R> {
     fn drop(&mut self) {
         if !*self.given.get_mut() {
             // If the client is closed, the handle is stale and nothing is left to close.
@@ -147,55 +147,55 @@ impl<R> Drop for Held<R> {
     }
 }
 
-impl<R> fmt::Debug for Held<R> {
+impl<R> fmt::Debug for Owned<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Held({:#x})", self.view().handle.0)
+        write!(f, "Owned({:#x})", self.view().handle.0)
     }
 }
 
-/// A view of a [`Held`] in a message.
-pub struct HeldView<'a, R> {
+/// A view of a [`Owned`] in a message.
+pub struct OwnedView<'a, R> {
     handle: Handle,
-    held: Option<&'a Held<R>>,
+    owned: Option<&'a Owned<R>>,
 }
 
-impl<R> Clone for HeldView<'_, R> {
+impl<R> Clone for OwnedView<'_, R> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<R> Copy for HeldView<'_, R> {}
+impl<R> Copy for OwnedView<'_, R> {}
 
-impl<R> fmt::Debug for HeldView<'_, R> {
+impl<R> fmt::Debug for OwnedView<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HeldView({:#x})", self.handle.0)
+        write!(f, "OwnedView({:#x})", self.handle.0)
     }
 }
 
-impl<R> PartialEq for HeldView<'_, R> {
+impl<R> PartialEq for OwnedView<'_, R> {
     fn eq(&self, other: &Self) -> bool {
         self.handle == other.handle
     }
 }
 
-impl<R: 'static> Encode for HeldView<'_, R> {
-    type As = Held<R>;
+impl<R: 'static> Encode for OwnedView<'_, R> {
+    type As = Owned<R>;
 
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         self.handle.encode(to, at);
     }
 
     fn handles(&self, given: bool) -> u32 {
-        if let Some(held) = self.held.filter(|_| given) {
-            held.given.store(true, Ordering::Relaxed);
+        if let Some(owned) = self.owned.filter(|_| given) {
+            owned.given.store(true, Ordering::Relaxed);
         }
         1
     }
 }
 
-impl<R: 'static> Encode for Held<R> {
-    type As = Held<R>;
+impl<R: 'static> Encode for Owned<R> {
+    type As = Owned<R>;
 
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         self.view().encode(to, at);
@@ -206,31 +206,31 @@ impl<R: 'static> Encode for Held<R> {
     }
 }
 
-impl<R: 'static> Decode for Held<R> {
+impl<R: 'static> Decode for Owned<R> {
     const SIZE: u32 = Handle::SIZE;
     const ALIGN: u32 = Handle::ALIGN;
     const SHAPE: Shape = Handle::SHAPE;
     const DEPTH: u32 = Handle::DEPTH;
-    const HOLDS: bool = true;
+    const HAS_HANDLES: bool = true;
 
-    type View<'a> = HeldView<'a, R>;
+    type View<'a> = OwnedView<'a, R>;
 
     fn check(from: &mut Checker<'_>, at: u32) -> Result<(), Malformed> {
         Handle::check(from, at)
     }
 
-    fn view<'a>(from: Bytes<'a>, at: u32) -> HeldView<'a, R> {
-        HeldView {
+    fn view<'a>(from: Bytes<'a>, at: u32) -> OwnedView<'a, R> {
+        OwnedView {
             handle: Handle::view(from, at),
-            held: None,
+            owned: None,
         }
     }
 
-    fn owned(view: HeldView<'_, R>) -> Held<R> {
-        Held::new(view.handle.0, CURRENT_GUARD.with_borrow(Clone::clone))
+    fn owned(view: OwnedView<'_, R>) -> Owned<R> {
+        Owned::new(view.handle.0, CURRENT_GUARD.with_borrow(Clone::clone))
     }
 
-    fn as_view(&self) -> HeldView<'_, R> {
+    fn as_view(&self) -> OwnedView<'_, R> {
         self.view()
     }
 }

@@ -71,15 +71,15 @@ impl<'a, 'py> Handles<'a, 'py> {
         let Some(handle) = self.take(place, "the stream")? else {
             return Ok(None);
         };
-        let held = HeldStream {
+        let stream = OwnedStream {
             handle,
             name: self.name.to_owned(),
             element: Arc::clone(&carries.element),
             serves: self.client.get().host(py).is_some(),
         };
         let object = match carries.is_future {
-            true => Bound::new(py, (HeldFuture, held))?.into_any(),
-            false => Bound::new(py, held)?.into_any(),
+            true => Bound::new(py, (OwnedFuture, stream))?.into_any(),
+            false => Bound::new(py, stream)?.into_any(),
         };
         Ok(Some(object))
     }
@@ -87,14 +87,14 @@ impl<'a, 'py> Handles<'a, 'py> {
 
 /// A stream inside a value, before it is read. `Stream.of` and `AsyncStream.of` read it.
 #[pyclass(frozen, subclass, weakref, module = "thalweg")]
-pub struct HeldStream {
+pub struct OwnedStream {
     handle: Owned,
     name: String,
     element: Arc<Kind>,
     serves: bool,
 }
 
-impl HeldStream {
+impl OwnedStream {
     /// The reader of the stream. This object is closed afterwards.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl HeldStream {
 }
 
 #[pymethods]
-impl HeldStream {
+impl OwnedStream {
     /// Closes the stream: its writers are notified and stop. A second call has no effect.
     fn close(&self) {
         self.handle.close_stream();
@@ -137,12 +137,12 @@ impl HeldStream {
     }
 }
 
-impl Drop for HeldStream {
+impl Drop for OwnedStream {
     fn drop(&mut self) {
         self.handle.close_stream();
     }
 }
 
 /// A future inside a value. `Future.of` and `AsyncFuture.of` wait for it.
-#[pyclass(frozen, weakref, extends = HeldStream, module = "thalweg")]
-pub struct HeldFuture;
+#[pyclass(frozen, weakref, extends = OwnedStream, module = "thalweg")]
+pub struct OwnedFuture;

@@ -1,4 +1,4 @@
-//! Streams and futures inside results: a [`Held`] with a reader type.
+//! Streams and futures inside results: a [`Owned`] with a reader type.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use thalweg_wire::Decode;
 use crate::call::Call;
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
-use crate::held::Held;
+use crate::owned::Owned;
 use crate::stream::{FutureReader, StreamReader};
 
 impl Call {
@@ -15,42 +15,42 @@ impl Call {
     /// read, the stream is closed.
     ///
     /// ```
-    /// use thalweg_port::{Call, Failure, Held, StreamReader};
+    /// use thalweg_port::{Call, Failure, Owned, StreamReader};
     ///
-    /// type Feed = (String, Held<StreamReader<u64>>);
+    /// type Feed = (String, Owned<StreamReader<u64>>);
     ///
     /// fn feed(call: &Call, name: &str) -> Result<Feed, Failure> {
     ///     let (writer, reader) = call.stream();
     ///     call.spawn(move |_| drop(writer.send_all(0..100u64)));
-    ///     Ok((name.to_owned(), call.hold_stream(reader)?))
+    ///     Ok((name.to_owned(), call.own_stream(reader)?))
     /// }
     /// ```
     ///
     /// # Errors
     /// `overloaded`: too many handles are open. The stream is then closed.
-    pub fn hold_stream<T: Decode>(
+    pub fn own_stream<T: Decode>(
         &self,
         reader: StreamReader<T>,
-    ) -> Result<Held<StreamReader<T>>, Failure> {
-        hold(reader)
+    ) -> Result<Owned<StreamReader<T>>, Failure> {
+        into_owned(reader)
     }
 
     /// Puts a future's reading end into a value.
     ///
     /// # Errors
-    /// The errors of [`hold_stream`](Self::hold_stream).
-    pub fn hold_future<T: Decode>(
+    /// The errors of [`own_stream`](Self::own_stream).
+    pub fn own_future<T: Decode>(
         &self,
         reader: FutureReader<T>,
-    ) -> Result<Held<FutureReader<T>>, Failure> {
-        hold(reader.into_stream())
+    ) -> Result<Owned<FutureReader<T>>, Failure> {
+        into_owned(reader.into_stream())
     }
 }
 
-fn hold<T: Decode, R>(reader: StreamReader<T>) -> Result<Held<R>, Failure> {
+fn into_owned<T: Decode, R>(reader: StreamReader<T>) -> Result<Owned<R>, Failure> {
     let core = reader.into_core();
     match handles::insert(Object::Stream(Arc::clone(&core))) {
-        Ok(handle) => Ok(Held::new(handle, None)),
+        Ok(handle) => Ok(Owned::new(handle, None)),
         Err(failure) => {
             core.close();
             Err(failure)
@@ -59,8 +59,8 @@ fn hold<T: Decode, R>(reader: StreamReader<T>) -> Result<Held<R>, Failure> {
 }
 
 /// The reader of a stream, on the caller's side.
-fn reader<T: Decode, R>(held: Held<R>) -> Result<StreamReader<T>, Failure> {
-    let Some((handle, guard)) = held.into_parts() else {
+fn reader<T: Decode, R>(owned: Owned<R>) -> Result<StreamReader<T>, Failure> {
+    let Some((handle, guard)) = owned.into_parts() else {
         return Err(Code::Argument.because("only the caller can read it"));
     };
     match handles::remove(handle)? {
@@ -69,7 +69,7 @@ fn reader<T: Decode, R>(held: Held<R>) -> Result<StreamReader<T>, Failure> {
     }
 }
 
-impl<T: Decode> Held<StreamReader<T>> {
+impl<T: Decode> Owned<StreamReader<T>> {
     /// The reader of the stream, on the caller's side.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl<T: Decode> Held<StreamReader<T>> {
     }
 }
 
-impl<T: Decode> Held<FutureReader<T>> {
+impl<T: Decode> Owned<FutureReader<T>> {
     /// The reader of the future, on the caller's side.
     ///
     /// # Errors

@@ -31,14 +31,14 @@ def living(service: Conformance, count: int) -> bool:
 def test_resource_in_value_lives_until_dropped(
     service: Conformance,
 ) -> None:
-    held = service.give_counters(10, 3)
+    resources = service.give_counters(10, 3)
     assert service.counters() == 3
-    counter = Counter.of(held[1])
-    assert held[1].closed
+    counter = Counter.of(resources[1])
+    assert resources[1].closed
     assert counter.value() == 11
     with pytest.raises(thalweg.Closed):
-        Counter.of(held[1])
-    del held
+        Counter.of(resources[1])
+    del resources
     assert living(service, 1)
     counter.close()
     assert living(service, 0)
@@ -73,13 +73,13 @@ def test_error_carries_resources(service: Conformance) -> None:
     counters = [service.counter(n) for n in range(100)]
     with pytest.raises(MaybeCounterSeveral) as several:
         service.refuse(MaybeCounterSeveral(list(counters)))
-    assert [Counter.of(held).value() for held in several.value.payload] == [*range(100)]
+    assert [Counter.of(c).value() for c in several.value.payload] == [*range(100)]
 
 
 async def both(service: AsyncConformance) -> int:
-    held = await service.give_counters(1, 2)
-    counter = AsyncCounter.of(held[0])
-    return await counter.value() + (await service.total([held[1]]))
+    resources = await service.give_counters(1, 2)
+    counter = AsyncCounter.of(resources[0])
+    return await counter.value() + (await service.total([resources[1]]))
 
 
 def test_resources_in_values_on_asyncio(conformance_library: str) -> None:

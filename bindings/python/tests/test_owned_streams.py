@@ -32,7 +32,7 @@ def test_streams_in_list_of_records_are_independent(
     assert feeds[2].last is None
 
 
-def test_held_stream_taken_twice_raises_closed(service: Conformance) -> None:
+def test_owned_stream_taken_twice_raises_closed(service: Conformance) -> None:
     held = service.endless_feed().numbers
     with thalweg.Stream.of(held) as numbers:
         assert held.closed
@@ -58,7 +58,7 @@ def test_unused_held_streams_are_closed(service: Conformance) -> None:
 def test_tuple_and_error_carry_streams(service: Conformance) -> None:
     beats, point = service.mixed(2)
     assert [*thalweg.Stream.of(beats)] == [None, None]
-    assert isinstance(point, thalweg.HeldFuture)
+    assert isinstance(point, thalweg.OwnedFuture)
     assert thalweg.Future.of(point).result(timeout=60).x == 2
     with pytest.raises(FeedException) as failed:
         service.mixed(0)
@@ -66,7 +66,7 @@ def test_tuple_and_error_carry_streams(service: Conformance) -> None:
     assert [*thalweg.Stream.of(failed.value.payload.numbers)] == [0, 1, 2]
 
 
-def test_held_stream_has_batches_and_statistics(service: Conformance) -> None:
+def test_owned_stream_has_batches_and_statistics(service: Conformance) -> None:
     numbers = thalweg.Stream.of(service.endless_feed().numbers)
     batch = next(iter(numbers.batches(8)))
     assert batch.objects()[0] == 0
@@ -74,7 +74,7 @@ def test_held_stream_has_batches_and_statistics(service: Conformance) -> None:
     numbers.close()
 
 
-def test_held_stream_batches_are_read_in_place(service: Conformance) -> None:
+def test_owned_stream_batches_are_read_in_place(service: Conformance) -> None:
     numbers = thalweg.Stream.of(service.feeds(4)[3].numbers)
     arrays = [batch.array() for batch in numbers.batches(8)]
     # The arrays stay valid after the end of the stream.
