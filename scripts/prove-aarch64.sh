@@ -36,7 +36,7 @@ children=(
   an_actor_that_overflows_its_stack_is_named_and_ends_the_process
   an_actor_whose_handler_overflows_its_stack_is_named
   without_a_hook_it_goes_to_standard_error
-  a_worker_that_waits_in_a_destructor_says_so
+  worker_that_waits_in_a_destructor_is_reported
 )
 # .. and tests that look up a flag of a mapping, which the emulator's /proc does not have.
 books=(stack::tests::guarding::stack_never_gets_a_huge_page)

@@ -4,7 +4,7 @@
 mod host;
 
 #[test]
-fn whatever_the_arguments_are_the_next_call_is_answered() {
+fn corpus_arguments_leave_the_service_answering() {
     let corpus = include_str!("../../../fuzz/corpus/c_abi.hex");
     let mut count = 0;
     for line in corpus.lines() {

@@ -7,7 +7,7 @@ use thalweg_conformance::conformance::ConformanceClient;
 /// The service is dropped in its own turn, with the last writer of the stream. The outcome must be that of the close, which
 /// comes first.
 #[test]
-fn a_stream_of_a_closed_client_never_ends_well() {
+fn stream_of_a_closed_client_ends_as_cancelled() {
     for round in 0..200 {
         let client = ConformanceClient::start(Echo::default).unwrap();
         let mut stream = client.ticks().wait().unwrap();

@@ -66,7 +66,7 @@ fn streams_in_a_result_end_with_their_client() {
 }
 
 #[test]
-fn what_a_pending_call_gave_that_nobody_waits_for_is_closed() {
+fn resources_in_an_abandoned_reply_are_closed() {
     let client = client();
     for _ in 0..100 {
         drop(client.endless_feed());

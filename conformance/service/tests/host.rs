@@ -67,7 +67,7 @@ fn the_host_answers() {
 }
 
 #[test]
-fn a_host_that_panics_or_stays_ends_what_it_was_asked_and_serves_the_next() {
+fn host_that_panics_or_hangs_ends_the_import_and_serves_the_next() {
     let client = asking();
     let panicked = Err(CallError::Service(Code::GuestPanicked as u32));
     assert_eq!(client.ask(102).wait(), panicked);
@@ -80,7 +80,7 @@ fn a_host_that_panics_or_stays_ends_what_it_was_asked_and_serves_the_next() {
 }
 
 #[test]
-fn without_a_host_the_service_is_told_that_there_is_none() {
+fn import_without_a_host_returns_closed() {
     let client = ConformanceClient::start(Echo::default).expect("the runtime starts");
     let closed = Err(CallError::Service(Code::Closed as u32));
     assert_eq!(client.ask(2).wait(), closed);
@@ -119,7 +119,7 @@ impl Oracle for Late {
 }
 
 #[test]
-fn calls_of_a_detached_client_are_nobodys_part() {
+fn calls_of_a_detached_client_are_not_nested() {
     let of = ConformanceClient::start(Echo::default).expect("the runtime starts");
     let (begins, begun) = mpsc::channel();
     let (tells, told) = mpsc::channel();

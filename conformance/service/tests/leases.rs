@@ -40,7 +40,7 @@ fn wait_for(client: &ConformanceClient, wanted: (u32, u32)) {
 }
 
 #[test]
-fn who_destroys_one_waits_until_it_has_ended() {
+fn destroy_waits_for_the_destructor() {
     let client = open();
     made(&client, 50).destroy().wait().unwrap();
     assert_eq!(client.leases().wait().unwrap(), (0, 1));
@@ -67,7 +67,7 @@ fn resource_client_with_a_timeout_leaves_the_other_client_usable() {
 }
 
 #[test]
-fn each_ends_once_whether_it_is_destroyed_or_let_go_of() {
+fn destructor_runs_once_after_destroy_or_drop() {
     let client = open();
     let leases: Vec<_> = (0..200).map(|_| made(&client, 2)).collect();
     let mut ending = Vec::new();
@@ -84,7 +84,7 @@ fn each_ends_once_whether_it_is_destroyed_or_let_go_of() {
 }
 
 #[test]
-fn more_end_at_once_than_calls_may_wait() {
+fn more_destructors_than_queued_calls_all_run() {
     let client = open();
     // Two rounds, each while other calls sleep.
     let asleep: Vec<_> = (0..500).map(|_| client.sleep(200)).collect();
@@ -95,7 +95,7 @@ fn more_end_at_once_than_calls_may_wait() {
 }
 
 #[test]
-fn one_whose_caller_has_gone_ends_all_the_same() {
+fn destructor_runs_after_its_caller_has_gone() {
     for ms in [20, 200, 2_000, 20_000] {
         let client = open();
         let (began, deadline) = (Instant::now(), Duration::from_millis(ms));
@@ -114,7 +114,7 @@ fn one_whose_caller_has_gone_ends_all_the_same() {
 }
 
 #[test]
-fn of_a_client_that_is_closed_it_is_dropped_and_ends_as_closed() {
+fn resource_of_a_closed_client_is_dropped_and_its_calls_end_as_closed() {
     let client = open();
     let lease = made(&client, 2);
     client.close();
@@ -122,7 +122,7 @@ fn of_a_client_that_is_closed_it_is_dropped_and_ends_as_closed() {
 }
 
 #[test]
-fn one_of_a_service_that_was_replaced_is_stale() {
+fn resource_of_a_replaced_service_is_stale() {
     let client = open();
     let (lease, other) = (made(&client, 2), made(&client, 2));
     client.panic("once").wait().unwrap_err();
@@ -133,7 +133,7 @@ fn one_of_a_service_that_was_replaced_is_stale() {
 }
 
 #[test]
-fn one_that_was_being_made_when_the_service_was_replaced_is_stale() {
+fn resource_under_construction_during_a_replacement_is_stale() {
     let client = open();
     let pending = client.lease(100);
     // This call is served after the constructor has begun.

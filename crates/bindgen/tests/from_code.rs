@@ -81,7 +81,7 @@ fn every_type_and_kind_of_function_has_its_form() {
 }
 
 #[test]
-fn the_policy_file_has_what_the_marks_say() {
+fn attributes_become_policy_options() {
     let read = read(include_str!("from_code/all.rs")).unwrap();
     assert_eq!(
         read.sources[1].contents,
@@ -170,7 +170,7 @@ fn host_imports_equal_hand_written_wit() {
 }
 
 #[test]
-fn a_host_takes_and_gives_values_alone() {
+fn host_import_with_a_handle_is_refused() {
     const VALUES: &str = "host imports take and return only values";
     const OPTIONS: &str = "host imports have no options";
     for (line, place, reason) in [
@@ -237,7 +237,7 @@ fn a_host_takes_and_gives_values_alone() {
 }
 
 #[test]
-fn a_wit_file_knows_its_code_and_one_by_hand_is_not_written_over() {
+fn generated_wit_names_its_source_and_a_hand_written_file_is_kept() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
     fs::create_dir(at("src")).expect("a folder can be made");
@@ -257,7 +257,7 @@ fn a_wit_file_knows_its_code_and_one_by_hand_is_not_written_over() {
 }
 
 #[test]
-fn types_without_a_form_are_refused_with_what_to_write() {
+fn unsupported_types_are_refused_with_a_suggestion() {
     const GENERIC: &str = "WIT has no generic types: write one type per use";
     const INSIDE: &str = "a value is copied across the boundary: write the inner type";
     const OWNED: &str =
@@ -338,7 +338,7 @@ fn types_without_a_form_are_refused_with_what_to_write() {
 }
 
 #[test]
-fn shapes_without_a_form_are_refused_with_what_to_write() {
+fn unsupported_shapes_are_refused_with_a_suggestion() {
     for (lines, refused) in [
         (
             "#[thalweg::value] struct R<'a> { a: u8 }",
@@ -407,7 +407,7 @@ fn shapes_without_a_form_are_refused_with_what_to_write() {
 }
 
 #[test]
-fn functions_without_a_form_are_refused_with_what_to_write() {
+fn unsupported_functions_are_refused_with_a_suggestion() {
     for (line, refused) in [
         (
             "fn f<T>(&self, a: T);",
@@ -527,7 +527,7 @@ fn functions_without_a_form_are_refused_with_what_to_write() {
 }
 
 #[test]
-fn what_the_policy_file_refuses_is_refused_at_its_function() {
+fn invalid_policy_is_refused_at_its_function() {
     let refused = function(
         "#[thalweg::method(capacity = 3)]\nfn f(&self) -> Box<dyn Iterator<Item = u8> + Send>;",
     );
@@ -538,7 +538,7 @@ fn what_the_policy_file_refuses_is_refused_at_its_function() {
 }
 
 #[test]
-fn an_inline_function_takes_and_gives_values_alone() {
+fn inline_function_with_a_handle_is_refused() {
     for (line, refused) in [
         (
             "fn f() -> Q;",
@@ -560,7 +560,7 @@ fn an_inline_function_takes_and_gives_values_alone() {
 }
 
 #[test]
-fn a_constructor_makes_its_resource_and_a_destructor_takes_it() {
+fn constructor_and_destructor_signatures_are_checked() {
     let resource = |line: &str| {
         refusal(&format!(
             "struct Q;\n#[thalweg::resource] impl Q {{\n{line}\n}}"

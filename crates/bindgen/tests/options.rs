@@ -84,7 +84,7 @@ world w { export i; }
 }
 
 #[test]
-fn what_is_said_of_calls_that_wait_and_of_a_second_run_is_in_the_model() {
+fn limits_and_idempotent_are_in_the_model() {
     let toml = "[i]\nmax_queued_calls = 7\nmax_queued_bytes = \"3MiB\"\noverflow = \"block\"\n[i.f]\nidempotent = true\n";
     let wit = "package a:b@0.1.0;\ninterface i { f: func(); g: func(); }\nworld w { export i; }\n";
     let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
@@ -106,7 +106,7 @@ fn what_is_said_of_calls_that_wait_and_of_a_second_run_is_in_the_model() {
 }
 
 #[test]
-fn conflate_without_a_key_it_can_have() {
+fn conflate_without_a_valid_key() {
     let refused = |table: &str| {
         let wit = "package a:b@0.1.0;
 interface i {
@@ -146,7 +146,7 @@ world w { export i; }
 }
 
 #[test]
-fn the_interval_of_notices_is_in_the_model() {
+fn notice_interval_is_in_the_model() {
     let wit = "package a:b@0.1.0;\ninterface i { f: func(); g: func(); }\nworld w { export i; }\n";
     for (said, ns) in [
         ("1ms", 1_000_000),
@@ -164,7 +164,7 @@ fn the_interval_of_notices_is_in_the_model() {
 }
 
 #[test]
-fn the_deadline_of_a_function_is_in_the_model() {
+fn timeout_of_a_function_is_in_the_model() {
     let wit = "package a:b@0.1.0;\ninterface i { f: func(); g: func() -> stream<u8>; }\nworld w { export i; }\n";
     // Longer than the clock counts is for ever.
     let toml = "[i.f]\nformat = \"flat\"\ntimeout = \"4294967295min\"\n[i.g]\ntimeout = \"3us\"\n";
@@ -219,7 +219,7 @@ world w { export i; }
 }
 
 #[test]
-fn what_is_said_of_streams_inside_of_a_result() {
+fn policy_of_streams_inside_a_result() {
     let wit = "package a:b@0.1.0;
 interface i {
   record feed { name: string, numbers: stream<u64>, last: option<future> }
@@ -263,7 +263,7 @@ world w { export i; }
 }
 
 #[test]
-fn how_long_a_reader_lingers_is_an_option_of_a_stream() {
+fn linger_is_an_option_of_a_stream() {
     let wit = "package a:b@0.1.0;
 interface i {
   s: func() -> stream<u8>;

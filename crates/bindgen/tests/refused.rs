@@ -78,7 +78,7 @@ fn error_context() {
 }
 
 #[test]
-fn fixed_length_list_that_is_too_large_or_nothing() {
+fn fixed_length_list_that_is_too_large_or_empty() {
     assert_eq!(
         refusal("  type key = list<u64, 8193>;\n  f: func(k: key);"),
         "b.wit:3:8: type `list<u64, 8193>`: it has 65544 bytes, and 1 to 65536 are allowed: use a list"
@@ -479,7 +479,7 @@ fn a_message_is_not_cbor() {
 }
 
 #[test]
-fn what_runs_on_its_caller_s_thread_is_not_looked_at() {
+fn inline_function_with_timeout_or_notices() {
     let reason = "an inline function always runs to completion: it has no notices and no timeout";
     for option in ["timeout", "notice_interval"] {
         let (one, other) = ("inline = true", format!("{option} = \"5s\""));
@@ -526,7 +526,7 @@ fn option_at_the_wrong_place() {
 }
 
 #[test]
-fn option_with_a_value_it_cannot_have() {
+fn option_with_an_invalid_value() {
     for (table, line, reason) in [
         ("i", "max_queued_calls = 0", "a number of at least 1"),
         ("i", "max_queued_calls = 1048577", "at most 1048576"),
@@ -552,7 +552,7 @@ fn option_with_a_value_it_cannot_have() {
 }
 
 #[test]
-fn of_many_functions_some_are_named() {
+fn policy_for_unknown_function_lists_some_functions() {
     let functions: String = (0..22).map(|n| format!("f{n}: func(); ")).collect();
     let wit =
         format!("package a:b@0.1.0;\ninterface i {{ {functions}}}\nworld w {{ export i; }}\n");

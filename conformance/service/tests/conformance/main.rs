@@ -97,7 +97,7 @@ fn open() -> ConformanceClient {
 }
 
 #[test]
-fn every_scenario_comes_out_as_written() {
+fn every_scenario_has_its_expected_outcome() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios.json");
     let file = std::fs::read_to_string(path).expect("the scenarios");
     let scenarios: Vec<Value> = serde_json::from_str(&file).expect("the scenarios are JSON");

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_other_languages_reserve_stays() {
+    fn keyword_of_another_language_is_kept() {
         assert_eq!(field("static"), "static");
         assert_eq!(field("fn"), "fn");
         assert_eq!(parameter("dir"), "dir");

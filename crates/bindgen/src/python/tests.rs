@@ -94,7 +94,7 @@ fn refusal(types: Vec<TypeDef>, functions: Vec<Function>) -> SourceError {
 }
 
 #[test]
-fn a_stream_or_a_future_in_a_result_is_held() {
+fn stream_or_future_in_a_result_is_an_owned_handle() {
     let stream = ty(TypeKind::Stream(Some(Box::new(string()))), 4, 4);
     let future = ty(TypeKind::Future(None), 4, 4);
     let record = TypeDefKind::Record(vec![field("words", stream), field("stops", future)]);
@@ -220,7 +220,7 @@ fn a_union_that_is_too_long_for_a_line_is_wrapped() {
 }
 
 #[test]
-fn documentation_that_python_would_misread_is_kept_apart() {
+fn documentation_with_quotes_and_backslashes_is_escaped() {
     let mut says = function("f", vec![], None);
     for (docs, expected) in [
         ("Says \"no\"", "        \"\"\"Says \"no\" \"\"\"\n"),
@@ -241,7 +241,7 @@ fn documentation_that_python_would_misread_is_kept_apart() {
 }
 
 #[test]
-fn two_names_that_become_one_stay_two() {
+fn names_that_collide_stay_distinct() {
     let empty = || TypeDefKind::Record(vec![field("x", string())]);
     let cases = vec![Case {
         name: "b".into(),
@@ -261,7 +261,7 @@ fn two_names_that_become_one_stay_two() {
 }
 
 #[test]
-fn what_a_package_does_not_have_has_no_file() {
+fn package_without_types_has_no_types_or_views_file() {
     let package = package(vec![], vec![function("f", vec![], None)]);
     let names: Vec<_> = emit(&package)
         .expect("nothing in it is refused")

@@ -50,7 +50,7 @@ fn an_actor_that_awaits_leaves_its_worker_to_others() {
 }
 
 #[test]
-fn a_wake_in_vain_does_not_end_it_and_does_not_poll_it_either() {
+fn spurious_wake_neither_ends_nor_polls_the_future() {
     for in_actor in [true, false] {
         let (ready, polls) = (Arc::new(AtomicBool::new(false)), Arc::default());
         let (tx, rx) = mpsc::channel();
@@ -88,7 +88,7 @@ fn a_wake_in_vain_does_not_end_it_and_does_not_poll_it_either() {
 }
 
 #[test]
-fn a_wake_during_the_poll_is_kept() {
+fn wake_during_the_poll_is_kept() {
     let polled = run(|| {
         let mut polls = 0;
         block_on(poll_fn(|context| {
@@ -106,7 +106,7 @@ fn a_wake_during_the_poll_is_kept() {
 }
 
 #[test]
-fn a_wake_that_comes_while_the_poll_itself_waits_is_kept() {
+fn wake_while_the_poll_waits_is_kept() {
     let runtime = runtime(1);
     let (tx, rx) = thalweg_queue::oneshot::channel();
     let (wakers, waker) = thalweg_queue::oneshot::channel::<Waker>();
@@ -133,7 +133,7 @@ fn a_wake_that_comes_while_the_poll_itself_waits_is_kept() {
 }
 
 #[test]
-fn a_future_that_wakes_itself_lets_others_run() {
+fn self_waking_future_lets_other_actors_run() {
     let runtime = runtime(1);
     let stop = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&stop);
@@ -156,7 +156,7 @@ fn a_future_that_wakes_itself_lets_others_run() {
 }
 
 #[test]
-fn what_is_not_ready_in_time_is_dropped() {
+fn future_not_ready_by_its_deadline_is_dropped() {
     let late = || {
         let (tx, rx) = mpsc::channel();
         let guard = Dropped(tx);
@@ -207,7 +207,7 @@ fn a_waker_may_outlive_its_actor_and_its_runtime() {
 }
 
 #[test]
-fn where_the_runtime_stops_it_is_unwound_and_the_future_dropped() {
+fn runtime_stop_unwinds_the_actor_and_drops_the_future() {
     for restless in [false, true] {
         let runtime = runtime(1);
         let (tx, rx) = mpsc::channel();
@@ -233,7 +233,7 @@ fn where_the_runtime_stops_it_is_unwound_and_the_future_dropped() {
 }
 
 #[test]
-fn where_the_runtime_stops_a_deadline_ends_at_once_and_the_next_wait_is_unwound() {
+fn runtime_stop_ends_a_timed_wait_at_once_and_unwinds_the_next() {
     let runtime = runtime(1);
     let (tx, rx) = mpsc::channel();
     let awaits = runtime.handle().spawn(move || {
@@ -267,7 +267,7 @@ impl<F: Future + Unpin> Drop for Late<F> {
 }
 
 #[test]
-fn an_actor_that_panics_can_await_what_another_thread_makes_ready() {
+fn panicking_actor_can_await_a_future_of_another_thread() {
     let runtime = runtime(1);
     let (value, future) = thalweg_queue::oneshot::channel();
     let (tx, rx) = mpsc::channel();
@@ -282,7 +282,7 @@ fn an_actor_that_panics_can_await_what_another_thread_makes_ready() {
 }
 
 #[test]
-fn a_panic_in_the_poll_is_the_actors() {
+fn panic_in_the_poll_propagates_to_the_actor() {
     let runtime = runtime(1);
     let panics = runtime.handle().spawn(|| {
         block_on(poll_fn(|_| -> Poll<()> {
@@ -307,7 +307,7 @@ impl Handler<Hold> for Echo {
 }
 
 #[test]
-fn a_call_is_awaited_also_where_it_must_wait_for_room() {
+fn awaited_call_waits_for_mailbox_capacity() {
     let runtime = runtime(1);
     let mailbox = Mailbox {
         capacity: 1,
@@ -335,7 +335,7 @@ fn a_call_is_awaited_also_where_it_must_wait_for_room() {
 }
 
 #[test]
-fn an_actor_may_await_itself_no_more_than_it_may_call_itself() {
+fn awaited_call_to_oneself_is_refused() {
     struct Itself;
     impl Actor for Itself {}
     impl Handler<u8> for Itself {

@@ -15,7 +15,7 @@ fn soon(ms: u64) -> Option<Instant> {
 }
 
 #[test]
-fn who_waits_for_a_pipe_goes_on_when_it_is_written() {
+fn pipe_reader_continues_after_a_write() {
     run(|| {
         let (mut reader, mut writer) = std::io::pipe().unwrap();
         let other = spawn(move || writer.write_all(b"x"));
@@ -26,7 +26,7 @@ fn who_waits_for_a_pipe_goes_on_when_it_is_written() {
 }
 
 #[test]
-fn a_deadline_ends_the_wait_and_a_later_one_works() {
+fn wait_ends_at_its_deadline_and_the_next_wait_works() {
     run(|| {
         let (reader, mut writer) = std::io::pipe().unwrap();
         let start = Instant::now();
@@ -40,7 +40,7 @@ fn a_deadline_ends_the_wait_and_a_later_one_works() {
 }
 
 #[test]
-fn a_deadline_in_the_past_still_sees_what_is_ready() {
+fn wait_with_a_past_deadline_returns_ready_events() {
     let (reader, writer) = std::io::pipe().unwrap();
     let error = io::wait_readable(&reader, Some(Instant::now())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
@@ -48,7 +48,7 @@ fn a_deadline_in_the_past_still_sees_what_is_ready() {
 }
 
 #[test]
-fn on_a_plain_thread_the_wait_blocks_it() {
+fn wait_on_a_plain_thread_blocks_the_thread() {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let thread = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(10));
@@ -71,7 +71,7 @@ fn a_file_on_a_disk_is_always_ready() {
 }
 
 #[test]
-fn two_actors_wait_for_one_descriptor_at_once() {
+fn two_actors_wait_for_one_descriptor() {
     run(|| {
         let (reader, mut writer) = std::io::pipe().unwrap();
         let reader = Arc::new(reader);
@@ -90,7 +90,7 @@ fn two_actors_wait_for_one_descriptor_at_once() {
 }
 
 #[test]
-fn a_writer_that_ended_ends_the_wait() {
+fn closed_writer_ends_the_wait() {
     run(|| {
         let (reader, writer) = std::io::pipe().unwrap();
         let waiter = spawn(move || io::wait_readable(&reader, None));
@@ -101,7 +101,7 @@ fn a_writer_that_ended_ends_the_wait() {
 }
 
 #[test]
-fn a_runtime_that_stops_ends_the_wait_with_an_error_that_says_so() {
+fn runtime_stop_ends_the_wait_with_a_stopping_error() {
     let runtime = runtime(2);
     let (tx, rx) = mpsc::channel();
     let (reader, _writer) = std::io::pipe().unwrap();
@@ -195,7 +195,7 @@ fn io_that_floods_does_not_starve_timers_or_other_actors() {
 }
 
 #[test]
-fn what_others_wake_finds_a_worker_that_sleeps_in_its_poller() {
+fn wake_from_outside_reaches_a_worker_that_sleeps_in_its_poller() {
     let runtime = runtime(2);
     let (reader, _writer) = std::io::pipe().unwrap();
     let (_idle, quiet) = std::io::pipe().unwrap();
@@ -215,7 +215,7 @@ fn what_others_wake_finds_a_worker_that_sleeps_in_its_poller() {
 }
 
 #[test]
-fn a_closure_that_blocks_leaves_the_worker_to_others() {
+fn blocking_closure_does_not_block_the_worker() {
     run(|| {
         let (tx, rx) = mpsc::channel();
         let blocked = spawn(move || {
@@ -232,7 +232,7 @@ fn a_closure_that_blocks_leaves_the_worker_to_others() {
 }
 
 #[test]
-fn a_panic_in_a_closure_that_blocks_goes_on_in_its_caller() {
+fn panic_in_a_blocking_closure_propagates_to_the_caller() {
     run(|| {
         let caller = spawn(|| io::blocking::<()>(|| std::panic::resume_unwind(Box::new("there"))));
         assert!(caller.join().is_err());
@@ -241,7 +241,7 @@ fn a_panic_in_a_closure_that_blocks_goes_on_in_its_caller() {
 }
 
 #[test]
-fn a_full_pool_queues() {
+fn blocking_closures_beyond_the_pool_size_are_queued() {
     let config = Config {
         workers: 1,
         blocking_threads: 2,
@@ -272,13 +272,13 @@ fn a_full_pool_queues() {
 }
 
 #[test]
-fn on_a_plain_thread_a_closure_that_blocks_runs_there() {
+fn blocking_closure_on_a_plain_thread_runs_on_that_thread() {
     let here = std::thread::current().id();
     assert_eq!(io::blocking(|| std::thread::current().id()), here);
 }
 
 #[test]
-fn a_runtime_that_stops_unwinds_who_waits_for_a_closure() {
+fn runtime_stop_unwinds_a_waiter_for_a_blocking_closure() {
     let runtime = runtime(1);
     let (tx, rx) = mpsc::channel::<()>();
     let (begun, begins) = mpsc::channel();

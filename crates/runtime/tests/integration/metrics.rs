@@ -85,7 +85,7 @@ fn text(metrics: &Metrics) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn what_began_and_what_ended_is_counted_by_kind_and_reason() {
+fn starts_and_ends_are_counted_by_kind_and_reason() {
     run(|| {
         for n in 0..6 {
             let joined = spawn(move || match n {
@@ -205,7 +205,7 @@ fn slices_waits_and_deadlines_are_counted() {
 }
 
 #[test]
-fn the_length_of_slices_is_a_cumulative_histogram_where_books_are_kept() {
+fn slice_durations_are_a_cumulative_histogram_with_accounting() {
     let main = || {
         let busy = spawn(|| {
             let began = std::time::Instant::now();
@@ -238,7 +238,7 @@ fn the_length_of_slices_is_a_cumulative_histogram_where_books_are_kept() {
 }
 
 #[test]
-fn what_threads_do_and_what_workers_do_for_each_other_is_counted() {
+fn remote_spawns_wakes_and_steals_are_counted() {
     let runtime = Runtime::start(Config::exact(2)).expect("it starts");
     let handle = runtime.handle();
     let free = Arc::new(AtomicBool::new(false));
@@ -284,7 +284,7 @@ fn what_threads_do_and_what_workers_do_for_each_other_is_counted() {
 }
 
 #[test]
-fn what_waits_for_a_worker_is_a_gauge() {
+fn queued_jobs_are_a_gauge() {
     let runtime = Runtime::start(Config::exact(1)).expect("it starts");
     let handle = runtime.handle();
     let (go, goes) = std::sync::mpsc::channel::<()>();

@@ -38,7 +38,7 @@ fn message(f: impl FnOnce()) -> Option<String> {
 }
 
 #[test]
-fn a_recursion_that_needs_four_megabytes_has_them() {
+fn call_recursing_four_megabytes_deep_returns() {
     let depth = if cfg!(miri) { 10 } else { 1_024 };
     assert_eq!(in_actor(move || native(|| deep(depth))).unwrap(), depth);
     // The worker's stack is free again afterwards, and actors can take turns with it.
@@ -59,7 +59,7 @@ fn a_recursion_that_needs_four_megabytes_has_them() {
 }
 
 #[test]
-fn it_takes_and_gives_what_need_not_be_sent() {
+fn argument_and_result_need_not_be_send() {
     let value = in_actor(|| {
         let shared = Rc::new(Cell::new(1));
         let mut borrowed = String::from("a");
@@ -74,7 +74,7 @@ fn it_takes_and_gives_what_need_not_be_sent() {
 }
 
 #[test]
-fn it_is_the_same_thread_and_the_same_actor() {
+fn call_runs_on_the_same_thread_and_actor() {
     thread_local!(static HERE: Cell<u32> = const { Cell::new(0) });
     let here = || {
         (
@@ -94,7 +94,7 @@ fn it_is_the_same_thread_and_the_same_actor() {
 }
 
 #[test]
-fn one_within_another_is_one() {
+fn nested_call_stays_on_the_native_stack() {
     let nested = in_actor(|| {
         native(|| {
             let inner = native(|| !wait::can_park());
@@ -106,7 +106,7 @@ fn one_within_another_is_one() {
 }
 
 #[test]
-fn a_panic_comes_through_and_leaves_nothing() {
+fn panic_propagates_and_leaks_nothing() {
     let ended = in_actor(|| {
         let caught = catch_unwind(|| native(|| resume_unwind(Box::new(7u32))));
         assert_eq!(caught.unwrap_err().downcast_ref::<u32>(), Some(&7));
@@ -119,7 +119,7 @@ fn a_panic_comes_through_and_leaves_nothing() {
 }
 
 #[test]
-fn what_would_park_there_panics_and_says_so() {
+fn wait_on_the_native_stack_panics_with_a_reason() {
     let would =
         |message: Option<String>| message.is_some_and(|text| text.starts_with("would park"));
     in_actor(move || {
@@ -145,7 +145,7 @@ fn what_would_park_there_panics_and_says_so() {
 }
 
 #[test]
-fn nobody_else_runs_meanwhile() {
+fn other_actors_of_the_worker_do_not_run_during_the_call() {
     let ran = in_actor(|| {
         let ran = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&ran);
@@ -171,7 +171,7 @@ fn nobody_else_runs_meanwhile() {
 }
 
 #[test]
-fn where_the_runtime_stops_it_is_done_first() {
+fn runtime_stop_waits_for_the_call() {
     let runtime = runtime();
     let (tx, rx) = mpsc::channel();
     let (stopping, stops) = mpsc::channel();

@@ -45,7 +45,7 @@ fn pair() -> (TcpStream, TcpStream) {
 }
 
 #[test]
-fn a_hundred_connections_are_answered_by_one_worker_and_by_two() {
+fn hundred_connections_are_served_by_one_worker_and_by_two() {
     for workers in [1, 2] {
         with(workers, || {
             let address = echo(100);
@@ -70,7 +70,7 @@ fn a_hundred_connections_are_answered_by_one_worker_and_by_two() {
 }
 
 #[test]
-fn more_than_fits_into_the_buffers_arrives_while_both_ends_write() {
+fn data_beyond_the_buffers_arrives_while_both_ends_write() {
     for workers in [1, 2] {
         with(workers, || {
             const BYTES: usize = 8 << 20;
@@ -110,7 +110,7 @@ fn more_than_fits_into_the_buffers_arrives_while_both_ends_write() {
 }
 
 #[test]
-fn a_deadline_of_a_read_and_of_a_write_ends_them() {
+fn read_and_write_end_at_their_deadline() {
     run(|| {
         let (mut one, _other) = pair();
         one.set_read_timeout(Some(Duration::from_millis(20)))
@@ -130,7 +130,7 @@ fn a_deadline_of_a_read_and_of_a_write_ends_them() {
 }
 
 #[test]
-fn a_peer_that_closes_ends_the_read_and_fails_the_write() {
+fn closed_peer_ends_the_read_and_fails_the_write() {
     run(|| {
         let (mut one, other) = pair();
         let reader = spawn(move || {
@@ -154,7 +154,7 @@ fn a_peer_that_closes_ends_the_read_and_fails_the_write() {
 }
 
 #[test]
-fn the_last_bytes_and_the_end_that_come_together_are_both_seen() {
+fn last_bytes_and_end_that_arrive_together_are_both_read() {
     for workers in [1, 2] {
         with(workers, || {
             for _ in 0..200 {
@@ -173,7 +173,7 @@ fn the_last_bytes_and_the_end_that_come_together_are_both_seen() {
 }
 
 #[test]
-fn a_byte_out_of_order_does_not_hide_those_behind_it() {
+fn urgent_byte_does_not_hide_the_bytes_after_it() {
     run(|| {
         let (mut one, other) = pair();
         let reader = spawn(move || {
@@ -189,7 +189,7 @@ fn a_byte_out_of_order_does_not_hide_those_behind_it() {
 }
 
 #[test]
-fn a_shutdown_wakes_who_reads_the_same_socket() {
+fn shutdown_wakes_a_reader_of_the_same_socket() {
     run(|| {
         let (one, _other) = pair();
         let one = Arc::new(one);
@@ -202,7 +202,7 @@ fn a_shutdown_wakes_who_reads_the_same_socket() {
 }
 
 #[test]
-fn a_clone_that_is_dropped_does_not_disturb_who_waits_on_another() {
+fn dropped_clone_does_not_disturb_a_waiter_on_another_clone() {
     run(|| {
         let (one, mut other) = pair();
         let clone = one.try_clone().unwrap();
@@ -227,7 +227,7 @@ fn a_clone_that_is_dropped_does_not_disturb_who_waits_on_another() {
 }
 
 #[test]
-fn a_socket_goes_from_runtime_to_runtime_and_outlives_the_first() {
+fn socket_moves_between_runtimes_and_outlives_the_first() {
     let first = Runtime::start(Config::exact(1)).unwrap();
     let second = Runtime::start(Config::exact(2)).unwrap();
     let (mut one, mut other) = pair();
@@ -259,7 +259,7 @@ fn a_socket_goes_from_runtime_to_runtime_and_outlives_the_first() {
 }
 
 #[test]
-fn who_waits_by_the_poller_of_a_runtime_that_stops_goes_on_by_another() {
+fn waiter_of_a_stopping_runtime_continues_with_the_poller_of_another() {
     let first = Runtime::start(Config::exact(1)).unwrap();
     let second = Runtime::start(Config::exact(1)).unwrap();
     let (one, mut other) = pair();
@@ -279,7 +279,7 @@ fn who_waits_by_the_poller_of_a_runtime_that_stops_goes_on_by_another() {
 }
 
 #[test]
-fn a_runtime_that_stops_ends_who_accepts_reads_and_floods() {
+fn runtime_stop_ends_accepts_reads_and_floods() {
     let runtime = Runtime::start(Config::exact(2)).unwrap();
     let (tx, rx) = mpsc::channel();
     // An actor that has not begun when the runtime stops never begins.
@@ -359,7 +359,7 @@ fn plain_threads_use_the_same_types() {
 }
 
 #[test]
-fn a_name_is_resolved_and_nobody_who_listens_is_an_error() {
+fn name_is_resolved_and_connect_without_a_listener_fails() {
     run(|| {
         let listener = TcpListener::bind("localhost:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -378,7 +378,7 @@ fn a_name_is_resolved_and_nobody_who_listens_is_an_error() {
 }
 
 #[test]
-fn a_connection_that_nobody_accepts_times_out() {
+fn connect_without_an_accept_times_out() {
     run(|| {
         // A full accept queue: Linux accepts one connection more than the backlog, and drops later
         // ones.
@@ -400,7 +400,7 @@ fn a_connection_that_nobody_accepts_times_out() {
 }
 
 #[test]
-fn conversion_from_and_into_stds_types() {
+fn types_convert_from_and_into_those_of_std() {
     run(|| {
         let (one, other) = pair();
         let mut one = std::net::TcpStream::try_from(one).unwrap();
@@ -415,7 +415,7 @@ fn conversion_from_and_into_stds_types() {
 }
 
 #[test]
-fn datagrams_arrive_and_a_deadline_ends_the_wait_for_them() {
+fn datagrams_arrive_and_a_receive_ends_at_its_deadline() {
     with(2, || {
         let (one, other) = (
             UdpSocket::bind("127.0.0.1:0").unwrap(),
@@ -444,7 +444,7 @@ fn datagrams_arrive_and_a_deadline_ends_the_wait_for_them() {
 }
 
 #[test]
-fn a_datagram_that_nobody_receives_is_an_error_once_and_no_busy_loop() {
+fn refused_datagram_is_reported_once_without_a_busy_loop() {
     run(|| {
         let one = UdpSocket::bind("127.0.0.1:0").unwrap();
         let gone = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -461,7 +461,7 @@ fn a_datagram_that_nobody_receives_is_an_error_once_and_no_busy_loop() {
 }
 
 #[test]
-fn unix_sockets_connect_and_wait_where_the_queue_is_full() {
+fn unix_socket_connect_waits_while_the_accept_queue_is_full() {
     let folder = std::env::temp_dir().join(format!("thalweg-net-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("stream");
@@ -494,7 +494,7 @@ fn unix_sockets_connect_and_wait_where_the_queue_is_full() {
 }
 
 #[test]
-fn unix_datagrams_wait_for_a_peer_whose_queue_is_full() {
+fn unix_datagram_send_waits_while_the_peers_queue_is_full() {
     with(2, || {
         let (one, other) = UnixDatagram::pair().unwrap();
         let sender =

@@ -30,7 +30,7 @@ fn an_actor_that_waits_leaves_its_worker_to_others() {
 }
 
 #[test]
-fn a_static_one_needs_no_making() {
+fn static_primitives_need_no_initialisation() {
     static SUM: Mutex<u32> = Mutex::new(0);
     static FEW: Semaphore = Semaphore::new(2);
     static LAST: RwLock<u32> = RwLock::new(0);
@@ -48,7 +48,7 @@ fn a_static_one_needs_no_making() {
 
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn each_is_half_a_cache_line() {
+fn each_primitive_has_its_documented_size() {
     let sizes = [
         size_of::<Mutex<()>>(),
         size_of::<RwLock<()>>(),
@@ -118,7 +118,7 @@ fn semaphore_grants_permits_in_call_order() {
 }
 
 #[test]
-fn a_writer_is_not_passed_by_later_readers_and_they_read_together() {
+fn later_readers_wait_behind_a_writer_and_then_read_together() {
     run(|| {
         let lock = Arc::new(RwLock::new(0));
         let reading = lock.read();
@@ -151,7 +151,7 @@ fn a_writer_is_not_passed_by_later_readers_and_they_read_together() {
 }
 
 #[test]
-fn a_deadline_ends_each_wait_and_nothing_is_kept() {
+fn each_wait_ends_at_its_deadline_and_leaves_nothing() {
     fn all() {
         let before = Instant::now();
         let mutex = Mutex::new(());
@@ -212,7 +212,7 @@ fn a_deadline_ends_each_wait_and_nothing_is_kept() {
 
 #[test]
 #[should_panic(expected = "MAX_PERMITS")]
-fn more_permits_than_a_word_holds_are_refused() {
+fn permits_beyond_the_counters_range_are_refused() {
     let semaphore = Semaphore::new(Semaphore::MAX_PERMITS - 1);
     semaphore.add_permits(1);
     assert_eq!(semaphore.available(), Semaphore::MAX_PERMITS);
@@ -220,7 +220,7 @@ fn more_permits_than_a_word_holds_are_refused() {
 }
 
 #[test]
-fn permits_that_are_refused_change_nothing_also_where_somebody_waits() {
+fn refused_release_changes_nothing_even_with_a_waiter() {
     let semaphore = Semaphore::new(1);
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| semaphore.acquire_many(Semaphore::MAX_PERMITS).map(drop));
@@ -236,7 +236,7 @@ fn permits_that_are_refused_change_nothing_also_where_somebody_waits() {
 }
 
 #[test]
-fn permits_are_forgotten_and_a_closed_semaphore_says_so() {
+fn forgotten_permits_are_gone_and_a_closed_semaphore_returns_closed() {
     let semaphore = Arc::new(Semaphore::new(3));
     assert_eq!(semaphore.forget_permits(1), 1);
     let owned = semaphore.try_acquire().unwrap().into_owned(&semaphore);
@@ -260,7 +260,7 @@ fn a_guard_stays_with_its_own_mutex() {
 }
 
 #[test]
-fn notifications_go_to_who_waits_longest_or_stay_for_the_next() {
+fn notification_wakes_the_oldest_waiter_or_is_stored() {
     run(|| {
         let notify = Arc::new(Notify::new());
         let order = Arc::new(Mutex::new(Vec::new()));
@@ -294,7 +294,7 @@ fn notifications_go_to_who_waits_longest_or_stay_for_the_next() {
 }
 
 #[test]
-fn a_change_wakes_who_waits_longest_or_all() {
+fn condvar_wakes_the_oldest_waiter_or_all() {
     run(|| {
         let shared = Arc::new((Mutex::new(0), Condvar::new(), AtomicUsize::new(0)));
         let actors: Vec<_> = (0..3)
@@ -320,7 +320,7 @@ fn a_change_wakes_who_waits_longest_or_all() {
 }
 
 #[test]
-fn a_watch_gives_the_newest_value_and_its_end() {
+fn watch_returns_the_newest_value_and_then_closed() {
     run(|| {
         let (sender, mut receiver) = watch::channel(0);
         assert_eq!(receiver.has_changed(), Ok(false));
@@ -352,7 +352,7 @@ fn a_watch_gives_the_newest_value_and_its_end() {
 }
 
 #[test]
-fn who_waits_for_the_last_receiver_to_go_hears_of_it() {
+fn wait_for_the_last_receiver_to_drop_returns() {
     runtime(1)
         .handle()
         .spawn(|| {
@@ -371,7 +371,7 @@ fn who_waits_for_the_last_receiver_to_go_hears_of_it() {
 }
 
 #[test]
-fn a_change_that_panics_is_not_told_of_and_unlocks() {
+fn panicking_modification_notifies_nobody_and_unlocks() {
     let (sender, receiver) = watch::channel(0);
     let panics = || sender.send_modify(|_| panic!("half done"));
     assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
@@ -389,7 +389,7 @@ fn a_predicate_that_panics_unlocks() {
 }
 
 #[test]
-fn tasks_wait_and_what_they_give_up_goes_on() {
+fn dropped_wait_of_a_task_passes_its_grant_on() {
     let tasks = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_time()
@@ -425,7 +425,7 @@ fn tasks_wait_and_what_they_give_up_goes_on() {
 }
 
 #[test]
-fn a_task_is_told_of_a_change_by_an_actor() {
+fn change_by_an_actor_wakes_a_task() {
     let (sender, mut receiver) = watch::channel(0);
     let (notify, barrier) = (Arc::new(Notify::new()), Arc::new(Barrier::new(2)));
     let runtime = runtime(1);

@@ -14,7 +14,7 @@ use thalweg_runtime::{Config, JoinError, init, native, run, spawn, yield_now};
 use crate::kit::{NO_TIME, SHORT, let_others, runtime};
 
 #[test]
-fn a_guard_that_is_dropped_by_a_panic_unlocks() {
+fn guard_dropped_by_a_panic_unlocks() {
     run(|| {
         let shared = Arc::new((Mutex::new(1), RwLock::new(1), Semaphore::new(1)));
         let panics = spawn({
@@ -77,7 +77,7 @@ fn waits() -> Vec<Wait> {
 }
 
 #[test]
-fn an_actor_that_must_not_wait_panics_and_stands_in_no_line() {
+fn actor_that_must_not_wait_panics_and_joins_no_wait_list() {
     run(|| {
         for (name, wait) in waits() {
             let in_section = spawn(move || {
@@ -124,7 +124,7 @@ impl Drop for Dropped {
 }
 
 #[test]
-fn waits_of_actors_whose_runtime_stops_end_and_their_destructors_run() {
+fn runtime_stop_ends_waits_and_runs_destructors() {
     for workers in [1, 2] {
         let runtime = runtime(workers);
         let (tx, rx) = mpsc::channel();
@@ -158,7 +158,7 @@ fn wait_for_ever() {
 }
 
 #[test]
-fn a_kill_ends_each_wait_also_one_with_a_deadline() {
+fn kill_ends_each_wait_with_or_without_a_deadline() {
     const LONG: Duration = Duration::from_secs(600);
     fn timed() -> Vec<Wait> {
         let mutex = Arc::new(Mutex::new(()));
@@ -211,7 +211,7 @@ fn a_kill_ends_each_wait_also_one_with_a_deadline() {
 type Shared = (Mutex<()>, Semaphore, Notify, RwLock<()>);
 
 #[test]
-fn what_was_given_to_who_is_killed_goes_to_the_next() {
+fn grant_of_a_killed_waiter_goes_to_the_next() {
     for workers in [1, 2] {
         init(Config::exact(workers)).unwrap().run(|| {
             for _ in 0..if cfg!(miri) { 3 } else { 100 } {
@@ -260,7 +260,7 @@ fn what_was_given_to_who_is_killed_goes_to_the_next() {
 }
 
 #[test]
-fn what_a_stopped_actor_had_been_given_or_stood_before_goes_on() {
+fn grant_of_a_stopped_actor_goes_to_the_next_waiter() {
     let runtime = runtime(1);
     let shared = Arc::new((Mutex::new(()), Semaphore::new(1), Barrier::new(2)));
     let (tx, rx) = mpsc::channel();
@@ -349,7 +349,7 @@ impl<F: FnMut()> Drop for Asks<F> {
 }
 
 #[test]
-fn in_a_destructor_of_a_panic_a_wait_with_a_deadline_ends_at_once() {
+fn timed_wait_in_a_destructor_during_a_panic_ends_at_once() {
     run(|| {
         let mutex = Arc::new(Mutex::new(()));
         let held = mutex.lock();
@@ -371,7 +371,7 @@ fn in_a_destructor_of_a_panic_a_wait_with_a_deadline_ends_at_once() {
 }
 
 #[test]
-fn in_a_destructor_of_a_panic_a_lock_is_waited_for_by_the_worker() {
+fn lock_in_a_destructor_during_a_panic_blocks_the_worker() {
     let mutex = Arc::new(Mutex::new(0));
     let held = mutex.lock();
     let runtime = runtime(1);
@@ -397,9 +397,9 @@ fn in_a_destructor_of_a_panic_a_lock_is_waited_for_by_the_worker() {
 /// prints a report and continues when the lock is free.
 #[test]
 #[cfg_attr(any(miri, thalweg_threads), ignore = "starts itself again")]
-fn a_worker_that_waits_in_a_destructor_says_so() {
+fn worker_that_waits_in_a_destructor_is_reported() {
     const CHILD: &str = "THALWEG_TEST_WAITS";
-    const NAME: &str = "a_worker_that_waits_in_a_destructor_says_so";
+    const NAME: &str = "worker_that_waits_in_a_destructor_is_reported";
     if std::env::var_os(CHILD).is_some() {
         let mutex = Arc::new(Mutex::new(()));
         let held = mutex.lock();

@@ -79,7 +79,7 @@ fn everywhere<S: Send + Sync + 'static>(
 }
 
 #[test]
-fn a_mutex_adds_up() {
+fn mutex_loses_no_increment() {
     everywhere(
         || (Mutex::new(0_u64), AtomicUsize::new(0)),
         |(mutex, added), random| {
@@ -109,7 +109,7 @@ fn a_mutex_adds_up() {
 }
 
 #[test]
-fn what_is_written_is_read_whole() {
+fn rwlock_readers_see_whole_writes() {
     everywhere(
         || RwLock::new([0_u64; 2]),
         |lock, random| {
@@ -145,7 +145,7 @@ fn what_is_written_is_read_whole() {
 }
 
 #[test]
-fn permits_are_all_there_in_the_end() {
+fn semaphore_has_all_permits_at_the_end() {
     const MOST: usize = 4;
     everywhere(
         || (Semaphore::new(MOST), AtomicUsize::new(0)),
@@ -239,7 +239,7 @@ fn notify_permit_is_neither_lost_nor_duplicated() {
 }
 
 #[test]
-fn all_meet_each_time_and_one_leads() {
+fn barrier_releases_all_with_one_leader_each_round() {
     everywhere(
         || (Barrier::new(6), AtomicUsize::new(0)),
         |(barrier, led), random| {
@@ -261,7 +261,7 @@ fn all_meet_each_time_and_one_leads() {
 }
 
 #[test]
-fn the_last_value_is_seen_by_all() {
+fn watch_receivers_all_see_the_last_value() {
     for workers in [1, 2] {
         let runtime = Runtime::start(Config::exact(workers)).unwrap();
         let (sender, receiver) = watch::channel(0);

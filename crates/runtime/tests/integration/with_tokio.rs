@@ -58,7 +58,7 @@ fn actors_await_channels_that_tasks_send_to() {
 }
 
 #[test]
-fn an_actor_awaits_a_sleep_of_tokio() {
+fn actor_awaits_a_tokio_sleep() {
     let tokio = tokio_with(1);
     let handle = tokio.handle().clone();
     run(move || {
@@ -112,7 +112,7 @@ fn tasks_spawn_actors_and_await_them() {
 }
 
 #[test]
-fn a_task_hears_why_there_is_no_value() {
+fn task_gets_the_exit_reason_instead_of_a_value() {
     let runtime = Runtime::start(Config::exact(1)).unwrap();
     let handle = runtime.handle().clone();
     let doubler = runtime.handle().start(Doubler);
@@ -158,7 +158,7 @@ fn a_runtime_runs_within_a_task() {
 }
 
 #[test]
-fn within_block_in_place_what_is_tokios_is_awaited_without_end() {
+fn tokio_futures_stay_ready_within_block_in_place() {
     let tokio = tokio_with(2);
     let received = tokio.block_on(async {
         let task = tokio::spawn(async {
@@ -179,7 +179,7 @@ fn within_block_in_place_what_is_tokios_is_awaited_without_end() {
 // own.
 #[cfg(not(thalweg_threads))]
 #[test]
-fn within_a_task_itself_what_is_tokios_ends_with_the_tasks_budget() {
+fn tokio_futures_stop_at_the_tasks_budget_within_a_task() {
     let tokio = tokio_with(1);
     let received = tokio.block_on(async {
         let task = tokio::spawn(async {
