@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Set up what the repository needs on this machine; skip what is already set up.
+# Install the tools that the repository needs on this machine, except those already installed.
 #
 #   scripts/setup.sh build     everything for `make build` and `make run`
 #   scripts/setup.sh test      also everything for `make lint` and `make test`

@@ -1,4 +1,5 @@
-//! Generates the code of the services in `src/api`, and of two versions of one package in `versions`.
+//! Generates the code of the services in `src/api`, and of two versions of one package in
+//! `versions`.
 
 use std::path::Path;
 use thalweg_bindgen::{build, parse};

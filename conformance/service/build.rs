@@ -1,4 +1,5 @@
-//! Generates the Rust code of the package. The library is never unloaded, because its workers run its code.
+//! Generates the Rust code of the package. The library is never unloaded, because its workers run
+//! its code.
 
 fn main() {
     thalweg_bindgen::build::from_wit("../wit");

@@ -89,7 +89,8 @@ unsafe extern "C" fn itself(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
 /// `object` is an `Awaitable`.
 unsafe fn poll<'py>(py: Python<'py>, object: *mut ffi::PyObject) -> PyResult<Polled<'py>> {
     let place = object.cast::<Awaitable>();
-    // SAFETY: the caller's promise; no reference to the field outlives the line, and the GIL is held.
+    // SAFETY: the caller's promise; no reference to the field outlives the line, and the GIL is
+    // held.
     let place = unsafe { &raw mut (*place).step };
     // SAFETY: as above.
     let Some(mut step) = unsafe { &mut *place }.take() else {

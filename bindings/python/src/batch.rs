@@ -176,12 +176,14 @@ impl Batch {
         PyList::new(py, self.all_objects(py)?)
     }
 
-    /// The records in place, as one `memoryview` of structures: `numpy.asarray(batch.array())` is a structured array.
+    /// The records in place, as one `memoryview` of structures: `numpy.asarray(batch.array())` is a
+    /// structured array.
     fn array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         columns::buffer(self, py, None)
     }
 
-    /// One field of all records in place, as a `memoryview`; `"place.line"` is the field `line` of the field `place`.
+    /// One field of all records in place, as a `memoryview`; `"place.line"` is the field `line` of
+    /// the field `place`.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         columns::buffer(self, py, Some(name))
     }

@@ -521,7 +521,8 @@ impl<'py> Encoder<'_, 'py> {
         Err(PyValueError::new_err(format!("expected {expected} {what}, got {got}")).into())
     }
 
-    /// The elements of a sequence: a copy, because encoding an element can run code that changes the list.
+    /// The elements of a sequence: a copy, because encoding an element can run code that changes
+    /// the list.
     fn sequence(
         &self,
         kind: &Kind,

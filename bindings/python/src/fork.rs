@@ -22,8 +22,8 @@ pub fn watch() {
         EPOCH.fetch_add(1, Ordering::Relaxed);
     }
     ONCE.call_once(|| {
-        // SAFETY: the handler touches one atomic, which is async-signal-safe, and lives as long as the process:
-        // an extension module is never unloaded.
+        // SAFETY: the handler touches one atomic, which is async-signal-safe, and lives as long as
+        // the process: an extension module is never unloaded.
         let status = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         assert!(status == 0, "pthread_atfork: no memory at import");
     });

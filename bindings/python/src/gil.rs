@@ -23,7 +23,8 @@ impl<T> GilCell<T> {
 
     /// Replaces the value and returns the old one.
     pub fn replace(&self, _py: Python<'_>, value: T) -> T {
-        // SAFETY: the GIL is held and no other reference exists: see the type. `mem::replace` runs no code of `T`.
+        // SAFETY: the GIL is held and no other reference exists: see the type. `mem::replace` runs
+        // no code of `T`.
         unsafe { std::mem::replace(&mut *self.0.get(), value) }
     }
 

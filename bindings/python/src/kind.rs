@@ -117,7 +117,8 @@ pub struct Slot {
     set: ffi::descrsetfunc,
 }
 
-/// A case of a variant: its class, and its payload in the slot `value` (or as an exception's argument).
+/// A case of a variant: its class, and its payload in the slot `value` (or as an exception's
+/// argument).
 pub struct Case {
     /// The class of this case.
     pub class: Py<PyType>,
@@ -165,7 +166,8 @@ impl Slot {
     /// A frozen class forbids `setattr`. Setting a slot has the effect of `object.__setattr__`,
     /// with one C call.
     ///
-    /// A frozen class forbids `setattr`; its slots are what `object.__setattr__` would write, one C call each.
+    /// A frozen class forbids `setattr`; its slots are what `object.__setattr__` would write, one C
+    /// call each.
     pub fn fill(&self, object: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         // SAFETY: all three are alive; the function is this descriptor's own.
         let status =
@@ -180,8 +182,8 @@ impl Slot {
 
 /// A new instance of `class` with empty slots.
 pub fn allocate<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: `describe` lets only heap classes in that derive from `object` alone and have no `__new__` of their own,
-    // so this is all that `object.__new__` does.
+    // SAFETY: `describe` lets only heap classes in that derive from `object` alone and have no
+    // `__new__` of their own, so this is all that `object.__new__` does.
     unsafe {
         Bound::from_owned_ptr_or_err(class.py(), ffi::PyType_GenericAlloc(class.as_type_ptr(), 0))
     }

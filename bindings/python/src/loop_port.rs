@@ -3,16 +3,16 @@
 //! 1. The loop watches the port's eventfd (`add_reader`). Its callback is the bound method
 //!    [`LoopReader::turn`]. There is no helper thread.
 //! 2. The port is armed when it is created. A turn ends with the port armed or the fd readable, so
-//!    each completion causes a turn. A turn takes at most [`BUDGET`] completions, so that a flood does
-//!    not starve other tasks.
+//!    each completion causes a turn. A turn takes at most [`BUDGET`] completions, so that a flood
+//!    does not starve other tasks.
 //! 3. Each waiting task has a slot. The slot's number and generation are the token that the core
-//!    carries. A slot that is given up gets a new generation, so a late completion matches no slot and
-//!    is released.
+//!    carries. A slot that is given up gets a new generation, so a late completion matches no slot
+//!    and is released.
 //! 4. The latest notice is kept beside the completion. The waiting task delivers the notice first.
 //! 5. Only the loop has a reference to the reader. When the loop closes, it drops its callbacks,
 //!    and dropping the last reference to the reader closes the port: its calls end, and no more
-//!    callbacks run. A loop that is dropped without being closed is garbage-collected with its reader:
-//!    the reader shows the garbage collector the futures that it holds.
+//!    callbacks run. A loop that is dropped without being closed is garbage-collected with its
+//!    reader: the reader shows the garbage collector the futures that it holds.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};

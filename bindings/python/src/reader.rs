@@ -5,8 +5,8 @@
 //! 2. A batch is identified by its serial number. A view may read only while its batch is the open
 //!    one, which is checked at each access with the GIL held.
 //! 3. Decoding a value with parts can run other code (the garbage collector's finalizers), and that
-//!    code may release the batch or close the stream. Decoding therefore *pins* the batch: its memory
-//!    is returned when the last pin is dropped.
+//!    code may release the batch or close the stream. Decoding therefore *pins* the batch: its
+//!    memory is returned when the last pin is dropped.
 
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@
 //! 2. A port that keeps calls submits them in the loop's next iteration in any case, so a block
 //!    whose body awaits delays nothing.
 //! 3. Operations that would reveal that a call was not submitted yet are preceded by the
-//!    submission: a call that gives a handle away, closing a client or a resource, a wait of sync code
-//!    on the loop's thread.
+//!    submission: a call that gives a handle away, closing a client or a resource, a wait of sync
+//!    code on the loop's thread.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,7 @@
 //! Generated Rust code, compiled: three code-first services, and two versions of one package.
 //!
-//! `build.rs` generates the code, so nothing generated is committed. The tests are in `tests/codegen`.
+//! `build.rs` generates the code, so nothing generated is committed. The tests are in
+//! `tests/codegen`.
 
 /// Code-first services, from which `build.rs` generates WIT and Rust code.
 pub mod api {

@@ -10,7 +10,8 @@ use thalweg::runtime::wait;
 use thalweg::wire::{Decode, Encode};
 use thalweg::{Call, StreamReader, Task};
 
-/// The interval at which a waiting call checks whether it was cancelled. Only a test service should poll.
+/// The interval at which a waiting call checks whether it was cancelled. Only a test service should
+/// poll.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// A stream of `records`, which ends early if its reader is closed.

@@ -374,7 +374,8 @@ impl Conformance for Echo {
             let (writer, reader) = call.future();
             call.spawn(move |call| {
                 if let Some(message) = message {
-                    // Panics after the reply: a panic before it would end the call instead of the future.
+                    // Panics after the reply: a panic before it would end the call instead of the
+                    // future.
                     wait_until(call, clock::deadline(ANSWERED));
                     panic!("{message}");
                 }

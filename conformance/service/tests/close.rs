@@ -4,8 +4,8 @@ use thalweg::Code;
 use thalweg_conformance::Echo;
 use thalweg_conformance::conformance::ConformanceClient;
 
-/// The service is dropped in its own turn, with the last writer of the stream. The outcome must be that of the close, which
-/// comes first.
+/// The service is dropped in its own turn, with the last writer of the stream. The outcome must be
+/// that of the close, which comes first.
 #[test]
 fn stream_of_a_closed_client_ends_as_cancelled() {
     for round in 0..200 {

@@ -86,7 +86,8 @@ fn import_without_a_host_returns_closed() {
     assert_eq!(client.ask(2).wait(), closed);
 }
 
-/// A host that calls another client after it was cancelled: as a nested call, and with a detached client.
+/// A host that calls another client after it was cancelled: as a nested call, and with a detached
+/// client.
 struct Late {
     of: ConformanceClient,
     counters: Option<[CounterClient; 2]>,

@@ -104,7 +104,8 @@ fn destructor_runs_after_its_caller_has_gone() {
         client.leases().wait().unwrap();
         let in_time = began.elapsed() < deadline;
         let ended = code(pending.wait());
-        // Tries again if the machine was too slow: the constructor may not have begun, or may have finished before the deadline.
+        // Tries again if the machine was too slow: the constructor may not have begun, or may have
+        // finished before the deadline.
         if in_time && ended == Code::TimedOut {
             // The constructor finished after its call had ended.
             return wait_for(&client, (0, 1));

@@ -12,8 +12,9 @@
 //! include!(concat!(env!("OUT_DIR"), "/search.rs"));
 //! ```
 //!
-//! The included file contains one public module, which is called like the package. Its code is not formatted, so that no
-//! `rustfmt` is needed. The functions panic on an error, which ends the build with the error's text.
+//! The included file contains one public module, which is called like the package. Its code is not
+//! formatted, so that no `rustfmt` is needed. The functions panic on an error, which ends the build
+//! with the error's text.
 
 use crate::model::Package;
 use crate::rust::names::snake;
@@ -41,8 +42,8 @@ pub fn from_wit(wit: impl AsRef<Path>) {
     );
 }
 
-/// Writes the code of the service in the Rust file `file` to `OUT_DIR/<package>.rs`: the package's module, and the module
-/// `<package>_from_code` with the glue.
+/// Writes the code of the service in the Rust file `file` to `OUT_DIR/<package>.rs`: the package's
+/// module, and the module `<package>_from_code` with the glue.
 ///
 /// # Panics
 /// The file has an error, or the output cannot be written.

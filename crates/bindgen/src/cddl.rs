@@ -1,6 +1,8 @@
-//! The CDDL (RFC 8610) of a package: the CBOR that a writer produces for its values (`docs/cbor.md`).
+//! The CDDL (RFC 8610) of a package: the CBOR that a writer produces for its values
+//! (`docs/cbor.md`).
 //!
-//! A reader accepts more: other integer widths, keys in another order, and arrays instead of typed arrays.
+//! A reader accepts more: other integer widths, keys in another order, and arrays instead of typed
+//! arrays.
 
 use std::fmt::Write;
 
@@ -8,7 +10,8 @@ use crate::model::{Field, Label, Package, Type, TypeDefKind, TypeKind};
 use crate::schema::{self, Body, Definition};
 use crate::{Output, SourceError};
 
-/// The names of the CDDL prelude: RFC 8610, appendix D. WIT names have no `_`, so a `_` at the end avoids a clash.
+/// The names of the CDDL prelude: RFC 8610, appendix D. WIT names have no `_`, so a `_` at the end
+/// avoids a clash.
 const PRELUDE: &[&str] = &[
     "any",
     "b64legacy",

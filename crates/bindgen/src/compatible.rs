@@ -1,5 +1,6 @@
-//! Checks whether a program that was generated from one version of a package can open a library of another version. The
-//! result is the same as that of `tw_table_check`, and of the other languages' checks when they open a library.
+//! Checks whether a program that was generated from one version of a package can open a library of
+//! another version. The result is the same as that of `tw_table_check`, and of the other languages'
+//! checks when they open a library.
 
 use thalweg_wire::describe::Type;
 use thalweg_wire::evolve::{Comparison, compare};
@@ -26,13 +27,15 @@ impl std::fmt::Display for Difference {
 /// The result of [`check_compatibility`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompatibilityReport {
-    /// The differences for which a program refuses to open the library. If there are none, it opens the library.
+    /// The differences for which a program refuses to open the library. If there are none, it opens
+    /// the library.
     pub differences: Vec<Difference>,
     /// The parts that only one side has. They do not prevent a program from opening the library.
     pub additions: Vec<Difference>,
 }
 
-/// Compares the package that a program was generated from with the package that a library is built from.
+/// Compares the package that a program was generated from with the package that a library is built
+/// from.
 ///
 /// # Panics
 /// One of the packages has no functions. A parsed package always has one.
@@ -115,8 +118,8 @@ impl CompatibilityReport {
         self.additions.push(Difference { position, what });
     }
 
-    /// Compares a function of the program with that of the library, each with the description of its types. `is_import`: the
-    /// library calls the function.
+    /// Compares a function of the program with that of the library, each with the description of
+    /// its types. `is_import`: the library calls the function.
     fn check(
         &mut self,
         (ours, known): (&Function, &str),
@@ -206,8 +209,8 @@ fn described<'a>(package: &Package, functions: &'a [Function]) -> Vec<(&'a Funct
         .collect()
 }
 
-/// The part that compatible versions have in common: the major number, or the minor number of 0.x. `None`: only an equal
-/// version is compatible.
+/// The part that compatible versions have in common: the major number, or the minor number of 0.x.
+/// `None`: only an equal version is compatible.
 fn compatible_range(version: &str) -> Option<(u32, u32)> {
     let numbers = version.split('.').map(str::parse::<u32>);
     let numbers: Vec<_> = numbers.collect::<Result<_, _>>().ok()?;

@@ -2,8 +2,8 @@
 
 use crate::model::{Package, TypeDef, TypeDefKind, TypeId};
 
-/// The enums and variants without a case `unknown`, except those that the policy file lists as `closed`. An older program
-/// cannot read a case that a later version adds to such a type.
+/// The enums and variants without a case `unknown`, except those that the policy file lists as
+/// `closed`. An older program cannot read a case that a later version adds to such a type.
 pub fn types_without_unknown(package: &Package) -> Vec<&TypeDef> {
     let types = package.types.iter().enumerate();
     types

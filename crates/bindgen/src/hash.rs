@@ -1,7 +1,7 @@
 //! Descriptions of types, and the layout hashes computed from them.
 //!
-//! A description is a text such as `record{path:string,line:u64}`. Aliases are resolved, names are as in WIT, and there are
-//! no spaces. Equal descriptions mean equal layouts with equal names.
+//! A description is a text such as `record{path:string,line:u64}`. Aliases are resolved, names are
+//! as in WIT, and there are no spaces. Equal descriptions mean equal layouts with equal names.
 
 use crate::model::{Field, Function, Hashes, Resource, Type, TypeDef, TypeDefKind, TypeKind};
 use thalweg_wire::Shape;
@@ -90,8 +90,8 @@ impl Describer<'_> {
         format!("record{{{}}}", self.join(fields))
     }
 
-    /// The four descriptions of a function, as in `tw_method`: parameters, result, error payload and stream element, one
-    /// per line. The line is empty if the function has no such part.
+    /// The four descriptions of a function, as in `tw_method`: parameters, result, error payload
+    /// and stream element, one per line. The line is empty if the function has no such part.
     pub fn describe_function(self, function: &Function) -> String {
         let text = |ty: Option<&Type>| ty.map_or("_".to_owned(), |ty| self.describe(ty));
         let error = function
@@ -136,7 +136,8 @@ impl Describer<'_> {
     }
 }
 
-/// The hash of all functions of an interface: FNV-1a over one line `name params ok error element` per function.
+/// The hash of all functions of an interface: FNV-1a over one line `name params ok error element`
+/// per function.
 pub fn layout_hash<'a>(functions: impl IntoIterator<Item = &'a Function>) -> u64 {
     let lines = functions.into_iter().map(|function| {
         let Hashes {

@@ -1,7 +1,7 @@
 //! Generates typed code and schemas from WIT.
 //!
-//! `parse` builds a [`model::Package`], and one module per language emits it. [`LANGUAGES`] lists the emitters, and [`build`]
-//! generates Rust code from a build script.
+//! `parse` builds a [`model::Package`], and one module per language emits it. [`LANGUAGES`] lists
+//! the emitters, and [`build`] generates Rust code from a build script.
 
 pub mod build;
 pub mod c;
@@ -30,7 +30,8 @@ use std::path::PathBuf;
 pub struct Language {
     /// The name for `--lang`, which is also the name of the output folder.
     pub name: &'static str,
-    /// Emits the files of a package. The error names the first construct that has no equivalent in the language.
+    /// Emits the files of a package. The error names the first construct that has no equivalent in
+    /// the language.
     pub emit: fn(&model::Package) -> Result<Vec<Output>, SourceError>,
 }
 
@@ -92,7 +93,8 @@ impl fmt::Display for SourceError {
     }
 }
 
-/// Displays text from a source file. Characters that would control the terminal are escaped, as in `\u{1b}`.
+/// Displays text from a source file. Characters that would control the terminal are escaped, as in
+/// `\u{1b}`.
 struct Printable<'a>(&'a str);
 
 impl fmt::Display for Printable<'_> {

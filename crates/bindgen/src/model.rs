@@ -1,7 +1,7 @@
 //! The model of one WIT package, with every layout computed.
 //!
-//! `parse` builds the model from the WIT and its `.thalweg.toml`. The emitters read nothing else, so every language gets
-//! the same facts.
+//! `parse` builds the model from the WIT and its `.thalweg.toml`. The emitters read nothing else,
+//! so every language gets the same facts.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,8 @@ pub struct Package {
     pub interface: String,
     /// The documentation of the package, the world and the interface, without comment marks.
     pub docs: String,
-    /// The named types. Each type follows the types that it uses. A [`TypeId`] is an index into this list.
+    /// The named types. Each type follows the types that it uses. A [`TypeId`] is an index into
+    /// this list.
     pub types: Vec<TypeDef>,
     /// The resources. A [`ResourceId`] is an index into this list.
     pub resources: Vec<Resource>,
@@ -41,7 +42,8 @@ pub struct Package {
     pub limits: Limits,
     /// Enums and variants that never get another case, from the `.thalweg.toml`.
     pub closed: Vec<TypeId>,
-    /// FNV-1a over the names and hashes of all functions, followed by the host imports: `tw_table.layout`.
+    /// FNV-1a over the names and hashes of all functions, followed by the host imports:
+    /// `tw_table.layout`.
     pub layout: u64,
 }
 
@@ -120,7 +122,8 @@ pub enum TypeKind {
     /// A list of fixed length, stored in place.
     Array(Box<Type>, u32),
     Option(Box<Type>),
-    /// A `result` that is not the whole result of a function: that one is split into `ok` and `error`.
+    /// A `result` that is not the whole result of a function: that one is split into `ok` and
+    /// `error`.
     Result {
         ok: Option<Box<Type>>,
         error: Option<Box<Type>>,
@@ -165,7 +168,8 @@ pub enum TypeDefKind {
     },
     /// A variant without payloads. The size of the type is the size of the discriminant.
     Enum(Vec<Label>),
-    /// Flag i is bit i of the little-endian words; unused bits are 0. The size of the type is 1, 2, 4 or 4 n.
+    /// Flag i is bit i of the little-endian words; unused bits are 0. The size of the type is 1, 2,
+    /// 4 or 4 n.
     Flags(Vec<Label>),
     Alias(Type),
 }
@@ -205,7 +209,8 @@ pub struct Resource {
     pub name: String,
     pub docs: String,
     pub position: Position,
-    /// The async destructor, a method whose `self` is an `Own`, if the `.thalweg.toml` asks for one.
+    /// The async destructor, a method whose `self` is an `Own`, if the `.thalweg.toml` asks for
+    /// one.
     pub destructor: Option<usize>,
 }
 
@@ -227,7 +232,8 @@ pub struct Function {
     pub name: String,
     /// `search.count`, `search.[constructor]query`, `search.[method]query.progress`.
     pub full_name: String,
-    /// The documentation without comment marks, with a paragraph about the overflow policy and the timeout; may be empty.
+    /// The documentation without comment marks, with a paragraph about the overflow policy and the
+    /// timeout; may be empty.
     pub docs: String,
     /// The kind, with the resource.
     pub kind: FunctionKind,
@@ -239,9 +245,11 @@ pub struct Function {
     pub params_layout: (u32, u32),
     /// The result, or the ok side of a `result`. `None`: no value.
     pub ok: Option<Type>,
-    /// `Some` if the function returns a `result`. The inner `None` is a `result<T>` without an error payload.
+    /// `Some` if the function returns a `result`. The inner `None` is a `result<T>` without an
+    /// error payload.
     pub error: Option<Option<Type>>,
-    /// Layout hashes of the parameters, the result, the error payload and the stream element, as in `tw_method`.
+    /// Layout hashes of the parameters, the result, the error payload and the stream element, as in
+    /// `tw_method`.
     pub hashes: Hashes,
     /// The options from the `.thalweg.toml`.
     pub options: FunctionOptions,
@@ -287,11 +295,13 @@ impl Default for Limits {
 pub struct FunctionOptions {
     /// A second execution is harmless.
     pub is_idempotent: bool,
-    /// The function runs on the caller's thread. No parameter is a handle, and the result is a value.
+    /// The function runs on the caller's thread. No parameter is a handle, and the result is a
+    /// value.
     pub is_inline: bool,
     /// The interval of progress notices in nanoseconds; 0: none.
     pub notice_interval_ns: u64,
-    /// The maximum duration of a call and of its streams in nanoseconds; 0: only the caller's deadline applies.
+    /// The maximum duration of a call and of its streams in nanoseconds; 0: only the caller's
+    /// deadline applies.
     pub timeout_ns: u64,
 }
 
@@ -302,8 +312,8 @@ pub struct StreamOptions {
     pub overflow: OverflowPolicy,
     /// The maximum number of unread records, 64 to 1,048,576; default 8,192.
     pub capacity: u32,
-    /// How long a reader waits for more records after a batch, before the next record wakes it, in nanoseconds; default
-    /// 512,000.
+    /// How long a reader waits for more records after a batch, before the next record wakes it, in
+    /// nanoseconds; default 512,000.
     pub linger_ns: u64,
     /// The maximum size of one record in bytes, 65,536 to 536,870,912; default 67,108,864.
     pub max_record_size: u32,
@@ -324,7 +334,8 @@ pub enum OverflowPolicy {
     Fail,
     /// A newer record replaces the waiting record with the same key; counted.
     Conflate {
-        /// The index of the key among the fields of the element: a scalar, an enum, a string or a `list<u8>`.
+        /// The index of the key among the fields of the element: a scalar, an enum, a string or a
+        /// `list<u8>`.
         key: usize,
     },
 }
@@ -360,7 +371,8 @@ pub fn is_destructor(function: &Function) -> bool {
     matches!(function.kind, FunctionKind::Method(_)) && matches!(own, Some(TypeKind::Own(_)))
 }
 
-/// Whether the type itself is a stream or a future. As a parameter, it is written by the caller and read by the service.
+/// Whether the type itself is a stream or a future. As a parameter, it is written by the caller and
+/// read by the service.
 pub fn is_stream_or_future(ty: &Type) -> bool {
     matches!(ty.kind, TypeKind::Stream(_) | TypeKind::Future(_))
 }
@@ -373,7 +385,8 @@ pub fn contains_handle(types: &[TypeDef], ty: &Type) -> bool {
     })
 }
 
-/// Whether `is` holds for the type or for a type inside it. The elements of a stream do not count as inside.
+/// Whether `is` holds for the type or for a type inside it. The elements of a stream do not count
+/// as inside.
 pub fn contains_kind(types: &[TypeDef], ty: &Type, is: fn(&TypeKind) -> bool) -> bool {
     let inner = |ty: &Type| contains_kind(types, ty, is);
     is(&ty.kind)

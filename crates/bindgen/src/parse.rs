@@ -1,8 +1,9 @@
 //! Parses WIT and its `.thalweg.toml` into a [`Package`].
 //!
-//! `wit-parser` parses the grammar and computes the sizes. This module checks Thalweg's own requirements and reports the
-//! position of each violation: a package has a version and one world, which exports one interface and imports at most one,
-//! and it uses only constructs that the generators support.
+//! `wit-parser` parses the grammar and computes the sizes. This module checks Thalweg's own
+//! requirements and reports the position of each violation: a package has a version and one world,
+//! which exports one interface and imports at most one, and it uses only constructs that the
+//! generators support.
 
 mod functions;
 pub(crate) use functions::DESTROY;
@@ -23,8 +24,8 @@ use std::path::Path;
 use types::Types;
 use wit_parser::{InterfaceId, PackageId, Resolve, WorldItem, WorldKey};
 
-/// Parses a package: a `.wit` file, or a directory of `.wit` files with its `deps`, and the `<package>.thalweg.toml` next to
-/// it.
+/// Parses a package: a `.wit` file, or a directory of `.wit` files with its `deps`, and the
+/// `<package>.thalweg.toml` next to it.
 ///
 /// # Errors
 /// The first construct that is wrong or not supported, or a file that cannot be read.
@@ -32,7 +33,7 @@ pub fn parse(path: &Path) -> Result<Package, SourceError> {
     package_of(Sources::read(path)?)
 }
 
-/// Parses a package from text: one WIT file and its policy file, neither of which has to exist on disk.
+/// Parses a package from text: one WIT file and its policy file. The files need not exist on disk.
 ///
 /// # Errors
 /// As for [`parse`].

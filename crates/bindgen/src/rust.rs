@@ -1,7 +1,8 @@
 //! The emitter for Rust: one module per package.
 //!
-//! The output depends only on `thalweg::wire` and `thalweg::port`; `docs/internals/boundary.md` describes it. Sizes and offsets
-//! are literals. Constants assert that the hashes equal those that `wire` computes for the same types.
+//! The output depends only on `thalweg::wire` and `thalweg::port`; `docs/internals/boundary.md`
+//! describes it. Sizes and offsets are literals. Constants assert that the hashes equal those that
+//! `wire` computes for the same types.
 
 mod client;
 mod codec;
@@ -205,7 +206,8 @@ fn method(texts: crate::hash::Describer<'_>, function: &Function) -> String {
     )
 }
 
-/// The policy with a function that writes the key of a record: the bits of a number, or the bytes of a text.
+/// The policy with a function that writes the key of a record: the bits of a number, or the bytes
+/// of a text.
 fn conflate(types: &[TypeDef], function: &Function, key: usize) -> String {
     let fields = stream_fields(types, function).expect("the parser has checked it");
     let Field { ty, offset, .. } = &fields[key];

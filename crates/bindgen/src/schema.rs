@@ -1,9 +1,10 @@
 //! The definitions of a package in CDDL and JSON Schema, and their names.
 //!
-//! A named type keeps its name. The values of a function are named after it: `search.count.params`, `.result`, `.error` and
-//! `.element` (of its stream or future). Functions of a resource are `search.query.progress` and
-//! `search.query.@constructor`. Values that contain resources, and parameters that contain streams, have no definition,
-//! because a handle has no meaning outside its process.
+//! A named type keeps its name. The values of a function are named after it: `search.count.params`,
+//! `.result`, `.error` and `.element` (of its stream or future). Functions of a resource are
+//! `search.query.progress` and `search.query.@constructor`. Values that contain resources, and
+//! parameters that contain streams, have no definition, because a handle has no meaning outside its
+//! process.
 
 use crate::model::{self, Field, Function, FunctionKind, Package, Type, TypeDefKind, TypeKind};
 

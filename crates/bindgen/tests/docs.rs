@@ -1,4 +1,5 @@
-//! The documentation in WIT and the options in the policy file appear in the output for each language.
+//! The documentation in WIT and the options in the policy file appear in the output for each
+//! language.
 
 use std::fs;
 use thalweg_bindgen::{LANGUAGES, parse};

@@ -1,6 +1,7 @@
 //! Code first: the WIT that is generated from Rust, and the errors.
 //!
-//! `BLESS=1 cargo test -p thalweg-bindgen --test from_code` rewrites the golden files in `generated`.
+//! `BLESS=1 cargo test -p thalweg-bindgen --test from_code` rewrites the golden files in
+//! `generated`.
 
 use std::fs;
 use std::path::Path;
@@ -89,8 +90,8 @@ fn attributes_become_policy_options() {
     );
 }
 
-/// Checks that `code` has the same model as WIT that was written by hand. The tests of `conformance/codegen` compile and
-/// call the generated code.
+/// Checks that `code` has the same model as WIT that was written by hand. The tests of
+/// `conformance/codegen` compile and call the generated code.
 fn equals_hand_written(code: &str, hand: [(&str, &str); 2]) -> Output {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in hand {

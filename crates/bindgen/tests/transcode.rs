@@ -1,5 +1,5 @@
-//! Every message in the conformance scenarios, by the description that the generators have of its type: to CBOR, which stands in
-//! `conformance/golden`, and back to the same bytes.
+//! Converts every message of the conformance scenarios to CBOR, using the description of its type,
+//! compares it with `conformance/golden`, and converts it back to the same bytes.
 //!
 //! `BLESS=1 cargo test -p thalweg-bindgen --test transcode` writes the arguments' anew.
 

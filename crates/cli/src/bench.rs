@@ -1,4 +1,5 @@
-//! `thalweg bench`: starts the lab. The lab is a separate program, so this command does not depend on the lab's peers.
+//! `thalweg bench`: starts the lab. The lab is a separate program, so this command does not depend
+//! on the lab's peers.
 
 use std::convert::Infallible;
 use std::env;
@@ -23,7 +24,8 @@ pub struct Arguments {
     arguments: Vec<OsString>,
 }
 
-/// Replaces this process with the lab, whose exit status it has from then on. Returns only on an error.
+/// Replaces this process with the lab, whose exit status it has from then on. Returns only on an
+/// error.
 ///
 /// # Errors
 /// The lab cannot be started. The message says how to build it.

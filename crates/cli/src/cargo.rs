@@ -195,8 +195,8 @@ impl Metadata {
     }
 }
 
-/// Builds the shared library of a package with optimisation and returns its path. cargo's messages go
-/// to standard error. `arguments` are further arguments for `cargo build`.
+/// Builds the shared library of a package with optimisation and returns its path. cargo's messages
+/// go to standard error. `arguments` are further arguments for `cargo build`.
 ///
 /// # Errors
 /// It does not build.

@@ -1,4 +1,5 @@
-//! `thalweg compatible`: checks whether programs of one WIT version can open a library of another version.
+//! `thalweg compatible`: checks whether programs of one WIT version can open a library of another
+//! version.
 
 use crate::output::Output;
 use clap::Args;

@@ -1,4 +1,5 @@
-//! `thalweg config`: prints the settings that a runtime would have on this machine, and their sources.
+//! `thalweg config`: prints the settings that a runtime would have on this machine, and their
+//! sources.
 
 use crate::output::Output;
 use std::fmt::Write;

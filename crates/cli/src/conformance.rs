@@ -1,7 +1,8 @@
-//! `thalweg conformance`: runs every scenario in every language, and writes a page with the results.
+//! `thalweg conformance`: runs every scenario in every language, and writes a page with the
+//! results.
 //!
-//! `conformance/languages.toml` lists the runners. Each runner writes a report for each language that it tests. A scenario
-//! that is missing in a report is a failure.
+//! `conformance/languages.toml` lists the runners. Each runner writes a report for each language
+//! that it tests. A scenario that is missing in a report is a failure.
 
 use crate::files::{self, FileState};
 use crate::output::Output;
@@ -45,8 +46,8 @@ type Groups = Vec<(String, Vec<String>)>;
 /// The report of one language: the verdict of each scenario.
 type Report = BTreeMap<String, String>;
 
-/// Starts the runners, checks the reports and writes the page. Exit status 1: a scenario failed or did not run, or the page is
-/// out of date.
+/// Starts the runners, checks the reports and writes the page. Exit status 1: a scenario failed or
+/// did not run, or the page is out of date.
 ///
 /// # Errors
 /// A file cannot be read, parsed or written, or a runner cannot be started.

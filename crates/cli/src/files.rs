@@ -28,8 +28,9 @@ pub fn compare(path: &Path, contents: &str) -> io::Result<FileState> {
     }
 }
 
-/// Replaces files atomically. All files are written into staging folders next to their targets first, and then moved. If one
-/// cannot be written, for example because the disk is full, no file is changed.
+/// Replaces files atomically. All files are written into staging folders next to their targets
+/// first, and then moved. If one cannot be written, for example because the disk is full, no file
+/// is changed.
 ///
 /// # Errors
 /// The path that cannot be written, and the error. A read-only file is not replaced.
@@ -64,13 +65,14 @@ fn stage(folder: &Path) -> PathBuf {
     folder.join(format!("{STAGING}{}", std::process::id()))
 }
 
-/// A staging folder, which is removed on drop. Its process holds a lock on it, so that a later run detects the folder of a
-/// killed process and removes it.
+/// A staging folder, which is removed on drop. Its process holds a lock on it, so that a later run
+/// detects the folder of a killed process and removes it.
 pub struct Staging {
     folder: PathBuf,
     /// Folders that were created for it, outermost first.
     created: Vec<PathBuf>,
-    /// The lock, if the file system supports locks. Without it, the folder of a killed process remains.
+    /// The lock, if the file system supports locks. Without it, the folder of a killed process
+    /// remains.
     _lock: Option<File>,
 }
 

@@ -54,7 +54,8 @@ fn has_wit(folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The output folder: `generated` next to a folder called `wit`, or inside a folder with another name.
+/// The output folder: `generated` next to a folder called `wit`, or inside a folder with another
+/// name.
 pub fn output(wit: &Path) -> PathBuf {
     let folder = if wit.is_dir() {
         wit

@@ -17,10 +17,13 @@ use thalweg_bindgen::{
 /// The arguments of `thalweg gen`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A .wit file, or a folder with the files of one package [default: all folders below this one that are called `wit`]
+    /// A .wit file, or a folder with the files of one package [default: all folders below this one
+    /// that are called `wit`]
     paths: Vec<PathBuf>,
 
-    /// A Rust file with a `#[thalweg::service]`. Also generates its WIT, into the folder `wit` next to `src`. The WIT refers to the file, so later a plain `thalweg gen` generates from the file again
+    /// A Rust file with a `#[thalweg::service]`. Also generates its WIT, into the folder `wit` next
+    /// to `src`. The WIT refers to the file, so later a plain `thalweg gen` generates from the file
+    /// again
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     from_code: Option<PathBuf>,
 
@@ -32,7 +35,8 @@ pub struct Arguments {
     )]
     languages: Vec<String>,
 
-    /// The output folder, with one folder per language [default: `generated` next to the folder `wit`]
+    /// The output folder, with one folder per language [default: `generated` next to the folder
+    /// `wit`]
     #[arg(long)]
     out: Option<PathBuf>,
 
@@ -127,10 +131,12 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Generates all packages, and then writes or compares the files. Exit status 1: with `--check`, a file is out of date.
+/// Generates all packages, and then writes or compares the files. Exit status 1: with `--check`, a
+/// file is out of date.
 ///
 /// # Errors
-/// A package has an error, or a file cannot be read or written. In the first case nothing is written.
+/// A package has an error, or a file cannot be read or written. If a package has an error, nothing
+/// is written.
 pub fn run(arguments: &Arguments) -> Result<Output, Error> {
     let mut paths = arguments.paths.clone();
     if paths.is_empty() && arguments.from_code.is_none() {

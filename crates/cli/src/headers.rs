@@ -12,7 +12,8 @@ const FOLDER: &str = "include";
 /// The arguments of `thalweg headers`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The Cargo.toml of the service [default: the one in this folder, or in the nearest folder above]
+    /// The Cargo.toml of the service [default: the one in this folder, or in the nearest folder
+    /// above]
     #[arg(long, value_name = "FILE")]
     manifest_path: Option<PathBuf>,
 }
@@ -27,8 +28,8 @@ pub fn run(arguments: &Arguments) -> Result<Output, cargo::Error> {
     Ok(Output::done(format!("{}\n", folder.display())))
 }
 
-/// The folder of the headers of the version that a package depends on: they describe the ABI that is
-/// compiled into its library.
+/// The folder of the headers of the version that a package depends on: they describe the ABI that
+/// is compiled into its library.
 ///
 /// # Errors
 /// There is not exactly one such version.

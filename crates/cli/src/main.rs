@@ -4,7 +4,8 @@
 //! - `thalweg gen` generates typed code from WIT, for services and for hosts.
 //! - `thalweg package` builds a wheel or a tarball of a service.
 //! - `thalweg headers` prints the folder of the C headers that a service uses.
-//! - `thalweg compatible` checks whether programs of one WIT version can open a library of another version.
+//! - `thalweg compatible` checks whether programs of one WIT version can open a library of another
+//!   version.
 //! - `thalweg config` prints the settings of a runtime on this machine.
 //! - `thalweg conformance` runs the conformance scenarios in every language.
 //! - `thalweg bench` starts the benchmark lab.
@@ -38,27 +39,29 @@ struct Arguments {
 enum Command {
     /// Create a service in a new folder, with programs and tests in Rust, C and Python.
     ///
-    /// The folder has the name of the service. It appears complete, or not at all. Exit status: 0; 2 an error.
+    /// The folder has the name of the service. It appears complete, or not at all. Exit status: 0;
+    /// 2 an error.
     New(new::Arguments),
     /// Generate typed code from WIT.
     ///
-    /// Files are written only after everything was generated without an error, and each file is replaced atomically.
-    /// Exit status: 0 success; 1 with --check, a file is out of date; 2 an error.
+    /// Files are written only after everything was generated without an error, and each file is
+    /// replaced atomically. Exit status: 0 success; 1 with --check, a file is out of date; 2 an
+    /// error.
     Gen(generate::Arguments),
     /// Check whether programs of one WIT version can open a library of another version.
     ///
-    /// Lists all incompatible differences, and the additions of each side. Exit status: 0 compatible; 1 not compatible;
-    /// 2 an error.
+    /// Lists all incompatible differences, and the additions of each side. Exit status: 0
+    /// compatible; 1 not compatible; 2 an error.
     Compatible(compatible::Arguments),
     /// Print the settings of the runtime with their sources, and the properties of the machine.
     ///
-    /// An environment variable overrides the program's configuration, which overrides the default. Exit status: 0 success;
-    /// 2 an environment variable has an invalid value.
+    /// An environment variable overrides the program's configuration, which overrides the default.
+    /// Exit status: 0 success; 2 an environment variable has an invalid value.
     Config(config::Arguments),
     /// Run the conformance scenarios in every language, and write the page with the results.
     ///
-    /// Exit status: 0 all scenarios passed; 1 a scenario failed or did not run, or with --check the page is out of date;
-    /// 2 an error.
+    /// Exit status: 0 all scenarios passed; 1 a scenario failed or did not run, or with --check the
+    /// page is out of date; 2 an error.
     Conformance(conformance::Arguments),
     /// Build a service in release mode and write a Python wheel or a tarball for C.
     ///

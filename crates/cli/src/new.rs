@@ -20,7 +20,8 @@ pub use template::next as next_version;
 /// The arguments of `thalweg new`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The name of the service and of its folder, such as `image-store`, or with a namespace `acme:image-store`
+    /// The name of the service and of its folder, such as `image-store`, or with a namespace
+    /// `acme:image-store`
     name: Name,
 
     /// Begin with a Rust trait instead of WIT

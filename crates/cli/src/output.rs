@@ -6,8 +6,8 @@ use std::process::ExitCode;
 /// The exit status that a shell reports for a program that was ended by SIGPIPE: 128 + 13.
 const BROKEN_PIPE: u8 = 141;
 
-/// The result of a command. It is printed after the command has finished, so a reader that closes the pipe cannot interrupt
-/// the work.
+/// The result of a command. It is printed after the command has finished, so a reader that closes
+/// the pipe cannot interrupt the work.
 #[derive(Debug, Default)]
 pub struct Output {
     pub stdout: String,
@@ -33,8 +33,8 @@ impl Output {
         }
     }
 
-    /// Prints the result. Returns 141 if the reader of standard output has closed it, 2 if standard output cannot be written,
-    /// and the exit status otherwise.
+    /// Prints the result. Returns 141 if the reader of standard output has closed it, 2 if standard
+    /// output cannot be written, and the exit status otherwise.
     pub fn print(self) -> ExitCode {
         // An error of standard error cannot be reported.
         let _ = io::stderr().write_all(self.stderr.as_bytes());

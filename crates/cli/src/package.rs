@@ -31,7 +31,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     wit: Option<PathBuf>,
 
-    /// The Cargo.toml of the service [default: the one in this folder, or in the nearest folder above]
+    /// The Cargo.toml of the service [default: the one in this folder, or in the nearest folder
+    /// above]
     #[arg(long, value_name = "FILE")]
     manifest_path: Option<PathBuf>,
 
@@ -198,8 +199,8 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The Rust code in `generated` must be what the library is compiled from. A service that generates it
-/// in a build script has no such folder.
+/// The Rust code in `generated` must be what the library is compiled from. A service that generates
+/// it in a build script has no such folder.
 fn check_generated(wit: &Path) -> Result<(), Error> {
     if !find::output(wit).join("rust").is_dir() {
         return Ok(());

@@ -31,17 +31,17 @@
 //!
 //! Each side of a channel can be used in any of these ways, independently of the other side:
 //!
-//! * threads and actors: `send`, `recv`, with a timeout or a deadline, in batches, as an iterator. A
-//!   thread spins for a moment and then sleeps;
-//! * tasks of any executor: [`Sender::send_async`], [`Receiver::recv_async`], [`Receiver::stream`]. In
-//!   a task that can move between threads, use [`send_async_mut`](Sender::send_async_mut) and
+//! * threads and actors: `send`, `recv`, with a timeout or a deadline, in batches, as an iterator.
+//!   A thread spins for a moment and then sleeps;
+//! * tasks of any executor: [`Sender::send_async`], [`Receiver::recv_async`], [`Receiver::stream`].
+//!   In a task that can move between threads, use [`send_async_mut`](Sender::send_async_mut) and
 //!   [`recv_async_mut`](Receiver::recv_async_mut), whose futures are `Send`;
 //! * event loops: [`Receiver::readiness`], a file descriptor for poll or epoll;
 //! * code that must not wait: `try_send`, `try_recv`, `try_iter`.
 //!
-//! [`Select`] waits for the first of several operations. A channel closes when one side closes it or
-//! drops its last handle. Values that were accepted before are still received, unless no receiver is
-//! left.
+//! [`Select`] waits for the first of several operations. A channel closes when one side closes it
+//! or drops its last handle. Values that were accepted before are still received, unless no
+//! receiver is left.
 //!
 //! # In an actor
 //!

@@ -60,9 +60,9 @@ impl fmt::Display for NoRoom {
 impl std::error::Error for NoRoom {}
 
 impl<'a> Encoder<'a> {
-    /// Starts a message that grows: a header, space for `handles` handles, and a root of `root_size`
-    /// zero bytes. `buffer` is cleared and its memory is reused. If there is not enough memory for
-    /// the tails, the message cannot be finished.
+    /// Starts a message that grows: a header, space for `handles` handles, and a root of
+    /// `root_size` zero bytes. `buffer` is cleared and its memory is reused. If there is not enough
+    /// memory for the tails, the message cannot be finished.
     ///
     /// The root is at [`message::root`](crate::message::root)`(handles)`.
     #[inline(always)]

@@ -115,8 +115,8 @@ impl<'a> Conversion<'a> {
     /// ```
     ///
     /// # Errors
-    /// The message is malformed, the converted message would be too large, or there is no memory for
-    /// it.
+    /// The message is malformed, the converted message would be too large, or there is no memory
+    /// for it.
     pub fn convert(&self, bytes: &[u8]) -> Result<Converted<'a>, Unconverted> {
         let root = self.from.check_held(bytes)?;
         walk::all(&self.from, &self.to, bytes, root)

@@ -104,8 +104,8 @@ pub trait Encode {
     fn encode(&self, to: &mut Encoder<'_>, at: u32);
 
     /// The number of handles in the value. If `given` is true, a message with these handles was
-    /// sent: its reader owns them from now on. Used only if the type [can have](Decode::HAS_HANDLES)
-    /// handles.
+    /// sent: its reader owns them from now on. Used only if the type [can
+    /// have](Decode::HAS_HANDLES) handles.
     fn handles(&self, given: bool) -> u32 {
         let _ = given;
         0

@@ -1,8 +1,8 @@
 //! Memory for owned values, whose sizes a message decides.
 //!
-//! [`Decode::owned`](crate::Decode::owned) returns a value and no error, so a list or string for which
-//! there is no memory unwinds to [`fallibly`], without the panic hook. Outside of it the process ends as
-//! the standard library ends it.
+//! [`Decode::owned`](crate::Decode::owned) returns a value and no error, so a list or string for
+//! which there is no memory unwinds to [`fallibly`], without the panic hook. Outside of it the
+//! process ends as the standard library ends it.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::cell::Cell;

@@ -13,8 +13,8 @@ use crate::{
     Bytes, Checker, Decode, Encode, Encoder, Handle, MAX_SIZE, Malformed, NoRoom, Rule, memory,
 };
 
-/// Values of messages of at most this many bytes (one page) are made without a fallible allocation; the
-/// standard library makes similar allocations anyway.
+/// Values of messages of at most this many bytes (one page) are made without a fallible allocation;
+/// the standard library makes similar allocations anyway.
 const SMALL: usize = 4096;
 
 /// Bytes of the header.
@@ -143,8 +143,8 @@ impl<'a> Message<'a> {
     /// Checks the whole message and returns the root as an owned value.
     ///
     /// # Errors
-    /// The first rule that the message breaks, or [`Rule::Memory`] if there is not enough memory for the
-    /// value of a message of more than 4 KiB.
+    /// The first rule that the message breaks, or [`Rule::Memory`] if there is not enough memory
+    /// for the value of a message of more than 4 KiB.
     pub fn owned<T: Decode>(self) -> Result<T, Malformed> {
         let view = self.view::<T>()?;
         if self.bytes.len() <= SMALL {

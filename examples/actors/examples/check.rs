@@ -1,6 +1,7 @@
 //! A computation that never waits, but lets other actors run by calling `check` between its chunks.
 //!
-//! The program asserts that another actor on the same worker runs often before the computation ends.
+//! The program asserts that another actor on the same worker runs often before the computation
+//! ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

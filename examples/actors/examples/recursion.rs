@@ -1,8 +1,8 @@
 //! Walks a tree that is a million levels deep on one side, in two ways: with an explicit stack,
 //! which supports any depth, and recursively, in an actor with a large stack.
 //!
-//! The program asserts that both find the same sum. An actor per level would need a stack per level,
-//! where one stack is enough.
+//! The program asserts that both find the same sum. An actor per level would need a stack per
+//! level, where one stack is enough.
 
 use thalweg::runtime::{Config, init, run, spawn};
 

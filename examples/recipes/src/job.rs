@@ -51,8 +51,8 @@ impl LongJob {
     }
 }
 
-/// Drops the writers of the progress when a run ends. Their readers get `guest_lost`, unless the run
-/// has finished the streams.
+/// Drops the writers of the progress when a run ends. Their readers get `guest_lost`, unless the
+/// run has finished the streams.
 struct Run<'a>(&'a LongJob);
 
 impl Drop for Run<'_> {

@@ -94,8 +94,8 @@ const ABORTS: &[Abort] = &[
             if !stderr.contains("memory allocation of ") {
                 return false;
             }
-            // The allocator writes each size in one system call. The message of the standard library
-            // may be mixed with that of another thread.
+            // The allocator writes each size in one system call. The message of the standard
+            // library may be mixed with that of another thread.
             let sizes = stderr.lines().filter_map(|line| {
                 let (_, size) = line.split_once("refused-bytes=")?;
                 size.get(..20)?.parse().ok()

@@ -1,5 +1,5 @@
-//! The source of a caller that was written for an older version compiles with the code of a newer version. An added field
-//! has the same value there as in a converted message of the older version.
+//! The source of a caller that was written for an older version compiles with the code of a newer
+//! version. An added field has the same value there as in a converted message of the older version.
 
 use std::path::Path;
 use thalweg::wire::describe::Type;

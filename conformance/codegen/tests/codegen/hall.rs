@@ -1,4 +1,5 @@
-//! Resources, streams and futures inside values, and a resource with an async constructor and destructor.
+//! Resources, streams and futures inside values, and a resource with an async constructor and
+//! destructor.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

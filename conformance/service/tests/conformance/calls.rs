@@ -11,7 +11,8 @@ use thalweg::port::Owned;
 use thalweg::wire::Encode;
 use thalweg_conformance::conformance::*;
 
-/// A function that returns its parameter. `v` is the value, and the expression after `=` is the argument of the client.
+/// A function that returns its parameter. `v` is the value, and the expression after `=` is the
+/// argument of the client.
 macro_rules! echoes {
     ($name:ident, $step:ident, $client:ident, $v:ident; $($function:ident: $ty:ty = $given:expr,)*) => {
         $(if $name == stringify!($function).replace('_', "-") {

@@ -89,7 +89,8 @@ pub(crate) fn ended<T: 'static, E: Json + Decode>(
     }))
 }
 
-/// Whether the step allows this outcome. A step has one outcome or a list of them; the default is `ok`.
+/// Whether the step allows this outcome. A step has one outcome or a list of them; the default is
+/// `ok`.
 pub(crate) fn ends(step: &Value, name: &str) -> bool {
     match &step["ends"] {
         Value::Array(several) => several.iter().any(|one| one == name),

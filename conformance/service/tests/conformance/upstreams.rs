@@ -1,4 +1,5 @@
-//! Functions with a stream or a future as a parameter, and functions that return one without elements.
+//! Functions with a stream or a future as a parameter, and functions that return one without
+//! elements.
 
 use crate::Runner;
 use crate::calls::{compare, resource};

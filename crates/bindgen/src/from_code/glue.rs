@@ -1,5 +1,5 @@
-//! The glue in Rust: conversions between the author's types and the generated types, and an implementation of the generated
-//! traits that calls the author's functions.
+//! The glue in Rust: conversions between the author's types and the generated types, and an
+//! implementation of the generated traits that calls the author's functions.
 
 use super::model::{Api, Function, FunctionKind, Param, Return, TraitForm, Type, ValueKind};
 use super::names::kebab;
@@ -13,8 +13,8 @@ fn generated(ident: &str) -> String {
     camel(&kebab(ident).expect("names are checked when they are read"))
 }
 
-/// The glue as unformatted Rust, for a module next to the generated module of the package. `module` is the path of the
-/// author's module.
+/// The glue as unformatted Rust, for a module next to the generated module of the package. `module`
+/// is the path of the author's module.
 pub fn glue(api: &Api, package: &Package, module: &str) -> String {
     let own = snake(&package.name);
     let name = generated(&api.service.ident);
@@ -148,7 +148,8 @@ pub fn glue(api: &Api, package: &Package, module: &str) -> String {
     if gives(|ok| matches!(ok, Return::Stream(_))) {
         out.push_str(
             "
-            /// Sends the items until the reader is closed. If a record is refused, the reader gets the reason.
+            /// Sends the items until the reader is closed. If a record is refused, the reader gets
+            /// the reason.
             fn stream<T, E>(
                 call: &port::Call,
                 items: impl Iterator<Item = T> + Send + 'static,

@@ -392,7 +392,8 @@ enum StreamKind {
     Future,
 }
 
-/// `T` of `impl Iterator<Item = T>`, `impl Future<Output = T>`, `Box<dyn Iterator<Item = T>>` and `Pin<Box<dyn Future<Output = T>>>`.
+/// `T` of `impl Iterator<Item = T>`, `impl Future<Output = T>`, `Box<dyn Iterator<Item = T>>` and
+/// `Pin<Box<dyn Future<Output = T>>>`.
 fn stream_or_future(ty: &syn::Type) -> Option<(StreamKind, &syn::Type, TraitForm)> {
     let (bounds, form) = match ty {
         syn::Type::ImplTrait(ty) => (&ty.bounds, TraitForm::Impl),

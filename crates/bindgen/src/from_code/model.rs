@@ -117,15 +117,16 @@ pub enum Return {
     Own(String),
     /// An iterator, whose items are the elements of a stream. `None`: of `()`.
     Stream(Option<Type>),
-    /// An iterator of `Result<T, CallError<E>>`, whose first error ends the stream. `None`: of `()`.
+    /// An iterator of `Result<T, CallError<E>>`, whose first error ends the stream. `None`: of
+    /// `()`.
     FallibleStream(Option<Type>),
     /// A future. `None`: of `()`.
     Future(Option<Type>),
 }
 
 impl Api {
-    /// The names of the values that host imports use, directly or inside other values. WIT declares them in the interface of
-    /// the host imports.
+    /// The names of the values that host imports use, directly or inside other values. WIT declares
+    /// them in the interface of the host imports.
     pub fn host_values(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         for function in self.host.iter().flat_map(|host| &host.functions) {
@@ -197,7 +198,8 @@ pub enum Type {
     Named(String),
     /// `Owned<R>`.
     Owned(String),
-    /// `Owned<StreamReader<T>>` or `Owned<FutureReader<T>>`: `stream` or `future`, and its element. `None`: of `()`.
+    /// `Owned<StreamReader<T>>` or `Owned<FutureReader<T>>`: `stream` or `future`, and its element.
+    /// `None`: of `()`.
     OwnedStream(&'static str, Option<Box<Type>>),
 }
 

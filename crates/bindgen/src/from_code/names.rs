@@ -46,8 +46,8 @@ const KEYWORDS: &[&str] = &[
     "world",
 ];
 
-/// Converts `SearchError` and `search_error` to `search-error`. `None`: the name is not valid in WIT, where each word of a
-/// name begins with an ASCII letter.
+/// Converts `SearchError` and `search_error` to `search-error`. `None`: the name is not valid in
+/// WIT, where each word of a name begins with an ASCII letter.
 pub fn kebab(ident: &str) -> Option<String> {
     let ident = ident.strip_prefix("r#").unwrap_or(ident);
     let letters: Vec<char> = ident.trim_matches('_').chars().collect();

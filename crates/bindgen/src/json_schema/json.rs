@@ -67,7 +67,8 @@ impl Json {
         }
     }
 
-    /// `indent` is a newline and the spaces of this level. `before` is the number of characters that are already on the line.
+    /// `indent` is a newline and the spaces of this level. `before` is the number of characters
+    /// that are already on the line.
     fn lines(&self, indent: &str, before: usize, out: &mut String) {
         let flat = self.flat();
         let is_short = indent.len() + before + flat.chars().count() <= WIDTH;

@@ -101,7 +101,8 @@ pub fn convert(
 /// The name of an async destructor.
 pub const DESTROY: &str = "destroy";
 
-/// The async destructor of a resource: a method that takes its resource by value. WIT has no syntax for it.
+/// The async destructor of a resource: a method that takes its resource by value. WIT has no syntax
+/// for it.
 pub fn destructor(
     interface: &str,
     types: &[TypeDef],

@@ -1,4 +1,5 @@
-//! The imports of a world: types of other interfaces, and the functions of one interface, the host imports.
+//! The imports of a world: types of other interfaces, and the functions of one interface, the host
+//! imports.
 
 use super::functions;
 use super::options::check_values;

@@ -73,8 +73,8 @@ const OPTIONS: &[(&str, Scope, ValueType)] = &[
     ("max_record_size", Scope::Stream, ValueType::Size),
 ];
 
-/// Checks that the option `name` is allowed at `place` and that its value has the right type. Returns `None` if no option
-/// has this name.
+/// Checks that the option `name` is allowed at `place` and that its value has the right type.
+/// Returns `None` if no option has this name.
 pub fn check(name: &str, place: Place<'_>, item: &Item) -> Option<Result<(), String>> {
     let rows = || OPTIONS.iter().filter(|(known, ..)| *known == name);
     let scopes: Vec<_> = rows().map(|(_, scope, _)| scope.name()).collect();

@@ -1,4 +1,5 @@
-//! Applies the options of the policy file. `option_table` has checked their place and the type of their value.
+//! Applies the options of the policy file. `option_table` has checked their place and the type of
+//! their value.
 
 use crate::model::{
     Function, Limits, Type, TypeDef, TypeDefKind, TypeId, TypeKind, contains_handle,
@@ -14,8 +15,8 @@ const MIN_NOTICE_INTERVAL_NS: u64 = 1_000_000;
 /// The maximum of `linger`.
 const MAX_LINGER_NS: u64 = 1_000_000_000;
 
-/// The range of `max_record_size`. With a smaller maximum, the segments of a stream would hold too little. Two records of the
-/// largest size fit into the 2 GiB of a message.
+/// The range of `max_record_size`. With a smaller maximum, the segments of a stream would hold too
+/// little. Two records of the largest size fit into the 2 GiB of a message.
 const MAX_RECORD_SIZE: RangeInclusive<u64> = 64 << 10..=512 << 20;
 
 /// Applies the option `name = item` to `function`.
@@ -183,7 +184,8 @@ fn check_inline(types: &[TypeDef], function: &Function) -> Result<(), String> {
     check_values(types, "an inline function", function)
 }
 
-/// An inline call is not supervised: nothing can send a notice or end it while it runs on the caller's thread.
+/// An inline call is not supervised: nothing can send a notice or end it while it runs on the
+/// caller's thread.
 fn check_limits(function: &Function) -> Result<(), String> {
     let options = &function.options;
     match options.is_inline && (options.notice_interval_ns > 0 || options.timeout_ns > 0) {

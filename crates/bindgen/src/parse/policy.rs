@@ -1,7 +1,7 @@
 //! The policy file, `<package>.thalweg.toml`: options that WIT cannot express.
 //!
-//! A table is called `interface`, `interface.function`, `interface.resource` or `interface.resource.method`. An unknown key
-//! is an error at its line.
+//! A table is called `interface`, `interface.function`, `interface.resource` or
+//! `interface.resource.method`. An unknown key is an error at its line.
 
 use super::functions::DESTROY;
 use super::option_table::{self, Place};
@@ -29,8 +29,8 @@ pub struct Policies {
     pub destructors: Vec<ResourceId>,
 }
 
-/// Reads the package's policy file, if there is one. Stores the options of functions in `functions`, and returns the other
-/// settings.
+/// Reads the package's policy file, if there is one. Stores the options of functions in
+/// `functions`, and returns the other settings.
 pub fn apply(
     sources: &Sources,
     package: &str,

@@ -1,11 +1,13 @@
-//! Adds the options of the `.thalweg.toml` to the documentation of functions, so that it appears in every language.
+//! Adds the options of the `.thalweg.toml` to the documentation of functions, so that it appears in
+//! every language.
 
 use crate::model::{
     Function, OverflowPolicy, StreamOptions, TypeDef, is_stream_or_future, stream_fields,
 };
 use std::time::Duration;
 
-/// Adds a paragraph to the documentation of each function that returns a stream, and of each that has a timeout.
+/// Adds a paragraph to the documentation of each function that returns a stream, and of each that
+/// has a timeout.
 pub fn add(types: &[TypeDef], functions: &mut [Function]) {
     for function in functions {
         let stream = function
@@ -49,7 +51,7 @@ fn stream_paragraph(types: &[TypeDef], function: &Function, options: StreamOptio
     format!("{subject} {}", overflow_sentence(options, key))
 }
 
-/// What a stream does when it is full, as a predicate.
+/// The behaviour of a full stream, as the predicate of a sentence.
 fn overflow_sentence(options: StreamOptions, key: &str) -> String {
     let capacity = options.capacity;
     let records = format!("holds {capacity} unread records; when it is full,");

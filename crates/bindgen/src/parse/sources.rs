@@ -67,7 +67,7 @@ impl Sources {
         Ok(sources)
     }
 
-    /// A WIT file and its policy file from text, neither of which has to exist on disk.
+    /// A WIT file and its policy file from text. The files need not exist on disk.
     pub fn of_text(path: &Path, wit: &str, policy: &str) -> Self {
         Sources {
             main: vec![path.to_owned()],
@@ -300,7 +300,8 @@ fn word(text: &str) -> &str {
     &text[..end.max(first)]
 }
 
-/// The keyword that `wit-parser` found in place of a name. `reason` is its message, and `rest` is the text after the keyword.
+/// The keyword that `wit-parser` found in place of a name. `reason` is its message, and `rest` is
+/// the text after the keyword.
 fn keyword_for_a_name<'r>(reason: &'r str, rest: &str) -> Option<&'r str> {
     let (expected, found) = reason
         .strip_prefix("expected ")?

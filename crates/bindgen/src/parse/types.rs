@@ -1,4 +1,5 @@
-//! Converts types: computes their layouts and hashes, and reports those that the generators do not support.
+//! Converts types: computes their layouts and hashes, and reports those that the generators do not
+//! support.
 
 use super::sources::Sources;
 use crate::SourceError;
@@ -10,14 +11,16 @@ use std::collections::HashMap;
 use thalweg_wire::MAX_DEPTH;
 use wit_parser::{Handle, InterfaceId, Resolve, SizeAlign, Span, TypeOwner};
 
-/// The maximum number of fields of a tuple: the limit of the trait implementations in Rust's standard library.
+/// The maximum number of fields of a tuple: the limit of the trait implementations in Rust's
+/// standard library.
 pub const MAX_TUPLE: usize = 12;
 
-/// The maximum size of a list of fixed length in bytes. It is stored in place, and in Rust on the stack of an actor.
+/// The maximum size of a list of fixed length in bytes. It is stored in place, and in Rust on the
+/// stack of an actor.
 const MAX_ARRAY: u64 = 65_536;
 
-/// The maximum length of a type's description in bytes. A few records that use each other twice can describe a type with an
-/// exponential number of fields; the limit stops such a type.
+/// The maximum length of a type's description in bytes. A few records that use each other twice can
+/// describe a type with an exponential number of fields; the limit stops such a type.
 const MAX_TEXT: usize = 65_536;
 
 /// Converts types and collects the named types, each after the types that it uses.
@@ -251,7 +254,8 @@ impl<'a> Types<'a> {
         )
     }
 
-    /// Converts the type of a parameter, or of a whole result. It may be a resource or a borrow of one.
+    /// Converts the type of a parameter, or of a whole result. It may be a resource or a borrow of
+    /// one.
     pub fn outermost(&mut self, ty: &wit_parser::Type, span: Span) -> Result<Type, SourceError> {
         if let wit_parser::Type::Id(id) = ty {
             let def = &self.resolve.types[*id];
@@ -290,8 +294,8 @@ impl<'a> Types<'a> {
         Ok(Some(Box::new(ty)))
     }
 
-    /// Converts a type that may be inside other types, so it is not a borrow. A stream or a future may be inside a result only;
-    /// the conversion of the function checks this.
+    /// Converts a type that may be inside other types, so it is not a borrow. A stream or a future
+    /// may be inside a result only; the conversion of the function checks this.
     pub fn value(&mut self, ty: &wit_parser::Type, span: Span) -> Result<Type, SourceError> {
         let kind = match ty {
             wit_parser::Type::Bool => TypeKind::Bool,

@@ -59,7 +59,8 @@ pub(super) fn of(plan: &Plan<'_>, ty: &Type, place: Place) -> String {
         }
         TypeKind::Named(id) => {
             let (def, planned) = plan.type_of(*id);
-            // As a parameter, an alias of a list accepts any sequence, which its name would not express.
+            // As a parameter, an alias of a list accepts any sequence, which its name would not
+            // express.
             match &def.kind {
                 TypeDefKind::Alias(target) if place == Place::Parameter => of(plan, target, place),
                 _ => planned.class.clone(),
@@ -156,7 +157,8 @@ pub(super) fn is_byte(plan: &Plan<'_>, ty: &Type) -> bool {
     plan.resolve(ty).kind == TypeKind::U8
 }
 
-/// Which of the parameters have the default `None`: the options after the last parameter that is not an option.
+/// Which of the parameters have the default `None`: the options after the last parameter that is
+/// not an option.
 pub(super) fn defaults<'t>(
     plan: &Plan<'_>,
     types: impl DoubleEndedIterator<Item = &'t Type> + ExactSizeIterator,

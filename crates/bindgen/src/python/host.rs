@@ -1,4 +1,5 @@
-//! The host imports: protocols for sync code and for asyncio, and descriptions for the native codec.
+//! The host imports: protocols for sync code and for asyncio, and descriptions for the native
+//! codec.
 
 use super::annotation::{self, Place};
 use super::client::{Face, pick};

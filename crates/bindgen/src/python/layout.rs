@@ -34,7 +34,8 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
     out
 }
 
-/// The kind of a named type, with an annotation if it cannot be inferred. An alias has none, because it is resolved.
+/// The kind of a named type, with an annotation if it cannot be inferred. An alias has none,
+/// because it is resolved.
 fn definition(
     plan: &Plan<'_>,
     def: &TypeDef,

@@ -149,8 +149,8 @@ fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
     (annotation, Doc::call(head, items))
 }
 
-/// The descriptions of the parameters, the result, the error payload and the stream element, which a library of another version
-/// needs to convert messages.
+/// The descriptions of the parameters, the result, the error payload and the stream element, which
+/// a library of another version needs to convert messages.
 pub(super) fn texts(plan: &Plan<'_>, function: &Function) -> Doc {
     let package = plan.package;
     let texts = Describer {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-/// The keywords of Python up to 3.14, hard and soft, and the modules that annotations in a class use.
+/// The keywords of Python up to 3.14, hard and soft, and the modules that annotations in a class
+/// use.
 const RESERVED: &[&str] = &[
     "and", "as", "assert", "async", "await", "break", "builtins", "case", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -83,8 +84,8 @@ const BUILTINS: &[&str] = &[
     "tuple",
 ];
 
-/// `annotation` in a class with the names `own`. A name of the class hides a builtin of the same name, so the annotation uses
-/// the `builtins` module.
+/// `annotation` in a class with the names `own`. A name of the class hides a builtin of the same
+/// name, so the annotation uses the `builtins` module.
 pub(super) fn within(annotation: &str, own: &BTreeSet<String>) -> String {
     let mut text = String::new();
     let mut rest = annotation;

@@ -1,4 +1,5 @@
-//! Decisions that are made before emitting: names, exception types, types with views, and unsupported constructs.
+//! Decisions that are made before emitting: names, exception types, types with views, and
+//! unsupported constructs.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +37,8 @@ pub(super) struct TypeNames {
     pub(super) constant: String,
     /// The view class, if the type is a stream element.
     pub(super) view: Option<String>,
-    /// The exception class, if the type is an error payload. For a variant it is the base class of the cases, `class`.
+    /// The exception class, if the type is an error payload. For a variant it is the base class of
+    /// the cases, `class`.
     pub(super) exception: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Writes Python in the format of `ruff format`: 88 columns, and one element per line with a trailing comma if they do not fit.
+//! Writes Python in the format of `ruff format`: 88 columns, and one element per line with a
+//! trailing comma if they do not fit.
 
 use super::plan::Plan;
 
@@ -52,8 +53,8 @@ impl Doc {
         }
     }
 
-    /// The text, for a line with `before` columns in front of it and `after` columns behind it. Further lines belong to a statement
-    /// at level `indent`.
+    /// The text, for a line with `before` columns in front of it and `after` columns behind it.
+    /// Further lines belong to a statement at level `indent`.
     fn render(&self, indent: usize, before: usize, after: usize) -> String {
         let flat = self.flat();
         if before + flat.chars().count() + after <= WIDTH {
@@ -77,7 +78,8 @@ impl Doc {
     }
 }
 
-/// Splits `) -> A[b, c]:` into `) -> A[`, the arguments, and `]:`. `None` if the result type does not have two arguments.
+/// Splits `) -> A[b, c]:` into `) -> A[`, the arguments, and `]:`. `None` if the result type does
+/// not have two arguments.
 fn arguments(close: &str) -> Option<(&str, Vec<&str>, &str)> {
     let start = close.find('[')? + 1;
     let end = close.strip_suffix("]:")?.len();

@@ -1,4 +1,5 @@
-//! Errors of the emitter, and output for constructs that the packages of the repository do not have.
+//! Errors of the emitter, and output for constructs that the packages of the repository do not
+//! have.
 
 use std::path::PathBuf;
 

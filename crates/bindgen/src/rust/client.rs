@@ -13,14 +13,16 @@ pub fn clients(out: &mut String, package: &Package) {
         out,
         &format!(
             "
-            /// A client of an instance of the service. Clones share the instance. Dropping the last clone closes it.
+            /// A client of an instance of the service. Clones share the instance. Dropping the last
+            /// clone closes it.
             #[derive(Clone, Debug)]
             pub struct {name}Client {{
                 client: port::Client,
             }}
 
             impl {name}Client {{
-                /// Starts an instance of the service that `make` returns, in this process. After a panic, `make` is called again.
+                /// Starts an instance of the service that `make` returns, in this process. After a
+                /// panic, `make` is called again.
                 ///
                 /// # Errors
                 /// The runtime cannot be started.
@@ -40,15 +42,17 @@ pub fn clients(out: &mut String, package: &Package) {
                     Self {{ client: self.client.with_timeout(timeout) }}
                 }}
 
-                /// A client of the same instance whose calls are not nested. Calls that a service makes with other clients while it
-                /// serves a call have the deadline of that call and end with it.
+                /// A client of the same instance whose calls are not nested. Calls that a service
+                /// makes with other clients while it serves a call have the deadline of that call
+                /// and end with it.
                 #[must_use]
                 pub fn detached(&self) -> Self {{
                     Self {{ client: self.client.detached() }}
                 }}
 
-                /// Submits the calls that `calls` makes with its client as one batch, in their order, when `calls` returns. This wakes the
-                /// service once. Each call has its own outcome. Calls of resources are not part of the batch.
+                /// Submits the calls that `calls` makes with its client as one batch, in their
+                /// order, when `calls` returns. This wakes the service once. Each call has its own
+                /// outcome. Calls of resources are not part of the batch.
                 pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {{
                     self.client.batch(|client| calls(&Self {{ client: client.clone() }}))
                 }}

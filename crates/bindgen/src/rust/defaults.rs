@@ -1,5 +1,6 @@
-//! Defaults of generated types. A reader of an older message gets the default for a field that the message does not have. With
-//! `..Default::default()`, a program can build a record to which a later version adds a field.
+//! Defaults of generated types. A reader of an older message gets the default for a field that the
+//! message does not have. With `..Default::default()`, a program can build a record to which a
+//! later version adds a field.
 
 use super::line;
 use super::names::{camel, snake};

@@ -1,4 +1,5 @@
-//! Formats generated code with the `rustfmt` of the toolchain, so that it passes `cargo fmt --check`.
+//! Formats generated code with the `rustfmt` of the toolchain, so that it passes `cargo fmt
+//! --check`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

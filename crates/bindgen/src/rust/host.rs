@@ -20,8 +20,8 @@ pub fn emit(out: &mut String, package: &Package) {
         out,
         &format!(
             "///
-            /// The host of a call, for an implementation of [`{service}`]. A host import has the deadline of the call, and is cancelled
-            /// with it.
+            /// The host of a call, for an implementation of [`{service}`]. A host import has the
+            /// deadline of the call, and is cancelled with it.
             #[derive(Clone, Debug)]
             pub struct {name}Host(port::Call);
 

@@ -28,8 +28,9 @@ pub fn emit(out: &mut String, package: &Package) {
             "
             /// The inline functions of `{}`, which run on the caller's thread.
             ///
-            /// Each instance has one object, which several threads use concurrently. It has no access to the implementation of
-            /// [`{name}`], and its functions must not wait. A panic ends the call; the object remains in use.
+            /// Each instance has one object, which several threads use concurrently. It has no
+            /// access to the implementation of [`{name}`], and its functions must not wait. A panic
+            /// ends the call; the object remains in use.
             pub trait {name}Inline: Default + Send + Sync + 'static {{",
             package.interface
         ),

@@ -42,7 +42,8 @@ const TYPES_IN_USE: &[&str] = &[
 /// Names of variables in generated functions.
 const LOCALS: &[&str] = &["call", "incoming", "make"];
 
-/// Functions of a generated client in addition to those of the interface; those of a resource client follow.
+/// Functions of a generated client in addition to those of the interface; those of a resource
+/// client follow.
 const CLIENT_FUNCTIONS: &[&str] = &[
     "batch",
     "close",
@@ -95,7 +96,8 @@ pub fn shouted(name: &str) -> String {
     name.replace('-', "_").to_uppercase()
 }
 
-/// The name of a function in the service's trait. The name of a static function includes that of its resource.
+/// The name of a function in the service's trait. The name of a static function includes that of
+/// its resource.
 pub fn in_service(package: &Package, function: &Function) -> String {
     match function.kind {
         FunctionKind::Static(id) => snake(&format!(

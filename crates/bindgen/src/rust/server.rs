@@ -6,14 +6,16 @@ use crate::model::{
     Field, Function, FunctionKind, Package, Resource, Type, TypeKind, is_stream_or_future,
 };
 
-/// The server type, which decodes parameters, calls the trait and encodes results. `constant` is the name of its package.
+/// The server type, which decodes parameters, calls the trait and encodes results. `constant` is
+/// the name of its package.
 pub fn server(out: &mut String, package: &Package, constant: &str) {
     let name = camel(&package.interface);
     line(
         out,
         &format!(
             "
-            /// The server of an implementation of [`{name}`]. A library exports it, and a client starts it.
+            /// The server of an implementation of [`{name}`]. A library exports it, and a client
+            /// starts it.
             #[derive(Debug)]
             pub struct {name}Server<S>(S);
 
@@ -151,8 +153,8 @@ fn serve(out: &mut String, package: &Package, function: &Function) {
     line(out, "}\n");
 }
 
-/// Decodes the parameters into variables, and looks up resources. Borrowed resources are looked up first, so that no resource
-/// is taken if this fails.
+/// Decodes the parameters into variables, and looks up resources. Borrowed resources are looked up
+/// first, so that no resource is taken if this fails.
 pub(super) fn read_params(out: &mut String, package: &Package, function: &Function) {
     let fields = &function.params;
     let names = params::pattern(package, function);

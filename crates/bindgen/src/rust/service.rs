@@ -14,8 +14,9 @@ pub fn traits(out: &mut String, package: &Package) {
     line(
         out,
         "///
-        /// Implement this trait. A `func` runs on the actor of the instance, one call at a time, and its result is the reply. An
-        /// `async func` returns a [`port::Task`], which runs in a separate actor while the instance serves further calls.",
+        /// Implement this trait. A `func` runs on the actor of the instance, one call at a time,
+        /// and its result is the reply. An `async func` returns a [`port::Task`], which runs in a
+        /// separate actor while the instance serves further calls.",
     );
     line(out, &format!("pub trait {name}: Sized + Send + 'static {{"));
     if inline::is_there(package) {

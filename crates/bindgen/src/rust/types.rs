@@ -38,7 +38,8 @@ pub fn owned(package: &Package, ty: &Type) -> String {
     }
 }
 
-/// The type of the ok side of a function. A stream or a future is its reader, which can end with the error of the function.
+/// The type of the ok side of a function. A stream or a future is its reader, which can end with
+/// the error of the function.
 pub fn result(package: &Package, function: &Function, ty: &Type) -> String {
     match (is_stream_or_future(ty), error(package, function)) {
         (true, Some(error)) => reader(package, ty, &format!(", {error}")),
@@ -123,8 +124,8 @@ pub fn view(package: &Package, ty: &Type) -> String {
     }
 }
 
-/// The parameter type of a client: a plain value, a slice if the list has the same layout in Rust, or else any value that can
-/// be encoded as the type.
+/// The parameter type of a client: a plain value, a slice if the list has the same layout in Rust,
+/// or else any value that can be encoded as the type.
 pub fn param(package: &Package, ty: &Type) -> String {
     match &resolve_alias(package, ty).kind {
         TypeKind::String => "&str".to_owned(),

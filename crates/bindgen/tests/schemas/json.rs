@@ -1,4 +1,5 @@
-//! As much of JSON Schema as the emitter writes. A keyword that is not known is an error of the test.
+//! As much of JSON Schema as the emitter writes. A keyword that is not known is an error of the
+//! test.
 
 use serde_json::Value;
 use thalweg_bindgen::{json_schema, model::Package};

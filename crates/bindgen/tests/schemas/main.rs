@@ -1,4 +1,5 @@
-//! The schemas of the conformance package against every value in its scenarios: JSON under the JSON Schema, CBOR under the CDDL.
+//! The schemas of the conformance package against every value in its scenarios: JSON under the JSON
+//! Schema, CBOR under the CDDL.
 
 mod cddl;
 mod json;
@@ -20,7 +21,7 @@ fn scenarios() -> Vec<Value> {
     serde_json::from_str(&file).expect("JSON")
 }
 
-/// What the definitions of a step's function are named after.
+/// The prefix of the definitions of a step's function.
 fn definition_of(step: &Value) -> Option<String> {
     let call = step["call"].as_str()?;
     let name = match call.split_once(']') {
@@ -31,7 +32,7 @@ fn definition_of(step: &Value) -> Option<String> {
     Some(format!("conformance.{name}"))
 }
 
-/// `{"repeat": X, "count": N}` written out, where a value of this kind stands.
+/// Expands `{"repeat": X, "count": N}` to a value of this kind.
 fn expand(kind: &TypeKind, value: &Value) -> Value {
     if let (TypeKind::Tuple(kinds), Some(parts)) = (kind, value.as_array()) {
         let parts = kinds.iter().zip(parts);
@@ -128,7 +129,7 @@ fn every_value_of_the_scenarios_is_valid_under_the_json_schema() {
     let schema = json::Schema::of(&package);
     let mut checked = 0;
     for (name, value) in values(&package) {
-        // What has a resource in it has no definition, nor have parameters with a stream.
+        // Types with resources and parameters with a stream have no definition.
         let Some(result) = schema.check(&name, &value) else {
             assert!(
                 !name.contains(".echo-"),

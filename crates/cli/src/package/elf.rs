@@ -13,8 +13,9 @@ const SYMBOL: &[u8] = b"tw_library";
 /// processor here runs a system with an older one.
 const OLDEST: Version = Version(2, 17);
 
-/// Libraries that every Linux system with glibc has: those of PEP 600's policies that come from glibc
-/// and from GCC. libstdc++ is missing because it depends on symbols that this module does not compare.
+/// Libraries that every Linux system with glibc has: those of PEP 600's policies that come from
+/// glibc and from GCC. libstdc++ is missing because it depends on symbols that this module does not
+/// compare.
 const COMMON: &[&str] = &[
     "libc.so.6",
     "libdl.so.2",

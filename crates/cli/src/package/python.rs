@@ -156,7 +156,8 @@ fn base(version: &str) -> &str {
     version.split(['-', '+']).next().unwrap_or(version)
 }
 
-/// A version of cargo as Python writes it (PEP 440): `1.2.3-rc.1` is `1.2.3rc1`. `None`: it has no form.
+/// A version of cargo as Python writes it (PEP 440): `1.2.3-rc.1` is `1.2.3rc1`. `None`: it has no
+/// form.
 fn version(version: &str) -> Option<String> {
     // Build metadata does not take part in comparisons, and a local version of Python would.
     let version = version.split('+').next()?;

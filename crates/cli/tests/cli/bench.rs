@@ -4,8 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Creates a program. Another process writes the file: while this process has a file open for writing, a child that another
-/// test forks inherits it, and the kernel refuses to execute the file ("text file busy").
+/// Creates a program. Another process writes the file: while this process has a file open for
+/// writing, a child that another test forks inherits it, and the kernel refuses to execute the file
+/// ("text file busy").
 fn install(program: &Path, contents: &[u8]) {
     let mut install = Command::new("install")
         .args(["-m", "755", "/dev/stdin"])

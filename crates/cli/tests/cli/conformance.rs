@@ -10,7 +10,8 @@ const SCENARIOS: &str = r#"[
   {"name": "a stream", "steps": []}
 ]"#;
 
-/// Two runners. The first writes the reports in `reports` for two languages; the second is for B and writes none.
+/// Two runners. The first writes the reports in `reports` for two languages; the second is for B
+/// and writes none.
 const LANGUAGES: &str = r#"
 [[runner]]
 command = ["sh", "-c", "mkdir -p out && cp reports/* out/"]

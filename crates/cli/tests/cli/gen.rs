@@ -367,8 +367,8 @@ fn folder_that_cannot_be_created_is_an_error_and_no_file_is_changed() {
     assert!(!folder.path().join("generated/c").exists());
 }
 
-/// Runs `thalweg gen` with a file size limit of 512 bytes. `ignored`: a larger file is an error, as on a full disk. Otherwise the
-/// process is killed.
+/// Runs `thalweg gen` with a file size limit of 512 bytes. `ignored`: a larger file is an error, as
+/// on a full disk. Otherwise the process is killed.
 fn gen_on_a_full_disk(folder: &Path, ignored: bool) -> Output {
     let trap = if ignored { "trap '' XFSZ; " } else { "" };
     Command::new("sh")

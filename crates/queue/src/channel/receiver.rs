@@ -116,8 +116,8 @@ impl<P: Pop> Receiver<P> {
         }
     }
 
-    /// Wakes other receivers for the values beyond the `kept` ones. A receiver that has waited calls this,
-    /// because senders do not signal while a woken receiver is about to run.
+    /// Wakes other receivers for the values beyond the `kept` ones. A receiver that has waited
+    /// calls this, because senders do not signal while a woken receiver is about to run.
     pub(super) fn wake_others(&self, kept: usize) {
         let items = &self.pop.core().recv_waiters;
         if !items.has_any() {

@@ -187,8 +187,8 @@ impl<P: Push> Sender<P> {
         }
     }
 
-    /// Wakes other senders for the capacity beyond the `kept` ones. A sender that has waited calls this,
-    /// because receivers do not signal while a woken sender is about to run.
+    /// Wakes other senders for the capacity beyond the `kept` ones. A sender that has waited calls
+    /// this, because receivers do not signal while a woken sender is about to run.
     pub(super) fn wake_others(&self, kept: usize) {
         let room = &self.push.core().send_waiters;
         if room.has_any() && self.push.has_capacity() {

@@ -1,7 +1,7 @@
 //! Parking by Linux's futex.
 //!
-//! The word is EMPTY, PARKED or NOTIFIED. Waking stores NOTIFIED and makes a system call only if the
-//! thread was PARKED. Parking consumes NOTIFIED, so at most one wake-up is stored.
+//! The word is EMPTY, PARKED or NOTIFIED. Waking stores NOTIFIED and makes a system call only if
+//! the thread was PARKED. Parking consumes NOTIFIED, so at most one wake-up is stored.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,5 +1,5 @@
-//! A replacement for the system's futex in loom's models. A model has no time: a wait with a deadline
-//! times out at once.
+//! A replacement for the system's futex in loom's models. A model has no time: a wait with a
+//! deadline times out at once.
 
 use loom::sync::Condvar;
 

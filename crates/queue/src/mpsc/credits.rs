@@ -115,8 +115,8 @@ impl<T> Shared<T> {
                 return Reclaimed::Changed;
             }
             let pushed = registry.pushed() + self.shared_lane.pushed() + own_credits;
-            // A read-modify-write sees the newest claim, so each value in `pushed` belongs to a claim
-            // in `before`.
+            // A read-modify-write sees the newest claim, so each value in `pushed` belongs to a
+            // claim in `before`.
             let now = claimed.fetch_add(0, Ordering::AcqRel);
             if now == before && pushed >= before {
                 self.credits.full_at.store(popped, Ordering::Relaxed);

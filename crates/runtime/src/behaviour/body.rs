@@ -434,8 +434,8 @@ impl<A: Actor> Body<A> {
         }
     }
 
-    /// Drops the state. Returns the actor's result: if that was a success, a panic in `stopped` or in
-    /// a destructor replaces it.
+    /// Drops the state. Returns the actor's result: if that was a success, a panic in `stopped` or
+    /// in a destructor replaces it.
     fn end_state(&self, result: Result<(), JoinError>) -> Result<(), JoinError> {
         // SAFETY: this is the running turn.
         let state = unsafe { &mut *self.state.get() };

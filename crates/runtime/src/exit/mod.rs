@@ -1,5 +1,5 @@
-//! How actors end and how others are notified: exit reasons, links, monitors, trapped exits and kill, as in
-//! OTP.
+//! How actors end and how others are notified: exit reasons, links, monitors, trapped exits and
+//! kill, as in OTP.
 //!
 //! | | |
 //! | --- | --- |

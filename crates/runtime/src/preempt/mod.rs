@@ -10,8 +10,8 @@
 //! 1. A point yields only at depth 0 ([`thalweg_queue::no_preempt`]). The depth is 0 when a task's
 //!    closure begins, and 1 on the worker's own frames. It belongs to the actor and is saved while
 //!    the actor is suspended.
-//! 2. Code of this crate and of the queue crate uses a no-preempt section if it allocates while a lock
-//!    is held, a cell is borrowed, or data that other actors of the thread can reach is
+//! 2. Code of this crate and of the queue crate uses a no-preempt section if it allocates while a
+//!    lock is held, a cell is borrowed, or data that other actors of the thread can reach is
 //!    inconsistent. [`thalweg_queue::no_preempt::lock`] takes locks in this way.
 //! 3. A point in an allocation comes after the inner allocator has returned. It never yields while
 //!    the thread unwinds, and it never unwinds; if the runtime is stopping, it does nothing.

@@ -25,7 +25,8 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-/// A part that one of two versions of a type adds to the other: a field of a record, a case, a flag.
+/// A part that one of two versions of a type adds to the other: a field of a record, a case, a
+/// flag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addition {
     /// The place, as in [`Difference::path`].

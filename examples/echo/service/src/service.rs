@@ -100,8 +100,8 @@ impl Timer for NamedTimer {
     }
 }
 
-/// Fires `times` times, or until the stream has no reader. Each time is computed from the start time, so delays do not
-/// accumulate.
+/// Fires `times` times, or until the stream has no reader. Each time is computed from the start
+/// time, so delays do not accumulate.
 fn fire(ticks: StreamWriter<Tick, TimerError>, every: Duration, times: u32) -> Result<(), Failure> {
     let mut due = Instant::now();
     for number in 1..=if times == 0 { u32::MAX } else { times } {

@@ -1,4 +1,5 @@
-//! The service: a market whose events follow from their numbers, so that every host counts the same.
+//! The service: a market whose events follow from their numbers, so that every host counts the
+//! same.
 
 use thalweg::port::{Call, Failure, StreamReader, StreamWriter};
 
@@ -46,7 +47,8 @@ fn ordinary(number: u64) -> Event {
     event(number, if is_trade { Kind::Trade } else { Kind::Quote })
 }
 
-/// Writes all events and finishes. If a send fails, the writer is dropped, and the reader gets the reason.
+/// Writes all events and finishes. If a send fails, the writer is dropped, and the reader gets the
+/// reason.
 fn write(writer: StreamWriter<Event>, count: u64, halts: bool) -> Result<(), Failure> {
     for number in 0..count {
         if halts && number > 0 && number.is_multiple_of(HALT_EVERY) {

@@ -30,8 +30,8 @@ pub const USAGE: &str = "usage: search-run --library FILE --rust PROGRAM --c PRO
 const PATTERN: &str = "unsafe";
 
 impl Arguments {
-    /// Reads and checks the process's arguments. An empty directory means the default one; an empty pattern
-    /// is an error, because it would match every line of the default.
+    /// Reads and checks the process's arguments. An empty directory means the default one; an empty
+    /// pattern is an error, because it would match every line of the default.
     ///
     /// # Errors
     /// A sentence for the user.

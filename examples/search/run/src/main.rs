@@ -1,5 +1,5 @@
-//! Searches one directory from every host language, checks that all found what grep finds, and says what
-//! each took.
+//! Searches one directory from every host language, checks that all found what grep finds, and says
+//! what each took.
 
 mod arguments;
 mod grep;

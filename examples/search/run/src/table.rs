@@ -7,8 +7,8 @@ use crate::host::Measured;
 
 const HEADINGS: [&str; 5] = ["host", "matches", "first match after", "time", "ratio"];
 
-/// The table: medians of each host's runs, and how they compare to the first host's. Where `width` has no
-/// room for it, one paragraph a host.
+/// The table: medians of each host's runs, and how they compare to the first host's. Where `width`
+/// has no room for it, one paragraph a host.
 pub fn table(hosts: &[(&str, &[Measured])], width: usize) -> String {
     let direct = hosts
         .first()

@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempDir;
 
-/// One stage at a time: while another test starts a program, that program's copy of this one's files would keep
-/// a script just written from being run ("text file busy").
+/// One stage at a time: while another test starts a program, that program's copy of this one's
+/// files would keep a script just written from being run ("text file busy").
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Hosts, and a directory with three lines that match.

@@ -1,7 +1,8 @@
 //! The service: the walk behind the interface of `search.wit`.
 //!
-//! It has no state of its own. A query is compiled on the service's actor, where its error belongs to the call
-//! that makes it; everything that reads files runs in actors of the call, on all workers.
+//! It has no state of its own. A query is compiled on the service's actor, where its error belongs
+//! to the call that makes it; everything that reads files runs in actors of the call, on all
+//! workers.
 
 mod crew;
 mod finishing;
@@ -191,7 +192,8 @@ impl Sink for Lines {
             text_bytes: text_bytes.map(ListView::from),
             cut,
         };
-        // Waits for a slow reader. Where it fails the search stops, and this writer is dropped with the reason.
+        // Waits for a slow reader. Where it fails the search stops, and this writer is dropped with
+        // the reason.
         self.0.send(&record).map(drop).map_err(|_| Stop)
     }
 

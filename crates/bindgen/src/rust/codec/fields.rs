@@ -309,7 +309,8 @@ pub fn variant(
     );
 }
 
-/// A pattern of ascending numbers. Three or more consecutive numbers are a range, as clippy requires.
+/// A pattern of ascending numbers. Three or more consecutive numbers are a range, as clippy
+/// requires.
 fn pattern(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|one, next| one + 1 == *next);
     let patterns: Vec<_> = runs

@@ -1,4 +1,5 @@
-//! `wire::Decode::SHAPE`: the description of a type, which refers to named types by their constants.
+//! `wire::Decode::SHAPE`: the description of a type, which refers to named types by their
+//! constants.
 
 use super::super::names::camel;
 use crate::model::{Package, Type, TypeDefKind, TypeKind};

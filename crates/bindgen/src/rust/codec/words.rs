@@ -1,7 +1,7 @@
 //! Adjacent numbers in a record are encoded and decoded together.
 //!
-//! Separate numbers need a bounds check each. An array of known length needs one. A record of 61 numbers takes 296 instructions
-//! through a stream, instead of 2,673.
+//! Separate numbers need a bounds check each. An array of known length needs one. A record of 61
+//! numbers takes 296 instructions through a stream, instead of 2,673.
 
 use super::super::names::snake;
 use super::super::types::{self, owned};

@@ -150,8 +150,8 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    /// The fields arrive in key order or in any order, but tails are written in the order of the fields.
-    /// The values are therefore located first.
+    /// The fields arrive in key order or in any order, but tails are written in the order of the
+    /// fields. The values are therefore located first.
     fn record(
         &mut self,
         fields: &[Field<'_>],

@@ -7,7 +7,8 @@
 //! * `--print`: each line that matches, as `grep -rn` prints it (the default)
 //! * `--count`: how many there are, counted by the service: nothing is streamed
 //! * `--json`: how many there are, streamed, with the time it took: one line for a program to read
-//! * `--direct`: the same without the service: the walk is called as a function, on the same workers
+//! * `--direct`: the same without the service: the walk is called as a function, on the same
+//!   workers
 
 mod direct;
 mod found;

@@ -33,8 +33,8 @@ impl Crew for CallCrew {
     }
 }
 
-/// The crew of a search whose lines go to a stream. The call ends when it returns the stream, so this also
-/// checks whether the reader is open, even if there are no lines to send.
+/// The crew of a search whose lines go to a stream. The call ends when it returns the stream, so
+/// this also checks whether the reader is open, even if there are no lines to send.
 #[derive(Clone)]
 pub(super) struct ReaderCrew {
     call: Call,

@@ -22,8 +22,8 @@ pub trait Crew: Clone + Send + 'static {
     /// Runs `job` soon, beside the caller. A crew that shuts down may drop the job instead.
     fn spawn(&self, job: impl FnOnce(&Self) + Send + 'static);
 
-    /// Called between files, and every [`CHECK_BYTES`](super::CHECK_BYTES) inside one. The place to let
-    /// others run.
+    /// Called between files, and every [`CHECK_BYTES`](super::CHECK_BYTES) inside one. The place to
+    /// let others run.
     ///
     /// # Errors
     /// [`Stop`]: the whole search ends, lines that were found so far stay delivered.
@@ -33,8 +33,8 @@ pub trait Crew: Clone + Send + 'static {
     fn workers(&self) -> usize;
 }
 
-/// Where the lines of one searcher go. A search makes at most [`Crew::workers`] of them and uses each
-/// from one job at a time, so a sink needs no lock.
+/// Where the lines of one searcher go. A search makes at most [`Crew::workers`] of them and uses
+/// each from one job at a time, so a sink needs no lock.
 pub trait Sink: Send + 'static {
     /// Whether it uses the lines. If not, lines are only counted, which saves their numbers and
     /// columns.

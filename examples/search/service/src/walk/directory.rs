@@ -50,8 +50,8 @@ impl Directory {
         }
     }
 
-    /// Whether `name` in this directory is to be looked at, by the rules of the plan. Each rule can only
-    /// exclude.
+    /// Whether `name` in this directory is to be looked at, by the rules of the plan. Each rule can
+    /// only exclude.
     pub(super) fn wants(&self, plan: &Plan, name: &OsStr, is_directory: bool) -> bool {
         if !plan.hidden && name.as_bytes().first() == Some(&b'.') {
             return false;

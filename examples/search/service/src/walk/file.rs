@@ -14,16 +14,16 @@ use super::crew::{Sink, Stop};
 use super::hit::{Hit, Text};
 use super::progress::{Counts, Progress};
 
-/// How much of a file is read between two looks at [`Crew::check`](super::Crew::check): some two thousand
-/// lines of source text, a few tens of microseconds of searching.
+/// How much of a file is read between two looks at [`Crew::check`](super::Crew::check): some two
+/// thousand lines of source text, a few tens of microseconds of searching.
 pub const CHECK_BYTES: usize = 64 << 10;
 
 /// How much of a file is read between two additions to the shared counters.
 const COUNT_BYTES: u64 = 1 << 20;
 
-/// The longest line that is searched, and so the most memory that one searcher uses for a file. A file
-/// with a longer one is searched up to that line and counted as unreadable from there. A limit there
-/// must be: a sparse file of a gigabyte is one line of a gigabyte.
+/// The longest line that is searched, and so the most memory that one searcher uses for a file. A
+/// file with a longer one is searched up to that line and counted as unreadable from there. A limit
+/// there must be: a sparse file of a gigabyte is one line of a gigabyte.
 pub const LINE_LIMIT: usize = 32 << 20;
 
 /// The state that one searcher reuses from file to file: its buffer, its copy of the matcher (with
@@ -44,8 +44,8 @@ impl<S: Sink> Kit<S> {
     }
 }
 
-/// Lines as `grep -a` sees them: `\n` ends one and is all that does; no byte-order mark, no other encoding, no
-/// binary file. No memory map: a file that shrinks under one kills the process.
+/// Lines as `grep -a` sees them: `\n` ends one and is all that does; no byte-order mark, no other
+/// encoding, no binary file. No memory map: a file that shrinks under one kills the process.
 fn searcher<S: Sink>() -> Searcher {
     SearcherBuilder::new()
         .line_number(S::LINES)
@@ -57,8 +57,8 @@ fn searcher<S: Sink>() -> Searcher {
         .build()
 }
 
-/// Opens a regular file for reading. A link is not followed. What is no regular file is refused, and opening
-/// it does not block: a directory's entry may become a pipe after it was listed.
+/// Opens a regular file for reading. A link is not followed. What is no regular file is refused,
+/// and opening it does not block: a directory's entry may become a pipe after it was listed.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)

@@ -15,9 +15,11 @@ pub struct Hit<'a> {
     pub path_bytes: Option<&'a [u8]>,
     /// From 1.
     pub line: u64,
-    /// Byte of the line at which the first match begins, from 1. May lie beyond `text` where it was cut.
+    /// Byte of the line at which the first match begins, from 1. May lie beyond `text` where it was
+    /// cut.
     pub column: u64,
-    /// The line without its `\n`, at most [`TEXT_LIMIT`] bytes of it; a `\r` before the `\n` is kept.
+    /// The line without its `\n`, at most [`TEXT_LIMIT`] bytes of it; a `\r` before the `\n` is
+    /// kept.
     pub text: &'a str,
     /// The bytes behind `text`, where they are not UTF-8.
     pub text_bytes: Option<&'a [u8]>,

@@ -1,10 +1,11 @@
-//! The rules of `.gitignore` and `.ignore` files, chained from a directory up to the root of the search.
+//! The rules of `.gitignore` and `.ignore` files, chained from a directory up to the root of the
+//! search.
 //!
-//! Within the tree the rules are git's: the deepest file decides, in a file the last line that matches,
-//! `!` takes back, and below an ignored directory nothing is looked at. What differs from git is
-//! deliberate: only files inside the searched tree count (no parents, no `core.excludesFile`, no
-//! `info/exclude`), they count whether or not there is a repository, and any `.ignore` beats any
-//! `.gitignore`, as ripgrep has it.
+//! Within the tree the rules are git's: the deepest file decides, in a file the last line that
+//! matches, `!` takes back, and below an ignored directory nothing is looked at. What differs from
+//! git is deliberate: only files inside the searched tree count (no parents, no
+//! `core.excludesFile`, no `info/exclude`), they count whether or not there is a repository, and
+//! any `.ignore` beats any `.gitignore`, as ripgrep has it.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -73,8 +74,8 @@ impl Ignores {
     }
 }
 
-/// Reads one ignore file; one that is not there is empty. A line that is no glob is passed over, as git
-/// does.
+/// Reads one ignore file; one that is not there is empty. A line that is no glob is passed over, as
+/// git does.
 fn load(path: &Path, below: &Path) -> io::Result<Gitignore> {
     let file = match open(path) {
         Ok(file) => file,

@@ -14,8 +14,9 @@
 //! 5. A kit (sink, buffer, matcher) goes from a searcher that leaves to the next one that starts.
 //! 6. The last searcher ends the search: it publishes the progress, calls `finish`, and finishes or
 //!    drops the sinks. This also happens if searchers panic, or a job is dropped before it runs.
-//! 7. Nothing here waits for anything but the lock, which is never held while foreign code runs (a crew's
-//!    `check` and `spawn`, a sink's `hit`), because that may switch to another actor on the same thread.
+//! 7. Nothing here waits for anything but the lock, which is never held while foreign code runs (a
+//!    crew's `check` and `spawn`, a sink's `hit`), because that may switch to another actor on the
+//!    same thread.
 
 mod crew;
 mod directory;

@@ -11,12 +11,12 @@ use ignore::overrides::{Override, OverrideBuilder};
 
 use super::progress::Progress;
 
-/// The largest program a pattern may compile to, in bytes. The regex crate's own default; grep-regex
-/// would allow a hundred times as much, and a pattern may come from anybody.
+/// The largest program a pattern may compile to, in bytes. The regex crate's own default;
+/// grep-regex would allow a hundred times as much, and a pattern may come from anybody.
 const PROGRAM_LIMIT: usize = 10 << 20;
 
-/// The largest cache of the lazy DFA, in bytes and per searcher. Eight times the regex crate's default;
-/// grep-regex would allow a gigabyte.
+/// The largest cache of the lazy DFA, in bytes and per searcher. Eight times the regex crate's
+/// default; grep-regex would allow a gigabyte.
 const DFA_LIMIT: usize = 16 << 20;
 
 /// How to read the pattern and which files to look at. The default is what `grep -ra` does without
@@ -31,8 +31,8 @@ pub struct Settings {
     pub hidden: bool,
     /// Obey the `.gitignore` and `.ignore` files in the tree.
     pub ignore_files: bool,
-    /// Only files that match one of these globs; one that begins with `!` excludes. A file must pass the
-    /// globs *and* the two rules above.
+    /// Only files that match one of these globs; one that begins with `!` excludes. A file must
+    /// pass the globs *and* the two rules above.
     pub globs: Vec<String>,
 }
 
@@ -62,8 +62,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Compiles `pattern` for searches below `root`. `root` itself may be a link; a relative one is looked
-    /// up from the process's directory at the start of each search.
+    /// Compiles `pattern` for searches below `root`. `root` itself may be a link; a relative one is
+    /// looked up from the process's directory at the start of each search.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -96,7 +96,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Looks whether the directory can still be read; called before each search, because a plan may be old.
+    /// Looks whether the directory can still be read; called before each search, because a plan may
+    /// be old.
     ///
     /// # Errors
     /// [`Refused::Directory`] with the path and the reason.

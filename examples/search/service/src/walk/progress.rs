@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// At most one publication in this time, but for the first and those at the end of a search. Fifty a second
-/// are as many as an eye can follow.
+/// At most one publication in this time, but for the first and those at the end of a search. Fifty
+/// a second are as many as an eye can follow.
 pub const INTERVAL: Duration = Duration::from_millis(20);
 
 /// What was counted.
@@ -101,9 +101,9 @@ impl Progress {
         lock(&self.problem).clone()
     }
 
-    /// Calls `subscriber` soon with the state as it is, then at most every [`INTERVAL`] while a search goes
-    /// on, and at the end of each search, until it returns `false` or the plan is dropped. It runs in a
-    /// searcher and must not wait.
+    /// Calls `subscriber` soon with the state as it is, then at most every [`INTERVAL`] while a
+    /// search goes on, and at the end of each search, until it returns `false` or the plan is
+    /// dropped. It runs in a searcher and must not wait.
     pub fn subscribe(
         &self,
         subscriber: impl FnMut(&Counts, Option<&str>) -> bool + Send + 'static,
@@ -186,7 +186,8 @@ impl Progress {
     }
 }
 
-/// Gives the publisher's turn back if a subscriber panicked: rule 2 would otherwise silence all to come.
+/// Gives the publisher's turn back if a subscriber panicked: rule 2 would otherwise silence all to
+/// come.
 struct Turn<'a>(&'a AtomicU32);
 
 impl Drop for Turn<'_> {

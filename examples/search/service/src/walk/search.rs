@@ -14,8 +14,8 @@ use super::file::{self, Broken, Kit};
 use super::plan::Plan;
 use super::progress::Counts;
 
-/// Files in a bundle. Enough to make its allocation cheap, few enough that a huge directory is never
-/// held in memory as a whole.
+/// Files in a bundle. Enough to make its allocation cheap, few enough that a huge directory is
+/// never held in memory as a whole.
 const BUNDLE: usize = 32;
 
 /// Entries listed between two looks at the crew, where none of them is wanted.
@@ -49,9 +49,9 @@ struct State<S> {
     finish: Option<Box<dyn FnOnce(Outcome) + Send>>,
 }
 
-/// Begins a search of `plan` on `crew` and returns at once. `make` makes the sink of each searcher; it is called
-/// under the search's lock and must not wait. `finish` is called by the last searcher, exactly once,
-/// before the sinks are finished or, where the search was stopped, dropped.
+/// Begins a search of `plan` on `crew` and returns at once. `make` makes the sink of each searcher;
+/// it is called under the search's lock and must not wait. `finish` is called by the last searcher,
+/// exactly once, before the sinks are finished or, where the search was stopped, dropped.
 ///
 /// ```
 /// use std::sync::{Arc, mpsc};
@@ -119,7 +119,8 @@ pub fn start<C: Crew, S: Sink>(
 
 impl<S: Sink> Search<S> {
     fn lock(&self) -> MutexGuard<'_, State<S>> {
-        // No code under the lock leaves the state half done; `make` may panic, and changes nothing then.
+        // No code under the lock leaves the state half done; `make` may panic, and changes nothing
+        // then.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -177,7 +178,8 @@ enum Place {
     Left,
 }
 
-/// One of the at most `workers` places of a search. Dropping it leaves the search, whatever the reason.
+/// One of the at most `workers` places of a search. Dropping it leaves the search, whatever the
+/// reason.
 struct Seat<S: Sink> {
     search: Arc<Search<S>>,
     counts: Counts,
@@ -364,7 +366,8 @@ impl<S: Sink> Drop for Seat<S> {
         match self.place {
             Place::Left => return,
             Place::Waiting => {}
-            // Unwinding: what this searcher had in hand is lost, so the search is not whole any more.
+            // Unwinding: what this searcher had in hand is lost, so the search is not whole any
+            // more.
             Place::Working => search.stop(),
         }
         let ending = self.leave(&mut search.lock(), None);

@@ -12,7 +12,8 @@ use crate::{client, code, ending, query};
 /// Of [`endless`]: 48 GiB to read, which no machine does before these tests look.
 const FILES: u64 = 6_000;
 
-/// Many names for one file: a walk of seconds that takes no room. Each has one line with "needle" at its beginning.
+/// Many names for one file: a walk of seconds that takes no room. Each has one line with "needle"
+/// at its beginning.
 fn endless() -> Tree {
     let tree = Tree::new();
     let mut bytes = b"needle\n".to_vec();
@@ -87,7 +88,8 @@ fn a_cancel_ends_a_count_and_the_service_serves_on() {
 #[test]
 fn a_reader_that_closes_its_stream_stops_the_walk_also_where_nothing_matches() {
     let tree = endless();
-    // One file is found at once; in the others there is nothing to send, and so nothing that could fail.
+    // One file is found at once; in the others there is nothing to send, and so nothing that could
+    // fail.
     tree.file("once", b"only here\n");
     let client = client();
     let query = query(&client, "only here", tree.root());
