@@ -102,12 +102,12 @@ fn without_threads<R: Send>(job: impl FnOnce() -> R + Send) -> R {
 
 #[test]
 fn runtime_without_threads_is_not_started_and_starts_later() {
-    let refused = without_threads(|| Runtime::start(Config::exact(1)).err());
+    let refused = without_threads(|| Runtime::start(Config::with_workers(1)).err());
     assert!(
         matches!(refused, Some(StartError::Thread(_))),
         "{refused:?}"
     );
-    assert!(Runtime::start(Config::exact(1)).is_ok());
+    assert!(Runtime::start(Config::with_workers(1)).is_ok());
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn client_without_threads_is_overloaded_and_opens_later() {
 
 #[test]
 fn deadline_without_threads_ends_the_call() {
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let instance = Instance::open(|| Silent(Vec::new()), runtime.handle().clone());
     let port = Port::open(4).unwrap();
     let ended = without_threads(|| {

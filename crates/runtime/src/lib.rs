@@ -96,7 +96,7 @@ pub use join_all::JoinAll;
 pub use join_set::{JoinSet, Joined};
 pub use native::native;
 pub use panics::Panic;
-pub use runtime::{Builder, Handle, Ready, Runtime, init, run, spawn};
+pub use runtime::{Builder, CheckedConfig, Handle, Runtime, init, run, spawn};
 pub use scheduler::Run;
 pub use shutdown::{Leaked, ShutdownError, Unfinished};
 pub use sleep_future::{Sleep, sleep_async, sleep_until_async};

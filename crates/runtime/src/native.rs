@@ -32,7 +32,7 @@ use crate::worker;
 ///     if n == 0 { 0 } else { 1 + depth(frame[0] - 1) }
 /// }
 ///
-/// let runtime = Runtime::start(Config::exact(1))?;
+/// let runtime = Runtime::start(Config::with_workers(1))?;
 /// // Four of the 8 MiB, where the actor itself has one.
 /// let actor = runtime.handle().spawn(|| native(|| depth(4_000)));
 /// assert_eq!(actor.join().unwrap(), 4_000);

@@ -36,7 +36,7 @@ use crate::worker::{self, Worker};
 /// ```
 /// use thalweg_runtime::{Config, runtime};
 ///
-/// let value = runtime::init(Config::exact(4))?.run(|| 6 * 7);
+/// let value = runtime::init(Config::with_workers(4))?.run(|| 6 * 7);
 /// assert_eq!(value, 42);
 /// # Ok::<(), thalweg_runtime::StartError>(())
 /// ```
@@ -68,7 +68,7 @@ use crate::worker::{self, Worker};
 /// If `main` panics (with the same payload); if the caller is an actor already (use [`spawn`]); if
 /// a `THALWEG_*` environment variable is invalid; or if the system has no thread for the timers.
 pub fn run<T: 'static>(main: impl FnOnce() -> T + 'static) -> T {
-    match init(Config::exact(1)) {
+    match init(Config::with_workers(1)) {
         Ok(ready) => ready.run(main),
         Err(error) => panic!("{error}"),
     }
@@ -76,16 +76,16 @@ pub fn run<T: 'static>(main: impl FnOnce() -> T + 'static) -> T {
 
 /// A configuration that has been checked, ready to [run](Self::run).
 #[derive(Debug)]
-pub struct Ready {
+pub struct CheckedConfig {
     config: Config,
 }
 
-/// Checks the configuration. It starts nothing: call [`run`](Ready::run) on the result.
+/// Checks the configuration. It starts nothing: call [`run`](CheckedConfig::run) on the result.
 ///
 /// ```
 /// use thalweg_runtime::{Config, runtime, spawn};
 ///
-/// let sum = runtime::init(Config::exact(2))?.run(|| {
+/// let sum = runtime::init(Config::with_workers(2))?.run(|| {
 ///     let actors: Vec<_> = (1..=10).map(|n| spawn(move || n)).collect();
 ///     actors.into_iter().map(|actor| actor.join().unwrap()).sum::<u32>()
 /// });
@@ -96,13 +96,13 @@ pub struct Ready {
 /// # Errors
 /// A setting of `config`, or an environment variable that replaces one, is out of range. The
 /// program is built with `panic = "abort"`.
-pub fn init(config: Config) -> Result<Ready, StartError> {
-    Ok(Ready {
+pub fn init(config: Config) -> Result<CheckedConfig, StartError> {
+    Ok(CheckedConfig {
         config: config.checked()?,
     })
 }
 
-impl Ready {
+impl CheckedConfig {
     /// Like [`run`], with the configured number of workers. The calling thread is the first worker.
     /// Each of the others starts when there is work for it, and has ended when this function
     /// returns. The exception is a worker whose actor keeps it for longer than
@@ -305,7 +305,7 @@ impl Runtime {
     /// ```
     /// use thalweg_runtime::{Config, Runtime};
     ///
-    /// let runtime = Runtime::start(Config::exact(1))?;
+    /// let runtime = Runtime::start(Config::with_workers(1))?;
     /// runtime.handle().spawn(|| 6 * 7);
     /// runtime.shutdown().expect("no actor catches its end");
     /// # Ok::<(), thalweg_runtime::StartError>(())
@@ -327,7 +327,7 @@ impl Runtime {
     /// use std::time::Duration;
     /// use thalweg_runtime::{Builder, Config, Leaked, Runtime, sleep};
     ///
-    /// let runtime = Runtime::start(Config::exact(1))?;
+    /// let runtime = Runtime::start(Config::with_workers(1))?;
     /// let (begun, has_begun) = std::sync::mpsc::channel();
     /// Builder::new().name("stubborn").spawn_on(runtime.handle(), move || {
     ///     begun.send(()).expect("the test waits");
@@ -487,7 +487,7 @@ impl Handle {
     /// ```
     /// use thalweg_runtime::{Config, Runtime};
     ///
-    /// let runtime = Runtime::start(Config::exact(1).max_stacks(1))?;
+    /// let runtime = Runtime::start(Config::with_workers(1).max_stacks(1))?;
     /// let actors: Vec<_> = (0..10).map(|n| runtime.handle().spawn_queued(move || n)).collect();
     /// let sum: i32 = actors.into_iter().map(|actor| actor.join().unwrap()).sum();
     /// assert_eq!(sum, 45);

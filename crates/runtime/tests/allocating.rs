@@ -51,15 +51,15 @@ fn allocates_until_another_runs(config: Config) -> bool {
 
 #[test]
 fn a_loop_that_allocates_lets_another_actor_run() {
-    assert!(allocates_until_another_runs(Config::exact(1)));
-    let often = Config::exact(1).alloc_interval(1);
+    assert!(allocates_until_another_runs(Config::with_workers(1)));
+    let often = Config::with_workers(1).alloc_interval(1);
     assert!(allocates_until_another_runs(often));
 }
 
 #[test]
 fn a_long_interval_keeps_the_others_waiting() {
     // The time slice is long over, but some 30,000 allocations are fewer than 1,000,000.
-    let config = Config::exact(1).alloc_interval(1_000_000);
+    let config = Config::with_workers(1).alloc_interval(1_000_000);
     runtime::init(config).unwrap().run(|| {
         let other = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&other);
@@ -78,7 +78,7 @@ fn a_long_interval_keeps_the_others_waiting() {
 
 #[test]
 fn there_is_no_point_within_a_section() {
-    runtime::init(Config::exact(1)).unwrap().run(|| {
+    runtime::init(Config::with_workers(1)).unwrap().run(|| {
         let counter = Arc::new(AtomicU64::new(0));
         let stop = Arc::new(AtomicBool::new(false));
         let (count, stopped) = (Arc::clone(&counter), Arc::clone(&stop));
@@ -131,7 +131,7 @@ fn there_is_no_point_within_a_section() {
 
 #[test]
 fn a_section_is_its_actors_own_and_survives_its_waits() {
-    runtime::init(Config::exact(1)).unwrap().run(|| {
+    runtime::init(Config::with_workers(1)).unwrap().run(|| {
         let held = spawn(|| {
             let _section = NoPreempt::new();
             // While this actor sleeps, another one is preempted.
@@ -155,7 +155,7 @@ fn a_section_is_its_actors_own_and_survives_its_waits() {
 
 #[test]
 fn a_forgotten_section_ends_with_its_actor() {
-    runtime::init(Config::exact(1)).unwrap().run(|| {
+    runtime::init(Config::with_workers(1)).unwrap().run(|| {
         spawn(|| {
             std::mem::forget(NoPreempt::new());
             std::mem::forget(NoPark::new());
@@ -173,7 +173,7 @@ fn a_forgotten_section_ends_with_its_actor() {
 
 #[test]
 fn waiting_in_a_section_without_it_is_a_panic_and_ends_that_actor_only() {
-    runtime::init(Config::exact(1)).unwrap().run(|| {
+    runtime::init(Config::with_workers(1)).unwrap().run(|| {
         type Wait = fn();
         let waits: [Wait; 6] = [
             || sleep(Duration::from_millis(1)),
@@ -226,7 +226,7 @@ fn a_wait_while_unwinding_from_such_a_section_gives_up() {
             assert_eq!(wait::park(None), wait::WakeReason::Stopping);
         }
     }
-    runtime::init(Config::exact(1)).unwrap().run(|| {
+    runtime::init(Config::with_workers(1)).unwrap().run(|| {
         let end = spawn(|| {
             let _region = NoPark::new();
             let _waits = Waits;
@@ -258,7 +258,7 @@ fn a_service_has_no_points_in_its_allocations_but_those_that_it_says() {
             unreachable!("there are stacks");
         }
     }
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let (tx, rx) = std::sync::mpsc::channel();
     let others = Arc::new(AtomicU64::new(0));
     let service = Arc::new(Service(Arc::clone(&others), tx));
@@ -282,7 +282,7 @@ fn a_storm_of_actors_that_allocate_send_join_and_panic_comes_to_an_end() {
     std::panic::set_hook(Box::new(|_| {}));
     for workers in [1, 2, 4] {
         for interval in [1, 3, 128] {
-            let config = Config::exact(workers)
+            let config = Config::with_workers(workers)
                 .alloc_interval(interval)
                 .timeslice(Duration::from_micros(1));
             storm(config);
@@ -363,7 +363,8 @@ fn storm(config: Config) {
 
 #[test]
 fn a_runtime_that_stops_does_not_unwind_an_actor_in_an_allocation() {
-    let runtime = Runtime::start(Config::exact(2).timeslice(Duration::from_micros(1))).unwrap();
+    let runtime =
+        Runtime::start(Config::with_workers(2).timeslice(Duration::from_micros(1))).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let actors: Vec<_> = (0..8)
         .map(|n| {
@@ -397,7 +398,7 @@ fn a_runtime_that_stops_does_not_unwind_an_actor_in_an_allocation() {
 fn the_slice_is_whole_while_nobody_waits_and_shrinks_then() {
     assert_eq!(preempt::slice_remaining(), None);
     let slice = Duration::from_secs(1);
-    let config = Config::exact(1).timeslice(slice);
+    let config = Config::with_workers(1).timeslice(slice);
     runtime::init(config).unwrap().run(move || {
         assert_eq!(preempt::slice_remaining(), Some(slice));
         loop {
@@ -440,7 +441,7 @@ fn actors_with_a_mailbox_that_allocate_and_call_each_other_come_to_an_end() {
         }
     }
     for workers in [1, 2] {
-        let config = Config::exact(workers)
+        let config = Config::with_workers(workers)
             .alloc_interval(1)
             .timeslice(Duration::from_micros(1));
         runtime::init(config).unwrap().run(|| {

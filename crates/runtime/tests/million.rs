@@ -150,7 +150,7 @@ fn a_million_actors_with_a_stack_are_parked_or_told_why_not() {
 #[test]
 fn more_actors_than_stacks_are_told_so_and_none_is_lost() {
     const MOST: usize = 100;
-    let config = Config::exact(1).max_stacks(MOST);
+    let config = Config::with_workers(1).max_stacks(MOST);
     runtime::init(config).unwrap().run(|| {
         let waiting = Waiting::default();
         let actors: Vec<_> = (0..10 * MOST)
@@ -221,7 +221,7 @@ const WATCHED: Option<Duration> = if cfg!(any(target_arch = "x86_64", target_arc
 fn ten_thousand_parked_actors_wake_no_thread_in_five_seconds() {
     const MANY: usize = 10_000;
     // The watcher, if there is one, must sleep too.
-    let config = Config::exact(2).stall(WATCHED);
+    let config = Config::with_workers(2).stall(WATCHED);
     let runtime = Runtime::start(config).unwrap();
     let waiting = Waiting::default();
     let actors: Vec<_> = (0..MANY)

@@ -37,25 +37,27 @@ fn descriptors_do_not_leak() {
     let before = descriptors();
     for workers in [1, 2] {
         for _ in 0..5 {
-            runtime::init(Config::exact(workers)).unwrap().run(|| {
-                let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-                let address = listener.local_addr().unwrap();
-                let server = spawn(move || {
+            runtime::init(Config::with_workers(workers))
+                .unwrap()
+                .run(|| {
+                    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+                    let address = listener.local_addr().unwrap();
+                    let server = spawn(move || {
+                        for _ in 0..20 {
+                            let (mut stream, _) = listener.accept().unwrap();
+                            spawn(move || stream.write_all(b"x"));
+                        }
+                    });
                     for _ in 0..20 {
-                        let (mut stream, _) = listener.accept().unwrap();
-                        spawn(move || stream.write_all(b"x"));
+                        let mut stream = TcpStream::connect(address).unwrap();
+                        stream.read_exact(&mut [0]).unwrap();
                     }
+                    server.join().unwrap();
+                    // This actor still waits when the runtime stops.
+                    let (mut one, other) = UnixStream::pair().unwrap();
+                    spawn(move || (one.read(&mut [0]), other));
+                    sleep(Duration::from_millis(1));
                 });
-                for _ in 0..20 {
-                    let mut stream = TcpStream::connect(address).unwrap();
-                    stream.read_exact(&mut [0]).unwrap();
-                }
-                server.join().unwrap();
-                // This actor still waits when the runtime stops.
-                let (mut one, other) = UnixStream::pair().unwrap();
-                spawn(move || (one.read(&mut [0]), other));
-                sleep(Duration::from_millis(1));
-            });
         }
     }
     assert_eq!(descriptors(), before);
@@ -95,7 +97,7 @@ fn no_more_descriptors_is_an_error_and_no_more_than_that() {
 
 fn a_thousand_quiet_connections_cost_nothing() {
     for workers in [1, 2] {
-        let runtime = thalweg_runtime::Runtime::start(Config::exact(workers)).unwrap();
+        let runtime = thalweg_runtime::Runtime::start(Config::with_workers(workers)).unwrap();
         let mut others = Vec::new();
         for _ in 0..1_000 {
             let (mut one, other) = UnixStream::pair().unwrap();
@@ -130,7 +132,7 @@ fn descriptors_and_switches() {
 #[cfg_attr(miri, ignore = "Miri has no /proc")]
 fn idle_workers_switch_no_contexts() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let runtime = thalweg_runtime::Runtime::start(Config::exact(2)).unwrap();
+    let runtime = thalweg_runtime::Runtime::start(Config::with_workers(2)).unwrap();
     let (done, ended) = mpsc::channel();
     for _ in 0..10 {
         let done = done.clone();

@@ -33,7 +33,7 @@ static ALLOCATOR: Counting = Counting;
 #[test]
 fn a_loop_of_selects_over_channels_and_a_sleep_allocates_nothing() {
     const ROUNDS: u32 = 1_000;
-    let allocated = init(Config::exact(1)).unwrap().run(|| {
+    let allocated = init(Config::with_workers(1)).unwrap().run(|| {
         let (ask, asked) = mpsc::channel::<u32>(4).unwrap();
         let (_open, never) = mpsc::channel::<u32>(4).unwrap();
         let (answer, answers) = mpsc::channel::<u32>(4).unwrap();

@@ -41,7 +41,7 @@ fn alone(name: &str, body: fn()) {
 
 /// A runtime whose actors all wait, each on a stack of its own.
 fn parked() -> (Runtime, Vec<JoinHandle<()>>) {
-    let config = Config::exact(1).stall(None).shutdown_timeout(LONG);
+    let config = Config::with_workers(1).stall(None).shutdown_timeout(LONG);
     let runtime = Runtime::start(config).unwrap();
     let (begun, has_begun) = mpsc::channel();
     let actors = (0..ACTORS)

@@ -51,7 +51,7 @@ fn reports_of(name: &str) -> Vec<Stall> {
 
 fn config(workers: usize) -> Config {
     drop(reports());
-    Config::exact(workers).stall(LIMIT)
+    Config::with_workers(workers).stall(LIMIT)
 }
 
 /// Computes until `over` returns true, or `FOR_EVER` has passed.

@@ -44,7 +44,7 @@ fn stall_once() -> Stall {
     let (told, hears) = mpsc::channel();
     let told = Mutex::new(told);
     stall::set_hook(move |stall| told.lock().unwrap().send(stall.clone()).unwrap());
-    let stall = runtime::init(Config::exact(1).stall(LIMIT))
+    let stall = runtime::init(Config::with_workers(1).stall(LIMIT))
         .unwrap()
         .run(move || {
             let began = Instant::now();
@@ -60,14 +60,14 @@ fn stall_once() -> Stall {
 }
 
 fn switched_off_there_is_no_thread() {
-    runtime::init(Config::exact(1).stall(None))
+    runtime::init(Config::with_workers(1).stall(None))
         .unwrap()
         .run(|| {
             // A thread sets its name some time after it began.
             std::thread::sleep(Duration::from_millis(200));
             assert_eq!(threads("tw-watcher").len(), 0);
         });
-    runtime::init(Config::exact(1).stall(LIMIT))
+    runtime::init(Config::with_workers(1).stall(LIMIT))
         .unwrap()
         .run(|| wait_until(|| threads("tw-watcher").len() == 1));
     // A joined thread may stay in the list a moment longer.
@@ -109,7 +109,7 @@ fn a_handler_of_the_application_stays() {
 }
 
 fn the_signal_is_taken_by_the_first_stall_and_not_before() {
-    runtime::init(Config::exact(1).stall(LIMIT))
+    runtime::init(Config::with_workers(1).stall(LIMIT))
         .unwrap()
         .run(|| assert_eq!(action().sa_sigaction, libc::SIG_DFL));
     let stall = stall_once();
@@ -158,7 +158,7 @@ fn switches(thread: &Path) -> String {
 }
 
 fn it_sleeps_while_the_workers_do_and_wakes_with_them() {
-    let runtime = Runtime::start(Config::exact(2).stall(LIMIT)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(2).stall(LIMIT)).unwrap();
     let waits = runtime.handle().spawn(|| {
         thalweg_runtime::wait::park(None);
     });
@@ -200,7 +200,7 @@ fn a_runtime_ends_while_its_watcher_reports() {
         wait_until(|| GOES_ON.load(SeqCst));
         OUT.store(true, SeqCst);
     });
-    let runtime = Runtime::start(Config::exact(1).stall(LIMIT)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1).stall(LIMIT)).unwrap();
     let stuck = Builder::new().spawn_on(runtime.handle(), || {
         let began = Instant::now();
         while !IN_HOOK.load(SeqCst) && began.elapsed() < FOR_EVER {
@@ -230,7 +230,7 @@ fn a_hook_may_end_the_runtime_and_may_panic() {
         ENDED.store(true, SeqCst);
         std::panic::resume_unwind(Box::new("on purpose"));
     });
-    let runtime = Runtime::start(Config::exact(1).stall(LIMIT)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1).stall(LIMIT)).unwrap();
     let handle = runtime.handle().clone();
     *RUNTIME.lock().unwrap() = Some(runtime);
     let stuck = handle.spawn(|| {
@@ -250,7 +250,7 @@ fn without_a_hook_it_goes_to_standard_error() {
     const CHILD: &str = "THALWEG_TEST_STALLS";
     if std::env::var_os(CHILD).is_some() {
         let stuck = Builder::new().name("printed");
-        runtime::init(Config::exact(1)).unwrap().run(|| {
+        runtime::init(Config::with_workers(1)).unwrap().run(|| {
             let stuck = stuck.spawn(|| std::thread::sleep(FOR_EVER));
             stuck.join().unwrap();
         });

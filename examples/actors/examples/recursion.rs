@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let large = Config {
         stack_size: 64 << 20,
-        ..Config::exact(1)
+        ..Config::with_workers(1)
     };
     let recursive = init(large)?.run(|| spawn(|| sum_recursively(0, RECURSIVE_DEPTH)).join())?;
     assert_eq!(recursive, sum_with_stack(RECURSIVE_DEPTH));

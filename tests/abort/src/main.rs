@@ -16,8 +16,8 @@ fn main() {
         panic!("this is for --profile abort");
     }
     let opened = [
-        ("init", init(Config::exact(1)).map(drop)),
-        ("start", Runtime::start(Config::exact(2)).map(drop)),
+        ("init", init(Config::with_workers(1)).map(drop)),
+        ("start", Runtime::start(Config::with_workers(2)).map(drop)),
         ("global", Runtime::global().map(drop)),
     ];
     for (how, opened) in opened {
@@ -29,7 +29,10 @@ fn main() {
         }
     }
     // The abort error takes precedence over an invalid setting.
-    assert!(matches!(init(Config::exact(0)), Err(StartError::Abort)));
+    assert!(matches!(
+        init(Config::with_workers(0)),
+        Err(StartError::Abort)
+    ));
 
     let (sender, numbers) = channel();
     let sum = Mutex::new(0);

@@ -9,7 +9,7 @@ use thalweg::runtime::cancel::{OnFailure, scope};
 use thalweg::runtime::{Actor, Config, Context, Handler, init, spawn, start, wait, yield_now};
 
 fn on_one_worker(job: impl FnOnce() + Send + 'static) {
-    let config = Config::exact(1).timeslice(Duration::from_secs(1));
+    let config = Config::with_workers(1).timeslice(Duration::from_secs(1));
     init(config).expect("the settings are in order").run(job);
 }
 

@@ -45,7 +45,7 @@ impl Service for HoldsCalls {
 /// A runtime of the test's own, because Miri requires that all threads have ended when the tests
 /// end.
 fn runtime() -> Runtime {
-    Runtime::start(Config::exact(1)).unwrap()
+    Runtime::start(Config::with_workers(1)).unwrap()
 }
 
 fn open(runtime: &Runtime) -> Arc<Instance> {

@@ -344,7 +344,7 @@ fn handler_that_ignores_a_cancel_keeps_its_memory_valid() {
 /// due after a fraction of the submissions.
 #[test]
 fn sleep_during_many_submissions_ends() {
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let flooded = Instance::open(Defects::new, runtime.handle().clone());
     let other = Instance::open(Defects::new, runtime.handle().clone());
     let (ingress, port) = (Port::open(256).unwrap(), Port::open(2).unwrap());

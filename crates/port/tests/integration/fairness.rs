@@ -75,7 +75,7 @@ impl Service for Busy {
 #[test]
 fn other_actor_runs_within_a_time_slice_during_many_calls() {
     const CALLS: u64 = 64;
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let handle = runtime.handle().clone();
     let instance = Instance::open(move || Busy(handle.clone()), runtime.handle().clone());
     let port = Port::open(CALLS as u32).unwrap();

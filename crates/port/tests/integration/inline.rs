@@ -146,7 +146,7 @@ fn inline_call_runs_on_the_callers_thread_and_returns_value_or_error() {
     );
     assert_eq!(SERVED.get() - served, 3, "on {:?}", here());
     // Also on an actor's thread, without leaving its worker.
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let (send, receive) = std::sync::mpsc::channel();
     runtime.handle().spawn(move || {
         let before = SERVED.get();

@@ -153,7 +153,7 @@ impl Bench {
     fn new() -> Self {
         Self {
             shared: Arc::default(),
-            runtime: Runtime::start(Config::exact(1).max_stacks(1)).unwrap(),
+            runtime: Runtime::start(Config::with_workers(1).max_stacks(1)).unwrap(),
         }
     }
 

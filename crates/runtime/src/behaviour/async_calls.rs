@@ -33,7 +33,7 @@ impl<A: Actor> ActorRef<A> {
     ///     }
     /// }
     ///
-    /// let runtime = Runtime::start(Config::exact(1))?;
+    /// let runtime = Runtime::start(Config::with_workers(1))?;
     /// let doubler = runtime.handle().start(Doubler);
     /// // In a task: doubler.call_async(21).await
     /// assert_eq!(block_on(doubler.call_async(21)), Ok(42));

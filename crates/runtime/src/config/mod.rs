@@ -41,7 +41,7 @@ use crate::{stall, tsc};
 /// use thalweg_runtime::{Config, Profile};
 ///
 /// let fields = Config { workers: 2, timeslice: Duration::from_micros(50), ..Config::default() };
-/// assert_eq!(Config::exact(2).timeslice(Duration::from_micros(50)), fields);
+/// assert_eq!(Config::with_workers(2).timeslice(Duration::from_micros(50)), fields);
 /// assert_eq!(Config::profile(Profile::ManySleepers).workers(2), fields);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl std::error::Error for StartError {}
 impl Config {
     /// Returns the default configuration with this number of workers.
     #[must_use]
-    pub fn exact(workers: usize) -> Self {
+    pub fn with_workers(workers: usize) -> Self {
         Self::default().workers(workers)
     }
 

@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn environment_takes_precedence_over_the_program() {
-        let config = Config::exact(3).timeslice(Duration::from_micros(7));
+        let config = Config::with_workers(3).timeslice(Duration::from_micros(7));
         let said = with(
             config,
             &[

@@ -112,7 +112,7 @@ impl Metrics {
     /// ```
     /// use thalweg_runtime::{Config, Runtime};
     ///
-    /// let runtime = Runtime::start(Config::exact(1))?;
+    /// let runtime = Runtime::start(Config::with_workers(1))?;
     /// let text = runtime.handle().metrics().to_prometheus_with(&[("service", "search")])?;
     /// assert!(text.contains("thalweg_timers_fired_total{service=\"search\"} 0\n"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

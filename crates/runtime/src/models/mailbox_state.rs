@@ -86,7 +86,7 @@ pub(super) struct Model {
 
 impl Model {
     pub(super) fn new(capacity: u32) -> (Arc<Self>, ActorRef<Sum>) {
-        let scheduler = Arc::new(Scheduler::new(Config::exact(1)));
+        let scheduler = Arc::new(Scheduler::new(Config::with_workers(1)));
         // Prevents the start of the worker.
         scheduler.next_worker();
         let results = Arc::<Results>::default();

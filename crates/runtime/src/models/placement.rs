@@ -24,7 +24,7 @@ struct Model {
 impl Model {
     /// Creates a scheduler whose first worker has this number of stacks.
     fn new(workers: usize, stacks: usize) -> Arc<Self> {
-        let scheduler = Arc::new(Scheduler::new(Config::exact(workers)));
+        let scheduler = Arc::new(Scheduler::new(Config::with_workers(workers)));
         // Prevents the start of the workers.
         while scheduler.next_worker().is_some() {}
         scheduler.workers[0].stacks.store(stacks, Ordering::Relaxed);

@@ -99,7 +99,7 @@ type StartResult = oneshot::Receiver<Result<(), ExitReason>>;
 impl Model {
     /// The first `failing` starts fail.
     fn new(capacity: u32, max: usize, failing: usize) -> (Arc<Self>, ActorRef<Incarnation>) {
-        let scheduler = Arc::new(Scheduler::new(Config::exact(1)));
+        let scheduler = Arc::new(Scheduler::new(Config::with_workers(1)));
         // Prevents the start of the worker.
         scheduler.next_worker();
         let results = Arc::new(Results {

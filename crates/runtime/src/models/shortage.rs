@@ -22,7 +22,7 @@ struct Model {
 
 impl Model {
     fn new() -> Arc<Self> {
-        let scheduler = Arc::new(Scheduler::new(Config::exact(2)));
+        let scheduler = Arc::new(Scheduler::new(Config::with_workers(2)));
         // Prevents the start of the workers.
         while scheduler.next_worker().is_some() {}
         Arc::new(Self {

@@ -26,10 +26,10 @@ pub use self::breaker::{BreakerError, BreakerPermit, CircuitBreaker};
 pub use self::bulkhead::{Bulkhead, BulkheadError, BulkheadPermit};
 pub use self::circuit::{BreakerConfig, BreakerState, CircuitOpen};
 pub use self::pipeline::{
-    Pipeline, PipelineBuilder, PipelineEnd, PipelineStats, StageFailure, StageStats, WhenFailed,
+    OnFailure, Pipeline, PipelineBuilder, PipelineEnd, PipelineStats, StageFailure, StageStats,
 };
 pub use self::pool::{
-    Drained, Pool, PoolBuilder, PoolError, PoolStats, Routing, WhenFull, WorkerStats,
+    Drained, Pool, PoolBuilder, PoolError, PoolOverflow, PoolStats, Routing, WorkerStats,
 };
 pub use self::rate::{RateError, RateLimit};
 pub use self::window::Trip;

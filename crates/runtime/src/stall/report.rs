@@ -138,7 +138,7 @@ static HOOK: std::sync::Mutex<Option<Hook>> = std::sync::Mutex::new(None);
 /// use thalweg_runtime::{Config, runtime, stall};
 ///
 /// stall::set_hook(|stall| eprintln!("{:?} is slow: {:?}", stall.name, stall.frames));
-/// runtime::init(Config::exact(1).stall(Duration::from_millis(50)))?.run(|| ());
+/// runtime::init(Config::with_workers(1).stall(Duration::from_millis(50)))?.run(|| ());
 /// stall::take_hook();
 /// # Ok::<(), thalweg_runtime::StartError>(())
 /// ```

@@ -14,7 +14,9 @@ use thalweg_runtime::{
 fn everywhere(test: fn()) {
     run(test);
     for workers in [2, 4] {
-        runtime::init(Config::exact(workers)).unwrap().run(test);
+        runtime::init(Config::with_workers(workers))
+            .unwrap()
+            .run(test);
     }
 }
 
@@ -318,7 +320,7 @@ fn delayed_message_is_not_early_and_a_cancelled_one_is_not_sent() {
 
 #[test]
 fn threads_can_cast_and_call() {
-    let runtime = Runtime::start(Config::exact(2)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(2)).unwrap();
     let log = runtime.handle().start(Log::default());
     std::thread::scope(|scope| {
         for sender in 0..4u64 {
@@ -369,7 +371,7 @@ fn starting_many_actors_lets_them_begin_meanwhile() {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
-    runtime::init(Config::exact(1)).unwrap().run(|| {
+    runtime::init(Config::with_workers(1)).unwrap().run(|| {
         let begun = Arc::new(AtomicUsize::new(0));
         let mut actors = Vec::new();
         while begun.load(Ordering::Relaxed) == 0 {
@@ -380,7 +382,7 @@ fn starting_many_actors_lets_them_begin_meanwhile() {
 
     // One of the two workers is kept busy. The started actors begin on the starter's own worker
     // while it is still starting them.
-    let runtime = Runtime::start(Config::exact(2)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(2)).unwrap();
     let (kept, keeps) = mpsc::channel();
     let (over, until_over) = mpsc::channel::<()>();
     let keeper = runtime.handle().spawn(move || {

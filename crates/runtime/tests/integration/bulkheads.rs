@@ -207,7 +207,7 @@ fn permit_granted_at_the_deadline_is_used() {
 /// Kills and short deadlines hit permits that were just granted; afterwards all permits are free.
 #[test]
 fn no_permit_is_lost_by_kills_and_deadlines() {
-    init(Config::exact(2)).unwrap().run(|| {
+    init(Config::with_workers(2)).unwrap().run(|| {
         let bulkhead = Arc::new(Bulkhead::new(2, 64).unwrap());
         for round in 0..if cfg!(miri) { 4 } else { 100 } {
             let actors: Vec<_> = (0..12)
@@ -241,7 +241,7 @@ fn no_permit_is_lost_by_kills_and_deadlines() {
 #[test]
 fn threads_can_wait_for_a_bulkhead() {
     let bulkhead = Arc::new(Bulkhead::new(1, 8).unwrap());
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let inside = bulkhead.try_enter().unwrap();
     let threads: Vec<_> = (0..3)
         .map(|_| {
@@ -268,7 +268,7 @@ fn threads_can_wait_for_a_bulkhead() {
 fn waiter_gets_an_error_when_the_runtime_stops() {
     let bulkhead = Arc::new(Bulkhead::new(1, 1).unwrap());
     let inside = bulkhead.try_enter().unwrap();
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let (tx, rx) = std::sync::mpsc::channel();
     runtime.handle().spawn({
         let bulkhead = bulkhead.clone();

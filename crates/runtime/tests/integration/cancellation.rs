@@ -99,7 +99,7 @@ fn token_cancels_a_wait_and_a_computation() {
         drop(tokens);
         canceller.join().expect("it ends");
     });
-    init(Config::exact(2)).unwrap().run(|| {
+    init(Config::with_workers(2)).unwrap().run(|| {
         let token = Token::new();
         let theirs = token.clone();
         let thread = std::thread::spawn(move || {

@@ -215,7 +215,7 @@ fn monitors_are_independent_and_can_be_removed() {
 
 #[test]
 fn thread_can_monitor_and_kill() {
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let victim = runtime.handle().spawn(|| sleep(LONG));
     let monitor = victim.pid().monitor();
     victim.pid().kill().unwrap();
@@ -314,7 +314,7 @@ fn no_kill_section_runs_to_its_end() {
 
 #[test]
 fn computing_actor_ends_at_a_preemption_point() {
-    let mut config = Config::exact(2);
+    let mut config = Config::with_workers(2);
     config.timeslice = Duration::from_micros(50);
     init(config).unwrap().run(|| {
         let busy = spawn(|| {
@@ -397,7 +397,7 @@ fn server() -> (Server, thalweg_runtime::Receiver<String>) {
 #[test]
 fn idle_behaviour_actor_is_killed() {
     for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(|| {
+        init(Config::with_workers(workers)).unwrap().run(|| {
             let (state, log) = server();
             let server = start(state);
             server.call(Say("hello")).expect("it lives");
@@ -415,7 +415,7 @@ fn idle_behaviour_actor_is_killed() {
 #[test]
 fn waiting_handler_is_killed() {
     for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(|| {
+        init(Config::with_workers(workers)).unwrap().run(|| {
             let (state, log) = server();
             let server = start(state);
             server.cast(Sleep).expect("it lives");
@@ -520,7 +520,7 @@ fn demonitor_of_a_behaviour_actor_stops_its_down_message() {
 
 #[test]
 fn monitor_reports_the_end_of_the_runtime() {
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let (log, lines) = std::sync::mpsc::channel();
     let sleeper = runtime.handle().spawn(move || {
         log.send("begun").expect("the test waits");

@@ -15,7 +15,7 @@ const YIELDERS: usize = 8;
 
 /// Runs `test` as an actor of a runtime of one worker.
 fn on_one_worker(test: impl FnOnce(&Handle) + Send + 'static) {
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let handle = runtime.handle().clone();
     let test = runtime.handle().spawn(move || test(&handle));
     test.join().unwrap();
@@ -218,7 +218,7 @@ fn wake_from_another_thread_among_yielders_is_noticed() {
 /// another worker for the other.
 #[test]
 fn job_behind_a_busy_worker_wakes_a_sleeping_worker() {
-    let runtime = Runtime::start(Config::exact(2)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(2)).unwrap();
     for _ in 0..if cfg!(miri) { 3 } else { 500 } {
         let ran = Arc::new(AtomicBool::new(false));
         let seen = ran.clone();

@@ -226,7 +226,7 @@ fn monitor_returns_the_members_and_each_later_change() {
 /// receive the changes in the same order.
 #[test]
 fn members_and_changes_are_consistent_under_concurrent_joins() {
-    init(Config::exact(2)).unwrap().run(|| {
+    init(Config::with_workers(2)).unwrap().run(|| {
         let group = groups::of_actors::<Member>("group").unwrap();
         let actors: Vec<_> = (0..4).map(|_| start(Member)).collect();
         let movers = actors.iter().cloned().map(|actor| {
@@ -446,7 +446,7 @@ fn group_names_have_1_to_255_bytes() {
 
 #[test]
 fn thread_can_use_groups_by_a_handle() {
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let group = runtime.handle().groups().of_pids("jobs").unwrap();
     let monitor = group.monitor();
     let job = runtime.handle().spawn(|| {

@@ -238,7 +238,7 @@ fn messages_of_many_senders_are_all_received() {
     for workers in [1, 2, 4] {
         let dropped = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&dropped);
-        init(Config::exact(workers)).unwrap().run(move || {
+        init(Config::with_workers(workers)).unwrap().run(move || {
             let (address, mut inbox) = inbox_with(bounded(16, Overflow::Block));
             let begin = Arc::new(Barrier::new(8));
             for n in 0..8 {

@@ -22,7 +22,7 @@ impl Handler<Duration> for Echo {
 }
 
 fn with_books(main: impl FnOnce() + 'static) {
-    let config = Config::exact(1).inspect(true);
+    let config = Config::with_workers(1).inspect(true);
     init(config).expect("it is in range").run(main);
 }
 
@@ -201,7 +201,7 @@ fn supervised_actor_lists_its_supervisor() {
 
 #[test]
 fn thread_lists_all_workers_and_the_actor_that_blocks_one() {
-    let runtime = Runtime::start(Config::exact(2)).expect("it starts");
+    let runtime = Runtime::start(Config::with_workers(2)).expect("it starts");
     let handle = runtime.handle();
     let free = Arc::new(AtomicBool::new(false));
     let (says, said) = std::sync::mpsc::channel();
@@ -232,7 +232,7 @@ fn thread_lists_all_workers_and_the_actor_that_blocks_one() {
 
 #[test]
 fn task_that_moves_between_workers_is_listed() {
-    let runtime = Runtime::start(Config::exact(2)).expect("it starts");
+    let runtime = Runtime::start(Config::with_workers(2)).expect("it starts");
     let handle = runtime.handle();
     for round in 0..if cfg!(miri) { 5 } else { 2_000 } {
         let (says, said) = std::sync::mpsc::channel();
@@ -259,7 +259,7 @@ fn task_that_moves_between_workers_is_listed() {
 
 #[test]
 fn injected_tasks_are_listed_and_keep_their_order() {
-    let runtime = Runtime::start(Config::exact(1)).expect("it starts");
+    let runtime = Runtime::start(Config::with_workers(1)).expect("it starts");
     let handle = runtime.handle().clone();
     let (says, said) = std::sync::mpsc::channel();
     let (go, goes) = std::sync::mpsc::channel::<()>();
@@ -284,7 +284,7 @@ fn injected_tasks_are_listed_and_keep_their_order() {
 #[test]
 fn stealable_tasks_are_listed_and_keep_their_order() {
     // One of the two workers is kept busy, so that nobody steals from the other's ring.
-    let runtime = Runtime::start(Config::exact(2)).expect("it starts");
+    let runtime = Runtime::start(Config::with_workers(2)).expect("it starts");
     let free = Arc::new(AtomicBool::new(false));
     let (says, said) = std::sync::mpsc::channel();
     let keep = || {
@@ -327,7 +327,7 @@ fn stealable_tasks_are_listed_and_keep_their_order() {
 
 #[test]
 fn list_is_consistent_while_actors_start_and_end() {
-    let runtime = Runtime::start(Config::exact(2).inspect(true)).expect("it starts");
+    let runtime = Runtime::start(Config::with_workers(2).inspect(true)).expect("it starts");
     let handle = runtime.handle().clone();
     let over = Arc::new(AtomicBool::new(false));
     let ends = Arc::clone(&over);
@@ -354,7 +354,7 @@ fn list_is_consistent_while_actors_start_and_end() {
 
 #[test]
 fn stopped_runtime_lists_no_actors_at_once() {
-    let runtime = Runtime::start(Config::exact(2)).expect("it starts");
+    let runtime = Runtime::start(Config::with_workers(2)).expect("it starts");
     let handle = runtime.handle().clone();
     handle.spawn(|| ()).join().expect("it ends");
     drop(runtime);

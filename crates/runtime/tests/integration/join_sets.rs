@@ -16,7 +16,7 @@ use thalweg_runtime::{
 
 fn on_both(test: fn()) {
     for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
+        init(Config::with_workers(workers)).unwrap().run(test);
     }
 }
 
@@ -219,7 +219,7 @@ fn a_wait_that_is_given_up_loses_nothing() {
 
 #[test]
 fn a_thread_joins_those_of_a_runtime() {
-    let runtime = Runtime::start(Config::exact(2)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(2)).unwrap();
     let mut set = JoinSet::new();
     set.extend((0..MANY).map(|n| runtime.handle().spawn(move || n)));
     let mut sum = 0;
@@ -231,7 +231,7 @@ fn a_thread_joins_those_of_a_runtime() {
 
 #[test]
 fn where_the_runtime_stops_each_end_comes() {
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let mut set = JoinSet::new();
     for _ in 0..MANY {
         let job = || sleep(Duration::from_secs(3600));
@@ -256,7 +256,7 @@ fn who_is_unwound_may_join() {
             assert_eq!(self.0.join_next().unwrap().result.unwrap(), 1);
         }
     }
-    let other = Runtime::start(Config::exact(1)).unwrap();
+    let other = Runtime::start(Config::with_workers(1)).unwrap();
     let mut set = JoinSet::new();
     set.insert(other.handle().spawn(|| {
         std::thread::sleep(Duration::from_millis(5));

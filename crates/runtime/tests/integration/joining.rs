@@ -18,7 +18,9 @@ const fn few(interpreted: u32, else_: u32) -> u32 {
 fn everywhere(test: fn()) {
     run(test);
     for workers in if cfg!(miri) { 2..=2 } else { 2..=4 } {
-        runtime::init(Config::exact(workers)).unwrap().run(test);
+        runtime::init(Config::with_workers(workers))
+            .unwrap()
+            .run(test);
     }
 }
 
@@ -178,7 +180,7 @@ fn a_handle_that_is_dropped_lets_its_actor_go_on_and_its_value_is_dropped() {
 
 #[test]
 fn a_thread_joins_as_an_actor_does() {
-    let runtime = thalweg_runtime::Runtime::start(Config::exact(2)).unwrap();
+    let runtime = thalweg_runtime::Runtime::start(Config::with_workers(2)).unwrap();
     let handles: Vec<_> = (0..few(6, 100))
         .map(|n| {
             runtime.handle().spawn(move || {
@@ -196,7 +198,7 @@ fn a_thread_joins_as_an_actor_does() {
 
 #[test]
 fn what_is_not_done_when_the_runtime_stops_says_so() {
-    let runtime = thalweg_runtime::Runtime::start(Config::exact(1)).unwrap();
+    let runtime = thalweg_runtime::Runtime::start(Config::with_workers(1)).unwrap();
     let (tx, rx) = mpsc::channel();
     let busy = runtime.handle().spawn(move || {
         tx.send(()).unwrap();
@@ -237,18 +239,20 @@ fn those_left_behind_end_with_the_first_actor() {
     for workers in [1, 3] {
         let dropped = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&dropped);
-        runtime::init(Config::exact(workers)).unwrap().run(move || {
-            for _ in 0..few(5, 50) {
-                let token = Counted(Arc::clone(&counted));
-                spawn(move || {
-                    let _token = token;
-                    wait::park(None);
-                });
-            }
-            for _ in 0..10 {
-                yield_now();
-            }
-        });
+        runtime::init(Config::with_workers(workers))
+            .unwrap()
+            .run(move || {
+                for _ in 0..few(5, 50) {
+                    let token = Counted(Arc::clone(&counted));
+                    spawn(move || {
+                        let _token = token;
+                        wait::park(None);
+                    });
+                }
+                for _ in 0..10 {
+                    yield_now();
+                }
+            });
         let left = few(5, 50) as usize;
         assert_eq!(dropped.load(Ordering::Relaxed), left, "{workers} workers");
     }
@@ -292,7 +296,7 @@ fn an_actor_that_overflows_its_stack_is_named_and_ends_the_process() {
         for workers in [1, 2] {
             let config = Config {
                 stack_size: 256 << 10,
-                ..Config::exact(workers)
+                ..Config::with_workers(workers)
             };
             runtime::init(config).unwrap().run(|| {
                 thalweg_runtime::Builder::new()

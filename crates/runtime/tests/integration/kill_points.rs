@@ -262,7 +262,7 @@ fn is_killed_in(name: &str, wait: Wait, rounds: u32) {
 #[test]
 fn kill_ends_every_wait() {
     for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(|| {
+        init(Config::with_workers(workers)).unwrap().run(|| {
             for (name, wait) in WAITS {
                 for rounds in 0..6 {
                     is_killed_in(name, *wait, rounds);
@@ -283,7 +283,7 @@ fn wait_in_a_destructor_of_a_killed_actor_fails() {
             assert!(told.is_ok() || std::thread::panicking());
         }
     }
-    init(Config::exact(1)).unwrap().run(|| {
+    init(Config::with_workers(1)).unwrap().run(|| {
         let (tx, ended) = channel();
         let victim = spawn(move || {
             let _waits = Waits(Some(tx));
@@ -299,7 +299,7 @@ fn wait_in_a_destructor_of_a_killed_actor_fails() {
 #[test]
 fn wake_up_of_a_killed_receiver_goes_to_another() {
     for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(|| {
+        init(Config::with_workers(workers)).unwrap().run(|| {
             for _ in 0..200 {
                 let (tx, rx) = mpmc::channel::<u32>(4).unwrap();
                 let taken: Vec<_> = (0..2)
@@ -326,7 +326,7 @@ fn wake_up_of_a_killed_receiver_goes_to_another() {
 
 #[test]
 fn blocking_work_continues_after_its_caller_is_killed() {
-    init(Config::exact(1)).unwrap().run(|| {
+    init(Config::with_workers(1)).unwrap().run(|| {
         let (done, all) = std::sync::mpsc::channel();
         let (open, gate) = std::sync::mpsc::channel();
         let (begun, beginning) = channel();

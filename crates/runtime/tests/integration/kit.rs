@@ -25,13 +25,13 @@ pub fn millis(count: u64) -> Duration {
 }
 
 pub fn runtime(workers: usize) -> Runtime {
-    Runtime::start(Config::exact(workers)).unwrap()
+    Runtime::start(Config::with_workers(workers)).unwrap()
 }
 
 /// Runs `test` in an actor of a runtime of one worker, then in one of a runtime of two.
 pub fn on_both(test: fn()) {
     for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test);
+        init(Config::with_workers(workers)).unwrap().run(test);
     }
 }
 

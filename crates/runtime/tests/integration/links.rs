@@ -7,7 +7,7 @@ use crate::kit::{LONG, boom, reason_of};
 #[test]
 fn ring_of_linked_actors_ends_completely() {
     for workers in [1, 2] {
-        let ended = init(Config::exact(workers)).unwrap().run(|| {
+        let ended = init(Config::with_workers(workers)).unwrap().run(|| {
             let (first_to, first) = channel::<Pid>();
             let (linked, links) = channel();
             let mut next = first;

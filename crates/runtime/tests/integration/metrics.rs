@@ -217,9 +217,9 @@ fn slice_durations_are_a_cumulative_histogram_with_accounting() {
         (0..10).for_each(|_| spawn(|| ()).join().expect("it ends"));
         metrics::metrics()
     };
-    let off = init(Config::exact(1)).expect("in range").run(main);
+    let off = init(Config::with_workers(1)).expect("in range").run(main);
     assert!(off.slices.is_none() && !off.to_prometheus().contains("thalweg_slice_seconds"));
-    let on = init(Config::exact(1).inspect(true))
+    let on = init(Config::with_workers(1).inspect(true))
         .expect("in range")
         .run(main);
     let histogram = on.slices.as_ref().expect("books are kept");
@@ -239,7 +239,7 @@ fn slice_durations_are_a_cumulative_histogram_with_accounting() {
 
 #[test]
 fn remote_spawns_wakes_and_steals_are_counted() {
-    let runtime = Runtime::start(Config::exact(2)).expect("it starts");
+    let runtime = Runtime::start(Config::with_workers(2)).expect("it starts");
     let handle = runtime.handle();
     let free = Arc::new(AtomicBool::new(false));
     let (says, said) = std::sync::mpsc::channel();
@@ -285,7 +285,7 @@ fn remote_spawns_wakes_and_steals_are_counted() {
 
 #[test]
 fn queued_jobs_are_a_gauge() {
-    let runtime = Runtime::start(Config::exact(1)).expect("it starts");
+    let runtime = Runtime::start(Config::with_workers(1)).expect("it starts");
     let handle = runtime.handle();
     let (go, goes) = std::sync::mpsc::channel::<()>();
     let (says, said) = std::sync::mpsc::channel();
@@ -330,7 +330,7 @@ fn labels_are_escaped_and_bad_ones_refused() {
 
 #[test]
 fn counters_only_grow_while_others_write_them() {
-    let runtime = Runtime::start(Config::exact(2)).expect("it starts");
+    let runtime = Runtime::start(Config::with_workers(2)).expect("it starts");
     let handle = runtime.handle().clone();
     let over = Arc::new(AtomicBool::new(false));
     let ends = Arc::clone(&over);

@@ -13,7 +13,7 @@ use thalweg_runtime::{
 
 /// Returns a runtime with the smallest supported stacks.
 fn runtime() -> Runtime {
-    Runtime::start(Config::exact(1).stack_size(64 << 10)).unwrap()
+    Runtime::start(Config::with_workers(1).stack_size(64 << 10)).unwrap()
 }
 
 /// Runs `f` as an actor of such a runtime.

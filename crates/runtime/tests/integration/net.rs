@@ -13,7 +13,9 @@ use thalweg_runtime::net::{
 use thalweg_runtime::{Config, Runtime, run, runtime, sleep, spawn};
 
 fn with<T: 'static>(workers: usize, main: impl FnOnce() -> T + 'static) -> T {
-    runtime::init(Config::exact(workers)).unwrap().run(main)
+    runtime::init(Config::with_workers(workers))
+        .unwrap()
+        .run(main)
 }
 
 /// Echoes what each of this many connections sends.
@@ -228,8 +230,8 @@ fn dropped_clone_does_not_disturb_a_waiter_on_another_clone() {
 
 #[test]
 fn socket_moves_between_runtimes_and_outlives_the_first() {
-    let first = Runtime::start(Config::exact(1)).unwrap();
-    let second = Runtime::start(Config::exact(2)).unwrap();
+    let first = Runtime::start(Config::with_workers(1)).unwrap();
+    let second = Runtime::start(Config::with_workers(2)).unwrap();
     let (mut one, mut other) = pair();
     let waited = first.handle().spawn(move || {
         one.set_read_timeout(Some(Duration::from_millis(5)))
@@ -260,8 +262,8 @@ fn socket_moves_between_runtimes_and_outlives_the_first() {
 
 #[test]
 fn waiter_of_a_stopping_runtime_continues_with_the_poller_of_another() {
-    let first = Runtime::start(Config::exact(1)).unwrap();
-    let second = Runtime::start(Config::exact(1)).unwrap();
+    let first = Runtime::start(Config::with_workers(1)).unwrap();
+    let second = Runtime::start(Config::with_workers(1)).unwrap();
     let (one, mut other) = pair();
     let one = Arc::new(one);
     let same = Arc::clone(&one);
@@ -280,7 +282,7 @@ fn waiter_of_a_stopping_runtime_continues_with_the_poller_of_another() {
 
 #[test]
 fn runtime_stop_ends_accepts_reads_and_floods() {
-    let runtime = Runtime::start(Config::exact(2)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(2)).unwrap();
     let (tx, rx) = mpsc::channel();
     // An actor that has not begun when the runtime stops never begins.
     let (begin, begun) = mpsc::channel();

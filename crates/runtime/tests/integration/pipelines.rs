@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use thalweg_queue::SendError;
 use thalweg_runtime::patterns::{
-    Pipeline, PipelineBuilder, PipelineEnd, PipelineStats, PoolError, WhenFailed,
+    OnFailure, Pipeline, PipelineBuilder, PipelineEnd, PipelineStats, PoolError,
 };
 use thalweg_runtime::supervisor::Backoff;
 use thalweg_runtime::sync::Semaphore;
@@ -173,7 +173,7 @@ fn failed_stage_stops_the_pipeline_with_policy_stop() {
                 text.parse::<u32>().expect("a number")
             })
             .stage("same", 1, 8, |n| n)
-            .when_failed(WhenFailed::Stop)
+            .on_failure(OnFailure::Stop)
             .start()
             .unwrap();
         let feeder = pipeline.feed(["1", "2", "x", "3"].into_iter().cycle());
@@ -282,7 +282,7 @@ fn pipeline_results_work_in_select() {
 
 #[test]
 fn invalid_pipeline_is_refused_and_threads_can_start_one() {
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let none = PipelineBuilder::<u8, u8>::new().start_on(runtime.handle());
     assert!(matches!(none, Err(PoolError::Invalid(_))));
     for (workers, capacity) in [(0, 1), (1, 0)] {

@@ -100,7 +100,7 @@ fn wait_by_thread(config: Config, actors: usize) -> HashMap<ThreadId, usize> {
 #[test]
 fn started_actors_do_not_pile_up_on_one_worker() {
     let actors = 1000;
-    let by_thread = wait_by_thread(Config::exact(2), actors);
+    let by_thread = wait_by_thread(Config::with_workers(2), actors);
     assert_eq!(by_thread.len(), 2, "{by_thread:?}");
     let fewest = *by_thread.values().min().unwrap();
     assert!(fewest >= actors / 3, "{by_thread:?}");
@@ -110,6 +110,6 @@ fn started_actors_do_not_pile_up_on_one_worker() {
 #[test]
 fn actor_without_a_stack_on_one_worker_begins_on_another() {
     // Two stacks belong to the spawner and to the actor that keeps the other worker busy.
-    let by_thread = wait_by_thread(Config::exact(2).max_stacks(32), 28);
+    let by_thread = wait_by_thread(Config::with_workers(2).max_stacks(32), 28);
     assert_eq!(by_thread.len(), 2, "{by_thread:?}");
 }

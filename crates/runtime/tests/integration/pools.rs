@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use thalweg_queue::SendError;
-use thalweg_runtime::patterns::{Drained, Pool, PoolBuilder, PoolError, Routing, WhenFull};
+use thalweg_runtime::patterns::{Drained, Pool, PoolBuilder, PoolError, PoolOverflow, Routing};
 use thalweg_runtime::sync::Semaphore;
 use thalweg_runtime::{CallError, Config, Runtime, run, select, sleep_async, spawn, yield_now};
 
@@ -164,7 +164,7 @@ fn full_pool_applies_its_overflow_policy() {
     on_both(|| {
         let pool = builder(1)
             .capacity(2)
-            .when_full(WhenFull::Refuse)
+            .overflow(PoolOverflow::Fail)
             .start(|| work)
             .unwrap();
         let gate = keep(&pool, 1);
@@ -182,7 +182,7 @@ fn full_pool_applies_its_overflow_policy() {
 
         let pool = builder(1)
             .capacity(2)
-            .when_full(WhenFull::DropOldest)
+            .overflow(PoolOverflow::DropOldest)
             .start(|| work)
             .unwrap();
         let gate = keep(&pool, 1);
@@ -439,7 +439,7 @@ fn invalid_pool_is_refused_and_threads_can_start_one() {
         });
         assert!(matches!(fails, Err(PoolError::Worker(_))));
     });
-    let runtime = Runtime::start(Config::exact(2)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(2)).unwrap();
     let pool = builder(0).start_on(runtime.handle(), || work).unwrap();
     assert_eq!(pool.workers(), 2);
     assert_eq!(pool.call(Job::Number(5)), Ok(5));

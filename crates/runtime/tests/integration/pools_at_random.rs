@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use thalweg_runtime::patterns::{Pool, PoolBuilder, Routing, WhenFull};
+use thalweg_runtime::patterns::{Pool, PoolBuilder, PoolOverflow, Routing};
 use thalweg_runtime::supervisor::{Backoff, Shutdown};
 use thalweg_runtime::{Config, Pid, init, sleep, spawn, yield_now};
 
@@ -94,7 +94,11 @@ fn one_pool(seed: u64) {
         2 => Routing::LeastLoaded,
         _ => Routing::by_key(|job: &Job| job.what),
     };
-    let when_full = [WhenFull::Wait, WhenFull::Refuse, WhenFull::DropOldest];
+    let overflow = [
+        PoolOverflow::Block,
+        PoolOverflow::Fail,
+        PoolOverflow::DropOldest,
+    ];
     let shutdown = [
         Shutdown::BrutalKill,
         Shutdown::Timeout(Duration::from_micros(20)),
@@ -103,7 +107,7 @@ fn one_pool(seed: u64) {
     let pool = PoolBuilder::new("random")
         .workers(1 + random.below(4) as usize)
         .capacity(1 + random.below(20) as usize)
-        .when_full(random.of(&when_full))
+        .overflow(random.of(&overflow))
         .shutdown(random.of(&shutdown))
         .backoff(Backoff {
             first: Duration::from_micros(random.below(30)),
@@ -157,7 +161,7 @@ fn random_pools_count_every_lost_job() {
     let pools: u64 = setting("THALWEG_POOLS", if cfg!(miri) { 3 } else { 1_000 });
     let seed: u64 = setting("THALWEG_TEST_SEED", 1);
     for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(move || {
+        init(Config::with_workers(workers)).unwrap().run(move || {
             // The jobs panic often, by design.
             silence_bad_luck();
             for n in 0..pools / 2 {

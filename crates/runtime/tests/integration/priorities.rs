@@ -301,7 +301,7 @@ fn waiting_messages_of_all_priorities_are_dropped_with_the_actor() {
         }
     }
     let heavy = Arc::clone(&alive);
-    init(Config::exact(2)).unwrap().run(move || {
+    init(Config::with_workers(2)).unwrap().run(move || {
         let (actor, _, release) = held(Mailbox::default());
         actor.stop();
         for priority in [Priority::Low, Priority::Normal, Priority::High] {

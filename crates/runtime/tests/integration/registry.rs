@@ -101,7 +101,7 @@ fn taken_name_is_an_error_with_its_owner() {
 
 #[test]
 fn concurrent_registrations_have_one_winner() {
-    init(Config::exact(2)).unwrap().run(|| {
+    init(Config::with_workers(2)).unwrap().run(|| {
         for _ in 0..if cfg!(miri) { 3 } else { 200 } {
             let counters: Vec<_> = (0..4).map(|_| start(Counter(0))).collect();
             let tries = counters.iter().cloned().map(|counter| {
@@ -344,8 +344,8 @@ fn names_returns_all_names_sorted() {
 
 #[test]
 fn thread_uses_a_handle_and_each_runtime_has_its_own_names() {
-    let one = Runtime::start(Config::exact(1)).unwrap();
-    let two = Runtime::start(Config::exact(1)).unwrap();
+    let one = Runtime::start(Config::with_workers(1)).unwrap();
+    let two = Runtime::start(Config::with_workers(1)).unwrap();
     let counter = one.handle().start(Counter(5));
     one.handle()
         .registry()

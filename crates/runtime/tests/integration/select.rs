@@ -307,7 +307,7 @@ fn the_runtimes_end_ends_it_and_drops_its_operations() {
             self.0.send(()).unwrap();
         }
     }
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let (tx, rx) = mpsc::channel();
     let (begun, begins) = mpsc::channel();
     let waiting = runtime.handle().spawn(move || {
@@ -329,7 +329,7 @@ fn the_runtimes_end_ends_it_and_drops_its_operations() {
 
 #[test]
 fn a_thread_selects_too() {
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let (sender, mut numbers) = channel();
     let mut child = runtime.handle().spawn(move || sender.send(1));
     let mut down = child.pid().monitor();

@@ -10,7 +10,10 @@ use crate::kit::LONG;
 
 fn on_both(test: fn() -> io::Result<()>) {
     for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(test).unwrap();
+        init(Config::with_workers(workers))
+            .unwrap()
+            .run(test)
+            .unwrap();
     }
 }
 

@@ -129,7 +129,7 @@ fn what_was_given_to_an_arm_that_lost_goes_to_the_next() {
     }
     // With one worker all of them are available before the `select!` is polled again, and its first
     // arm wins.
-    init(Config::exact(1)).unwrap().run(|| {
+    init(Config::with_workers(1)).unwrap().run(|| {
         let shared = Arc::new(Shared {
             permits: Semaphore::new(0),
             notify: Notify::new(),

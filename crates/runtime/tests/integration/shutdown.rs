@@ -211,7 +211,7 @@ fn shutdown_of_a_handler_that_catches_its_end_tells_its_callers_and_monitors() {
 #[test]
 fn drop_of_a_runtime_with_an_actor_that_catches_its_end_returns() {
     within_a_minute(|| {
-        let runtime = Runtime::start(Config::exact(1).shutdown_timeout(TIMEOUT)).unwrap();
+        let runtime = Runtime::start(Config::with_workers(1).shutdown_timeout(TIMEOUT)).unwrap();
         let (begun, has_begun) = mpsc::channel();
         runtime.handle().spawn(move || {
             begun.send(()).unwrap();
@@ -225,7 +225,8 @@ fn drop_of_a_runtime_with_an_actor_that_catches_its_end_returns() {
 #[test]
 fn run_with_an_actor_that_catches_its_end_returns_the_value() {
     let value = within_a_minute(|| {
-        let ready = thalweg_runtime::init(Config::exact(1).shutdown_timeout(TIMEOUT)).unwrap();
+        let ready =
+            thalweg_runtime::init(Config::with_workers(1).shutdown_timeout(TIMEOUT)).unwrap();
         ready.run(|| {
             let (begun, has_begun) = channel();
             thalweg_runtime::spawn(move || {

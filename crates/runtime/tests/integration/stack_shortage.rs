@@ -96,7 +96,9 @@ impl Holders {
 }
 
 fn on_one_worker(most: usize, test: impl FnOnce() + 'static) {
-    init(Config::exact(1).max_stacks(most)).unwrap().run(test);
+    init(Config::with_workers(1).max_stacks(most))
+        .unwrap()
+        .run(test);
 }
 
 #[test]
@@ -298,7 +300,7 @@ fn spawned_actor_while_no_stack_is_free_ends_with_a_failure_of_its_own() {
 /// A worker that is busy, or whose stacks are all held, leaves the turn to one that has a stack.
 #[test]
 fn turn_that_waits_for_a_stack_runs_on_another_worker() {
-    let runtime = Runtime::start(Config::exact(3).max_stacks(3)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(3).max_stacks(3)).unwrap();
     let entered = Arc::new(AtomicUsize::new(0));
     let actors: Vec<_> = (0..3 * (TURN_RESERVE + 1))
         .map(|_| {
@@ -328,7 +330,7 @@ fn turn_that_waits_for_a_stack_runs_on_another_worker() {
 
 #[test]
 fn stop_while_turns_and_jobs_wait_for_a_stack_ends_them() {
-    let runtime = Runtime::start(Config::exact(1).max_stacks(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1).max_stacks(1)).unwrap();
     let entered = Arc::new(AtomicUsize::new(0));
     let mut senders = Vec::new();
     let mut actors = Vec::new();
@@ -423,7 +425,7 @@ fn run_under_a_limit() {
     }
     // Larger than an arena that `malloc` maps at a time.
     const STACK: usize = 128 << 20;
-    let config = Config::exact(1).stack_size(STACK).stall(None);
+    let config = Config::with_workers(1).stack_size(STACK).stall(None);
     init(config).unwrap().run(|| {
         let entered: Arc<AtomicUsize> = Arc::default();
         let new = || {

@@ -216,7 +216,7 @@ fn ended_supervisor_does_not_delay_the_view() {
 
 #[test]
 fn thread_can_take_a_view() {
-    let runtime = Runtime::start(Config::exact(2)).expect("it starts");
+    let runtime = Runtime::start(Config::with_workers(2)).expect("it starts");
     let handle = runtime.handle();
     let root = Supervisor::new(Strategy::OneForOne)
         .child(ChildSpec::job_on(handle, "job", || sleep(LONG)))

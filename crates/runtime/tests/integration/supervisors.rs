@@ -272,7 +272,7 @@ fn significant_child_ends_the_supervisor() {
         (AutoShutdown::AnySignificant, "a", true),
         (AutoShutdown::AllSignificant, "a", false),
     ] {
-        init(Config::exact(1)).unwrap().run(move || {
+        init(Config::with_workers(1)).unwrap().run(move || {
             let log = Log::default();
             let mut spec = Supervisor::new(Strategy::OneForOne).auto_shutdown(auto);
             let actors = ["a", "b"].map(|name| {

@@ -179,7 +179,7 @@ fn child_moves_to_another_supervisor_after_its_mailbox_is_closed() {
             sleep(LONG);
         }
     }
-    let runtime = Runtime::start(Config::exact(2)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(2)).unwrap();
     let handle = runtime.handle().clone();
     let seen = Arc::new(Seen::default());
     let (spec, actor) = ChildSpec::actor_on(&handle, "a", Mailbox::default(), {
@@ -208,7 +208,7 @@ fn child_moves_to_another_supervisor_after_its_mailbox_is_closed() {
 
 #[test]
 fn failed_state_reports_its_reason() {
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let (spec, _) = ChildSpec::actor_on(runtime.handle(), "file", Mailbox::default(), || {
         Err::<NoPreemptGuard, _>(ExitReason::from("no such file"))
     });
@@ -400,7 +400,7 @@ fn panic_in_stopped_or_drop_affects_only_the_child() {
 fn end_of_the_runtime_ends_the_tree() {
     let log = Log::default();
     let seen = log.clone();
-    let runtime = Runtime::start(Config::exact(2)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(2)).unwrap();
     let tree = runtime.handle().spawn(move || {
         let (supervisor, _) = three(&seen, Strategy::OneForOne, Restart::Permanent);
         supervisor

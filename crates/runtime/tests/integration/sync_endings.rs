@@ -185,7 +185,7 @@ fn kill_ends_each_wait_with_or_without_a_deadline() {
         ]
     }
     for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(|| {
+        init(Config::with_workers(workers)).unwrap().run(|| {
             for rounds in 0..4 {
                 for (name, wait) in waits().into_iter().chain(timed()) {
                     let (tx, dropped) = mpsc::channel();
@@ -213,7 +213,7 @@ type Shared = (Mutex<()>, Semaphore, Notify, RwLock<()>);
 #[test]
 fn grant_of_a_killed_waiter_goes_to_the_next() {
     for workers in [1, 2] {
-        init(Config::exact(workers)).unwrap().run(|| {
+        init(Config::with_workers(workers)).unwrap().run(|| {
             for _ in 0..if cfg!(miri) { 3 } else { 100 } {
                 let shared = Arc::new((
                     Mutex::new(()),
@@ -287,7 +287,7 @@ fn grant_of_a_stopped_actor_goes_to_the_next_waiter() {
 /// The actor was woken, and ends before it observes the wake-up.
 #[test]
 fn wake_up_for_a_killed_waiter_goes_to_the_next_waiter() {
-    init(Config::exact(1)).unwrap().run(|| {
+    init(Config::with_workers(1)).unwrap().run(|| {
         let shared = Arc::new((Mutex::new(()), Condvar::new(), Notify::new()));
         type Shared = (Mutex<()>, Condvar, Notify);
         let waits: [[fn(&Shared); 2]; 2] = [

@@ -62,7 +62,7 @@ fn everywhere<S: Send + Sync + 'static>(
 ) {
     const EACH: u64 = 3;
     for workers in [1, 2] {
-        let runtime = Runtime::start(Config::exact(workers)).unwrap();
+        let runtime = Runtime::start(Config::with_workers(workers)).unwrap();
         let shared = Arc::new(shared());
         let body = |of: u64| {
             let (shared, each) = (shared.clone(), each.clone());
@@ -263,7 +263,7 @@ fn barrier_releases_all_with_one_leader_each_round() {
 #[test]
 fn watch_receivers_all_see_the_last_value() {
     for workers in [1, 2] {
-        let runtime = Runtime::start(Config::exact(workers)).unwrap();
+        let runtime = Runtime::start(Config::with_workers(workers)).unwrap();
         let (sender, receiver) = watch::channel(0);
         let reads = |of: u64| {
             let mut receiver = receiver.clone();

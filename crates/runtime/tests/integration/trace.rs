@@ -404,7 +404,7 @@ fn panic_restores_the_previous_context() {
 
 #[test]
 fn thread_passes_its_context_to_actors() {
-    let runtime = Runtime::start(Config::exact(2)).expect("it starts");
+    let runtime = Runtime::start(Config::with_workers(2)).expect("it starts");
     let handle = runtime.handle();
     assert_eq!(trace::current(), None);
     let context = sample();
@@ -425,7 +425,7 @@ fn thread_passes_its_context_to_actors() {
 
 #[test]
 fn future_keeps_its_context_on_every_poll() {
-    let runtime = Runtime::start(Config::exact(1)).expect("it starts");
+    let runtime = Runtime::start(Config::with_workers(1)).expect("it starts");
     let hop = runtime.handle().start(Hop(None));
     let context = sample();
     let seen = block_on(in_trace(context.clone(), async {

@@ -80,7 +80,7 @@ fn actor_awaits_a_tokio_sleep() {
 
 #[test]
 fn tasks_spawn_actors_and_await_them() {
-    let runtime = Runtime::start(Config::exact(2)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(2)).unwrap();
     let handle = runtime.handle().clone();
     let doubler = runtime.handle().start(Doubler);
     for tokio in [
@@ -113,7 +113,7 @@ fn tasks_spawn_actors_and_await_them() {
 
 #[test]
 fn task_gets_the_exit_reason_instead_of_a_value() {
-    let runtime = Runtime::start(Config::exact(1)).unwrap();
+    let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let handle = runtime.handle().clone();
     let doubler = runtime.handle().start(Doubler);
     let tokio = Builder::new_current_thread().build().unwrap();
@@ -135,7 +135,7 @@ fn task_gets_the_exit_reason_instead_of_a_value() {
 #[test]
 fn a_runtime_runs_within_a_task() {
     let work = || {
-        let ready = init(Config::exact(2)).unwrap();
+        let ready = init(Config::with_workers(2)).unwrap();
         let sum: u64 = ready.run(|| {
             let halves: Vec<_> = (0..4u64).map(|n| spawn(move || n * n)).collect();
             halves.into_iter().map(|half| half.join().unwrap()).sum()

@@ -352,7 +352,7 @@ fn random_trees_lose_no_message_and_leave_no_actor() {
     for nth in 0..runtimes {
         let seeds = seed + trees * nth / runtimes..seed + trees * (nth + 1) / runtimes;
         let workers = 1 + nth as usize % 2;
-        let config = Config::exact(workers).note_panics(false);
+        let config = Config::with_workers(workers).note_panics(false);
         if nth % 4 < 2 {
             init(config).unwrap().run(move || {
                 seeds.for_each(|seed| one_seed(seed, |seed| one_tree(seed, None)));

@@ -67,7 +67,7 @@ impl From<TreeError> for Problem {
 }
 
 fn config() -> Config {
-    Config::exact(2)
+    Config::with_workers(2)
 }
 
 /// A runtime that was created before any shortage, and has started a worker and a stack.

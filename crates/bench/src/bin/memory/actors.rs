@@ -85,7 +85,7 @@ fn ours(actors: u64) -> Result<(Memory, Memory), String> {
         assert_eq!(actor.call(Next(number)), Ok(number + 1));
         actor
     };
-    let ready = init(Config::exact(1)).map_err(|error| error.to_string())?;
+    let ready = init(Config::with_workers(1)).map_err(|error| error.to_string())?;
     Ok(ready.run(move || {
         let _first: Vec<_> = (0..FIRST).map(make).collect();
         measured(actors, |mut all| {

@@ -93,7 +93,7 @@ fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
     let times = if cell.quick { full / 100 } else { full };
     let side = Side::new(move || {
         let of = of.clone();
-        let timed = init(Config::exact(1))
+        let timed = init(Config::with_workers(1))
             .map_err(|error| Problem::NotReady(error.to_string()))?
             .run(move || {
                 // Runs once untimed, for one-time initialisation.
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn each_does_what_it_says() {
         for of in OF.default.split(',') {
-            let timed = init(Config::exact(1)).unwrap().run(|| timed(of, 50));
+            let timed = init(Config::with_workers(1)).unwrap().run(|| timed(of, 50));
             assert!(timed.is_ok(), "{of}: {timed:?}");
         }
     }

@@ -126,7 +126,7 @@ fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
         }
     };
     let side = Side::new(move || {
-        let runtime = Runtime::start(Config::exact(WORKERS))
+        let runtime = Runtime::start(Config::with_workers(WORKERS))
             .map_err(|error| Problem::NotReady(error.to_string()))?;
         // One actor of the kind is created first, so that one-time allocations are not counted.
         let _first = make(&runtime, 1)?;
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn actors_of_both_kinds_are_made_and_counted() {
-        let runtime = Runtime::start(Config::exact(WORKERS)).unwrap();
+        let runtime = Runtime::start(Config::with_workers(WORKERS)).unwrap();
         for make in [behaviour, parked] {
             drop(make(&runtime, 10).unwrap());
         }

@@ -130,7 +130,7 @@ impl Point {
     /// The error that the runtime reports.
     pub fn ready(self) -> Result<Ready, Problem> {
         // Disables stall detection: a machine that is slow for a moment is not a stall to report.
-        init(Config::exact(self.workers).stall(None))
+        init(Config::with_workers(self.workers).stall(None))
             .map_err(|error| Problem::NotReady(error.to_string()))
     }
 
@@ -140,7 +140,7 @@ impl Point {
     /// # Errors
     /// Another variable is set, or a knob has an invalid value.
     pub fn check_environment(self) -> Result<(), Problem> {
-        let described = Config::exact(self.workers)
+        let described = Config::with_workers(self.workers)
             .describe()
             .map_err(|error| Problem::Usage(error.to_string()))?;
         let mut heard = described.settings.iter().filter_map(|setting| {

@@ -26,7 +26,7 @@ use crate::sync::ClosableWaitError;
 
 /// What happens when a stage of a [`Pipeline`] fails to process an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhenFailed {
+pub enum OnFailure {
     /// The item is lost and counted; the others continue.
     #[default]
     Skip,
@@ -40,7 +40,7 @@ pub enum WhenFailed {
 pub enum PipelineEnd {
     /// It was closed, and all results were received.
     Drained,
-    /// A stage failed, with [`WhenFailed::Stop`].
+    /// A stage failed, with [`OnFailure::Stop`].
     Failed(StageFailure),
     /// It was cancelled.
     Cancelled,
@@ -62,7 +62,7 @@ pub struct StageFailure {
 /// Clones refer to the same pipeline.
 ///
 /// Each accepted item is received or counted as lost. A worker that panics is restarted by the
-/// supervisor of its stage; [`WhenFailed`] determines what happens to the pipeline. The pipeline
+/// supervisor of its stage; [`OnFailure`] determines what happens to the pipeline. The pipeline
 /// contains at most as many items as its queues and workers can hold, including results that were
 /// not received.
 ///

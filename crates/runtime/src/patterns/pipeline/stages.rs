@@ -10,7 +10,7 @@ use thalweg_queue::SendError;
 use thalweg_queue::no_preempt::lock;
 
 use super::output::{InFlight, Output, OutputControl};
-use super::{CancelOnDrop, Inner, Pipeline, PipelineEnd, StageFailure, StageStats, WhenFailed};
+use super::{CancelOnDrop, Inner, OnFailure, Pipeline, PipelineEnd, StageFailure, StageStats};
 use crate::exit::{ExitReason, ExitUnwind, exit};
 use crate::join::JoinError;
 use crate::patterns::InvalidSetting;
@@ -23,7 +23,7 @@ use crate::sync::Semaphore;
 #[must_use = "a pipeline does nothing until it is started"]
 pub struct PipelineBuilder<I, O> {
     in_order: bool,
-    when_failed: WhenFailed,
+    on_failure: OnFailure,
     backoff: Option<Backoff>,
     in_flight: usize,
     /// Starts the stages, the last one first. The argument is the input of the stage behind them.
@@ -63,7 +63,7 @@ struct PoolStage<T: Send + 'static> {
 
 /// Ends all stages. A worker of a stage may call it.
 pub(super) struct StopAll {
-    when_failed: WhenFailed,
+    on_failure: OnFailure,
     output: Arc<dyn OutputControl>,
     stages: OnceLock<Vec<Weak<dyn Stage>>>,
     pub(super) last_failure: Mutex<Option<StageFailure>>,
@@ -75,7 +75,7 @@ impl<T: Send + 'static> PipelineBuilder<T, T> {
     pub fn new() -> Self {
         Self {
             in_order: false,
-            when_failed: WhenFailed::default(),
+            on_failure: OnFailure::default(),
             backoff: None,
             in_flight: 0,
             connect: Box::new(|input, _| Ok(input)),
@@ -102,7 +102,7 @@ impl<I: Send + 'static, O: Send + 'static> PipelineBuilder<I, O> {
         let (name, work, connect) = (name.into(), Arc::new(work), self.connect);
         PipelineBuilder {
             in_order: self.in_order,
-            when_failed: self.when_failed,
+            on_failure: self.on_failure,
             backoff: self.backoff,
             in_flight: self
                 .in_flight
@@ -150,8 +150,8 @@ impl<I: Send + 'static, O: Send + 'static> PipelineBuilder<I, O> {
     }
 
     /// What happens when a stage fails to process an item.
-    pub fn when_failed(mut self, when_failed: WhenFailed) -> Self {
-        self.when_failed = when_failed;
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
+        self.on_failure = on_failure;
         self
     }
 
@@ -182,7 +182,7 @@ impl<I: Send + 'static, O: Send + 'static> PipelineBuilder<I, O> {
         InvalidSetting::unless(self.in_flight > 0, "a pipeline has at least 1 stage")?;
         let output = Output::new(self.in_order, self.in_flight.min(Semaphore::MAX_PERMITS));
         let stop = Arc::new(StopAll {
-            when_failed: self.when_failed,
+            on_failure: self.on_failure,
             output: Arc::<Output<O>>::clone(&output),
             stages: OnceLock::new(),
             last_failure: Mutex::default(),
@@ -277,7 +277,7 @@ impl StopAll {
         let before = lock(&self.last_failure).replace(failure.clone());
         drop(before);
         // An orderly exit is not a failure.
-        if self.when_failed == WhenFailed::Stop && !reason.is_orderly() {
+        if self.on_failure == OnFailure::Stop && !reason.is_orderly() {
             self.stop(PipelineEnd::Failed(failure));
         }
         exit(reason)
@@ -288,7 +288,7 @@ impl<I, O> fmt::Debug for PipelineBuilder<I, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PipelineBuilder")
             .field("in_order", &self.in_order)
-            .field("when_failed", &self.when_failed)
+            .field("on_failure", &self.on_failure)
             .finish_non_exhaustive()
     }
 }

@@ -18,7 +18,7 @@ use thalweg_queue::no_preempt::{LockGuard, lock};
 use thalweg_queue::oneshot;
 
 use super::routing::{Routing, jump};
-use super::{PoolStats, WhenFull, WorkerStats};
+use super::{PoolOverflow, PoolStats, WorkerStats};
 use crate::behaviour::{Actor, ActorRef, Context, Handler};
 use crate::sync::{Notify, Semaphore};
 
@@ -34,7 +34,7 @@ pub(super) struct QueuedJob<J, R> {
 pub(super) struct Core<J: Send + 'static, R: Send + 'static> {
     routing: Routing<J>,
     capacity: usize,
-    pub(super) when_full: WhenFull,
+    pub(super) overflow: PoolOverflow,
     /// Capacity for waiting jobs, if senders wait for it.
     pub(super) permits: Semaphore,
     /// Notified when a job or the pool has ended, so that waiters check the counters.
@@ -164,13 +164,13 @@ impl<J: Send + 'static, R: Send + 'static> Core<J, R> {
     pub(super) fn new(
         routing: Routing<J>,
         capacity: usize,
-        when_full: WhenFull,
+        overflow: PoolOverflow,
         on_drained: Option<Box<dyn FnOnce() + Send>>,
     ) -> Self {
         Self {
             routing,
             capacity,
-            when_full,
+            overflow,
             permits: Semaphore::new(capacity),
             ended: Notify::new(),
             state: Mutex::new(State {
@@ -189,7 +189,7 @@ impl<J: Send + 'static, R: Send + 'static> Core<J, R> {
     }
 
     fn blocks_when_full(&self) -> bool {
-        self.when_full == WhenFull::Wait
+        self.overflow == PoolOverflow::Block
     }
 
     /// Accepts a job. If senders wait for capacity, this takes over the caller's permit.
@@ -205,7 +205,7 @@ impl<J: Send + 'static, R: Send + 'static> Core<J, R> {
                 return Err((AcceptError::Closed, queued));
             }
             if !self.blocks_when_full() && state.counts.waiting >= self.capacity {
-                if self.when_full == WhenFull::DropOldest {
+                if self.overflow == PoolOverflow::DropOldest {
                     oldest = state.pop_oldest();
                 }
                 if oldest.is_none() {

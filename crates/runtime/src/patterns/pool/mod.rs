@@ -32,12 +32,12 @@ const BACKOFF: Backoff = Backoff {
 
 /// The overflow policy of a pool: what happens to a job when the queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhenFull {
+pub enum PoolOverflow {
     /// The sender waits for capacity, in order of arrival.
     #[default]
-    Wait,
+    Block,
     /// The job is refused and counted.
-    Refuse,
+    Fail,
     /// The job that has waited longest is dropped and counted.
     DropOldest,
 }
@@ -49,7 +49,7 @@ pub struct PoolBuilder<J> {
     name: String,
     workers: usize,
     capacity: usize,
-    when_full: WhenFull,
+    overflow: PoolOverflow,
     routing: Routing<J>,
     backoff: Backoff,
     shutdown: Shutdown,
@@ -171,7 +171,7 @@ impl<J: Send + 'static> PoolBuilder<J> {
             name: name.into(),
             workers: 0,
             capacity: 1_024,
-            when_full: WhenFull::default(),
+            overflow: PoolOverflow::default(),
             routing: Routing::Shared,
             backoff: BACKOFF,
             shutdown: Shutdown::Timeout(Duration::from_secs(5)),
@@ -192,8 +192,8 @@ impl<J: Send + 'static> PoolBuilder<J> {
     }
 
     /// The overflow policy.
-    pub fn when_full(mut self, when_full: WhenFull) -> Self {
-        self.when_full = when_full;
+    pub fn overflow(mut self, overflow: PoolOverflow) -> Self {
+        self.overflow = overflow;
         self
     }
 
@@ -259,7 +259,7 @@ impl<J: Send + 'static> PoolBuilder<J> {
         let core = Core::new(
             self.routing,
             self.capacity,
-            self.when_full,
+            self.overflow,
             self.on_drained.0,
         );
         let supervisor = Supervisor::new(Strategy::OneForOne).unlimited_restarts();
@@ -381,7 +381,7 @@ impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
     /// As [`cast`](Self::cast).
     pub async fn cast_async(&self, job: J) -> Result<(), SendError<J>> {
         let core = &self.inner.core;
-        if core.when_full == WhenFull::Wait {
+        if core.overflow == PoolOverflow::Block {
             match core.permits.acquire_async(1).await {
                 Ok(permit) => permit.forget(),
                 Err(_) => return Err(SendError::Closed(job)),
@@ -432,7 +432,7 @@ impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
         deadline: u64,
     ) -> Result<(), SendError<J>> {
         let core = &self.inner.core;
-        if core.when_full == WhenFull::Wait {
+        if core.overflow == PoolOverflow::Block {
             let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
             let permit = match deadline {
                 u64::MAX => core.permits.acquire(),
