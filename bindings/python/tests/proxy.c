@@ -105,7 +105,8 @@ static uint32_t submit(tw_handle port, tw_submission *batch, uint32_t count, uin
 
 /* Refuses the layouts, as a library with different host imports does. */
 static uint32_t client_set_layouts(tw_handle client, const tw_method *methods, uint32_t count,
-                               const tw_method *imports, uint32_t import_count, tw_error *error) {
+                                   const tw_method *imports, uint32_t import_count,
+                                   tw_error *error) {
   (void)client, (void)methods, (void)count, (void)imports, (void)import_count;
   error->code = TW_VERSION;
   strcpy(error->message, "by the proxy");
