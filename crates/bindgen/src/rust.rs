@@ -167,7 +167,9 @@ fn limits(limits: Limits) -> String {
     let calls = number(u64::from(limits.max_queued_calls));
     let bytes = number(limits.max_queued_bytes);
     let waits = limits.block_when_full;
-    format!("port::QueueLimits {{ max_queued_calls: {calls}, bytes: {bytes}, waits: {waits} }}")
+    format!(
+        "port::QueueLimits {{ max_queued_calls: {calls}, max_queued_bytes: {bytes}, blocks_on_overflow: {waits} }}"
+    )
 }
 
 /// A `port::Method`, followed by a comma.

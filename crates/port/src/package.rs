@@ -117,7 +117,7 @@ pub struct QueueLimits {
     /// Maximum total size in bytes of the arguments that wait for one instance, and of the results
     /// in one port. Beyond it, the next call is `overloaded`. Beyond four times as much in a port,
     /// accepted calls that have not begun also end as `overloaded`. Messages of up to 512 bytes are
-    /// not counted, because `calls` bounds them.
+    /// not counted, because `max_queued_calls` bounds them.
     pub max_queued_bytes: u64,
     /// A submission to a full instance waits for capacity until its call's deadline, if the
     /// submission allows it ([`SubmitOptions::waits`](crate::SubmitOptions::waits); always for
@@ -131,14 +131,14 @@ impl QueueLimits {
     /// limit for submissions, so that calls that are accepted together and reaped as they end are
     /// not refused for being fast.
     pub(crate) fn max_unreaped_bytes(&self) -> u64 {
-        self.bytes.saturating_mul(4)
+        self.max_queued_bytes.saturating_mul(4)
     }
 
     /// The defaults: 4,096 calls, 64 MiB.
     pub const DEFAULT: Self = Self {
-        calls: 4096,
-        bytes: 64 << 20,
-        waits: false,
+        max_queued_calls: 4096,
+        max_queued_bytes: 64 << 20,
+        blocks_on_overflow: false,
     };
 }
 

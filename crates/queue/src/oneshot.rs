@@ -101,10 +101,20 @@ enum Finish {
 
 impl<T> Shared<T> {
     /// Ends the sender's part: sets TX_DONE together with `value`.
-    fn finish(&self, value: usize) -> Finish {
-        let seen = self.state.load(Ordering::Acquire);
+    ///
+    /// The parameter is a pointer and not `&self`: the receiver may free the memory before this
+    /// function returns, and a reference in a parameter must stay valid until then.
+    ///
+    /// # Safety
+    /// The sender exists and calls this only once.
+    unsafe fn finish(this: NonNull<Self>, value: usize) -> Finish {
+        let this = this.as_ptr();
+        // SAFETY: rule 3: the memory is not freed before TX_DETACHED is set below. The reference is
+        // not used after that.
+        let state = unsafe { &(*this).state };
+        let seen = state.load(Ordering::Acquire);
         if seen & (RX_WAKER_SET | RX_CLOSED) == 0 {
-            let finished = self.state.compare_exchange(
+            let finished = state.compare_exchange(
                 seen,
                 seen | TX_DONE | TX_DETACHED | value,
                 Ordering::AcqRel,
@@ -114,18 +124,20 @@ impl<T> Shared<T> {
                 return Finish::Detached;
             }
         }
-        let before = self.state.fetch_or(TX_DONE | value, Ordering::AcqRel);
+        let before = state.fetch_or(TX_DONE | value, Ordering::AcqRel);
         if before & RX_CLOSED != 0 {
             return Finish::KeepsValue;
         }
         if before & RX_WAKER_SET != 0 {
+            // SAFETY: rule 3, as above.
+            let waker = unsafe { &(*this).waker };
             // SAFETY: rule 2.
-            let waker = self.waker.with_mut(|cell| unsafe { (*cell).take() });
+            let waker = waker.with_mut(|cell| unsafe { (*cell).take() });
             if let Some(waker) = waker {
                 waker.wake();
             }
         }
-        if self.state.fetch_or(TX_DETACHED, Ordering::AcqRel) & RX_CLOSED != 0 {
+        if state.fetch_or(TX_DETACHED, Ordering::AcqRel) & RX_CLOSED != 0 {
             Finish::FreesMemory
         } else {
             Finish::Detached
@@ -160,12 +172,12 @@ impl<T> Sender<T> {
     /// Returns the value if the receiver is gone.
     pub fn send(self, value: T) -> Result<(), T> {
         let this = ManuallyDrop::new(self);
-        let shared = this.shared();
-        shared.value.with_mut(|cell| {
+        this.shared().value.with_mut(|cell| {
             // SAFETY: rule 1: nobody reads the value before VALUE_SENT is set.
             unsafe { (*cell).write(value) };
         });
-        match shared.finish(VALUE_SENT) {
+        // SAFETY: `ManuallyDrop` keeps the sender's destructor from calling it again.
+        match unsafe { Shared::finish(this.shared, VALUE_SENT) } {
             Finish::Detached => Ok(()),
             Finish::FreesMemory => {
                 // SAFETY: rule 3.
@@ -175,7 +187,7 @@ impl<T> Sender<T> {
             Finish::KeepsValue => {
                 // SAFETY: rules 1 and 3.
                 unsafe {
-                    let value = shared.take();
+                    let value = this.shared().take();
                     free(this.shared);
                     Err(value)
                 }
@@ -308,7 +320,8 @@ impl<T> Future for Receiver<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        match self.shared().finish(0) {
+        // SAFETY: this is the sender's destructor, and `send` does not run it.
+        match unsafe { Shared::finish(self.shared, 0) } {
             Finish::Detached => {}
             // SAFETY: rule 3. There is no value.
             Finish::FreesMemory | Finish::KeepsValue => unsafe { free(self.shared) },

@@ -114,14 +114,14 @@ fn receive(received: &mpmc::Receiver<u64>, refused: impl FnOnce() -> u64) -> Cou
     counts
 }
 
-fn before_the_receiver(policy: Overflow, slots: usize) -> Result<Counts, Box<dyn Error>> {
+fn before_the_receiver(overflow: Overflow, slots: usize) -> Result<Counts, Box<dyn Error>> {
     let (values, received) = mpmc::with(slots, Options::new().overflow(overflow))?;
     let refused = publish(&values, None);
     drop(values);
     Ok(receive(&received, || refused))
 }
 
-fn beside_the_receiver(policy: Overflow, slots: usize) -> Result<Counts, Box<dyn Error>> {
+fn beside_the_receiver(overflow: Overflow, slots: usize) -> Result<Counts, Box<dyn Error>> {
     let (values, received) = mpmc::with(slots, Options::new().overflow(overflow))?;
     let publisher = thread::spawn(move || publish(&values, Some(PAUSE)));
     Ok(receive(&received, || {
@@ -129,7 +129,7 @@ fn beside_the_receiver(policy: Overflow, slots: usize) -> Result<Counts, Box<dyn
     }))
 }
 
-fn expected(policy: Overflow, slots: usize) -> Counts {
+fn expected(overflow: Overflow, slots: usize) -> Counts {
     let delivered = slots as u64;
     let rest = PUBLISHED - delivered;
     let kept_first = Counts {

@@ -169,7 +169,7 @@ fn limits_of_the_page_are_those_of_the_code() {
     } = QueueLimits::DEFAULT;
     holds(
         "calls that wait for one client",
-        &grouped(calls.into()),
+        &grouped(max_queued_calls.into()),
         "`max_queued_calls` in the policy file",
     );
     holds(
@@ -185,7 +185,10 @@ fn limits_of_the_page_are_those_of_the_code() {
     );
     source("crates/port/src/handles.rs", "1 << 24");
     holds("open handles of a process", NONE, &grouped(1 << 24));
-    source("crates/port/src/package.rs", "self.bytes.saturating_mul(4)");
+    source(
+        "crates/port/src/package.rs",
+        "self.max_queued_bytes.saturating_mul(4)",
+    );
     holds(
         "bytes of results in one port, with those of calls that have begun",
         "four times `max_queued_bytes`",

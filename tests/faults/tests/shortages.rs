@@ -94,14 +94,14 @@ const ABORTS: &[Abort] = &[
             if !stderr.contains("memory allocation of ") {
                 return false;
             }
-            // The allocator writes each size in one system call. The message of the standard
-            // library may be mixed with that of another thread.
-            let sizes = stderr.lines().filter_map(|line| {
+            // The allocator writes each size in one system call. The message of the standard library
+            // may be mixed with that of another thread. An operation may be tried several times, and
+            // each time one allocation is refused, so the last one ended the process.
+            let last = stderr.lines().rev().find_map(|line| {
                 let (_, size) = line.split_once("refused-bytes=")?;
-                size.get(..20)?.parse().ok()
+                size.get(..20)?.parse::<u64>().ok()
             });
-            let sizes: Vec<u64> = sizes.collect();
-            let is_small = !sizes.is_empty() && sizes.iter().all(|size| *size <= SMALL);
+            let is_small = last.is_some_and(|size| size <= SMALL);
             case.shape == Shape::Lasting || is_small
         },
     },

@@ -210,16 +210,18 @@ enum MailboxFull {
 
 impl MailboxFull {
     #[cold]
-    fn failure(self, bounds: &QueueLimits) -> Failure {
+    fn failure(self, limits: &QueueLimits) -> Failure {
         let QueueLimits {
             max_queued_calls,
             max_queued_bytes,
             ..
-        } = bounds;
+        } = limits;
         Code::Overloaded.because(match self {
-            Self::Calls => format!("{calls} calls wait for the service"),
+            Self::Calls => format!("{max_queued_calls} calls wait for the service"),
             Self::Bytes => {
-                format!("more than {bytes} bytes of arguments would wait for the service")
+                format!(
+                    "more than {max_queued_bytes} bytes of arguments would wait for the service"
+                )
             }
             Self::Memory(bytes) => return no_memory(bytes),
         })
@@ -311,14 +313,14 @@ impl Instance {
             ..
         } = self.package.limits;
         let mut mailbox = thalweg_queue::no_preempt::lock(&self.mailbox);
-        if mailbox.calls.len() >= calls as usize {
+        if mailbox.calls.len() >= max_queued_calls as usize {
             return Err((buffer, MailboxFull::Calls));
         }
         if mailbox.calls.try_reserve(1).is_err() {
             let more = (mailbox.calls.len() + 1) * size_of::<CallBuffer>();
             return Err((buffer, MailboxFull::Memory(more)));
         }
-        if !self.queued_bytes.try_add(&buffer.data, bytes) {
+        if !self.queued_bytes.try_add(&buffer.data, max_queued_bytes) {
             return Err((buffer, MailboxFull::Bytes));
         }
         mailbox.calls.push_back(buffer);

@@ -93,7 +93,7 @@ impl Service for Books {
             }
             Ok((name, limit)) => {
                 THINGS.fetch_add(1, Ordering::SeqCst);
-                let kept: Owned<Thing> = incoming.call().hold(Thing).unwrap();
+                let kept: Owned<Thing> = incoming.call().own(Thing).unwrap();
                 incoming.reply(&(name, u64::from(limit), 2u8, Some(kept)));
             }
         }

@@ -87,7 +87,7 @@ const fn entries(name: &'static str, policy: Overflow, capacity: u32) -> Method 
     const STREAM: &str = "stream<record{path:string,line:u64,kind:enum{unknown,file,folder}}>";
     Method {
         stream: Some(StreamOptions {
-            policy,
+            overflow: policy,
             capacity,
             ..StreamOptions::DEFAULT
         }),

@@ -1,6 +1,6 @@
 //! A point of measurement: the workers, the lifetime, the panic hook and the knobs.
 
-use thalweg_runtime::runtime::{Ready, init};
+use thalweg_runtime::runtime::{CheckedConfig, init};
 use thalweg_runtime::{Config, Source};
 
 use crate::cell::Cell;
@@ -128,7 +128,7 @@ impl Point {
     ///
     /// # Errors
     /// The error that the runtime reports.
-    pub fn ready(self) -> Result<Ready, Problem> {
+    pub fn ready(self) -> Result<CheckedConfig, Problem> {
         // Disables stall detection: a machine that is slow for a moment is not a stall to report.
         init(Config::with_workers(self.workers).stall(None))
             .map_err(|error| Problem::NotReady(error.to_string()))

@@ -285,7 +285,7 @@ impl Lab {
                 let (incoming, (count,)) = params::<(u64,)>(incoming)?;
                 let hold = |i| {
                     let kept = Kept(i, Arc::clone(&self.kept));
-                    incoming.call().hold::<KeptClient, _>(kept).unwrap()
+                    incoming.call().own::<KeptClient, _>(kept).unwrap()
                 };
                 let held: Vec<_> = (0..count).map(hold).collect();
                 incoming.reply(&held);

@@ -43,7 +43,7 @@ const fn method(policy: Overflow) -> Method {
         is_async: false,
         options: MethodOptions::NONE,
         stream: Some(StreamOptions {
-            policy,
+            overflow: policy,
             capacity: CAPACITY,
             ..StreamOptions::DEFAULT
         }),

@@ -11,6 +11,9 @@ struct PreviousAction {
     action: libc::sigaction,
     /// The action asked to be called once (`SA_RESETHAND`), and was.
     spent: AtomicBool,
+    /// The action that was recorded before. It is never read; leak detectors find the older records
+    /// through it.
+    _older: *const PreviousAction,
 }
 
 static OF_SEGV: AtomicPtr<PreviousAction> = AtomicPtr::new(std::ptr::null_mut());
@@ -46,14 +49,30 @@ pub(super) fn replace(signal: libc::c_int, handler: Handler) -> Result<(), i32> 
     Ok(())
 }
 
-/// Sets the action to which [`forward`] passes signals. The action is leaked, because a handler may
-/// be reading it (rule 4).
+/// Sets the action to which [`forward`] passes signals. The record is never freed, because a handler
+/// may be reading it (rule 4). An action that is recorded already is not recorded again, so that a
+/// program whose handler comes and goes does not use more and more memory.
 pub(crate) fn remember(signal: libc::c_int, action: libc::sigaction) {
+    let older = place(signal).load(Ordering::Acquire);
+    // SAFETY: rule 4: the record is never freed.
+    if unsafe { older.as_ref() }.is_some_and(|older| older.is_same(&action)) {
+        return;
+    }
     let before = Box::leak(Box::new(PreviousAction {
         action,
         spent: AtomicBool::new(false),
+        _older: older,
     }));
     place(signal).store(before, Ordering::Release);
+}
+
+impl PreviousAction {
+    /// Whether a signal that is forwarded to `other` is handled in the same way.
+    fn is_same(&self, other: &libc::sigaction) -> bool {
+        let once = other.sa_flags & libc::SA_RESETHAND != 0;
+        let (handler, flags) = (self.action.sa_sigaction, self.action.sa_flags);
+        !once && (handler, flags) == (other.sa_sigaction, other.sa_flags)
+    }
 }
 
 /// Does what the previous action would have done.
