@@ -751,8 +751,9 @@ impl std::error::Error for TimerError {}
 
 /// An echo and a timer: a small service with state, typed errors, calls that take time, and a stream.
 ///
-/// Implement this trait. A `func` runs on the actor of the instance, one call at a time, and its result is the reply. An
-/// `async func` returns a [`port::Task`], which runs in a separate actor while the instance serves further calls.
+/// Implement this trait. A `func` runs on the actor of the instance, one call at a time,
+/// and its result is the reply. An `async func` returns a [`port::Task`], which runs in a
+/// separate actor while the instance serves further calls.
 pub trait Echo: Sized + Send + 'static {
     /// A timer with a name.
     type Timer: Timer;
@@ -786,7 +787,8 @@ pub trait Timer: Sized + Send + Sync + 'static {
     ) -> Result<port::StreamReader<Tick, TimerError>, TimerError>;
 }
 
-/// The server of an implementation of [`Echo`]. A library exports it, and a client starts it.
+/// The server of an implementation of [`Echo`]. A library exports it, and a client
+/// starts it.
 #[derive(Debug)]
 pub struct EchoServer<S>(S);
 
@@ -880,14 +882,16 @@ impl<S: Echo> EchoServer<S> {
     }
 }
 
-/// A client of an instance of the service. Clones share the instance. Dropping the last clone closes it.
+/// A client of an instance of the service. Clones share the instance. Dropping the last
+/// clone closes it.
 #[derive(Clone, Debug)]
 pub struct EchoClient {
     client: port::Client,
 }
 
 impl EchoClient {
-    /// Starts an instance of the service that `make` returns, in this process. After a panic, `make` is called again.
+    /// Starts an instance of the service that `make` returns, in this process. After a
+    /// panic, `make` is called again.
     ///
     /// # Errors
     /// The runtime cannot be started.
@@ -909,8 +913,9 @@ impl EchoClient {
         }
     }
 
-    /// A client of the same instance whose calls are not nested. Calls that a service makes with other clients while it
-    /// serves a call have the deadline of that call and end with it.
+    /// A client of the same instance whose calls are not nested. Calls that a service
+    /// makes with other clients while it serves a call have the deadline of that call
+    /// and end with it.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
@@ -918,8 +923,9 @@ impl EchoClient {
         }
     }
 
-    /// Submits the calls that `calls` makes with its client as one batch, in their order, when `calls` returns. This wakes the
-    /// service once. Each call has its own outcome. Calls of resources are not part of the batch.
+    /// Submits the calls that `calls` makes with its client as one batch, in their
+    /// order, when `calls` returns. This wakes the service once. Each call has its own
+    /// outcome. Calls of resources are not part of the batch.
     pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
         self.client.batch(|client| {
             calls(&Self {

@@ -417,8 +417,9 @@ impl wire::cbor::Cbor for Event {
 
 /// Market events: three streams of the same records with different overflow policies.
 ///
-/// Implement this trait. A `func` runs on the actor of the instance, one call at a time, and its result is the reply. An
-/// `async func` returns a [`port::Task`], which runs in a separate actor while the instance serves further calls.
+/// Implement this trait. A `func` runs on the actor of the instance, one call at a time,
+/// and its result is the reply. An `async func` returns a [`port::Task`], which runs in a
+/// separate actor while the instance serves further calls.
 pub trait Feed: Sized + Send + 'static {
     /// All of `count` events. A slow reader delays the market. Use it for a ledger.
     ///
@@ -437,7 +438,8 @@ pub trait Feed: Sized + Send + 'static {
     fn newest(&mut self, call: &port::Call, count: u64) -> port::StreamReader<Event>;
 }
 
-/// The server of an implementation of [`Feed`]. A library exports it, and a client starts it.
+/// The server of an implementation of [`Feed`]. A library exports it, and a client
+/// starts it.
 #[derive(Debug)]
 pub struct FeedServer<S>(S);
 
@@ -490,14 +492,16 @@ impl<S: Feed> FeedServer<S> {
     }
 }
 
-/// A client of an instance of the service. Clones share the instance. Dropping the last clone closes it.
+/// A client of an instance of the service. Clones share the instance. Dropping the last
+/// clone closes it.
 #[derive(Clone, Debug)]
 pub struct FeedClient {
     client: port::Client,
 }
 
 impl FeedClient {
-    /// Starts an instance of the service that `make` returns, in this process. After a panic, `make` is called again.
+    /// Starts an instance of the service that `make` returns, in this process. After a
+    /// panic, `make` is called again.
     ///
     /// # Errors
     /// The runtime cannot be started.
@@ -519,8 +523,9 @@ impl FeedClient {
         }
     }
 
-    /// A client of the same instance whose calls are not nested. Calls that a service makes with other clients while it
-    /// serves a call have the deadline of that call and end with it.
+    /// A client of the same instance whose calls are not nested. Calls that a service
+    /// makes with other clients while it serves a call have the deadline of that call
+    /// and end with it.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
@@ -528,8 +533,9 @@ impl FeedClient {
         }
     }
 
-    /// Submits the calls that `calls` makes with its client as one batch, in their order, when `calls` returns. This wakes the
-    /// service once. Each call has its own outcome. Calls of resources are not part of the batch.
+    /// Submits the calls that `calls` makes with its client as one batch, in their
+    /// order, when `calls` returns. This wakes the service once. Each call has its own
+    /// outcome. Calls of resources are not part of the batch.
     pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
         self.client.batch(|client| {
             calls(&Self {

@@ -395,8 +395,9 @@ impl std::error::Error for HelloError {}
 
 /// Greets people, and counts the greetings.
 ///
-/// Implement this trait. A `func` runs on the actor of the instance, one call at a time, and its result is the reply. An
-/// `async func` returns a [`port::Task`], which runs in a separate actor while the instance serves further calls.
+/// Implement this trait. A `func` runs on the actor of the instance, one call at a time,
+/// and its result is the reply. An `async func` returns a [`port::Task`], which runs in a
+/// separate actor while the instance serves further calls.
 pub trait Hello: Sized + Send + 'static {
     /// A guest list, which stays in the service.
     type Guests: Guests;
@@ -438,7 +439,8 @@ pub trait Guests: Sized + Send + Sync + 'static {
     fn arrive(&self, call: &port::Call) -> port::StreamReader<Person>;
 }
 
-/// The server of an implementation of [`Hello`]. A library exports it, and a client starts it.
+/// The server of an implementation of [`Hello`]. A library exports it, and a client
+/// starts it.
 #[derive(Debug)]
 pub struct HelloServer<S>(S);
 
@@ -539,14 +541,16 @@ impl<S: Hello> HelloServer<S> {
     }
 }
 
-/// A client of an instance of the service. Clones share the instance. Dropping the last clone closes it.
+/// A client of an instance of the service. Clones share the instance. Dropping the last
+/// clone closes it.
 #[derive(Clone, Debug)]
 pub struct HelloClient {
     client: port::Client,
 }
 
 impl HelloClient {
-    /// Starts an instance of the service that `make` returns, in this process. After a panic, `make` is called again.
+    /// Starts an instance of the service that `make` returns, in this process. After a
+    /// panic, `make` is called again.
     ///
     /// # Errors
     /// The runtime cannot be started.
@@ -568,8 +572,9 @@ impl HelloClient {
         }
     }
 
-    /// A client of the same instance whose calls are not nested. Calls that a service makes with other clients while it
-    /// serves a call have the deadline of that call and end with it.
+    /// A client of the same instance whose calls are not nested. Calls that a service
+    /// makes with other clients while it serves a call have the deadline of that call
+    /// and end with it.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
@@ -577,8 +582,9 @@ impl HelloClient {
         }
     }
 
-    /// Submits the calls that `calls` makes with its client as one batch, in their order, when `calls` returns. This wakes the
-    /// service once. Each call has its own outcome. Calls of resources are not part of the batch.
+    /// Submits the calls that `calls` makes with its client as one batch, in their
+    /// order, when `calls` returns. This wakes the service once. Each call has its own
+    /// outcome. Calls of resources are not part of the batch.
     pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
         self.client.batch(|client| {
             calls(&Self {

@@ -426,8 +426,9 @@ impl wire::cbor::Cbor for Setting {
 /// Situations that most services meet: a long call with progress, a value that many clients watch,
 /// a bounded worker pool, and a stream that ends with an error.
 ///
-/// Implement this trait. A `func` runs on the actor of the instance, one call at a time, and its result is the reply. An
-/// `async func` returns a [`port::Task`], which runs in a separate actor while the instance serves further calls.
+/// Implement this trait. A `func` runs on the actor of the instance, one call at a time,
+/// and its result is the reply. An `async func` returns a [`port::Task`], which runs in a
+/// separate actor while the instance serves further calls.
 pub trait Recipes: Sized + Send + 'static {
     /// A long job that consists of steps.
     type Job: Job;
@@ -468,7 +469,8 @@ pub trait Job: Sized + Send + Sync + 'static {
     fn progress(&self, call: &port::Call) -> port::StreamReader<Progress>;
 }
 
-/// The server of an implementation of [`Recipes`]. A library exports it, and a client starts it.
+/// The server of an implementation of [`Recipes`]. A library exports it, and a client
+/// starts it.
 #[derive(Debug)]
 pub struct RecipesServer<S>(S);
 
@@ -578,14 +580,16 @@ impl<S: Recipes> RecipesServer<S> {
     }
 }
 
-/// A client of an instance of the service. Clones share the instance. Dropping the last clone closes it.
+/// A client of an instance of the service. Clones share the instance. Dropping the last
+/// clone closes it.
 #[derive(Clone, Debug)]
 pub struct RecipesClient {
     client: port::Client,
 }
 
 impl RecipesClient {
-    /// Starts an instance of the service that `make` returns, in this process. After a panic, `make` is called again.
+    /// Starts an instance of the service that `make` returns, in this process. After a
+    /// panic, `make` is called again.
     ///
     /// # Errors
     /// The runtime cannot be started.
@@ -607,8 +611,9 @@ impl RecipesClient {
         }
     }
 
-    /// A client of the same instance whose calls are not nested. Calls that a service makes with other clients while it
-    /// serves a call have the deadline of that call and end with it.
+    /// A client of the same instance whose calls are not nested. Calls that a service
+    /// makes with other clients while it serves a call have the deadline of that call
+    /// and end with it.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
@@ -616,8 +621,9 @@ impl RecipesClient {
         }
     }
 
-    /// Submits the calls that `calls` makes with its client as one batch, in their order, when `calls` returns. This wakes the
-    /// service once. Each call has its own outcome. Calls of resources are not part of the batch.
+    /// Submits the calls that `calls` makes with its client as one batch, in their
+    /// order, when `calls` returns. This wakes the service once. Each call has its own
+    /// outcome. Calls of resources are not part of the batch.
     pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
         self.client.batch(|client| {
             calls(&Self {

@@ -766,8 +766,9 @@ impl std::error::Error for SearchError {}
 /// A line ends in `\n`. Every count is a number of matching lines. Bytes that are not UTF-8 are
 /// replaced by U+FFFD in the text, and a second field contains the original bytes.
 ///
-/// Implement this trait. A `func` runs on the actor of the instance, one call at a time, and its result is the reply. An
-/// `async func` returns a [`port::Task`], which runs in a separate actor while the instance serves further calls.
+/// Implement this trait. A `func` runs on the actor of the instance, one call at a time,
+/// and its result is the reply. An `async func` returns a [`port::Task`], which runs in a
+/// separate actor while the instance serves further calls.
 pub trait Search: Sized + Send + 'static {
     /// A compiled pattern with the directory to search. It can be used for several searches.
     type Query: Query;
@@ -811,7 +812,8 @@ pub trait Query: Sized + Send + Sync + 'static {
     fn progress(&self, call: &port::Call) -> port::StreamReader<Progress>;
 }
 
-/// The server of an implementation of [`Search`]. A library exports it, and a client starts it.
+/// The server of an implementation of [`Search`]. A library exports it, and a client
+/// starts it.
 #[derive(Debug)]
 pub struct SearchServer<S>(S);
 
@@ -901,14 +903,16 @@ impl<S: Search> SearchServer<S> {
     }
 }
 
-/// A client of an instance of the service. Clones share the instance. Dropping the last clone closes it.
+/// A client of an instance of the service. Clones share the instance. Dropping the last
+/// clone closes it.
 #[derive(Clone, Debug)]
 pub struct SearchClient {
     client: port::Client,
 }
 
 impl SearchClient {
-    /// Starts an instance of the service that `make` returns, in this process. After a panic, `make` is called again.
+    /// Starts an instance of the service that `make` returns, in this process. After a
+    /// panic, `make` is called again.
     ///
     /// # Errors
     /// The runtime cannot be started.
@@ -930,8 +934,9 @@ impl SearchClient {
         }
     }
 
-    /// A client of the same instance whose calls are not nested. Calls that a service makes with other clients while it
-    /// serves a call have the deadline of that call and end with it.
+    /// A client of the same instance whose calls are not nested. Calls that a service
+    /// makes with other clients while it serves a call have the deadline of that call
+    /// and end with it.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
@@ -939,8 +944,9 @@ impl SearchClient {
         }
     }
 
-    /// Submits the calls that `calls` makes with its client as one batch, in their order, when `calls` returns. This wakes the
-    /// service once. Each call has its own outcome. Calls of resources are not part of the batch.
+    /// Submits the calls that `calls` makes with its client as one batch, in their
+    /// order, when `calls` returns. This wakes the service once. Each call has its own
+    /// outcome. Calls of resources are not part of the batch.
     pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
         self.client.batch(|client| {
             calls(&Self {
