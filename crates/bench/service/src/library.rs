@@ -1,6 +1,6 @@
 //! What other languages open.
 
-use thalweg::port::{Bounds, Incoming, Package, Service};
+use thalweg::port::{Incoming, Package, QueueLimits, Service};
 use thalweg_capi::abi::TwTable;
 use thalweg_capi::{Export, Library};
 
@@ -18,9 +18,9 @@ struct Deep(LabServer<LabService>);
 
 impl Service for Deep {
     const PACKAGE: &'static Package = &Package {
-        bounds: Bounds {
-            calls: DEEP_CALLS,
-            ..Bounds::DEFAULT
+        limits: QueueLimits {
+            max_queued_calls: DEEP_CALLS,
+            ..QueueLimits::DEFAULT
         },
         ..*<LabServer<LabService> as Service>::PACKAGE
     };
