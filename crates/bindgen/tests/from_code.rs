@@ -444,7 +444,7 @@ fn unsupported_functions_are_refused_with_a_suggestion() {
         ),
         (
             "fn f(&self) -> Vec<Owned<StreamReader<Owned<Q>>>>;",
-            "4:38: type `Owned<Q>`: a stream or a future inside a value carries only numbers, `bool`, `char`, `String`, and lists, options, results and tuples of these",
+            "4:39: type `Owned<Q>`: a stream or a future inside a value carries only numbers, `bool`, `char`, `String`, and lists, options, results and tuples of these",
         ),
         (
             "fn f(&self) -> Owned<StreamReader<u8>>;",

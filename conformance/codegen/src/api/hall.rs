@@ -1,5 +1,4 @@
-//! Resources, streams and futures inside values, and a resource with an async constructor and
-//! destructor.
+//! Resources, streams and futures inside values, and a resource with an async constructor and destructor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -96,8 +96,7 @@ pub trait Press {
     /// `count` ticks.
     fn ticks(&self, count: u32) -> impl Iterator<Item = ()> + Send + 'static;
 
-    /// One piece per word. The stream fails at a word that begins with a star, with the unsupported
-    /// style.
+    /// One piece per word. The stream fails at a word that begins with a star, with the unsupported style.
     #[expect(clippy::type_complexity, reason = "the signature shows the full types")]
     fn words(
         &self,

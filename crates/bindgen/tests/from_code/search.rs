@@ -76,8 +76,8 @@ impl Query {
 /// Search a directory tree with ripgrep's own libraries.
 #[thalweg::service(package = "thalweg:search@0.1.0")]
 pub trait Search {
-    /// The number of lines below `dir` that match a regular expression. Hidden files are searched,
-    /// and ignore files are not obeyed.
+    /// The number of lines below `dir` that match a regular expression. Hidden files are searched, and
+    /// ignore files are not obeyed.
     async fn count(&self, pattern: String, dir: &str) -> Result<u64, SearchError>;
 
     /// The matching lines. The lines of one file are in order. The stream ends with the search.

@@ -174,7 +174,8 @@ impl Seat for code::Seat {
     }
 }
 
-/// Sends the items until the reader is closed. If a record is refused, the reader gets the reason.
+/// Sends the items until the reader is closed. If a record is refused, the reader gets
+/// the reason.
 fn stream<T, E>(
     call: &port::Call,
     items: impl Iterator<Item = T> + Send + 'static,
