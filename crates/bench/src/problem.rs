@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 /// The reason why a run ends without figures.
 #[derive(Debug)]
@@ -10,6 +11,8 @@ pub enum Problem {
     Usage(String),
     /// A requirement of the workload is missing; the text names it and how to get it.
     NotReady(String),
+    /// A file is not a result file, or violates its schema: the file, and what is wrong in it.
+    NotAResult(PathBuf, String),
     /// A workload's own check failed, so its figures would be meaningless.
     Check(String),
     /// A host program died or violated the protocol.
@@ -39,6 +42,9 @@ impl fmt::Display for Problem {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(text) | Self::NotReady(text) => to.write_str(text),
+            Self::NotAResult(file, why) => {
+                write!(to, "{} is not a result file: {why}", file.display())
+            }
             Self::Check(text) => write!(to, "check failed: {text}"),
             Self::Host(text) => write!(to, "host program: {text}"),
             Self::Io(what, error) => write!(to, "{what}: {error}"),

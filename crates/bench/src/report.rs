@@ -1,6 +1,9 @@
 //! The result file: one JSON document per run, one schema, number 1.
 //!
-//! Every field is always present; a field that does not apply is `null`. Times are in the unit that
+//! `result.schema.json` in the crate's folder is its JSON Schema, generated from these types; a test
+//! compares the two and validates every committed result.
+//!
+//! Every field is always present; a field that does not apply is `null` or empty. Times are in the unit that
 //! `unit` names. Ratios are subject / peer by time, so lower is better. Field names do not change
 //! within a schema number. New fields may be added; an older file reads back with `null` or
 //! `unknown` in them.
@@ -17,9 +20,11 @@ pub const SCHEMA: u32 = 1;
 
 /// A run: the figures, the machine, the tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Report {
-    /// [`SCHEMA`].
+    /// The number of this schema.
+    #[cfg_attr(test, schemars(range(min = SCHEMA, max = SCHEMA)))]
     pub schema: u32,
     /// `thalweg-bench` and its version.
     pub suite: String,
@@ -41,6 +46,7 @@ pub struct Report {
 
 /// The machine that a run was taken on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// Kernel and architecture; the machine's own name is left out.
@@ -88,6 +94,7 @@ pub fn unknown() -> String {
 
 /// Which side was faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Winner {
     /// The whole interval is below 1.
@@ -112,6 +119,7 @@ impl Winner {
 
 /// One figure: a workload at one point of its parameters, one subject, at most one peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Row {
     /// The workload's public name.
@@ -161,13 +169,19 @@ pub struct Row {
     pub metric_intervals: BTreeMap<String, Interval>,
     /// The target of the row.
     pub target: Option<String>,
-    /// `met`, `missed`, `undecided`, `not judged: why`: see [`crate::judgement`].
+    /// `met`, `missed`, `undecided`, `not judged: why`. Files from before the whole interval
+    /// counted contain `passed` and `failed`.
+    #[cfg_attr(test, schemars(regex(pattern = VERDICTS)))]
     pub verdict: Option<String>,
-    /// Whether this peer is the best of all that were measured in the same cell: see
-    /// [`mark_best`]. `null` without a ratio, and in older files.
+    /// Whether this peer is the best of all that were measured in the same cell. `null` without a
+    /// ratio, and in older files.
     #[serde(default)]
     pub best_peer: Option<bool>,
 }
+
+/// The verdicts of a result file.
+#[cfg(test)]
+const VERDICTS: &str = "^(met|missed|undecided|passed|failed|not judged: .+)$";
 
 /// Metrics, and the intervals of those that are estimates.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -319,6 +333,29 @@ impl Row {
         self.verdict = Some(target.verdict(self.figures(), refusal));
         self.target = Some(target.text());
         self
+    }
+
+    /// Checks what a JSON Schema cannot express: the lists of samples have equal lengths.
+    ///
+    /// # Errors
+    /// They do not; the text names the row.
+    pub fn check(&self) -> Result<(), String> {
+        let samples = usize::try_from(self.samples).unwrap_or(usize::MAX);
+        let (subject, peer) = (self.subject_samples.len(), self.peer_samples.len());
+        let peers = if self.peer_median.is_some() {
+            samples
+        } else {
+            0
+        };
+        let lengths = (self.process.len(), subject, peer);
+        if lengths == (samples, samples, peers) || lengths == (0, 0, 0) {
+            return Ok(());
+        }
+        Err(format!(
+            "{}: {samples} samples, but lists of {subject} and {peer} with {} processes",
+            self.workload,
+            self.process.len()
+        ))
     }
 
     /// Judges the row again by the text of its target, unless the run refused to judge it. Files
@@ -504,6 +541,74 @@ pub(crate) mod tests {
                 "virtual"
             ]
         );
+    }
+
+    /// The schema, generated from the types.
+    fn generated() -> Value {
+        let mut schema = schemars::schema_for!(Report).to_value();
+        schema["title"] = json!("A result file of thalweg-bench");
+        schema
+    }
+
+    #[test]
+    fn committed_schema_is_that_of_the_types() {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("result.schema.json");
+        let text = serde_json::to_string_pretty(&generated()).unwrap() + "\n";
+        if std::env::var_os("THALWEG_WRITE_SCHEMA").is_some() {
+            std::fs::write(&file, &text).unwrap();
+        }
+        let committed = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(
+            committed == text,
+            "run this test with THALWEG_WRITE_SCHEMA=1"
+        );
+        assert_eq!(
+            generated()["$schema"],
+            "https://json-schema.org/draft/2020-12/schema"
+        );
+    }
+
+    #[test]
+    fn schema_accepts_a_report_and_refuses_any_damage() {
+        let validator = jsonschema::validator_for(&generated()).unwrap();
+        let whole = serde_json::to_value(sample()).unwrap();
+        assert!(validator.is_valid(&whole));
+        for (pointer, wrong) in [
+            ("/schema", json!(2)),
+            ("/host/processors", json!(-1)),
+            ("/results/0/unit", Value::Null),
+            ("/results/0/ratio/low", json!("fast")),
+            ("/results/0/winner", json!("ours")),
+            ("/results/0/process/0", json!(0.5)),
+            ("/results/0/metrics", json!({"p50_ns": "3"})),
+            ("/results/0/verdict", json!("good")),
+            ("/results/0/verdict", json!("not judged")),
+            (
+                "/results/0/ratio",
+                json!({"median": 1.0, "low": 1.0, "high": 1.0, "more": 1.0}),
+            ),
+        ] {
+            let mut damaged = whole.clone();
+            *damaged.pointer_mut(pointer).unwrap() = wrong.clone();
+            assert!(!validator.is_valid(&damaged), "{pointer}: {wrong}");
+        }
+    }
+
+    #[test]
+    fn lists_of_samples_have_equal_lengths() {
+        let whole = sample().results.remove(0);
+        whole.check().unwrap();
+        let change: [fn(&mut Row); 4] = [
+            |row| row.process.truncate(1),
+            |row| row.subject_samples.truncate(1),
+            |row| row.peer_samples.clear(),
+            |row| row.samples += 1,
+        ];
+        for change in change {
+            let mut row = whole.clone();
+            change(&mut row);
+            assert!(row.check().unwrap_err().starts_with("search_overhead: "));
+        }
     }
 
     #[test]

@@ -10,9 +10,10 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use serde::Deserialize;
 
 use crate::problem::Problem;
-use crate::report::{Report, Row, SCHEMA};
+use crate::report::{Report, SCHEMA};
 
 /// The text of a result file.
 #[must_use]
@@ -56,12 +57,16 @@ pub fn write(file: &Path, content: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Reads a result file, compressed or not.
+/// Reads a result file, compressed or not. Its verdicts are computed again: see
+/// [`crate::judgement`].
 ///
 /// # Errors
-/// The file does not exist, is larger than 64 MiB when decompressed, is not a result file, or has
-/// a schema that this program does not support.
+/// The file does not exist, is larger than 64 MiB when decompressed, or violates the schema.
 pub fn read(file: &Path) -> Result<Report, Problem> {
+    parse(&content(file)?).map_err(|why| Problem::NotAResult(file.to_owned(), why))
+}
+
+fn content(file: &Path) -> Result<String, Problem> {
     let problem = || Problem::io(file.display().to_string());
     let opened = File::open(file).map_err(problem())?;
     let content: Box<dyn Read> = if is_compressed(file) {
@@ -75,27 +80,34 @@ pub fn read(file: &Path) -> Result<Report, Problem> {
         .read_to_string(&mut text)
         .map_err(problem())?;
     if size as u64 > LARGEST {
-        let limit = LARGEST >> 20;
-        return Err(Problem::NotReady(format!(
-            "{}: larger than {limit} MiB",
-            file.display()
-        )));
+        let why = format!("larger than {} MiB", LARGEST >> 20);
+        return Err(Problem::NotAResult(file.to_owned(), why));
     }
-    parse(&text).map_err(|why| Problem::NotReady(format!("{}: {why}", file.display())))
+    Ok(text)
 }
 
 fn parse(text: &str) -> Result<Report, String> {
-    // Check the number first: the other fields of a newer schema would only give confusing errors.
-    let value: serde_json::Value =
-        serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
-    match value.get("schema").and_then(serde_json::Value::as_u64) {
-        Some(number) if number == u64::from(SCHEMA) => {}
-        Some(number) => return Err(format!("schema {number}; this program knows {SCHEMA}")),
-        None => return Err("not a result file: it has no schema".to_owned()),
+    #[derive(Deserialize)]
+    struct Number {
+        schema: Option<u32>,
     }
-    let mut report: Report =
-        serde_json::from_value(value).map_err(|error| format!("not a result file: {error}"))?;
-    report.results.iter_mut().for_each(Row::judge_again);
+    // Check the number first: the other fields of a newer schema would only give confusing errors.
+    match serde_json::from_str(text).map_err(|error| error.to_string())? {
+        Number { schema: None } => return Err("it has no schema".to_owned()),
+        Number {
+            schema: Some(SCHEMA),
+        } => {}
+        Number {
+            schema: Some(other),
+        } => {
+            return Err(format!("schema {other}; this program knows {SCHEMA}"));
+        }
+    }
+    let mut report: Report = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    for row in &mut report.results {
+        row.check()?;
+        row.judge_again();
+    }
     Ok(report)
 }
 
@@ -155,21 +167,43 @@ mod tests {
 
     #[test]
     fn other_file_is_refused_with_the_reason() {
-        assert!(parse("{").unwrap_err().contains("not JSON"));
-        assert!(parse("{}").unwrap_err().contains("no schema"));
-        assert_eq!(
-            parse(r#"{"schema": 2}"#).unwrap_err(),
-            "schema 2; this program knows 1"
-        );
-        assert!(parse(r#"{"schema": 1}"#).unwrap_err().contains("suite"));
+        let mut uneven = sample();
+        uneven.results[0].process.pop();
+        for (content, reason) in [
+            ("{", "EOF while parsing"),
+            ("{}", "no schema"),
+            (r#"{"schema": 2}"#, "schema 2; this program knows 1"),
+            (r#"{"schema": 1}"#, "missing field `suite` at line 1"),
+            (
+                text(&sample()).replace("\"unit\"", "\"units\"").as_str(),
+                "unknown field `units`",
+            ),
+            (
+                text(&uneven).as_str(),
+                "search_overhead: 3 samples, but lists",
+            ),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("odd.json");
+            write(&file, content).unwrap();
+            let problem = read(&file).unwrap_err();
+            assert!(matches!(&problem, Problem::NotAResult(path, _) if *path == file));
+            assert!(
+                problem.to_string().contains(reason),
+                "{reason} in {problem}"
+            );
+        }
         let missing = read(Path::new("no-such-file.json")).unwrap_err();
         assert!(missing.to_string().contains("no-such-file.json"));
     }
 
     #[test]
-    fn every_committed_result_reads() {
-        let mut read_back = 0;
-        let mut folders = vec![hosts::root().join("benchmarks/results")];
+    fn committed_results_satisfy_the_schema() {
+        let schema = include_str!("../result.schema.json");
+        let schema = serde_json::from_str(schema).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let mut validated = 0;
+        let mut folders = vec![hosts::root().join("benchmarks")];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
@@ -177,10 +211,16 @@ mod tests {
                     folders.push(path);
                 } else if is_named(&path) {
                     read(&path).unwrap();
-                    read_back += 1;
+                    let text = content(&path).unwrap();
+                    let errors: Vec<String> = validator
+                        .iter_errors(&serde_json::from_str(&text).unwrap())
+                        .map(|error| format!("{}: {error}", error.instance_path()))
+                        .collect();
+                    assert!(errors.is_empty(), "{}: {errors:?}", path.display());
+                    validated += 1;
                 }
             }
         }
-        assert!(read_back > 0);
+        assert!(validated > 0);
     }
 }

@@ -36,6 +36,7 @@ pub const FEWEST_PROCESSES: usize = 3;
 
 /// Subject's time / peer's time, over all pairs. Below 1 the subject is faster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
     /// Median of the pairs' ratios.
@@ -48,6 +49,7 @@ pub struct Ratio {
 
 /// The 95 % interval of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
     /// Lower end.

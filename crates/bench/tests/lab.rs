@@ -1,12 +1,15 @@
 //! Tests the lab's commands from outside, on files and on minimal measurements.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use thalweg_bench::report::Report;
-use thalweg_bench::{hosts, result_file};
+use thalweg_bench::judgement::Target;
+use thalweg_bench::report::{Host, Report, Row, SCHEMA};
+use thalweg_bench::statistics::Samples;
+use thalweg_bench::{machine, result_file};
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg-bench"));
@@ -26,25 +29,41 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the lab speaks UTF-8")
 }
 
-/// A committed result file.
-fn committed() -> PathBuf {
-    hosts::root()
-        .join("benchmarks/results/intel-xeon-2-50ghz-2cpu-docker/2026-11-21/result.json.gz")
-}
-
-/// The committed result with its ratios multiplied by `times`, in a new file.
-fn planted(folder: &Path, times: f64) -> PathBuf {
-    let mut report: Report = result_file::read(&committed()).unwrap();
-    for row in &mut report.results {
-        if let Some(ratio) = &mut row.ratio {
-            ratio.median *= times;
-            ratio.low *= times;
-            ratio.high *= times;
-        }
-    }
-    let file = folder.join(format!("planted-{times}.json"));
+/// A result file with one row, whose ratio is `ratio` in each of three processes.
+fn made_up(folder: &Path, ratio: f64, cpu: &str) -> PathBuf {
+    let side = |ns: f64| Samples::new(vec![ns, 1.01 * ns, 0.99 * ns], vec![0, 1, 2]);
+    let row = Row::new(
+        ("spsc_threads", "queue"),
+        &[("capacity", "64")],
+        "ns",
+        ("thalweg", side(ratio)),
+        Some(("rtrb", side(1.0))),
+    );
+    let report = Report {
+        schema: SCHEMA,
+        suite: "thalweg-bench 0.1.0".to_owned(),
+        started: "2026-01-02T03:04:05Z".to_owned(),
+        host: Host {
+            cpu: cpu.to_owned(),
+            ..machine::describe()
+        },
+        tools: BTreeMap::new(),
+        peers: BTreeMap::new(),
+        knobs: BTreeMap::new(),
+        commit: "0123abcd".to_owned(),
+        results: vec![row.held_to(&Target::Ratio(1.0), None)],
+    };
+    let file = folder.join(format!("{cpu}-{ratio}.json.gz"));
     result_file::write(&file, &result_file::text(&report)).unwrap();
     file
+}
+
+/// Validates a file that the lab wrote, and returns its rows.
+fn validated(file: &Path) -> Vec<Row> {
+    let schema = serde_json::from_str(include_str!("../result.schema.json")).unwrap();
+    let written = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    jsonschema::validate(&schema, &written).unwrap_or_else(|error| panic!("{error}"));
+    result_file::read(file).unwrap().results
 }
 
 fn regress(baseline: &Path, from: &Path, more: &[&str]) -> Output {
@@ -55,42 +74,38 @@ fn regress(baseline: &Path, from: &Path, more: &[&str]) -> Output {
 }
 
 #[test]
-fn regress_ends_with_0_on_the_same_with_1_on_a_planted_regression_and_with_2_on_another_host() {
+fn regress_status_is_that_of_its_worst_row() {
     let folder = tempfile::tempdir().unwrap();
-    let same = regress(&committed(), &committed(), &[]);
-    assert_eq!(same.status.code(), Some(0), "{}", text(&same.stdout));
-
-    let worse = planted(folder.path(), 3.0);
-    let output = regress(&committed(), &worse, &[]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stdout).contains("WORSE"));
-    // Compared in the other direction, the result improves.
-    let output = regress(&worse, &committed(), &[]);
-    assert_eq!(output.status.code(), Some(0));
-
-    let mut elsewhere: Report = result_file::read(&committed()).unwrap();
-    let cpu = std::mem::replace(&mut elsewhere.host.cpu, "Another".to_owned());
-    let file = folder.path().join("elsewhere.json");
-    result_file::write(&file, &result_file::text(&elsewhere)).unwrap();
-    let output = regress(&committed(), &file, &[]);
-    assert_eq!(output.status.code(), Some(2));
-    let reason = format!("another host: cpu was {cpu}, is Another");
-    assert!(text(&output.stdout).contains(&reason));
-}
-
-#[test]
-fn the_threshold_comes_from_the_option_or_the_environment_and_the_option_wins() {
-    let folder = tempfile::tempdir().unwrap();
-    let worse = planted(folder.path(), 3.0);
-    let allowed = regress(&committed(), &worse, &["--threshold", "500"]);
-    assert_eq!(allowed.status.code(), Some(0), "{}", text(&allowed.stdout));
+    let file = |ratio, cpu| made_up(folder.path(), ratio, cpu);
+    let (usual, slow, fast) = (file(1.0, "one"), file(3.0, "one"), file(0.3, "one"));
+    let elsewhere = file(1.0, "another");
+    for (baseline, from, more, status, said) in [
+        (
+            &usual,
+            &usual,
+            &["--all"] as &[_],
+            0,
+            "detectable from 0.0 %",
+        ),
+        (&usual, &slow, &[], 1, "WORSE"),
+        (&usual, &slow, &["--threshold", "500"], 0, "0 worse"),
+        (&usual, &fast, &[], 0, "1 better"),
+        (
+            &usual,
+            &elsewhere,
+            &[],
+            2,
+            "another host: cpu was one, is another",
+        ),
+    ] {
+        let output = regress(baseline, from, more);
+        let printed = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(status), "{printed}");
+        assert!(printed.contains(said), "{said} in {printed}");
+    }
     let by_environment = |threshold: &str, more: &[&str]| {
         let mut command = command(&["regress", "--baseline"]);
-        command
-            .arg(committed())
-            .arg("--from")
-            .arg(&worse)
-            .args(more);
+        command.arg(&usual).arg("--from").arg(&slow).args(more);
         command.env("THALWEG_REGRESSION_THRESHOLD_PCT", threshold);
         command.output().unwrap().status.code()
     };
@@ -100,23 +115,30 @@ fn the_threshold_comes_from_the_option_or_the_environment_and_the_option_wins() 
 }
 
 #[test]
-fn what_is_no_result_file_cannot_be_judged() {
+fn file_that_violates_the_schema_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
+    let good = made_up(folder.path(), 1.0, "one");
     let odd = folder.path().join("odd.json");
-    fs::write(&odd, "{}").unwrap();
-    for (baseline, from) in [(committed(), odd.clone()), (odd, committed())] {
-        let output = regress(&baseline, &from, &[]);
+    let damaged = result_file::text(&result_file::read(&good).unwrap());
+    fs::write(&odd, damaged.replace("\"unit\": \"ns\"", "\"unit\": 3")).unwrap();
+    for (baseline, from) in [(&good, &odd), (&odd, &good)] {
+        let output = regress(baseline, from, &[]);
         assert_eq!(output.status.code(), Some(2));
         assert!(text(&output.stderr).contains("cannot be judged"));
     }
+    let output = lab(&["report", "--from", odd.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("odd.json is not a result file: invalid type: integer `3`"),
+        "{said}"
+    );
 }
 
 #[test]
-fn a_report_of_two_files_is_written_and_named_after_the_moment() {
+fn report_of_two_files_is_written_and_named_after_the_moment() {
     let folder = tempfile::tempdir().unwrap();
-    let file = committed();
-    let committed: Report = result_file::read(&file).unwrap();
-    let cpu = committed.host.cpu;
+    let file = made_up(folder.path(), 1.0, "a made-up processor");
     let file = file.to_str().unwrap();
     let into = folder.path().join("reports");
     let output = lab(&[
@@ -148,7 +170,7 @@ fn a_report_of_two_files_is_written_and_named_after_the_moment() {
         assert!(text(&output.stdout).contains(name.as_str()));
         let content = fs::read_to_string(into.join(name)).unwrap();
         assert!(
-            content.contains("spsc_threads") && content.contains(&cpu),
+            content.contains("spsc_threads") && content.contains("a made-up processor"),
             "{name}"
         );
     }
@@ -195,7 +217,7 @@ fn what_is_not_there_ends_with_2_and_what_is() {
         (&["list", "--group", "warp"], "endurance"),
         (&["run", "idle", "--set", "warp=1"], "no knob `warp`"),
         (
-            &["run", "port_submit", "--set", "warp=1"],
+            &["run", "ffi_submit", "--set", "warp=1"],
             "THALWEG_SUBMIT_THREADS",
         ),
         (&["sweep", "warp"], "spsc_threads"),
@@ -244,7 +266,7 @@ fn a_cell_is_measured_line_by_line() {
 }
 
 #[test]
-fn a_sweep_prints_every_point_what_follows_and_each_sample() {
+fn sweep_prints_every_point_and_writes_each_sample() {
     let folder = tempfile::tempdir().unwrap();
     let grid = folder.path().join("grid.json");
     fs::write(
@@ -254,6 +276,7 @@ fn a_sweep_prints_every_point_what_follows_and_each_sample() {
     )
     .unwrap();
     let csv = folder.path().join("samples.csv");
+    let json = folder.path().join("result.json");
     let output = lab(&[
         "sweep",
         "--grid",
@@ -262,6 +285,8 @@ fn a_sweep_prints_every_point_what_follows_and_each_sample() {
         "--allow-debug",
         "--save-csv",
         csv.to_str().unwrap(),
+        "--json",
+        json.to_str().unwrap(),
     ]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stdout);
@@ -278,4 +303,29 @@ fn a_sweep_prints_every_point_what_follows_and_each_sample() {
         "{said}"
     );
     assert_eq!(fs::read_to_string(csv).unwrap().lines().count(), 1 + 2 * 5);
+    let rows = validated(&json);
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[0].process, [0, 0, 1, 1, 2]);
+}
+
+#[test]
+fn run_writes_a_file_that_satisfies_the_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let (json, csv) = (folder.path().join("a.json"), folder.path().join("a.csv"));
+    let output = lab(&[
+        "run",
+        "codec",
+        "--quick",
+        "--allow-debug",
+        "--json",
+        json.to_str().unwrap(),
+        "--csv",
+        csv.to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let rows = validated(&json);
+    assert!(rows.iter().all(|row| row.processes() == Some(3)));
+    let csv = fs::read_to_string(csv).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 10 * rows.len());
+    assert!(csv.starts_with("workload,params,side,name,unit,round,process,value\r\n"));
 }

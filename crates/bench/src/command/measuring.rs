@@ -159,6 +159,7 @@ fn named(workload: &Workload, problem: Problem) -> Problem {
         Problem::Host(text) => Problem::Host(format!("{name}: {text}")),
         Problem::NotReady(text) => Problem::NotReady(format!("{name}: {text}")),
         Problem::Usage(text) => Problem::Usage(format!("{name}: {text}")),
+        other @ Problem::NotAResult(..) => other,
         Problem::Io(what, error) => Problem::Io(format!("{name}: {what}"), error),
     }
 }
