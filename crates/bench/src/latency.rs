@@ -1,7 +1,5 @@
 //! Latencies of single operations: percentiles come from a histogram, never from means.
 
-use std::collections::BTreeMap;
-
 use hdrhistogram::Histogram;
 
 use crate::report::Metrics;
@@ -75,22 +73,6 @@ impl Latencies {
     pub fn percentile(&self, percentile: f64) -> u64 {
         self.0.value_at_percentile(percentile)
     }
-
-    /// Adds `p50_ns` .. `max_ns` and `latencies` (the number of operations) to a result's metrics,
-    /// with `prefix` before each name. With fewer than [`ENOUGH`] operations p99.9 is left out.
-    pub fn write(&self, prefix: &str, metrics: &mut BTreeMap<String, f64>) {
-        let mut put = |name: &str, value: u64| {
-            metrics.insert(format!("{prefix}{name}"), value as f64);
-        };
-        put("latencies", self.count());
-        put("p50_ns", self.percentile(50.0));
-        put("p95_ns", self.percentile(95.0));
-        put("p99_ns", self.percentile(99.0));
-        if self.count() >= ENOUGH {
-            put("p99_9_ns", self.percentile(99.9));
-        }
-        put("max_ns", self.0.max());
-    }
 }
 
 /// The percentiles in a result, by name.
@@ -163,24 +145,17 @@ pub fn percentiles<C: AsRef<[(u64, u64)]>>(samples: &Samples<C>, metrics: &mut M
     metrics.count("latencies", operations as f64);
 }
 
+/// The median of each sample, and the percentiles of all samples together.
+#[must_use]
+pub fn figures(samples: &Samples<Latencies>) -> (Samples, Metrics) {
+    let mut metrics = Metrics::default();
+    percentiles(&samples.map(Latencies::counts), &mut metrics);
+    (samples.map(|its| its.percentile(50.0) as f64), metrics)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn percentiles_of_a_known_distribution() {
-        let mut latencies = Latencies::new();
-        for ns in 1..=100_000 {
-            latencies.record(ns);
-        }
-        let near = |value: u64, wanted: u64| value.abs_diff(wanted) * 1000 <= wanted;
-        assert!(near(latencies.percentile(50.0), 50_000));
-        assert!(near(latencies.percentile(99.0), 99_000));
-        let mut metrics = BTreeMap::new();
-        latencies.write("peer_", &mut metrics);
-        assert_eq!(metrics["peer_latencies"], 100_000.0);
-        assert!(metrics.contains_key("peer_p99_9_ns"));
-    }
 
     #[test]
     fn percentiles_of_samples_are_those_of_all_their_operations() {
@@ -229,13 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn with_few_latencies_the_far_tail_is_not_claimed() {
-        let mut latencies = Latencies::new();
-        latencies.record(7);
-        latencies.record(u64::MAX);
-        let mut metrics = BTreeMap::new();
-        latencies.write("", &mut metrics);
-        assert!(!metrics.contains_key("p99_9_ns"));
-        assert_eq!(metrics["latencies"], 2.0);
+    fn few_latencies_have_no_far_tail() {
+        let few = Latencies::from(&[7, u64::MAX] as &[_]);
+        let (medians, metrics) = figures(&vec![few].into());
+        assert_eq!(*medians, [7.0]);
+        assert_eq!(metrics.get("p99_9_ns"), None);
+        assert_eq!(metrics.get("latencies").unwrap().0, 2.0);
     }
 }

@@ -487,60 +487,17 @@ pub(crate) mod tests {
                 "target": "ratio <= 1.05", "verdict": "met", "best_peer": null,
             })
         );
-        let row = &value["results"][1];
+        let alone = value["results"][1].as_object().unwrap();
         for absent in [
             "peer",
             "peer_median",
             "ratio",
             "winner",
-            "target",
             "verdict",
             "best_peer",
         ] {
-            assert_eq!(
-                row.get(absent),
-                Some(&Value::Null),
-                "{absent} is there, and null"
-            );
+            assert_eq!(alone.get(absent), Some(&Value::Null), "{absent}");
         }
-        let names = |value: &Value| {
-            value
-                .as_object()
-                .unwrap()
-                .keys()
-                .cloned()
-                .collect::<Vec<_>>()
-        };
-        let mut top = names(&value);
-        top.sort();
-        assert_eq!(
-            top,
-            [
-                "commit", "host", "knobs", "peers", "results", "schema", "started", "suite",
-                "tools"
-            ]
-        );
-        let mut host = names(&value["host"]);
-        host.sort();
-        assert_eq!(
-            host,
-            [
-                "affinity",
-                "clock",
-                "cpu",
-                "governor",
-                "load",
-                "locked_memory",
-                "memory",
-                "open_files",
-                "processors",
-                "quota",
-                "stolen",
-                "turbo",
-                "uname",
-                "virtual"
-            ]
-        );
     }
 
     /// The schema, generated from the types.
@@ -649,13 +606,6 @@ pub(crate) mod tests {
         let report = sample();
         let text = serde_json::to_string(&report).unwrap();
         assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
-    }
-
-    #[test]
-    fn a_field_that_nobody_knows_is_refused() {
-        let mut value = serde_json::to_value(sample()).unwrap();
-        value["more"] = json!(1);
-        assert!(serde_json::from_value::<Report>(value).is_err());
     }
 
     #[test]

@@ -211,13 +211,17 @@ fn doctor_says_what_is_part_of_every_result() {
 }
 
 #[test]
-fn what_is_not_there_ends_with_2_and_what_is() {
+fn unknown_name_or_option_ends_with_2_and_the_known_ones() {
     for (arguments, listed) in [
-        (&["run", "--group", "warp"][..], "endurance"),
+        (&[][..], "Usage"),
+        (&["run", "--warp"], "--warp"),
+        (&["run", "--samples", "3"], "3 is not in 5.."),
+        (&["run", "first_calls", "warp"], "view_read"),
+        (&["run", "--group", "warp"], "endurance"),
         (&["list", "--group", "warp"], "endurance"),
         (&["run", "idle", "--set", "warp=1"], "no knob `warp`"),
         (
-            &["run", "ffi_submit", "--set", "warp=1"],
+            &["run", "port_submit", "--set", "warp=1"],
             "THALWEG_SUBMIT_THREADS",
         ),
         (&["sweep", "warp"], "spsc_threads"),
@@ -232,6 +236,19 @@ fn what_is_not_there_ends_with_2_and_what_is() {
         assert!(output.stdout.is_empty(), "{arguments:?}");
         let said = text(&output.stderr);
         assert!(said.contains(listed), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn debug_build_measures_only_if_it_is_allowed_to() {
+    if cfg!(debug_assertions) {
+        let output = lab(&["run", "first_calls"]);
+        assert_eq!(output.status.code(), Some(1));
+        let said = text(&output.stderr);
+        assert!(
+            said.contains("debug build") && said.contains("--allow-debug"),
+            "{said}"
+        );
     }
 }
 

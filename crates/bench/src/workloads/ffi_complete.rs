@@ -15,17 +15,15 @@
 //! In Python both sides run on asyncio, in windows of 1,024 tasks that await one call each. There
 //! `raw` is an eventfd that the loop watches, a list of finished work, and a future per task.
 
-use serde::Deserialize;
-
 use crate::judgement::Target;
 use crate::lab::Lab;
-use crate::latency::{self, Latencies};
+use crate::latency::figures;
 use crate::problem::Problem;
 use crate::processes::{self, PROCESSES};
 use crate::report::{Metrics, Row};
-use crate::statistics::{Samples, median};
+use crate::statistics::Samples;
 use crate::workloads::Workload;
-use crate::workloads::lab_hosts::{self, LabHost, Read};
+use crate::workloads::lab_hosts::{self, Block, LabHost, Read};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -145,31 +143,17 @@ fn throughput(lab: &Lab, way: &Way) -> Result<Vec<Row>, Problem> {
     Ok(rows)
 }
 
-#[derive(Deserialize)]
-struct Late {
-    latencies: Vec<u64>,
-}
-
 /// Calls at each rate, for a fifth of a second and at most a hundred thousand per sample.
 fn latency(lab: &Lab, way: &Way) -> Result<Vec<Row>, Problem> {
     let part = if lab.quick() { 500 } else { 5 };
-    let points: Vec<(u64, u64)> = way
+    let points: Vec<(usize, u64)> = way
         .rates
         .iter()
-        .map(|per_s| ((per_s / part).min(100_000), *per_s))
+        .map(|per_s| ((*per_s as usize / part).min(100_000), *per_s))
         .collect();
-    let line = |(count, per_s): &(u64, u64)| format!("paced {count} {per_s}");
+    let line = |(count, per_s): &(usize, u64)| format!("paced {count} {per_s}");
     let lines: Vec<String> = points.iter().map(line).collect();
-    let check = |side: usize, late: Late| {
-        let count = points[side].0;
-        if late.latencies.len() as u64 != count || late.latencies.contains(&0) {
-            return Err(Problem::Check(format!(
-                "{}: not each of {count} calls has completed",
-                lines[side]
-            )));
-        }
-        Ok(late.latencies)
-    };
+    let check = |side: usize, block: Block| block.counted(points[side].0);
     let title = format!("ffi_complete {} latency", way.host.language);
     let plan = lab.plan(Some(SAMPLES));
     let start = || way.host.start();
@@ -182,18 +166,12 @@ fn latency(lab: &Lab, way: &Way) -> Result<Vec<Row>, Problem> {
             ("calls", &count.to_string()),
             ("per_s", &per_s.to_string()),
         ];
-        let middle = |latencies: &Vec<u64>| {
-            let ns: Vec<f64> = latencies.iter().map(|ns| *ns as f64).collect();
-            median(&ns).expect("a sample has latencies")
-        };
-        let mut metrics = Metrics::default();
-        let counts = samples.map(|ns| Latencies::from(ns.as_slice()).counts());
-        latency::percentiles(&counts, &mut metrics);
+        let (medians, metrics) = figures(samples);
         Row::new(
             (WORKLOAD.name, WORKLOAD.group),
             &params,
             "ns",
-            ("thalweg", samples.map(middle)),
+            ("thalweg", medians),
             None,
         )
         .checked("every sample: each call completed once and well")

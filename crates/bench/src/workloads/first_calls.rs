@@ -18,21 +18,18 @@
 //! Each block begins with [`UNCOUNTED`] calls that are not counted, because the program has just
 //! waited for its input.
 
-use serde::Deserialize;
-
 use crate::child::HostProgram;
 use crate::interleave::Plan;
 use crate::judgement::Target;
 use crate::lab::Lab;
-use crate::latency::{Latencies, percentiles};
+use crate::latency::figures;
 use crate::machine;
 use crate::placement::Placement;
 use crate::problem::Problem;
 use crate::processes::{self, PROCESSES};
-use crate::report::{Metrics, Row};
-use crate::statistics::Samples;
+use crate::report::Row;
 use crate::workloads::Workload;
-use crate::workloads::lab_hosts::{self, LabHost};
+use crate::workloads::lab_hosts::{self, Block, LabHost};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -118,39 +115,6 @@ fn target((host, method): &(LabHost, &str), pace: &Pace) -> Option<Target> {
         ("c", _, "nop", "hot", "spin") => Some(p50(2_000.0)),
         _ => None,
     }
-}
-
-/// The answer of a host program to a block.
-#[derive(Deserialize)]
-pub struct Block {
-    /// Latencies of the counted operations, in order, in ns.
-    latencies: Vec<u64>,
-}
-
-impl Block {
-    /// Checks that each of `calls` operations came back, and counts their latencies as
-    /// [`Latencies::counts`] does.
-    ///
-    /// # Errors
-    /// One did not.
-    pub fn counted(self, calls: usize) -> Result<Latencies, Problem> {
-        if self.latencies.len() != calls {
-            let came = self.latencies.len();
-            let text = format!("{came} of {calls} calls came back");
-            return Err(Problem::Check(text));
-        }
-        let mut latencies = Latencies::new();
-        self.latencies.iter().for_each(|ns| latencies.record(*ns));
-        Ok(latencies)
-    }
-}
-
-/// The median of each block, and the percentiles of all blocks together.
-#[must_use]
-pub fn figures(blocks: &Samples<Latencies>) -> (Samples, Metrics) {
-    let mut metrics = Metrics::default();
-    percentiles(&blocks.map(Latencies::counts), &mut metrics);
-    (blocks.map(|block| block.percentile(50.0) as f64), metrics)
 }
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
@@ -244,15 +208,5 @@ mod tests {
         assert_eq!(asyncio.as_deref(), Some("p50_ns <= 10000 and ratio <= 1.5"));
         let none = |pace| (0..WAYS.len()).all(|way| text(way, pace).is_none());
         assert!(none(2) && none(3), "park and cold have no target");
-    }
-
-    #[test]
-    fn call_that_does_not_come_back_is_caught() {
-        let block = |count| Block {
-            latencies: vec![7; count],
-        };
-        assert_eq!(block(5).counted(5).unwrap().count(), 5);
-        let problem = block(4).counted(5).unwrap_err().to_string();
-        assert!(problem.contains("4 of 5 calls came back"), "{problem}");
     }
 }

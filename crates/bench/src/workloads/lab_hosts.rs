@@ -23,6 +23,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 use crate::child::HostProgram;
+use crate::latency::Latencies;
 use crate::placement::Placement;
 use crate::problem::Problem;
 use crate::{hosts, rust_host};
@@ -71,6 +72,28 @@ impl Read {
             "{line}: {} records with sum {}, which should be {records} with {checksum}",
             self.records, self.checksum
         )))
+    }
+}
+
+/// The answer to a line with latencies.
+#[derive(Debug, Deserialize)]
+pub struct Block {
+    /// Latencies of the counted operations, in order, in ns; 0 if one did not complete.
+    latencies: Vec<u64>,
+}
+
+impl Block {
+    /// Checks that each of `calls` operations completed, and returns their latencies.
+    ///
+    /// # Errors
+    /// One did not.
+    pub fn counted(self, calls: usize) -> Result<Latencies, Problem> {
+        let completed = self.latencies.iter().filter(|ns| **ns > 0).count();
+        if (completed, self.latencies.len()) != (calls, calls) {
+            let text = format!("{completed} of {calls} calls came back");
+            return Err(Problem::Check(text));
+        }
+        Ok(Latencies::from(self.latencies.as_slice()))
     }
 }
 
@@ -169,6 +192,25 @@ pub fn peer_version(package: &str) -> Result<String, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answer_that_lacks_an_operation_is_a_failed_check() {
+        let block = |latencies: &[u64]| Block {
+            latencies: latencies.to_vec(),
+        };
+        assert_eq!(block(&[7, 8]).counted(2).unwrap().count(), 2);
+        for (latencies, calls) in [(vec![7], 2), (vec![7, 0], 2), (vec![7, 8, 9], 2)] {
+            let problem = block(&latencies).counted(calls).unwrap_err();
+            assert!(matches!(problem, Problem::Check(_)), "{latencies:?}");
+        }
+        let read = Read {
+            ns: 30,
+            records: 3,
+            checksum: 6,
+        };
+        assert_eq!(read.each("views 3", 3, 6).unwrap(), 10.0);
+        assert!(read.each("views 3", 2, 6).is_err() && read.each("views 3", 3, 7).is_err());
+    }
 
     #[test]
     fn the_peers_of_python_are_pinned() {

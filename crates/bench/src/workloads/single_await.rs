@@ -20,15 +20,15 @@ use crate::child::HostProgram;
 use crate::interleave::Plan;
 use crate::judgement::Target;
 use crate::lab::Lab;
-use crate::latency::Latencies;
+use crate::latency::{Latencies, figures};
 use crate::placement::Placement;
 use crate::problem::Problem;
 use crate::processes::{self, PROCESSES, Process};
 use crate::report::Row;
 use crate::statistics::Samples;
 use crate::workloads::Workload;
-use crate::workloads::first_calls::{Block, UNCOUNTED, figures};
-use crate::workloads::lab_hosts::{self, peer_pyo3, peer_uniffi, peer_version};
+use crate::workloads::first_calls::UNCOUNTED;
+use crate::workloads::lab_hosts::{self, Block, peer_pyo3, peer_uniffi, peer_version};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use crate::child::HostProgram;
 use crate::judgement::Target;
 use crate::lab::Lab;
-use crate::latency::Latencies;
+use crate::latency::{Latencies, figures};
 use crate::placement::Placement;
 use crate::problem::Problem;
 use crate::report::Row;
@@ -76,7 +76,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     let mut rows = Vec::new();
     for (number, (collector, target)) in COLLECTORS.iter().enumerate() {
         let mut longest = Vec::new();
-        let mut gaps = Latencies::new();
+        let mut gaps = Vec::new();
         let mut collections = 0;
         for _ in 0..plan.rounds {
             let took: Gaps = program.ask(&format!("pause {beats} {live} {number}"))?;
@@ -87,9 +87,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
                 )));
             }
             longest.push(beyond(&took.latencies));
-            for gap in &took.latencies {
-                gaps.record(*gap);
-            }
+            gaps.push(Latencies::from(took.latencies.as_slice()));
             collections += took.full_collections;
             lab.step();
         }
@@ -107,6 +105,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
             ("period_us", &(PERIOD / 1_000).to_string()),
         ];
         let worst = longest.iter().copied().fold(0.0, f64::max);
+        let (_, metrics) = figures(&gaps.into());
         let mut row = Row::new(
             (WORKLOAD.name, WORKLOAD.group),
             &params,
@@ -114,8 +113,8 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
             ("thalweg", longest),
             None,
         )
-        .checked("every beat came once");
-        gaps.write("", &mut row.metrics);
+        .checked("every beat came once")
+        .with_metrics("", metrics);
         row.metrics.insert("longest_gap_ms".to_owned(), worst);
         row.metrics
             .insert("full_collections".to_owned(), collections as f64);
