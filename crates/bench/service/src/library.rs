@@ -9,7 +9,7 @@ use crate::service::LabService;
 
 thalweg_capi::export!(LabServer<LabService>, LabServer::new(LabService::default()));
 
-/// Calls that may wait for one client of [`lab_deep_library`].
+/// Calls that may wait for one client of `lab_deep_library`.
 pub const DEEP_CALLS: u32 = 1 << 18;
 
 /// The service with `max_queued_calls` set to [`DEEP_CALLS`], so that a burst of submissions is not

@@ -9,7 +9,7 @@
 //! The programs in C and Python do the same through the library; they are compared with the Rust
 //! client's sample of the same round. A round is direct, Rust, C, Python, asyncio; the next round
 //! goes backwards. Each sample has the same number of searches: as many as the direct side
-//! completes in a second. Rounds during which the machine's speed drifts are repeated ([`steady`]).
+//! completes in a second. Rounds during which the machine's speed drifts are repeated (module `steady`).
 
 mod client;
 mod direct;

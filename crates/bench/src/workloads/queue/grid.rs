@@ -52,10 +52,14 @@ impl Point {
         found.map_or("", |(_, value)| value)
     }
 
-    /// The same as a number; 0 if it is none.
-    #[must_use]
-    pub fn number(&self, name: &str) -> u64 {
-        self.get(name).parse().unwrap_or(0)
+    /// The same as a whole number.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn number(&self, name: &str) -> Result<u64, Problem> {
+        let text = self.get(name);
+        text.parse()
+            .map_err(|_| Problem::Usage(format!("{name} is a list of numbers, not `{text}`")))
     }
 
     /// The same point with a further parameter.
@@ -142,19 +146,6 @@ impl Grid {
     pub fn is_default(&self, lab: &Lab, axis: &Axis) -> bool {
         !self.full && lab.knob(&axis.knob) == axis.knob.default
     }
-
-    /// The same for whole numbers.
-    ///
-    /// # Errors
-    /// A value is not a whole number.
-    pub fn numbers(&self, lab: &Lab, knob: &Knob, all: &str) -> Result<Vec<u64>, Problem> {
-        let number = |word: String| {
-            word.parse().map_err(|_| {
-                Problem::Usage(format!("{} is a list of numbers, not `{word}`", knob.name))
-            })
-        };
-        self.words(lab, knob, all).into_iter().map(number).collect()
-    }
 }
 
 /// The subjects of a cell: Thalweg, then these.
@@ -171,49 +162,39 @@ mod tests {
 
     use super::*;
 
-    const SIZES: Knob = Knob {
-        name: "sizes",
-        default: "8",
-        what: "",
-    };
-
     fn lab(set: &[(&str, &str)]) -> Lab {
         let set = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
         Lab::new(true, None).setting(set.collect::<BTreeMap<_, _>>())
     }
 
-    fn sizes(lab: &Lab) -> Vec<u64> {
-        let grid = Grid::of(lab).unwrap();
-        grid.numbers(lab, &SIZES, "8,16,32").unwrap()
-    }
-
     #[test]
     fn points_are_all_combinations_and_the_last_axis_varies_fastest() {
         let axes = [
-            Axis::whole("sizes", "8,16", ""),
+            Axis::partly("sizes", "8", "8,16", ""),
             Axis::partly("batch", "1", "1,64", ""),
         ];
-        let texts = |lab: &Lab| -> Vec<String> {
-            let points = Grid::of(lab).unwrap().points(lab, &axes);
-            let text = |point: &Point| format!("{}-{}", point.get("sizes"), point.number("batch"));
+        let texts = |set: &[(&str, &str)]| -> Vec<String> {
+            let lab = lab(set);
+            let points = Grid::of(&lab).unwrap().points(&lab, &axes);
+            let text = |point: &Point| format!("{}-{}", point.get("sizes"), point.get("batch"));
             points.iter().map(text).collect()
         };
-        assert_eq!(texts(&lab(&[])), ["8-1", "16-1"]);
-        let full = lab(&[("full", "yes")]);
-        assert_eq!(texts(&full), ["8-1", "8-64", "16-1", "16-64"]);
+        assert_eq!(texts(&[]), ["8-1"]);
+        let full = ("full", "yes");
+        assert_eq!(texts(&[full]), ["8-1", "8-64", "16-1", "16-64"]);
+        let list = texts(&[full, ("sizes", "64, 128"), ("batch", "1")]);
+        assert_eq!(list, ["64-1", "64-64", "128-1", "128-64"]);
+        let full = lab(&[full]);
         assert!(!Grid::of(&full).unwrap().is_default(&full, &axes[1]));
     }
 
     #[test]
-    fn bars_by_default_all_on_request_and_a_list_wins_over_both() {
-        assert_eq!(sizes(&lab(&[])), [8]);
-        assert_eq!(sizes(&lab(&[("full", "yes")])), [8, 16, 32]);
-        assert_eq!(
-            sizes(&lab(&[("full", "yes"), ("sizes", "64, 128")])),
-            [64, 128]
-        );
-        assert!(Grid::of(&lab(&[("full", "1")])).is_err());
+    fn value_that_is_no_number_is_refused() {
+        let sizes = [Axis::whole("sizes", "8", "")];
         let odd = lab(&[("sizes", "8,x")]);
-        assert!(Grid::of(&odd).unwrap().numbers(&odd, &SIZES, "").is_err());
+        let points = Grid::of(&odd).unwrap().points(&odd, &sizes);
+        assert_eq!(points[0].number("sizes").unwrap(), 8);
+        assert!(points[1].number("sizes").is_err());
+        assert!(Grid::of(&lab(&[("full", "1")])).is_err());
     }
 }

@@ -208,7 +208,7 @@ fn spsc_threads(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     let usual = grid.is_default(lab, &SPSC_AXES[3]);
     let mut all = Vec::new();
     for point in grid.points(lab, &SPSC_AXES) {
-        let (capacity, batch) = (point.number("capacity"), point.number("batch"));
+        let (capacity, batch) = (point.number("capacity")?, point.number("batch")?);
         let whole = point.get("partial") == "no";
         let placement = point.get("placement");
         // One message has no parts. A whole batch of more than half of the ring would make the
@@ -264,7 +264,7 @@ fn mpsc(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     let usual = grid.is_default(lab, &MPSC_AXES[2]);
     let mut all = Vec::new();
     for point in grid.points(lab, &MPSC_AXES) {
-        let (producers, placement) = (point.number("producers"), point.get("placement"));
+        let (producers, placement) = (point.number("producers")?, point.get("placement"));
         if usual && placement != "free" && producers != 4 {
             continue;
         }

@@ -82,7 +82,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         // The number of messages per window: 50 ms at the median, but at least 20 messages.
         let window = match lab.quick() {
             true => 20,
-            false => (50_000 / point.number("mean_us").max(1)).max(20),
+            false => (50_000 / point.number("mean_us")?.max(1)).max(20),
         };
         // tokio's channel can neither drop the oldest value nor keep only the latest.
         let peers: &[&str] = match point.get("policy") {

@@ -15,6 +15,7 @@
 //! and median and 99th percentile are taken over ten such means. They do not describe single
 //! events.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::event::{Event, Work, of_event};
@@ -82,17 +83,15 @@ const SUBSCRIBED: Target = Target::Ratio(1.05);
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     let streams = Streams::start()?;
     let points = Grid::of(lab)?.points(lab, &AXES);
-    let mut verified: Vec<u64> = points.iter().map(|point| point.number("batch")).collect();
-    verified.sort_unstable();
-    verified.dedup();
-    for batch in verified {
+    let batches = points.iter().map(|point| point.number("batch"));
+    for batch in batches.collect::<Result<BTreeSet<_>, _>>()? {
         streams.verify(VERIFIED, batch as u32)?;
     }
     drop(streams);
     let refusal = lab.refusal();
     let mut all = Vec::new();
     for point in points {
-        let (capacity, batch) = (point.number("capacity"), point.number("batch"));
+        let (capacity, batch) = (point.number("capacity")?, point.number("batch")?);
         let verbatim = capacity == u64::from(CAPACITY);
         let equal = format!("crossbeam_bounded_{capacity}");
         let peers: Vec<&str> = match verbatim {

@@ -314,8 +314,10 @@ mod tests {
                     // More than one ring contains, so that each has to wait.
                     ("events", if consumer == "none" { "20000" } else { "500" }),
                 ];
+                // A consumer that works for a microsecond is a slow peer of known delay.
+                let least = if consumer == "1 us" { 1_000.0 } else { 1.0 };
                 for mut side in sides(&params, &with_ours(peers(topology))) {
-                    assert!(side.take().unwrap().ns > 0.0);
+                    assert!(side.take().unwrap().ns >= least);
                 }
             }
         }
