@@ -43,6 +43,7 @@ struct Claim {
     #[serde(default)]
     inferred: String,
     /// The arguments of `thalweg bench` that measure the rows.
+    #[serde(default)]
     run: String,
     /// The meaning of the verdicts.
     rule: String,
@@ -147,11 +148,7 @@ pub struct Finding {
 /// A file cannot be read, or is not a result file.
 pub fn page(root: &Path, from: &[PathBuf]) -> Result<(PathBuf, String), Problem> {
     let docs = Docs::load(root)?;
-    let evidence = if from.is_empty() {
-        Evidence::committed(root, &docs.withdrawn)?
-    } else {
-        Evidence::of_files(root, from, &docs.withdrawn)?
-    };
+    let evidence = docs.evidence(root, from)?;
     let claims = docs::descriptions(root, "crates/bench/claims.toml")?;
     let text = markdown(&claims, &docs, evidence);
     Ok((root.join("docs/claims.md"), text))
@@ -274,7 +271,10 @@ fn section(claim: &Claim, findings: &[Judged]) -> String {
     } else {
         ""
     };
-    let command = format!("`{prefix}thalweg bench {}`", claim.run);
+    let command = match claim.run.as_str() {
+        "" => String::new(),
+        run => format!("`{prefix}thalweg bench {run}`"),
+    };
     for (what, value) in [
         ("source", claim.whose.as_str()),
         ("how the figure was made", &claim.made),

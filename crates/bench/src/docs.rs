@@ -22,10 +22,12 @@ use serde::de::DeserializeOwned;
 
 use crate::catalogue::GROUPS;
 use crate::evidence::{
-    At, Evidence, Run, Withdrawn, judged_ratio, metric, quantity, ratio, target, verdict,
+    At, Evidence, Run, Withdrawn, files_below, is_ours, judged_ratio, metric, quantity, ratio,
+    target, verdict,
 };
 use crate::problem::Problem;
 use crate::report::{Row, Winner};
+use crate::statistics::Ratio;
 use crate::workloads::{WORKLOADS, Workload};
 
 const TAKES: &str = "a String takes any text";
@@ -38,6 +40,9 @@ pub struct Docs {
     pub machines: BTreeMap<String, Machine>,
     /// Peers that do less than the subject: lower bounds, which no implementation can reach.
     pub bounds: BTreeSet<String>,
+    /// The present names of workloads that older files name differently.
+    #[serde(default)]
+    pub renamed: BTreeMap<String, String>,
     /// Figures that are not quoted any more.
     pub withdrawn: Vec<Withdrawn>,
     /// Figures in sentences.
@@ -121,6 +126,18 @@ impl Docs {
     /// The file cannot be read or is not valid; the message names the place.
     pub fn load(root: &Path) -> Result<Self, Problem> {
         descriptions(root, "crates/bench/docs.toml")
+    }
+
+    /// The committed results, or these files if any are named.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn evidence(&self, root: &Path, from: &[PathBuf]) -> Result<Evidence, Problem> {
+        let mut files = from.to_vec();
+        if files.is_empty() {
+            files_below(&root.join("benchmarks/results"), &mut files)?;
+        }
+        Evidence::of_files(root, &files, &self.renamed, &self.withdrawn)
     }
 
     /// Replaces the short name of a machine by its folder.
@@ -457,23 +474,26 @@ fn result(workload: &str, folder: &str, docs: &Docs, evidence: &Evidence) -> Str
     let mut points: BTreeMap<_, &Row> = BTreeMap::new();
     let mut verdicts = Vec::new();
     let mut alone = Vec::new();
-    let mut bound = None;
+    let mut bounds: BTreeMap<&String, &Row> = BTreeMap::new();
     for ((params, subject, peer), row) in newest {
         verdicts.extend(verdict(row));
-        let is_bound = peer.as_ref().is_some_and(|peer| docs.bounds.contains(peer));
-        match row.ratio {
-            Some(ratio) if is_bound => {
-                if bound.is_none_or(|it: &Row| it.ratio.is_none_or(|it| it.median < ratio.median)) {
-                    bound = Some(row);
+        let larger =
+            |ratio: Ratio, than: &Row| than.ratio.is_none_or(|it| it.median < ratio.median);
+        match (row.ratio, peer) {
+            (Some(ratio), Some(peer)) if docs.bounds.contains(peer) => {
+                let worst = bounds.entry(peer).or_insert(row);
+                if larger(ratio, worst) {
+                    *worst = row;
                 }
             }
-            Some(ratio) => {
+            (Some(_), Some(peer)) if is_ours(peer) => {}
+            (Some(ratio), _) => {
                 let best = points.entry((params, subject)).or_insert(row);
-                if best.ratio.is_none_or(|best| best.median < ratio.median) {
+                if larger(ratio, best) {
                     *best = row;
                 }
             }
-            None => alone.push(row),
+            (None, _) => alone.push(row),
         }
     }
     let all: Vec<&Row> = points.values().copied().collect();
@@ -483,11 +503,13 @@ fn result(workload: &str, folder: &str, docs: &Docs, evidence: &Evidence) -> Str
     } else if let [row] = alone.as_slice() {
         sentences.push(format!("{}.", quantity(row.subject_median, &row.unit)));
     }
-    if let Some(row) = bound {
-        let name = row.peer.as_deref().unwrap_or_default();
+    if !bounds.is_empty() {
+        let of =
+            |(name, row): (&&String, &&Row)| format!("`{name}` {}", ratio(row).replace(" =", ""));
+        let worst: Vec<String> = bounds.iter().map(of).collect();
         sentences.push(format!(
-            "Of the lower bound `{name}`: at most {}.",
-            ratio(row).replace(" =", "")
+            "At most, of the lower bounds: {}.",
+            worst.join(", ")
         ));
     }
     if !verdicts.is_empty() {
@@ -536,13 +558,13 @@ fn compared(points: &[&Row]) -> String {
         let peer = row.peer.as_deref().unwrap_or_default();
         format!("{} of `{peer}`{params}", ratio(row).replace(" =", ""))
     };
-    if points.len() == 1 {
-        let won = match best.winner {
-            Some(Winner::Subject) => "Thalweg is faster",
-            Some(Winner::Peer) => "Thalweg is slower",
-            _ => "neither side is faster",
+    if let [only] = points {
+        let won = match only.winner {
+            Some(Winner::Subject) => "faster",
+            Some(Winner::Peer) => "slower",
+            _ => "even",
         };
-        return format!("{won}, {}.", point(best));
+        return format!("{won}, {}.", point(only));
     }
     let count = |winner| {
         points
@@ -550,20 +572,12 @@ fn compared(points: &[&Row]) -> String {
             .filter(|row| row.winner == Some(winner))
             .count()
     };
-    let (faster, even, slower) = (
+    format!(
+        "faster than the best peer at {} of {} points, even at {}, slower at {}; best {}, worst {}.",
         count(Winner::Subject),
+        points.len(),
         count(Winner::Even),
         count(Winner::Peer),
-    );
-    let worst_is = if slower > 0 {
-        "It loses most with"
-    } else {
-        "Its weakest point is"
-    };
-    format!(
-        "against the best peer of each of {} points Thalweg is faster in {faster}, even in {even}, slower in {slower}. \
-         Its best point is {}. {worst_is} {}.",
-        points.len(),
         point(best),
         point(worst)
     )
@@ -731,7 +745,6 @@ pub fn unused(root: &Path, docs: &Docs) -> Result<Vec<String>, Problem> {
 mod tests {
     use super::*;
     use crate::report::tests::sample;
-    use crate::statistics::Ratio;
 
     fn row(peer: &str, params: &[(&str, &str)], (low, median, high): (f64, f64, f64)) -> Row {
         let sides = (("thalweg", vec![222.0; 5]), Some((peer, vec![100.0; 5])));
@@ -819,10 +832,10 @@ mod tests {
         let text = result("mpsc", "m", &docs("[tables]"), &evidence(rows));
         assert_eq!(
             text,
-            "against the best peer of each of 2 points Thalweg is faster in 1, even in 0, slower in 1. \
-             Its best point is **0.50 (0.40 to 0.60)** of `std` at `producers=8`. \
-             It loses most with 1.15 (1.10 to 1.20) of `vyukov` at `producers=4`. \
-             Of the lower bound `raw`: at most 9.00 (8.00 to 10.0)."
+            "faster than the best peer at 1 of 2 points, even at 0, slower at 1; \
+             best **0.50 (0.40 to 0.60)** of `std` at `producers=8`, \
+             worst 1.15 (1.10 to 1.20) of `vyukov` at `producers=4`. \
+             At most, of the lower bounds: `raw` 9.00 (8.00 to 10.0)."
         );
         assert_eq!(
             result("mpmc", "m", &docs("[tables]"), &evidence(Vec::new())),

@@ -72,29 +72,26 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The result files below `root`/benchmarks/results.
-    ///
-    /// # Errors
-    /// A folder or a file cannot be read.
-    pub fn committed(root: &Path, withdrawn: &[Withdrawn]) -> Result<Self, Problem> {
-        let mut files = Vec::new();
-        files_below(&root.join("benchmarks/results"), &mut files)?;
-        Self::of_files(root, &files, withdrawn)
-    }
-
     /// These result files. The folder above a file's date names its machine; a file elsewhere
-    /// belongs to the machine that it describes.
+    /// belongs to the machine that it describes. `renamed` has the present names of workloads that
+    /// older files name differently.
     ///
     /// # Errors
     /// A file cannot be read.
     pub fn of_files(
         root: &Path,
         files: &[PathBuf],
+        renamed: &BTreeMap<String, String>,
         withdrawn: &[Withdrawn],
     ) -> Result<Self, Problem> {
         let mut runs = Vec::new();
         for file in files {
-            let report = result_file::read(file)?;
+            let mut report = result_file::read(file)?;
+            for row in &mut report.results {
+                if let Some(name) = renamed.get(&row.workload) {
+                    row.workload.clone_from(name);
+                }
+            }
             let path = file.strip_prefix(root).unwrap_or(file).to_owned();
             let machine = match path.strip_prefix("benchmarks/results") {
                 Ok(inside) => inside.iter().next().map(|name| name.to_string_lossy()),
@@ -263,7 +260,7 @@ impl At {
     pub fn is(&self, row: &Row) -> bool {
         let named = |name: &str| self.names.contains_key(name);
         row.workload == self.workload
-            && (named("subject") || row.subject.starts_with("thalweg") || row.subject == "flat")
+            && (named("subject") || is_ours(&row.subject))
             && (named("peer op") || !row.params.contains_key("peer op"))
             && self.names.iter().all(|(name, value)| {
                 let found = match name.as_str() {
@@ -288,6 +285,12 @@ impl std::fmt::Display for At {
             .into_iter()
             .try_for_each(|(name, value)| write!(to, " {name}={value}"))
     }
+}
+
+/// Whether this side of a row is one of Thalweg's structures.
+#[must_use]
+pub fn is_ours(name: &str) -> bool {
+    ["thalweg", "flat", "cbor"].contains(&name.split('@').next().unwrap_or(name))
 }
 
 /// Finds the result files below `folder`.
@@ -319,6 +322,8 @@ pub fn verdict(row: &Row) -> Option<&str> {
 /// A target in words: `0.6`, `≤ 60 ns`, `≥ 5 M per s`, `bytes ≤ 0.1 of the peer's`.
 #[must_use]
 pub fn target(row: &Row) -> Option<String> {
+    let text = row.target.as_deref()?;
+    let several = text.contains(" and ");
     let limit = |text: &str| {
         let (name, sign, limit) = match (text.split_once(" <= "), text.split_once(" >= ")) {
             (Some((name, limit)), _) => (name, "≤", limit),
@@ -329,7 +334,7 @@ pub fn target(row: &Row) -> Option<String> {
             return text.to_owned();
         };
         match (name, name.split_once(" / ")) {
-            ("ratio", _) => limit.to_owned(),
+            ("ratio", _) if !several => limit.to_owned(),
             ("ratio's high end", _) => format!("{limit} at the high end"),
             (_, Some(("worst", _))) => format!("worst {sign} {limit} of the median"),
             (_, Some((ours, _))) => format!("{} {sign} {limit} of the peer's", words(ours)),
@@ -338,7 +343,7 @@ pub fn target(row: &Row) -> Option<String> {
             (name, _) => format!("{} {sign} {}", words(name), metric(name, value)),
         }
     };
-    let limits = row.target.as_deref()?.split(" and ").map(limit);
+    let limits = text.split(" and ").map(limit);
     Some(limits.collect::<Vec<_>>().join(" and "))
 }
 
@@ -560,7 +565,10 @@ mod tests {
         for (text, written) in [
             ("ratio <= 0.6", "0.6"),
             ("wake_ns <= 60", "≤ 60 ns"),
-            ("p50_ns <= 10000 and ratio <= 1.5", "p50 ≤ 10 us and 1.5"),
+            (
+                "p50_ns <= 10000 and ratio <= 1.5",
+                "p50 ≤ 10 us and ratio ≤ 1.50",
+            ),
             ("per_s >= 5000000", "≥ 5 M per s"),
             ("bytes / peer_bytes <= 0.1", "bytes ≤ 0.1 of the peer's"),
             ("worst / median <= 1.5", "worst ≤ 1.5 of the median"),

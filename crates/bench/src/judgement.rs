@@ -9,7 +9,8 @@
 //! 4. Of several limits that must all be met, one that is missed decides.
 //! 5. Verdicts are computed from the text of the target, as it is in the result file. The verdict
 //!    of a file can therefore be computed again when the file is read. A file from before
-//!    intervals of metrics gives a metric the relative width of its row's median.
+//!    intervals of metrics gives a metric the relative width of its row's median, unless it is an
+//!    extreme, such as `longest_gap_ms`.
 
 use std::collections::BTreeMap;
 
@@ -39,10 +40,19 @@ impl Figures<'_> {
         let value = *self.metrics.get(name)?;
         Some(match self.intervals.get(name) {
             Some(interval) => *interval,
-            None if self.processes.is_none() => self.spread.map(|end| value * end),
+            None if self.processes.is_none() && !is_extreme(name) => {
+                self.spread.map(|end| value * end)
+            }
             None => Interval::point(value),
         })
     }
+}
+
+/// Whether a metric is the worst or the best of what was seen, which is exact: rule 3.
+fn is_extreme(name: &str) -> bool {
+    ["longest_", "worst_", "max_", "smallest_", "grown_"]
+        .iter()
+        .any(|start| name.starts_with(start))
 }
 
 /// A limit that a result must keep.
@@ -219,6 +229,27 @@ mod tests {
             processes,
         };
         judge(target, figures).map_or("none".to_owned(), Judgement::verdict)
+    }
+
+    #[test]
+    fn extreme_of_an_older_file_is_exact_and_other_metrics_are_not() {
+        let metrics = [("longest_gap_ms", 8.4), ("p50_ns", 8.4)];
+        let figures = Figures {
+            ratio: None,
+            metrics: &metrics.map(|(name, value)| (name.to_owned(), value)).into(),
+            intervals: &BTreeMap::new(),
+            samples: &[1.0],
+            spread: Interval {
+                low: 0.5,
+                high: 1.5,
+            },
+            processes: None,
+        };
+        assert_eq!(
+            judge("longest_gap_ms <= 5", figures),
+            Some(Judgement::Missed)
+        );
+        assert_eq!(judge("p50_ns <= 5", figures), Some(Judgement::Undecided));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use thalweg_bench::{baseline, claims, hosts};
 const HINT: &str = "run `cargo run -p thalweg-bench -- report --docs`";
 
 fn evidence(docs: &Docs) -> Evidence {
-    Evidence::committed(&hosts::root(), &docs.withdrawn).unwrap()
+    docs.evidence(&hosts::root(), &[]).unwrap()
 }
 
 /// A copy of README.md and docs.

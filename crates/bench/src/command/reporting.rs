@@ -8,7 +8,6 @@ use clap::Args;
 use crate::command::measuring::{Measured, Measuring, measure, worst};
 use crate::command::print;
 use crate::docs::{self, Docs};
-use crate::evidence::Evidence;
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::{claims, csv, hosts, page, result_file, summary};
@@ -100,7 +99,7 @@ pub fn execute(reporting: &Reporting) -> Result<u8, Problem> {
 fn write_docs(check: bool) -> Result<u8, Problem> {
     let root = &hosts::root();
     let docs = Docs::load(root)?;
-    let evidence = Evidence::committed(root, &docs.withdrawn)?;
+    let evidence = docs.evidence(root, &[])?;
     let mut pages = docs::fill(root, &docs, &evidence)?;
     let (claims, text) = claims::page(root, &[])?;
     if std::fs::read_to_string(&claims).ok().as_ref() != Some(&text) {

@@ -24,13 +24,12 @@ use thalweg_runtime::{
 };
 
 use crate::cell::Cell;
-use crate::judgement::Target;
 use crate::problem::Problem;
 use crate::workloads::Workload;
 
 use super::driver::{open, run};
 use super::pair::{ENDS, Found, Pair, same, sum_below};
-use super::point::{Point, knobs};
+use super::point::{either, knobs};
 
 /// Both libraries.
 pub const LIBRARIES: &[&str] = &["ractor", "kameo"];
@@ -151,19 +150,12 @@ pub struct Calls {
 
 impl Pair for Calls {
     const WORKLOAD: &'static Workload = &CALL;
+    const BARS: Option<(f64, f64)> = Some((0.5, 0.5));
     const CHECKED: &'static str = "an operation is a call and its reply; each reply is the number after the one that was sent, by their sum";
     type Found = u64;
 
     fn of(cell: &Cell) -> Result<Self, Problem> {
-        let within = match cell.text("deadline")? {
-            "default" => None,
-            "same" => Some(FIVE_SECONDS),
-            other => {
-                return Err(Problem::Usage(format!(
-                    "deadline is default or same, not `{other}`"
-                )));
-            }
-        };
+        let within = either(cell, "deadline", "same", "default")?.then_some(FIVE_SECONDS);
         Ok(Self {
             rounds: cell.number("rounds")?,
             within,
@@ -202,10 +194,6 @@ impl Pair for Calls {
     fn check(self, sum: &u64) -> Result<(), String> {
         same("sum of the replies", *sum, sum_below(self.rounds + 1))
     }
-
-    fn target(self, point: Point) -> Option<Target> {
-        point.bars(0.5, 0.5)
-    }
 }
 
 /// See [`CAST`].
@@ -217,6 +205,7 @@ pub struct Casts {
 
 impl Pair for Casts {
     const WORKLOAD: &'static Workload = &CAST;
+    const BARS: Option<(f64, f64)> = Some((0.4, 0.4));
     const CHECKED: &'static str =
         "an operation is a cast that was handled; all arrived, and in order";
     /// The number of received casts, and of those out of order.
@@ -278,10 +267,6 @@ impl Pair for Casts {
 
     fn check(self, found: &Self::Found) -> Result<(), String> {
         same("casts, and those out of order", *found, (self.messages, 0))
-    }
-
-    fn target(self, point: Point) -> Option<Target> {
-        point.bars(0.4, 0.4)
     }
 }
 
@@ -348,9 +333,5 @@ impl Pair for Lives {
 
     fn check(self, ended: &u64) -> Result<(), String> {
         same("actors that ended", *ended, self.actors)
-    }
-
-    fn target(self, _: Point) -> Option<Target> {
-        None
     }
 }

@@ -4,13 +4,12 @@ use thalweg_peers::tokio_runtime;
 use thalweg_runtime::{channel, spawn};
 
 use crate::cell::Cell;
-use crate::judgement::Target;
 use crate::problem::Problem;
 use crate::workloads::Workload;
 
 use super::driver::{open, run};
 use super::pair::{ENDS, Pair, same};
-use super::point::{Point, knobs};
+use super::point::knobs;
 
 /// Many to one.
 pub const MPSC_CONTENTION: Workload = Workload {
@@ -56,6 +55,7 @@ impl<const CONTENDED: bool> Pair for Funnel<CONTENDED> {
     } else {
         &UNCONTENDED_CHANNEL
     };
+    const BARS: Option<(f64, f64)> = Some((if CONTENDED { 0.6 } else { 0.4 }, 0.5));
     const CHECKED: &'static str =
         "an operation is a message; all of each producer arrived, and in its order";
     /// The number of messages from each producer, and of those out of order.
@@ -103,13 +103,5 @@ impl<const CONTENDED: bool> Pair for Funnel<CONTENDED> {
         same("messages out of order", *wrong, 0)?;
         let due = vec![self.each; self.producers as usize];
         same("messages of each producer", got, &due)
-    }
-
-    fn target(self, point: Point) -> Option<Target> {
-        if CONTENDED {
-            point.bars(0.6, 0.5)
-        } else {
-            point.bars(0.4, 0.5)
-        }
     }
 }

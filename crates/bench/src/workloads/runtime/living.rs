@@ -21,6 +21,8 @@ use crate::workloads::idle::Switches;
 use crate::workloads::queue::subjects::THALWEG;
 use crate::workloads::{Knob, Workload};
 
+use super::point::either;
+
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
     name: "live_actors",
@@ -116,14 +118,9 @@ fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
     let actors = cell.number("actors")?;
     let seconds = Duration::from_secs(cell.number("seconds")?);
     let watch = if cell.quick { QUICK_WATCH } else { seconds };
-    let make: fn(&Runtime, u64) -> Result<Kept, Problem> = match cell.text("kind")? {
-        "behaviour" => behaviour,
-        "parked" => parked,
-        other => {
-            return Err(Problem::Usage(format!(
-                "kind is behaviour or parked, not `{other}`"
-            )));
-        }
+    let make = match either(cell, KIND.name, "behaviour", "parked")? {
+        true => behaviour,
+        false => parked,
     };
     let side = Side::new(move || {
         let runtime = Runtime::start(Config::with_workers(WORKERS))

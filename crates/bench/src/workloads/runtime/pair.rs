@@ -75,8 +75,14 @@ pub trait Pair: Copy + Send + 'static {
         Vec::new()
     }
 
+    /// The limits of the ratio on one worker and on two, if there are any.
+    const BARS: Option<(f64, f64)> = None;
+
     /// The target of the row at `point`.
-    fn target(self, point: Point) -> Option<Target>;
+    fn target(self, point: Point) -> Option<Target> {
+        let (one, two) = Self::BARS?;
+        point.bars(one, two)
+    }
 }
 
 /// Checks that `found` equals `due`.

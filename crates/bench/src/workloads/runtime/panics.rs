@@ -6,13 +6,12 @@ use thalweg_peers::tokio_runtime;
 use thalweg_runtime::{Signal, channel, spawn_under};
 
 use crate::cell::Cell;
-use crate::judgement::Target;
 use crate::problem::Problem;
 use crate::workloads::{Knob, Workload};
 
 use super::driver::{open, run};
 use super::pair::{ENDS, Pair, same};
-use super::point::{DRIVERS, HOOK, LIFETIME, OWN, Point, WORKERS};
+use super::point::{DRIVERS, HOOK, LIFETIME, OWN, WORKERS};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -52,6 +51,7 @@ pub struct Panics(u64);
 
 impl Pair for Panics {
     const WORKLOAD: &'static Workload = &WORKLOAD;
+    const BARS: Option<(f64, f64)> = Some((0.9, 0.5));
     const CHECKED: &'static str = "an operation is a spawn, its panic and the news of it, a signal or the JoinHandle's error; all were spawned before the first was heard of; the number of panics";
     type Found = u64;
 
@@ -80,10 +80,6 @@ impl Pair for Panics {
 
     fn check(self, found: &u64) -> Result<(), String> {
         same("panics", *found, self.0)
-    }
-
-    fn target(self, point: Point) -> Option<Target> {
-        point.bars(0.9, 0.5)
     }
 }
 

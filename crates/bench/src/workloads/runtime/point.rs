@@ -106,12 +106,12 @@ impl Point {
     /// # Errors
     /// A parameter is missing, or a value is not allowed.
     pub fn of(cell: &Cell) -> Result<Self, Problem> {
-        either(cell, &ALLOCATOR, PREEMPTING, "system")?;
+        either(cell, ALLOCATOR.name, PREEMPTING, "system")?;
         Ok(Self {
-            cold: either(cell, &LIFETIME, "cold", "warm")?,
+            cold: either(cell, LIFETIME.name, "cold", "warm")?,
             workers: cell.number(WORKERS.name)? as usize,
-            io: either(cell, &DRIVERS, "all", "time")?,
-            silent: either(cell, &HOOK, "silent", "default")?,
+            io: either(cell, DRIVERS.name, "all", "time")?,
+            silent: either(cell, HOOK.name, "silent", "default")?,
         })
     }
 
@@ -176,13 +176,16 @@ impl Point {
     }
 }
 
-fn either(cell: &Cell, knob: &Knob, yes: &str, no: &str) -> Result<bool, Problem> {
-    match cell.text(knob.name)? {
+/// Whether the parameter `name` of `cell` is `yes`.
+///
+/// # Errors
+/// It is neither `yes` nor `no`.
+pub fn either(cell: &Cell, name: &str, yes: &str, no: &str) -> Result<bool, Problem> {
+    match cell.text(name)? {
         text if text == yes => Ok(true),
         text if text == no => Ok(false),
         other => Err(Problem::Usage(format!(
-            "{} is {yes} or {no}, not `{other}`",
-            knob.name
+            "{name} is {yes} or {no}, not `{other}`"
         ))),
     }
 }

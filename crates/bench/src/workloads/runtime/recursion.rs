@@ -13,7 +13,7 @@ use crate::workloads::Workload;
 
 use super::driver::{open, run};
 use super::pair::{ENDS, Pair, same};
-use super::point::{Point, knobs};
+use super::point::{Point, either, knobs};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -48,15 +48,7 @@ impl Pair for DeepRecursion {
     type Found = u64;
 
     fn of(cell: &Cell) -> Result<Self, Problem> {
-        let plain = match cell.text("form")? {
-            "plain" => true,
-            "actor_per_level" => false,
-            other => {
-                return Err(Problem::Usage(format!(
-                    "form is plain or actor_per_level, not `{other}`"
-                )));
-            }
-        };
+        let plain = either(cell, "form", "plain", "actor_per_level")?;
         let depth = cell.number("depth")?;
         Ok(Self { depth, plain })
     }

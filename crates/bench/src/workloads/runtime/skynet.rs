@@ -4,13 +4,12 @@ use thalweg_peers::tokio_beyond;
 use thalweg_runtime::spawn;
 
 use crate::cell::Cell;
-use crate::judgement::Target;
 use crate::problem::Problem;
 use crate::workloads::Workload;
 
 use super::driver::{open, run};
 use super::pair::{ENDS, Pair, same, sum_below};
-use super::point::{Point, knobs};
+use super::point::knobs;
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -58,10 +57,6 @@ impl Pair for Skynet {
 
     fn check(self, found: &u64) -> Result<(), String> {
         same("sum of the leaves", *found, sum_below(self.0))
-    }
-
-    fn target(self, _: Point) -> Option<Target> {
-        None
     }
 }
 

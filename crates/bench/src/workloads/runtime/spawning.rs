@@ -8,13 +8,12 @@ use thalweg_peers::tokio_runtime;
 use thalweg_runtime::{JoinHandle, spawn, yield_now};
 
 use crate::cell::Cell;
-use crate::judgement::Target;
 use crate::problem::Problem;
 use crate::workloads::Workload;
 
 use super::driver::{open, run};
 use super::pair::{ENDS, Pair, same, sum_below};
-use super::point::{Point, knobs};
+use super::point::knobs;
 
 /// Spawns and joins an actor, repeatedly.
 pub const CHAINED_SPAWN: Workload = Workload {
@@ -39,6 +38,7 @@ pub struct ChainedSpawn(u64);
 
 impl Pair for ChainedSpawn {
     const WORKLOAD: &'static Workload = &CHAINED_SPAWN;
+    const BARS: Option<(f64, f64)> = Some((0.5, 0.5));
     const CHECKED: &'static str =
         "an operation is a spawn and its join; the sum of what the actors returned";
     type Found = u64;
@@ -64,10 +64,6 @@ impl Pair for ChainedSpawn {
     fn check(self, found: &u64) -> Result<(), String> {
         same("sum of the actors' numbers", *found, sum_below(self.0))
     }
-
-    fn target(self, point: Point) -> Option<Target> {
-        point.bars(0.5, 0.5)
-    }
 }
 
 /// Asks a new actor a question, and receives its answer.
@@ -91,6 +87,7 @@ pub struct PingPong(u64);
 
 impl Pair for PingPong {
     const WORKLOAD: &'static Workload = &PING_PONG_ONESHOT;
+    const BARS: Option<(f64, f64)> = Some((0.65, 0.65));
     const CHECKED: &'static str =
         "an operation is a round: two oneshots, a spawn, there and back; the sum of the answers";
     type Found = u64;
@@ -125,10 +122,6 @@ impl Pair for PingPong {
     fn check(self, found: &u64) -> Result<(), String> {
         same("sum of the answers", *found, sum_below(self.0) + self.0)
     }
-
-    fn target(self, point: Point) -> Option<Target> {
-        point.bars(0.65, 0.65)
-    }
 }
 
 /// Spawns many short-lived actors while a few long-lived ones yield.
@@ -161,6 +154,7 @@ pub struct SpawnStorm {
 
 impl Pair for SpawnStorm {
     const WORKLOAD: &'static Workload = &SPAWN_STORM_BUSY;
+    const BARS: Option<(f64, f64)> = Some((0.65, 0.8));
     const CHECKED: &'static str = "an operation is a spawn and its join; the sum of what the actors returned; each yielder ran at least once per 64 spawns, for which the spawner yields until it has, on both sides";
     /// The sum of the numbers, how often each yielder ran, and how often the spawner yielded for
     /// them.
@@ -231,10 +225,6 @@ impl Pair for SpawnStorm {
             ("fewest_turns", fewest as f64),
             ("yielded_for_turns", *waited as f64),
         ]
-    }
-
-    fn target(self, point: Point) -> Option<Target> {
-        point.bars(0.65, 0.8)
     }
 }
 

@@ -4,13 +4,12 @@ use thalweg_peers::tokio_beyond;
 use thalweg_runtime::{JoinSet, Signal, channel, spawn, spawn_under};
 
 use crate::cell::Cell;
-use crate::judgement::Target;
 use crate::problem::Problem;
 use crate::workloads::Workload;
 
 use super::driver::{open, run};
 use super::pair::{ENDS, Pair, same};
-use super::point::{Point, knobs};
+use super::point::{either, knobs};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -59,14 +58,9 @@ impl Pair for Supervision {
     type Found = u64;
 
     fn of(cell: &Cell) -> Result<Self, Problem> {
-        let by = match cell.text("by")? {
-            "join_set" => By::Set,
-            "spawn_under" => By::Channel,
-            other => {
-                return Err(Problem::Usage(format!(
-                    "by is spawn_under or join_set, not `{other}`"
-                )));
-            }
+        let by = match either(cell, "by", "join_set", "spawn_under")? {
+            true => By::Set,
+            false => By::Channel,
         };
         let actors = cell.number("actors")?;
         Ok(Self { actors, by })
@@ -120,9 +114,5 @@ impl Pair for Supervision {
 
     fn check(self, found: &u64) -> Result<(), String> {
         same("actors that ended well", *found, self.actors)
-    }
-
-    fn target(self, _: Point) -> Option<Target> {
-        None
     }
 }

@@ -17,7 +17,7 @@ use crate::workloads::Workload;
 
 use super::driver::{open, run};
 use super::pair::{ENDS, Pair, same};
-use super::point::{Point, knobs};
+use super::point::{Point, either, knobs};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -85,18 +85,9 @@ impl Pair for Waking {
     type Found = (u64, f64);
 
     fn of(cell: &Cell) -> Result<Self, Problem> {
-        let by_thread = match cell.text("from")? {
-            "actor" => false,
-            "thread" => true,
-            other => {
-                return Err(Problem::Usage(format!(
-                    "from is actor or thread, not `{other}`"
-                )));
-            }
-        };
         Ok(Self {
             rounds: cell.number("rounds")?,
-            by_thread,
+            by_thread: either(cell, "from", "thread", "actor")?,
         })
     }
 

@@ -5,13 +5,12 @@ use thalweg_peers::tokio_runtime;
 use thalweg_runtime::{spawn, yield_now};
 
 use crate::cell::Cell;
-use crate::judgement::Target;
 use crate::problem::Problem;
 use crate::workloads::Workload;
 
 use super::driver::{open, run};
 use super::pair::{ENDS, Pair, same};
-use super::point::{Point, knobs};
+use super::point::knobs;
 
 /// Many actors that take turns.
 pub const YIELD_MANY: Workload = Workload {
@@ -57,6 +56,7 @@ impl<const ALONE: bool> Pair for Yields<ALONE> {
     } else {
         &YIELD_MANY
     };
+    const BARS: Option<(f64, f64)> = Some(if ALONE { (0.15, 0.1) } else { (0.5, 0.5) });
     const CHECKED: &'static str = "an operation is a yield; how often all actors yielded";
     type Found = u64;
 
@@ -95,13 +95,5 @@ impl<const ALONE: bool> Pair for Yields<ALONE> {
 
     fn check(self, found: &u64) -> Result<(), String> {
         same("yields", *found, self.operations())
-    }
-
-    fn target(self, point: Point) -> Option<Target> {
-        if ALONE {
-            point.bars(0.15, 0.1)
-        } else {
-            point.bars(0.5, 0.5)
-        }
     }
 }
