@@ -40,6 +40,8 @@ mod array;
 mod bytes;
 pub mod cbor;
 mod checker;
+#[doc(hidden)]
+pub mod define;
 pub mod describe;
 mod encoder;
 pub mod evolve;
@@ -61,7 +63,7 @@ pub use bytes::{Bytes, word};
 pub use checker::Checker;
 pub use encoder::{Encoder, NoRoom};
 pub use handle::Handle;
-pub use list::{ListIter, ListView};
+pub use list::{AsList, ListIter, ListView};
 pub use malformed::{Malformed, Rule};
 pub use shape::Shape;
 pub use written::written;

@@ -263,6 +263,48 @@ impl<T: Decode> Encode for ListView<'_, T> {
     }
 }
 
+/// A list that a function takes as a parameter: a slice, an array, a `Vec` or a [`ListView`], of
+/// values that can be written as `T`.
+///
+/// ```
+/// use thalweg_wire::{AsList, message};
+///
+/// fn written(names: impl AsList<String>) -> Vec<u8> {
+///     message::encode(&names.as_list(), 1, Vec::new()).expect("the list is short")
+/// }
+///
+/// let owned = vec!["left".to_owned(), "right".to_owned()];
+/// assert_eq!(written(&["left", "right"]), written(&owned));
+/// assert_eq!(written(&owned[..1]), written(&["left"]));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a list of `{T}`",
+    note = "a list is a reference to a slice, an array, a `Vec` or a `ListView`"
+)]
+pub trait AsList<T: Decode> {
+    /// The list without its length as part of its type.
+    type List: Encode<As = Vec<T>> + ?Sized;
+
+    /// The list, to be encoded.
+    fn as_list(&self) -> &Self::List;
+}
+
+impl<T: Decode, L: Encode<As = Vec<T>> + ?Sized> AsList<T> for &L {
+    type List = L;
+
+    fn as_list(&self) -> &L {
+        self
+    }
+}
+
+impl<T: Decode, E: Encode<As = T>, const N: usize> AsList<T> for &[E; N] {
+    type List = [E];
+
+    fn as_list(&self) -> &[E] {
+        *self
+    }
+}
+
 impl<T: Decode> Decode for Vec<T> {
     const SIZE: u32 = 8;
     const ALIGN: u32 = 4;

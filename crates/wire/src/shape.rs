@@ -17,11 +17,20 @@ pub enum Shape {
     Number(u32),
     /// Several pieces, one after the other.
     Parts(&'static [Shape]),
+    /// A record: the names and shapes of its fields.
+    Record(&'static [(&'static str, Shape)]),
+    /// A variant: the names of its cases, and the shapes of their payloads.
+    Variant(&'static [(&'static str, Option<Shape>)]),
+    /// An enum: the names of its cases.
+    Enum(&'static [&'static str]),
+    /// The names of flags.
+    Flags(&'static [&'static str]),
 }
 
-/// FNV-1a's 64-bit offset basis and prime (Fowler, Noll, Vo).
+/// FNV-1a's 64-bit offset basis and prime (Fowler, Noll, Vo). The prime is a `u128`, because the
+/// compiler evaluates a wide product faster than a call of `wrapping_mul`.
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-const PRIME: u64 = 0x0000_0100_0000_01b3;
+const PRIME: u128 = 0x0000_0100_0000_01b3;
 
 impl Shape {
     /// FNV-1a 64 of the whole text.
@@ -32,6 +41,33 @@ impl Shape {
     /// FNV-1a 64 of a single text.
     pub const fn hash_of(text: &str) -> u64 {
         fold_bytes(BASIS, text.as_bytes())
+    }
+
+    /// FNV-1a 64 of each line of a text; 0 if the line is empty or missing.
+    ///
+    /// ```
+    /// use thalweg_wire::Shape;
+    ///
+    /// const HASHES: [u64; 3] = Shape::hash_lines("u8\n\nstring");
+    /// assert_eq!(HASHES, [Shape::hash_of("u8"), 0, Shape::hash_of("string")]);
+    /// ```
+    ///
+    /// # Panics
+    /// The text has more than `N` lines.
+    pub const fn hash_lines<const N: usize>(text: &str) -> [u64; N] {
+        let bytes = text.as_bytes();
+        let mut hashes = [0; N];
+        let (mut line, mut hash, mut i) = (0, BASIS, 0);
+        while i < bytes.len() {
+            if bytes[i] == b'\n' {
+                (line, hash) = (line + 1, BASIS);
+            } else {
+                hash = ((hash ^ bytes[i] as u64) as u128 * PRIME) as u64;
+                hashes[line] = hash;
+            }
+            i += 1;
+        }
+        hashes
     }
 
     const fn fold(self, mut hash: u64) -> u64 {
@@ -54,15 +90,53 @@ impl Shape {
                     i += 1;
                 }
             }
+            Shape::Record(fields) => {
+                let mut i = 0;
+                while i < fields.len() {
+                    hash = fold_text(hash, if i == 0 { "record{" } else { "," });
+                    hash = fold_text(fold_text(hash, fields[i].0), ":");
+                    hash = fields[i].1.fold(hash);
+                    i += 1;
+                }
+                hash = fold_text(hash, "}");
+            }
+            Shape::Variant(cases) => {
+                let mut i = 0;
+                while i < cases.len() {
+                    hash = fold_text(hash, if i == 0 { "variant{" } else { "," });
+                    hash = fold_text(hash, cases[i].0);
+                    if let Some(payload) = cases[i].1 {
+                        hash = fold_text(payload.fold(fold_text(hash, "(")), ")");
+                    }
+                    i += 1;
+                }
+                hash = fold_text(hash, "}");
+            }
+            Shape::Enum(names) => hash = fold_names(hash, "enum{", names),
+            Shape::Flags(names) => hash = fold_names(hash, "flags{", names),
         }
         hash
     }
 }
 
+const fn fold_text(hash: u64, text: &str) -> u64 {
+    fold_bytes(hash, text.as_bytes())
+}
+
+const fn fold_names(mut hash: u64, begin: &str, names: &[&str]) -> u64 {
+    let mut i = 0;
+    while i < names.len() {
+        hash = fold_text(hash, if i == 0 { begin } else { "," });
+        hash = fold_text(hash, names[i]);
+        i += 1;
+    }
+    fold_text(hash, "}")
+}
+
 const fn fold_bytes(mut hash: u64, bytes: &[u8]) -> u64 {
     let mut i = 0;
     while i < bytes.len() {
-        hash = (hash ^ bytes[i] as u64).wrapping_mul(PRIME);
+        hash = ((hash ^ bytes[i] as u64) as u128 * PRIME) as u64;
         i += 1;
     }
     hash
@@ -74,6 +148,25 @@ impl std::fmt::Display for Shape {
             Shape::Text(text) => f.write_str(text),
             Shape::Number(number) => number.fmt(f),
             Shape::Parts(parts) => parts.iter().try_for_each(|part| part.fmt(f)),
+            Shape::Record(fields) => {
+                for (i, (name, shape)) in fields.iter().enumerate() {
+                    let before = if i == 0 { "record{" } else { "," };
+                    write!(f, "{before}{name}:{shape}")?;
+                }
+                f.write_str("}")
+            }
+            Shape::Variant(cases) => {
+                for (i, (name, payload)) in cases.iter().enumerate() {
+                    let before = if i == 0 { "variant{" } else { "," };
+                    write!(f, "{before}{name}")?;
+                    if let Some(payload) = payload {
+                        write!(f, "({payload})")?;
+                    }
+                }
+                f.write_str("}")
+            }
+            Shape::Enum(names) => write!(f, "enum{{{}}}", names.join(",")),
+            Shape::Flags(names) => write!(f, "flags{{{}}}", names.join(",")),
         }
     }
 }
@@ -98,6 +191,22 @@ mod tests {
         ]);
         assert_eq!(PIECES.hash(), Shape::Text("foobar").hash());
         assert_eq!(PIECES.to_string(), "foobar");
+    }
+
+    #[test]
+    fn shape_of_a_definition_hashes_as_its_text() {
+        const INNER: Shape = Shape::Enum(&["bid", "ask"]);
+        const FIELDS: Shape = Shape::Record(&[("a", Shape::Text("u8")), ("b-c", INNER)]);
+        const CASES: Shape = Shape::Variant(&[("none", None), ("some", Some(FIELDS))]);
+        for (shape, text) in [
+            (INNER, "enum{bid,ask}"),
+            (Shape::Flags(&["read"]), "flags{read}"),
+            (FIELDS, "record{a:u8,b-c:enum{bid,ask}}"),
+            (CASES, "variant{none,some(record{a:u8,b-c:enum{bid,ask}})}"),
+        ] {
+            assert_eq!(shape.to_string(), text);
+            assert_eq!(shape.hash(), Shape::hash_of(text));
+        }
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn variants_flags_and_results_are_encoded_by_name() {
     assert_eq!(cbor::encode(&step, Vec::new()), b"\xa1\x64jump\x81\x61b");
     assert_eq!(cbor::encode(&Step::Stop, Vec::new()), b"\x64stop");
     assert_eq!(
-        cbor::encode(&Rights(0b101), Vec::new()),
+        cbor::encode(&(Rights::READ | Rights::RUN), Vec::new()),
         b"\x82\x64read\x63run"
     );
     assert_eq!(

@@ -46,7 +46,10 @@ pub fn nested() -> impl Strategy<Value = Nested> {
     (
         vec(matches, 0..4),
         of(result),
-        ((0u8..8).prop_map(Rights), any::<char>()),
+        (
+            (0u8..8).prop_map(|bits| Rights::from_bits(bits).expect("three flags")),
+            any::<char>(),
+        ),
         of(of(any::<u32>())),
         (
             vec(any::<u16>(), 0..9),
