@@ -201,7 +201,11 @@ impl Client {
 /// A resource that the host owns. Clones refer to the same resource. It is closed when the last
 /// clone is dropped.
 #[derive(Clone, Debug)]
-pub struct OwnedHandle(Arc<OwnedHandleInner>);
+pub struct OwnedHandle {
+    resource: Arc<OwnedHandleInner>,
+    timeout: Option<Duration>,
+    detached: bool,
+}
 
 #[derive(Debug)]
 struct OwnedHandleInner {
@@ -213,31 +217,56 @@ struct OwnedHandleInner {
 
 impl OwnedHandle {
     pub(crate) fn new(handle: u64, guard: Arc<InstanceGuard>) -> Self {
-        Self(Arc::new(OwnedHandleInner {
+        let resource = Arc::new(OwnedHandleInner {
             handle,
             given: AtomicBool::new(false),
             guard,
-        }))
-    }
-
-    /// A client of the instance that the resource belongs to, without a timeout.
-    pub fn client(&self) -> Client {
-        Client {
-            guard: Arc::clone(&self.0.guard),
+        });
+        Self {
+            resource,
             timeout: None,
             detached: false,
+        }
+    }
+
+    /// A client of the instance that the resource belongs to.
+    pub fn client(&self) -> Client {
+        Client {
+            guard: Arc::clone(&self.resource.guard),
+            timeout: self.timeout,
+            detached: self.detached,
             batch: None,
+        }
+    }
+
+    /// The same resource, with a [`client`](Self::client) whose calls have this
+    /// [timeout](Client::with_timeout).
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        Self {
+            timeout: Some(timeout),
+            ..self.clone()
+        }
+    }
+
+    /// The same resource, with a [`client`](Self::client) whose calls are
+    /// [independent](Client::detached) of the current call.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self {
+            detached: true,
+            ..self.clone()
         }
     }
 
     /// The handle for a `borrow` parameter.
     pub fn handle(&self) -> Handle {
-        Handle(self.0.handle)
+        Handle(self.resource.handle)
     }
 
     /// The handle and the instance, for a caller that takes over closing the handle.
     pub(crate) fn into_parts(self) -> (u64, Arc<InstanceGuard>) {
-        (self.give(), Arc::clone(&self.0.guard))
+        (self.give(), Arc::clone(&self.resource.guard))
     }
 
     /// The handle for an `own` parameter. The service closes the resource. Afterwards, a call that
@@ -250,8 +279,8 @@ impl OwnedHandle {
     /// Returns the handle once. Returns 0, which is no valid handle, if a clone was already
     /// transferred.
     fn give(&self) -> u64 {
-        match self.0.given.swap(true, Ordering::Relaxed) {
-            false => self.0.handle,
+        match self.resource.given.swap(true, Ordering::Relaxed) {
+            false => self.resource.handle,
             true => 0,
         }
     }

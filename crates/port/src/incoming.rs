@@ -12,7 +12,7 @@ use crate::handles::{self, Object};
 use crate::nested::DropCause;
 use crate::package::Method;
 use crate::resource::{self, Resource};
-use crate::stream::{EndStream, StreamError, StreamReader, Upstream};
+use crate::stream::{EndStream, FutureReader, StreamError, StreamReader, Upstream};
 use crate::task::{Task, TaskKind};
 
 /// The message of a call that the service dropped.
@@ -105,6 +105,53 @@ impl Incoming {
         Ok(stream)
     }
 
+    /// Decodes the parameters, calls the service with `call`, and sends its result with `reply`. If
+    /// the parameters or a resource among them is refused, the call ends without `reply`.
+    pub fn serve<P: Decode, T>(
+        self,
+        call: impl FnOnce(&Self, P) -> Result<T, Refusal>,
+        reply: impl FnOnce(Self, T),
+    ) {
+        match self.params().and_then(|params| call(&self, params)) {
+            Ok(result) => reply(self, result),
+            Err(refusal) => self.refuse(refusal),
+        }
+    }
+
+    /// The same for a function that can fail: `reply` sends a result, and an error is sent as the
+    /// typed error.
+    pub fn try_serve<P: Decode, T, E: Encode>(
+        self,
+        call: impl FnOnce(&Self, P) -> Result<Result<T, E>, Refusal>,
+        reply: impl FnOnce(Self, T),
+    ) {
+        self.serve(call, |incoming, result| {
+            incoming.reply_result(result, reply)
+        });
+    }
+
+    /// The same as [`serve`](Self::serve) for an `async func`.
+    pub fn serve_async<P: Decode, T: Send + 'static>(
+        self,
+        call: impl FnOnce(&Self, P) -> Result<Task<T>, Refusal>,
+        reply: fn(Self, T),
+    ) {
+        self.serve(call, |incoming, task| incoming.run(task, reply));
+    }
+
+    /// The same as [`try_serve`](Self::try_serve) for an `async func`.
+    pub fn try_serve_async<P: Decode, T: Send + 'static, E: Encode + Send + 'static>(
+        self,
+        call: impl FnOnce(&Self, P) -> Result<Task<Result<T, E>>, Refusal>,
+        reply: fn(Self, T),
+    ) {
+        self.serve(call, |incoming, task| {
+            incoming.run(task, move |incoming, result| {
+                incoming.reply_result(result, reply)
+            });
+        });
+    }
+
     /// Ends the call with the outcome that `fill` writes into the buffer.
     fn finish_with(mut self, fill: impl FnOnce(&mut CallBuffer)) {
         if let Some(mut buffer) = self.buffer.take() {
@@ -143,6 +190,18 @@ impl Incoming {
         self.send(Code::Error, layout, error);
     }
 
+    /// Answers with a value that is not needed afterwards.
+    pub fn reply_value<T: Encode>(self, value: T) {
+        self.reply(&value);
+    }
+
+    fn reply_result<T, E: Encode>(self, result: Result<T, E>, reply: impl FnOnce(Self, T)) {
+        match result {
+            Ok(value) => reply(self, value),
+            Err(error) => self.reply_error(&error),
+        }
+    }
+
     fn reply_object(self, object: Object) {
         match handles::insert(object) {
             Ok(handle) => self.reply(&Handle(handle)),
@@ -161,8 +220,17 @@ impl Incoming {
         self.reply_object(Object::Stream(stream.into_core()));
     }
 
+    /// Answers with the reading end of a future.
+    pub fn reply_future<T: Decode, E: StreamError>(self, future: FutureReader<T, E>) {
+        self.reply_stream(future.into_stream());
+    }
+
     /// Runs the rest of an `async func`. `finish` then sends its result as the answer.
-    pub fn run<T: Send + 'static>(self, task: Task<T>, finish: fn(Self, T)) {
+    pub fn run<T: Send + 'static>(
+        self,
+        task: Task<T>,
+        finish: impl FnOnce(Self, T) + Send + 'static,
+    ) {
         match task.0 {
             TaskKind::Ready(value) => finish(self, value),
             TaskKind::Work(work) => {

@@ -52,6 +52,36 @@ impl InlineCall<'_> {
         Ok(message::open(self.args, self.layouts.params)?.owned::<P>()?)
     }
 
+    /// Decodes the parameters, calls the service with `call`, and sends its result with `reply`. If
+    /// the parameters are refused, the call ends without the service.
+    pub fn serve<P: Decode, T>(self, call: impl FnOnce(P) -> T, reply: impl FnOnce(Self, T)) {
+        match self.params() {
+            Ok(params) => {
+                let result = call(params);
+                reply(self, result);
+            }
+            Err(refusal) => self.refuse(refusal),
+        }
+    }
+
+    /// The same for a function that can fail: `reply` sends a result, and an error is sent as the
+    /// typed error.
+    pub fn try_serve<P: Decode, T, E: Encode>(
+        self,
+        call: impl FnOnce(P) -> Result<T, E>,
+        reply: impl FnOnce(Self, T),
+    ) {
+        self.serve(call, |incoming, result| match result {
+            Ok(value) => reply(incoming, value),
+            Err(error) => incoming.reply_error(&error),
+        });
+    }
+
+    /// Answers with a value that is not needed afterwards.
+    pub fn reply_value<T: Encode>(self, value: T) {
+        self.reply(&value);
+    }
+
     /// Ends the call without the service.
     pub fn refuse(self, refusal: Refusal) {
         self.outcome.fail(refusal.0);

@@ -29,6 +29,7 @@ mod call_batch;
 mod client;
 mod code;
 mod completion;
+mod define;
 mod handles;
 mod host;
 mod incoming;

@@ -48,6 +48,51 @@ pub struct Method {
 }
 
 impl Method {
+    /// A method with this name and [`description`](Self::description), from which the hashes follow.
+    ///
+    /// ```
+    /// use thalweg_port::{Method, StreamOptions};
+    ///
+    /// const COUNT: Method = Method::new("feed.count", "record{to:u64}\nstream<u64>\n\nu64")
+    ///     .with_stream(StreamOptions::DEFAULT);
+    /// assert_eq!((COUNT.ok, COUNT.error), (0x9a7c_2815_3b5d_3c3a, 0));
+    /// ```
+    pub const fn new(name: &'static str, description: &'static str) -> Self {
+        let [params, ok, error, element] = Shape::hash_lines(description);
+        Self {
+            name,
+            params,
+            ok,
+            error,
+            element,
+            is_async: false,
+            options: MethodOptions::NONE,
+            stream: None,
+            description,
+        }
+    }
+
+    /// The same method as an `async func`.
+    pub const fn asynchronous(self) -> Self {
+        Self {
+            is_async: true,
+            ..self
+        }
+    }
+
+    /// The same method with these options.
+    pub const fn with_options(self, options: MethodOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// The same method, which returns a stream with these options.
+    pub const fn with_stream(self, stream: StreamOptions) -> Self {
+        Self {
+            stream: Some(stream),
+            ..self
+        }
+    }
+
     /// For a parameter that is a stream or a future: the hash of its element's layout, and whether
     /// it is a future. `parameter` is its number; `self` counts.
     pub fn upstream_parameter(&self, parameter: u32) -> Option<(u64, bool)> {

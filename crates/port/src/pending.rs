@@ -22,8 +22,9 @@ use crate::completion::Completion;
 use crate::handles::{self, Object};
 use crate::notice::NoticeCallback;
 use crate::owned;
+use crate::owned::ResourceClient;
 use crate::package::Method;
-use crate::stream::{StreamError, StreamReader};
+use crate::stream::{FutureReader, StreamError, StreamReader};
 
 const NO_HANDLE: Malformed = Malformed {
     rule: Rule::Handles,
@@ -65,6 +66,22 @@ impl Reply {
         let guard = self.guard()?;
         let handle = self.handle()?;
         Ok(OwnedHandle::new(handle, guard))
+    }
+
+    /// Decodes a resource, as its typed client.
+    ///
+    /// # Errors
+    /// The errors of [`value`](Self::value).
+    pub fn resource<R: ResourceClient>(&mut self) -> Result<R, Malformed> {
+        self.own().map(R::from_own)
+    }
+
+    /// Decodes a future.
+    ///
+    /// # Errors
+    /// The errors of [`value`](Self::value).
+    pub fn future<T: Decode, E: StreamError>(&mut self) -> Result<FutureReader<T, E>, Malformed> {
+        self.stream().map(FutureReader::from)
     }
 
     /// Decodes a stream.
@@ -214,7 +231,7 @@ enum PendingState {
 
 /// A running call. Wait for it in an actor or on a thread, or await it on any executor. Dropping it
 /// cancels the call.
-pub struct Pending<T, E> {
+pub struct Pending<T, E = NoError> {
     state: PendingState,
     guard: Option<Arc<InstanceGuard>>,
     method: &'static Method,
