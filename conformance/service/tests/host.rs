@@ -61,8 +61,8 @@ fn the_host_answers() {
     assert_eq!(client.ask_later(7).wait(), error);
     let before = NODS.load(Ordering::SeqCst);
     let words: &[&str] = &["four", "", "five5"];
-    assert_eq!(client.tell(&words, Some(100)).wait(), Ok(109));
-    assert_eq!(client.tell(&words, None).wait(), Ok(9));
+    assert_eq!(client.tell(words, Some(100)).wait(), Ok(109));
+    assert_eq!(client.tell(words, None).wait(), Ok(9));
     assert_eq!(NODS.load(Ordering::SeqCst) - before, 2);
 }
 

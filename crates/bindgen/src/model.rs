@@ -319,6 +319,16 @@ pub struct StreamOptions {
     pub max_record_size: u32,
 }
 
+impl StreamOptions {
+    /// The options of a stream that the policy file does not mention.
+    pub const DEFAULT: Self = Self {
+        overflow: OverflowPolicy::Block,
+        capacity: 8_192,
+        linger_ns: 512_000,
+        max_record_size: 64 << 20,
+    };
+}
+
 /// What a full stream does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverflowPolicy {

@@ -17,8 +17,8 @@ pub(crate) mod service;
 mod types;
 
 use crate::model::{
-    Field, Function, FunctionOptions, Limits, OverflowPolicy, Package, TypeDef, TypeDefKind,
-    TypeKind, resolve_alias, stream_fields,
+    Field, Function, FunctionOptions, Limits, OverflowPolicy, Package, StreamOptions, TypeDef,
+    TypeDefKind, TypeKind, resolve_alias, stream_fields,
 };
 use crate::{Output, SourceError};
 use std::fmt::Write;
@@ -106,11 +106,8 @@ fn header(package: &Package, body: &str) -> String {
 
         use thalweg::port;",
     );
-    if [".as_view()", ".encode(", "::SHAPE"]
-        .iter()
-        .any(|used| body.contains(used))
-    {
-        line(&mut out, "use thalweg::wire::{self, Decode as _};");
+    if body.contains(".as_list()") {
+        line(&mut out, "use thalweg::wire::{self, AsList as _};");
     } else if body.contains("wire::") {
         line(&mut out, "use thalweg::wire;");
     }
@@ -174,38 +171,49 @@ fn limits(limits: Limits) -> String {
 
 /// A `port::Method`, followed by a comma.
 fn method(texts: crate::hash::Describer<'_>, function: &Function) -> String {
-    let stream = match function.stream {
-        None => "None".to_owned(),
-        Some(options) => {
-            let policy = match options.overflow {
-                OverflowPolicy::Block => "Block".to_owned(),
-                OverflowPolicy::Latest => "Latest".to_owned(),
-                OverflowPolicy::DropNewest => "DropNewest".to_owned(),
-                OverflowPolicy::DropOldest => "DropOldest".to_owned(),
-                OverflowPolicy::Fail => "Fail".to_owned(),
-                OverflowPolicy::Conflate { key } => conflate(texts.types, function, key),
-            };
-            format!(
-                "Some(port::StreamOptions {{ overflow: port::Overflow::{policy}, capacity: {}, linger_ns: {}, max_record_size: {} }})",
-                number(u64::from(options.capacity)),
-                number(options.linger_ns),
-                number(u64::from(options.max_record_size))
-            )
-        }
+    let description = codec::literal(&texts.describe_function(function));
+    let is_async = if function.is_async {
+        ".asynchronous()"
+    } else {
+        ""
     };
-    let hashes = function.hashes;
-    format!(
-        "port::Method {{ name: {:?}, params: {}, ok: {}, error: {}, element: {}, is_async: {}, options: {},
-        stream: {stream}, description: {} }},",
-        function.full_name,
-        hex(hashes.params),
-        hex(hashes.ok),
-        hex(hashes.error),
-        hex(hashes.element),
-        function.is_async,
-        options(function),
-        codec::literal(&texts.describe_function(function)),
-    )
+    let options = options(function).map_or(String::new(), |set| format!(".with_options({set})"));
+    let stream = function.stream.map_or(String::new(), |stream| {
+        format!(
+            ".with_stream({})",
+            stream_options(texts.types, function, stream)
+        )
+    });
+    let name = &function.full_name;
+    format!("port::Method::new({name:?}, {description}){is_async}{options}{stream},")
+}
+
+/// The options of a stream. Those that are not in the policy file have the default.
+fn stream_options(types: &[TypeDef], function: &Function, stream: StreamOptions) -> String {
+    let default = StreamOptions::DEFAULT;
+    if stream == default {
+        return "port::StreamOptions::DEFAULT".to_owned();
+    }
+    let overflow = match stream.overflow {
+        OverflowPolicy::Block => "Block".to_owned(),
+        OverflowPolicy::Latest => "Latest".to_owned(),
+        OverflowPolicy::DropNewest => "DropNewest".to_owned(),
+        OverflowPolicy::DropOldest => "DropOldest".to_owned(),
+        OverflowPolicy::Fail => "Fail".to_owned(),
+        OverflowPolicy::Conflate { key } => conflate(types, function, key),
+    };
+    let capacity = number(u64::from(stream.capacity));
+    let mut fields = format!("overflow: port::Overflow::{overflow}, capacity: {capacity}, ");
+    if stream.linger_ns != default.linger_ns {
+        fields += &format!("linger_ns: {}, ", number(stream.linger_ns));
+    }
+    if stream.max_record_size != default.max_record_size {
+        fields += &format!(
+            "max_record_size: {}, ",
+            number(u64::from(stream.max_record_size))
+        );
+    }
+    format!("port::StreamOptions {{ {fields}..port::StreamOptions::DEFAULT }}")
 }
 
 /// The policy with a function that writes the key of a record: the bits of a number, or the bytes
@@ -227,8 +235,8 @@ fn conflate(types: &[TypeDef], function: &Function, key: usize) -> String {
     format!("Conflate(port::ConflationKey(|bytes, at, key| {write}))")
 }
 
-/// The options of a function, as `port::MethodOptions`.
-fn options(function: &Function) -> String {
+/// The options of a function, as `port::MethodOptions`. `None`: the defaults.
+fn options(function: &Function) -> Option<String> {
     let FunctionOptions {
         is_inline,
         is_idempotent,
@@ -252,8 +260,10 @@ fn options(function: &Function) -> String {
     .map(|(_, field)| field + ", ")
     .collect();
     match fields.as_str() {
-        "" => "port::MethodOptions::NONE".to_owned(),
-        _ => format!("port::MethodOptions {{ {fields}..port::MethodOptions::NONE }}"),
+        "" => None,
+        _ => Some(format!(
+            "port::MethodOptions {{ {fields}..port::MethodOptions::NONE }}"
+        )),
     }
 }
 

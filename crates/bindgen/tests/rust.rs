@@ -180,7 +180,9 @@ fn streams_that_are_parameters() {
     let text = &output[0].contents;
     let contains = |wanted: &str| assert!(text.contains(wanted), "{wanted} in {text}");
     contains("n: u8,\n        s: port::Upstream<u64>,\n        t: port::UpstreamFuture<String>,");
-    contains("incoming.params::<(u8, port::Upstream<u64>, port::Upstream<String>)>()");
+    contains("|incoming, (n, s, t)| {");
+    contains("let s = incoming.upstream(s)?;");
+    contains("let t = port::UpstreamFuture::from(incoming.upstream(t)?);");
     contains("&(n, s, t.as_stream())");
     contains("s: port::Upstream<()>");
 }
@@ -192,19 +194,55 @@ fn streams_and_futures_inside_of_results() {
     let output = emit(wit).unwrap_or_else(|refused| panic!("{refused}"));
     let text = &output[0].contents;
     for line in [
-        "#[derive(Debug)]\npub struct Feed {",
-        "    pub ticks: port::Owned<port::StreamReader<u64>>,",
-        "    pub last: Option<port::Owned<port::FutureReader<String>>>,",
-        "    pub ticks: port::OwnedView<'a, port::StreamReader<u64>>,",
+        "    #[derive(Debug)]\n    pub struct Feed / FeedView<'a> {",
+        "        pub ticks: port::Owned<port::StreamReader<u64>>\n            \
+         as port::OwnedView<'a, port::StreamReader<u64>>\n            \
+         => \"ticks\": \"stream<u64>\" @ 8;",
+        "        pub last: Option<port::Owned<port::FutureReader<String>>>\n            \
+         as Option<port::OwnedView<'a, port::FutureReader<String>>>\n            \
+         => \"last\": \"option<future<string>>\" @ 12;",
         "fn feeds(&mut self, call: &port::Call) -> Vec<Feed>;",
         "port::Pending<(u8, port::Owned<port::FutureReader<()>>), Feed>",
-        "-> port::Pending<Vec<Feed>, port::NoError> {",
-        "const HAS_HANDLES: bool = true;",
+        "-> port::Pending<Vec<Feed>> {",
+        "    size 20, align 4, hash 0xcdcb_a69f_8ed9_29f6, impl Error\n}",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
     let docs = "/// Each stream in the result holds 8192 unread records; when it is full, the writer waits.";
     assert!(text.contains(docs), "{text}");
-    let streams = text.matches("stream: Some(port::StreamOptions").count();
+    let streams = text.matches(".with_stream(port::StreamOptions").count();
     assert_eq!(streams, 2, "{text}");
+}
+
+#[test]
+fn adjacent_numbers_of_a_record_are_one_run() {
+    let record = "type id = u32;\nrecord r { a: bool, b: u8, c: id, d: f64, e: char, f: s16 }";
+    let output = emit(&format!("{record}\nf: func(r: r);")).unwrap_or_else(|refused| {
+        panic!("{refused}");
+    });
+    let text = &output[0].contents;
+    let fields = [
+        "        pub a: bool => \"a\" @ 0;",
+        "        pub b: u8 => \"b\" @ 1,",
+        "        pub c: Id => \"c\" @ 4,",
+        "        pub d: f64 => \"d\" @ 8;",
+        "        pub e: char => \"e\" @ 16;",
+        "        pub f: i16 => \"f\" @ 20;",
+    ];
+    assert!(text.contains(&fields.join("\n")), "{text}");
+}
+
+#[test]
+fn list_parameter_of_a_client_accepts_any_list() {
+    let wit = "type names = list<string>;\nf: func(n: names, numbers: list<u8>, o: option<names>);";
+    let output = emit(wit).unwrap_or_else(|refused| panic!("{refused}"));
+    let text = &output[0].contents;
+    for part in [
+        "n: impl wire::AsList<String>,",
+        "numbers: &[u8],",
+        "o: &dyn wire::Encode<As = Option<Names>>,",
+        "&(n.as_list(), numbers, o)",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
 }

@@ -4,16 +4,8 @@ use super::types::{MAX_TUPLE, Types};
 use crate::SourceError;
 use crate::hash::Describer;
 use crate::model::{
-    Field, Function, FunctionKind, FunctionOptions, OverflowPolicy, Resource, ResourceId,
-    StreamOptions, Type, TypeDef, TypeKind, contains_kind, is_stream_or_future,
-};
-
-/// The options of a stream without a table in the `.thalweg.toml`.
-const DEFAULT_STREAM_OPTIONS: StreamOptions = StreamOptions {
-    overflow: OverflowPolicy::Block,
-    capacity: 8_192,
-    linger_ns: 512_000,
-    max_record_size: 64 << 20,
+    Field, Function, FunctionKind, FunctionOptions, Resource, ResourceId, StreamOptions, Type,
+    TypeDef, TypeKind, contains_kind, is_stream_or_future,
 };
 
 /// Converts one function.
@@ -77,7 +69,7 @@ pub fn convert(
     let has_stream =
         |ty| contains_kind(&types.defs, ty, |kind| matches!(kind, TypeKind::Stream(_)));
     let mut results = ok.iter().chain(error.iter().flatten());
-    let stream = results.any(has_stream).then_some(DEFAULT_STREAM_OPTIONS);
+    let stream = results.any(has_stream).then_some(StreamOptions::DEFAULT);
     Ok(Function {
         name: match kind {
             FunctionKind::Constructor(ResourceId(id)) => types.resources[id].name.clone(),

@@ -2,61 +2,25 @@
 
 use super::names::{camel, in_client, param};
 use super::types::{self, owned};
-use super::{docs, host, line, params};
-use crate::model::{Function, FunctionKind, Package, ResourceId, Type, TypeKind, is_destructor};
+use super::{docs, line, params};
+use crate::model::{Function, FunctionKind, Package, ResourceId, TypeKind, is_destructor};
 
 /// All clients.
 pub fn clients(out: &mut String, package: &Package) {
     let name = camel(&package.interface);
-    let with_host = host::start(package);
+    let host = package.host.as_ref().map(|host| camel(&host.interface));
+    let host = host.map_or(String::new(), |host| {
+        format!(",\n    with_host {host}Server<{host}>")
+    });
     line(
         out,
         &format!(
             "
-            /// A client of an instance of the service. Clones share the instance. Dropping the last
-            /// clone closes it.
-            #[derive(Clone, Debug)]
-            pub struct {name}Client {{
-                client: port::Client,
+            port::client! {{
+                pub struct {name}Client: {name}Server<{name}>{host}
             }}
 
-            impl {name}Client {{
-                /// Starts an instance of the service that `make` returns, in this process. After a
-                /// panic, `make` is called again.
-                ///
-                /// # Errors
-                /// The runtime cannot be started.
-                pub fn start<S: {name}>(make: impl Fn() -> S + Send + 'static) -> Result<Self, port::Failure> {{
-                    let client = port::Client::start(move || {name}Server::new(make()))?;
-                    Ok(Self {{ client }})
-                }}
-
-                {with_host}/// Closes the instance for all clones. Calls and streams end as cancelled, and resources become stale.
-                pub fn close(&self) {{
-                    self.client.close();
-                }}
-
-                /// A client of the same instance whose calls have this timeout.
-                #[must_use]
-                pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {{
-                    Self {{ client: self.client.with_timeout(timeout) }}
-                }}
-
-                /// A client of the same instance whose calls are not nested. Calls that a service
-                /// makes with other clients while it serves a call have the deadline of that call
-                /// and end with it.
-                #[must_use]
-                pub fn detached(&self) -> Self {{
-                    Self {{ client: self.client.detached() }}
-                }}
-
-                /// Submits the calls that `calls` makes with its client as one batch, in their
-                /// order, when `calls` returns. This wakes the service once. Each call has its own
-                /// outcome. Calls of resources are not part of the batch.
-                pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {{
-                    self.client.batch(|client| calls(&Self {{ client: client.clone() }}))
-                }}
-                "
+            impl {name}Client {{"
         ),
     );
     for (number, function) in package.functions.iter().enumerate() {
@@ -68,68 +32,26 @@ pub fn clients(out: &mut String, package: &Package) {
 
     for (id, resource) in package.resources.iter().enumerate() {
         let name = camel(&resource.name);
-        line(out, "");
-        docs(out, &resource.docs);
-        line(
-            out,
-            &format!(
-                "///
-                /// The resource stays in the service. Dropping its last client closes it.
-                #[derive(Debug)]
-                pub struct {name}Client {{
-                    own: port::OwnedHandle,
-                    timeout: Option<std::time::Duration>,
-                    detached: bool,
-                }}
-
-                impl {name}Client {{
-                    fn new(own: port::OwnedHandle) -> Self {{
-                        Self {{ own, timeout: None, detached: false }}
-                    }}
-
-                    fn client(&self) -> port::Client {{
-                        let client = match self.timeout {{
-                            Some(timeout) => self.own.client().with_timeout(timeout),
-                            None => self.own.client(),
-                        }};
-                        if self.detached {{ client.detached() }} else {{ client }}
-                    }}
-
-                    /// A client of the same resource whose calls have this timeout.
-                    #[must_use]
-                    pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {{
-                        Self {{ own: self.own.clone(), timeout: Some(timeout), detached: self.detached }}
-                    }}
-
-                    /// A client of the same resource whose calls are not nested.
-                    #[must_use]
-                    pub fn detached(&self) -> Self {{
-                        Self {{ own: self.own.clone(), timeout: self.timeout, detached: true }}
-                    }}
-                    "
-            ),
-        );
-        for (number, function) in package.functions.iter().enumerate() {
-            if function.kind == FunctionKind::Method(ResourceId(id)) {
-                method(out, package, number, function, ("self.client()", "call"));
-            }
+        line(out, "\nport::resource_client! {");
+        for doc in resource.docs.lines() {
+            line(out, format!("    /// {doc}").trim_end());
         }
         line(
             out,
-            &format!(
-                "}}
-
-                impl port::ResourceClient for {name}Client {{
-                    fn from_own(own: port::OwnedHandle) -> Self {{
-                        Self::new(own)
-                    }}
-
-                    fn into_own(self) -> port::OwnedHandle {{
-                        self.own
-                    }}
-                }}"
-            ),
+            &format!("    pub struct {name}Client\n}}\n\nimpl {name}Client {{"),
         );
+        for (number, function) in package.functions.iter().enumerate() {
+            if function.kind == FunctionKind::Method(ResourceId(id)) {
+                method(
+                    out,
+                    package,
+                    number,
+                    function,
+                    ("self.own.client()", "call"),
+                );
+            }
+        }
+        line(out, "}");
     }
 }
 
@@ -163,6 +85,7 @@ pub(super) fn method(
             TypeKind::Own(_) => format!("{name}.own.into_handle()"),
             TypeKind::Borrow(_) => format!("{name}.own.handle()"),
             TypeKind::Future(_) => format!("{name}.as_stream()"),
+            _ if types::list_param(package, &field.ty).is_some() => format!("{name}.as_list()"),
             _ => name,
         }
     });
@@ -177,49 +100,29 @@ pub(super) fn method(
     let passed = params::passed(package, function, &values);
 
     let (ok, read) = match function.ok.as_ref() {
-        None => ("()".to_owned(), "reply.value::<()>()".to_owned()),
-        Some(Type {
-            kind: TypeKind::Own(id),
-            ..
-        }) => {
-            let name = format!("{}Client", camel(&package.resources[id.0].name));
-            let read = format!("reply.own().map({name}::new)");
-            (name, read)
-        }
-        Some(
-            ty @ Type {
-                kind: TypeKind::Stream(_) | TypeKind::Future(_),
-                ..
-            },
-        ) => {
-            let future = match ty.kind {
-                TypeKind::Future(_) => ".map(port::FutureReader::from)",
-                _ => "",
-            };
-            let read = format!("reply.stream(){future}");
-            (types::result(package, function, ty), read)
-        }
-        Some(ty) => {
-            let ty = owned(package, ty);
-            let read = format!("reply.value::<{ty}>()");
-            (ty, read)
-        }
+        None => ("()".to_owned(), "value"),
+        Some(ty) => match &ty.kind {
+            TypeKind::Own(id) => (types::client(package, *id), "resource"),
+            TypeKind::Stream(_) => (types::result(package, function, ty), "stream"),
+            TypeKind::Future(_) => (types::result(package, function, ty), "future"),
+            _ => (owned(package, ty), "value"),
+        },
     };
-    let error = types::error(package, function).unwrap_or("port::NoError".to_owned());
+    let error = types::error(package, function);
     docs(out, &function.docs);
     let (gives, call) = if function.options.is_inline {
-        (
-            format!("Result<{ok}, port::CallError<{error}>>"),
-            "call_inline",
-        )
+        let error = error.unwrap_or("port::NoError".to_owned());
+        let gives = format!("Result<{ok}, port::CallError<{error}>>");
+        (gives, "call_inline")
     } else {
-        (format!("port::Pending<{ok}, {error}>"), verb)
+        let error = error.map_or(String::new(), |error| format!(", {error}"));
+        (format!("port::Pending<{ok}{error}>"), verb)
     };
     line(
         out,
         &format!(
             "pub fn {}({receiver}{declared}) -> {gives} {{
-                {client}.{call}({number}, &{passed}, |reply| {read})
+                {client}.{call}({number}, &{passed}, port::Reply::{read})
             }}
             ",
             in_client(package, function)

@@ -2,7 +2,6 @@
 //! message does not have. With `..Default::default()`, a program can build a record to which a
 //! later version adds a field.
 
-use super::line;
 use super::names::{camel, snake};
 use crate::model::{Case, Label, Package, Type, TypeDefKind, TypeKind};
 
@@ -14,9 +13,9 @@ const MAX_TUPLE: usize = 12;
 
 /// How a named type implements `Default`.
 pub enum Default {
-    /// `#[derive(Default)]`.
+    /// Every field has the standard default, or the default is a case without a payload.
     Derived,
-    /// A hand-written implementation with this expression.
+    /// An implementation with this expression.
     Written(String),
     /// It has no default, because it contains a handle.
     Missing,
@@ -34,8 +33,9 @@ pub fn of_definition(package: &Package, id: usize) -> Default {
                 return Default::Derived;
             }
             let each = fields.iter().zip(values);
-            let each = each.map(|(field, value)| format!("{}: {value},\n", snake(&field.name)));
-            Default::Written(format!("Self {{ {} }}", each.collect::<String>()))
+            let each = each.map(|(field, value)| format!("{}: {value}", snake(&field.name)));
+            let each = each.collect::<Vec<_>>().join(", ");
+            Default::Written(format!("Self {{ {each} }}"))
         }
         TypeDefKind::Variant { cases, .. } => {
             let Case { name, payload, .. } = &cases[first_case(cases)];
@@ -84,24 +84,6 @@ fn of_type(package: &Package, ty: &Type) -> Option<String> {
         },
         _ => STANDARD.to_owned(),
     })
-}
-
-/// Implements `Default` for a named type that cannot derive it.
-pub fn implement(out: &mut String, package: &Package, id: usize) {
-    if let Default::Written(value) = of_definition(package, id) {
-        let name = camel(&package.types[id].name);
-        line(
-            out,
-            &format!(
-                "
-                impl std::default::Default for {name} {{
-                    fn default() -> Self {{
-                        {value}
-                    }}
-                }}"
-            ),
-        );
-    }
 }
 
 /// The default case of a variant.

@@ -40,27 +40,3 @@ pub fn emit(out: &mut String, package: &Package) {
     service::traits(out, &host);
     server::server(out, &host, "HOST_PACKAGE");
 }
-
-/// The function of the client that starts it with a host in Rust.
-pub fn start(package: &Package) -> String {
-    let Some(host) = package.host_package() else {
-        return String::new();
-    };
-    let (name, host) = (camel(&package.interface), camel(&host.interface));
-    format!(
-        "/// Starts an instance of the service that `make` returns, and one of the host that `host` returns.
-        ///
-        /// # Errors
-        /// The runtime cannot be started.
-        pub fn start_with_host<S: {name}, H: {host}>(
-            make: impl Fn() -> S + Send + 'static,
-            host: impl Fn() -> H + Send + 'static,
-        ) -> Result<Self, port::Failure> {{
-            let host = port::Client::start(move || {host}Server::new(host()))?;
-            let client = port::Client::start_with_host(move || {name}Server::new(make()), &host)?;
-            Ok(Self {{ client }})
-        }}
-
-        "
-    )
-}

@@ -2,7 +2,7 @@
 
 use super::names::{camel, in_service, param};
 use super::types::owned;
-use super::{docs, line, server, service};
+use super::{docs, line, params, server, service};
 use crate::model::{Function, Package};
 
 /// The inline functions of a package, with their numbers.
@@ -53,24 +53,15 @@ pub fn emit(out: &mut String, package: &Package) {
         ),
     );
     for (number, function) in functions(package) {
-        let serve = server::serve_name(package, function);
-        line(out, &format!("{number} => self.{serve}(incoming),"));
+        line(out, &format!("{number} => {},", serve(package, function)));
     }
     line(
         out,
-        &format!(
-            "other => unreachable!(\"the package has no inline method {{other}}\"),
-                    }}
-                }}
-            }}
-
-            impl<I: {name}Inline> {name}Inlined<I> {{"
-        ),
+        "other => unreachable!(\"the package has no inline method {other}\"),
+                }
+            }
+        }",
     );
-    for (_, function) in functions(package) {
-        serve(out, package, function);
-    }
-    line(out, "}");
 }
 
 /// The declaration of a function, without a semicolon.
@@ -88,25 +79,22 @@ pub(crate) fn signature(package: &Package, function: &Function) -> String {
     format!("fn {name}(&self{params}){result}")
 }
 
-fn serve(out: &mut String, package: &Package, function: &Function) {
-    let serve = server::serve_name(package, function);
-    line(
-        out,
-        &format!("fn {serve}(&self, incoming: port::InlineCall<'_>) {{"),
-    );
-    server::read_params(out, package, function);
+/// An expression that serves a call of `function`.
+fn serve(package: &Package, function: &Function) -> String {
+    let verb = match &function.error {
+        None => "serve",
+        Some(_) => "try_serve",
+    };
     let arguments: Vec<_> = function
         .params
         .iter()
         .map(|field| param(&field.name))
         .collect();
-    let name = in_service(package, function);
-    let call = format!("self.0.{name}({})", arguments.join(", "));
-    if function.ok.is_none() && function.error.is_none() {
-        line(out, &format!("{call};\nincoming.reply(&());"));
-    } else {
-        line(out, &format!("let result = {call};"));
-        line(out, &server::reply(package, function, "result"));
-    }
-    line(out, "}\n");
+    format!(
+        "incoming.{verb}(|{}| self.0.{}({}), port::InlineCall::{})",
+        params::pattern(package, function),
+        in_service(package, function),
+        arguments.join(", "),
+        server::reply(function)
+    )
 }

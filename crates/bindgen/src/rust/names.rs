@@ -52,7 +52,7 @@ const CLIENT_FUNCTIONS: &[&str] = &[
     "start_with_host",
     "with_timeout",
 ];
-const RESOURCE_FUNCTIONS: &[&str] = &["client", "detached", "new", "with_timeout"];
+const RESOURCE_FUNCTIONS: &[&str] = &["detached", "with_timeout"];
 
 /// `search-error` becomes `search_error`. Keywords are escaped.
 pub fn snake(name: &str) -> String {

@@ -2,7 +2,7 @@
 
 use super::codec;
 use super::names::{camel, in_service, param, snake};
-use super::types::{self, owned};
+use super::types;
 use crate::hash::{Describer, fnv1a};
 use crate::model::{
     self, Field, Function, FunctionKind, Package, ResourceId, Type, TypeDef, TypeDefKind, TypeKind,
@@ -62,20 +62,6 @@ pub fn with_records(package: &Package) -> Package {
     with
 }
 
-/// The type that the server decodes.
-pub fn read_as(package: &Package, function: &Function) -> String {
-    if is_record(function) {
-        return camel(&record_name(package, function));
-    }
-    types::tuple(function.params.iter().map(|field| match field.ty.kind {
-        TypeKind::Own(_) | TypeKind::Borrow(_) => "wire::Handle".to_owned(),
-        TypeKind::Stream(ref item) | TypeKind::Future(ref item) => {
-            format!("port::Upstream<{}>", types::element(package, item))
-        }
-        _ => owned(package, &field.ty),
-    }))
-}
-
 /// The pattern that binds each parameter to a variable.
 pub fn pattern(package: &Package, function: &Function) -> String {
     let fields = &function.params;
@@ -91,7 +77,7 @@ pub fn pattern(package: &Package, function: &Function) -> String {
         }
     });
     let each: String = each.collect();
-    format!("{} {{ {each} }}", read_as(package, function))
+    format!("{} {{ {each} }}", camel(&record_name(package, function)))
 }
 
 /// The argument of the client, given an expression for each parameter.
@@ -111,7 +97,7 @@ pub fn passed(package: &Package, function: &Function, values: &[String]) -> Stri
             counted.push(format!("wire::Encode::handles(&{variable}, given)"));
         }
     }
-    let name = read_as(package, function);
+    let name = camel(&record_name(package, function));
     let counted = match counted.as_slice() {
         [] => "|_| 0".to_owned(),
         some => format!("move |given| {}", some.join(" + ")),

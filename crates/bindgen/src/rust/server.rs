@@ -2,9 +2,7 @@
 
 use super::names::{camel, in_service, param, snake};
 use super::{inline, line, params};
-use crate::model::{
-    Field, Function, FunctionKind, Package, Resource, Type, TypeKind, is_stream_or_future,
-};
+use crate::model::{Field, Function, FunctionKind, Package, Resource, TypeKind};
 
 /// The server type, which decodes parameters, calls the trait and encodes results. `constant` is
 /// the name of its package.
@@ -14,16 +12,8 @@ pub fn server(out: &mut String, package: &Package, constant: &str) {
         out,
         &format!(
             "
-            /// The server of an implementation of [`{name}`]. A library exports it, and a client
-            /// starts it.
-            #[derive(Debug)]
-            pub struct {name}Server<S>(S);
-
-            impl<S: {name}> {name}Server<S> {{
-                /// A server of `service`.
-                pub fn new(service: S) -> Self {{
-                    Self(service)
-                }}
+            port::server! {{
+                pub struct {name}Server<S: {name}>
             }}
 
             impl<S: {name}> port::Service for {name}Server<S> {{
@@ -38,13 +28,8 @@ pub fn server(out: &mut String, package: &Package, constant: &str) {
         all.filter(|(_, function)| !function.options.is_inline)
     };
     for (number, function) in queued() {
-        line(
-            out,
-            &format!(
-                "{number} => self.{}(incoming),",
-                serve_name(package, function)
-            ),
-        );
+        let arm = format!("{number} => {},", serve(package, function));
+        line(out, &arm);
     }
     line(
         out,
@@ -63,11 +48,6 @@ pub fn server(out: &mut String, package: &Package, constant: &str) {
                 }}"
             ),
         );
-    }
-    line(out, "}\n");
-    line(out, &format!("impl<S: {name}> {name}Server<S> {{"));
-    for (_, function) in queued() {
-        serve(out, package, function);
     }
     line(out, "}");
 }
@@ -93,141 +73,70 @@ fn destructors(out: &mut String, package: &Package) {
     line(out, "None\n}");
 }
 
-pub(super) fn serve_name(package: &Package, function: &Function) -> String {
-    let name = match function.kind {
-        FunctionKind::Method(id) => {
-            format!("{}-method-{}", package.resources[id.0].name, function.name)
-        }
-        _ => in_service(package, function)
-            .trim_start_matches("r#")
-            .replace('_', "-"),
+/// An expression that serves a call of `function`.
+fn serve(package: &Package, function: &Function) -> String {
+    let is_method = matches!(function.kind, FunctionKind::Method(_));
+    let passed = &function.params[usize::from(is_method)..];
+    let (target, name) = match is_method {
+        true => ("self_", snake(&function.name)),
+        false => ("self.0", in_service(package, function)),
     };
-    snake(&format!("serve-{name}"))
-}
-
-fn serve(out: &mut String, package: &Package, function: &Function) {
-    let uses_self = !matches!(function.kind, FunctionKind::Method(_));
-    let receiver = if uses_self { "&mut self" } else { "&self" };
-    line(
-        out,
-        &format!(
-            "fn {}({receiver}, incoming: port::Incoming) {{",
-            serve_name(package, function)
-        ),
-    );
-    read_params(out, package, function);
-
-    let arguments: Vec<_> = match function.kind {
-        FunctionKind::Method(_) => &function.params[1..],
-        _ => &function.params[..],
-    }
-    .iter()
-    .map(|field| format!(", {}", param(&field.name)))
-    .collect();
-    let arguments = arguments.concat();
-    let call = match function.kind {
-        FunctionKind::Method(_) => format!(
-            "self_.{}(incoming.call(){arguments})",
-            snake(&function.name)
-        ),
-        _ => format!(
-            "self.0.{}(incoming.call(){arguments})",
-            in_service(package, function)
-        ),
-    };
-    if function.is_async {
-        line(out, &format!("let task = {call};"));
-        line(
-            out,
-            &format!(
-                "incoming.run(task, |incoming, result| {});",
-                reply(package, function, "result")
-            ),
-        );
-    } else if function.ok.is_none() && function.error.is_none() {
-        line(out, &format!("{call};\nincoming.reply(&());"));
-    } else {
-        line(out, &format!("let result = {call};"));
-        line(out, &reply(package, function, "result"));
-    }
-    line(out, "}\n");
-}
-
-/// Decodes the parameters into variables, and looks up resources. Borrowed resources are looked up
-/// first, so that no resource is taken if this fails.
-pub(super) fn read_params(out: &mut String, package: &Package, function: &Function) {
-    let fields = &function.params;
-    let names = params::pattern(package, function);
-    let tuple = params::read_as(package, function);
-    let bind = if fields.is_empty() {
-        String::new()
-    } else {
-        format!("let {names} = ")
-    };
-    let found = if fields.is_empty() {
-        "Ok(()) => {}"
-    } else {
-        "Ok(params) => params,"
-    };
-    line(
-        out,
-        &format!(
-            "{bind}match incoming.params::<{tuple}>() {{
-                {found}
-                Err(refusal) => return incoming.refuse(refusal),
-            }};"
-        ),
-    );
-    read_streams(out, function);
-    let mut handles: Vec<_> = fields
+    let arguments: String = passed
         .iter()
-        .filter(|field| resource_type(package, field).is_some())
+        .map(|field| format!(", {}", param(&field.name)))
         .collect();
-    handles.sort_by_key(|field| matches!(field.ty.kind, TypeKind::Own(_)));
-    for field in handles {
-        let (name, word) = (
-            param(&field.name),
-            if matches!(field.ty.kind, TypeKind::Own(_)) {
-                "own"
-            } else {
-                "borrow"
-            },
-        );
-        let resource = resource_type(package, field).expect("only resources are in the list");
-        line(
-            out,
-            &format!(
-                "let {name} = match incoming.{word}::<{resource}>({name}) {{
-                    Ok(resource) => resource,
-                    Err(refusal) => return incoming.refuse(refusal),
-                }};"
-            ),
-        );
-    }
+    let call = format!("{target}.{name}(incoming.call(){arguments})");
+    let lookups = lookups(package, function);
+    let has_result = function.is_async || function.ok.is_some() || function.error.is_some();
+    let body = match (has_result, lookups.as_str()) {
+        (false, _) => format!("{{ {lookups}{call}; Ok(()) }}"),
+        (true, "") => format!("Ok({call})"),
+        (true, _) => format!("{{ {lookups}Ok({call}) }}"),
+    };
+    let verb = match (function.is_async, &function.error) {
+        (false, None) => "serve",
+        (false, Some(_)) => "try_serve",
+        (true, None) => "serve_async",
+        (true, Some(_)) => "try_serve_async",
+    };
+    format!(
+        "incoming.{verb}(|incoming, {}| {body}, port::Incoming::{})",
+        params::pattern(package, function),
+        reply(function)
+    )
 }
 
-/// Looks up the streams and futures among the parameters.
-fn read_streams(out: &mut String, function: &Function) {
-    for field in function
+/// Statements that look up the streams and resources among the parameters. Borrowed resources are
+/// looked up before owned ones, so that no resource is taken if this fails.
+fn lookups(package: &Package, function: &Function) -> String {
+    let mut out = String::new();
+    for field in &function.params {
+        let name = param(&field.name);
+        match field.ty.kind {
+            TypeKind::Stream(_) => out += &format!("let {name} = incoming.upstream({name})?;\n"),
+            TypeKind::Future(_) => {
+                out += &format!(
+                    "let {name} = port::UpstreamFuture::from(incoming.upstream({name})?);\n"
+                );
+            }
+            _ => {}
+        }
+    }
+    let mut handles: Vec<_> = function
         .params
         .iter()
-        .filter(|field| is_stream_or_future(&field.ty))
-    {
+        .filter_map(|field| Some((field, resource_type(package, field)?)))
+        .collect();
+    handles.sort_by_key(|(field, _)| matches!(field.ty.kind, TypeKind::Own(_)));
+    for (field, resource) in handles {
         let name = param(&field.name);
-        let future = match field.ty.kind {
-            TypeKind::Future(_) => "port::UpstreamFuture::from(stream)",
-            _ => "stream",
+        let verb = match field.ty.kind {
+            TypeKind::Own(_) => "own",
+            _ => "borrow",
         };
-        line(
-            out,
-            &format!(
-                "let {name} = match incoming.upstream({name}) {{
-                    Ok(stream) => {future},
-                    Err(refusal) => return incoming.refuse(refusal),
-                }};"
-            ),
-        );
+        out += &format!("let {name} = incoming.{verb}::<{resource}>({name})?;\n");
     }
+    out
 }
 
 fn resource_type(package: &Package, field: &Field) -> Option<String> {
@@ -239,36 +148,12 @@ fn resource_type(package: &Package, field: &Field) -> Option<String> {
     }
 }
 
-/// An expression that replies with `result`.
-pub(super) fn reply(package: &Package, function: &Function, result: &str) -> String {
-    let ok = |value: &str| match &function.ok {
-        Some(Type {
-            kind: TypeKind::Own(id),
-            ..
-        }) => {
-            format!(
-                "incoming.reply_own::<S::{}>({value})",
-                camel(&package.resources[id.0].name)
-            )
-        }
-        Some(Type {
-            kind: TypeKind::Stream(_),
-            ..
-        }) => format!("incoming.reply_stream({value})"),
-        Some(Type {
-            kind: TypeKind::Future(_),
-            ..
-        }) => format!("incoming.reply_stream({value}.into_stream())"),
-        _ => format!("incoming.reply(&{value})"),
-    };
-    match &function.error {
-        None => ok(result),
-        Some(_) => format!(
-            "match {result} {{
-                Ok(value) => {},
-                Err(error) => incoming.reply_error(&error),
-            }}",
-            ok("value")
-        ),
+/// The function that sends the result.
+pub(super) fn reply(function: &Function) -> &'static str {
+    match function.ok.as_ref().map(|ty| &ty.kind) {
+        Some(TypeKind::Own(_)) => "reply_own",
+        Some(TypeKind::Stream(_)) => "reply_stream",
+        Some(TypeKind::Future(_)) => "reply_future",
+        _ => "reply_value",
     }
 }

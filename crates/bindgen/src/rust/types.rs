@@ -131,7 +131,18 @@ pub fn param(package: &Package, ty: &Type) -> String {
         TypeKind::String => "&str".to_owned(),
         TypeKind::List(item) if is_number(item) => format!("&[{}]", owned(package, item)),
         _ if plain(package, ty) => owned(package, ty),
-        _ => format!("&dyn wire::Encode<As = {}>", owned(package, ty)),
+        _ => list_param(package, ty)
+            .unwrap_or_else(|| format!("&dyn wire::Encode<As = {}>", owned(package, ty))),
+    }
+}
+
+/// The parameter type of a client for a list whose elements are no numbers.
+pub fn list_param(package: &Package, ty: &Type) -> Option<String> {
+    match &resolve_alias(package, ty).kind {
+        TypeKind::List(item) if !is_number(item) => {
+            Some(format!("impl wire::AsList<{}>", owned(package, item)))
+        }
+        _ => None,
     }
 }
 
@@ -217,27 +228,4 @@ pub fn has_float(package: &Package, ty: &Type) -> bool {
     contains_kind(&package.types, ty, |kind| {
         matches!(kind, TypeKind::F32 | TypeKind::F64)
     })
-}
-
-/// The nesting depth: `wire::Decode::DEPTH`.
-pub fn depth(package: &Package, ty: &Type) -> u32 {
-    let deepest = |types: &mut dyn Iterator<Item = &Type>| {
-        types.map(|ty| depth(package, ty)).max().unwrap_or(0)
-    };
-    match &ty.kind {
-        TypeKind::List(item) | TypeKind::Array(item, _) | TypeKind::Option(item) => {
-            depth(package, item) + 1
-        }
-        TypeKind::Result { ok, error } => deepest(&mut ok.iter().chain(error).map(Box::as_ref)) + 1,
-        TypeKind::Tuple(items) => deepest(&mut items.iter()) + 1,
-        TypeKind::Named(id) => match &package.types[id.0].kind {
-            TypeDefKind::Record(fields) => deepest(&mut fields.iter().map(|field| &field.ty)) + 1,
-            TypeDefKind::Variant { cases, .. } => {
-                deepest(&mut cases.iter().filter_map(|c| c.payload.as_ref())) + 1
-            }
-            TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => 0,
-            TypeDefKind::Alias(ty) => depth(package, ty),
-        },
-        _ => 0,
-    }
 }

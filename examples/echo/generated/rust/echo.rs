@@ -22,7 +22,7 @@
 )]
 
 use thalweg::port;
-use thalweg::wire::{self, Decode as _};
+use thalweg::wire;
 
 /// The package, with its methods and their layout hashes.
 pub const PACKAGE: port::Package = port::Package {
@@ -30,724 +30,116 @@ pub const PACKAGE: port::Package = port::Package {
     version: "0.1.0",
     layout: 0x85b2_3d4e_fd1e_2c0a,
     methods: &[
-        port::Method {
-            name: "echo.[constructor]timer",
-            params: 0xfa31_dfc4_d160_bd48,
-            ok: 0x5a1c_164e_7b57_a908,
-            error: 0x8b48_cb05_1347_f86c,
-            element: 0,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: concat!(
-                "record{name:string}\nown<timer>\nvariant{no-name,too-long(u32),",
-                "too-short}\n"
+        port::Method::new(
+            "echo.[constructor]timer",
+            "record{name:string}\nown<timer>\nvariant{no-name,too-long(u32),too-short}\n",
+        ),
+        port::Method::new(
+            "echo.[method]timer.echo",
+            concat!(
+                "record{self:borrow<timer>,request:record{message:string,delay-ms:u32}}\n",
+                "record{message:string,name:string}\nvariant{no-name,too-long(u32),too-short}\n"
             ),
-        },
-        port::Method {
-            name: "echo.[method]timer.echo",
-            params: 0x149c_38db_7ec9_c630,
-            ok: 0x888b_9577_f47f_0650,
-            error: 0x8b48_cb05_1347_f86c,
-            element: 0,
-            is_async: true,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: concat!(
-                "record{self:borrow<timer>,request:record{message:string,",
-                "delay-ms:u32}}\nrecord{message:string,",
-                "name:string}\nvariant{no-name,too-long(u32),too-short}\n"
+        )
+        .asynchronous(),
+        port::Method::new(
+            "echo.[method]timer.complex",
+            concat!(
+                "record{self:borrow<timer>,request:record{messages:list<record{message:string,",
+                "delay-ms:u32}>,tags:list<string>,note:option<string>,retries:option<s64>}}\n",
+                "record{summary:string,item-count:u64,has-note:bool}\n\n"
             ),
-        },
-        port::Method {
-            name: "echo.[method]timer.complex",
-            params: 0x5b6c_b073_f292_c545,
-            ok: 0x7ba1_9d6c_2aca_7502,
-            error: 0,
-            element: 0,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: concat!(
-                "record{self:borrow<timer>,",
-                "request:record{messages:list<record{message:string,",
-                "delay-ms:u32}>,tags:list<string>,note:option<string>,",
-                "retries:option<s64>}}\nrecord{summary:string,item-count:u64,",
-                "has-note:bool}\n\n"
+        ),
+        port::Method::new(
+            "echo.[method]timer.schedule",
+            concat!(
+                "record{self:borrow<timer>,every-ms:u32,times:u32}\nstream<record{number:u32,",
+                "late-ns:u64}>\nvariant{no-name,too-long(u32),too-short}\nrecord{number:u32,",
+                "late-ns:u64}"
             ),
-        },
-        port::Method {
-            name: "echo.[method]timer.schedule",
-            params: 0x161e_b98f_d3b6_6130,
-            ok: 0x8679_efcc_6698_3aa2,
-            error: 0x8b48_cb05_1347_f86c,
-            element: 0xba69_1612_fa35_926e,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: Some(port::StreamOptions {
-                overflow: port::Overflow::Block,
-                capacity: 64,
-                linger_ns: 512_000,
-                max_record_size: 67_108_864,
-            }),
-            description: concat!(
-                "record{self:borrow<timer>,every-ms:u32,",
-                "times:u32}\nstream<record{number:u32,",
-                "late-ns:u64}>\nvariant{no-name,too-long(u32),",
-                "too-short}\nrecord{number:u32,late-ns:u64}"
-            ),
-        },
-        port::Method {
-            name: "echo.version",
-            params: 0x651b_ccb0_340f_0ef8,
-            ok: 0x704b_e0d8_faaf_fc58,
-            error: 0,
-            element: 0,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: "record{}\nstring\n\n",
-        },
+        )
+        .with_stream(port::StreamOptions {
+            overflow: port::Overflow::Block,
+            capacity: 64,
+            ..port::StreamOptions::DEFAULT
+        }),
+        port::Method::new("echo.version", "record{}\nstring\n\n"),
     ],
     imports: &[],
     limits: port::QueueLimits::DEFAULT,
 };
 
-/// A message, and the delay of its response.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Request {
-    pub message: String,
-    /// Delay in milliseconds, at most one hour.
-    pub delay_ms: u32,
+wire::record! {
+    /// A message, and the delay of its response.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Request / RequestView<'a> {
+        pub message: String as &'a str => "message" @ 0;
+        /// Delay in milliseconds, at most one hour.
+        pub delay_ms: u32 => "delay-ms" @ 8;
+    }
+    size 12, align 4, hash 0x6ea6_fbae_2765_315e, impl Cbor
 }
 
-/// [`Request`] in place: the view of a reader. A writer may also send it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RequestView<'a> {
-    pub message: &'a str,
-    /// Delay in milliseconds, at most one hour.
-    pub delay_ms: u32,
+wire::record! {
+    /// The response to a request.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Response / ResponseView<'a> {
+        pub message: String as &'a str => "message" @ 0;
+        /// The name of the timer that responded.
+        pub name: String as &'a str => "name" @ 8;
+    }
+    size 16, align 4, hash 0x888b_9577_f47f_0650, impl Cbor
 }
 
-impl wire::Encode for RequestView<'_> {
-    type As = Request;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.message.encode(to, at);
-        self.delay_ms.encode(to, at + 8);
+wire::record! {
+    /// Lists and optional values.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct ComplexRequest / ComplexRequestView<'a> {
+        pub messages: Vec<Request> as wire::ListView<'a, Request> => "messages" @ 0;
+        pub tags: Vec<String> as wire::ListView<'a, String> => "tags" @ 8;
+        pub note: Option<String> as Option<&'a str> => "note" @ 16;
+        pub retries: Option<i64> => "retries" @ 32;
     }
+    size 48, align 8, hash 0xa303_0247_a7fe_c0b3, impl Cbor
 }
 
-impl wire::Encode for Request {
-    type As = Request;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.as_view().encode(to, at);
+wire::record! {
+    /// A summary of a complex request.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct ComplexResponse / ComplexResponseView<'a> {
+        pub summary: String as &'a str => "summary" @ 0;
+        pub item_count: u64 => "item-count" @ 8;
+        pub has_note: bool => "has-note" @ 16;
     }
+    size 24, align 8, hash 0x7ba1_9d6c_2aca_7502, impl Cbor
 }
 
-impl wire::Decode for Request {
-    const SIZE: u32 = 12;
-    const ALIGN: u32 = 4;
-    const SHAPE: wire::Shape = wire::Shape::Text("record{message:string,delay-ms:u32}");
-    const DEPTH: u32 = 1;
-
-    type View<'a> = RequestView<'a>;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        <String as wire::Decode>::check(from, at)
+wire::record! {
+    /// One firing of a timer.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Tick {
+        /// Number of the tick, counted from 1.
+        pub number: u32 => "number" @ 0,
+        /// Delay in nanoseconds between the scheduled time and the actual time. A timer never fires early.
+        pub late_ns: u64 => "late-ns" @ 8;
     }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> RequestView<'a> {
-        RequestView {
-            message: <String as wire::Decode>::view(from, at),
-            delay_ms: <u32 as wire::Decode>::view(from, at + 8),
-        }
-    }
-
-    fn owned(view: RequestView<'_>) -> Request {
-        Request {
-            message: <String as wire::Decode>::owned(view.message),
-            delay_ms: view.delay_ms,
-        }
-    }
-
-    #[inline]
-    fn as_view(&self) -> RequestView<'_> {
-        RequestView {
-            message: self.message.as_view(),
-            delay_ms: self.delay_ms,
-        }
-    }
+    size 16, align 8, hash 0xba69_1612_fa35_926e, impl Cbor
 }
 
-// The layout hash of this type in all languages.
-const _: () = assert!(<Request as wire::Decode>::HASH == 0x6ea6_fbae_2765_315e);
-
-impl wire::cbor::Cbor for Request {
-    fn write(view: RequestView<'_>, to: &mut wire::cbor::Writer) {
-        to.map(2);
-        to.text("message");
-        <String as wire::cbor::Cbor>::write(view.message, to);
-        to.text("delay-ms");
-        <u32 as wire::cbor::Cbor>::write(view.delay_ms, to);
+wire::variant! {
+    /// An error of a timer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum TimerError {
+        /// A timer needs a name.
+        NoName = 0 => "no-name",
+        /// The time is longer than one hour: the requested milliseconds.
+        TooLong(u32) = 1 => "too-long",
+        /// The time is shorter than one millisecond.
+        TooShort = 2 => "too-short",
     }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Request, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "message" => from.field(&mut f0)?,
-                "delay-ms" => from.field(&mut f1)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(Request {
-            message: from.required(f0)?,
-            delay_ms: from.required(f1)?,
-        })
-    }
+    tag u8, payload 4, size 8, align 4, hash 0x8b48_cb05_1347_f86c,
+    impl Cbor, Error, Default = Self::NoName
 }
-
-/// The response to a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Response {
-    pub message: String,
-    /// The name of the timer that responded.
-    pub name: String,
-}
-
-/// [`Response`] in place: the view of a reader. A writer may also send it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ResponseView<'a> {
-    pub message: &'a str,
-    /// The name of the timer that responded.
-    pub name: &'a str,
-}
-
-impl wire::Encode for ResponseView<'_> {
-    type As = Response;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.message.encode(to, at);
-        self.name.encode(to, at + 8);
-    }
-}
-
-impl wire::Encode for Response {
-    type As = Response;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.as_view().encode(to, at);
-    }
-}
-
-impl wire::Decode for Response {
-    const SIZE: u32 = 16;
-    const ALIGN: u32 = 4;
-    const SHAPE: wire::Shape = wire::Shape::Text("record{message:string,name:string}");
-    const DEPTH: u32 = 1;
-
-    type View<'a> = ResponseView<'a>;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        <String as wire::Decode>::check(from, at)?;
-        <String as wire::Decode>::check(from, at + 8)
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ResponseView<'a> {
-        ResponseView {
-            message: <String as wire::Decode>::view(from, at),
-            name: <String as wire::Decode>::view(from, at + 8),
-        }
-    }
-
-    fn owned(view: ResponseView<'_>) -> Response {
-        Response {
-            message: <String as wire::Decode>::owned(view.message),
-            name: <String as wire::Decode>::owned(view.name),
-        }
-    }
-
-    #[inline]
-    fn as_view(&self) -> ResponseView<'_> {
-        ResponseView {
-            message: self.message.as_view(),
-            name: self.name.as_view(),
-        }
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<Response as wire::Decode>::HASH == 0x888b_9577_f47f_0650);
-
-impl wire::cbor::Cbor for Response {
-    fn write(view: ResponseView<'_>, to: &mut wire::cbor::Writer) {
-        to.map(2);
-        to.text("name");
-        <String as wire::cbor::Cbor>::write(view.name, to);
-        to.text("message");
-        <String as wire::cbor::Cbor>::write(view.message, to);
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Response, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "message" => from.field(&mut f0)?,
-                "name" => from.field(&mut f1)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(Response {
-            message: from.required(f0)?,
-            name: from.required(f1)?,
-        })
-    }
-}
-
-/// Lists and optional values.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ComplexRequest {
-    pub messages: Vec<Request>,
-    pub tags: Vec<String>,
-    pub note: Option<String>,
-    pub retries: Option<i64>,
-}
-
-/// [`ComplexRequest`] in place: the view of a reader. A writer may also send it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ComplexRequestView<'a> {
-    pub messages: wire::ListView<'a, Request>,
-    pub tags: wire::ListView<'a, String>,
-    pub note: Option<&'a str>,
-    pub retries: Option<i64>,
-}
-
-impl wire::Encode for ComplexRequestView<'_> {
-    type As = ComplexRequest;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.messages.encode(to, at);
-        self.tags.encode(to, at + 8);
-        self.note.encode(to, at + 16);
-        self.retries.encode(to, at + 32);
-    }
-}
-
-impl wire::Encode for ComplexRequest {
-    type As = ComplexRequest;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.as_view().encode(to, at);
-    }
-}
-
-impl wire::Decode for ComplexRequest {
-    const SIZE: u32 = 48;
-    const ALIGN: u32 = 8;
-    const SHAPE: wire::Shape = wire::Shape::Parts(&[
-        wire::Shape::Text("record{messages:list<"),
-        Request::SHAPE,
-        wire::Shape::Text(">,tags:list<string>,note:option<string>,retries:option<s64>}"),
-    ]);
-    const DEPTH: u32 = 3;
-
-    type View<'a> = ComplexRequestView<'a>;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        <Vec<Request> as wire::Decode>::check(from, at)?;
-        <Vec<String> as wire::Decode>::check(from, at + 8)?;
-        <Option<String> as wire::Decode>::check(from, at + 16)?;
-        <Option<i64> as wire::Decode>::check(from, at + 32)
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ComplexRequestView<'a> {
-        ComplexRequestView {
-            messages: <Vec<Request> as wire::Decode>::view(from, at),
-            tags: <Vec<String> as wire::Decode>::view(from, at + 8),
-            note: <Option<String> as wire::Decode>::view(from, at + 16),
-            retries: <Option<i64> as wire::Decode>::view(from, at + 32),
-        }
-    }
-
-    fn owned(view: ComplexRequestView<'_>) -> ComplexRequest {
-        ComplexRequest {
-            messages: <Vec<Request> as wire::Decode>::owned(view.messages),
-            tags: <Vec<String> as wire::Decode>::owned(view.tags),
-            note: <Option<String> as wire::Decode>::owned(view.note),
-            retries: view.retries,
-        }
-    }
-
-    #[inline]
-    fn as_view(&self) -> ComplexRequestView<'_> {
-        ComplexRequestView {
-            messages: self.messages.as_view(),
-            tags: self.tags.as_view(),
-            note: self.note.as_view(),
-            retries: self.retries,
-        }
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<ComplexRequest as wire::Decode>::HASH == 0xa303_0247_a7fe_c0b3);
-
-impl wire::cbor::Cbor for ComplexRequest {
-    fn write(view: ComplexRequestView<'_>, to: &mut wire::cbor::Writer) {
-        to.map(4);
-        to.text("note");
-        <Option<String> as wire::cbor::Cbor>::write(view.note, to);
-        to.text("tags");
-        <Vec<String> as wire::cbor::Cbor>::write(view.tags, to);
-        to.text("retries");
-        <Option<i64> as wire::cbor::Cbor>::write(view.retries, to);
-        to.text("messages");
-        <Vec<Request> as wire::cbor::Cbor>::write(view.messages, to);
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<ComplexRequest, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut f2 = None;
-        let mut f3 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "messages" => from.field(&mut f0)?,
-                "tags" => from.field(&mut f1)?,
-                "note" => from.field(&mut f2)?,
-                "retries" => from.field(&mut f3)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(ComplexRequest {
-            messages: from.required(f0)?,
-            tags: from.required(f1)?,
-            note: from.required(f2)?,
-            retries: from.required(f3)?,
-        })
-    }
-}
-
-/// A summary of a complex request.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ComplexResponse {
-    pub summary: String,
-    pub item_count: u64,
-    pub has_note: bool,
-}
-
-/// [`ComplexResponse`] in place: the view of a reader. A writer may also send it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ComplexResponseView<'a> {
-    pub summary: &'a str,
-    pub item_count: u64,
-    pub has_note: bool,
-}
-
-impl wire::Encode for ComplexResponseView<'_> {
-    type As = ComplexResponse;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.summary.encode(to, at);
-        self.item_count.encode(to, at + 8);
-        self.has_note.encode(to, at + 16);
-    }
-}
-
-impl wire::Encode for ComplexResponse {
-    type As = ComplexResponse;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.as_view().encode(to, at);
-    }
-}
-
-impl wire::Decode for ComplexResponse {
-    const SIZE: u32 = 24;
-    const ALIGN: u32 = 8;
-    const SHAPE: wire::Shape =
-        wire::Shape::Text("record{summary:string,item-count:u64,has-note:bool}");
-    const DEPTH: u32 = 1;
-
-    type View<'a> = ComplexResponseView<'a>;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        <String as wire::Decode>::check(from, at)?;
-        <bool as wire::Decode>::check(from, at + 16)
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ComplexResponseView<'a> {
-        ComplexResponseView {
-            summary: <String as wire::Decode>::view(from, at),
-            item_count: <u64 as wire::Decode>::view(from, at + 8),
-            has_note: <bool as wire::Decode>::view(from, at + 16),
-        }
-    }
-
-    fn owned(view: ComplexResponseView<'_>) -> ComplexResponse {
-        ComplexResponse {
-            summary: <String as wire::Decode>::owned(view.summary),
-            item_count: view.item_count,
-            has_note: view.has_note,
-        }
-    }
-
-    #[inline]
-    fn as_view(&self) -> ComplexResponseView<'_> {
-        ComplexResponseView {
-            summary: self.summary.as_view(),
-            item_count: self.item_count,
-            has_note: self.has_note,
-        }
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<ComplexResponse as wire::Decode>::HASH == 0x7ba1_9d6c_2aca_7502);
-
-impl wire::cbor::Cbor for ComplexResponse {
-    fn write(view: ComplexResponseView<'_>, to: &mut wire::cbor::Writer) {
-        to.map(3);
-        to.text("summary");
-        <String as wire::cbor::Cbor>::write(view.summary, to);
-        to.text("has-note");
-        <bool as wire::cbor::Cbor>::write(view.has_note, to);
-        to.text("item-count");
-        <u64 as wire::cbor::Cbor>::write(view.item_count, to);
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<ComplexResponse, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut f2 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "summary" => from.field(&mut f0)?,
-                "item-count" => from.field(&mut f1)?,
-                "has-note" => from.field(&mut f2)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(ComplexResponse {
-            summary: from.required(f0)?,
-            item_count: from.required(f1)?,
-            has_note: from.required(f2)?,
-        })
-    }
-}
-
-/// One firing of a timer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Tick {
-    /// Number of the tick, counted from 1.
-    pub number: u32,
-    /// Delay in nanoseconds between the scheduled time and the actual time. A timer never fires early.
-    pub late_ns: u64,
-}
-
-impl wire::Encode for Tick {
-    type As = Tick;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        let mut words = [0; 16];
-        words[0..4].copy_from_slice(&self.number.to_le_bytes());
-        words[8..16].copy_from_slice(&self.late_ns.to_le_bytes());
-        to.words(at, words);
-    }
-}
-
-impl wire::Decode for Tick {
-    const SIZE: u32 = 16;
-    const ALIGN: u32 = 8;
-    const SHAPE: wire::Shape = wire::Shape::Text("record{number:u32,late-ns:u64}");
-    const DEPTH: u32 = 1;
-
-    type View<'a> = Tick;
-
-    #[inline]
-    fn check(_: &mut wire::Checker<'_>, _: u32) -> Result<(), wire::Malformed> {
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Tick {
-        let words_0: [u8; 16] = from.words(at);
-        Tick {
-            number: u32::from_le_bytes(wire::word(&words_0, 0)),
-            late_ns: u64::from_le_bytes(wire::word(&words_0, 8)),
-        }
-    }
-
-    fn owned(view: Tick) -> Tick {
-        view
-    }
-
-    #[inline]
-    fn as_view(&self) -> Tick {
-        *self
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<Tick as wire::Decode>::HASH == 0xba69_1612_fa35_926e);
-
-impl wire::cbor::Cbor for Tick {
-    fn write(view: Tick, to: &mut wire::cbor::Writer) {
-        to.map(2);
-        to.text("number");
-        <u32 as wire::cbor::Cbor>::write(view.number, to);
-        to.text("late-ns");
-        <u64 as wire::cbor::Cbor>::write(view.late_ns, to);
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Tick, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "number" => from.field(&mut f0)?,
-                "late-ns" => from.field(&mut f1)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(Tick {
-            number: from.required(f0)?,
-            late_ns: from.required(f1)?,
-        })
-    }
-}
-
-/// An error of a timer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum TimerError {
-    /// A timer needs a name.
-    #[default]
-    NoName,
-    /// The time is longer than one hour: the requested milliseconds.
-    TooLong(u32),
-    /// The time is shorter than one millisecond.
-    TooShort,
-}
-
-impl wire::Encode for TimerError {
-    type As = TimerError;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        match self {
-            TimerError::NoName => {}
-            TimerError::TooLong(value) => {
-                to.u8(at, 1);
-                value.encode(to, at + 4);
-            }
-            TimerError::TooShort => {
-                to.u8(at, 2);
-            }
-        }
-    }
-}
-
-impl wire::Decode for TimerError {
-    const SIZE: u32 = 8;
-    const ALIGN: u32 = 4;
-    const SHAPE: wire::Shape = wire::Shape::Text("variant{no-name,too-long(u32),too-short}");
-    const DEPTH: u32 = 1;
-
-    type View<'a> = TimerError;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        match from.bytes().u8(at) {
-            0..=2 => Ok(()),
-            _ => Err(from.broken(wire::Rule::Discriminant, at)),
-        }
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> TimerError {
-        match from.u8(at) {
-            0 => TimerError::NoName,
-            1 => TimerError::TooLong(<u32 as wire::Decode>::view(from, at + 4)),
-            _ => TimerError::TooShort,
-        }
-    }
-
-    fn owned(view: TimerError) -> TimerError {
-        view
-    }
-
-    #[inline]
-    fn as_view(&self) -> TimerError {
-        *self
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<TimerError as wire::Decode>::HASH == 0x8b48_cb05_1347_f86c);
-
-impl wire::cbor::Cbor for TimerError {
-    fn write(view: TimerError, to: &mut wire::cbor::Writer) {
-        match view {
-            TimerError::NoName => to.text("no-name"),
-            TimerError::TooLong(value) => {
-                to.map(1);
-                to.text("too-long");
-                <u32 as wire::cbor::Cbor>::write(value, to);
-            }
-            TimerError::TooShort => to.text("too-short"),
-        }
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<TimerError, wire::cbor::Refused> {
-        let case = from.case()?;
-        let value = match (&*case.name, case.payload) {
-            ("no-name", false) => TimerError::NoName,
-            ("too-long", true) => TimerError::TooLong(wire::cbor::Cbor::read(from)?),
-            ("too-short", false) => TimerError::TooShort,
-            _ => return Err(case.unknown()),
-        };
-        case.end(from)?;
-        Ok(value)
-    }
-}
-
-impl std::fmt::Display for TimerError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            TimerError::NoName => f.write_str("no name"),
-            TimerError::TooLong(value) => write!(f, "too long: {value:?}"),
-            TimerError::TooShort => f.write_str("too short"),
-        }
-    }
-}
-
-impl std::error::Error for TimerError {}
 
 /// An echo and a timer: a small service with state, typed errors, calls that take time, and a stream.
 ///
@@ -787,16 +179,8 @@ pub trait Timer: Sized + Send + Sync + 'static {
     ) -> Result<port::StreamReader<Tick, TimerError>, TimerError>;
 }
 
-/// The server of an implementation of [`Echo`]. A library exports it, and a client
-/// starts it.
-#[derive(Debug)]
-pub struct EchoServer<S>(S);
-
-impl<S: Echo> EchoServer<S> {
-    /// A server of `service`.
-    pub fn new(service: S) -> Self {
-        Self(service)
-    }
+port::server! {
+    pub struct EchoServer<S: Echo>
 }
 
 impl<S: Echo> port::Service for EchoServer<S> {
@@ -804,218 +188,79 @@ impl<S: Echo> port::Service for EchoServer<S> {
 
     fn dispatch(&mut self, incoming: port::Incoming) {
         match incoming.method() {
-            0 => self.serve_timer(incoming),
-            1 => self.serve_timer_method_echo(incoming),
-            2 => self.serve_timer_method_complex(incoming),
-            3 => self.serve_timer_method_schedule(incoming),
-            4 => self.serve_version(incoming),
+            0 => incoming.try_serve(
+                |incoming, (name,)| Ok(self.0.timer(incoming.call(), name)),
+                port::Incoming::reply_own,
+            ),
+            1 => incoming.try_serve_async(
+                |incoming, (self_, request)| {
+                    let self_ = incoming.borrow::<S::Timer>(self_)?;
+                    Ok(self_.echo(incoming.call(), request))
+                },
+                port::Incoming::reply_value,
+            ),
+            2 => incoming.serve(
+                |incoming, (self_, request)| {
+                    let self_ = incoming.borrow::<S::Timer>(self_)?;
+                    Ok(self_.complex(incoming.call(), request))
+                },
+                port::Incoming::reply_value,
+            ),
+            3 => incoming.try_serve(
+                |incoming, (self_, every_ms, times)| {
+                    let self_ = incoming.borrow::<S::Timer>(self_)?;
+                    Ok(self_.schedule(incoming.call(), every_ms, times))
+                },
+                port::Incoming::reply_stream,
+            ),
+            4 => incoming.serve(
+                |incoming, ()| Ok(self.0.version(incoming.call())),
+                port::Incoming::reply_value,
+            ),
             other => unreachable!("the package has no method {other}"),
         }
     }
 }
 
-impl<S: Echo> EchoServer<S> {
-    fn serve_timer(&mut self, incoming: port::Incoming) {
-        let (name,) = match incoming.params::<(String,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self.0.timer(incoming.call(), name);
-        match result {
-            Ok(value) => incoming.reply_own::<S::Timer>(value),
-            Err(error) => incoming.reply_error(&error),
-        }
-    }
-
-    fn serve_timer_method_echo(&self, incoming: port::Incoming) {
-        let (self_, request) = match incoming.params::<(wire::Handle, Request)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let self_ = match incoming.borrow::<S::Timer>(self_) {
-            Ok(resource) => resource,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let task = self_.echo(incoming.call(), request);
-        incoming.run(task, |incoming, result| match result {
-            Ok(value) => incoming.reply(&value),
-            Err(error) => incoming.reply_error(&error),
-        });
-    }
-
-    fn serve_timer_method_complex(&self, incoming: port::Incoming) {
-        let (self_, request) = match incoming.params::<(wire::Handle, ComplexRequest)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let self_ = match incoming.borrow::<S::Timer>(self_) {
-            Ok(resource) => resource,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self_.complex(incoming.call(), request);
-        incoming.reply(&result)
-    }
-
-    fn serve_timer_method_schedule(&self, incoming: port::Incoming) {
-        let (self_, every_ms, times) = match incoming.params::<(wire::Handle, u32, u32)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let self_ = match incoming.borrow::<S::Timer>(self_) {
-            Ok(resource) => resource,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self_.schedule(incoming.call(), every_ms, times);
-        match result {
-            Ok(value) => incoming.reply_stream(value),
-            Err(error) => incoming.reply_error(&error),
-        }
-    }
-
-    fn serve_version(&mut self, incoming: port::Incoming) {
-        match incoming.params::<()>() {
-            Ok(()) => {}
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self.0.version(incoming.call());
-        incoming.reply(&result)
-    }
-}
-
-/// A client of an instance of the service. Clones share the instance. Dropping the last
-/// clone closes it.
-#[derive(Clone, Debug)]
-pub struct EchoClient {
-    client: port::Client,
+port::client! {
+    pub struct EchoClient: EchoServer<Echo>
 }
 
 impl EchoClient {
-    /// Starts an instance of the service that `make` returns, in this process. After a
-    /// panic, `make` is called again.
-    ///
-    /// # Errors
-    /// The runtime cannot be started.
-    pub fn start<S: Echo>(make: impl Fn() -> S + Send + 'static) -> Result<Self, port::Failure> {
-        let client = port::Client::start(move || EchoServer::new(make()))?;
-        Ok(Self { client })
-    }
-
-    /// Closes the instance for all clones. Calls and streams end as cancelled, and resources become stale.
-    pub fn close(&self) {
-        self.client.close();
-    }
-
-    /// A client of the same instance whose calls have this timeout.
-    #[must_use]
-    pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
-        Self {
-            client: self.client.with_timeout(timeout),
-        }
-    }
-
-    /// A client of the same instance whose calls are not nested. Calls that a service
-    /// makes with other clients while it serves a call have the deadline of that call
-    /// and end with it.
-    #[must_use]
-    pub fn detached(&self) -> Self {
-        Self {
-            client: self.client.detached(),
-        }
-    }
-
-    /// Submits the calls that `calls` makes with its client as one batch, in their
-    /// order, when `calls` returns. This wakes the service once. Each call has its own
-    /// outcome. Calls of resources are not part of the batch.
-    pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
-        self.client.batch(|client| {
-            calls(&Self {
-                client: client.clone(),
-            })
-        })
-    }
-
     pub fn timer(&self, name: &str) -> port::Pending<TimerClient, TimerError> {
-        self.client
-            .call(0, &(name,), |reply| reply.own().map(TimerClient::new))
+        self.client.call(0, &(name,), port::Reply::resource)
     }
 
     /// The version of the service.
-    pub fn version(&self) -> port::Pending<String, port::NoError> {
-        self.client.call(4, &(), |reply| reply.value::<String>())
+    pub fn version(&self) -> port::Pending<String> {
+        self.client.call(4, &(), port::Reply::value)
     }
 }
 
-/// A timer with a name.
-///
-/// The resource stays in the service. Dropping its last client closes it.
-#[derive(Debug)]
-pub struct TimerClient {
-    own: port::OwnedHandle,
-    timeout: Option<std::time::Duration>,
-    detached: bool,
+port::resource_client! {
+    /// A timer with a name.
+    pub struct TimerClient
 }
 
 impl TimerClient {
-    fn new(own: port::OwnedHandle) -> Self {
-        Self {
-            own,
-            timeout: None,
-            detached: false,
-        }
-    }
-
-    fn client(&self) -> port::Client {
-        let client = match self.timeout {
-            Some(timeout) => self.own.client().with_timeout(timeout),
-            None => self.own.client(),
-        };
-        if self.detached {
-            client.detached()
-        } else {
-            client
-        }
-    }
-
-    /// A client of the same resource whose calls have this timeout.
-    #[must_use]
-    pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
-        Self {
-            own: self.own.clone(),
-            timeout: Some(timeout),
-            detached: self.detached,
-        }
-    }
-
-    /// A client of the same resource whose calls are not nested.
-    #[must_use]
-    pub fn detached(&self) -> Self {
-        Self {
-            own: self.own.clone(),
-            timeout: self.timeout,
-            detached: true,
-        }
-    }
-
     /// Returns the message after its delay. The timer serves other calls meanwhile.
     pub fn echo(
         &self,
         request: &dyn wire::Encode<As = Request>,
     ) -> port::Pending<Response, TimerError> {
-        self.client()
-            .call(1, &(self.own.handle(), request), |reply| {
-                reply.value::<Response>()
-            })
+        self.own
+            .client()
+            .call(1, &(self.own.handle(), request), port::Reply::value)
     }
 
     /// Summarizes the request.
     pub fn complex(
         &self,
         request: &dyn wire::Encode<As = ComplexRequest>,
-    ) -> port::Pending<ComplexResponse, port::NoError> {
-        self.client()
-            .call(2, &(self.own.handle(), request), |reply| {
-                reply.value::<ComplexResponse>()
-            })
+    ) -> port::Pending<ComplexResponse> {
+        self.own
+            .client()
+            .call(2, &(self.own.handle(), request), port::Reply::value)
     }
 
     /// Fires every `every-ms` milliseconds, `times` times. With 0 times, it fires until the stream is closed.
@@ -1026,19 +271,10 @@ impl TimerClient {
         every_ms: u32,
         times: u32,
     ) -> port::Pending<port::StreamReader<Tick, TimerError>, TimerError> {
-        self.client()
-            .call(3, &(self.own.handle(), every_ms, times), |reply| {
-                reply.stream()
-            })
-    }
-}
-
-impl port::ResourceClient for TimerClient {
-    fn from_own(own: port::OwnedHandle) -> Self {
-        Self::new(own)
-    }
-
-    fn into_own(self) -> port::OwnedHandle {
-        self.own
+        self.own.client().call(
+            3,
+            &(self.own.handle(), every_ms, times),
+            port::Reply::stream,
+        )
     }
 }

@@ -22,7 +22,7 @@
 )]
 
 use thalweg::port;
-use thalweg::wire::{self, Decode as _};
+use thalweg::wire;
 
 /// The package, with its methods and their layout hashes.
 pub const PACKAGE: port::Package = port::Package {
@@ -30,389 +30,102 @@ pub const PACKAGE: port::Package = port::Package {
     version: "0.1.0",
     layout: 0x0898_ab8c_9834_8e4f,
     methods: &[
-        port::Method {
-            name: "feed.all",
-            params: 0x3bc9_3270_ea6e_6686,
-            ok: 0x1925_f896_516a_d388,
-            error: 0,
-            element: 0xa412_23dd_4966_ec14,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: Some(port::StreamOptions {
-                overflow: port::Overflow::Block,
-                capacity: 4096,
-                linger_ns: 512_000,
-                max_record_size: 67_108_864,
-            }),
-            description: concat!(
+        port::Method::new(
+            "feed.all",
+            concat!(
                 "record{count:u64}\nstream<record{number:u64,at-ns:u64,symbol:u32,",
-                "kind:enum{quote,trade,halt},price:s64,size:u64,",
-                "bids:list<record{price:s64,size:u64},14>,",
-                "asks:list<record{price:s64,size:u64},14>}>\n\nrecord{number:u64,",
-                "at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,",
-                "size:u64,bids:list<record{price:s64,size:u64},14>,",
-                "asks:list<record{price:s64,size:u64},14>}"
+                "kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,",
+                "size:u64},14>,asks:list<record{price:s64,size:u64},14>}>\n\nrecord{number:u64,",
+                "at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,",
+                "bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},",
+                "14>}"
             ),
-        },
-        port::Method {
-            name: "feed.recent",
-            params: 0x3bc9_3270_ea6e_6686,
-            ok: 0x1925_f896_516a_d388,
-            error: 0,
-            element: 0xa412_23dd_4966_ec14,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: Some(port::StreamOptions {
-                overflow: port::Overflow::DropOldest,
-                capacity: 1024,
-                linger_ns: 512_000,
-                max_record_size: 67_108_864,
-            }),
-            description: concat!(
+        )
+        .with_stream(port::StreamOptions {
+            overflow: port::Overflow::Block,
+            capacity: 4096,
+            ..port::StreamOptions::DEFAULT
+        }),
+        port::Method::new(
+            "feed.recent",
+            concat!(
                 "record{count:u64}\nstream<record{number:u64,at-ns:u64,symbol:u32,",
-                "kind:enum{quote,trade,halt},price:s64,size:u64,",
-                "bids:list<record{price:s64,size:u64},14>,",
-                "asks:list<record{price:s64,size:u64},14>}>\n\nrecord{number:u64,",
-                "at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,",
-                "size:u64,bids:list<record{price:s64,size:u64},14>,",
-                "asks:list<record{price:s64,size:u64},14>}"
+                "kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,",
+                "size:u64},14>,asks:list<record{price:s64,size:u64},14>}>\n\nrecord{number:u64,",
+                "at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,",
+                "bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},",
+                "14>}"
             ),
-        },
-        port::Method {
-            name: "feed.newest",
-            params: 0x3bc9_3270_ea6e_6686,
-            ok: 0x1925_f896_516a_d388,
-            error: 0,
-            element: 0xa412_23dd_4966_ec14,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: Some(port::StreamOptions {
-                overflow: port::Overflow::Latest,
-                capacity: 64,
-                linger_ns: 512_000,
-                max_record_size: 67_108_864,
-            }),
-            description: concat!(
+        )
+        .with_stream(port::StreamOptions {
+            overflow: port::Overflow::DropOldest,
+            capacity: 1024,
+            ..port::StreamOptions::DEFAULT
+        }),
+        port::Method::new(
+            "feed.newest",
+            concat!(
                 "record{count:u64}\nstream<record{number:u64,at-ns:u64,symbol:u32,",
-                "kind:enum{quote,trade,halt},price:s64,size:u64,",
-                "bids:list<record{price:s64,size:u64},14>,",
-                "asks:list<record{price:s64,size:u64},14>}>\n\nrecord{number:u64,",
-                "at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,",
-                "size:u64,bids:list<record{price:s64,size:u64},14>,",
-                "asks:list<record{price:s64,size:u64},14>}"
+                "kind:enum{quote,trade,halt},price:s64,size:u64,bids:list<record{price:s64,",
+                "size:u64},14>,asks:list<record{price:s64,size:u64},14>}>\n\nrecord{number:u64,",
+                "at-ns:u64,symbol:u32,kind:enum{quote,trade,halt},price:s64,size:u64,",
+                "bids:list<record{price:s64,size:u64},14>,asks:list<record{price:s64,size:u64},",
+                "14>}"
             ),
-        },
+        )
+        .with_stream(port::StreamOptions {
+            overflow: port::Overflow::Latest,
+            capacity: 64,
+            ..port::StreamOptions::DEFAULT
+        }),
     ],
     imports: &[],
     limits: port::QueueLimits::DEFAULT,
 };
 
-/// The kind of an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Kind {
-    /// The order book changed.
-    #[default]
-    Quote,
-    /// A trade.
-    Trade,
-    /// On the control lane: trading halts at this event.
-    Halt,
+wire::enumeration! {
+    /// The kind of an event.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Kind {
+        /// The order book changed.
+        Quote = 0 => "quote",
+        /// A trade.
+        Trade = 1 => "trade",
+        /// On the control lane: trading halts at this event.
+        Halt = 2 => "halt",
+    }
+    tag u8, hash 0x5b6d_0adc_24cc_5473, impl Cbor, Default = Self::Quote
 }
 
-impl wire::Encode for Kind {
-    type As = Kind;
-
-    #[inline]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        to.u8(at, *self as u8);
+wire::record! {
+    /// One price level of the order book.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Level {
+        /// Price in hundredths.
+        pub price: i64 => "price" @ 0,
+        pub size: u64 => "size" @ 8;
     }
+    size 16, align 8, hash 0x7fc1_972e_bd80_221e, impl Cbor
 }
 
-impl wire::Decode for Kind {
-    const SIZE: u32 = 1;
-    const ALIGN: u32 = 1;
-    const SHAPE: wire::Shape = wire::Shape::Text("enum{quote,trade,halt}");
-    const DEPTH: u32 = 0;
-
-    type View<'a> = Kind;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        match from.bytes().u8(at) {
-            0..3 => Ok(()),
-            _ => Err(from.broken(wire::Rule::Discriminant, at)),
-        }
+wire::record! {
+    /// An event, with the order book after it. It has 488 bytes and no text, so it is read in place.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Event {
+        /// Number of the event, counted from 0.
+        pub number: u64 => "number" @ 0,
+        /// Nanoseconds since the market opened.
+        pub at_ns: u64 => "at-ns" @ 8,
+        pub symbol: u32 => "symbol" @ 16;
+        pub kind: Kind => "kind" @ 20;
+        /// Price of the trade, or the best bid, in hundredths.
+        pub price: i64 => "price" @ 24,
+        pub size: u64 => "size" @ 32;
+        /// Bids, best first.
+        pub bids: [Level; 14] => "bids" @ 40;
+        pub asks: [Level; 14] => "asks" @ 264;
     }
-
-    #[inline]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Kind {
-        match from.u8(at) {
-            0 => Kind::Quote,
-            1 => Kind::Trade,
-            _ => Kind::Halt,
-        }
-    }
-
-    #[inline]
-    fn owned(view: Kind) -> Kind {
-        view
-    }
-
-    #[inline]
-    fn as_view(&self) -> Kind {
-        *self
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<Kind as wire::Decode>::HASH == 0x5b6d_0adc_24cc_5473);
-
-impl wire::cbor::Cbor for Kind {
-    fn write(view: Kind, to: &mut wire::cbor::Writer) {
-        to.text(match view {
-            Kind::Quote => "quote",
-            Kind::Trade => "trade",
-            Kind::Halt => "halt",
-        });
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Kind, wire::cbor::Refused> {
-        from.name(|name| match name {
-            "quote" => Some(Kind::Quote),
-            "trade" => Some(Kind::Trade),
-            "halt" => Some(Kind::Halt),
-            _ => None,
-        })
-    }
-}
-
-/// One price level of the order book.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Level {
-    /// Price in hundredths.
-    pub price: i64,
-    pub size: u64,
-}
-
-impl wire::Encode for Level {
-    type As = Level;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        let mut words = [0; 16];
-        words[0..8].copy_from_slice(&self.price.to_le_bytes());
-        words[8..16].copy_from_slice(&self.size.to_le_bytes());
-        to.words(at, words);
-    }
-}
-
-impl wire::Decode for Level {
-    const SIZE: u32 = 16;
-    const ALIGN: u32 = 8;
-    const SHAPE: wire::Shape = wire::Shape::Text("record{price:s64,size:u64}");
-    const DEPTH: u32 = 1;
-
-    type View<'a> = Level;
-
-    #[inline]
-    fn check(_: &mut wire::Checker<'_>, _: u32) -> Result<(), wire::Malformed> {
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Level {
-        let words_0: [u8; 16] = from.words(at);
-        Level {
-            price: i64::from_le_bytes(wire::word(&words_0, 0)),
-            size: u64::from_le_bytes(wire::word(&words_0, 8)),
-        }
-    }
-
-    fn owned(view: Level) -> Level {
-        view
-    }
-
-    #[inline]
-    fn as_view(&self) -> Level {
-        *self
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<Level as wire::Decode>::HASH == 0x7fc1_972e_bd80_221e);
-
-impl wire::cbor::Cbor for Level {
-    fn write(view: Level, to: &mut wire::cbor::Writer) {
-        to.map(2);
-        to.text("size");
-        <u64 as wire::cbor::Cbor>::write(view.size, to);
-        to.text("price");
-        <i64 as wire::cbor::Cbor>::write(view.price, to);
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Level, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "price" => from.field(&mut f0)?,
-                "size" => from.field(&mut f1)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(Level {
-            price: from.required(f0)?,
-            size: from.required(f1)?,
-        })
-    }
-}
-
-/// An event, with the order book after it. It has 488 bytes and no text, so it is read in place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Event {
-    /// Number of the event, counted from 0.
-    pub number: u64,
-    /// Nanoseconds since the market opened.
-    pub at_ns: u64,
-    pub symbol: u32,
-    pub kind: Kind,
-    /// Price of the trade, or the best bid, in hundredths.
-    pub price: i64,
-    pub size: u64,
-    /// Bids, best first.
-    pub bids: [Level; 14],
-    pub asks: [Level; 14],
-}
-
-impl wire::Encode for Event {
-    type As = Event;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        let mut words = [0; 20];
-        words[0..8].copy_from_slice(&self.number.to_le_bytes());
-        words[8..16].copy_from_slice(&self.at_ns.to_le_bytes());
-        words[16..20].copy_from_slice(&self.symbol.to_le_bytes());
-        to.words(at, words);
-        self.kind.encode(to, at + 20);
-        let mut words = [0; 16];
-        words[0..8].copy_from_slice(&self.price.to_le_bytes());
-        words[8..16].copy_from_slice(&self.size.to_le_bytes());
-        to.words(at + 24, words);
-        self.bids.encode(to, at + 40);
-        self.asks.encode(to, at + 264);
-    }
-}
-
-impl wire::Decode for Event {
-    const SIZE: u32 = 488;
-    const ALIGN: u32 = 8;
-    const SHAPE: wire::Shape = wire::Shape::Parts(&[
-        wire::Shape::Text("record{number:u64,at-ns:u64,symbol:u32,kind:"),
-        Kind::SHAPE,
-        wire::Shape::Text(",price:s64,size:u64,bids:list<"),
-        Level::SHAPE,
-        wire::Shape::Text(",14>,asks:list<"),
-        Level::SHAPE,
-        wire::Shape::Text(",14>}"),
-    ]);
-    const DEPTH: u32 = 3;
-
-    type View<'a> = Event;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        <Kind as wire::Decode>::check(from, at + 20)?;
-        <[Level; 14] as wire::Decode>::check(from, at + 40)?;
-        <[Level; 14] as wire::Decode>::check(from, at + 264)
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Event {
-        let words_0: [u8; 20] = from.words(at);
-        let words_24: [u8; 16] = from.words(at + 24);
-        Event {
-            number: u64::from_le_bytes(wire::word(&words_0, 0)),
-            at_ns: u64::from_le_bytes(wire::word(&words_0, 8)),
-            symbol: u32::from_le_bytes(wire::word(&words_0, 16)),
-            kind: <Kind as wire::Decode>::view(from, at + 20),
-            price: i64::from_le_bytes(wire::word(&words_24, 0)),
-            size: u64::from_le_bytes(wire::word(&words_24, 8)),
-            bids: <[Level; 14] as wire::Decode>::view(from, at + 40),
-            asks: <[Level; 14] as wire::Decode>::view(from, at + 264),
-        }
-    }
-
-    fn owned(view: Event) -> Event {
-        view
-    }
-
-    #[inline]
-    fn as_view(&self) -> Event {
-        *self
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<Event as wire::Decode>::HASH == 0xa412_23dd_4966_ec14);
-
-impl wire::cbor::Cbor for Event {
-    fn write(view: Event, to: &mut wire::cbor::Writer) {
-        to.map(8);
-        to.text("asks");
-        <[Level; 14] as wire::cbor::Cbor>::write(view.asks, to);
-        to.text("bids");
-        <[Level; 14] as wire::cbor::Cbor>::write(view.bids, to);
-        to.text("kind");
-        <Kind as wire::cbor::Cbor>::write(view.kind, to);
-        to.text("size");
-        <u64 as wire::cbor::Cbor>::write(view.size, to);
-        to.text("at-ns");
-        <u64 as wire::cbor::Cbor>::write(view.at_ns, to);
-        to.text("price");
-        <i64 as wire::cbor::Cbor>::write(view.price, to);
-        to.text("number");
-        <u64 as wire::cbor::Cbor>::write(view.number, to);
-        to.text("symbol");
-        <u32 as wire::cbor::Cbor>::write(view.symbol, to);
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Event, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut f2 = None;
-        let mut f3 = None;
-        let mut f4 = None;
-        let mut f5 = None;
-        let mut f6 = None;
-        let mut f7 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "number" => from.field(&mut f0)?,
-                "at-ns" => from.field(&mut f1)?,
-                "symbol" => from.field(&mut f2)?,
-                "kind" => from.field(&mut f3)?,
-                "price" => from.field(&mut f4)?,
-                "size" => from.field(&mut f5)?,
-                "bids" => from.field(&mut f6)?,
-                "asks" => from.field(&mut f7)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(Event {
-            number: from.required(f0)?,
-            at_ns: from.required(f1)?,
-            symbol: from.required(f2)?,
-            kind: from.required(f3)?,
-            price: from.required(f4)?,
-            size: from.required(f5)?,
-            bids: from.required(f6)?,
-            asks: from.required(f7)?,
-        })
-    }
+    size 488, align 8, hash 0xa412_23dd_4966_ec14, impl Cbor
 }
 
 /// Market events: three streams of the same records with different overflow policies.
@@ -438,16 +151,8 @@ pub trait Feed: Sized + Send + 'static {
     fn newest(&mut self, call: &port::Call, count: u64) -> port::StreamReader<Event>;
 }
 
-/// The server of an implementation of [`Feed`]. A library exports it, and a client
-/// starts it.
-#[derive(Debug)]
-pub struct FeedServer<S>(S);
-
-impl<S: Feed> FeedServer<S> {
-    /// A server of `service`.
-    pub fn new(service: S) -> Self {
-        Self(service)
-    }
+port::server! {
+    pub struct FeedServer<S: Feed>
 }
 
 impl<S: Feed> port::Service for FeedServer<S> {
@@ -455,114 +160,47 @@ impl<S: Feed> port::Service for FeedServer<S> {
 
     fn dispatch(&mut self, incoming: port::Incoming) {
         match incoming.method() {
-            0 => self.serve_all(incoming),
-            1 => self.serve_recent(incoming),
-            2 => self.serve_newest(incoming),
+            0 => incoming.serve(
+                |incoming, (count,)| Ok(self.0.all(incoming.call(), count)),
+                port::Incoming::reply_stream,
+            ),
+            1 => incoming.serve(
+                |incoming, (count,)| Ok(self.0.recent(incoming.call(), count)),
+                port::Incoming::reply_stream,
+            ),
+            2 => incoming.serve(
+                |incoming, (count,)| Ok(self.0.newest(incoming.call(), count)),
+                port::Incoming::reply_stream,
+            ),
             other => unreachable!("the package has no method {other}"),
         }
     }
 }
 
-impl<S: Feed> FeedServer<S> {
-    fn serve_all(&mut self, incoming: port::Incoming) {
-        let (count,) = match incoming.params::<(u64,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self.0.all(incoming.call(), count);
-        incoming.reply_stream(result)
-    }
-
-    fn serve_recent(&mut self, incoming: port::Incoming) {
-        let (count,) = match incoming.params::<(u64,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self.0.recent(incoming.call(), count);
-        incoming.reply_stream(result)
-    }
-
-    fn serve_newest(&mut self, incoming: port::Incoming) {
-        let (count,) = match incoming.params::<(u64,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self.0.newest(incoming.call(), count);
-        incoming.reply_stream(result)
-    }
-}
-
-/// A client of an instance of the service. Clones share the instance. Dropping the last
-/// clone closes it.
-#[derive(Clone, Debug)]
-pub struct FeedClient {
-    client: port::Client,
+port::client! {
+    pub struct FeedClient: FeedServer<Feed>
 }
 
 impl FeedClient {
-    /// Starts an instance of the service that `make` returns, in this process. After a
-    /// panic, `make` is called again.
-    ///
-    /// # Errors
-    /// The runtime cannot be started.
-    pub fn start<S: Feed>(make: impl Fn() -> S + Send + 'static) -> Result<Self, port::Failure> {
-        let client = port::Client::start(move || FeedServer::new(make()))?;
-        Ok(Self { client })
-    }
-
-    /// Closes the instance for all clones. Calls and streams end as cancelled, and resources become stale.
-    pub fn close(&self) {
-        self.client.close();
-    }
-
-    /// A client of the same instance whose calls have this timeout.
-    #[must_use]
-    pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
-        Self {
-            client: self.client.with_timeout(timeout),
-        }
-    }
-
-    /// A client of the same instance whose calls are not nested. Calls that a service
-    /// makes with other clients while it serves a call have the deadline of that call
-    /// and end with it.
-    #[must_use]
-    pub fn detached(&self) -> Self {
-        Self {
-            client: self.client.detached(),
-        }
-    }
-
-    /// Submits the calls that `calls` makes with its client as one batch, in their
-    /// order, when `calls` returns. This wakes the service once. Each call has its own
-    /// outcome. Calls of resources are not part of the batch.
-    pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
-        self.client.batch(|client| {
-            calls(&Self {
-                client: client.clone(),
-            })
-        })
-    }
-
     /// All of `count` events. A slow reader delays the market. Use it for a ledger.
     ///
     /// The stream holds 4096 unread records; when it is full, the writer waits.
-    pub fn all(&self, count: u64) -> port::Pending<port::StreamReader<Event>, port::NoError> {
-        self.client.call(0, &(count,), |reply| reply.stream())
+    pub fn all(&self, count: u64) -> port::Pending<port::StreamReader<Event>> {
+        self.client.call(0, &(count,), port::Reply::stream)
     }
 
     /// `count` events. If the stream is full, the oldest are dropped, and the reader gets their number. Every thousandth event
     /// is a halt on the control lane, which is never dropped. Use it for a screen.
     ///
     /// The stream holds 1024 unread records; when it is full, the oldest records are dropped and counted.
-    pub fn recent(&self, count: u64) -> port::Pending<port::StreamReader<Event>, port::NoError> {
-        self.client.call(1, &(count,), |reply| reply.stream())
+    pub fn recent(&self, count: u64) -> port::Pending<port::StreamReader<Event>> {
+        self.client.call(1, &(count,), port::Reply::stream)
     }
 
     /// The newest of `count` events. Use it for a reader that polls.
     ///
     /// The stream holds one unread record; a newer record replaces it, which is counted.
-    pub fn newest(&self, count: u64) -> port::Pending<port::StreamReader<Event>, port::NoError> {
-        self.client.call(2, &(count,), |reply| reply.stream())
+    pub fn newest(&self, count: u64) -> port::Pending<port::StreamReader<Event>> {
+        self.client.call(2, &(count,), port::Reply::stream)
     }
 }

@@ -22,7 +22,7 @@
 )]
 
 use thalweg::port;
-use thalweg::wire::{self, Decode as _};
+use thalweg::wire::{self, AsList as _};
 
 /// The package, with its methods and their layout hashes.
 pub const PACKAGE: port::Package = port::Package {
@@ -30,368 +30,83 @@ pub const PACKAGE: port::Package = port::Package {
     version: "0.1.0",
     layout: 0xa608_c594_decf_df29,
     methods: &[
-        port::Method {
-            name: "hello.[constructor]guests",
-            params: 0xd107_ab1f_6151_219f,
-            ok: 0x534e_d845_484e_e37e,
-            error: 0x8de5_c3b0_e84b_cf87,
-            element: 0,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: concat!(
-                "record{people:list<record{name:string,",
-                "age:option<u8>}>}\nown<guests>\nvariant{no-name,too-long(u32)}\n"
+        port::Method::new(
+            "hello.[constructor]guests",
+            concat!(
+                "record{people:list<record{name:string,age:option<u8>}>}\nown<guests>\n",
+                "variant{no-name,too-long(u32)}\n"
             ),
-        },
-        port::Method {
-            name: "hello.[method]guests.count",
-            params: 0xd06e_3bfd_d85f_420a,
-            ok: 0x4d2b_df19_3e85_26d1,
-            error: 0,
-            element: 0,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: "record{self:borrow<guests>}\nu32\n\n",
-        },
-        port::Method {
-            name: "hello.[method]guests.arrive",
-            params: 0xd06e_3bfd_d85f_420a,
-            ok: 0xa0a8_a05e_1e40_69c1,
-            error: 0,
-            element: 0x97cf_3d8d_f593_48db,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: Some(port::StreamOptions {
-                overflow: port::Overflow::Block,
-                capacity: 64,
-                linger_ns: 512_000,
-                max_record_size: 67_108_864,
-            }),
-            description: concat!(
-                "record{self:borrow<guests>}\nstream<record{name:string,",
-                "age:option<u8>}>\n\nrecord{name:string,age:option<u8>}"
+        ),
+        port::Method::new(
+            "hello.[method]guests.count",
+            "record{self:borrow<guests>}\nu32\n\n",
+        ),
+        port::Method::new(
+            "hello.[method]guests.arrive",
+            concat!(
+                "record{self:borrow<guests>}\nstream<record{name:string,age:option<u8>}>\n\n",
+                "record{name:string,age:option<u8>}"
             ),
-        },
-        port::Method {
-            name: "hello.greet",
-            params: 0x6499_a83a_6a76_27e4,
-            ok: 0x704b_e0d8_faaf_fc58,
-            error: 0x8de5_c3b0_e84b_cf87,
-            element: 0,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: concat!(
-                "record{person:record{name:string,age:option<u8>},",
-                "tone:enum{friendly,formal}}\nstring\nvariant{no-name,",
-                "too-long(u32)}\n"
+        )
+        .with_stream(port::StreamOptions {
+            overflow: port::Overflow::Block,
+            capacity: 64,
+            ..port::StreamOptions::DEFAULT
+        }),
+        port::Method::new(
+            "hello.greet",
+            concat!(
+                "record{person:record{name:string,age:option<u8>},tone:enum{friendly,formal}}\n",
+                "string\nvariant{no-name,too-long(u32)}\n"
             ),
-        },
-        port::Method {
-            name: "hello.greet-all",
-            params: 0x1d66_150e_0344_9e81,
-            ok: 0xd8e4_c1a5_88e3_a824,
-            error: 0,
-            element: 0,
-            is_async: true,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: "record{guests:borrow<guests>}\nlist<string>\n\n",
-        },
-        port::Method {
-            name: "hello.greeted",
-            params: 0x651b_ccb0_340f_0ef8,
-            ok: 0x4d35_d319_3e8d_66f2,
-            error: 0,
-            element: 0,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: "record{}\nu64\n\n",
-        },
+        ),
+        port::Method::new(
+            "hello.greet-all",
+            "record{guests:borrow<guests>}\nlist<string>\n\n",
+        )
+        .asynchronous(),
+        port::Method::new("hello.greeted", "record{}\nu64\n\n"),
     ],
     imports: &[],
     limits: port::QueueLimits::DEFAULT,
 };
 
-/// The tone of a greeting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Tone {
-    /// Uses the first name.
-    #[default]
-    Friendly,
-    /// Uses the full name.
-    Formal,
+wire::enumeration! {
+    /// The tone of a greeting.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Tone {
+        /// Uses the first name.
+        Friendly = 0 => "friendly",
+        /// Uses the full name.
+        Formal = 1 => "formal",
+    }
+    tag u8, hash 0x7dcd_9742_bffc_cbf4, impl Cbor, Default = Self::Friendly
 }
 
-impl wire::Encode for Tone {
-    type As = Tone;
-
-    #[inline]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        to.u8(at, *self as u8);
+wire::record! {
+    /// A person.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Person / PersonView<'a> {
+        /// The name.
+        pub name: String as &'a str => "name" @ 0;
+        /// The age in years, if it is known.
+        pub age: Option<u8> => "age" @ 8;
     }
+    size 12, align 4, hash 0x97cf_3d8d_f593_48db, impl Cbor
 }
 
-impl wire::Decode for Tone {
-    const SIZE: u32 = 1;
-    const ALIGN: u32 = 1;
-    const SHAPE: wire::Shape = wire::Shape::Text("enum{friendly,formal}");
-    const DEPTH: u32 = 0;
-
-    type View<'a> = Tone;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        match from.bytes().u8(at) {
-            0..2 => Ok(()),
-            _ => Err(from.broken(wire::Rule::Discriminant, at)),
-        }
+wire::variant! {
+    /// Why there is no greeting.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum HelloError {
+        /// The name is empty.
+        NoName = 0 => "no-name",
+        /// The name is longer than this number of bytes.
+        TooLong(u32) = 1 => "too-long",
     }
-
-    #[inline]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Tone {
-        match from.u8(at) {
-            0 => Tone::Friendly,
-            _ => Tone::Formal,
-        }
-    }
-
-    #[inline]
-    fn owned(view: Tone) -> Tone {
-        view
-    }
-
-    #[inline]
-    fn as_view(&self) -> Tone {
-        *self
-    }
+    tag u8, payload 4, size 8, align 4, hash 0x8de5_c3b0_e84b_cf87,
+    impl Cbor, Error, Default = Self::NoName
 }
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<Tone as wire::Decode>::HASH == 0x7dcd_9742_bffc_cbf4);
-
-impl wire::cbor::Cbor for Tone {
-    fn write(view: Tone, to: &mut wire::cbor::Writer) {
-        to.text(match view {
-            Tone::Friendly => "friendly",
-            Tone::Formal => "formal",
-        });
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Tone, wire::cbor::Refused> {
-        from.name(|name| match name {
-            "friendly" => Some(Tone::Friendly),
-            "formal" => Some(Tone::Formal),
-            _ => None,
-        })
-    }
-}
-
-/// A person.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Person {
-    /// The name.
-    pub name: String,
-    /// The age in years, if it is known.
-    pub age: Option<u8>,
-}
-
-/// [`Person`] in place: the view of a reader. A writer may also send it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PersonView<'a> {
-    /// The name.
-    pub name: &'a str,
-    /// The age in years, if it is known.
-    pub age: Option<u8>,
-}
-
-impl wire::Encode for PersonView<'_> {
-    type As = Person;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.name.encode(to, at);
-        self.age.encode(to, at + 8);
-    }
-}
-
-impl wire::Encode for Person {
-    type As = Person;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.as_view().encode(to, at);
-    }
-}
-
-impl wire::Decode for Person {
-    const SIZE: u32 = 12;
-    const ALIGN: u32 = 4;
-    const SHAPE: wire::Shape = wire::Shape::Text("record{name:string,age:option<u8>}");
-    const DEPTH: u32 = 2;
-
-    type View<'a> = PersonView<'a>;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        <String as wire::Decode>::check(from, at)?;
-        <Option<u8> as wire::Decode>::check(from, at + 8)
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> PersonView<'a> {
-        PersonView {
-            name: <String as wire::Decode>::view(from, at),
-            age: <Option<u8> as wire::Decode>::view(from, at + 8),
-        }
-    }
-
-    fn owned(view: PersonView<'_>) -> Person {
-        Person {
-            name: <String as wire::Decode>::owned(view.name),
-            age: view.age,
-        }
-    }
-
-    #[inline]
-    fn as_view(&self) -> PersonView<'_> {
-        PersonView {
-            name: self.name.as_view(),
-            age: self.age,
-        }
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<Person as wire::Decode>::HASH == 0x97cf_3d8d_f593_48db);
-
-impl wire::cbor::Cbor for Person {
-    fn write(view: PersonView<'_>, to: &mut wire::cbor::Writer) {
-        to.map(2);
-        to.text("age");
-        <Option<u8> as wire::cbor::Cbor>::write(view.age, to);
-        to.text("name");
-        <String as wire::cbor::Cbor>::write(view.name, to);
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Person, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "name" => from.field(&mut f0)?,
-                "age" => from.field(&mut f1)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(Person {
-            name: from.required(f0)?,
-            age: from.required(f1)?,
-        })
-    }
-}
-
-/// Why there is no greeting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum HelloError {
-    /// The name is empty.
-    #[default]
-    NoName,
-    /// The name is longer than this number of bytes.
-    TooLong(u32),
-}
-
-impl wire::Encode for HelloError {
-    type As = HelloError;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        match self {
-            HelloError::NoName => {}
-            HelloError::TooLong(value) => {
-                to.u8(at, 1);
-                value.encode(to, at + 4);
-            }
-        }
-    }
-}
-
-impl wire::Decode for HelloError {
-    const SIZE: u32 = 8;
-    const ALIGN: u32 = 4;
-    const SHAPE: wire::Shape = wire::Shape::Text("variant{no-name,too-long(u32)}");
-    const DEPTH: u32 = 1;
-
-    type View<'a> = HelloError;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        match from.bytes().u8(at) {
-            0 | 1 => Ok(()),
-            _ => Err(from.broken(wire::Rule::Discriminant, at)),
-        }
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> HelloError {
-        match from.u8(at) {
-            0 => HelloError::NoName,
-            _ => HelloError::TooLong(<u32 as wire::Decode>::view(from, at + 4)),
-        }
-    }
-
-    fn owned(view: HelloError) -> HelloError {
-        view
-    }
-
-    #[inline]
-    fn as_view(&self) -> HelloError {
-        *self
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<HelloError as wire::Decode>::HASH == 0x8de5_c3b0_e84b_cf87);
-
-impl wire::cbor::Cbor for HelloError {
-    fn write(view: HelloError, to: &mut wire::cbor::Writer) {
-        match view {
-            HelloError::NoName => to.text("no-name"),
-            HelloError::TooLong(value) => {
-                to.map(1);
-                to.text("too-long");
-                <u32 as wire::cbor::Cbor>::write(value, to);
-            }
-        }
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<HelloError, wire::cbor::Refused> {
-        let case = from.case()?;
-        let value = match (&*case.name, case.payload) {
-            ("no-name", false) => HelloError::NoName,
-            ("too-long", true) => HelloError::TooLong(wire::cbor::Cbor::read(from)?),
-            _ => return Err(case.unknown()),
-        };
-        case.end(from)?;
-        Ok(value)
-    }
-}
-
-impl std::fmt::Display for HelloError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            HelloError::NoName => f.write_str("no name"),
-            HelloError::TooLong(value) => write!(f, "too long: {value:?}"),
-        }
-    }
-}
-
-impl std::error::Error for HelloError {}
 
 /// Greets people, and counts the greetings.
 ///
@@ -439,16 +154,8 @@ pub trait Guests: Sized + Send + Sync + 'static {
     fn arrive(&self, call: &port::Call) -> port::StreamReader<Person>;
 }
 
-/// The server of an implementation of [`Hello`]. A library exports it, and a client
-/// starts it.
-#[derive(Debug)]
-pub struct HelloServer<S>(S);
-
-impl<S: Hello> HelloServer<S> {
-    /// A server of `service`.
-    pub fn new(service: S) -> Self {
-        Self(service)
-    }
+port::server! {
+    pub struct HelloServer<S: Hello>
 }
 
 impl<S: Hello> port::Service for HelloServer<S> {
@@ -456,150 +163,56 @@ impl<S: Hello> port::Service for HelloServer<S> {
 
     fn dispatch(&mut self, incoming: port::Incoming) {
         match incoming.method() {
-            0 => self.serve_guests(incoming),
-            1 => self.serve_guests_method_count(incoming),
-            2 => self.serve_guests_method_arrive(incoming),
-            3 => self.serve_greet(incoming),
-            4 => self.serve_greet_all(incoming),
-            5 => self.serve_greeted(incoming),
+            0 => incoming.try_serve(
+                |incoming, (people,)| Ok(self.0.guests(incoming.call(), people)),
+                port::Incoming::reply_own,
+            ),
+            1 => incoming.serve(
+                |incoming, (self_,)| {
+                    let self_ = incoming.borrow::<S::Guests>(self_)?;
+                    Ok(self_.count(incoming.call()))
+                },
+                port::Incoming::reply_value,
+            ),
+            2 => incoming.serve(
+                |incoming, (self_,)| {
+                    let self_ = incoming.borrow::<S::Guests>(self_)?;
+                    Ok(self_.arrive(incoming.call()))
+                },
+                port::Incoming::reply_stream,
+            ),
+            3 => incoming.try_serve(
+                |incoming, (person, tone)| Ok(self.0.greet(incoming.call(), person, tone)),
+                port::Incoming::reply_value,
+            ),
+            4 => incoming.serve_async(
+                |incoming, (guests,)| {
+                    let guests = incoming.borrow::<S::Guests>(guests)?;
+                    Ok(self.0.greet_all(incoming.call(), guests))
+                },
+                port::Incoming::reply_value,
+            ),
+            5 => incoming.serve(
+                |incoming, ()| Ok(self.0.greeted(incoming.call())),
+                port::Incoming::reply_value,
+            ),
             other => unreachable!("the package has no method {other}"),
         }
     }
 }
 
-impl<S: Hello> HelloServer<S> {
-    fn serve_guests(&mut self, incoming: port::Incoming) {
-        let (people,) = match incoming.params::<(Vec<Person>,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self.0.guests(incoming.call(), people);
-        match result {
-            Ok(value) => incoming.reply_own::<S::Guests>(value),
-            Err(error) => incoming.reply_error(&error),
-        }
-    }
-
-    fn serve_guests_method_count(&self, incoming: port::Incoming) {
-        let (self_,) = match incoming.params::<(wire::Handle,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let self_ = match incoming.borrow::<S::Guests>(self_) {
-            Ok(resource) => resource,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self_.count(incoming.call());
-        incoming.reply(&result)
-    }
-
-    fn serve_guests_method_arrive(&self, incoming: port::Incoming) {
-        let (self_,) = match incoming.params::<(wire::Handle,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let self_ = match incoming.borrow::<S::Guests>(self_) {
-            Ok(resource) => resource,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self_.arrive(incoming.call());
-        incoming.reply_stream(result)
-    }
-
-    fn serve_greet(&mut self, incoming: port::Incoming) {
-        let (person, tone) = match incoming.params::<(Person, Tone)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self.0.greet(incoming.call(), person, tone);
-        match result {
-            Ok(value) => incoming.reply(&value),
-            Err(error) => incoming.reply_error(&error),
-        }
-    }
-
-    fn serve_greet_all(&mut self, incoming: port::Incoming) {
-        let (guests,) = match incoming.params::<(wire::Handle,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let guests = match incoming.borrow::<S::Guests>(guests) {
-            Ok(resource) => resource,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let task = self.0.greet_all(incoming.call(), guests);
-        incoming.run(task, |incoming, result| incoming.reply(&result));
-    }
-
-    fn serve_greeted(&mut self, incoming: port::Incoming) {
-        match incoming.params::<()>() {
-            Ok(()) => {}
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self.0.greeted(incoming.call());
-        incoming.reply(&result)
-    }
-}
-
-/// A client of an instance of the service. Clones share the instance. Dropping the last
-/// clone closes it.
-#[derive(Clone, Debug)]
-pub struct HelloClient {
-    client: port::Client,
+port::client! {
+    pub struct HelloClient: HelloServer<Hello>
 }
 
 impl HelloClient {
-    /// Starts an instance of the service that `make` returns, in this process. After a
-    /// panic, `make` is called again.
-    ///
-    /// # Errors
-    /// The runtime cannot be started.
-    pub fn start<S: Hello>(make: impl Fn() -> S + Send + 'static) -> Result<Self, port::Failure> {
-        let client = port::Client::start(move || HelloServer::new(make()))?;
-        Ok(Self { client })
-    }
-
-    /// Closes the instance for all clones. Calls and streams end as cancelled, and resources become stale.
-    pub fn close(&self) {
-        self.client.close();
-    }
-
-    /// A client of the same instance whose calls have this timeout.
-    #[must_use]
-    pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
-        Self {
-            client: self.client.with_timeout(timeout),
-        }
-    }
-
-    /// A client of the same instance whose calls are not nested. Calls that a service
-    /// makes with other clients while it serves a call have the deadline of that call
-    /// and end with it.
-    #[must_use]
-    pub fn detached(&self) -> Self {
-        Self {
-            client: self.client.detached(),
-        }
-    }
-
-    /// Submits the calls that `calls` makes with its client as one batch, in their
-    /// order, when `calls` returns. This wakes the service once. Each call has its own
-    /// outcome. Calls of resources are not part of the batch.
-    pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
-        self.client.batch(|client| {
-            calls(&Self {
-                client: client.clone(),
-            })
-        })
-    }
-
     /// Makes a list. Each person must have a name.
     pub fn guests(
         &self,
-        people: &dyn wire::Encode<As = Vec<Person>>,
+        people: impl wire::AsList<Person>,
     ) -> port::Pending<GuestsClient, HelloError> {
         self.client
-            .call(0, &(people,), |reply| reply.own().map(GuestsClient::new))
+            .call(0, &(people.as_list(),), port::Reply::resource)
     }
 
     /// A greeting.
@@ -608,95 +221,40 @@ impl HelloClient {
         person: &dyn wire::Encode<As = Person>,
         tone: Tone,
     ) -> port::Pending<String, HelloError> {
-        self.client
-            .call(3, &(person, tone), |reply| reply.value::<String>())
+        self.client.call(3, &(person, tone), port::Reply::value)
     }
 
     /// A greeting for each guest. The service serves other calls meanwhile.
-    pub fn greet_all(&self, guests: &GuestsClient) -> port::Pending<Vec<String>, port::NoError> {
-        self.client.call(4, &(guests.own.handle(),), |reply| {
-            reply.value::<Vec<String>>()
-        })
+    pub fn greet_all(&self, guests: &GuestsClient) -> port::Pending<Vec<String>> {
+        self.client
+            .call(4, &(guests.own.handle(),), port::Reply::value)
     }
 
     /// The number of greetings so far.
-    pub fn greeted(&self) -> port::Pending<u64, port::NoError> {
-        self.client.call(5, &(), |reply| reply.value::<u64>())
+    pub fn greeted(&self) -> port::Pending<u64> {
+        self.client.call(5, &(), port::Reply::value)
     }
 }
 
-/// A guest list, which stays in the service.
-///
-/// The resource stays in the service. Dropping its last client closes it.
-#[derive(Debug)]
-pub struct GuestsClient {
-    own: port::OwnedHandle,
-    timeout: Option<std::time::Duration>,
-    detached: bool,
+port::resource_client! {
+    /// A guest list, which stays in the service.
+    pub struct GuestsClient
 }
 
 impl GuestsClient {
-    fn new(own: port::OwnedHandle) -> Self {
-        Self {
-            own,
-            timeout: None,
-            detached: false,
-        }
-    }
-
-    fn client(&self) -> port::Client {
-        let client = match self.timeout {
-            Some(timeout) => self.own.client().with_timeout(timeout),
-            None => self.own.client(),
-        };
-        if self.detached {
-            client.detached()
-        } else {
-            client
-        }
-    }
-
-    /// A client of the same resource whose calls have this timeout.
-    #[must_use]
-    pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
-        Self {
-            own: self.own.clone(),
-            timeout: Some(timeout),
-            detached: self.detached,
-        }
-    }
-
-    /// A client of the same resource whose calls are not nested.
-    #[must_use]
-    pub fn detached(&self) -> Self {
-        Self {
-            own: self.own.clone(),
-            timeout: self.timeout,
-            detached: true,
-        }
-    }
-
     /// The number of guests.
-    pub fn count(&self) -> port::Pending<u32, port::NoError> {
-        self.client()
-            .call(1, &(self.own.handle(),), |reply| reply.value::<u32>())
+    pub fn count(&self) -> port::Pending<u32> {
+        self.own
+            .client()
+            .call(1, &(self.own.handle(),), port::Reply::value)
     }
 
     /// The guests, one after the other.
     ///
     /// The stream holds 64 unread records; when it is full, the writer waits.
-    pub fn arrive(&self) -> port::Pending<port::StreamReader<Person>, port::NoError> {
-        self.client()
-            .call(2, &(self.own.handle(),), |reply| reply.stream())
-    }
-}
-
-impl port::ResourceClient for GuestsClient {
-    fn from_own(own: port::OwnedHandle) -> Self {
-        Self::new(own)
-    }
-
-    fn into_own(self) -> port::OwnedHandle {
+    pub fn arrive(&self) -> port::Pending<port::StreamReader<Person>> {
         self.own
+            .client()
+            .call(2, &(self.own.handle(),), port::Reply::stream)
     }
 }

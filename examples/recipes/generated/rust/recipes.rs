@@ -23,7 +23,7 @@
 )]
 
 use thalweg::port;
-use thalweg::wire::{self, Decode as _};
+use thalweg::wire;
 
 /// The package, with its methods and their layout hashes.
 pub const PACKAGE: port::Package = port::Package {
@@ -31,396 +31,96 @@ pub const PACKAGE: port::Package = port::Package {
     version: "0.1.0",
     layout: 0xcb10_b9f6_80a8_3b47,
     methods: &[
-        port::Method {
-            name: "recipes.[constructor]job",
-            params: 0x6e2b_3e01_2f65_4294,
-            ok: 0x7160_07b0_d8f6_026a,
-            error: 0xbd46_82b3_2341_2e26,
-            element: 0,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: concat!(
-                "record{steps:u32,step-ms:u32}\nown<job>\nvariant{empty,",
-                "failed-step(u32)}\n"
+        port::Method::new(
+            "recipes.[constructor]job",
+            "record{steps:u32,step-ms:u32}\nown<job>\nvariant{empty,failed-step(u32)}\n",
+        ),
+        port::Method::new(
+            "recipes.[method]job.run",
+            "record{self:borrow<job>}\nu32\nvariant{empty,failed-step(u32)}\n",
+        )
+        .asynchronous(),
+        port::Method::new(
+            "recipes.[method]job.progress",
+            concat!(
+                "record{self:borrow<job>}\nstream<record{done:u32,total:u32}>\n\nrecord{done:u32,",
+                "total:u32}"
             ),
-        },
-        port::Method {
-            name: "recipes.[method]job.run",
-            params: 0xe53a_59ae_e289_5814,
-            ok: 0x4d2b_df19_3e85_26d1,
-            error: 0xbd46_82b3_2341_2e26,
-            element: 0,
-            is_async: true,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: "record{self:borrow<job>}\nu32\nvariant{empty,failed-step(u32)}\n",
-        },
-        port::Method {
-            name: "recipes.[method]job.progress",
-            params: 0xe53a_59ae_e289_5814,
-            ok: 0xe1d3_d523_f01a_7872,
-            error: 0,
-            element: 0xadca_f364_71c0_83e2,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: Some(port::StreamOptions {
-                overflow: port::Overflow::Latest,
-                capacity: 8192,
-                linger_ns: 512_000,
-                max_record_size: 67_108_864,
-            }),
-            description: concat!(
-                "record{self:borrow<job>}\nstream<record{done:u32,",
-                "total:u32}>\n\nrecord{done:u32,total:u32}"
+        )
+        .with_stream(port::StreamOptions {
+            overflow: port::Overflow::Latest,
+            capacity: 8192,
+            ..port::StreamOptions::DEFAULT
+        }),
+        port::Method::new(
+            "recipes.set",
+            "record{setting:record{name:string,value:string}}\n_\n\n",
+        ),
+        port::Method::new(
+            "recipes.watch",
+            concat!(
+                "record{}\nstream<record{name:string,value:string}>\n\nrecord{name:string,",
+                "value:string}"
             ),
-        },
-        port::Method {
-            name: "recipes.set",
-            params: 0xfdff_b69a_84b4_0e0f,
-            ok: 0xaf64_124c_8602_484e,
-            error: 0,
-            element: 0,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: "record{setting:record{name:string,value:string}}\n_\n\n",
-        },
-        port::Method {
-            name: "recipes.watch",
-            params: 0x651b_ccb0_340f_0ef8,
-            ok: 0x1907_ee66_cf4f_a67a,
-            error: 0,
-            element: 0xa49d_b87c_314a_e7ae,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: Some(port::StreamOptions {
-                overflow: port::Overflow::Conflate(port::ConflationKey(|bytes, at, key| {
-                    key.extend_from_slice(<String as wire::Decode>::view(bytes, at).as_bytes())
-                })),
-                capacity: 64,
-                linger_ns: 512_000,
-                max_record_size: 67_108_864,
-            }),
-            description: concat!(
-                "record{}\nstream<record{name:string,",
-                "value:string}>\n\nrecord{name:string,value:string}"
-            ),
-        },
-        port::Method {
-            name: "recipes.digest",
-            params: 0x2dc9_279d_6ce0_eec0,
-            ok: 0x4d35_d319_3e8d_66f2,
-            error: 0,
-            element: 0,
-            is_async: true,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: "record{text:string}\nu64\n\n",
-        },
-        port::Method {
-            name: "recipes.steps",
-            params: 0x9469_0ba5_fd11_684b,
-            ok: 0x7fad_2f15_2bf2_870f,
-            error: 0xbd46_82b3_2341_2e26,
-            element: 0x4d2b_df19_3e85_26d1,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: Some(port::StreamOptions {
-                overflow: port::Overflow::Block,
-                capacity: 64,
-                linger_ns: 512_000,
-                max_record_size: 67_108_864,
-            }),
-            description: concat!(
+        )
+        .with_stream(port::StreamOptions {
+            overflow: port::Overflow::Conflate(port::ConflationKey(|bytes, at, key| {
+                key.extend_from_slice(<String as wire::Decode>::view(bytes, at).as_bytes())
+            })),
+            capacity: 64,
+            ..port::StreamOptions::DEFAULT
+        }),
+        port::Method::new("recipes.digest", "record{text:string}\nu64\n\n").asynchronous(),
+        port::Method::new(
+            "recipes.steps",
+            concat!(
                 "record{total:u32,failing:option<u32>}\nstream<u32>\nvariant{empty,",
                 "failed-step(u32)}\nu32"
             ),
-        },
+        )
+        .with_stream(port::StreamOptions {
+            overflow: port::Overflow::Block,
+            capacity: 64,
+            ..port::StreamOptions::DEFAULT
+        }),
     ],
     imports: &[],
     limits: port::QueueLimits::DEFAULT,
 };
 
-/// How far a job is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Progress {
-    /// Finished steps.
-    pub done: u32,
-    /// All steps.
-    pub total: u32,
+wire::record! {
+    /// How far a job is.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Progress {
+        /// Finished steps.
+        pub done: u32 => "done" @ 0,
+        /// All steps.
+        pub total: u32 => "total" @ 4;
+    }
+    size 8, align 4, hash 0xadca_f364_71c0_83e2, impl Cbor
 }
 
-impl wire::Encode for Progress {
-    type As = Progress;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        let mut words = [0; 8];
-        words[0..4].copy_from_slice(&self.done.to_le_bytes());
-        words[4..8].copy_from_slice(&self.total.to_le_bytes());
-        to.words(at, words);
+wire::variant! {
+    /// Why a job failed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum JobError {
+        /// The job has no steps.
+        Empty = 0 => "empty",
+        /// This step failed. The first step is 1.
+        FailedStep(u32) = 1 => "failed-step",
     }
+    tag u8, payload 4, size 8, align 4, hash 0xbd46_82b3_2341_2e26,
+    impl Cbor, Error, Default = Self::Empty
 }
 
-impl wire::Decode for Progress {
-    const SIZE: u32 = 8;
-    const ALIGN: u32 = 4;
-    const SHAPE: wire::Shape = wire::Shape::Text("record{done:u32,total:u32}");
-    const DEPTH: u32 = 1;
-
-    type View<'a> = Progress;
-
-    #[inline]
-    fn check(_: &mut wire::Checker<'_>, _: u32) -> Result<(), wire::Malformed> {
-        Ok(())
+wire::record! {
+    /// A named setting.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Setting / SettingView<'a> {
+        pub name: String as &'a str => "name" @ 0;
+        pub value: String as &'a str => "value" @ 8;
     }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> Progress {
-        let words_0: [u8; 8] = from.words(at);
-        Progress {
-            done: u32::from_le_bytes(wire::word(&words_0, 0)),
-            total: u32::from_le_bytes(wire::word(&words_0, 4)),
-        }
-    }
-
-    fn owned(view: Progress) -> Progress {
-        view
-    }
-
-    #[inline]
-    fn as_view(&self) -> Progress {
-        *self
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<Progress as wire::Decode>::HASH == 0xadca_f364_71c0_83e2);
-
-impl wire::cbor::Cbor for Progress {
-    fn write(view: Progress, to: &mut wire::cbor::Writer) {
-        to.map(2);
-        to.text("done");
-        <u32 as wire::cbor::Cbor>::write(view.done, to);
-        to.text("total");
-        <u32 as wire::cbor::Cbor>::write(view.total, to);
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Progress, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "done" => from.field(&mut f0)?,
-                "total" => from.field(&mut f1)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(Progress {
-            done: from.required(f0)?,
-            total: from.required(f1)?,
-        })
-    }
-}
-
-/// Why a job failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum JobError {
-    /// The job has no steps.
-    #[default]
-    Empty,
-    /// This step failed. The first step is 1.
-    FailedStep(u32),
-}
-
-impl wire::Encode for JobError {
-    type As = JobError;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        match self {
-            JobError::Empty => {}
-            JobError::FailedStep(value) => {
-                to.u8(at, 1);
-                value.encode(to, at + 4);
-            }
-        }
-    }
-}
-
-impl wire::Decode for JobError {
-    const SIZE: u32 = 8;
-    const ALIGN: u32 = 4;
-    const SHAPE: wire::Shape = wire::Shape::Text("variant{empty,failed-step(u32)}");
-    const DEPTH: u32 = 1;
-
-    type View<'a> = JobError;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        match from.bytes().u8(at) {
-            0 | 1 => Ok(()),
-            _ => Err(from.broken(wire::Rule::Discriminant, at)),
-        }
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> JobError {
-        match from.u8(at) {
-            0 => JobError::Empty,
-            _ => JobError::FailedStep(<u32 as wire::Decode>::view(from, at + 4)),
-        }
-    }
-
-    fn owned(view: JobError) -> JobError {
-        view
-    }
-
-    #[inline]
-    fn as_view(&self) -> JobError {
-        *self
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<JobError as wire::Decode>::HASH == 0xbd46_82b3_2341_2e26);
-
-impl wire::cbor::Cbor for JobError {
-    fn write(view: JobError, to: &mut wire::cbor::Writer) {
-        match view {
-            JobError::Empty => to.text("empty"),
-            JobError::FailedStep(value) => {
-                to.map(1);
-                to.text("failed-step");
-                <u32 as wire::cbor::Cbor>::write(value, to);
-            }
-        }
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<JobError, wire::cbor::Refused> {
-        let case = from.case()?;
-        let value = match (&*case.name, case.payload) {
-            ("empty", false) => JobError::Empty,
-            ("failed-step", true) => JobError::FailedStep(wire::cbor::Cbor::read(from)?),
-            _ => return Err(case.unknown()),
-        };
-        case.end(from)?;
-        Ok(value)
-    }
-}
-
-impl std::fmt::Display for JobError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            JobError::Empty => f.write_str("empty"),
-            JobError::FailedStep(value) => write!(f, "failed step: {value:?}"),
-        }
-    }
-}
-
-impl std::error::Error for JobError {}
-
-/// A named setting.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Setting {
-    pub name: String,
-    pub value: String,
-}
-
-/// [`Setting`] in place: the view of a reader. A writer may also send it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SettingView<'a> {
-    pub name: &'a str,
-    pub value: &'a str,
-}
-
-impl wire::Encode for SettingView<'_> {
-    type As = Setting;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.name.encode(to, at);
-        self.value.encode(to, at + 8);
-    }
-}
-
-impl wire::Encode for Setting {
-    type As = Setting;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.as_view().encode(to, at);
-    }
-}
-
-impl wire::Decode for Setting {
-    const SIZE: u32 = 16;
-    const ALIGN: u32 = 4;
-    const SHAPE: wire::Shape = wire::Shape::Text("record{name:string,value:string}");
-    const DEPTH: u32 = 1;
-
-    type View<'a> = SettingView<'a>;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        <String as wire::Decode>::check(from, at)?;
-        <String as wire::Decode>::check(from, at + 8)
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> SettingView<'a> {
-        SettingView {
-            name: <String as wire::Decode>::view(from, at),
-            value: <String as wire::Decode>::view(from, at + 8),
-        }
-    }
-
-    fn owned(view: SettingView<'_>) -> Setting {
-        Setting {
-            name: <String as wire::Decode>::owned(view.name),
-            value: <String as wire::Decode>::owned(view.value),
-        }
-    }
-
-    #[inline]
-    fn as_view(&self) -> SettingView<'_> {
-        SettingView {
-            name: self.name.as_view(),
-            value: self.value.as_view(),
-        }
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<Setting as wire::Decode>::HASH == 0xa49d_b87c_314a_e7ae);
-
-impl wire::cbor::Cbor for Setting {
-    fn write(view: SettingView<'_>, to: &mut wire::cbor::Writer) {
-        to.map(2);
-        to.text("name");
-        <String as wire::cbor::Cbor>::write(view.name, to);
-        to.text("value");
-        <String as wire::cbor::Cbor>::write(view.value, to);
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Setting, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "name" => from.field(&mut f0)?,
-                "value" => from.field(&mut f1)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(Setting {
-            name: from.required(f0)?,
-            value: from.required(f1)?,
-        })
-    }
+    size 16, align 4, hash 0xa49d_b87c_314a_e7ae, impl Cbor
 }
 
 /// Situations that most services meet: a long call with progress, a value that many clients watch,
@@ -469,16 +169,8 @@ pub trait Job: Sized + Send + Sync + 'static {
     fn progress(&self, call: &port::Call) -> port::StreamReader<Progress>;
 }
 
-/// The server of an implementation of [`Recipes`]. A library exports it, and a client
-/// starts it.
-#[derive(Debug)]
-pub struct RecipesServer<S>(S);
-
-impl<S: Recipes> RecipesServer<S> {
-    /// A server of `service`.
-    pub fn new(service: S) -> Self {
-        Self(service)
-    }
+port::server! {
+    pub struct RecipesServer<S: Recipes>
 }
 
 impl<S: Recipes> port::Service for RecipesServer<S> {
@@ -486,178 +178,74 @@ impl<S: Recipes> port::Service for RecipesServer<S> {
 
     fn dispatch(&mut self, incoming: port::Incoming) {
         match incoming.method() {
-            0 => self.serve_job(incoming),
-            1 => self.serve_job_method_run(incoming),
-            2 => self.serve_job_method_progress(incoming),
-            3 => self.serve_set(incoming),
-            4 => self.serve_watch(incoming),
-            5 => self.serve_digest(incoming),
-            6 => self.serve_steps(incoming),
+            0 => incoming.try_serve(
+                |incoming, (steps, step_ms)| Ok(self.0.job(incoming.call(), steps, step_ms)),
+                port::Incoming::reply_own,
+            ),
+            1 => incoming.try_serve_async(
+                |incoming, (self_,)| {
+                    let self_ = incoming.borrow::<S::Job>(self_)?;
+                    Ok(self_.run(incoming.call()))
+                },
+                port::Incoming::reply_value,
+            ),
+            2 => incoming.serve(
+                |incoming, (self_,)| {
+                    let self_ = incoming.borrow::<S::Job>(self_)?;
+                    Ok(self_.progress(incoming.call()))
+                },
+                port::Incoming::reply_stream,
+            ),
+            3 => incoming.serve(
+                |incoming, (setting,)| {
+                    self.0.set(incoming.call(), setting);
+                    Ok(())
+                },
+                port::Incoming::reply_value,
+            ),
+            4 => incoming.serve(
+                |incoming, ()| Ok(self.0.watch(incoming.call())),
+                port::Incoming::reply_stream,
+            ),
+            5 => incoming.serve_async(
+                |incoming, (text,)| Ok(self.0.digest(incoming.call(), text)),
+                port::Incoming::reply_value,
+            ),
+            6 => incoming.try_serve(
+                |incoming, (total, failing)| Ok(self.0.steps(incoming.call(), total, failing)),
+                port::Incoming::reply_stream,
+            ),
             other => unreachable!("the package has no method {other}"),
         }
     }
 }
 
-impl<S: Recipes> RecipesServer<S> {
-    fn serve_job(&mut self, incoming: port::Incoming) {
-        let (steps, step_ms) = match incoming.params::<(u32, u32)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self.0.job(incoming.call(), steps, step_ms);
-        match result {
-            Ok(value) => incoming.reply_own::<S::Job>(value),
-            Err(error) => incoming.reply_error(&error),
-        }
-    }
-
-    fn serve_job_method_run(&self, incoming: port::Incoming) {
-        let (self_,) = match incoming.params::<(wire::Handle,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let self_ = match incoming.borrow::<S::Job>(self_) {
-            Ok(resource) => resource,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let task = self_.run(incoming.call());
-        incoming.run(task, |incoming, result| match result {
-            Ok(value) => incoming.reply(&value),
-            Err(error) => incoming.reply_error(&error),
-        });
-    }
-
-    fn serve_job_method_progress(&self, incoming: port::Incoming) {
-        let (self_,) = match incoming.params::<(wire::Handle,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let self_ = match incoming.borrow::<S::Job>(self_) {
-            Ok(resource) => resource,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self_.progress(incoming.call());
-        incoming.reply_stream(result)
-    }
-
-    fn serve_set(&mut self, incoming: port::Incoming) {
-        let (setting,) = match incoming.params::<(Setting,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        self.0.set(incoming.call(), setting);
-        incoming.reply(&());
-    }
-
-    fn serve_watch(&mut self, incoming: port::Incoming) {
-        match incoming.params::<()>() {
-            Ok(()) => {}
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self.0.watch(incoming.call());
-        incoming.reply_stream(result)
-    }
-
-    fn serve_digest(&mut self, incoming: port::Incoming) {
-        let (text,) = match incoming.params::<(String,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let task = self.0.digest(incoming.call(), text);
-        incoming.run(task, |incoming, result| incoming.reply(&result));
-    }
-
-    fn serve_steps(&mut self, incoming: port::Incoming) {
-        let (total, failing) = match incoming.params::<(u32, Option<u32>)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self.0.steps(incoming.call(), total, failing);
-        match result {
-            Ok(value) => incoming.reply_stream(value),
-            Err(error) => incoming.reply_error(&error),
-        }
-    }
-}
-
-/// A client of an instance of the service. Clones share the instance. Dropping the last
-/// clone closes it.
-#[derive(Clone, Debug)]
-pub struct RecipesClient {
-    client: port::Client,
+port::client! {
+    pub struct RecipesClient: RecipesServer<Recipes>
 }
 
 impl RecipesClient {
-    /// Starts an instance of the service that `make` returns, in this process. After a
-    /// panic, `make` is called again.
-    ///
-    /// # Errors
-    /// The runtime cannot be started.
-    pub fn start<S: Recipes>(make: impl Fn() -> S + Send + 'static) -> Result<Self, port::Failure> {
-        let client = port::Client::start(move || RecipesServer::new(make()))?;
-        Ok(Self { client })
-    }
-
-    /// Closes the instance for all clones. Calls and streams end as cancelled, and resources become stale.
-    pub fn close(&self) {
-        self.client.close();
-    }
-
-    /// A client of the same instance whose calls have this timeout.
-    #[must_use]
-    pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
-        Self {
-            client: self.client.with_timeout(timeout),
-        }
-    }
-
-    /// A client of the same instance whose calls are not nested. Calls that a service
-    /// makes with other clients while it serves a call have the deadline of that call
-    /// and end with it.
-    #[must_use]
-    pub fn detached(&self) -> Self {
-        Self {
-            client: self.client.detached(),
-        }
-    }
-
-    /// Submits the calls that `calls` makes with its client as one batch, in their
-    /// order, when `calls` returns. This wakes the service once. Each call has its own
-    /// outcome. Calls of resources are not part of the batch.
-    pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
-        self.client.batch(|client| {
-            calls(&Self {
-                client: client.clone(),
-            })
-        })
-    }
-
     /// Creates a job whose steps take `step-ms` milliseconds each.
     pub fn job(&self, steps: u32, step_ms: u32) -> port::Pending<JobClient, JobError> {
-        self.client.call(0, &(steps, step_ms), |reply| {
-            reply.own().map(JobClient::new)
-        })
+        self.client
+            .call(0, &(steps, step_ms), port::Reply::resource)
     }
 
     /// Changes a setting. Every client that watches receives the change.
-    pub fn set(
-        &self,
-        setting: &dyn wire::Encode<As = Setting>,
-    ) -> port::Pending<(), port::NoError> {
-        self.client
-            .call(3, &(setting,), |reply| reply.value::<()>())
+    pub fn set(&self, setting: &dyn wire::Encode<As = Setting>) -> port::Pending<()> {
+        self.client.call(3, &(setting,), port::Reply::value)
     }
 
     /// All settings, then each change. A slow reader receives only the newest value of a setting.
     ///
     /// The stream holds one unread record for each of up to 64 values of `name`; a newer record replaces it, which is counted.
-    pub fn watch(&self) -> port::Pending<port::StreamReader<Setting>, port::NoError> {
-        self.client.call(4, &(), |reply| reply.stream())
+    pub fn watch(&self) -> port::Pending<port::StreamReader<Setting>> {
+        self.client.call(4, &(), port::Reply::stream)
     }
 
     /// A digest of the text, computed by one of two workers.
-    pub fn digest(&self, text: &str) -> port::Pending<u64, port::NoError> {
-        self.client.call(5, &(text,), |reply| reply.value::<u64>())
+    pub fn digest(&self, text: &str) -> port::Pending<u64> {
+        self.client.call(5, &(text,), port::Reply::value)
     }
 
     /// The numbers of the steps. If `failing` is one of them, the stream ends there with an error.
@@ -668,83 +256,29 @@ impl RecipesClient {
         total: u32,
         failing: Option<u32>,
     ) -> port::Pending<port::StreamReader<u32, JobError>, JobError> {
-        self.client
-            .call(6, &(total, failing), |reply| reply.stream())
+        self.client.call(6, &(total, failing), port::Reply::stream)
     }
 }
 
-/// A long job that consists of steps.
-///
-/// The resource stays in the service. Dropping its last client closes it.
-#[derive(Debug)]
-pub struct JobClient {
-    own: port::OwnedHandle,
-    timeout: Option<std::time::Duration>,
-    detached: bool,
+port::resource_client! {
+    /// A long job that consists of steps.
+    pub struct JobClient
 }
 
 impl JobClient {
-    fn new(own: port::OwnedHandle) -> Self {
-        Self {
-            own,
-            timeout: None,
-            detached: false,
-        }
-    }
-
-    fn client(&self) -> port::Client {
-        let client = match self.timeout {
-            Some(timeout) => self.own.client().with_timeout(timeout),
-            None => self.own.client(),
-        };
-        if self.detached {
-            client.detached()
-        } else {
-            client
-        }
-    }
-
-    /// A client of the same resource whose calls have this timeout.
-    #[must_use]
-    pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
-        Self {
-            own: self.own.clone(),
-            timeout: Some(timeout),
-            detached: self.detached,
-        }
-    }
-
-    /// A client of the same resource whose calls are not nested.
-    #[must_use]
-    pub fn detached(&self) -> Self {
-        Self {
-            own: self.own.clone(),
-            timeout: self.timeout,
-            detached: true,
-        }
-    }
-
     /// Runs all steps and returns their number. Stops early if the call is cancelled.
     pub fn run(&self) -> port::Pending<u32, JobError> {
-        self.client()
-            .call(1, &(self.own.handle(),), |reply| reply.value::<u32>())
+        self.own
+            .client()
+            .call(1, &(self.own.handle(),), port::Reply::value)
     }
 
     /// The progress of `run` from now on. A slow reader receives only the newest record.
     ///
     /// The stream holds one unread record; a newer record replaces it, which is counted.
-    pub fn progress(&self) -> port::Pending<port::StreamReader<Progress>, port::NoError> {
-        self.client()
-            .call(2, &(self.own.handle(),), |reply| reply.stream())
-    }
-}
-
-impl port::ResourceClient for JobClient {
-    fn from_own(own: port::OwnedHandle) -> Self {
-        Self::new(own)
-    }
-
-    fn into_own(self) -> port::OwnedHandle {
+    pub fn progress(&self) -> port::Pending<port::StreamReader<Progress>> {
         self.own
+            .client()
+            .call(2, &(self.own.handle(),), port::Reply::stream)
     }
 }

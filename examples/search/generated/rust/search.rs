@@ -25,7 +25,7 @@
 )]
 
 use thalweg::port;
-use thalweg::wire::{self, Decode as _};
+use thalweg::wire;
 
 /// The package, with its methods and their layout hashes.
 pub const PACKAGE: port::Package = port::Package {
@@ -33,733 +33,125 @@ pub const PACKAGE: port::Package = port::Package {
     version: "0.1.0",
     layout: 0x7ba1_9fc7_a9af_206c,
     methods: &[
-        port::Method {
-            name: "search.[constructor]query",
-            params: 0xd932_0e1c_1720_221b,
-            ok: 0x4f46_e92b_541a_fa23,
-            error: 0x4730_cc44_9f54_e61b,
-            element: 0,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: concat!(
-                "record{pattern:string,dir:string,options:record{fixed:bool,",
-                "ignore-case:bool,hidden:bool,ignore-files:bool,",
-                "globs:list<string>}}\nown<query>\nvariant{pattern(string),",
-                "glob(string),directory(string)}\n"
+        port::Method::new(
+            "search.[constructor]query",
+            concat!(
+                "record{pattern:string,dir:string,options:record{fixed:bool,ignore-case:bool,",
+                "hidden:bool,ignore-files:bool,globs:list<string>}}\nown<query>\n",
+                "variant{pattern(string),glob(string),directory(string)}\n"
             ),
-        },
-        port::Method {
-            name: "search.[method]query.progress",
-            params: 0x4689_5776_341c_b327,
-            ok: 0xa8e3_ffe3_ff16_d31f,
-            error: 0,
-            element: 0x45e3_daaf_d09c_a3d9,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: Some(port::StreamOptions {
-                overflow: port::Overflow::Latest,
-                capacity: 8192,
-                linger_ns: 512_000,
-                max_record_size: 67_108_864,
-            }),
-            description: concat!(
-                "record{self:borrow<query>}\nstream<record{files:u64,bytes:u64,",
-                "matches:u64,unreadable:u64,",
-                "problem:option<string>}>\n\nrecord{files:u64,bytes:u64,",
+        ),
+        port::Method::new(
+            "search.[method]query.progress",
+            concat!(
+                "record{self:borrow<query>}\nstream<record{files:u64,bytes:u64,matches:u64,",
+                "unreadable:u64,problem:option<string>}>\n\nrecord{files:u64,bytes:u64,",
                 "matches:u64,unreadable:u64,problem:option<string>}"
             ),
-        },
-        port::Method {
-            name: "search.count",
-            params: 0x54eb_4cb6_57b2_5c15,
-            ok: 0x4d35_d319_3e8d_66f2,
-            error: 0x4730_cc44_9f54_e61b,
-            element: 0,
-            is_async: true,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: concat!(
-                "record{pattern:string,dir:string}\nu64\nvariant{pattern(string),",
-                "glob(string),directory(string)}\n"
+        )
+        .with_stream(port::StreamOptions {
+            overflow: port::Overflow::Latest,
+            capacity: 8192,
+            ..port::StreamOptions::DEFAULT
+        }),
+        port::Method::new(
+            "search.count",
+            concat!(
+                "record{pattern:string,dir:string}\nu64\nvariant{pattern(string),glob(string),",
+                "directory(string)}\n"
             ),
-        },
-        port::Method {
-            name: "search.matches",
-            params: 0xbc77_55fe_385d_dc7b,
-            ok: 0x4392_5236_8c6f_876c,
-            error: 0x4730_cc44_9f54_e61b,
-            element: 0xc2bc_2926_3591_6f6c,
-            is_async: true,
-            options: port::MethodOptions::NONE,
-            stream: Some(port::StreamOptions {
-                overflow: port::Overflow::Block,
-                capacity: 8192,
-                linger_ns: 512_000,
-                max_record_size: 67_108_864,
-            }),
-            description: concat!(
-                "record{query:borrow<query>}\nstream<record{path:string,line:u64,",
-                "column:u64,text:string,path-bytes:option<list<u8>>,",
-                "text-bytes:option<list<u8>>,cut:bool}>\nvariant{pattern(string),",
-                "glob(string),directory(string)}\nrecord{path:string,line:u64,",
-                "column:u64,text:string,path-bytes:option<list<u8>>,",
+        )
+        .asynchronous(),
+        port::Method::new(
+            "search.matches",
+            concat!(
+                "record{query:borrow<query>}\nstream<record{path:string,line:u64,column:u64,",
+                "text:string,path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,cut:bool}>\n",
+                "variant{pattern(string),glob(string),directory(string)}\nrecord{path:string,",
+                "line:u64,column:u64,text:string,path-bytes:option<list<u8>>,",
                 "text-bytes:option<list<u8>>,cut:bool}"
             ),
-        },
-        port::Method {
-            name: "search.escape",
-            params: 0x2dc9_279d_6ce0_eec0,
-            ok: 0x704b_e0d8_faaf_fc58,
-            error: 0,
-            element: 0,
-            is_async: false,
-            options: port::MethodOptions::NONE,
-            stream: None,
-            description: "record{text:string}\nstring\n\n",
-        },
+        )
+        .asynchronous()
+        .with_stream(port::StreamOptions::DEFAULT),
+        port::Method::new("search.escape", "record{text:string}\nstring\n\n"),
     ],
     imports: &[],
     limits: port::QueueLimits::DEFAULT,
 };
 
-/// Options of a query.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Options {
-    /// The pattern is plain text, not a regular expression.
-    pub fixed: bool,
-    /// The search ignores case.
-    pub ignore_case: bool,
-    /// Also search files and directories whose names begin with a dot.
-    pub hidden: bool,
-    /// Obey the `.gitignore` and `.ignore` files in the tree.
-    pub ignore_files: bool,
-    /// Search only paths that match one of these globs. A glob that begins with `!` excludes paths.
-    pub globs: Vec<String>,
+wire::record! {
+    /// Options of a query.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Options / OptionsView<'a> {
+        /// The pattern is plain text, not a regular expression.
+        pub fixed: bool => "fixed" @ 0;
+        /// The search ignores case.
+        pub ignore_case: bool => "ignore-case" @ 1;
+        /// Also search files and directories whose names begin with a dot.
+        pub hidden: bool => "hidden" @ 2;
+        /// Obey the `.gitignore` and `.ignore` files in the tree.
+        pub ignore_files: bool => "ignore-files" @ 3;
+        /// Search only paths that match one of these globs. A glob that begins with `!` excludes paths.
+        pub globs: Vec<String> as wire::ListView<'a, String> => "globs" @ 4;
+    }
+    size 12, align 4, hash 0x5282_2dc7_f53b_2bb7, impl Cbor
 }
 
-/// [`Options`] in place: the view of a reader. A writer may also send it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct OptionsView<'a> {
-    /// The pattern is plain text, not a regular expression.
-    pub fixed: bool,
-    /// The search ignores case.
-    pub ignore_case: bool,
-    /// Also search files and directories whose names begin with a dot.
-    pub hidden: bool,
-    /// Obey the `.gitignore` and `.ignore` files in the tree.
-    pub ignore_files: bool,
-    /// Search only paths that match one of these globs. A glob that begins with `!` excludes paths.
-    pub globs: wire::ListView<'a, String>,
+wire::record! {
+    /// A matching line.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Match / MatchView<'a> {
+        /// The path of the file, which begins with the searched directory.
+        pub path: String as &'a str => "path" @ 0;
+        /// The line number, counted from 1.
+        pub line: u64 => "line" @ 8,
+        /// The byte of the line at which the first match begins, counted from 1.
+        pub column: u64 => "column" @ 16;
+        /// The line without its end, cut off at 65,536 bytes.
+        pub text: String as &'a str => "text" @ 24;
+        /// The bytes of the path, if they are not UTF-8.
+        pub path_bytes: Option<Vec<u8>> as Option<wire::ListView<'a, u8>> => "path-bytes" @ 32;
+        /// The bytes of the text, if they are not UTF-8.
+        pub text_bytes: Option<Vec<u8>> as Option<wire::ListView<'a, u8>> => "text-bytes" @ 44;
+        /// The line is longer than `text`.
+        pub cut: bool => "cut" @ 56;
+    }
+    size 64, align 8, hash 0xc2bc_2926_3591_6f6c, impl Cbor
 }
 
-impl wire::Encode for OptionsView<'_> {
-    type As = Options;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.fixed.encode(to, at);
-        self.ignore_case.encode(to, at + 1);
-        self.hidden.encode(to, at + 2);
-        self.ignore_files.encode(to, at + 3);
-        self.globs.encode(to, at + 4);
+wire::record! {
+    /// The progress of the searches of a query.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Progress / ProgressView<'a> {
+        /// Number of searched files.
+        pub files: u64 => "files" @ 0,
+        /// Number of bytes in these files.
+        pub bytes: u64 => "bytes" @ 8,
+        /// Number of matching lines.
+        pub matches: u64 => "matches" @ 16,
+        /// Number of files and directories that could not be read.
+        pub unreadable: u64 => "unreadable" @ 24;
+        /// The last unreadable path, with the reason.
+        pub problem: Option<String> as Option<&'a str> => "problem" @ 32;
     }
+    size 48, align 8, hash 0x45e3_daaf_d09c_a3d9, impl Cbor
 }
 
-impl wire::Encode for Options {
-    type As = Options;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.as_view().encode(to, at);
+wire::variant! {
+    /// Why a search cannot begin.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub enum SearchError / SearchErrorView<'a> {
+        /// The pattern is not a valid regular expression: the reason.
+        Pattern(String as &'a str) = 0 => "pattern",
+        /// A glob is not valid: the glob and the reason.
+        Glob(String as &'a str) = 1 => "glob",
+        /// The directory does not exist, is not a directory, or cannot be read.
+        Directory(String as &'a str) = 2 => "directory",
     }
+    tag u8, payload 4, size 12, align 4, hash 0x4730_cc44_9f54_e61b,
+    impl Cbor, Error, Default = Self::Pattern(std::default::Default::default())
 }
-
-impl wire::Decode for Options {
-    const SIZE: u32 = 12;
-    const ALIGN: u32 = 4;
-    const SHAPE: wire::Shape = wire::Shape::Parts(&[
-        wire::Shape::Text("record{fixed:bool,ignore-case:bool,hidden:bool,"),
-        wire::Shape::Text("ignore-files:bool,globs:list<string>}"),
-    ]);
-    const DEPTH: u32 = 2;
-
-    type View<'a> = OptionsView<'a>;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        <bool as wire::Decode>::check(from, at)?;
-        <bool as wire::Decode>::check(from, at + 1)?;
-        <bool as wire::Decode>::check(from, at + 2)?;
-        <bool as wire::Decode>::check(from, at + 3)?;
-        <Vec<String> as wire::Decode>::check(from, at + 4)
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> OptionsView<'a> {
-        OptionsView {
-            fixed: <bool as wire::Decode>::view(from, at),
-            ignore_case: <bool as wire::Decode>::view(from, at + 1),
-            hidden: <bool as wire::Decode>::view(from, at + 2),
-            ignore_files: <bool as wire::Decode>::view(from, at + 3),
-            globs: <Vec<String> as wire::Decode>::view(from, at + 4),
-        }
-    }
-
-    fn owned(view: OptionsView<'_>) -> Options {
-        Options {
-            fixed: view.fixed,
-            ignore_case: view.ignore_case,
-            hidden: view.hidden,
-            ignore_files: view.ignore_files,
-            globs: <Vec<String> as wire::Decode>::owned(view.globs),
-        }
-    }
-
-    #[inline]
-    fn as_view(&self) -> OptionsView<'_> {
-        OptionsView {
-            fixed: self.fixed,
-            ignore_case: self.ignore_case,
-            hidden: self.hidden,
-            ignore_files: self.ignore_files,
-            globs: self.globs.as_view(),
-        }
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<Options as wire::Decode>::HASH == 0x5282_2dc7_f53b_2bb7);
-
-impl wire::cbor::Cbor for Options {
-    fn write(view: OptionsView<'_>, to: &mut wire::cbor::Writer) {
-        to.map(5);
-        to.text("fixed");
-        <bool as wire::cbor::Cbor>::write(view.fixed, to);
-        to.text("globs");
-        <Vec<String> as wire::cbor::Cbor>::write(view.globs, to);
-        to.text("hidden");
-        <bool as wire::cbor::Cbor>::write(view.hidden, to);
-        to.text("ignore-case");
-        <bool as wire::cbor::Cbor>::write(view.ignore_case, to);
-        to.text("ignore-files");
-        <bool as wire::cbor::Cbor>::write(view.ignore_files, to);
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Options, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut f2 = None;
-        let mut f3 = None;
-        let mut f4 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "fixed" => from.field(&mut f0)?,
-                "ignore-case" => from.field(&mut f1)?,
-                "hidden" => from.field(&mut f2)?,
-                "ignore-files" => from.field(&mut f3)?,
-                "globs" => from.field(&mut f4)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(Options {
-            fixed: from.required(f0)?,
-            ignore_case: from.required(f1)?,
-            hidden: from.required(f2)?,
-            ignore_files: from.required(f3)?,
-            globs: from.required(f4)?,
-        })
-    }
-}
-
-/// A matching line.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Match {
-    /// The path of the file, which begins with the searched directory.
-    pub path: String,
-    /// The line number, counted from 1.
-    pub line: u64,
-    /// The byte of the line at which the first match begins, counted from 1.
-    pub column: u64,
-    /// The line without its end, cut off at 65,536 bytes.
-    pub text: String,
-    /// The bytes of the path, if they are not UTF-8.
-    pub path_bytes: Option<Vec<u8>>,
-    /// The bytes of the text, if they are not UTF-8.
-    pub text_bytes: Option<Vec<u8>>,
-    /// The line is longer than `text`.
-    pub cut: bool,
-}
-
-/// [`Match`] in place: the view of a reader. A writer may also send it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MatchView<'a> {
-    /// The path of the file, which begins with the searched directory.
-    pub path: &'a str,
-    /// The line number, counted from 1.
-    pub line: u64,
-    /// The byte of the line at which the first match begins, counted from 1.
-    pub column: u64,
-    /// The line without its end, cut off at 65,536 bytes.
-    pub text: &'a str,
-    /// The bytes of the path, if they are not UTF-8.
-    pub path_bytes: Option<wire::ListView<'a, u8>>,
-    /// The bytes of the text, if they are not UTF-8.
-    pub text_bytes: Option<wire::ListView<'a, u8>>,
-    /// The line is longer than `text`.
-    pub cut: bool,
-}
-
-impl wire::Encode for MatchView<'_> {
-    type As = Match;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.path.encode(to, at);
-        let mut words = [0; 16];
-        words[0..8].copy_from_slice(&self.line.to_le_bytes());
-        words[8..16].copy_from_slice(&self.column.to_le_bytes());
-        to.words(at + 8, words);
-        self.text.encode(to, at + 24);
-        self.path_bytes.encode(to, at + 32);
-        self.text_bytes.encode(to, at + 44);
-        self.cut.encode(to, at + 56);
-    }
-}
-
-impl wire::Encode for Match {
-    type As = Match;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.as_view().encode(to, at);
-    }
-}
-
-impl wire::Decode for Match {
-    const SIZE: u32 = 64;
-    const ALIGN: u32 = 8;
-    const SHAPE: wire::Shape = wire::Shape::Parts(&[
-        wire::Shape::Text("record{path:string,line:u64,column:u64,text:string,"),
-        wire::Shape::Text("path-bytes:option<list<u8>>,text-bytes:option<list<u8>>,"),
-        wire::Shape::Text("cut:bool}"),
-    ]);
-    const DEPTH: u32 = 3;
-
-    type View<'a> = MatchView<'a>;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        <String as wire::Decode>::check(from, at)?;
-        <String as wire::Decode>::check(from, at + 24)?;
-        <Option<Vec<u8>> as wire::Decode>::check(from, at + 32)?;
-        <Option<Vec<u8>> as wire::Decode>::check(from, at + 44)?;
-        <bool as wire::Decode>::check(from, at + 56)
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> MatchView<'a> {
-        let words_8: [u8; 16] = from.words(at + 8);
-        MatchView {
-            path: <String as wire::Decode>::view(from, at),
-            line: u64::from_le_bytes(wire::word(&words_8, 0)),
-            column: u64::from_le_bytes(wire::word(&words_8, 8)),
-            text: <String as wire::Decode>::view(from, at + 24),
-            path_bytes: <Option<Vec<u8>> as wire::Decode>::view(from, at + 32),
-            text_bytes: <Option<Vec<u8>> as wire::Decode>::view(from, at + 44),
-            cut: <bool as wire::Decode>::view(from, at + 56),
-        }
-    }
-
-    fn owned(view: MatchView<'_>) -> Match {
-        Match {
-            path: <String as wire::Decode>::owned(view.path),
-            line: view.line,
-            column: view.column,
-            text: <String as wire::Decode>::owned(view.text),
-            path_bytes: <Option<Vec<u8>> as wire::Decode>::owned(view.path_bytes),
-            text_bytes: <Option<Vec<u8>> as wire::Decode>::owned(view.text_bytes),
-            cut: view.cut,
-        }
-    }
-
-    #[inline]
-    fn as_view(&self) -> MatchView<'_> {
-        MatchView {
-            path: self.path.as_view(),
-            line: self.line,
-            column: self.column,
-            text: self.text.as_view(),
-            path_bytes: self.path_bytes.as_view(),
-            text_bytes: self.text_bytes.as_view(),
-            cut: self.cut,
-        }
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<Match as wire::Decode>::HASH == 0xc2bc_2926_3591_6f6c);
-
-impl wire::cbor::Cbor for Match {
-    fn write(view: MatchView<'_>, to: &mut wire::cbor::Writer) {
-        to.map(7);
-        to.text("cut");
-        <bool as wire::cbor::Cbor>::write(view.cut, to);
-        to.text("line");
-        <u64 as wire::cbor::Cbor>::write(view.line, to);
-        to.text("path");
-        <String as wire::cbor::Cbor>::write(view.path, to);
-        to.text("text");
-        <String as wire::cbor::Cbor>::write(view.text, to);
-        to.text("column");
-        <u64 as wire::cbor::Cbor>::write(view.column, to);
-        to.text("path-bytes");
-        <Option<Vec<u8>> as wire::cbor::Cbor>::write(view.path_bytes, to);
-        to.text("text-bytes");
-        <Option<Vec<u8>> as wire::cbor::Cbor>::write(view.text_bytes, to);
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Match, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut f2 = None;
-        let mut f3 = None;
-        let mut f4 = None;
-        let mut f5 = None;
-        let mut f6 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "path" => from.field(&mut f0)?,
-                "line" => from.field(&mut f1)?,
-                "column" => from.field(&mut f2)?,
-                "text" => from.field(&mut f3)?,
-                "path-bytes" => from.field(&mut f4)?,
-                "text-bytes" => from.field(&mut f5)?,
-                "cut" => from.field(&mut f6)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(Match {
-            path: from.required(f0)?,
-            line: from.required(f1)?,
-            column: from.required(f2)?,
-            text: from.required(f3)?,
-            path_bytes: from.required(f4)?,
-            text_bytes: from.required(f5)?,
-            cut: from.required(f6)?,
-        })
-    }
-}
-
-/// The progress of the searches of a query.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Progress {
-    /// Number of searched files.
-    pub files: u64,
-    /// Number of bytes in these files.
-    pub bytes: u64,
-    /// Number of matching lines.
-    pub matches: u64,
-    /// Number of files and directories that could not be read.
-    pub unreadable: u64,
-    /// The last unreadable path, with the reason.
-    pub problem: Option<String>,
-}
-
-/// [`Progress`] in place: the view of a reader. A writer may also send it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ProgressView<'a> {
-    /// Number of searched files.
-    pub files: u64,
-    /// Number of bytes in these files.
-    pub bytes: u64,
-    /// Number of matching lines.
-    pub matches: u64,
-    /// Number of files and directories that could not be read.
-    pub unreadable: u64,
-    /// The last unreadable path, with the reason.
-    pub problem: Option<&'a str>,
-}
-
-impl wire::Encode for ProgressView<'_> {
-    type As = Progress;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        let mut words = [0; 32];
-        words[0..8].copy_from_slice(&self.files.to_le_bytes());
-        words[8..16].copy_from_slice(&self.bytes.to_le_bytes());
-        words[16..24].copy_from_slice(&self.matches.to_le_bytes());
-        words[24..32].copy_from_slice(&self.unreadable.to_le_bytes());
-        to.words(at, words);
-        self.problem.encode(to, at + 32);
-    }
-}
-
-impl wire::Encode for Progress {
-    type As = Progress;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.as_view().encode(to, at);
-    }
-}
-
-impl wire::Decode for Progress {
-    const SIZE: u32 = 48;
-    const ALIGN: u32 = 8;
-    const SHAPE: wire::Shape = wire::Shape::Parts(&[
-        wire::Shape::Text("record{files:u64,bytes:u64,matches:u64,unreadable:u64,"),
-        wire::Shape::Text("problem:option<string>}"),
-    ]);
-    const DEPTH: u32 = 2;
-
-    type View<'a> = ProgressView<'a>;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        <Option<String> as wire::Decode>::check(from, at + 32)
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> ProgressView<'a> {
-        let words_0: [u8; 32] = from.words(at);
-        ProgressView {
-            files: u64::from_le_bytes(wire::word(&words_0, 0)),
-            bytes: u64::from_le_bytes(wire::word(&words_0, 8)),
-            matches: u64::from_le_bytes(wire::word(&words_0, 16)),
-            unreadable: u64::from_le_bytes(wire::word(&words_0, 24)),
-            problem: <Option<String> as wire::Decode>::view(from, at + 32),
-        }
-    }
-
-    fn owned(view: ProgressView<'_>) -> Progress {
-        Progress {
-            files: view.files,
-            bytes: view.bytes,
-            matches: view.matches,
-            unreadable: view.unreadable,
-            problem: <Option<String> as wire::Decode>::owned(view.problem),
-        }
-    }
-
-    #[inline]
-    fn as_view(&self) -> ProgressView<'_> {
-        ProgressView {
-            files: self.files,
-            bytes: self.bytes,
-            matches: self.matches,
-            unreadable: self.unreadable,
-            problem: self.problem.as_view(),
-        }
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<Progress as wire::Decode>::HASH == 0x45e3_daaf_d09c_a3d9);
-
-impl wire::cbor::Cbor for Progress {
-    fn write(view: ProgressView<'_>, to: &mut wire::cbor::Writer) {
-        to.map(5);
-        to.text("bytes");
-        <u64 as wire::cbor::Cbor>::write(view.bytes, to);
-        to.text("files");
-        <u64 as wire::cbor::Cbor>::write(view.files, to);
-        to.text("matches");
-        <u64 as wire::cbor::Cbor>::write(view.matches, to);
-        to.text("problem");
-        <Option<String> as wire::cbor::Cbor>::write(view.problem, to);
-        to.text("unreadable");
-        <u64 as wire::cbor::Cbor>::write(view.unreadable, to);
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<Progress, wire::cbor::Refused> {
-        let mut f0 = None;
-        let mut f1 = None;
-        let mut f2 = None;
-        let mut f3 = None;
-        let mut f4 = None;
-        let mut fields = from.map()?;
-        while let Some(key) = from.key(&mut fields)? {
-            match &*key {
-                "files" => from.field(&mut f0)?,
-                "bytes" => from.field(&mut f1)?,
-                "matches" => from.field(&mut f2)?,
-                "unreadable" => from.field(&mut f3)?,
-                "problem" => from.field(&mut f4)?,
-                _ => return Err(from.refused(wire::cbor::Rule::Unknown)),
-            }
-        }
-        Ok(Progress {
-            files: from.required(f0)?,
-            bytes: from.required(f1)?,
-            matches: from.required(f2)?,
-            unreadable: from.required(f3)?,
-            problem: from.required(f4)?,
-        })
-    }
-}
-
-/// Why a search cannot begin.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum SearchError {
-    /// The pattern is not a valid regular expression: the reason.
-    Pattern(String),
-    /// A glob is not valid: the glob and the reason.
-    Glob(String),
-    /// The directory does not exist, is not a directory, or cannot be read.
-    Directory(String),
-}
-
-/// [`SearchError`] in place: the view of a reader. A writer may also send it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum SearchErrorView<'a> {
-    /// The pattern is not a valid regular expression: the reason.
-    Pattern(&'a str),
-    /// A glob is not valid: the glob and the reason.
-    Glob(&'a str),
-    /// The directory does not exist, is not a directory, or cannot be read.
-    Directory(&'a str),
-}
-
-impl wire::Encode for SearchErrorView<'_> {
-    type As = SearchError;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        match self {
-            SearchErrorView::Pattern(value) => {
-                value.encode(to, at + 4);
-            }
-            SearchErrorView::Glob(value) => {
-                to.u8(at, 1);
-                value.encode(to, at + 4);
-            }
-            SearchErrorView::Directory(value) => {
-                to.u8(at, 2);
-                value.encode(to, at + 4);
-            }
-        }
-    }
-}
-
-impl wire::Encode for SearchError {
-    type As = SearchError;
-
-    #[inline(always)]
-    fn encode(&self, to: &mut wire::Encoder<'_>, at: u32) {
-        self.as_view().encode(to, at);
-    }
-}
-
-impl wire::Decode for SearchError {
-    const SIZE: u32 = 12;
-    const ALIGN: u32 = 4;
-    const SHAPE: wire::Shape =
-        wire::Shape::Text("variant{pattern(string),glob(string),directory(string)}");
-    const DEPTH: u32 = 1;
-
-    type View<'a> = SearchErrorView<'a>;
-
-    #[inline]
-    fn check(from: &mut wire::Checker<'_>, at: u32) -> Result<(), wire::Malformed> {
-        match from.bytes().u8(at) {
-            0 => <String as wire::Decode>::check(from, at + 4),
-            1 => <String as wire::Decode>::check(from, at + 4),
-            2 => <String as wire::Decode>::check(from, at + 4),
-            _ => Err(from.broken(wire::Rule::Discriminant, at)),
-        }
-    }
-
-    #[inline(always)]
-    fn view<'a>(from: wire::Bytes<'a>, at: u32) -> SearchErrorView<'a> {
-        match from.u8(at) {
-            0 => SearchErrorView::Pattern(<String as wire::Decode>::view(from, at + 4)),
-            1 => SearchErrorView::Glob(<String as wire::Decode>::view(from, at + 4)),
-            _ => SearchErrorView::Directory(<String as wire::Decode>::view(from, at + 4)),
-        }
-    }
-
-    fn owned(view: SearchErrorView<'_>) -> SearchError {
-        match view {
-            SearchErrorView::Pattern(value) => {
-                SearchError::Pattern(<String as wire::Decode>::owned(value))
-            }
-            SearchErrorView::Glob(value) => {
-                SearchError::Glob(<String as wire::Decode>::owned(value))
-            }
-            SearchErrorView::Directory(value) => {
-                SearchError::Directory(<String as wire::Decode>::owned(value))
-            }
-        }
-    }
-
-    #[inline]
-    fn as_view(&self) -> SearchErrorView<'_> {
-        match self {
-            SearchError::Pattern(value) => SearchErrorView::Pattern(value.as_view()),
-            SearchError::Glob(value) => SearchErrorView::Glob(value.as_view()),
-            SearchError::Directory(value) => SearchErrorView::Directory(value.as_view()),
-        }
-    }
-}
-
-impl std::default::Default for SearchError {
-    fn default() -> Self {
-        Self::Pattern(std::default::Default::default())
-    }
-}
-
-// The layout hash of this type in all languages.
-const _: () = assert!(<SearchError as wire::Decode>::HASH == 0x4730_cc44_9f54_e61b);
-
-impl wire::cbor::Cbor for SearchError {
-    fn write(view: SearchErrorView<'_>, to: &mut wire::cbor::Writer) {
-        match view {
-            SearchErrorView::Pattern(value) => {
-                to.map(1);
-                to.text("pattern");
-                <String as wire::cbor::Cbor>::write(value, to);
-            }
-            SearchErrorView::Glob(value) => {
-                to.map(1);
-                to.text("glob");
-                <String as wire::cbor::Cbor>::write(value, to);
-            }
-            SearchErrorView::Directory(value) => {
-                to.map(1);
-                to.text("directory");
-                <String as wire::cbor::Cbor>::write(value, to);
-            }
-        }
-    }
-
-    fn read(from: &mut wire::cbor::Reader<'_>) -> Result<SearchError, wire::cbor::Refused> {
-        let case = from.case()?;
-        let value = match (&*case.name, case.payload) {
-            ("pattern", true) => SearchError::Pattern(wire::cbor::Cbor::read(from)?),
-            ("glob", true) => SearchError::Glob(wire::cbor::Cbor::read(from)?),
-            ("directory", true) => SearchError::Directory(wire::cbor::Cbor::read(from)?),
-            _ => return Err(case.unknown()),
-        };
-        case.end(from)?;
-        Ok(value)
-    }
-}
-
-impl std::fmt::Display for SearchError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            SearchError::Pattern(text) => write!(f, "pattern: {text}"),
-            SearchError::Glob(text) => write!(f, "glob: {text}"),
-            SearchError::Directory(text) => write!(f, "directory: {text}"),
-        }
-    }
-}
-
-impl std::error::Error for SearchError {}
 
 /// Search a directory tree with ripgrep's own libraries.
 ///
@@ -812,16 +204,8 @@ pub trait Query: Sized + Send + Sync + 'static {
     fn progress(&self, call: &port::Call) -> port::StreamReader<Progress>;
 }
 
-/// The server of an implementation of [`Search`]. A library exports it, and a client
-/// starts it.
-#[derive(Debug)]
-pub struct SearchServer<S>(S);
-
-impl<S: Search> SearchServer<S> {
-    /// A server of `service`.
-    pub fn new(service: S) -> Self {
-        Self(service)
-    }
+port::server! {
+    pub struct SearchServer<S: Search>
 }
 
 impl<S: Search> port::Service for SearchServer<S> {
@@ -829,148 +213,58 @@ impl<S: Search> port::Service for SearchServer<S> {
 
     fn dispatch(&mut self, incoming: port::Incoming) {
         match incoming.method() {
-            0 => self.serve_query(incoming),
-            1 => self.serve_query_method_progress(incoming),
-            2 => self.serve_count(incoming),
-            3 => self.serve_matches(incoming),
-            4 => self.serve_escape(incoming),
+            0 => incoming.try_serve(
+                |incoming, (pattern, dir, options)| {
+                    Ok(self.0.query(incoming.call(), pattern, dir, options))
+                },
+                port::Incoming::reply_own,
+            ),
+            1 => incoming.serve(
+                |incoming, (self_,)| {
+                    let self_ = incoming.borrow::<S::Query>(self_)?;
+                    Ok(self_.progress(incoming.call()))
+                },
+                port::Incoming::reply_stream,
+            ),
+            2 => incoming.try_serve_async(
+                |incoming, (pattern, dir)| Ok(self.0.count(incoming.call(), pattern, dir)),
+                port::Incoming::reply_value,
+            ),
+            3 => incoming.try_serve_async(
+                |incoming, (query,)| {
+                    let query = incoming.borrow::<S::Query>(query)?;
+                    Ok(self.0.matches(incoming.call(), query))
+                },
+                port::Incoming::reply_stream,
+            ),
+            4 => incoming.serve(
+                |incoming, (text,)| Ok(self.0.escape(incoming.call(), text)),
+                port::Incoming::reply_value,
+            ),
             other => unreachable!("the package has no method {other}"),
         }
     }
 }
 
-impl<S: Search> SearchServer<S> {
-    fn serve_query(&mut self, incoming: port::Incoming) {
-        let (pattern, dir, options) = match incoming.params::<(String, String, Options)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self.0.query(incoming.call(), pattern, dir, options);
-        match result {
-            Ok(value) => incoming.reply_own::<S::Query>(value),
-            Err(error) => incoming.reply_error(&error),
-        }
-    }
-
-    fn serve_query_method_progress(&self, incoming: port::Incoming) {
-        let (self_,) = match incoming.params::<(wire::Handle,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let self_ = match incoming.borrow::<S::Query>(self_) {
-            Ok(resource) => resource,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self_.progress(incoming.call());
-        incoming.reply_stream(result)
-    }
-
-    fn serve_count(&mut self, incoming: port::Incoming) {
-        let (pattern, dir) = match incoming.params::<(String, String)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let task = self.0.count(incoming.call(), pattern, dir);
-        incoming.run(task, |incoming, result| match result {
-            Ok(value) => incoming.reply(&value),
-            Err(error) => incoming.reply_error(&error),
-        });
-    }
-
-    fn serve_matches(&mut self, incoming: port::Incoming) {
-        let (query,) = match incoming.params::<(wire::Handle,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let query = match incoming.borrow::<S::Query>(query) {
-            Ok(resource) => resource,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let task = self.0.matches(incoming.call(), query);
-        incoming.run(task, |incoming, result| match result {
-            Ok(value) => incoming.reply_stream(value),
-            Err(error) => incoming.reply_error(&error),
-        });
-    }
-
-    fn serve_escape(&mut self, incoming: port::Incoming) {
-        let (text,) = match incoming.params::<(String,)>() {
-            Ok(params) => params,
-            Err(refusal) => return incoming.refuse(refusal),
-        };
-        let result = self.0.escape(incoming.call(), text);
-        incoming.reply(&result)
-    }
-}
-
-/// A client of an instance of the service. Clones share the instance. Dropping the last
-/// clone closes it.
-#[derive(Clone, Debug)]
-pub struct SearchClient {
-    client: port::Client,
+port::client! {
+    pub struct SearchClient: SearchServer<Search>
 }
 
 impl SearchClient {
-    /// Starts an instance of the service that `make` returns, in this process. After a
-    /// panic, `make` is called again.
-    ///
-    /// # Errors
-    /// The runtime cannot be started.
-    pub fn start<S: Search>(make: impl Fn() -> S + Send + 'static) -> Result<Self, port::Failure> {
-        let client = port::Client::start(move || SearchServer::new(make()))?;
-        Ok(Self { client })
-    }
-
-    /// Closes the instance for all clones. Calls and streams end as cancelled, and resources become stale.
-    pub fn close(&self) {
-        self.client.close();
-    }
-
-    /// A client of the same instance whose calls have this timeout.
-    #[must_use]
-    pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
-        Self {
-            client: self.client.with_timeout(timeout),
-        }
-    }
-
-    /// A client of the same instance whose calls are not nested. Calls that a service
-    /// makes with other clients while it serves a call have the deadline of that call
-    /// and end with it.
-    #[must_use]
-    pub fn detached(&self) -> Self {
-        Self {
-            client: self.client.detached(),
-        }
-    }
-
-    /// Submits the calls that `calls` makes with its client as one batch, in their
-    /// order, when `calls` returns. This wakes the service once. Each call has its own
-    /// outcome. Calls of resources are not part of the batch.
-    pub fn batch<R>(&self, calls: impl FnOnce(&Self) -> R) -> R {
-        self.client.batch(|client| {
-            calls(&Self {
-                client: client.clone(),
-            })
-        })
-    }
-
     pub fn query(
         &self,
         pattern: &str,
         dir: &str,
         options: &dyn wire::Encode<As = Options>,
     ) -> port::Pending<QueryClient, SearchError> {
-        self.client.call(0, &(pattern, dir, options), |reply| {
-            reply.own().map(QueryClient::new)
-        })
+        self.client
+            .call(0, &(pattern, dir, options), port::Reply::resource)
     }
 
     /// The number of lines below `dir` that match a regular expression. Hidden files are searched, and
     /// ignore files are not obeyed.
     pub fn count(&self, pattern: &str, dir: &str) -> port::Pending<u64, SearchError> {
-        self.client
-            .call(2, &(pattern, dir), |reply| reply.value::<u64>())
+        self.client.call(2, &(pattern, dir), port::Reply::value)
     }
 
     /// The matching lines. The lines of one file are in order. The stream ends with the search.
@@ -981,83 +275,28 @@ impl SearchClient {
         query: &QueryClient,
     ) -> port::Pending<port::StreamReader<Match, SearchError>, SearchError> {
         self.client
-            .call(3, &(query.own.handle(),), |reply| reply.stream())
+            .call(3, &(query.own.handle(),), port::Reply::stream)
     }
 
     /// A regular expression that matches exactly this text.
-    pub fn escape(&self, text: &str) -> port::Pending<String, port::NoError> {
-        self.client
-            .call(4, &(text,), |reply| reply.value::<String>())
+    pub fn escape(&self, text: &str) -> port::Pending<String> {
+        self.client.call(4, &(text,), port::Reply::value)
     }
 }
 
-/// A compiled pattern with the directory to search. It can be used for several searches.
-///
-/// The resource stays in the service. Dropping its last client closes it.
-#[derive(Debug)]
-pub struct QueryClient {
-    own: port::OwnedHandle,
-    timeout: Option<std::time::Duration>,
-    detached: bool,
+port::resource_client! {
+    /// A compiled pattern with the directory to search. It can be used for several searches.
+    pub struct QueryClient
 }
 
 impl QueryClient {
-    fn new(own: port::OwnedHandle) -> Self {
-        Self {
-            own,
-            timeout: None,
-            detached: false,
-        }
-    }
-
-    fn client(&self) -> port::Client {
-        let client = match self.timeout {
-            Some(timeout) => self.own.client().with_timeout(timeout),
-            None => self.own.client(),
-        };
-        if self.detached {
-            client.detached()
-        } else {
-            client
-        }
-    }
-
-    /// A client of the same resource whose calls have this timeout.
-    #[must_use]
-    pub fn with_timeout(&self, timeout: std::time::Duration) -> Self {
-        Self {
-            own: self.own.clone(),
-            timeout: Some(timeout),
-            detached: self.detached,
-        }
-    }
-
-    /// A client of the same resource whose calls are not nested.
-    #[must_use]
-    pub fn detached(&self) -> Self {
-        Self {
-            own: self.own.clone(),
-            timeout: self.timeout,
-            detached: true,
-        }
-    }
-
     /// The progress of all searches of this query from now on. A slow reader gets only the newest
     /// state.
     ///
     /// The stream holds one unread record; a newer record replaces it, which is counted.
-    pub fn progress(&self) -> port::Pending<port::StreamReader<Progress>, port::NoError> {
-        self.client()
-            .call(1, &(self.own.handle(),), |reply| reply.stream())
-    }
-}
-
-impl port::ResourceClient for QueryClient {
-    fn from_own(own: port::OwnedHandle) -> Self {
-        Self::new(own)
-    }
-
-    fn into_own(self) -> port::OwnedHandle {
+    pub fn progress(&self) -> port::Pending<port::StreamReader<Progress>> {
         self.own
+            .client()
+            .call(1, &(self.own.handle(),), port::Reply::stream)
     }
 }
