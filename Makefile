@@ -253,7 +253,8 @@ test-miri: setup
 	@if cargo +$(NIGHTLY) miri --version >/dev/null 2>&1; then \
 	  cargo +$(NIGHTLY) miri setup --quiet; \
 	  scripts/side-by-side.sh \
-	    "$(MIRI) -p thalweg-port --lib" \
+	    "$(MIRI) -p thalweg-port --lib -- instance::" \
+	    "$(MIRI) -p thalweg-port --lib -- --skip instance::" \
 	    "$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops::each::spsc:: drops::each::mpmc::" \
 	    "$(MIRI) -p thalweg-runtime --test integration -- actors::" \
 	    "$(MIRI) -p thalweg-queue --lib"; \
