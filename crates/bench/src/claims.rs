@@ -14,7 +14,8 @@ use serde::Deserialize;
 
 use crate::baseline;
 use crate::docs::{self, Docs};
-use crate::evidence::{At, Evidence, Found, Run, number, quantity, short_ratio};
+use crate::evidence::{At, Evidence, Found, Run};
+use crate::figure::{digits, number, quantity};
 use crate::problem::Problem;
 use crate::report::Row;
 use crate::result_file;
@@ -573,11 +574,11 @@ impl Figure {
         match self.take.as_str() {
             "ratio" if !is_quotient => format!(
                 "{} ({} to {})",
-                short_ratio(value.median),
-                short_ratio(value.low),
-                short_ratio(value.high)
+                digits(value.median),
+                digits(value.low),
+                digits(value.high)
             ),
-            _ if is_quotient => short_ratio(value.median),
+            _ if is_quotient => digits(value.median),
             "time" => quantity(value.median, "ns"),
             "spread" => format!("{:.1} %", 100.0 * (value.median - 1.0)),
             _ => number(value.median),

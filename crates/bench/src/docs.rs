@@ -21,10 +21,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::catalogue::GROUPS;
-use crate::evidence::{
-    At, Evidence, Run, Withdrawn, files_below, is_ours, judged_ratio, metric, quantity, ratio,
-    target, verdict,
-};
+use crate::evidence::{At, Evidence, Run, Withdrawn, files_below, is_ours};
+use crate::figure::{judged_ratio, metric, quantity, ratio, target, verdict};
 use crate::problem::Problem;
 use crate::report::{Row, Winner};
 use crate::statistics::Ratio;

@@ -15,7 +15,7 @@
 //! | [`workloads`], [`catalogue`] | one file per workload, the list of workloads, their groups |
 //! | [`interleave`], [`statistics`], [`latency`] | how a figure is measured |
 //! | [`judgement`], [`report`], [`result_file`] | targets, verdicts, and the result file |
-//! | [`table`], [`csv`], [`summary`], [`page`] | the same for people |
+//! | [`figure`], [`table`], [`csv`], [`summary`], [`page`] | the same for people |
 //! | [`baseline`], [`regress`], [`sweep`] | comparisons of runs |
 //! | [`evidence`], [`docs`], [`claims`] | the committed results; the figures in README and docs; claims of other projects |
 //! | [`machine`], [`doctor`], [`tools`] | the machine and the tools of a run |
@@ -37,6 +37,7 @@ pub mod csv;
 pub mod docs;
 pub mod doctor;
 pub mod evidence;
+pub mod figure;
 pub mod hosts;
 pub mod interleave;
 pub mod judgement;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::figure::quantity;
 use crate::report::{Report, Row, Winner};
 use crate::statistics::FEWEST_PROCESSES;
 
@@ -103,38 +104,10 @@ pub fn few_processes(row: &Row) -> String {
     }
 }
 
-/// A value with its unit; times are in the largest unit that leaves at least one digit before the
-/// point.
-#[must_use]
-pub fn quantity(value: f64, unit: &str) -> String {
-    let ns = match unit {
-        "ns" => value,
-        "s" => value * 1e9,
-        _ => return format!("{value} {unit}"),
-    };
-    let (scaled, unit) = match ns.abs() {
-        ns_abs if ns_abs >= 1e9 => (ns / 1e9, "s"),
-        ns_abs if ns_abs >= 1e6 => (ns / 1e6, "ms"),
-        ns_abs if ns_abs >= 1e3 => (ns / 1e3, "us"),
-        _ => (ns, "ns"),
-    };
-    let digits = if scaled.abs() >= 100.0 { 1 } else { 2 };
-    format!("{scaled:.digits$} {unit}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::tests::sample;
-
-    #[test]
-    fn times_are_written_in_the_unit_that_suits_them() {
-        assert_eq!(quantity(2_345.0, "ns"), "2.35 us");
-        assert_eq!(quantity(0.0123, "s"), "12.30 ms");
-        assert_eq!(quantity(12.0, "s"), "12.00 s");
-        assert_eq!(quantity(987.6, "ns"), "987.6 ns");
-        assert_eq!(quantity(0.0, "switches"), "0 switches");
-    }
 
     #[test]
     fn a_row_shows_both_sides_its_ratio_and_its_verdict() {

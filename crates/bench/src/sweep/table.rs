@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use crate::csv::field;
+use crate::figure::quantity;
 use crate::statistics::{Ratio, interval, median, ratio_of_pairs};
 use crate::sweep::{Best, Measured, Swept};
-use crate::table::{aligned, quantity};
+use crate::table::aligned;
 
 /// The points from best to worst, then the conclusion.
 #[must_use]
