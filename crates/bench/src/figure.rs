@@ -31,13 +31,24 @@ pub fn target(row: &Row) -> Option<String> {
             ("ratio's high end", _) => format!("{limit} at the high end"),
             (_, Some(("worst", _))) => format!("worst {sign} {limit} of the median"),
             (_, Some((ours, _))) => format!("{} {sign} {limit} of the peer's", words(ours)),
-            ("ns" | "wake_ns", _) => format!("{sign} {}", metric(name, value)),
-            ("per_s" | "ops_per_s", _) => format!("{sign} {} per s", number(value)),
-            (name, _) => format!("{} {sign} {}", words(name), metric(name, value)),
+            ("ns" | "wake_ns", _) => format!("{sign} {}", round(name, value)),
+            ("per_s" | "ops_per_s", _) => format!("{sign} {} per s", round(name, value)),
+            (name, _) => format!("{} {sign} {}", words(name), round(name, value)),
         }
     };
     let limits = text.split(" and ").map(limit);
     Some(limits.collect::<Vec<_>>().join(" and "))
+}
+
+/// A limit without the zeros after its point.
+fn round(name: &str, limit: f64) -> String {
+    let text = metric(name, limit);
+    let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    let number = match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
+    };
+    format!("{number} {unit}").trim_end().to_owned()
 }
 
 /// The name of a metric in words.
@@ -155,12 +166,12 @@ mod tests {
             ("wake_ns <= 60", "≤ 60 ns"),
             (
                 "p50_ns <= 10000 and ratio <= 1.5",
-                "p50 ≤ 10 us and ratio ≤ 1.50",
+                "p50 ≤ 10 us and ratio ≤ 1.5",
             ),
             ("per_s >= 5000000", "≥ 5 M per s"),
             ("bytes / peer_bytes <= 0.1", "bytes ≤ 0.1 of the peer's"),
             ("worst / median <= 1.5", "worst ≤ 1.5 of the median"),
-            ("smallest_share >= 0.5", "smallest share ≥ 0.50"),
+            ("smallest_share >= 0.5", "smallest share ≥ 0.5"),
         ] {
             let row = row(Some(text));
             assert_eq!(target(&row).unwrap(), written);

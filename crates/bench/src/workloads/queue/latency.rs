@@ -6,6 +6,7 @@
 //!
 //! | mode | how the ends wait |
 //! | --- | --- |
+//! | `same_thread` | nothing waits: one thread pushes and pops, with a reading of the clock before and after, as nimsync's benchmark does |
 //! | `spin` | they retry at once; the lower bound is two words in memory |
 //! | `block` | ours spins for at most 50 us, then sleeps, and so does `eventfd`; the channels use their own blocking calls |
 //! | `park` | they sleep at once |
@@ -67,7 +68,11 @@ const AXES: [Axis; 2] = [
         "free,one_cpu,split",
         "free, one_cpu or split, as a list",
     ),
-    Axis::whole("mode", "spin,block,park", "how the ends wait, as a list"),
+    Axis::whole(
+        "mode",
+        "same_thread,spin,block,park",
+        "how the ends wait, as a list",
+    ),
 ];
 
 /// Takes one sample of so many round trips; `true` if the threads are split.
@@ -75,6 +80,9 @@ type Take = fn(u64, bool) -> Result<Sample, Problem>;
 
 /// The subjects of each mode.
 const SUBJECTS: &[(&str, &str, Take)] = &[
+    ("same_thread", THALWEG, alone::<Spinning<Spsc>>),
+    ("same_thread", "rtrb", alone::<Spinning<Rtrb>>),
+    ("same_thread", "crossbeam", alone::<Spinning<Crossbeam>>),
     ("spin", THALWEG, sample::<Spinning<Spsc>>),
     ("spin", "atomics", sample::<Atomics>),
     ("spin", "rtrb", sample::<Spinning<Rtrb>>),
@@ -138,12 +146,39 @@ fn open(cell: &Cell) -> Result<Vec<Side<'static, Sample>>, Problem> {
         match found {
             Some((.., sample)) => Ok(Side::new(move || sample(trips, split))),
             None if subjects(mode).is_empty() => Err(Problem::Usage(format!(
-                "a mode is spin, block or park, not `{mode}`"
+                "a mode is same_thread, spin, block or park, not `{mode}`"
             ))),
             None => unknown(name),
         }
     };
     cell.subjects.iter().map(side).collect()
+}
+
+/// One thread does both halves. This is no round trip: it is what nimsync's figure was made with.
+fn alone<L: Link>(trips: u64, _split: bool) -> Result<Sample, Problem> {
+    let (mut near, mut far) = L::new()?;
+    let warm_up = (trips * WARM_UP / 1000).max(1);
+    let mut latencies = Latencies::new();
+    for number in 0..warm_up + trips {
+        let start = Instant::now();
+        L::send(&mut near, number);
+        let received = L::receive(&mut far);
+        let took = start.elapsed().as_nanos();
+        if received != number {
+            return Err(Problem::Check(format!(
+                "{}: another number came out than went in",
+                L::NAME
+            )));
+        }
+        if number >= warm_up {
+            latencies.record(u64::try_from(took).unwrap_or(u64::MAX));
+        }
+    }
+    let sample = Sample {
+        ns: latencies.percentile(50.0) as f64,
+        ..Sample::default()
+    };
+    Ok(sample.with_latencies(&latencies))
 }
 
 fn sample<L: Link>(trips: u64, split: bool) -> Result<Sample, Problem> {
@@ -420,7 +455,7 @@ mod tests {
 
     #[test]
     fn every_link_brings_numbers_there_and_back() {
-        for mode in ["spin", "block", "park"] {
+        for mode in ["same_thread", "spin", "block", "park"] {
             let params = [
                 ("mode", mode),
                 ("placement", "free"),
