@@ -1,9 +1,9 @@
 //! The claims: statements in the documents of five predecessors, compared with the committed
 //! results, as `docs/claims.md`.
 //!
-//! `crates/bench/claims.toml` has one entry per claim ([`Claim`]): what the project says, how its
+//! `crates/bench/claims.toml` has one entry per claim (`Claim`): what the project says, how its
 //! figure was made, the figures that the same method gives here, and the figures of a realistic
-//! counterpart. A figure is a row of the results and a limit ([`Figure`]). The verdict follows from
+//! counterpart. A figure is a row of the results and a limit (`Figure`). The verdict follows from
 //! the limits: a claim holds if both sides meet theirs, and is confounded if only the method does.
 //! Each machine is judged by its own results; figures of different processors are never merged.
 

@@ -585,7 +585,7 @@ fn compared(points: &[&Row]) -> String {
 const EXPERIMENTS: &str = "no committed results; quote [benchmarks.md]";
 
 /// Figures outside regions that look like results and are not allowed: `file:line: the figure`. The
-/// pages of internals may have figures of experiments if they say so ([`EXPERIMENTS`]).
+/// pages of internals may have figures of experiments if they say so (`EXPERIMENTS`).
 ///
 /// # Errors
 /// A page cannot be read, or an entry of the allow list has no use.
