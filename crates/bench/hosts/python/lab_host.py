@@ -13,7 +13,15 @@ import e2e
 import reading
 import ticks
 from bare import AsyncBare, Bare
-from sample import Paced, answer, async_block, commands, move_caller, perf_counter_ns, ready
+from sample import (
+    Paced,
+    answer,
+    async_block,
+    commands,
+    move_caller,
+    perf_counter_ns,
+    ready,
+)
 from thalweg_lab import AsyncLab, Lab, Match
 
 

@@ -8,7 +8,15 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter_ns
 
-__all__ = ["Paced", "answer", "async_block", "commands", "move_caller", "perf_counter_ns", "ready"]
+__all__ = [
+    "Paced",
+    "answer",
+    "async_block",
+    "commands",
+    "move_caller",
+    "perf_counter_ns",
+    "ready",
+]
 
 
 def ready() -> None:
