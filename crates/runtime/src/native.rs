@@ -15,7 +15,7 @@ use crate::worker;
 /// only calls `f`. It costs little more than two stack switches.
 ///
 /// The stack is that of the worker's thread. If the program lends its thread to the runtime, by
-/// [`run`](crate::run) or [`Ready::run`](crate::Ready::run), the size is that of the lent thread:
+/// [`run`](crate::run) or [`CheckedConfig::run`](crate::CheckedConfig::run), the size is that of the lent thread:
 /// usually 8 MiB for the main thread and 2 MiB for threads of `std::thread::spawn`.
 ///
 /// While `f` runs, the actor keeps its worker. It is not preempted; [`yield_now`](crate::yield_now)
