@@ -40,7 +40,7 @@ struct Claim {
     says: String,
     /// How the original figure was made.
     made: String,
-    /// What we inferred, because the document does not say it.
+    /// An assumption of ours about a point that the document leaves open.
     #[serde(default)]
     inferred: String,
     /// The arguments of `thalweg bench` that measure the rows.

@@ -414,8 +414,7 @@ fn runs(docs: &Docs, evidence: &Evidence, up: &str) -> String {
     text
 }
 
-/// A section for each workload: what it measures, against which peers, and the result on each
-/// machine.
+/// A section for each workload: its purpose, its peers, and the result on each machine.
 fn workloads(docs: &Docs, evidence: &Evidence) -> String {
     let mut text = String::new();
     for group in GROUPS {
@@ -528,7 +527,7 @@ fn result(workload: &str, folder: &str, docs: &Docs, evidence: &Evidence) -> Str
     sentences.join(" ")
 }
 
-/// Who wins by how much, and where Thalweg loses.
+/// The winner and the margin, and the points at which Thalweg loses.
 fn compared(points: &[&Row]) -> String {
     let median = |row: &&&Row| row.ratio.map_or(1.0, |ratio| ratio.median);
     let by = |a: &&&Row, b: &&&Row| median(a).total_cmp(&median(b));

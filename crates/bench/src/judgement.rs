@@ -48,7 +48,7 @@ impl Figures<'_> {
     }
 }
 
-/// Whether a metric is the worst or the best of what was seen, which is exact: rule 3.
+/// Whether a metric is an extreme of the samples, which is exact: rule 3.
 fn is_extreme(name: &str) -> bool {
     ["longest_", "worst_", "max_", "smallest_", "grown_"]
         .iter()

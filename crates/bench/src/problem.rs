@@ -11,7 +11,7 @@ pub enum Problem {
     Usage(String),
     /// A requirement of the workload is missing; the text names it and how to get it.
     NotReady(String),
-    /// A file is not a result file, or violates its schema: the file, and what is wrong in it.
+    /// A file is not a result file, or violates the schema: the file and the reason.
     NotAResult(PathBuf, String),
     /// A workload's own check failed, so its figures would be meaningless.
     Check(String),

@@ -63,7 +63,7 @@ fn parked() -> (Runtime, Vec<JoinHandle<()>>) {
     (runtime, actors)
 }
 
-/// Whether more than half of the memory was returned: the heap keeps what it had for 10,000 actors.
+/// Whether more than half of the memory was returned. The heap keeps its blocks of 10,000 actors.
 fn is_given_back(before: usize, peak: usize) -> bool {
     resident().saturating_sub(before) < (peak - before) / 2
 }

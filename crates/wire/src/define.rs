@@ -1,4 +1,4 @@
-//! What the macros that define types expand to, and their helper functions.
+//! The macros that define types, and their helper functions.
 //!
 //! [`record!`](crate::record), [`variant!`](crate::variant), [`enumeration!`](crate::enumeration)
 //! and [`flags!`](crate::flags) define a type with a flat layout. The generators write them, and

@@ -95,7 +95,7 @@ macro_rules! disruptor {
         }
 
         impl Batches for $subject {
-            /// Its poller takes what is there; it cannot wait for more.
+            /// The poller takes all available messages; it cannot wait for a whole batch.
             const WHOLE: bool = false;
 
             #[inline]

@@ -60,8 +60,8 @@ pub const GRIDS: &[(&str, Fixed, Axes)] = &[
     ("catch_unwind_panics", &[("actors", "10000")], KNOBS),
 ];
 
-/// The knobs of our runtime, over the benchmarks that smarm swept: its grid of 20 points, of which
-/// it used 10. `multi_thread_scaling` is missing because it is `fan_out_compute` on one processor.
+/// The knobs of our runtime, over the benchmarks that smarm swept. smarm defined 20 points and used
+/// 10. `multi_thread_scaling` is missing because it is `fan_out_compute` on one processor.
 const KNOBS: Axes = &[
     ("THALWEG_ALLOC_INTERVAL", &["32", "64", "128", "256", "512"]),
     ("THALWEG_TIMESLICE", &["50us", "100us", "200us", "400us"]),

@@ -56,7 +56,7 @@ struct Way {
     window: &'static str,
     /// The required calls per second of `whole`.
     rate: Option<Target>,
-    /// What the program is asked; `raw` is the peer of `drain`.
+    /// The command for the host program; `raw` is the peer of `drain`.
     commands: &'static [&'static str],
     /// The rates of `latency`, in calls per second.
     rates: &'static [u64],

@@ -23,7 +23,7 @@ impl Axis {
         Self::partly(name, values, values, what)
     }
 
-    /// An axis of which `default` is measured by default.
+    /// An axis whose default values are `default`.
     #[must_use]
     pub const fn partly(
         name: &'static str,

@@ -75,7 +75,7 @@ const AXES: [Axis; 2] = [
     ),
 ];
 
-/// Takes one sample of so many round trips; `true` if the threads are split.
+/// Takes one sample: the number of round trips, and whether the threads are split.
 type Take = fn(u64, bool) -> Result<Sample, Problem>;
 
 /// The subjects of each mode.

@@ -129,7 +129,7 @@ fn points_of(
     rounds.turn()?;
     let began = Instant::now();
     let mut points = Vec::new();
-    // The time of the last point, not the time now: a run is never shorter than what was asked for.
+    // The time of the last point. With the current time instead, a run could end too early.
     let mut ran = Duration::ZERO;
     while ran < plan.duration && !interrupted.seen() {
         let before = (began.elapsed(), rounds.messages);

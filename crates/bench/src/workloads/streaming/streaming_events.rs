@@ -77,7 +77,7 @@ const CASES: [[&str; 4]; 9] = [
 ];
 const PLAIN: &str = "488 bytes, empty tails";
 
-/// What a consumer does for each event, as a value of the parameter.
+/// The work of a consumer per event, as a value of the parameter.
 const CONSUMERS: [(&str, Work); 4] = [
     ("none", Work::None),
     ("1 us", Work::Busy),

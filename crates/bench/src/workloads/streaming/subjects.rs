@@ -26,7 +26,7 @@ use super::event::{Consumer, Event, Item, Look, Work};
 use crate::problem::Problem;
 use crate::workloads::queue::driver::Driver;
 
-/// The default capacity of a stream, and that of the other subjects beside it.
+/// The default capacity of a stream. The other subjects have the same.
 pub const CAPACITY: u32 = 8192;
 
 /// The events to move.
@@ -74,7 +74,8 @@ impl Maker {
 }
 
 /// Runs the threads: each of `outs` writes its share, each of `ins` reads until it has all events.
-/// An `out` writes up to so many events from a number on, and returns how many; 0 if none fits.
+/// An `out` gets the number of the next event and a maximum count. It returns the number of events
+/// that it wrote; 0 if none fits.
 fn moved(
     subject: &str,
     feed: Feed,
@@ -201,8 +202,8 @@ fn ring<T: Item>(feed: Feed) -> Result<Moved, Problem> {
     moved("rtrb", feed, vec![out], ins.collect())
 }
 
-/// `disruptor`, one producer and one consumer. One event at a time, the consumer polls what is
-/// there, as the documentation recommends.
+/// `disruptor`, one producer and one consumer. One event at a time, the consumer polls all
+/// available events, as the documentation recommends.
 fn preallocated<T: Item>(feed: Feed) -> Result<Moved, Problem> {
     use disruptor::Producer;
 

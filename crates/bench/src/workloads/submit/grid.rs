@@ -30,7 +30,7 @@ pub struct Load {
 pub struct Subject {
     /// What carries the requests; the subject's name in a result.
     pub name: &'static str,
-    /// What distinguishes subjects of one name: the wake-up rule, or the requests per submission.
+    /// The difference between subjects of one name: the wake-up rule, or the requests per submission.
     pub variant: &'static str,
     /// Takes one sample, compiled for this subject alone.
     pub take: fn(&Load) -> Result<Sample, Problem>,

@@ -22,7 +22,7 @@ type Submit = unsafe extern "C" fn(TwHandle, *mut TwSubmission, u32, *mut u32, *
 
 /// The functions, which `thalweg.h` describes.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "the names are those of the C table")]
 pub struct Functions {
     pub client_open: Open,
     pub client_close: Close,
