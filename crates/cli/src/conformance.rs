@@ -1,13 +1,14 @@
 //! `thalweg conformance`: runs every scenario in every language, and writes a page with the
 //! results.
 //!
-//! `conformance/languages.toml` lists the runners. Each runner writes a report for each language
-//! that it tests. A scenario that is missing in a report is a failure.
+//! `conformance/languages.toml` lists the runners, and the scenarios that are pending in a language.
+//! Each runner writes a report for each language that it tests. A scenario that is missing in a
+//! report is a failure, unless it is pending.
 
 use crate::files::{self, FileState};
 use crate::output::Output;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,15 @@ pub struct Arguments {
     page: PathBuf,
 }
 
+/// The contents of languages.toml.
+struct Languages {
+    runners: Vec<Runner>,
+    pending: Pending,
+}
+
+/// The scenarios that do not pass yet, by language.
+type Pending = BTreeMap<String, BTreeSet<String>>;
+
 /// A runner: its command, and the languages that it tests.
 struct Runner {
     command: Vec<String>,
@@ -47,13 +57,16 @@ type Groups = Vec<(String, Vec<String>)>;
 type Report = BTreeMap<String, String>;
 
 /// Starts the runners, checks the reports and writes the page. Exit status 1: a scenario failed or
-/// did not run, or the page is out of date.
+/// did not run, a pending scenario passed, or the page is out of date.
 ///
 /// # Errors
 /// A file cannot be read, parsed or written, or a runner cannot be started.
 pub fn run(arguments: &Arguments) -> Result<Output, String> {
-    let runners = runners(&arguments.folder.join("languages.toml"))?;
+    let path = arguments.folder.join("languages.toml");
+    let Languages { runners, pending } = languages(&path)?;
     let groups = scenarios(&arguments.folder.join("scenarios.json"))?;
+    check_pending(&runners, &groups, &pending)
+        .map_err(|what| format!("{}: {what}", path.display()))?;
     let reports = arguments.reports.clone().unwrap_or_else(|| {
         let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
         PathBuf::from(target).join("conformance")
@@ -69,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<Output, String> {
         let path = reports.join(file_name(language));
         if path.is_file() {
             let report = read(&path, language, &mut failures)?;
-            check_report(language, &groups, &report, &mut failures);
+            check_report(language, &groups, &pending, &report, &mut failures);
         } else {
             failures.push(format!("{language}: no report at {}", path.display()));
         }
@@ -78,7 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<Output, String> {
     if !failures.is_empty() {
         return Ok(failed(&failures));
     }
-    write_page(arguments, &page(&groups, &languages))
+    write_page(arguments, &page(&groups, &languages, &pending))
 }
 
 /// The report of a language: `python-asyncio.json` for `Python asyncio`.
@@ -90,36 +103,74 @@ fn text(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn runners(path: &Path) -> Result<Vec<Runner>, String> {
+fn languages(path: &Path) -> Result<Languages, String> {
     let wrong = |what: &str| format!("{}: {what}", path.display());
     let file: DocumentMut = text(path)?
         .parse()
         .map_err(|error: toml_edit::TomlError| wrong(&error.to_string()))?;
     let tables = file.get("runner").and_then(Item::as_array_of_tables);
     let tables = tables.ok_or_else(|| wrong("there is no [[runner]]"))?;
-    let texts = |table: &Table, key: &str| -> Result<Vec<String>, String> {
-        let array = table.get(key).and_then(Item::as_array);
-        let texts: Option<Vec<_>> = array
-            .into_iter()
-            .flatten()
-            .map(|item| item.as_str().map(str::to_owned))
-            .collect();
-        match texts {
-            Some(texts) if !texts.is_empty() => Ok(texts),
-            _ => Err(wrong(&format!(
-                "each [[runner]] needs a list of strings `{key}`"
-            ))),
-        }
+    let several = |table: &Table, key: &str| match table.get(key).and_then(texts) {
+        Some(texts) if !texts.is_empty() => Ok(texts),
+        _ => Err(wrong(&format!(
+            "each [[runner]] needs a list of strings `{key}`"
+        ))),
     };
-    tables
-        .iter()
-        .map(|table| {
-            Ok(Runner {
-                command: texts(table, "command")?,
-                languages: texts(table, "languages")?,
-            })
+    let runners = tables.iter().map(|table| {
+        Ok(Runner {
+            command: several(table, "command")?,
+            languages: several(table, "languages")?,
         })
-        .collect()
+    });
+    Ok(Languages {
+        runners: runners.collect::<Result<_, String>>()?,
+        pending: match file.get("pending") {
+            None => Pending::new(),
+            Some(item) => pending(item).map_err(|what| wrong(&what))?,
+        },
+    })
+}
+
+/// A list of strings. `None`: the item is something else.
+fn texts(item: &Item) -> Option<Vec<String>> {
+    let items = item.as_array()?.iter();
+    items.map(|item| item.as_str().map(str::to_owned)).collect()
+}
+
+/// The table `[pending]`: a list of scenarios for each language.
+fn pending(item: &Item) -> Result<Pending, String> {
+    let table = item.as_table_like().ok_or("`pending` must be a table")?;
+    let mut pending = Pending::new();
+    for (language, item) in table.iter() {
+        let texts = texts(item)
+            .ok_or_else(|| format!("pending of {language} must be a list of strings"))?;
+        let names = pending.entry(language.to_owned()).or_default();
+        for name in texts {
+            if !names.insert(name.clone()) {
+                return Err(format!("pending of {language}: `{name}` occurs twice"));
+            }
+        }
+    }
+    Ok(pending)
+}
+
+/// Checks that each pending scenario exists, and that a runner tests each language that has one.
+fn check_pending(runners: &[Runner], groups: &Groups, pending: &Pending) -> Result<(), String> {
+    for (language, names) in pending {
+        if !runners
+            .iter()
+            .any(|runner| runner.languages.contains(language))
+        {
+            return Err(format!("pending: no runner tests the language {language}"));
+        }
+        let is_known = |name: &String| groups.iter().any(|(_, known)| known.contains(name));
+        if let Some(name) = names.iter().find(|name| !is_known(name)) {
+            return Err(format!(
+                "pending of {language}: there is no scenario `{name}`"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn json(path: &Path) -> Result<Value, String> {
@@ -183,12 +234,24 @@ fn read(path: &Path, language: &str, failures: &mut Vec<String>) -> Result<Repor
     Ok(report)
 }
 
-/// Checks that the report contains exactly the known scenarios, and that all of them passed.
-fn check_report(language: &str, groups: &Groups, report: &Report, failures: &mut Vec<String>) {
+/// Checks that the report contains only known scenarios, and that exactly those passed that are not
+/// pending.
+fn check_report(
+    language: &str,
+    groups: &Groups,
+    pending: &Pending,
+    report: &Report,
+    failures: &mut Vec<String>,
+) {
     let names: Vec<_> = groups.iter().flat_map(|(_, names)| names).collect();
     for name in &names {
+        let is_pending = is_pending(pending, language, name);
         match report.get(*name).map(String::as_str) {
+            Some("ok") if is_pending => failures.push(format!(
+                "{language}: `{name}` passes: remove it from `pending` in languages.toml"
+            )),
             Some("ok") => {}
+            _ if is_pending => {}
             Some(verdict) => failures.push(format!("{language}: `{name}`: {verdict}")),
             None => failures.push(format!("{language}: `{name}` did not run")),
         }
@@ -198,21 +261,53 @@ fn check_report(language: &str, groups: &Groups, report: &Report, failures: &mut
     }
 }
 
-/// The page. All scenarios have passed, so each number is the size of the group.
-fn page(groups: &Groups, languages: &[&str]) -> String {
+fn is_pending(pending: &Pending, language: &str, scenario: &str) -> bool {
+    let names = pending.get(language);
+    names.is_some_and(|names| names.contains(scenario))
+}
+
+/// The page. All scenarios that are not pending have passed, so their number is that of the passed
+/// ones.
+fn page(groups: &Groups, languages: &[&str], pending: &Pending) -> String {
     let count: usize = groups.iter().map(|(_, names)| names.len()).sum();
+    let numbers: Vec<_> = languages
+        .iter()
+        .filter_map(|language| {
+            let number = pending.get(*language).map_or(0, BTreeSet::len);
+            (number > 0).then(|| format!("{number} in {language}"))
+        })
+        .collect();
+    let pending_text = match numbers.is_empty() {
+        true => String::new(),
+        false => format!(
+            "A pending scenario does not pass yet. They are listed in\n\
+             [languages.toml](../conformance/languages.toml), and do not prevent the page from being written:\n\
+             {}.\n\n",
+            numbers.join(", ")
+        ),
+    };
     let mut page = format!(
         "# Conformance\n\n\
          This page shows how many conformance scenarios pass in each language. Generated by `thalweg conformance`. Do not\n\
          edit.\n\n\
          Each language runs all {count} scenarios of [scenarios.json](../conformance/scenarios.json) with its generated code. The\n\
          page is written only if all of them pass, and `make test` checks that it is up to date.\n\n\
-         | scenarios | {} |\n| --- |{}\n",
+         {pending_text}| scenarios | {} |\n| --- |{}\n",
         languages.join(" | "),
         " --- |".repeat(languages.len()),
     );
     for (group, names) in groups {
-        let cells = format!(" {} |", names.len()).repeat(languages.len());
+        let cells = languages.iter().map(|language| {
+            let pending = names
+                .iter()
+                .filter(|name| is_pending(pending, language, name))
+                .count();
+            match (names.len() - pending, pending) {
+                (passed, 0) => format!(" {passed} |"),
+                (passed, pending) => format!(" {passed} ({pending} pending) |"),
+            }
+        });
+        let cells = cells.collect::<String>();
         writeln!(page, "| {group} |{cells}").expect("writing to a string succeeds");
     }
     page

@@ -186,3 +186,81 @@ fn malformed_files_are_errors() {
         assert!(error.contains(expected), "{path}: {error}");
     }
 }
+
+/// A folder in which `echo: two` is pending in A, and fails there.
+fn folder_with_pending(pending: &str) -> tempfile::TempDir {
+    let folder = folder();
+    let languages = format!("{LANGUAGES}\n[pending]\n{pending}\n");
+    fs::write(folder.path().join("conformance/languages.toml"), languages).unwrap();
+    let scenarios = [ALL[0], ("echo: two", "failed"), ALL[2]];
+    fs::write(folder.path().join("out/a.json"), report("A", &scenarios)).unwrap();
+    folder
+}
+
+#[test]
+fn pending_scenario_is_counted_on_the_page() {
+    let folder = folder_with_pending("A = [\"echo: two\"]");
+    assert_eq!(stderr(&conformance(folder.path(), &["--no-run"]), 0), "");
+    let page = fs::read_to_string(folder.path().join(PAGE)).unwrap();
+    assert!(page.contains("\n1 in A.\n"), "{page}");
+    assert!(
+        page.ends_with("| echo | 1 (1 pending) | 2 | 2 |\n| a stream | 1 | 1 | 1 |\n"),
+        "{page}"
+    );
+    // It may also be missing in the report.
+    let scenarios = [ALL[0], ALL[2]];
+    fs::write(folder.path().join("out/a.json"), report("A", &scenarios)).unwrap();
+    let output = conformance(folder.path(), &["--no-run", "--check"]);
+    assert_eq!(stderr(&output, 0), "");
+}
+
+#[test]
+fn pending_scenario_that_passes_is_a_failure() {
+    let folder = folder_with_pending("A = [\"echo: two\"]");
+    fs::write(folder.path().join("out/a.json"), report("A", &ALL)).unwrap();
+    assert_eq!(
+        stderr(&conformance(folder.path(), &["--no-run"]), 1),
+        "A: `echo: two` passes: remove it from `pending` in languages.toml"
+    );
+    assert!(!folder.path().join(PAGE).exists());
+}
+
+#[test]
+fn scenario_that_is_pending_in_another_language_fails() {
+    let folder = folder_with_pending("B = []\n\"A later\" = []");
+    assert_eq!(
+        stderr(&conformance(folder.path(), &["--no-run"]), 1),
+        "A: `echo: two`: failed"
+    );
+}
+
+#[test]
+fn unknown_name_in_pending_is_an_error() {
+    for (pending, expected) in [
+        (
+            "A = [\"echo: three\"]",
+            "pending of A: there is no scenario `echo: three`",
+        ),
+        (
+            "A = [\"echo\"]",
+            "pending of A: there is no scenario `echo`",
+        ),
+        (
+            "C = [\"echo: two\"]",
+            "pending: no runner tests the language C",
+        ),
+        (
+            "A = [\"echo: two\", \"echo: two\"]",
+            "pending of A: `echo: two` occurs twice",
+        ),
+        (
+            "A = \"echo: two\"",
+            "pending of A must be a list of strings",
+        ),
+        ("A = [2]", "pending of A must be a list of strings"),
+    ] {
+        let folder = folder_with_pending(pending);
+        let error = stderr(&conformance(folder.path(), &["--no-run"]), 2);
+        assert_eq!(error, format!("conformance/languages.toml: {expected}"));
+    }
+}
