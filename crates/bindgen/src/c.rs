@@ -1,14 +1,13 @@
 //! The emitter for C: one C99 header per package, over `thalweg_client.h`.
 //!
-//! `collect` finds the types that need a name in C. `plan` contains all names, and where each type
-//! is used. One module writes each part of the header: `library` (constants, opening, clients,
-//! resources, streams), `types`, `access`, `write` and `check` (structs, accessors, writers and
-//! checks of each type), `stream_writer`, `call` and `host`.
+//! [`shape`] has the types of [`crate::plan`] as C sees them. [`plan`] contains all names. One module
+//! writes each part of the header: `library` (constants, opening, clients, resources, streams),
+//! `types`, `access`, `write` and `check` (structs, accessors, writers and checks of each type),
+//! `stream_writer`, `call` and `host`.
 
 mod access;
 mod call;
 mod check;
-mod collect;
 mod handles;
 mod host;
 mod library;
@@ -16,16 +15,29 @@ mod names;
 mod naming;
 pub mod plan;
 pub mod shape;
-mod source;
+mod shapes;
 mod stream_writer;
 #[cfg(test)]
 mod tests;
 mod types;
-mod usage;
 mod write;
 
 use crate::model::Package;
+use crate::plan::source::{Comment, Format, Source};
 use crate::{Output, SourceError};
+
+/// The format of a header.
+static FORMAT: Format = Format {
+    width: 100,
+    indent: "  ",
+    comment: Comment {
+        first: "/* ",
+        next: " * ",
+        last: " */",
+        // Compilers warn about the beginning of a comment in a comment, and about trigraphs.
+        replaced: &[("*/", "* /"), ("/*", "/ *"), ("??/", "? ?/")],
+    },
+};
 
 /// Writes the package's header.
 ///
@@ -33,13 +45,13 @@ use crate::{Output, SourceError};
 /// A type that C cannot express, with its position.
 pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
     let plan = plan::Plan::new(package)?;
-    let mut out = source::Source::new();
+    let mut out = Source::new(&FORMAT);
     library::head(&plan, &mut out);
     types::emit(&plan, &mut out);
     access::emit(&plan, &mut out);
     library::clients(&plan, &mut out);
     library::handles(&plan, &mut out);
-    let mut conversions = source::Source::new();
+    let mut conversions = Source::new(&FORMAT);
     handles::emit(&plan, &mut conversions);
     write::emit(&plan, &mut conversions);
     check::emit(&plan, &mut conversions);

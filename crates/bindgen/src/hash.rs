@@ -26,18 +26,6 @@ impl Describer<'_> {
         let inner =
             |ty: &Option<Box<Type>>| ty.as_ref().map_or("_".to_owned(), |ty| self.describe(ty));
         match &ty.kind {
-            TypeKind::Bool => "bool".to_owned(),
-            TypeKind::U8 => "u8".to_owned(),
-            TypeKind::U16 => "u16".to_owned(),
-            TypeKind::U32 => "u32".to_owned(),
-            TypeKind::U64 => "u64".to_owned(),
-            TypeKind::S8 => "s8".to_owned(),
-            TypeKind::S16 => "s16".to_owned(),
-            TypeKind::S32 => "s32".to_owned(),
-            TypeKind::S64 => "s64".to_owned(),
-            TypeKind::F32 => "f32".to_owned(),
-            TypeKind::F64 => "f64".to_owned(),
-            TypeKind::Char => "char".to_owned(),
             TypeKind::String => "string".to_owned(),
             TypeKind::List(item) => format!("list<{}>", self.describe(item)),
             TypeKind::Array(item, count) => format!("list<{},{count}>", self.describe(item)),
@@ -52,6 +40,11 @@ impl Describer<'_> {
             TypeKind::Borrow(id) => format!("borrow<{}>", self.resources[id.0].name),
             TypeKind::Stream(item) => format!("stream<{}>", inner(item)),
             TypeKind::Future(item) => format!("future<{}>", inner(item)),
+            kind => kind
+                .scalar()
+                .expect("only scalars are left")
+                .wit()
+                .to_owned(),
         }
     }
 

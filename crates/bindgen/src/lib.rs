@@ -13,6 +13,7 @@ pub mod hash;
 pub mod json_schema;
 pub mod model;
 mod parse;
+pub mod plan;
 pub mod python;
 pub mod rust;
 mod schema;

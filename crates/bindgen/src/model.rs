@@ -136,6 +136,79 @@ pub enum TypeKind {
     Future(Option<Box<Type>>),
 }
 
+/// A type that most languages have themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Scalar {
+    Bool,
+    U8,
+    U16,
+    U32,
+    U64,
+    S8,
+    S16,
+    S32,
+    S64,
+    F32,
+    F64,
+    Char,
+}
+
+impl Scalar {
+    /// The type in WIT.
+    pub fn wit(self) -> &'static str {
+        match self {
+            Scalar::Bool => "bool",
+            Scalar::U8 => "u8",
+            Scalar::U16 => "u16",
+            Scalar::U32 => "u32",
+            Scalar::U64 => "u64",
+            Scalar::S8 => "s8",
+            Scalar::S16 => "s16",
+            Scalar::S32 => "s32",
+            Scalar::S64 => "s64",
+            Scalar::F32 => "f32",
+            Scalar::F64 => "f64",
+            Scalar::Char => "char",
+        }
+    }
+
+    /// Every bit pattern is a value.
+    pub fn is_number(self) -> bool {
+        !matches!(self, Scalar::Bool | Scalar::Char)
+    }
+
+    /// The unsigned number of `size` bytes: 1, 2, or else 4.
+    pub fn unsigned(size: u32) -> Self {
+        match size {
+            1 => Scalar::U8,
+            2 => Scalar::U16,
+            _ => Scalar::U32,
+        }
+    }
+}
+
+impl TypeKind {
+    /// The scalar, if it is one.
+    pub fn scalar(&self) -> Option<Scalar> {
+        Some(match self {
+            TypeKind::Bool => Scalar::Bool,
+            TypeKind::U8 => Scalar::U8,
+            TypeKind::U16 => Scalar::U16,
+            TypeKind::U32 => Scalar::U32,
+            TypeKind::U64 => Scalar::U64,
+            TypeKind::S8 => Scalar::S8,
+            TypeKind::S16 => Scalar::S16,
+            TypeKind::S32 => Scalar::S32,
+            TypeKind::S64 => Scalar::S64,
+            TypeKind::F32 => Scalar::F32,
+            TypeKind::F64 => Scalar::F64,
+            TypeKind::Char => Scalar::Char,
+            _ => return None,
+        })
+    }
+}
+
 /// A named type.
 #[derive(Clone, Debug)]
 pub struct TypeDef {

@@ -103,13 +103,7 @@ fn definition_holds(package: &Package, kind: &TypeDefKind) -> bool {
 
 /// The kind of a type, with aliases resolved.
 pub(crate) fn resolve<'a>(package: &'a Package, ty: &'a Type) -> &'a TypeKind {
-    match &ty.kind {
-        TypeKind::Named(id) => match &package.types[id.0].kind {
-            TypeDefKind::Alias(ty) => resolve(package, ty),
-            _ => &ty.kind,
-        },
-        kind => kind,
-    }
+    &model::resolve_alias(&package.types, ty).kind
 }
 
 /// `thalweg:search@0.1.0`.

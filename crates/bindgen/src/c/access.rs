@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::shape::{Form, Member, Shape, ShapeKind, Shapes, before_name};
-use super::source::Source;
+use crate::plan::source::Source;
 
 /// Writes the accessors of all types that are output and not plain.
 pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {

@@ -5,8 +5,8 @@ use super::check;
 use super::handles;
 use super::plan::{Call, Parameter, ParameterKind, Plan, ResultKind};
 use super::shape::{Form, before_name};
-use super::source::Source;
 use super::write;
+use crate::plan::source::Source;
 
 /// Writes all calls, in the order of their numbers.
 pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {

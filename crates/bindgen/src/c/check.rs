@@ -4,7 +4,7 @@
 
 use super::plan::Plan;
 use super::shape::{Form, Label, Scalar, Shape, ShapeKind, Shapes, is_full, unsigned};
-use super::source::Source;
+use crate::plan::source::Source;
 
 /// Writes the checks of all shapes in results and errors that can be invalid.
 pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {

@@ -1,12 +1,12 @@
 //! Host imports: a struct of functions that the host fills in, and functions that answer them.
 
 use super::check;
-use super::names::{self, Names};
+use super::names::{self, MEMBER, Names};
 use super::plan::{Call, Parameter, ParameterKind, Plan, ResultKind};
 use super::shape::{Form, before_name};
-use super::source::Source;
 use super::write;
 use crate::model::Package;
+use crate::plan::source::Source;
 
 /// The imported interface.
 pub(super) struct Host<'a> {
@@ -40,7 +40,7 @@ pub(super) fn plan<'a>(
     let imports = calls.into_iter().map(|call| {
         let own = names::snake(&call.function.name);
         Import {
-            member: names::member(&call.function.name),
+            member: MEMBER.of(&call.function.name),
             serve: names.claim(&format!("{stem}_{own}_serve")),
             answer: names.claim(&format!("{stem}_{own}_answer")),
             fail: names.claim(&format!("{stem}_{own}_fail")),

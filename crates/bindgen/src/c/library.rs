@@ -2,8 +2,8 @@
 //! resources and streams.
 
 use super::plan::Plan;
-use super::source::Source;
 use crate::model::{Function, Package};
+use crate::plan::source::Source;
 
 /// Writes the start of the header.
 pub(super) fn head(plan: &Plan<'_>, out: &mut Source) {

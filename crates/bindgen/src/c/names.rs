@@ -1,162 +1,44 @@
-//! Converts names from WIT's kebab-case to C identifiers that are neither keywords nor duplicates.
+//! The styles of C names, and the scope of a header.
 
-use std::collections::BTreeSet;
+use crate::plan::names::{Case, Scope, Style};
 
-/// Words that cannot name a member or a parameter: keywords of C and C++ up to C23 and C++20, and
-/// lower-case macros of the included headers and of GNU C.
-const RESERVED: &[&str] = &[
-    "alignas",
-    "alignof",
-    "and",
-    "and_eq",
-    "asm",
-    "assert",
-    "auto",
-    "bitand",
-    "bitor",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "char16_t",
-    "char32_t",
-    "char8_t",
-    "class",
-    "co_await",
-    "co_return",
-    "co_yield",
-    "compl",
-    "concept",
-    "const",
-    "const_cast",
-    "consteval",
-    "constexpr",
-    "constinit",
-    "continue",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "dynamic_cast",
-    "else",
-    "enum",
-    "errno",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "i386",
-    "if",
-    "inline",
-    "int",
-    "linux",
-    "long",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "not",
-    "not_eq",
-    "nullptr",
-    "offsetof",
-    "operator",
-    "or",
-    "or_eq",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "reinterpret_cast",
-    "requires",
-    "restrict",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "static_assert",
-    "static_cast",
-    "stderr",
-    "stdin",
-    "stdout",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "thread_local",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typeid",
-    "typename",
-    "typeof",
-    "typeof_unqual",
-    "union",
-    "unix",
-    "unsigned",
-    "using",
-    "va_arg",
-    "va_copy",
-    "va_end",
-    "va_start",
-    "virtual",
-    "void",
-    "volatile",
-    "wchar_t",
-    "while",
-    "xor",
-    "xor_eq",
-];
+/// Keywords of C and C++ up to C23 and C++20, and lower-case macros of the included headers and of
+/// GNU C.
+const RESERVED: &str = "\
+alignas alignof and and_eq asm assert auto bitand bitor bool break case catch char char16_t
+char32_t char8_t class co_await co_return co_yield compl concept const const_cast consteval
+constexpr constinit continue decltype default delete do double dynamic_cast else enum errno explicit
+export extern false float for friend goto i386 if inline int linux long mutable namespace new
+noexcept not not_eq nullptr offsetof operator or or_eq private protected public register
+reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast
+stderr stdin stdout struct switch template this thread_local throw true try typedef typeid typename
+typeof typeof_unqual union unix unsigned using va_arg va_copy va_end va_start virtual void volatile
+wchar_t while xor xor_eq";
 
-/// Parameters and variables of the generated functions. A WIT parameter of the same name gets a
-/// `_`.
-const LOCALS: &[&str] = &[
-    "call",
-    "client",
-    "completion",
-    "context",
-    "deadline_ns",
-    "error",
-    "request",
-    "result",
-    "root",
-];
+/// Parameters and variables of the generated functions.
+const LOCALS: &str = "call client completion context deadline_ns error request result root";
 
-/// `path-bytes` becomes `path_bytes`. Names in WIT are unique also without regard to case.
+/// A member of a struct.
+pub(super) const MEMBER: Style = Style {
+    case: Case::Snake,
+    reserved: &[RESERVED],
+};
+
+/// A parameter of a function.
+pub(super) const PARAMETER: Style = Style {
+    case: Case::Snake,
+    reserved: &[RESERVED, LOCALS],
+};
+
+/// `path-bytes` becomes `path_bytes`: a part of a name, which can be a reserved word.
 pub(super) fn snake(name: &str) -> String {
-    name.to_ascii_lowercase().replace('-', "_")
+    Case::Snake.of(name)
 }
 
-/// The name of a struct's member.
-pub(super) fn member(name: &str) -> String {
-    let mut name = snake(name);
-    if RESERVED.contains(&name.as_str()) {
-        name.push('_');
-    }
-    name
-}
-
-/// The name of a function's parameter.
-pub(super) fn parameter(name: &str) -> String {
-    let mut name = member(name);
-    if LOCALS.contains(&name.as_str()) {
-        name.push('_');
-    }
-    name
-}
-
-/// The identifiers of one header, which share one scope. The second claim of a name gets a `_`, so
-/// the order of the claims is part of the output.
+/// The identifiers of one header, which share one scope.
 pub(super) struct Names {
     prefix: String,
-    taken: BTreeSet<String>,
+    taken: Scope,
 }
 
 impl Names {
@@ -168,7 +50,7 @@ impl Names {
         }
         Names {
             prefix,
-            taken: BTreeSet::new(),
+            taken: Scope::default(),
         }
     }
 
@@ -179,19 +61,13 @@ impl Names {
 
     /// Claims an identifier: `match_view` becomes `search_match_view`.
     pub(super) fn claim(&mut self, wanted: &str) -> String {
-        self.unique(format!("{}_{wanted}", self.prefix))
+        self.taken.claim(format!("{}_{wanted}", self.prefix))
     }
 
     /// Claims a constant: `error_glob` becomes `SEARCH_ERROR_GLOB`.
     pub(super) fn constant(&mut self, wanted: &str) -> String {
-        self.unique(format!("{}_{wanted}", self.prefix).to_ascii_uppercase())
-    }
-
-    fn unique(&mut self, mut name: String) -> String {
-        while !self.taken.insert(name.clone()) {
-            name.push('_');
-        }
-        name
+        let name = format!("{}_{wanted}", self.prefix);
+        self.taken.claim(name.to_ascii_uppercase())
     }
 }
 
@@ -201,15 +77,15 @@ mod tests {
 
     #[test]
     fn keyword_of_c_or_cpp_gets_an_underscore() {
-        assert_eq!(member("template"), "template_");
-        assert_eq!(member("Register"), "register_");
-        assert_eq!(member("path-bytes"), "path_bytes");
+        assert_eq!(MEMBER.of("template"), "template_");
+        assert_eq!(MEMBER.of("Register"), "register_");
+        assert_eq!(MEMBER.of("path-bytes"), "path_bytes");
     }
 
     #[test]
     fn parameter_named_like_a_local_variable_gets_an_underscore() {
-        assert_eq!(parameter("deadline-ns"), "deadline_ns_");
-        assert_eq!(member("deadline-ns"), "deadline_ns");
+        assert_eq!(PARAMETER.of("deadline-ns"), "deadline_ns_");
+        assert_eq!(MEMBER.of("deadline-ns"), "deadline_ns");
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub(super) fn name_call(package: &Package, call: &mut Call<'_>, names: &mut Name
 /// Names the streams and futures.
 pub(super) fn name_streams(streams: &mut [Stream], shapes: &mut Shapes, names: &mut Names) {
     for stream in &mut *streams {
-        let stem = shapes.stem_of_element(stream.element);
+        let stem = &stream.stem;
         let (word, functions): (_, &[&str]) = match stream.is_future {
             true => ("future", &["wait", "close"]),
             false => (

@@ -1,12 +1,12 @@
 //! The contents of a header: shapes, resources, streams and calls, with all their names in C.
 
-use super::collect::{Alias, Collector, wit};
 use super::host::{self, Host};
-use super::names::{self, Names};
+use super::names::{self, Names, PARAMETER};
 use super::shape::{Form, Shapes};
-use super::{naming, stream_writer, usage};
+use super::{naming, shapes, stream_writer};
 use crate::SourceError;
-use crate::model::{Function, FunctionKind, Package, Type, TypeKind};
+use crate::model::{Function, Package, TypeDefKind};
+use crate::plan::{self, Unsupported, spell_signature};
 
 /// How a parameter is passed.
 pub enum ParameterKind {
@@ -94,10 +94,18 @@ pub struct Resource {
     pub(super) take: String,
 }
 
+/// A type alias.
+pub(super) struct Alias {
+    pub(super) name: String,
+    pub(super) docs: String,
+    pub(super) form: Form,
+}
+
 /// A type of stream or future that the service writes. There is one per type of element.
 pub struct Stream {
     /// `None`: the elements carry nothing; they are `void` in C.
     pub element: Option<Form>,
+    pub(super) stem: String,
     /// The name of its struct, and the prefix of its functions: `search_match_stream`.
     pub name: String,
     /// The name of its batches.
@@ -116,6 +124,7 @@ pub struct Stream {
 pub struct StreamWriter {
     /// `None`: the elements carry nothing.
     pub element: Option<Form>,
+    pub(super) stem: String,
     /// The name of its struct, and the prefix of its functions: `search_match_stream_writer`.
     pub name: String,
     /// It is a future: it has one element.
@@ -182,40 +191,37 @@ impl<'a> Plan<'a> {
         for function in ["client_open", "client_attach", "client_close"] {
             names.claim(function);
         }
-        let mut collector = Collector::new(package)?;
-        let mut stream_writers = Vec::new();
-        let mut calls = Vec::new();
-        for function in &package.functions {
-            calls.push(call(
-                package,
-                &mut collector,
-                &mut stream_writers,
-                function,
-            )?);
-        }
-        let mut imports = Vec::new();
-        for function in package.host.iter().flat_map(|host| &host.functions) {
-            imports.push(call(
-                package,
-                &mut collector,
-                &mut stream_writers,
-                function,
-            )?);
-        }
-        let Collector {
-            mut shapes,
-            mut aliases,
-            mut streams,
-            ..
-        } = collector;
-        usage::mark(
-            &mut shapes,
-            &aliases,
-            &calls,
-            &imports,
-            &streams,
-            &stream_writers,
-        );
+        let whole = plan::Plan::new(package);
+        whole.refuse(&[Unsupported::NoMembers, Unsupported::BorrowInValue])?;
+        let (mut shapes, forms) = shapes::of(&whole);
+        let mut aliases = aliases(package, &whole, &forms);
+        let calls = |functions: &[plan::Function<'a>]| -> Vec<Call<'a>> {
+            let calls = functions
+                .iter()
+                .map(|function| call(package, &whole, &forms, function));
+            calls.collect()
+        };
+        let (mut calls, imports) = (calls(&whole.functions), calls(&whole.imports));
+        let streams = whole.streams.iter().map(|stream| Stream {
+            element: stream.element.map(|element| forms[element.0]),
+            stem: names::snake(whole.stem_of_element(stream)),
+            name: String::new(),
+            batch: String::new(),
+            at: String::new(),
+            take: String::new(),
+            size: stream.element.map_or(0, |element| whole.get(element).size),
+            is_future: stream.is_future,
+        });
+        let mut streams: Vec<_> = streams.collect();
+        let stream_writers = whole.upstreams.iter().map(|stream| StreamWriter {
+            element: stream.element.map(|element| forms[element.0]),
+            stem: names::snake(whole.stem_of_element(stream)),
+            name: String::new(),
+            is_future: stream.is_future,
+            size: stream.element.map_or(0, |element| whole.get(element).size),
+            hash: stream.hash,
+        });
+        let mut stream_writers: Vec<_> = stream_writers.collect();
         // The order of the claims decides which name gets a `_`: first the names in WIT, then those
         // made from them.
         naming::name_shapes(&mut shapes, &mut names, true);
@@ -229,7 +235,7 @@ impl<'a> Plan<'a> {
         let host = host::plan(package, imports, &mut names);
         naming::name_shapes(&mut shapes, &mut names, false);
         naming::name_streams(&mut streams, &mut shapes, &mut names);
-        stream_writer::name(&mut stream_writers, &shapes, &mut names);
+        stream_writer::name(&mut stream_writers, &mut names);
         naming::name_accessors(&mut shapes, &mut names);
         Ok(Plan {
             package,
@@ -251,110 +257,61 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// The aliases of a package, whose names are not claimed yet.
+fn aliases(package: &Package, whole: &plan::Plan<'_>, forms: &[Form]) -> Vec<Alias> {
+    let definitions = package.types.iter().zip(&whole.named);
+    let aliases =
+        definitions.filter(|(definition, _)| matches!(definition.kind, TypeDefKind::Alias(_)));
+    let aliases = aliases.map(|(definition, target)| Alias {
+        name: names::snake(&definition.name),
+        docs: definition.docs.clone(),
+        form: forms[target.0],
+    });
+    aliases.collect()
+}
+
 /// A function whose names are still empty.
 fn call<'a>(
     package: &'a Package,
-    collector: &mut Collector<'a>,
-    stream_writers: &mut Vec<StreamWriter>,
-    function: &'a Function,
-) -> Result<Call<'a>, SourceError> {
-    let position = &function.position;
-    let mut parameters = Vec::new();
-    for field in &function.params {
-        let kind = match field.ty.kind {
-            TypeKind::Own(id) => ParameterKind::Handle {
+    whole: &plan::Plan<'_>,
+    forms: &[Form],
+    function: &plan::Function<'a>,
+) -> Call<'a> {
+    let parameters = function.parameters.iter().map(|parameter| Parameter {
+        name: PARAMETER.of(parameter.name),
+        docs: parameter.docs.to_owned(),
+        kind: match parameter.kind {
+            plan::ParameterKind::Value(ty) => ParameterKind::Value(forms[ty.0]),
+            plan::ParameterKind::Resource { id, is_own } => ParameterKind::Handle {
                 resource: id.0,
-                is_own: true,
+                is_own,
             },
-            TypeKind::Borrow(id) => ParameterKind::Handle {
-                resource: id.0,
-                is_own: false,
+            plan::ParameterKind::Stream(writer) => ParameterKind::StreamWriter {
+                writer,
+                open: String::new(),
             },
-            _ => match stream_writer::parameter(
-                package,
-                collector,
-                stream_writers,
-                function,
-                &field.ty,
-            )? {
-                Some(stream_writer) => stream_writer,
-                None => ParameterKind::Value(collector.form(&field.ty, position)?),
-            },
-        };
-        parameters.push(Parameter {
-            name: names::parameter(&field.name),
-            docs: field.docs.clone(),
-            kind,
-            offset: field.offset,
-        });
-    }
-    let ok = match &function.ok {
-        None => ResultKind::Nothing,
-        Some(Type {
-            kind: TypeKind::Own(id),
-            ..
-        }) => ResultKind::Own(id.0),
-        Some(Type {
-            kind: TypeKind::Stream(element),
-            ..
-        }) => ResultKind::Stream(collector.stream(element.as_deref(), false, position)?),
-        Some(Type {
-            kind: TypeKind::Future(value),
-            ..
-        }) => ResultKind::Stream(collector.stream(value.as_deref(), true, position)?),
-        Some(ty) => ResultKind::Value(collector.form(ty, position)?),
+        },
+        offset: parameter.offset,
+    });
+    let (ok, ok_size) = match function.ok {
+        plan::ResultKind::Nothing => (ResultKind::Nothing, 0),
+        plan::ResultKind::Value(ty) => (ResultKind::Value(forms[ty.0]), whole.get(ty).size),
+        plan::ResultKind::Resource(id) => (ResultKind::Own(id.0), 0),
+        plan::ResultKind::Stream(index) => (ResultKind::Stream(index), 0),
     };
-    let payload = function.error.as_ref().and_then(Option::as_ref);
-    let error = match payload {
-        Some(ty) => Some(collector.form(ty, position)?),
-        None => None,
-    };
-    Ok(Call {
-        function,
-        signature: signature(package, function),
+    Call {
+        function: function.function,
+        signature: spell_signature(package, function.function),
         method: String::new(),
         blocking: String::new(),
         prepare: String::new(),
         read: String::new(),
         stream_error: String::new(),
         result: String::new(),
-        parameters,
+        parameters: parameters.collect(),
         ok,
-        error,
-        ok_size: function.ok.as_ref().map_or(0, |ty| ty.size),
-        error_size: payload.map_or(0, |ty| ty.size),
-    })
-}
-/// `async func(pattern: string, dir: string) -> result<u64, search-error>`
-fn signature(package: &Package, function: &Function) -> String {
-    let params: Vec<_> = function
-        .params
-        .iter()
-        .filter(|field| field.name != "self")
-        .map(|field| format!("{}: {}", field.name, wit(package, &field.ty)))
-        .collect();
-    let ok = function.ok.as_ref().map(|ty| wit(package, ty));
-    let result = match (&ok, &function.error) {
-        (None, None) => String::new(),
-        (Some(ok), None) => format!(" -> {ok}"),
-        (None, Some(None)) => " -> result".to_owned(),
-        (Some(ok), Some(None)) => format!(" -> result<{ok}>"),
-        (ok, Some(Some(error))) => {
-            let ok = ok.as_deref().unwrap_or("_");
-            format!(" -> result<{ok}, {}>", wit(package, error))
-        }
-    };
-    let params = params.join(", ");
-    match function.kind {
-        FunctionKind::Constructor(_) => format!("constructor({params}){result}"),
-        kind => {
-            let is_static = if matches!(kind, FunctionKind::Static(_)) {
-                "static "
-            } else {
-                ""
-            };
-            let is_async = if function.is_async { "async " } else { "" };
-            format!("{is_static}{is_async}func({params}){result}")
-        }
+        error: function.error.map(|ty| forms[ty.0]),
+        ok_size,
+        error_size: function.error.map_or(0, |ty| whole.get(ty).size),
     }
 }

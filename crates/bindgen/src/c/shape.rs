@@ -4,23 +4,7 @@
 //! with pointers instead of slices; named `.._in`. *View*: returned by an accessor. A type that
 //! contains neither text nor lists is plain: its flat struct is all three.
 
-/// A type that C has itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Scalar {
-    Bool,
-    U8,
-    U16,
-    U32,
-    U64,
-    S8,
-    S16,
-    S32,
-    S64,
-    F32,
-    F64,
-    Char,
-}
+pub use crate::plan::{Scalar, Usage};
 
 impl Scalar {
     /// The type in C.
@@ -37,24 +21,6 @@ impl Scalar {
             Scalar::S64 => "int64_t",
             Scalar::F32 => "float",
             Scalar::F64 => "double",
-        }
-    }
-
-    /// The type in WIT.
-    pub fn wit(self) -> &'static str {
-        match self {
-            Scalar::Bool => "bool",
-            Scalar::U8 => "u8",
-            Scalar::U16 => "u16",
-            Scalar::U32 => "u32",
-            Scalar::U64 => "u64",
-            Scalar::S8 => "s8",
-            Scalar::S16 => "s16",
-            Scalar::S32 => "s32",
-            Scalar::S64 => "s64",
-            Scalar::F32 => "f32",
-            Scalar::F64 => "f64",
-            Scalar::Char => "char",
         }
     }
 }
@@ -175,17 +141,6 @@ pub enum ShapeKind {
     },
 }
 
-/// Where a shape is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// In parameters.
-    pub is_input: bool,
-    /// In results, errors or streams. Also set for a named type that is used nowhere.
-    pub is_output: bool,
-    /// In results or errors, which are checked before they are read.
-    pub is_checked: bool,
-}
-
 /// A type that has a name in C.
 pub struct Shape {
     /// It has a name in WIT.
@@ -202,6 +157,8 @@ pub struct Shape {
     pub size: u32,
     /// It contains no slice and no handle.
     pub is_plain: bool,
+    /// Every bit pattern is a value, so that there is nothing to check.
+    pub(super) is_trivial: bool,
     /// It contains handles.
     pub has_handles: bool,
     /// Where it is used.
@@ -364,33 +321,9 @@ impl Shapes {
     /// Every bit pattern is a value, so that there is nothing to check.
     pub(super) fn is_trivial(&self, form: Form) -> bool {
         match form {
-            Form::Scalar(scalar) => !matches!(scalar, Scalar::Bool | Scalar::Char),
+            Form::Scalar(scalar) => scalar.is_number(),
             Form::Text | Form::Bytes | Form::Handle(_) => false,
-            Form::Shape(index) => match &self.get(index).kind {
-                ShapeKind::Record(members) => {
-                    members.iter().all(|member| self.is_trivial(member.form))
-                }
-                ShapeKind::Array { element, .. } => self.is_trivial(*element),
-                ShapeKind::Flags(labels) => labels.len() as u32 == self.get(index).size * 8,
-                ShapeKind::Enum(labels) => is_full(labels.len(), self.get(index).size),
-                _ => false,
-            },
-        }
-    }
-
-    /// [`stem`](Self::stem) of the elements of a stream, `void` if they carry nothing.
-    pub(super) fn stem_of_element(&self, form: Option<Form>) -> &str {
-        form.map_or("void", |form| self.stem(form))
-    }
-
-    /// Part of a name: `option_list_u8`.
-    pub(super) fn stem(&self, form: Form) -> &str {
-        match form {
-            Form::Scalar(scalar) => scalar.wit(),
-            Form::Text => "string",
-            Form::Bytes => "list_u8",
-            Form::Handle(index) => &self.handles[index].stem,
-            Form::Shape(index) => &self.get(index).stem,
+            Form::Shape(index) => self.get(index).is_trivial,
         }
     }
 }

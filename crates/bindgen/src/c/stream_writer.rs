@@ -1,65 +1,20 @@
 //! Streams and futures that are parameters: the caller writes them.
 
-use super::collect::Collector;
 use super::library::hash;
 use super::names::Names;
 use super::plan::{ParameterKind, Plan, StreamWriter};
 use super::shape::{Form, Shapes};
-use super::source::Source;
 use super::write;
-use crate::SourceError;
-use crate::hash::{Describer, fnv1a};
-use crate::model::{Function, Package, Type, TypeKind};
-
-/// The parameter, if it is a stream or future.
-pub(super) fn parameter(
-    package: &Package,
-    collector: &mut Collector<'_>,
-    all: &mut Vec<StreamWriter>,
-    function: &Function,
-    ty: &Type,
-) -> Result<Option<ParameterKind>, SourceError> {
-    let (element, is_future) = match &ty.kind {
-        TypeKind::Stream(element) => (element, false),
-        TypeKind::Future(element) => (element, true),
-        _ => return Ok(None),
-    };
-    let form = element
-        .as_ref()
-        .map(|ty| collector.form(ty, &function.position))
-        .transpose()?;
-    let describer = Describer {
-        types: &package.types,
-        resources: &package.resources,
-    };
-    let is_same = |writer: &StreamWriter| writer.element == form && writer.is_future == is_future;
-    let writer = all.iter().position(is_same).unwrap_or_else(|| {
-        let text = element
-            .as_ref()
-            .map_or("_".to_owned(), |ty| describer.describe(ty));
-        all.push(StreamWriter {
-            element: form,
-            name: String::new(),
-            is_future,
-            size: element.as_ref().map_or(0, |ty| ty.size),
-            hash: fnv1a(&text),
-        });
-        all.len() - 1
-    });
-    Ok(Some(ParameterKind::StreamWriter {
-        writer,
-        open: String::new(),
-    }))
-}
+use crate::plan::source::Source;
 
 /// Names all stream writers.
-pub(super) fn name(all: &mut [StreamWriter], shapes: &Shapes, names: &mut Names) {
+pub(super) fn name(all: &mut [StreamWriter], names: &mut Names) {
     for writer in all {
         let (word, functions): (_, &[&str]) = match writer.is_future {
             true => ("future_writer", &["set", "close"]),
             false => ("stream_writer", &["send", "finish", "arm", "close"]),
         };
-        let stem = shapes.stem_of_element(writer.element);
+        let stem = &writer.stem;
         writer.name = names.claim(&format!("{stem}_{word}"));
         for function in functions {
             names.claim(&format!("{}_{function}", writer.name));

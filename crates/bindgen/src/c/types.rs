@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::shape::{Case, Form, Label, Member, Shape, ShapeKind, Shapes, unsigned};
-use super::source::Source;
+use crate::plan::source::Source;
 
 /// Writes all types, each after those that it uses.
 pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {

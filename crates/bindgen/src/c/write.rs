@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::shape::{Form, Shape, ShapeKind, Shapes, pointer_to};
-use super::source::Source;
+use crate::plan::source::Source;
 
 /// Writes a function for each input shape.
 pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {

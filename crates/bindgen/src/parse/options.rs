@@ -151,7 +151,7 @@ pub fn conflation_key(types: &[TypeDef], function: &Function, name: &str) -> Res
         TypeKind::List(item) => resolve_alias(types, item).kind == TypeKind::U8,
         TypeKind::Named(id) => matches!(types[id.0].kind, TypeDefKind::Enum(_)),
         TypeKind::String => true,
-        kind => is_scalar(kind),
+        kind => kind.scalar().is_some(),
     };
     match is_key {
         true => Ok(place),
@@ -159,14 +159,6 @@ pub fn conflation_key(types: &[TypeDef], function: &Function, name: &str) -> Res
             "`{name}` is not a scalar, an enum, a string or a `list<u8>`"
         )),
     }
-}
-
-fn is_scalar(kind: &TypeKind) -> bool {
-    use TypeKind::{Bool, Char, F32, F64, S8, S16, S32, S64, U8, U16, U32, U64};
-    matches!(
-        kind,
-        Bool | U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64 | F32 | F64 | Char
-    )
 }
 
 /// Converts a size such as `64MiB`, whose format is already checked.
