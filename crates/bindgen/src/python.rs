@@ -64,7 +64,7 @@ fn output(folder: &Path, name: &str, source: Source) -> Output {
 
 /// `__init__.py`: the documentation of the interface, and all public names.
 fn init(plan: &Plan<'_>) -> Source {
-    let mut out = Source::new(plan);
+    let mut out = source::file(plan);
     let docs = if plan.package.docs.is_empty() {
         plan.id()
     } else {

@@ -2,7 +2,7 @@
 
 use super::client::Face;
 use super::plan::Plan;
-use crate::model::{Type, TypeDefKind, TypeKind};
+use crate::model::{Scalar, Type, TypeDefKind, TypeKind};
 
 /// The place of a type.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,17 +16,7 @@ pub(super) enum Place {
 /// The annotation of a value of `ty`.
 pub(super) fn of(plan: &Plan<'_>, ty: &Type, place: Place) -> String {
     match &ty.kind {
-        TypeKind::Bool => "bool".into(),
-        TypeKind::U8
-        | TypeKind::U16
-        | TypeKind::U32
-        | TypeKind::U64
-        | TypeKind::S8
-        | TypeKind::S16
-        | TypeKind::S32
-        | TypeKind::S64 => "int".into(),
-        TypeKind::F32 | TypeKind::F64 => "float".into(),
-        TypeKind::Char | TypeKind::String => "str".into(),
+        TypeKind::String => "str".into(),
         TypeKind::List(element) | TypeKind::Array(element, _) if is_byte(plan, element) => {
             match place {
                 Place::Parameter => "bytes | bytearray | memoryview".into(),
@@ -79,6 +69,12 @@ pub(super) fn of(plan: &Plan<'_>, ty: &Type, place: Place) -> String {
         }
         // `plan` has reported this as an error.
         TypeKind::Borrow(_) => "object".into(),
+        kind => match kind.scalar().expect("only scalars are left") {
+            Scalar::Bool => "bool".into(),
+            Scalar::Char => "str".into(),
+            Scalar::F32 | Scalar::F64 => "float".into(),
+            _ => "int".into(),
+        },
     }
 }
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use super::annotation;
 use super::host;
-use super::names::{self, Names};
+use super::names;
 use super::plan::Plan;
-use super::source::{Doc, Source};
+use super::source::{self, Doc, Source};
 use super::views::mentions;
 use crate::model::{Function, FunctionKind, ResourceId, TypeDefKind, TypeKind};
+use crate::plan::names::Scope;
 
 /// The kind of a client class.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(super) enum Face {
 }
 
 pub(super) fn emit(plan: &Plan<'_>, face: Face) -> Source {
-    let mut body = Source::new(plan);
+    let mut body = source::file(plan);
     let start = body.len();
     for place in 0..plan.package.resources.len() {
         resource(plan, place, face, &mut body);
@@ -28,7 +29,7 @@ pub(super) fn emit(plan: &Plan<'_>, face: Face) -> Source {
     client(plan, face, &mut body);
     let body = body.tail(start);
 
-    let mut out = Source::new(plan);
+    let mut out = source::file(plan);
     let whom = if face == Face::Sync {
         "sync code"
     } else {
@@ -36,10 +37,10 @@ pub(super) fn emit(plan: &Plan<'_>, face: Face) -> Source {
     };
     out.docstring(0, &format!("The client of {} for {whom}.", plan.id()));
     out.blank();
-    out.line(0, "from __future__ import annotations");
+    out.line_at(0, "from __future__ import annotations");
     out.blank();
     if mentions(&body, "builtins") {
-        out.line(0, "import builtins");
+        out.line_at(0, "import builtins");
     }
     let abc = [
         "AsyncIterable",
@@ -54,17 +55,17 @@ pub(super) fn emit(plan: &Plan<'_>, face: Face) -> Source {
         .map(String::from)
         .collect();
     out.import("collections.abc", &abc);
-    out.line(0, "from os import PathLike");
+    out.line_at(0, "from os import PathLike");
     let protocol = if plan.host.is_some() {
         "Protocol, "
     } else {
         ""
     };
-    out.line(0, &format!("from typing import {protocol}Self"));
+    out.line_at(0, &format!("from typing import {protocol}Self"));
     out.blank();
-    out.line(0, "import thalweg");
+    out.line_at(0, "import thalweg");
     out.blank();
-    out.line(0, "from . import _methods");
+    out.line_at(0, "from . import _methods");
     let local = |names: Vec<String>| {
         names
             .into_iter()
@@ -89,7 +90,7 @@ fn resource(plan: &Plan<'_>, place: usize, face: Face, out: &mut Source) {
         "AsyncResource"
     };
     out.gap();
-    out.line(
+    out.line_at(
         0,
         &format!(
             "class {}(thalweg.{base}):",
@@ -103,7 +104,7 @@ fn resource(plan: &Plan<'_>, place: usize, face: Face, out: &mut Source) {
     };
     out.docstring(1, &docs);
     out.blank();
-    out.line(1, "__slots__ = ()");
+    out.line_at(1, "__slots__ = ()");
     let mine = FunctionKind::Method(ResourceId(place));
     let all = plan.package.functions.iter().zip(&plan.methods);
     let of_this = all.filter(|(function, _)| function.kind == mine);
@@ -120,13 +121,13 @@ struct MethodName<'p> {
 
 /// Names the methods of a class, and writes them.
 fn methods(plan: &Plan<'_>, all: Vec<(&Function, &String, String)>, face: Face, out: &mut Source) {
-    let mut taken = Names::default();
+    let mut taken = Scope::default();
     let all: Vec<MethodName<'_>> = all
         .into_iter()
         .map(|(function, constant, name)| MethodName {
             function,
             constant,
-            name: taken.claim(names::method(&name)),
+            name: taken.claim(names::METHOD.of(&name)),
         })
         .collect();
     let own = all.iter().map(|method| method.name.clone()).collect();
@@ -142,7 +143,7 @@ fn client(plan: &Plan<'_>, face: Face, out: &mut Source) {
         "AsyncClient"
     };
     out.gap();
-    out.line(
+    out.line_at(
         0,
         &format!("class {}(thalweg.{base}):", pick(&plan.client, face)),
     );
@@ -156,9 +157,9 @@ fn client(plan: &Plan<'_>, face: Face, out: &mut Source) {
     );
     out.docstring(1, &docs);
     out.blank();
-    out.line(1, "__slots__ = ()");
+    out.line_at(1, "__slots__ = ()");
     out.blank();
-    out.line(1, "@classmethod");
+    out.line_at(1, "@classmethod");
     let mut parameters = vec![
         Doc::from("cls"),
         "path: str | PathLike[str] | None = None".into(),
@@ -216,10 +217,10 @@ fn method(
     if is_method {
         arguments.push("self".into());
     }
-    let mut taken = Names::default();
+    let mut taken = Scope::default();
     let defaults = annotation::defaults(plan, params.iter().map(|param| &param.ty));
     for (param, has_default) in params.iter().zip(defaults) {
-        let name = taken.claim(names::parameter(&param.name));
+        let name = taken.claim(names::PARAMETER.of(&param.name));
         let annotation = annotation::parameter(plan, &param.ty, face);
         let annotation = names::within(&annotation, own);
         let default = if has_default { " = None" } else { "" };
@@ -286,7 +287,7 @@ fn has_notices(function: &Function) -> bool {
 pub(super) fn docs(plan: &Plan<'_>, function: &Function, face: Face) -> String {
     let mut docs = function.docs.trim().to_owned();
     for param in &function.params {
-        let name = names::parameter(&param.name);
+        let name = names::PARAMETER.of(&param.name);
         match param.ty.kind {
             TypeKind::Stream(_) => docs.push_str(&format!(
                 "\n\n`{name}` is iterated and sent during the call, until the service closes the stream. An\n\

@@ -5,17 +5,19 @@ use super::annotation::{self, Place};
 use super::client::{Face, pick};
 use super::layout::{self, Spelling};
 use super::methods;
-use super::names::{self, Names};
+use super::names;
 use super::plan::Plan;
 use super::source::{Doc, Source};
 use crate::model::Function;
+use crate::plan::ResultKind;
+use crate::plan::names::Scope;
 
 /// The functions, with the names of their methods.
 fn functions<'p>(plan: &'p Plan<'_>) -> impl Iterator<Item = (&'p Function, String)> {
-    let mut taken = Names::default();
+    let mut taken = Scope::default();
     let all = plan.package.host.iter().flat_map(|host| &host.functions);
     all.map(move |function| {
-        let name = taken.claim(names::method(&function.name));
+        let name = taken.claim(names::METHOD.of(&function.name));
         (function, name)
     })
 }
@@ -26,7 +28,7 @@ pub(super) fn protocol(plan: &Plan<'_>, face: Face, out: &mut Source) {
         return;
     };
     out.gap();
-    out.line(0, &format!("class {}(Protocol):", pick(classes, face)));
+    out.line_at(0, &format!("class {}(Protocol):", pick(classes, face)));
     let mut docs = host.docs.trim().to_owned();
     if !docs.is_empty() {
         docs.push_str("\n\n");
@@ -43,10 +45,10 @@ pub(super) fn protocol(plan: &Plan<'_>, face: Face, out: &mut Source) {
     });
     out.docstring(1, &docs);
     for (function, name) in functions(plan) {
-        let mut taken = Names::default();
+        let mut taken = Scope::default();
         let mut signature = vec![Doc::from("self")];
         for param in &function.params {
-            let name = taken.claim(names::parameter(&param.name));
+            let name = taken.claim(names::PARAMETER.of(&param.name));
             let annotation = annotation::of(plan, &param.ty, Place::Value);
             signature.push(format!("{name}: {annotation}").into());
         }
@@ -66,32 +68,24 @@ pub(super) fn protocol(plan: &Plan<'_>, face: Face, out: &mut Source) {
             &format!(") -> {result}:"),
         );
         out.docstring(2, &super::client::docs(plan, function, face));
-        out.line(2, "...");
+        out.line_at(2, "...");
     }
 }
 
 /// Statements of `_methods.py`.
 pub(super) fn describe(plan: &Plan<'_>, out: &mut Source) {
-    for (function, name) in functions(plan) {
-        let params = function.params.iter().map(|param| {
-            let name = format!("\"{}\"", names::parameter(&param.name));
-            let kind = layout::named(plan, &param.ty, Spelling::Elsewhere);
-            Doc::Tuple(vec![name.into(), param.offset.to_string().into(), kind])
-        });
+    for (planned, (function, name)) in plan.whole.imports.iter().zip(functions(plan)) {
         let mut items = vec![
             Doc::from(format!("\"{}\"", function.full_name)),
             Doc::from(format!("\"{name}\"")),
             methods::texts(plan, function),
-            Doc::Tuple(vec![
-                function.params_layout.0.to_string().into(),
-                Doc::Tuple(params.collect()),
-            ]),
-            match &function.ok {
-                None => "None".into(),
-                Some(ok) => layout::named(plan, ok, Spelling::Elsewhere),
+            methods::parameters(plan, planned),
+            match planned.ok {
+                ResultKind::Value(ok) => layout::named(plan, ok, Spelling::Elsewhere),
+                _ => "None".into(),
             },
         ];
-        if let Some(Some(error)) = &function.error {
+        if let Some(error) = planned.error {
             items.push(layout::named(plan, error, Spelling::Elsewhere));
         }
         out.blank();

@@ -1,15 +1,14 @@
 //! `_layout.py`: the layout of each type.
 
-use super::annotation;
 use super::methods::hex;
 use super::names;
 use super::plan::Plan;
-use super::source::{Doc, Source};
-use crate::hash::{Describer, fnv1a};
-use crate::model::{Type, TypeDef, TypeDefKind, TypeKind};
+use super::source::{self, Doc, Source};
+use crate::model::{Type, TypeDef, TypeDefKind};
+use crate::plan::{Handle, Kind, ParameterKind, Scalar, Stream, TypeIndex};
 
 pub(super) fn emit(plan: &Plan<'_>) -> Source {
-    let mut out = Source::new(plan);
+    let mut out = source::file(plan);
     out.docstring(0, &format!("The layouts of the types of {}.", plan.id()));
     out.blank();
     let mut used = Vec::new();
@@ -22,7 +21,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
     if statements.is_empty() {
         return out;
     }
-    out.line(0, "from thalweg import layout");
+    out.line_at(0, "from thalweg import layout");
     out.blank();
     used.sort_unstable();
     used.dedup();
@@ -57,9 +56,9 @@ fn definition(
             used.push(planned.class.clone());
             let mut items = vec![class(), size, align];
             items.extend(
-                fields
-                    .iter()
-                    .map(|field| member(plan, &names::field(&field.name), field.offset, &field.ty)),
+                fields.iter().map(|field| {
+                    member(plan, &names::FIELD.of(&field.name), field.offset, &field.ty)
+                }),
             );
             Some((None, Doc::call("layout.record", items)))
         }
@@ -78,7 +77,7 @@ fn definition(
             ];
             for (case, name) in cases.iter().zip(&planned.cases) {
                 let payload = case.payload.as_ref().map_or("None".into(), |payload| {
-                    named(plan, payload, Spelling::Here)
+                    named(plan, plan.whole.index_of(payload), Spelling::Here)
                 });
                 items.push(Doc::Tuple(vec![name.as_str().into(), payload]));
             }
@@ -102,7 +101,7 @@ pub(super) fn member(plan: &Plan<'_>, name: &str, offset: u32, ty: &Type) -> Doc
     Doc::Tuple(vec![
         format!("\"{name}\"").into(),
         offset.to_string().into(),
-        named(plan, ty, Spelling::Here),
+        named(plan, plan.whole.index_of(ty), Spelling::Here),
     ])
 }
 
@@ -133,105 +132,93 @@ impl Spelling {
     }
 }
 
-/// The kind of `ty`, as an expression.
-pub(super) fn named(plan: &Plan<'_>, ty: &Type, spelling: Spelling) -> Doc {
-    let ty = plan.resolve(ty);
-    let layout = |size: u32, align: u32, offset: u32| {
-        [size, align, offset].map(|number| Doc::from(number.to_string()))
-    };
-    let scalar = |name: &str| Doc::from(spelling.of_kind(name));
+/// The kind of a type, as an expression.
+pub(super) fn named(plan: &Plan<'_>, index: TypeIndex, spelling: Spelling) -> Doc {
+    let ty = plan.whole.get(index);
+    let constant = |name: &str| Doc::from(spelling.of_kind(name));
+    let call = |head: &str, items| Doc::call(&spelling.of_kind(head), items);
+    let number = |number: u32| Doc::from(number.to_string());
+    let inner = |index: TypeIndex| named(plan, index, spelling);
+    let layout = |offset: u32| [ty.size, ty.align, offset].map(number);
+    if let Some(id) = ty.id {
+        return Doc::from(spelling.of_type(&plan.type_of(id).1.constant));
+    }
     match &ty.kind {
-        TypeKind::Bool => scalar("BOOL"),
-        TypeKind::U8 => scalar("U8"),
-        TypeKind::U16 => scalar("U16"),
-        TypeKind::U32 => scalar("U32"),
-        TypeKind::U64 => scalar("U64"),
-        TypeKind::S8 => scalar("S8"),
-        TypeKind::S16 => scalar("S16"),
-        TypeKind::S32 => scalar("S32"),
-        TypeKind::S64 => scalar("S64"),
-        TypeKind::F32 => scalar("F32"),
-        TypeKind::F64 => scalar("F64"),
-        TypeKind::Char => scalar("CHAR"),
-        TypeKind::String => scalar("STRING"),
-        TypeKind::List(element) if annotation::is_byte(plan, element) => scalar("BYTES"),
-        TypeKind::List(element) => Doc::call(
-            &spelling.of_kind("list_of"),
-            vec![named(plan, element, spelling)],
-        ),
-        TypeKind::Array(element, count) => {
-            let (head, mut items) = if annotation::is_byte(plan, element) {
-                ("bytes_of", Vec::new())
-            } else {
-                ("array_of", vec![named(plan, element, spelling)])
+        Kind::Scalar(scalar) => constant(&scalar.wit().to_ascii_uppercase()),
+        Kind::Text => constant("STRING"),
+        Kind::Bytes => constant("BYTES"),
+        Kind::Handle(Handle::Own(_)) => constant("OWN"),
+        Kind::Handle(Handle::Borrow(_)) => constant("BORROW"),
+        Kind::Handle(Handle::Stream(stream)) => {
+            carrier(plan, &plan.whole.streams[*stream], spelling)
+        }
+        Kind::List(element) => call("list_of", vec![inner(*element)]),
+        Kind::Array(element, count) => match plan.whole.get(*element).kind {
+            Kind::Scalar(Scalar::U8) => call("bytes_of", vec![number(*count)]),
+            _ => call("array_of", vec![inner(*element), number(*count)]),
+        },
+        Kind::Option {
+            value,
+            payload_offset,
+        } => {
+            let head = match plan.whole.get(*value).kind {
+                Kind::Option { .. } => "nested_option",
+                _ => "option",
             };
-            items.push(count.to_string().into());
-            Doc::call(&spelling.of_kind(head), items)
+            let mut items = vec![inner(*value)];
+            items.extend(layout(*payload_offset));
+            call(head, items)
         }
-        TypeKind::Option(payload) => {
-            let wrapped = annotation::can_be_none(plan, payload);
-            let head = if wrapped { "nested_option" } else { "option" };
-            let mut items = vec![named(plan, payload, spelling)];
-            // The discriminant is one byte, so the payload begins at its own alignment.
-            items.extend(layout(ty.size, ty.align, payload.align));
-            Doc::call(&spelling.of_kind(head), items)
+        Kind::Variant {
+            cases,
+            payload_offset,
+            ..
+        } => {
+            let sides = cases.iter().map(|case| case.payload);
+            let sides = sides.map(|side| side.map_or("None".into(), inner));
+            let mut items: Vec<_> = sides.collect();
+            items.extend(layout(*payload_offset));
+            call("result", items)
         }
-        TypeKind::Result { ok, error } => {
-            let side = |side: &Option<Box<Type>>| {
-                side.as_ref()
-                    .map_or("None".into(), |side| named(plan, side, spelling))
-            };
-            let align = [ok, error]
-                .into_iter()
-                .flatten()
-                .map(|side| side.align)
-                .max()
-                .unwrap_or(1);
-            let mut items = vec![side(ok), side(error)];
-            items.extend(layout(ty.size, ty.align, align));
-            Doc::call(&spelling.of_kind("result"), items)
+        Kind::Record(members) => {
+            let mut items = vec![number(ty.size), number(ty.align)];
+            let parts = members.iter();
+            items.extend(parts.map(|part| Doc::Tuple(vec![number(part.offset), inner(part.ty)])));
+            call("tuple_of", items)
         }
-        TypeKind::Tuple(parts) => {
-            let mut items = vec![ty.size.to_string().into(), ty.align.to_string().into()];
-            let mut end = 0_u32;
-            for part in parts {
-                let offset = end.next_multiple_of(part.align);
-                end = offset + part.size;
-                items.push(Doc::Tuple(vec![
-                    offset.to_string().into(),
-                    named(plan, part, spelling),
-                ]));
-            }
-            Doc::call(&spelling.of_kind("tuple_of"), items)
-        }
-        TypeKind::Named(id) => Doc::from(spelling.of_type(&plan.type_of(*id).1.constant)),
-        TypeKind::Own(_) => scalar("OWN"),
-        TypeKind::Borrow(_) => scalar("BORROW"),
-        TypeKind::Stream(element) | TypeKind::Future(element) => {
-            let texts = Describer {
-                types: &plan.package.types,
-                resources: &plan.package.resources,
-            };
-            let text = element
-                .as_ref()
-                .map_or("_".to_owned(), |ty| texts.describe(ty));
-            let head = match ty.kind {
-                TypeKind::Stream(_) => "stream_of",
-                _ => "future_of",
-            };
-            let items = vec![
-                carried(plan, element.as_deref(), spelling),
-                hex(fnv1a(&text)).into(),
-            ];
-            Doc::call(&spelling.of_kind(head), items)
-        }
+        Kind::Enum(_) | Kind::Flags(_) => unreachable!("they have names"),
     }
 }
 
-/// The kind of the element of a stream or a future.
-pub(super) fn carried(plan: &Plan<'_>, element: Option<&Type>, spelling: Spelling) -> Doc {
-    element.map_or_else(
-        || spelling.of_kind("NOTHING").into(),
-        |element| named(plan, element, spelling),
+/// The kind of a parameter.
+pub(super) fn parameter(plan: &Plan<'_>, kind: ParameterKind) -> Doc {
+    let spelling = Spelling::Elsewhere;
+    match kind {
+        ParameterKind::Value(ty) => named(plan, ty, spelling),
+        ParameterKind::Resource { is_own: true, .. } => spelling.of_kind("OWN").into(),
+        ParameterKind::Resource { is_own: false, .. } => spelling.of_kind("BORROW").into(),
+        ParameterKind::Stream(stream) => carrier(plan, &plan.whole.upstreams[stream], spelling),
+    }
+}
+
+/// The kind of a stream or a future.
+fn carrier(plan: &Plan<'_>, stream: &Stream, spelling: Spelling) -> Doc {
+    let head = if stream.is_future {
+        "future_of"
+    } else {
+        "stream_of"
+    };
+    let element = element(plan, stream, spelling);
+    Doc::call(
+        &spelling.of_kind(head),
+        vec![element, hex(stream.hash).into()],
     )
+}
+
+/// The kind of the element of a stream or a future.
+pub(super) fn element(plan: &Plan<'_>, stream: &Stream, spelling: Spelling) -> Doc {
+    match stream.element {
+        None => spelling.of_kind("NOTHING").into(),
+        Some(element) => named(plan, element, spelling),
+    }
 }

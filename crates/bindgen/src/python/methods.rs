@@ -6,13 +6,14 @@ use super::host;
 use super::layout::{self, Spelling};
 use super::names;
 use super::plan::Plan;
-use super::source::{Doc, Source};
+use super::source::{self, Doc, Source};
 use super::views::mentions;
 use crate::hash::Describer;
-use crate::model::{Function, Type, TypeDefKind, TypeKind};
+use crate::model::{Function, TypeDefKind, TypeKind};
+use crate::plan::{self, Handle, Kind, ResultKind, TypeIndex};
 
 pub(super) fn emit(plan: &Plan<'_>) -> Source {
-    let mut body = Source::new(plan);
+    let mut body = source::file(plan);
     let start = body.len();
     body.blank();
     let package = plan.package;
@@ -23,7 +24,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
         arguments.push(hex(package.host_layout()).into());
     }
     body.assign("PACKAGE", None, &Doc::call("layout.Package", arguments));
-    for (function, constant) in package.functions.iter().zip(&plan.methods) {
+    for (function, constant) in plan.whole.functions.iter().zip(&plan.methods) {
         body.blank();
         let (annotation, value) = method(plan, function);
         body.assign(constant, annotation, &value);
@@ -31,13 +32,13 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
     host::describe(plan, &mut body);
     let body = body.tail(start);
 
-    let mut out = Source::new(plan);
+    let mut out = source::file(plan);
     out.docstring(0, &format!("The functions of {}.", plan.id()));
     out.blank();
     if body.contains("thalweg.") {
-        out.line(0, "import thalweg");
+        out.line_at(0, "import thalweg");
     }
-    out.line(0, "from thalweg import layout");
+    out.line_at(0, "from thalweg import layout");
     let local = |names: Vec<String>| {
         names
             .into_iter()
@@ -50,7 +51,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
         out.blank();
     }
     if layouts {
-        out.line(0, "from . import _layout");
+        out.line_at(0, "from . import _layout");
     }
     out.import(".types", &types);
     out.import(".views", &views);
@@ -63,80 +64,56 @@ pub(super) fn hex(number: u64) -> String {
     format!("0x{number:016X}")
 }
 
-fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
-    let params = function
-        .params
-        .iter()
-        .map(|param| {
-            let name = format!("\"{}\"", names::parameter(&param.name));
-            let kind = layout::named(plan, &param.ty, Spelling::Elsewhere);
-            Doc::Tuple(vec![name.into(), param.offset.to_string().into(), kind])
-        })
-        .collect();
+fn method(plan: &Plan<'_>, planned: &plan::Function<'_>) -> (Option<Doc>, Doc) {
+    let function = planned.function;
+    let ok = function.ok.as_ref();
     let mut items = vec![
         Doc::from(format!("\"{}\"", function.full_name)),
         texts(plan, function),
-        Doc::Tuple(vec![
-            function.params_layout.0.to_string().into(),
-            Doc::Tuple(params),
-        ]),
+        parameters(plan, planned),
     ];
-    let mut annotation = None;
-    let head = match function.ok.as_ref().map(|ok| (ok, &ok.kind)) {
-        Some((_, TypeKind::Own(_))) => "PACKAGE.resource_method",
-        Some((ok, TypeKind::Stream(element))) => {
-            let element = element.as_deref();
-            items.push(layout::carried(plan, element, Spelling::Elsewhere));
-            let view = element.and_then(|element| annotation::view(plan, element));
+    // The types that a type checker cannot infer: those of the sync and of the async method.
+    let mut faces = None;
+    let head = match planned.ok {
+        ResultKind::Nothing => {
+            items.push("None".into());
+            "PACKAGE.method"
+        }
+        ResultKind::Value(value) => {
+            items.push(layout::named(plan, value, Spelling::Elsewhere));
+            if has_tuple(plan, value) {
+                let value = annotation::result(plan, ok, Face::Sync);
+                faces = Some([value.clone(), value]);
+            }
+            "PACKAGE.method"
+        }
+        ResultKind::Resource(_) => "PACKAGE.resource_method",
+        ResultKind::Stream(index) => {
+            let stream = &plan.whole.streams[index];
+            items.push(layout::element(plan, stream, Spelling::Elsewhere));
+            let element = match ok.map(|ok| &ok.kind) {
+                Some(TypeKind::Stream(element) | TypeKind::Future(element)) => element.as_deref(),
+                _ => None,
+            };
+            let view = element.filter(|_| !stream.is_future);
+            let view = view.and_then(|element| annotation::view(plan, element));
             items.push(view.map_or("None".into(), Doc::from));
-            if element.is_some_and(|element| has_tuple(plan, element)) {
-                let faces = [Face::Sync, Face::Async]
-                    .map(|face| annotation::result(plan, Some(ok), face).into());
-                annotation = Some(Doc::Group {
-                    open: "layout.Method[".into(),
-                    items: faces.into(),
-                    close: "]",
+            if stream.element.is_some_and(|ty| has_tuple(plan, ty)) {
+                faces = Some(match (element, stream.is_future) {
+                    (Some(value), true) => {
+                        let value = annotation::of(plan, value, Place::Value);
+                        ["Stream", "AsyncStream"]
+                            .map(|face| format!("thalweg.{face}[{value}, {value}]"))
+                    }
+                    _ => [Face::Sync, Face::Async].map(|face| annotation::result(plan, ok, face)),
                 });
             }
             "PACKAGE.stream_method"
-        }
-        Some((_, TypeKind::Future(value))) => {
-            let value = value.as_deref();
-            items.push(layout::carried(plan, value, Spelling::Elsewhere));
-            items.push("None".into());
-            if let Some(value) = value.filter(|value| has_tuple(plan, value)) {
-                let value = annotation::of(plan, value, Place::Value);
-                let faces = ["Stream", "AsyncStream"]
-                    .map(|face| format!("thalweg.{face}[{value}, {value}]").into());
-                annotation = Some(Doc::Group {
-                    open: "layout.Method[".into(),
-                    items: faces.into(),
-                    close: "]",
-                });
-            }
-            "PACKAGE.stream_method"
-        }
-        Some((ok, _)) => {
-            items.push(layout::named(plan, ok, Spelling::Elsewhere));
-            if has_tuple(plan, ok) {
-                let value = annotation::of(plan, ok, Place::Value);
-                let both = vec![value.as_str().into(), value.as_str().into()];
-                annotation = Some(Doc::Group {
-                    open: "layout.Method[".into(),
-                    items: both,
-                    close: "]",
-                });
-            }
-            "PACKAGE.method"
-        }
-        None => {
-            items.push("None".into());
-            "PACKAGE.method"
         }
     };
-    if let Some(Some(error)) = &function.error {
+    if let Some(error) = planned.error {
         items.push(layout::named(plan, error, Spelling::Elsewhere));
-        if let TypeKind::Named(id) = plan.resolve(error).kind {
+        if let Some(id) = plan.whole.get(error).id {
             let (def, planned) = plan.type_of(id);
             // The cases of a variant are exceptions.
             if let Some(exception) = &planned.exception
@@ -146,7 +123,27 @@ fn method(plan: &Plan<'_>, function: &Function) -> (Option<Doc>, Doc) {
             }
         }
     }
+    let annotation = faces.map(|faces| Doc::Group {
+        open: "layout.Method[".into(),
+        items: faces.map(Doc::from).into(),
+        close: "]",
+    });
     (annotation, Doc::call(head, items))
+}
+
+/// The size of the parameters, and the name, the offset and the kind of each.
+pub(super) fn parameters(plan: &Plan<'_>, planned: &plan::Function<'_>) -> Doc {
+    let each = planned.parameters.iter().map(|parameter| {
+        Doc::Tuple(vec![
+            format!("\"{}\"", names::PARAMETER.of(parameter.name)).into(),
+            parameter.offset.to_string().into(),
+            layout::parameter(plan, parameter.kind),
+        ])
+    });
+    Doc::Tuple(vec![
+        planned.function.params_layout.0.to_string().into(),
+        Doc::Tuple(each.collect()),
+    ])
 }
 
 /// The descriptions of the parameters, the result, the error payload and the stream element, which
@@ -164,20 +161,17 @@ pub(super) fn texts(plan: &Plan<'_>, function: &Function) -> Doc {
     Doc::Tuple(quoted.collect())
 }
 
-/// Whether the kind contains a tuple, which a type checker cannot infer.
-fn has_tuple(plan: &Plan<'_>, ty: &Type) -> bool {
-    match &plan.resolve(ty).kind {
-        TypeKind::Tuple(_) => true,
-        TypeKind::List(inner) | TypeKind::Array(inner, _) | TypeKind::Option(inner) => {
-            has_tuple(plan, inner)
+/// Whether the kind contains a tuple, which a type checker cannot infer. The kind of a named type
+/// has an annotation.
+fn has_tuple(plan: &Plan<'_>, index: TypeIndex) -> bool {
+    let ty = plan.whole.get(index);
+    match &ty.kind {
+        _ if ty.id.is_some() => false,
+        Kind::Record(_) => true,
+        Kind::Handle(Handle::Stream(stream)) => {
+            let element = plan.whole.streams[*stream].element;
+            element.is_some_and(|element| has_tuple(plan, element))
         }
-        TypeKind::Stream(element) | TypeKind::Future(element) => element
-            .as_ref()
-            .is_some_and(|element| has_tuple(plan, element)),
-        TypeKind::Result { ok, error } => [ok, error]
-            .into_iter()
-            .flatten()
-            .any(|side| has_tuple(plan, side)),
-        _ => false,
+        kind => kind.parts().into_iter().any(|part| has_tuple(plan, part)),
     }
 }

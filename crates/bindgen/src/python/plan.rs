@@ -4,15 +4,17 @@
 use std::collections::BTreeSet;
 
 use super::client::Face;
-use super::names::{self, Names};
+use super::names::{self, CLASS};
 use crate::SourceError;
-use crate::model::{
-    Case, Function, FunctionKind, Package, Position, Type, TypeDef, TypeDefKind, TypeId, TypeKind,
-};
+use crate::model::{self, Function, FunctionKind, Package, Type, TypeDef, TypeDefKind, TypeId};
+use crate::plan::names::Scope;
+use crate::plan::{self, Unsupported};
 
 /// A package with its names in Python.
 pub(super) struct Plan<'a> {
     pub(super) package: &'a Package,
+    /// The types and functions.
+    pub(super) whole: plan::Plan<'a>,
     /// The folder and the name of the Python package: `thalweg_search`.
     pub(super) folder: String,
     /// The names of each type.
@@ -44,38 +46,34 @@ pub(super) struct TypeNames {
 
 impl<'a> Plan<'a> {
     pub(super) fn new(package: &'a Package) -> Result<Self, SourceError> {
-        for def in &package.types {
-            check_def(def)?;
-        }
-        let asked = package.host.iter().flat_map(|host| &host.functions);
-        for function in package.functions.iter().chain(asked) {
-            check_function(function)?;
-        }
-        let (raised, streamed) = uses(package);
-        let mut classes = Names::default();
-        let mut constants = Names::default();
+        let whole = plan::Plan::new(package);
+        whole.refuse(&[Unsupported::BorrowInValue])?;
+        let mut classes = Scope::default();
+        let mut constants = Scope::default();
         let mut types = Vec::new();
-        for (place, def) in package.types.iter().enumerate() {
-            let class = classes.claim(names::class(&def.name));
+        for (def, index) in package.types.iter().zip(&whole.named) {
+            let usage = whole.get(*index).usage;
+            // The names of an alias are those of its target.
+            let is_raised = usage.is_raised && !matches!(def.kind, TypeDefKind::Alias(_));
+            let is_streamed = usage.is_streamed && matches!(def.kind, TypeDefKind::Record(_));
+            let class = classes.claim(CLASS.of(&def.name));
             let cases = match &def.kind {
                 TypeDefKind::Variant { cases, .. } => cases
                     .iter()
-                    .map(|case| classes.claim(format!("{class}{}", names::class(&case.name))))
+                    .map(|case| classes.claim(format!("{class}{}", CLASS.of(&case.name))))
                     .collect(),
                 _ => Vec::new(),
             };
             let is_variant = matches!(def.kind, TypeDefKind::Variant { .. });
-            let exception = raised.contains(&place).then(|| {
+            let exception = is_raised.then(|| {
                 if is_variant {
                     class.clone()
                 } else {
                     classes.claim(format!("{class}Exception"))
                 }
             });
-            let view = streamed
-                .contains(&place)
-                .then(|| classes.claim(format!("{class}View")));
-            let constant = constants.claim(names::constant(&def.name));
+            let view = is_streamed.then(|| classes.claim(format!("{class}View")));
+            let constant = constants.claim(names::CONSTANT.of(&def.name));
             types.push(TypeNames {
                 class,
                 cases,
@@ -85,7 +83,7 @@ impl<'a> Plan<'a> {
             });
         }
         let mut pair = |name: &str| {
-            let class = names::class(name);
+            let class = CLASS.of(name);
             (
                 classes.claim(class.clone()),
                 classes.claim(format!("Async{class}")),
@@ -98,15 +96,16 @@ impl<'a> Plan<'a> {
             .collect();
         let client = pair(&package.interface);
         let host = package.host.as_ref().map(|host| pair(&host.interface));
-        let mut constants = Names::default();
-        constants.claim("PACKAGE".into());
+        let mut constants = Scope::default();
+        constants.claim("PACKAGE");
         let methods = package
             .functions
             .iter()
-            .map(|function| constants.claim(names::constant(&method_stem(package, function))))
+            .map(|function| constants.claim(names::CONSTANT.of(&method_stem(package, function))))
             .collect();
         Ok(Self {
             package,
+            whole,
             folder: format!("{}_{}", package.namespace, package.name).replace('-', "_"),
             types,
             resources,
@@ -137,7 +136,7 @@ impl<'a> Plan<'a> {
     where
         'a: 't,
     {
-        resolve(self.package, ty)
+        model::resolve_alias(&self.package.types, ty)
     }
 
     pub(super) fn has_types(&self) -> bool {
@@ -180,16 +179,6 @@ impl<'a> Plan<'a> {
     }
 }
 
-fn resolve<'a>(package: &'a Package, ty: &'a Type) -> &'a Type {
-    match &ty.kind {
-        TypeKind::Named(id) => match &package.types[id.0].kind {
-            TypeDefKind::Alias(target) => resolve(package, target),
-            _ => ty,
-        },
-        _ => ty,
-    }
-}
-
 /// `query-progress` of a method, `count` of a free function.
 fn method_stem(package: &Package, function: &Function) -> String {
     match function.kind {
@@ -197,111 +186,5 @@ fn method_stem(package: &Package, function: &Function) -> String {
         FunctionKind::Method(resource) | FunctionKind::Static(resource) => {
             format!("{}-{}", package.resources[resource.0].name, function.name)
         }
-    }
-}
-
-/// The types that are error payloads, and the records that are stream elements.
-fn uses(package: &Package) -> (BTreeSet<usize>, BTreeSet<usize>) {
-    let (mut raised, mut streamed) = (BTreeSet::new(), BTreeSet::new());
-    let asked = package.host.iter().flat_map(|host| &host.functions);
-    for function in package.functions.iter().chain(asked) {
-        if let Some(Some(error)) = &function.error
-            && let TypeKind::Named(id) = resolve(package, error).kind
-        {
-            raised.insert(id.0);
-        }
-        if let Some(Type {
-            kind: TypeKind::Stream(Some(element)),
-            ..
-        }) = &function.ok
-            && let TypeKind::Named(id) = resolve(package, element).kind
-            && let TypeDefKind::Record(_) = package.types[id.0].kind
-        {
-            streamed.insert(id.0);
-        }
-    }
-    (raised, streamed)
-}
-
-fn refused(position: &Position, construct: &str, reason: &str) -> SourceError {
-    SourceError {
-        position: position.clone(),
-        construct: construct.to_owned(),
-        reason: reason.to_owned(),
-    }
-}
-
-fn check_function(function: &Function) -> Result<(), SourceError> {
-    let at = &function.position;
-    for param in &function.params {
-        match &param.ty.kind {
-            TypeKind::Own(_) | TypeKind::Borrow(_) => {}
-            TypeKind::Stream(element) | TypeKind::Future(element) => {
-                if let Some(element) = element {
-                    check_value(element, at)?;
-                }
-            }
-            _ => check_value(&param.ty, at)?,
-        }
-    }
-    match function.ok.as_ref().map(|ok| &ok.kind) {
-        Some(TypeKind::Own(_)) => {}
-        Some(TypeKind::Stream(Some(element)) | TypeKind::Future(Some(element))) => {
-            check_value(element, at)?;
-        }
-        Some(TypeKind::Future(None) | TypeKind::Stream(None)) => {}
-        _ => {
-            if let Some(ok) = &function.ok {
-                check_value(ok, at)?;
-            }
-        }
-    }
-    match &function.error {
-        Some(Some(error)) => check_value(error, at),
-        _ => Ok(()),
-    }
-}
-
-fn check_def(def: &TypeDef) -> Result<(), SourceError> {
-    let at = &def.position;
-    match &def.kind {
-        TypeDefKind::Record(fields) => fields
-            .iter()
-            .try_for_each(|field| check_value(&field.ty, at)),
-        TypeDefKind::Variant { cases, .. } => {
-            let payload = |case: &Case| {
-                case.payload
-                    .as_ref()
-                    .map_or(Ok(()), |payload| check_value(payload, at))
-            };
-            cases.iter().try_for_each(payload)
-        }
-        TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => Ok(()),
-        TypeDefKind::Alias(target) => check_value(target, at),
-    }
-}
-
-/// Reports types that cannot be inside a value.
-fn check_value(ty: &Type, at: &Position) -> Result<(), SourceError> {
-    let both = |parts: [&Option<Box<Type>>; 2]| {
-        parts
-            .into_iter()
-            .flatten()
-            .try_for_each(|part| check_value(part, at))
-    };
-    match &ty.kind {
-        TypeKind::List(inner) | TypeKind::Array(inner, _) | TypeKind::Option(inner) => {
-            check_value(inner, at)
-        }
-        TypeKind::Result { ok, error } => both([ok, error]),
-        TypeKind::Tuple(items) => items.iter().try_for_each(|item| check_value(item, at)),
-        TypeKind::Own(_) => Ok(()),
-        TypeKind::Borrow(_) => Err(refused(
-            at,
-            "a borrowed resource inside a value",
-            "only a parameter can be a borrow: pass it next to the value",
-        )),
-        TypeKind::Stream(element) | TypeKind::Future(element) => both([element, &None]),
-        _ => Ok(()),
     }
 }

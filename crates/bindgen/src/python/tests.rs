@@ -1,86 +1,19 @@
 //! Errors of the emitter, and output for constructs that the packages of the repository do not
 //! have.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::emit;
-use crate::SourceError;
 use crate::hash::fnv1a;
-use crate::model::{
-    Case, Field, Function, FunctionKind, FunctionOptions, Hashes, Label, Limits, Package, Position,
-    Type, TypeDef, TypeDefKind, TypeId, TypeKind,
-};
+use crate::model::{Package, ResourceId, TypeDefKind, TypeKind};
+use crate::parse_text;
 
-fn ty(kind: TypeKind, size: u32, align: u32) -> Type {
-    Type { kind, size, align }
-}
-
-fn string() -> Type {
-    ty(TypeKind::String, 8, 4)
-}
-
-fn field(name: &str, ty: Type) -> Field {
-    Field {
-        name: name.into(),
-        docs: String::new(),
-        ty,
-        offset: 0,
-    }
-}
-
-fn position() -> Position {
-    Position {
-        file: PathBuf::from("a.wit"),
-        line: 3,
-        column: 5,
-    }
-}
-
-fn def(name: &str, kind: TypeDefKind) -> TypeDef {
-    TypeDef {
-        name: name.into(),
-        docs: String::new(),
-        kind,
-        size: 8,
-        align: 4,
-        hash: 1,
-        position: position(),
-    }
-}
-
-fn function(name: &str, params: Vec<Field>, ok: Option<Type>) -> Function {
-    Function {
-        name: name.into(),
-        full_name: format!("thing.{name}"),
-        docs: String::new(),
-        kind: FunctionKind::Free,
-        is_async: false,
-        params,
-        params_layout: (8, 4),
-        ok,
-        error: None,
-        hashes: Hashes::default(),
-        options: FunctionOptions::default(),
-        stream: None,
-        position: position(),
-    }
-}
-
-fn package(types: Vec<TypeDef>, functions: Vec<Function>) -> Package {
-    Package {
-        namespace: "a".into(),
-        name: "b-c".into(),
-        version: "1.2.3".into(),
-        interface: "thing".into(),
-        docs: String::new(),
-        types,
-        resources: Vec::new(),
-        functions,
-        host: None,
-        limits: Limits::default(),
-        closed: Vec::new(),
-        layout: 0xabc,
-    }
+/// A package whose interface has these lines. The first one is line 3.
+fn package(lines: &str) -> Package {
+    let wit = format!(
+        "package a:b-c@1.2.3;\ninterface thing {{\n{lines}\n}}\nworld w {{ export thing; }}\n"
+    );
+    parse_text(Path::new("a.wit"), &wit, "").unwrap_or_else(|refused| panic!("{refused}"))
 }
 
 fn file(package: &Package, name: &str) -> String {
@@ -90,21 +23,10 @@ fn file(package: &Package, name: &str) -> String {
     output.expect("a file of that name").contents
 }
 
-fn refusal(types: Vec<TypeDef>, functions: Vec<Function>) -> SourceError {
-    emit(&package(types, functions)).expect_err("it is refused")
-}
-
 #[test]
 fn stream_or_future_in_a_result_is_an_owned_handle() {
-    let stream = ty(TypeKind::Stream(Some(Box::new(string()))), 4, 4);
-    let future = ty(TypeKind::Future(None), 4, 4);
-    let record = TypeDefKind::Record(vec![field("words", stream), field("stops", future)]);
-    let feed = ty(TypeKind::Named(TypeId(0)), 8, 4);
-    let list = ty(TypeKind::List(Box::new(feed)), 8, 4);
-    let package = package(
-        vec![def("feed", record)],
-        vec![function("f", vec![], Some(list))],
-    );
+    let record = "record feed { words: stream<string>, stops: future }";
+    let package = package(&format!("{record}\nf: func() -> list<feed>;"));
     let types = file(&package, "types.py");
     assert!(
         types.contains("    words: thalweg.OwnedStream[str, str]\n"),
@@ -126,16 +48,8 @@ fn stream_or_future_in_a_result_is_an_owned_handle() {
 
 #[test]
 fn streams_and_futures_are_parameters_with_their_elements_layouts() {
-    let carrying = |kind: fn(Option<Box<Type>>) -> TypeKind, element: Option<Type>| {
-        ty(kind(element.map(Box::new)), 4, 4)
-    };
-    let params = vec![
-        field("words", carrying(TypeKind::Stream, Some(string()))),
-        field("beats", carrying(TypeKind::Stream, None)),
-        field("last", carrying(TypeKind::Future, Some(string()))),
-    ];
-    let beats = carrying(TypeKind::Stream, None);
-    let package = package(vec![], vec![function("f", params, Some(beats))]);
+    let params = "words: stream<string>, beats: stream, last: future<string>";
+    let package = package(&format!("f: func({params}) -> stream;"));
     let methods = file(&package, "_methods.py");
     let (text, nothing) = (fnv1a("string"), fnv1a("_"));
     for expected in [
@@ -161,31 +75,22 @@ fn streams_and_futures_are_parameters_with_their_elements_layouts() {
     assert!(aio.contains(last), "{aio}");
 }
 
+/// The parser refuses it, too.
 #[test]
 fn a_borrowed_resource_inside_a_record_is_refused() {
-    let own = ty(TypeKind::Borrow(crate::model::ResourceId(0)), 4, 4);
-    let record = TypeDefKind::Record(vec![field("r", own)]);
-    let refused = refusal(vec![def("holder", record)], vec![]);
-    assert!(
-        refused
-            .construct
-            .contains("borrowed resource inside a value"),
-        "{refused}"
-    );
+    let mut package = package("record holder { r: u32 }\nresource query;\nf: func();");
+    let TypeDefKind::Record(fields) = &mut package.types[0].kind else {
+        panic!("it is a record")
+    };
+    fields[0].ty.kind = TypeKind::Borrow(ResourceId(0));
+    let refused = emit(&package).expect_err("it is refused").to_string();
+    let expected = "a.wit:3:8: type `borrow<query>`: a borrowed resource can only be a parameter";
+    assert!(refused.starts_with(expected), "{refused}");
 }
 
 #[test]
 fn an_error_that_is_no_variant_is_wrapped_in_an_exception() {
-    let labels = ["missing", "io-error"].map(|name| Label {
-        name: name.into(),
-        docs: String::new(),
-    });
-    let mut fails = function("f", vec![], None);
-    fails.error = Some(Some(ty(TypeKind::Named(TypeId(0)), 1, 1)));
-    let package = package(
-        vec![def("code", TypeDefKind::Enum(labels.into()))],
-        vec![fails],
-    );
+    let package = package("enum code { missing, io-error }\nf: func() -> result<_, code>;");
     let types = file(&package, "types.py");
     assert!(types.contains("class Code(enum.Enum):"), "{types}");
     assert!(types.contains("    IO_ERROR = \"io-error\"\n"), "{types}");
@@ -204,17 +109,13 @@ fn an_error_that_is_no_variant_is_wrapped_in_an_exception() {
 
 #[test]
 fn a_union_that_is_too_long_for_a_line_is_wrapped() {
-    let cases = ["first", "second", "third", "fourth"].map(|name| Case {
-        name: format!("the-{name}-of-them"),
-        docs: String::new(),
-        payload: Some(string()),
-    });
-    let variant = TypeDefKind::Variant {
-        cases: cases.into(),
-        tag_size: 1,
-        payload_offset: 4,
-    };
-    let types = file(&package(vec![def("choice", variant)], vec![]), "types.py");
+    let cases = ["first", "second", "third", "fourth"];
+    let cases = cases.map(|name| format!("the-{name}-of-them(string)"));
+    let package = package(&format!(
+        "variant choice {{ {} }}\nf: func();",
+        cases.join(", ")
+    ));
+    let types = file(&package, "types.py");
     let expected = "Choice: TypeAlias = (\n    ChoiceTheFirstOfThem\n    | ChoiceTheSecondOfThem\n    \
                     | ChoiceTheThirdOfThem\n    | ChoiceTheFourthOfThem\n)\n";
     assert!(types.contains(expected), "{types}");
@@ -222,7 +123,7 @@ fn a_union_that_is_too_long_for_a_line_is_wrapped() {
 
 #[test]
 fn documentation_with_quotes_and_backslashes_is_escaped() {
-    let mut says = function("f", vec![], None);
+    let mut package = package("f: func();");
     for (docs, expected) in [
         ("Says \"no\"", "        \"\"\"Says \"no\" \"\"\"\n"),
         ("A \\d pattern", "        r\"\"\"A \\d pattern\"\"\"\n"),
@@ -235,26 +136,15 @@ fn documentation_with_quotes_and_backslashes_is_escaped() {
             "        \"\"\"First.\n\n        Second.\n        \"\"\"\n",
         ),
     ] {
-        says.docs = docs.into();
-        let client = file(&package(vec![], vec![says.clone()]), "client.py");
+        package.functions[0].docs = docs.into();
+        let client = file(&package, "client.py");
         assert!(client.contains(expected), "{client}");
     }
 }
 
 #[test]
 fn names_that_collide_stay_distinct() {
-    let empty = || TypeDefKind::Record(vec![field("x", string())]);
-    let cases = vec![Case {
-        name: "b".into(),
-        docs: String::new(),
-        payload: None,
-    }];
-    let variant = TypeDefKind::Variant {
-        cases,
-        tag_size: 1,
-        payload_offset: 1,
-    };
-    let package = package(vec![def("a-b", empty()), def("a", variant)], vec![]);
+    let package = package("record a-b { x: string }\nvariant a { b }\nf: func();");
     let types = file(&package, "types.py");
     assert!(types.contains("class AB:"), "{types}");
     assert!(types.contains("class AB_:"), "{types}");
@@ -263,7 +153,7 @@ fn names_that_collide_stay_distinct() {
 
 #[test]
 fn package_without_types_has_no_types_or_views_file() {
-    let package = package(vec![], vec![function("f", vec![], None)]);
+    let package = package("f: func();");
     let names: Vec<_> = emit(&package)
         .expect("nothing in it is refused")
         .into_iter()
@@ -280,9 +170,8 @@ fn package_without_types_has_no_types_or_views_file() {
 
 #[test]
 fn function_with_notices_has_an_on_notice_parameter() {
-    let mut long = function("long", vec![field("on-notice", string())], None);
-    long.options.notice_interval_ns = 250_000_000;
-    let package = package(vec![], vec![long, function("short", vec![], None)]);
+    let mut package = package("long: func(on-notice: string);\nshort: func();");
+    package.functions[0].options.notice_interval_ns = 250_000_000;
     for (name, call) in [("client.py", "call"), ("aio.py", "start")] {
         let text = file(&package, name);
         for expected in [
@@ -299,16 +188,7 @@ fn function_with_notices_has_an_on_notice_parameter() {
 
 #[test]
 fn a_result_that_is_too_long_for_a_line_is_wrapped() {
-    let long = ty(
-        TypeKind::Result {
-            ok: Some(Box::new(string())),
-            error: Some(Box::new(string())),
-        },
-        12,
-        4,
-    );
-    let stream = ty(TypeKind::Stream(Some(Box::new(long))), 4, 4);
-    let package = package(vec![], vec![function("f", vec![], Some(stream))]);
+    let package = package("f: func() -> stream<result<string, string>>;");
     let text = file(&package, "client.py");
     let expected = "    ) -> thalweg.Stream[
         thalweg.Ok[str] | thalweg.Err[str],

@@ -1,16 +1,17 @@
 //! `types.py`: the classes of values, and the exceptions.
 
 use super::annotation::{self, Place};
-use super::names::{self, Names};
+use super::names;
 use super::plan::{Plan, TypeNames};
-use super::source::Source;
+use super::source::{self, Source};
 use super::views::mentions;
 use crate::model::{Case, Field, Label, TypeDef, TypeDefKind};
+use crate::plan::names::Scope;
 
 const FROZEN: &str = "@dataclass(frozen=True, slots=True)";
 
 pub(super) fn emit(plan: &Plan<'_>) -> Source {
-    let mut body = Source::new(plan);
+    let mut body = source::file(plan);
     let start = body.len();
     for (def, planned) in plan.package.types.iter().zip(&plan.types) {
         match &def.kind {
@@ -36,14 +37,14 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
             .filter(|exception| **exception != planned.class)
         {
             body.gap();
-            body.line(0, &format!("class {exception}(thalweg.ServiceError):"));
+            body.line_at(0, &format!("class {exception}(thalweg.ServiceError):"));
             body.docstring(1, &format!("The error `{}`.", def.name));
             body.blank();
-            body.line(1, &format!("payload: {}", planned.class));
+            body.line_at(1, &format!("payload: {}", planned.class));
         }
     }
     let body = body.tail(start);
-    let mut out = Source::new(plan);
+    let mut out = source::file(plan);
     out.docstring(0, &format!("The types of {}.", plan.id()));
     out.blank();
     imports(&body, &mut out);
@@ -53,7 +54,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
 
 /// The modules and names that `body` uses.
 fn imports(body: &str, out: &mut Source) {
-    out.line(0, "from __future__ import annotations");
+    out.line_at(0, "from __future__ import annotations");
     out.blank();
     let standard = [
         ("import builtins", mentions(body, "builtins")),
@@ -65,35 +66,35 @@ fn imports(body: &str, out: &mut Source) {
         ),
     ];
     for (import, _) in standard.iter().filter(|(_, used)| *used) {
-        out.line(0, import);
+        out.line_at(0, import);
     }
     if mentions(body, "thalweg") {
         if standard.iter().any(|(_, used)| *used) {
             out.blank();
         }
-        out.line(0, "import thalweg");
+        out.line_at(0, "import thalweg");
     }
 }
 
 fn record(plan: &Plan<'_>, def: &TypeDef, planned: &TypeNames, fields: &[Field], out: &mut Source) {
     out.gap();
-    out.line(0, FROZEN);
-    out.line(0, &format!("class {}:", planned.class));
+    out.line_at(0, FROZEN);
+    out.line_at(0, &format!("class {}:", planned.class));
     out.docstring(1, &def.docs);
     if !def.docs.trim().is_empty() {
         out.blank();
     }
     let own = fields
         .iter()
-        .map(|field| names::field(&field.name))
+        .map(|field| names::FIELD.of(&field.name))
         .collect();
     let defaults = annotation::defaults(plan, fields.iter().map(|field| &field.ty));
     for (field, has_default) in fields.iter().zip(defaults) {
-        let name = names::field(&field.name);
+        let name = names::FIELD.of(&field.name);
         let annotation = annotation::of(plan, &field.ty, Place::Value);
         let annotation = names::within(&annotation, &own);
         let default = if has_default { " = None" } else { "" };
-        out.line(1, &format!("{name}: {annotation}{default}"));
+        out.line_at(1, &format!("{name}: {annotation}{default}"));
         out.docstring(1, &field.docs);
     }
 }
@@ -101,12 +102,12 @@ fn record(plan: &Plan<'_>, def: &TypeDef, planned: &TypeNames, fields: &[Field],
 fn variant(plan: &Plan<'_>, def: &TypeDef, planned: &TypeNames, cases: &[Case], out: &mut Source) {
     for (case, class) in cases.iter().zip(&planned.cases) {
         out.gap();
-        out.line(0, FROZEN);
-        out.line(0, &format!("class {class}:"));
+        out.line_at(0, FROZEN);
+        out.line_at(0, &format!("class {class}:"));
         out.docstring(1, &docs_of_case(def, case));
         if let Some(payload) = &case.payload {
             out.blank();
-            out.line(
+            out.line_at(
                 1,
                 &format!("value: {}", annotation::of(plan, payload, Place::Value)),
             );
@@ -125,7 +126,7 @@ fn exceptions(
     out: &mut Source,
 ) {
     out.gap();
-    out.line(
+    out.line_at(
         0,
         &format!("class {}(thalweg.ServiceError):", planned.class),
     );
@@ -137,13 +138,13 @@ fn exceptions(
     out.docstring(1, &docs);
     for (case, class) in cases.iter().zip(&planned.cases) {
         out.gap();
-        out.line(0, &format!("class {class}({}):", planned.class));
+        out.line_at(0, &format!("class {class}({}):", planned.class));
         out.docstring(1, &docs_of_case(def, case));
         out.blank();
         let payload = case.payload.as_ref().map_or("None".into(), |payload| {
             annotation::of(plan, payload, Place::Value)
         });
-        out.line(1, &format!("payload: {payload}"));
+        out.line_at(1, &format!("payload: {payload}"));
     }
 }
 
@@ -157,13 +158,13 @@ fn docs_of_case(def: &TypeDef, case: &Case) -> String {
 
 fn enumeration(def: &TypeDef, planned: &TypeNames, labels: &[Label], out: &mut Source) {
     out.gap();
-    out.line(0, &format!("class {}(enum.Enum):", planned.class));
+    out.line_at(0, &format!("class {}(enum.Enum):", planned.class));
     members(def, labels, |_, label| format!("\"{}\"", label.name), out);
 }
 
 fn flags(def: &TypeDef, planned: &TypeNames, labels: &[Label], out: &mut Source) {
     out.gap();
-    out.line(0, &format!("class {}(enum.Flag):", planned.class));
+    out.line_at(0, &format!("class {}(enum.Flag):", planned.class));
     members(def, labels, |place, _| format!("1 << {place}"), out);
 }
 
@@ -177,10 +178,10 @@ fn members(
     if !def.docs.trim().is_empty() {
         out.blank();
     }
-    let mut names = Names::default();
+    let mut names = Scope::default();
     for (place, label) in labels.iter().enumerate() {
-        let name = names.claim(names::constant(&label.name));
-        out.line(1, &format!("{name} = {}", value(place, label)));
+        let name = names.claim(names::CONSTANT.of(&label.name));
+        out.line_at(1, &format!("{name} = {}", value(place, label)));
         out.docstring(1, &label.docs);
     }
 }

@@ -4,11 +4,11 @@ use super::annotation::{self, Place};
 use super::layout::{self, Spelling};
 use super::names;
 use super::plan::Plan;
-use super::source::{Doc, Source};
+use super::source::{self, Doc, Source};
 use crate::model::TypeDefKind;
 
 pub(super) fn emit(plan: &Plan<'_>) -> Source {
-    let mut body = Source::new(plan);
+    let mut body = source::file(plan);
     let start = body.len();
     let mut used = Vec::new();
     for (def, planned) in plan.package.types.iter().zip(&plan.types) {
@@ -17,7 +17,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
         };
         used.push(planned.class.clone());
         body.gap();
-        body.line(
+        body.line_at(
             0,
             &format!("class {view}(thalweg.View[{}]):", planned.class),
         );
@@ -29,14 +29,14 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
             ),
         );
         body.blank();
-        body.line(1, "__slots__ = ()");
+        body.line_at(1, "__slots__ = ()");
         body.blank();
         let own = fields
             .iter()
-            .map(|field| names::field(&field.name))
+            .map(|field| names::FIELD.of(&field.name))
             .collect();
         for field in fields {
-            let value = layout::named(plan, &field.ty, Spelling::InClass);
+            let value = layout::named(plan, plan.whole.index_of(&field.ty), Spelling::InClass);
             let annotation = annotation::of(plan, &field.ty, Place::Value);
             let annotation = names::within(&annotation, &own);
             let annotation = format!("thalweg.layout.Field[{annotation}]");
@@ -46,7 +46,7 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
             );
             body.assign_in(
                 1,
-                &names::field(&field.name),
+                &names::FIELD.of(&field.name),
                 Some(annotation.into()),
                 &call,
             );
@@ -59,22 +59,22 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
         .into_iter()
         .filter(|name| mentions(&body, name))
         .collect();
-    let mut out = Source::new(plan);
+    let mut out = source::file(plan);
     out.docstring(
         0,
         &format!("Views of the records of {} in batches.", plan.id()),
     );
     out.blank();
-    out.line(0, "from __future__ import annotations");
+    out.line_at(0, "from __future__ import annotations");
     out.blank();
     if mentions(&body, "builtins") {
-        out.line(0, "import builtins");
+        out.line_at(0, "import builtins");
         out.blank();
     }
-    out.line(0, "import thalweg.layout");
+    out.line_at(0, "import thalweg.layout");
     out.blank();
     if mentions(&body, "_layout") {
-        out.line(0, "from . import _layout");
+        out.line_at(0, "from . import _layout");
     }
     out.import(".types", &names);
     out.append(&body);
