@@ -20,6 +20,7 @@ use crate::model::{
     Field, Function, FunctionOptions, Limits, OverflowPolicy, Package, StreamOptions, TypeDef,
     TypeDefKind, TypeKind, resolve_alias, stream_fields,
 };
+use crate::plan::Plan;
 use crate::{Output, SourceError};
 use std::fmt::Write;
 
@@ -46,10 +47,11 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
 pub(crate) fn source(package: &Package) -> Result<String, SourceError> {
     let package = &params::with_records(package);
     names::check(package)?;
+    let plan = Plan::new(package);
     let mut out = String::new();
     package_constant(&mut out, package);
     for (id, def) in package.types.iter().enumerate() {
-        codec::definition(&mut out, package, id, def);
+        codec::definition(&mut out, &plan, id, def);
     }
     service::traits(&mut out, package);
     server::server(&mut out, package, "PACKAGE");
@@ -306,7 +308,7 @@ fn number(value: u64) -> String {
 fn has_view(package: &Package, id: usize) -> bool {
     match &package.types[id].kind {
         TypeDefKind::Record(_) | TypeDefKind::Variant { .. } => {
-            !types::plain_definition(package, id)
+            !types::plain(package, &codec::named(id))
         }
         _ => false,
     }

@@ -8,9 +8,11 @@ use crate::hash::Describer;
 use crate::model::{
     self, Case, Field, Label, Package, Type, TypeDef, TypeDefKind, TypeId, TypeKind,
 };
+use crate::plan::Plan;
 
 /// Emits one named type.
-pub fn definition(out: &mut String, package: &Package, id: usize, def: &TypeDef) {
+pub fn definition(out: &mut String, plan: &Plan<'_>, id: usize, def: &TypeDef) {
+    let package = plan.package;
     let name = camel(&def.name);
     let (macro_name, members, layout) = match &def.kind {
         TypeDefKind::Record(fields) => ("record", record(package, fields), layout(def)),
@@ -55,7 +57,7 @@ pub fn definition(out: &mut String, package: &Package, id: usize, def: &TypeDef)
     indented(
         out,
         4,
-        &with_implemented(&layout, &implemented(package, id, def)),
+        &with_implemented(&layout, &implemented(plan, id, def)),
     );
     line(out, "}");
 }
@@ -126,7 +128,8 @@ fn word(size: u32) -> &'static str {
 
 /// The fields of a record. Adjacent numbers are one run.
 fn record(package: &Package, fields: &[Field]) -> String {
-    let is_number = |field: &Field| types::is_number(types::resolve_alias(package, &field.ty));
+    let is_number =
+        |field: &Field| types::is_number(model::resolve_alias(&package.types, &field.ty));
     let runs = fields.chunk_by(|one, next| is_number(one) && is_number(next));
     let mut out = String::new();
     for run in runs {
@@ -191,7 +194,7 @@ fn both(package: &Package, ty: &Type) -> String {
 /// The WIT name. If the type has handles, its structure follows: the names of resources are only in WIT. The shape of a named
 /// type is complete.
 fn name(package: &Package, name: &str, ty: Option<&Type>) -> String {
-    let ty = ty.map(|ty| types::resolve_alias(package, ty));
+    let ty = ty.map(|ty| model::resolve_alias(&package.types, ty));
     let Some(ty) = ty.filter(|ty| {
         !matches!(ty.kind, TypeKind::Named(_)) && model::contains_handle(&package.types, ty)
     }) else {
@@ -205,7 +208,7 @@ fn name(package: &Package, name: &str, ty: Option<&Type>) -> String {
 }
 
 /// A use of a named type.
-fn named(id: usize) -> Type {
+pub fn named(id: usize) -> Type {
     Type {
         kind: TypeKind::Named(TypeId(id)),
         size: 0,
@@ -224,7 +227,7 @@ fn derives(package: &Package, id: usize, def: &TypeDef) -> String {
     if types::owns(package, &ty) {
         return format!("#[derive(Debug{default})]");
     }
-    let copy = if types::plain_definition(package, id) {
+    let copy = if types::plain(package, &ty) {
         "Copy, "
     } else {
         ""
@@ -238,13 +241,14 @@ fn derives(package: &Package, id: usize, def: &TypeDef) -> String {
 }
 
 /// The traits that the macro implements only on request.
-fn implemented(package: &Package, id: usize, def: &TypeDef) -> Vec<String> {
+fn implemented(plan: &Plan<'_>, id: usize, def: &TypeDef) -> Vec<String> {
+    let package = plan.package;
     let mut traits = Vec::new();
-    if !model::contains_handle(&package.types, &named(id)) {
+    if !plan.get(plan.named[id]).has_handles {
         traits.push("Cbor".to_owned());
     }
-    let mut errors = package.functions.iter().map(|f| f.error.as_ref());
-    if errors.any(|error| is_error(package, error, id)) {
+    let mut errors = plan.functions.iter().filter_map(|function| function.error);
+    if errors.any(|error| plan.get(error).id == Some(TypeId(id))) {
         traits.push("Error".to_owned());
     }
     let default = match (&def.kind, defaults::of_definition(package, id)) {
@@ -261,14 +265,6 @@ fn implemented(package: &Package, id: usize, def: &TypeDef) -> Vec<String> {
 
 fn case_path(name: &str) -> String {
     format!("Self::{}", camel(name))
-}
-
-/// Whether the error payload is the named type `id`.
-fn is_error(package: &Package, error: Option<&Option<Type>>, id: usize) -> bool {
-    let payload = error
-        .and_then(Option::as_ref)
-        .map(|ty| types::resolve_alias(package, ty));
-    payload.is_some_and(|ty| ty.kind == TypeKind::Named(TypeId(id)))
 }
 
 /// `at + 8`, or `at`.

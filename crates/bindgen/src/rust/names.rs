@@ -2,98 +2,68 @@
 
 use crate::SourceError;
 use crate::model::{Function, FunctionKind, Package, Position, TypeDefKind};
+use crate::plan::names::{Case, Style, contains};
 use std::collections::HashMap;
 
 /// The keywords of Rust, strict and reserved, of every edition (The Rust Reference, "Keywords").
-const KEYWORDS: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn",
-    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let",
-    "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return",
-    "static", "struct", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use",
-    "virtual", "where", "while", "yield",
-];
+const KEYWORDS: &str = "\
+abstract as async await become box break const continue do dyn else enum extern false final fn for
+gen if impl in let loop macro match mod move mut override priv pub ref return static struct trait
+true try type typeof unsafe unsized use virtual where while yield";
 
 /// Keywords that cannot be raw identifiers.
-const NEVER_RAW: &[&str] = &["crate", "self", "super"];
+const NEVER_RAW: &str = "crate self super";
 
-/// Types that generated code uses without a path.
-const TYPES_IN_USE: &[&str] = &[
-    "Clone",
-    "Copy",
-    "Debug",
-    "Err",
-    "Eq",
-    "Fn",
-    "Hash",
-    "None",
-    "Ok",
-    "Option",
-    "PartialEq",
-    "Result",
-    "Self",
-    "Send",
-    "Sized",
-    "Some",
-    "String",
-    "Sync",
-    "Vec",
-];
+/// A type. Generated code uses these types without a path.
+const TYPE: Style = Style {
+    case: Case::Pascal,
+    reserved: &[
+        "Clone Copy Debug Err Eq Fn Hash None Ok Option PartialEq Result Self Send Sized Some \
+                 String Sync Vec",
+    ],
+};
 
 /// Names of variables in generated functions.
-const LOCALS: &[&str] = &["call", "incoming", "make"];
+const LOCALS: &str = "call incoming make";
 
 /// Functions of a generated client in addition to those of the interface; those of a resource
 /// client follow.
-const CLIENT_FUNCTIONS: &[&str] = &[
-    "batch",
-    "close",
-    "detached",
-    "start",
-    "start_with_host",
-    "with_timeout",
-];
-const RESOURCE_FUNCTIONS: &[&str] = &["detached", "with_timeout"];
+const CLIENT_FUNCTIONS: &str = "batch close detached start start_with_host with_timeout";
+const RESOURCE_FUNCTIONS: &str = "detached with_timeout";
 
 /// `search-error` becomes `search_error`. Keywords are escaped.
 pub fn snake(name: &str) -> String {
-    let name = name.replace('-', "_").to_lowercase();
-    if NEVER_RAW.contains(&name.as_str()) {
+    let name = Case::Snake.of(name);
+    if contains(&[NEVER_RAW], &name) {
         format!("{name}_")
-    } else if KEYWORDS.contains(&name.as_str()) {
+    } else if contains(&[KEYWORDS], &name) {
         format!("r#{name}")
     } else {
         name
     }
 }
 
+/// `name`, with a `_` if it is one of these words.
+fn escaped(name: String, words: &str) -> String {
+    match contains(&[words], &name) {
+        true => name + "_",
+        false => name,
+    }
+}
+
 /// The name of a parameter.
 pub fn param(name: &str) -> String {
-    let name = snake(name);
-    if LOCALS.contains(&name.as_str()) {
-        format!("{name}_")
-    } else {
-        name
-    }
+    escaped(snake(name), LOCALS)
 }
 
 /// `search-error` becomes `SearchError`.
 pub fn camel(name: &str) -> String {
-    let mut out = String::new();
-    for word in name.split('-') {
-        let mut letters = word.chars();
-        out.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
-        out.push_str(&letters.as_str().to_lowercase());
-    }
-    if TYPES_IN_USE.contains(&out.as_str()) {
-        out + "_"
-    } else {
-        out
-    }
+    TYPE.of(name)
 }
 
 /// `search-error` becomes `SEARCH_ERROR`.
 pub fn shouted(name: &str) -> String {
-    name.replace('-', "_").to_uppercase()
+    Case::Constant.of(name)
 }
 
 /// The name of a function in the service's trait. The name of a static function includes that of
@@ -110,14 +80,9 @@ pub fn in_service(package: &Package, function: &Function) -> String {
 
 /// The name of a function in a client.
 pub fn in_client(package: &Package, function: &Function) -> String {
-    let (name, taken) = match function.kind {
-        FunctionKind::Method(_) => (snake(&function.name), RESOURCE_FUNCTIONS),
-        _ => (in_service(package, function), CLIENT_FUNCTIONS),
-    };
-    if taken.contains(&name.as_str()) {
-        name + "_"
-    } else {
-        name
+    match function.kind {
+        FunctionKind::Method(_) => escaped(snake(&function.name), RESOURCE_FUNCTIONS),
+        _ => escaped(in_service(package, function), CLIENT_FUNCTIONS),
     }
 }
 

@@ -2,25 +2,14 @@
 
 use super::names::camel;
 use crate::model::{
-    Function, Package, ResourceId, Type, TypeDefKind, TypeKind, contains_kind, is_stream_or_future,
+    Function, Package, ResourceId, Scalar, Type, TypeDefKind, TypeKind, contains_kind,
+    is_stream_or_future, resolve_alias,
 };
 
 /// The owned type.
 pub fn owned(package: &Package, ty: &Type) -> String {
     let of = |ty: &Type| owned(package, ty);
     match &ty.kind {
-        TypeKind::Bool => "bool".to_owned(),
-        TypeKind::U8 => "u8".to_owned(),
-        TypeKind::U16 => "u16".to_owned(),
-        TypeKind::U32 => "u32".to_owned(),
-        TypeKind::U64 => "u64".to_owned(),
-        TypeKind::S8 => "i8".to_owned(),
-        TypeKind::S16 => "i16".to_owned(),
-        TypeKind::S32 => "i32".to_owned(),
-        TypeKind::S64 => "i64".to_owned(),
-        TypeKind::F32 => "f32".to_owned(),
-        TypeKind::F64 => "f64".to_owned(),
-        TypeKind::Char => "char".to_owned(),
         TypeKind::String => "String".to_owned(),
         TypeKind::List(item) => format!("Vec<{}>", of(item)),
         TypeKind::Array(item, count) => array(&of(item), *count),
@@ -35,6 +24,12 @@ pub fn owned(package: &Package, ty: &Type) -> String {
             format!("port::Owned<{}>", named_by_handle(package, ty))
         }
         TypeKind::Borrow(_) => "wire::Handle".to_owned(),
+        // `s8` is `i8` in Rust.
+        kind => kind
+            .scalar()
+            .expect("only scalars are left")
+            .wit()
+            .replace('s', "i"),
     }
 }
 
@@ -127,7 +122,7 @@ pub fn view(package: &Package, ty: &Type) -> String {
 /// The parameter type of a client: a plain value, a slice if the list has the same layout in Rust,
 /// or else any value that can be encoded as the type.
 pub fn param(package: &Package, ty: &Type) -> String {
-    match &resolve_alias(package, ty).kind {
+    match &resolve_alias(&package.types, ty).kind {
         TypeKind::String => "&str".to_owned(),
         TypeKind::List(item) if is_number(item) => format!("&[{}]", owned(package, item)),
         _ if plain(package, ty) => owned(package, ty),
@@ -138,7 +133,7 @@ pub fn param(package: &Package, ty: &Type) -> String {
 
 /// The parameter type of a client for a list whose elements are no numbers.
 pub fn list_param(package: &Package, ty: &Type) -> Option<String> {
-    match &resolve_alias(package, ty).kind {
+    match &resolve_alias(&package.types, ty).kind {
         TypeKind::List(item) if !is_number(item) => {
             Some(format!("impl wire::AsList<{}>", owned(package, item)))
         }
@@ -159,58 +154,17 @@ pub fn tuple(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// The target of an alias.
-pub fn resolve_alias<'a>(package: &'a Package, ty: &'a Type) -> &'a Type {
-    match &ty.kind {
-        TypeKind::Named(id) => match &package.types[id.0].kind {
-            TypeDefKind::Alias(ty) => resolve_alias(package, ty),
-            _ => ty,
-        },
-        _ => ty,
-    }
-}
-
 /// Whether every bit pattern is a value, so that nothing has to be checked.
 pub fn is_number(ty: &Type) -> bool {
-    matches!(
-        ty.kind,
-        TypeKind::U8
-            | TypeKind::U16
-            | TypeKind::U32
-            | TypeKind::U64
-            | TypeKind::S8
-            | TypeKind::S16
-            | TypeKind::S32
-            | TypeKind::S64
-            | TypeKind::F32
-            | TypeKind::F64
-    )
+    ty.kind.scalar().is_some_and(Scalar::is_number)
 }
 
 /// Whether the type has no tails and owns nothing, so that it is `Copy` and its own view.
 pub fn plain(package: &Package, ty: &Type) -> bool {
-    match &ty.kind {
-        TypeKind::String | TypeKind::List(_) => false,
-        TypeKind::Own(_) | TypeKind::Stream(_) | TypeKind::Future(_) => false,
-        TypeKind::Option(item) | TypeKind::Array(item, _) => plain(package, item),
-        TypeKind::Result { ok, error } => ok.iter().chain(error).all(|ty| plain(package, ty)),
-        TypeKind::Tuple(items) => items.iter().all(|ty| plain(package, ty)),
-        TypeKind::Named(id) => plain_definition(package, id.0),
-        _ => true,
-    }
-}
-
-/// The same for a named type.
-pub fn plain_definition(package: &Package, id: usize) -> bool {
-    match &package.types[id].kind {
-        TypeDefKind::Record(fields) => fields.iter().all(|field| plain(package, &field.ty)),
-        TypeDefKind::Variant { cases, .. } => cases
-            .iter()
-            .filter_map(|case| case.payload.as_ref())
-            .all(|ty| plain(package, ty)),
-        TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => true,
-        TypeDefKind::Alias(ty) => plain(package, ty),
-    }
+    !contains_kind(&package.types, ty, |kind| {
+        use TypeKind::{Future, List, Own, Stream, String};
+        matches!(kind, String | List(_) | Own(_) | Stream(_) | Future(_))
+    })
 }
 
 /// Whether a value can own a resource, a stream or a future.
