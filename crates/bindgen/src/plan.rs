@@ -6,6 +6,7 @@
 //!                                  |
 //!                                  +-- names    spells names, and keeps them unique
 //!                                  +-- source   writes lines, comments and templates
+//!                                  +-- codec    prints code that writes, reads and checks messages
 //! ```
 //!
 //! A type without a name has one entry, however often it is used. An alias has no entry: its users
@@ -14,6 +15,7 @@
 //! Directions are those of the caller: a type *goes in* if the caller writes it, and *comes out* if
 //! the caller reads it. In a host import both are reversed, and so is a stream that is a parameter.
 
+pub mod codec;
 mod intern;
 pub mod names;
 mod refusal;

@@ -1,0 +1,349 @@
+//! Prints the codec of a package in four languages, compares it with `golden`, and runs it where the
+//! language is installed: against messages that `thalweg_wire` wrote, and against damaged ones.
+//!
+//! `BLESS=1 cargo test -p thalweg-bindgen --test dialects` writes the golden files anew.
+
+mod go;
+mod java;
+mod javascript;
+mod lua;
+
+use go::Go;
+use java::Java;
+use javascript::JavaScript;
+use lua::Lua;
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use thalweg_bindgen::hash::Describer;
+use thalweg_bindgen::model::Package;
+use thalweg_bindgen::plan::codec::{At, Codec, Dialect, routines};
+use thalweg_bindgen::plan::source::{Format, Source};
+use thalweg_bindgen::plan::{Function, ParameterKind, Plan, ResultKind, TypeIndex};
+use thalweg_bindgen::{parse, parse_text};
+use thalweg_wire::describe::Type;
+
+/// A value of each kind.
+const KINDS: &str = "package a:kinds@0.1.0;
+interface i {
+  enum color { red, green }
+  flags rights { read, write, run }
+  record point { x: s32, y: s32 }
+  type names = list<string>;
+  variant shape { nothing, circle(f64), polygon(list<point>), part(tuple<point, option<string>>) }
+  record every {
+    flag: bool, letter: char, big: u64, bytes: list<u8>, numbers: list<f32>, letters: list<char>,
+    name: option<string>, twice: option<option<u32>>, at: option<point>, grid: list<list<s32>>,
+    pairs: list<tuple<string, option<u8>>>, outcome: result<u64, string>, bare: result,
+    color: color, rights: rights, key: list<u8, 4>, both: list<string, 2>, places: list<point, 2>,
+    names: names, shape: shape, colors: list<color>,
+  }
+  echo: func(value: every) -> every;
+}
+world w { export i; }
+";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dialects")
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn package(wit: &str) -> Package {
+    parse(&repository().join(wit)).unwrap_or_else(|refused| panic!("{refused}"))
+}
+
+fn kinds() -> Package {
+    let path = Path::new("kinds.wit");
+    parse_text(path, KINDS, "").unwrap_or_else(|refused| panic!("{refused}"))
+}
+
+/// Compares the routines of two packages with the golden files.
+fn compare(ending: &str, format: &'static Format, print: impl Fn(&Plan<'_>, &mut Source)) {
+    for (name, package) in [
+        ("search", package("examples/search/wit")),
+        ("kinds", kinds()),
+    ] {
+        let mut out = Source::new(format);
+        print(&Plan::new(&package), &mut out);
+        let text = out.finish();
+        let golden = folder().join(format!("golden/{name}.{ending}"));
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&golden, &text).expect("the golden file can be written");
+        }
+        let expected = std::fs::read_to_string(&golden).unwrap_or_default();
+        for (number, (line, expected)) in text.lines().zip(expected.lines()).enumerate() {
+            assert_eq!(line, expected, "{name}.{ending}:{}", number + 1);
+        }
+        assert_eq!(text.lines().count(), expected.lines().count(), "{name}");
+    }
+}
+
+#[test]
+fn javascript_codec_is_as_the_golden_file() {
+    compare("js", &javascript::FORMAT, |plan, out| {
+        let dialect = JavaScript { plan };
+        dialect.types(out);
+        routines(plan, &dialect, out);
+    });
+}
+
+#[test]
+fn go_codec_is_as_the_golden_file() {
+    compare("go", &go::FORMAT, |plan, out| {
+        let dialect = Go { plan };
+        dialect.types(out);
+        routines(plan, &dialect, out);
+    });
+}
+
+#[test]
+fn lua_codec_is_as_the_golden_file() {
+    compare("lua", &lua::FORMAT, |plan, out| {
+        routines(plan, &Lua { plan }, out);
+    });
+}
+
+#[test]
+fn java_codec_is_as_the_golden_file() {
+    compare("java", &java::FORMAT, |plan, out| {
+        routines(plan, &Java { plan }, out);
+    });
+}
+
+/// The parameters or the result of a function, if they contain no handles.
+struct Root {
+    name: String,
+    /// The description of the type, of which the header of a message has the hash.
+    text: String,
+    size: u32,
+    members: Vec<(u32, TypeIndex)>,
+}
+
+impl Root {
+    fn layout(&self) -> u32 {
+        Type::parse(&self.text).expect("a description").hash() as u32
+    }
+}
+
+/// The roots that the caller writes or reads, by function.
+fn roots(plan: &Plan<'_>) -> Vec<Root> {
+    let texts = Describer {
+        types: &plan.package.types,
+        resources: &plan.package.resources,
+    };
+    let mut roots = Vec::new();
+    for Function {
+        function,
+        parameters,
+        ok,
+        ..
+    } in &plan.functions
+    {
+        let name = function.full_name.split_once('.').expect("an interface").1;
+        let members = parameters.iter().map(|parameter| match parameter.kind {
+            ParameterKind::Value(ty) => Some((parameter.offset, ty)),
+            _ => None,
+        });
+        if let Some(members) = members.collect() {
+            roots.push(Root {
+                name: format!("{name}:arguments"),
+                text: texts.describe_record(&function.params),
+                size: function.params_layout.0,
+                members,
+            });
+        }
+        if let (ResultKind::Value(ty), Some(model)) = (ok, &function.ok) {
+            roots.push(Root {
+                name: format!("{name}:reply"),
+                text: texts.describe(model),
+                size: model.size,
+                members: vec![(0, *ty)],
+            });
+        }
+    }
+    let has_handles = |(_, ty): &(u32, TypeIndex)| plan.get(*ty).has_handles;
+    roots.retain(|root| !root.members.iter().any(has_handles));
+    roots
+}
+
+fn unhex(hex: &str) -> Vec<u8> {
+    let pairs = hex.as_bytes().chunks(2);
+    pairs
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).expect("hex"), 16).expect("hex"))
+        .collect()
+}
+
+/// The messages of the conformance scenarios, whole and damaged at each byte, with the verdict of
+/// `thalweg_wire`. Returns the lines for the driver, and their number.
+fn messages(roots: &[Root]) -> (String, usize) {
+    let (mut lines, mut count) = (String::new(), 0);
+    let mut add = |root: &Root, bytes: &[u8], is_whole: bool| {
+        let ty = Type::parse(&root.text).expect("a description");
+        let verdict = match (ty.check(bytes).is_ok(), is_whole) {
+            (true, true) => '=',
+            (true, false) => '+',
+            (false, _) => '-',
+        };
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(lines, "{} {hex} {verdict}", root.name).expect("a string takes it");
+        count += 1;
+    };
+    let read = |file: &str| {
+        let text = std::fs::read_to_string(repository().join("conformance").join(file));
+        let all: Value = serde_json::from_str(&text.expect("the scenarios")).expect("JSON");
+        all.as_array().expect("a list").clone()
+    };
+    let scenarios = read("scenarios.json");
+    let steps = scenarios
+        .iter()
+        .flat_map(|scenario| scenario["steps"].as_array().expect("steps").clone());
+    for step in steps.chain(read("hostile.json")) {
+        for kind in ["arguments", "reply"] {
+            let (Some(function), Some(hex)) = (step["call"].as_str(), step[kind].as_str()) else {
+                continue;
+            };
+            let name = format!("{function}:{kind}");
+            let Some(root) = roots.iter().find(|root| root.name == name) else {
+                continue;
+            };
+            if kind == "reply" && step["ends"] == "error" {
+                continue;
+            }
+            let bytes = unhex(hex);
+            add(root, &bytes, true);
+            for at in 0..bytes.len() {
+                for mask in [0x01, 0x80, 0xff] {
+                    let mut damaged = bytes.clone();
+                    damaged[at] ^= mask;
+                    add(root, &damaged, false);
+                }
+            }
+            for length in 0..bytes.len() {
+                add(root, &bytes[..length], false);
+            }
+        }
+    }
+    (lines, count)
+}
+
+/// Prints code that checks the members of a root.
+fn check_all(plan: &Plan<'_>, dialect: &dyn Dialect, root: &Root, out: &mut Source) {
+    let mut codec = Codec::new(plan, dialect, out);
+    for (offset, ty) in &root.members {
+        codec.check(*ty, &At::new("at").plus(*offset));
+    }
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().expect("it was installed a moment ago");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn is_installed(program: &str, argument: &str) -> bool {
+    let status = Command::new(program).arg(argument).output();
+    status.is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn javascript_codec_agrees_with_the_codec_in_rust() {
+    if !is_installed("node", "--version") {
+        return;
+    }
+    let package = package("conformance/wit");
+    let plan = Plan::new(&package);
+    let dialect = JavaScript { plan: &plan };
+    let roots = roots(&plan);
+    let mut out = Source::new(&javascript::FORMAT);
+    dialect.types(&mut out);
+    routines(&plan, &dialect, &mut out);
+    out.open("export const roots = {");
+    for root in &roots {
+        out.open(&format!("'{}': {{", root.name));
+        out.line(&format!("layout: {}, size: {},", root.layout(), root.size));
+        out.open("check(m, at) {");
+        check_all(&plan, &dialect, root, &mut out);
+        out.close("},");
+        out.open("get(m, at) {");
+        let mut codec = Codec::new(&plan, &dialect, &mut out);
+        let at = |offset: u32| At::new("at").plus(offset);
+        let members = root.members.iter();
+        let values: Vec<_> = members
+            .map(|(offset, ty)| codec.get(*ty, &at(*offset)))
+            .collect();
+        codec.line(&format!("return [{}];", values.join(", ")));
+        out.close("},");
+        out.open("put(w, at, values) {");
+        let mut codec = Codec::new(&plan, &dialect, &mut out);
+        for (number, (offset, ty)) in root.members.iter().enumerate() {
+            codec.put(*ty, &at(*offset), &format!("values[{number}]"));
+        }
+        out.close("},");
+        out.close("},");
+    }
+    out.close("};");
+    let work = tempfile::tempdir().expect("a temporary folder");
+    let place = |name: &str| work.path().join(name);
+    for name in ["runtime.mjs", "driver.mjs"] {
+        std::fs::copy(folder().join(name), place(name)).expect("a copy");
+    }
+    std::fs::write(place("codec.mjs"), out.finish()).expect("a file");
+    let (lines, count) = messages(&roots);
+    std::fs::write(place("messages"), lines).expect("a file");
+    run(Command::new("node").arg("--check").arg(place("codec.mjs")));
+    let driver = [place("driver.mjs"), place("messages")];
+    let checked = run(Command::new("node").args(driver));
+    assert_eq!(checked.trim(), count.to_string());
+    assert!(count > 10_000, "{count} messages");
+}
+
+#[test]
+fn go_codec_agrees_with_the_codec_in_rust() {
+    if !is_installed("go", "version") {
+        return;
+    }
+    let package = package("conformance/wit");
+    let plan = Plan::new(&package);
+    let dialect = Go { plan: &plan };
+    let roots = roots(&plan);
+    let mut out = Source::new(&go::FORMAT);
+    out.line("package main");
+    out.blank();
+    dialect.types(&mut out);
+    routines(&plan, &dialect, &mut out);
+    out.open("var roots = map[string]root{");
+    for root in &roots {
+        out.open(&format!("\"{}\": {{", root.name));
+        out.line(&format!("layout: {}, size: {},", root.layout(), root.size));
+        out.open("check: func(m *Message, at int) {");
+        check_all(&plan, &dialect, root, &mut out);
+        out.close("},");
+        out.open("trip: func(m *Message, at int, w *Writer, to int) {");
+        let mut codec = Codec::new(&plan, &dialect, &mut out);
+        for (number, (offset, ty)) in root.members.iter().enumerate() {
+            let value = codec.get(*ty, &At::new("at").plus(*offset));
+            codec.line(&format!("value{number} := {value}"));
+            codec.put(*ty, &At::new("to").plus(*offset), &format!("value{number}"));
+        }
+        out.close("},");
+        out.close("},");
+    }
+    out.close("}");
+    let work = tempfile::tempdir().expect("a temporary folder");
+    let place = |name: &str| work.path().join(name);
+    for name in ["runtime.go", "driver.go"] {
+        std::fs::copy(folder().join(name), place(name)).expect("a copy");
+    }
+    std::fs::write(place("codec.go"), out.finish()).expect("a file");
+    std::fs::write(place("go.mod"), "module codec\n\ngo 1.23\n").expect("a file");
+    let (lines, count) = messages(&roots);
+    std::fs::write(place("messages"), lines).expect("a file");
+    let go = |arguments: &[&str]| run(Command::new("go").args(arguments).current_dir(work.path()));
+    go(&["vet", "."]);
+    assert_eq!(go(&["run", ".", "messages"]).trim(), count.to_string());
+}
