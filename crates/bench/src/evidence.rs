@@ -207,8 +207,10 @@ impl<'a> Found<'a> {
 /// Selects rows: `on=MACHINE, WORKLOAD, param=value, subject=NAME, peer=NAME`.
 ///
 /// A parameter that is not named may have any value; `name=-` means that the row does not have it,
-/// and `name=a|b` that it has one of these values. `peer=*` means any peer, and `peer=-` none. The subject is a Thalweg structure unless it is
-/// named. A row that compares different operations (`peer op`) is found only if that is named.
+/// and `name=a|b` that it has one of these values. `peer=*` means any peer, and `peer=-` none. The
+/// subject is a Thalweg structure unless it is named. A row that compares different operations
+/// (`peer op`) is found only if that is named. A value may contain a comma, if the text after it
+/// contains a space or begins with a digit: `payload=488 bytes, empty tails`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct At {
     /// The folder of the machine; `None` means any.
@@ -228,17 +230,20 @@ impl At {
     #[must_use]
     pub fn and(&self, text: &str) -> Self {
         let mut at = self.clone();
-        for part in text
-            .split(',')
-            .map(str::trim)
-            .filter(|part| !part.is_empty())
-        {
-            match part.split_once('=') {
+        let mut last = "";
+        for part in text.split(',').filter(|part| !part.trim().is_empty()) {
+            let word = part.trim();
+            let continues = word.contains(' ') || word.starts_with(|c: char| c.is_ascii_digit());
+            match word.split_once('=') {
                 Some(("on", machine)) => at.machine = Some(machine.to_owned()),
                 Some((name, value)) => {
                     at.names.insert(name.to_owned(), value.to_owned());
+                    last = name;
                 }
-                None => part.clone_into(&mut at.workload),
+                None => match at.names.get_mut(last).filter(|_| continues) {
+                    Some(value) => *value = format!("{value},{}", part.trim_end()),
+                    None => word.clone_into(&mut at.workload),
+                },
             }
         }
         at
@@ -374,6 +379,26 @@ mod tests {
         assert_eq!(median("w, b=1"), None);
         assert_eq!(median("w, a=-"), None);
         assert_eq!(median("w, a=1, subject=direct"), None);
+    }
+
+    #[test]
+    fn value_with_a_comma_selects_its_row() {
+        let rows = vec![
+            row(&[("payload", "488 bytes, empty tails"), ("b", "1")], 2.0, ""),
+            row(&[("payload", "488 bytes"), ("b", "1")], 3.0, ""),
+            row(&[("payload", "10,000 bytes"), ("b", "1")], 4.0, ""),
+        ];
+        let runs = vec![run("m", "2026-01-01T00:00:00Z", rows)];
+        let evidence = Evidence::new(runs, &[]);
+        for (at, median) in [
+            ("on=m, w, payload=488 bytes, empty tails, b=1", 2.0),
+            ("on=m, w, payload=488 bytes, b=1", 3.0),
+            ("on=m, w, payload=10,000 bytes, b=1", 4.0),
+        ] {
+            let found = evidence.rows(&At::parse(at)).unwrap();
+            assert_eq!(found.rows.len(), 1, "{at}");
+            assert_eq!(found.rows[0].subject_median, median, "{at}");
+        }
     }
 
     #[test]
