@@ -63,9 +63,6 @@ struct Claim {
     /// The number of processors below which the claim cannot be judged.
     #[serde(default)]
     processors: usize,
-    /// Whether only runs on one processor count.
-    #[serde(default)]
-    one_processor: bool,
     /// The reason why the claim has no figures yet.
     #[serde(default)]
     pending: String,
@@ -267,14 +264,9 @@ fn summary(claim: &Claim, findings: &[Judged]) -> String {
 
 fn section(claim: &Claim, findings: &[Judged]) -> String {
     let mut text = format!("\n### {}\n\n{}\n\n", claim.id, claim.says);
-    let prefix = if claim.one_processor {
-        "taskset -c 0 "
-    } else {
-        ""
-    };
     let command = match claim.run.as_str() {
         "" => String::new(),
-        run => format!("`{prefix}thalweg bench {run}`"),
+        run => format!("`thalweg bench {run}`"),
     };
     for (what, value) in [
         ("source", claim.whose.as_str()),
@@ -345,7 +337,7 @@ impl Claim {
         let mut texts = Vec::new();
         let mut answer = Answer::Yes;
         for figure in figures {
-            let (text, of_figure) = figure.judge(evidence, machine, self.one_processor)?;
+            let (text, of_figure) = figure.judge(evidence, machine)?;
             texts.push(text);
             answer = answer.max(of_figure);
         }
@@ -397,12 +389,7 @@ impl Value {
 }
 
 impl Figure {
-    fn judge(
-        &self,
-        evidence: &Evidence,
-        machine: &str,
-        one_processor: bool,
-    ) -> Result<(String, Answer), Gap> {
+    fn judge(&self, evidence: &Evidence, machine: &str) -> Result<(String, Answer), Gap> {
         if self.at.is_empty() {
             let answer = if self.take == "open" {
                 Answer::Open
@@ -412,11 +399,7 @@ impl Figure {
             return Ok((self.say.clone(), answer));
         }
         let at = At::parse(&self.at).on(machine);
-        let found: Vec<Found<'_>> = evidence
-            .every(&at)
-            .into_iter()
-            .filter(|found| !one_processor || count(found.run) == 1)
-            .collect();
+        let found = evidence.every(&at);
         let newest = if self.seconds > 0.0 {
             let seconds = |found: &&Found<'_>| found.rows[0].metrics.get("seconds").copied();
             found
@@ -425,12 +408,7 @@ impl Figure {
         } else {
             found.first()
         };
-        let on_one = if one_processor {
-            " in a run on one processor"
-        } else {
-            ""
-        };
-        let newest = newest.ok_or_else(|| Gap::Missing(format!("no result has {at}{on_one}.")))?;
+        let newest = newest.ok_or_else(|| Gap::Missing(format!("no result has {at}.")))?;
         let mut value = self.value(newest, evidence, machine)?;
         let all: Vec<Value> = found
             .iter()
@@ -485,22 +463,29 @@ impl Figure {
 
     fn value(&self, found: &Found<'_>, evidence: &Evidence, machine: &str) -> Result<Value, Gap> {
         let value = self.plain(found)?;
-        let divisor = if !self.over_who.is_empty() {
+        if self.over.is_empty() && self.over_who.is_empty() {
+            return Ok(value);
+        }
+        let elsewhere = if self.over.is_empty() {
+            None
+        } else {
+            let at = At::parse(&self.over).on(machine);
+            let mut every = evidence.every(&at).into_iter();
+            let other = every.find(|it| it.run.path == found.run.path);
+            Some(
+                other
+                    .ok_or_else(|| Gap::Missing(format!("no result has {at} in the same run.")))?,
+            )
+        };
+        let found = elsewhere.as_ref().unwrap_or(found);
+        let divisor = if self.over_who.is_empty() {
+            self.plain(found)?
+        } else {
             let other = Self {
                 who: self.over_who.clone(),
                 ..self.bare()
             };
             other.plain(found)?
-        } else if !self.over.is_empty() {
-            let at = At::parse(&self.over).on(machine);
-            let other = evidence
-                .every(&at)
-                .into_iter()
-                .find(|other| other.run.path == found.run.path)
-                .ok_or_else(|| Gap::Missing(format!("no result has {at} in the same run.")))?;
-            self.plain(&other)?
-        } else {
-            return Ok(value);
         };
         Ok(value.over(divisor))
     }
@@ -677,8 +662,11 @@ mod tests {
             judged(&claim(ONE, TWO, &confounded), 11.0, 10.0),
             "confounded"
         );
-        let one = claim(ONE, TWO, "one_processor = true,");
-        assert_eq!(judged(&one, 1.0, 1.0), "not measured yet");
+        let elsewhere = ONE.replace("threads=1", "threads=3");
+        assert_eq!(
+            judged(&claim(&elsewhere, TWO, ""), 1.0, 1.0),
+            "not measured yet"
+        );
         let open = claim(ONE, "{ take = \"open\", say = \"\" }", "");
         assert_eq!(judged(&open, 1.0, 1.0), "undecided");
     }

@@ -272,9 +272,11 @@ impl At {
                     _ => row.params.get(name),
                 };
                 match (found, value.as_str()) {
-                    (None, "-") | (Some(_), "*") => true,
-                    (Some(found), value) => value.split('|').any(|value| found == value),
-                    (None, _) => false,
+                    (Some(_), "*") => true,
+                    (found, value) => {
+                        let found = found.map_or("-", String::as_str);
+                        value.split('|').any(|value| found == value)
+                    }
                 }
             })
     }
@@ -384,7 +386,11 @@ mod tests {
     #[test]
     fn value_with_a_comma_selects_its_row() {
         let rows = vec![
-            row(&[("payload", "488 bytes, empty tails"), ("b", "1")], 2.0, ""),
+            row(
+                &[("payload", "488 bytes, empty tails"), ("b", "1")],
+                2.0,
+                "",
+            ),
             row(&[("payload", "488 bytes"), ("b", "1")], 3.0, ""),
             row(&[("payload", "10,000 bytes"), ("b", "1")], 4.0, ""),
         ];
