@@ -9,7 +9,7 @@ build=$target/conformance-c
 mkdir -p "$build" "$target/conformance"
 scripts/build-services.sh
 scripts/generate.sh
-"$target/debug/conformance_tables" conformance/wit "$build"
+"$target/debug/conformance_tables" c conformance/wit "$build"
 
 export RUST_BACKTRACE=0
 runner() {

@@ -3,15 +3,16 @@
 use thalweg_bindgen::c::plan::StreamWriter;
 use thalweg_bindgen::c::shape::{Form, Shape, ShapeKind, Shapes};
 
-use crate::{Source, is_byte, json_of_member, json_of_payload, label_list, stem};
+use super::{is_byte, json_of_member, json_of_payload, label_list, stem};
+use crate::source::Source;
 
 /// A C statement that fills `place` from `json`.
-pub(crate) fn statement(shapes: &Shapes, form: Form, json: &str, place: &str) -> String {
+pub fn statement(shapes: &Shapes, form: Form, json: &str, place: &str) -> String {
     format!("{}_from({json}, &{place});", stem(shapes, form))
 }
 
 /// Writes the function of a shape.
-pub(crate) fn shape(shapes: &Shapes, index: usize, shape: &Shape, out: &mut Source) {
+pub fn shape(shapes: &Shapes, index: usize, shape: &Shape, out: &mut Source) {
     let ty = &shape.input;
     let name = stem(shapes, Form::Shape(index));
     out.function(
@@ -104,7 +105,7 @@ fn body(shapes: &Shapes, shape: &Shape, ty: &str, out: &mut Source) {
 
 /// Writes a function that sends all elements before the call, and closes the writer. No scenario
 /// has more elements than the stream's capacity.
-pub(crate) fn stream_writer(shapes: &Shapes, writer: &StreamWriter, out: &mut Source) {
+pub fn stream_writer(shapes: &Shapes, writer: &StreamWriter, out: &mut Source) {
     let name = &writer.name;
     // Declares the element and returns it as an argument.
     let element = |out: &mut Source, json: &str| {

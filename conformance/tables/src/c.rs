@@ -1,36 +1,34 @@
-//! Writes `NAME_json.h`, the tables of the conformance runner in C: `conformance_tables WIT
-//! FOLDER`.
+//! The tables of the runner in C: `NAME_json.h`.
 //!
-//! C has no reflection. So the runner needs a function per type that reads a value from JSON
-//! (`T_from(json, &value)`), one that compares a value with JSON (`T_is(base, view, json)`), and a
-//! table of the methods. They use the package's header and `conformance/c/values.h`.
-//! `conformance/c/test.sh` runs this program.
+//! They are a function per type that reads a value from JSON (`T_from(json, &value)`), one that
+//! compares a value with JSON (`T_is(base, view, json)`), and a table of the methods. They use the
+//! package's header and `conformance/c/values.h`.
 
 mod compare;
 mod fill;
 mod methods;
 
-use std::error::Error;
-use std::path::Path;
-
 use thalweg_bindgen::c::plan::Plan;
 use thalweg_bindgen::c::shape::{Case, Form, Label, Member, Scalar, Shape, Shapes};
-use thalweg_bindgen::parse;
+use thalweg_bindgen::model::Package;
+use thalweg_bindgen::{Output, SourceError};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    let [wit, folder] = &arguments[..] else {
-        return Err("usage: conformance_tables WIT FOLDER".into());
-    };
-    let package = parse(Path::new(wit))?;
-    let plan = Plan::new(&package)?;
-    let path = Path::new(folder).join(format!("{}_json.h", plan.prefix()));
-    std::fs::write(path, tables(&plan))?;
-    Ok(())
+use crate::source::Source;
+
+/// The tables of a package.
+///
+/// # Errors
+/// The package has a construct that C does not support.
+pub fn tables(package: &Package) -> Result<Output, SourceError> {
+    let plan = Plan::new(package)?;
+    Ok(Output {
+        path: format!("{}_json.h", plan.prefix()).into(),
+        contents: tables_of(&plan),
+    })
 }
 
 /// The whole file.
-fn tables(plan: &Plan<'_>) -> String {
+fn tables_of(plan: &Plan<'_>) -> String {
     let (prefix, package) = (plan.prefix(), plan.package);
     let mut out = Source(String::new());
     out.line(&format!(
@@ -71,33 +69,6 @@ fn for_shapes(shapes: &Shapes, selected: &[(usize, &Shape)], out: &mut Source) {
         if shape.usage.is_output {
             compare::shape(shapes, *index, shape, out);
         }
-    }
-}
-
-/// The text of the file.
-struct Source(String);
-
-impl Source {
-    fn line(&mut self, line: &str) {
-        self.0.push_str(line);
-        self.0.push('\n');
-    }
-
-    /// Writes lines in which `@key@` stands for its value, and a blank line after them.
-    fn template(&mut self, template: &str, values: &[(&str, &str)]) {
-        let mut text = template.to_owned();
-        for (key, value) in values {
-            text = text.replace(&format!("@{key}@"), value);
-        }
-        self.line(&text);
-        self.line("");
-    }
-
-    /// Writes a function with this head and body.
-    fn function(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
-        self.line(&format!("static inline {head} {{"));
-        body(self);
-        self.line("}\n");
     }
 }
 

@@ -3,10 +3,11 @@
 use thalweg_bindgen::c::plan::{Plan, Stream};
 use thalweg_bindgen::c::shape::{Form, Shape, ShapeKind, Shapes};
 
-use crate::{Source, is_byte, json_of_member, json_of_payload, label_list, stem};
+use super::{is_byte, json_of_member, json_of_payload, label_list, stem};
+use crate::source::Source;
 
 /// A C condition: `view` is equal to `json`.
-pub(crate) fn condition(shapes: &Shapes, form: Form, view: &str, json: &str) -> String {
+pub fn condition(shapes: &Shapes, form: Form, view: &str, json: &str) -> String {
     format!("{}_is(base, {view}, {json})", stem(shapes, form))
 }
 
@@ -19,7 +20,7 @@ fn declare(ty: &str, name: &str) -> String {
 }
 
 /// Writes the function of a shape.
-pub(crate) fn shape(shapes: &Shapes, index: usize, shape: &Shape, out: &mut Source) {
+pub fn shape(shapes: &Shapes, index: usize, shape: &Shape, out: &mut Source) {
     let form = Form::Shape(index);
     let value = declare(&shapes.view(form), "value");
     out.function(
@@ -156,7 +157,7 @@ fn elements(
 }
 
 /// Writes a function that compares an element of a stream, for the table of methods.
-pub(crate) fn element(plan: &Plan<'_>, stream: &Stream, out: &mut Source) {
+pub fn element(plan: &Plan<'_>, stream: &Stream, out: &mut Source) {
     let shapes = &plan.shapes;
     let head = format!(
         "bool {}_element_is(const uint8_t *base, const void *place, const json_t *json)",
@@ -178,7 +179,7 @@ pub(crate) fn element(plan: &Plan<'_>, stream: &Stream, out: &mut Source) {
 
 /// Writes a function that compares a stream inside a value with a JSON list of all its elements, or
 /// a future with its value.
-pub(crate) fn stream_in_value(stream: &Stream, out: &mut Source) {
+pub fn stream_in_value(stream: &Stream, out: &mut Source) {
     out.template(
         if stream.is_future { FUTURE } else { STREAM },
         &[

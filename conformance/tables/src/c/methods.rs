@@ -2,10 +2,11 @@
 
 use thalweg_bindgen::c::plan::{Call, ParameterKind, Plan, ResultKind};
 
-use crate::{Source, compare, fill};
+use super::{compare, fill};
+use crate::source::Source;
 
 /// Writes a function that prepares a request from the JSON of its parameters.
-pub(crate) fn prepare(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
+pub fn prepare(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
     let head = format!(
         "uint32_t {}_from(const tw_client *tw, const given *given, tw_request *request, tw_error *error)",
         call.prepare
@@ -66,7 +67,7 @@ pub(crate) fn prepare(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
 }
 
 /// Writes a function that decodes a completion and compares its value with the expected JSON.
-pub(crate) fn read(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
+pub fn read(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
     let shapes = &plan.shapes;
     let head = format!(
         "uint32_t {}_is(const tw_client *tw, tw_completion *completion, expected *expected, tw_error *error)",
@@ -117,7 +118,7 @@ pub(crate) fn read(plan: &Plan<'_>, call: &Call<'_>, out: &mut Source) {
 }
 
 /// Writes the table.
-pub(crate) fn table(plan: &Plan<'_>, out: &mut Source) {
+pub fn table(plan: &Plan<'_>, out: &mut Source) {
     let interface = format!("{}.", plan.package.interface);
     out.line("static const method methods[] = {");
     for call in &plan.calls {
