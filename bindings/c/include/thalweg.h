@@ -91,8 +91,8 @@ typedef struct tw_completion {
   uint32_t kind;  /* TW_COMPLETION_* */
   uint32_t code;  /* the outcome, a tw_code; of a host call the number of the import */
   /* A message, aligned to 8 bytes: the result with TW_OK, the error payload with TW_ERROR, the
-   * arguments of a host call. Of a notice: a uint64_t, the nanoseconds since the submission.
-   * Otherwise NULL. */
+   * arguments of a host call. Or CBOR: see client_set_format. Of a notice: a uint64_t, the
+   * nanoseconds since the submission. Otherwise NULL. */
   const uint8_t *data;
   uint64_t data_size;
   const char *message; /* UTF-8 text, not NUL-terminated, or NULL */
@@ -209,8 +209,9 @@ typedef struct tw_method {
 #define TW_METHOD_IDEMPOTENT 4u /* repeating it does no harm: more outcomes are retryable */
 #define TW_METHOD_NOTICES 8u    /* supports TW_SUBMIT_NOTICES */
 #define TW_METHOD_CAN_BLOCK 16u /* supports TW_SUBMIT_BLOCK (policy `overflow = "block"`) */
+#define TW_METHOD_CBOR 32u      /* supports client_set_format (policy `format = "cbor"`) */
 
-/* Formats for `transcode`. */
+/* Formats for `transcode` and `client_set_format`. */
 #define TW_FLAT 0u /* a message, see "Messages" below */
 #define TW_CBOR 1u /* RFC 8949, see docs/cbor.md */
 
@@ -419,6 +420,18 @@ typedef struct tw_table {
    * until stream_close of this reader. Also allowed in the stream's callback.
    * TW_ARGUMENT: the stream did not end as TW_ERROR. */
   uint32_t (*stream_error)(tw_handle stream, const uint8_t **data, uint64_t *size, tw_error *error);
+
+  const tw_method *imports; /* the host imports; NULL if there are none */
+  uint32_t import_count;
+  uint32_t reserved_imports;
+
+  /* With TW_CBOR: from now on, for methods with TW_METHOD_CBOR, this client submits CBOR instead of
+   * a message, and the `data` of their completions are CBOR. CBOR that is not a value of the
+   * parameters is refused as TW_ARGUMENT. Other methods and host calls are not affected. The CBOR
+   * has the types of the library: see docs/cbor.md. Once per client, before its first call, and not
+   * together with client_set_layouts. TW_FLAT changes nothing.
+   * TW_ARGUMENT: no method has TW_METHOD_CBOR, or the format or the layouts were set before. */
+  uint32_t (*client_set_format)(tw_handle client, uint32_t format, tw_error *error);
 } tw_table;
 
 /* The type of `tw_library`, the one exported symbol. `abi` is the caller's TW_ABI. Never returns

@@ -1,4 +1,5 @@
-/* Conversion of messages to and from CBOR, with the descriptions of the library's methods. */
+/* Conversion of messages to and from CBOR, with the descriptions of the library's methods; and clients
+ * that use CBOR. */
 #include "host.h"
 
 /* Line `line` of a method's description, from 0. */
@@ -164,6 +165,116 @@ static void null_pointers_and_impossible_sizes_are_refused(void) {
   CHECK_CODE(transcode(none, 9, NULL, 0, NULL, 0, NULL, NULL), TW_ARGUMENT);
 }
 
+/* Submits CBOR to the method `of`. */
+static uint32_t submit_cbor(const conformance_client *client, const tw_method *of, const void *args,
+                            uint64_t size, tw_error *error) {
+  tw_submission submission;
+  uint32_t accepted = 0;
+  uint32_t code;
+  memset(&submission, 0, sizeof(submission));
+  submission.client = client->tw.instance;
+  submission.method = (uint32_t)(of - library.table->methods);
+  submission.args = (const uint8_t *)args;
+  submission.args_size = size;
+  code = library.table->submit(client->tw.port, &submission, 1, &accepted, error);
+  CHECK(accepted == (code == TW_OK));
+  return code;
+}
+
+static bool completion_is(const tw_completion *completion, uint32_t code, const void *cbor,
+                          uint64_t size) {
+  CHECK_CODE(completion->code, code);
+  return completion->data_size == size && (uintptr_t)completion->data % 8 == 0 &&
+         memcmp(completion->data, cbor, size) == 0;
+}
+
+static conformance_client open_cbor_client(void) {
+  conformance_client client = open_client(4);
+  tw_error error;
+  REQUIRE_OK(library.table->client_set_format(client.tw.instance, TW_FLAT, &error), error);
+  REQUIRE_OK(library.table->client_set_format(client.tw.instance, TW_CBOR, &error), error);
+  return client;
+}
+
+static void method_with_the_format_cbor_takes_and_returns_cbor(void) {
+  /* {"type": 1, "match": "m", "list": [2], "bool": {"x": 7, "y": -9}} */
+  static const char several[] = "\xa4\x64type\x01\x65match\x61m\x64list\x81\x02\x64"
+                                "bool\xa2\x61x\x07\x61y\x28";
+  /* [1, "m", a typed array of 2, {"x": 7, "y": -9}] */
+  static const char returned[] = "\x84\x01\x61m\xd8\x45\x42\x02\x00\xa2\x61x\x07\x61y\x28";
+  static const char fail[] = "\xa1\x63how\xa1\x64"
+                             "code\x07"; /* {"how": {"code": 7}} */
+  static const char failed[] = "\xa1\x64"
+                               "code\x07";
+  static const char twice[] = "\xa1\x65value\x15"; /* {"value": 21} */
+  conformance_client client = open_cbor_client();
+  const tw_method *inlined = method("conformance.twice");
+  tw_completion completion;
+  tw_error error;
+  CHECK(inlined->flags & TW_METHOD_CBOR);
+  CHECK((method("conformance.echo-point")->flags & TW_METHOD_CBOR) == 0);
+  REQUIRE_OK(
+      submit_cbor(&client, method("conformance.several"), several, sizeof(several) - 1, &error),
+      error);
+  completion = next_completion(&client);
+  CHECK(completion_is(&completion, TW_OK, returned, sizeof(returned) - 1));
+  library.table->release(&completion);
+  REQUIRE_OK(submit_cbor(&client, method("conformance.fail"), fail, sizeof(fail) - 1, &error),
+             error);
+  completion = next_completion(&client);
+  CHECK(completion_is(&completion, TW_ERROR, failed, sizeof(failed) - 1));
+  library.table->release(&completion);
+  REQUIRE_OK(submit_cbor(&client, inlined, twice, sizeof(twice) - 1, &error), error);
+  completion = next_completion(&client);
+  CHECK(completion_is(&completion, TW_OK, "\x18\x2a", 2));
+  library.table->release(&completion);
+  REQUIRE_OK(library.table->call_inline(
+                 client.tw.instance, (uint32_t)(inlined - library.table->methods),
+                 (const uint8_t *)twice, sizeof(twice) - 1, TW_FOREVER, &completion, &error),
+             error);
+  CHECK(completion_is(&completion, TW_OK, "\x18\x2a", 2));
+  library.table->release(&completion);
+  close_client(&client);
+}
+
+static void arguments_that_are_not_cbor_of_the_type_are_refused(void) {
+  static const char twice[] = "\xa1\x65value\x15";
+  static const char more[] = "\xa1\x65value\x15\x00";
+  static const char other[] = "\xa1\x65value\x20"; /* {"value": -1} */
+  const tw_method *of = method("conformance.twice");
+  conformance_client client = open_cbor_client();
+  conformance_running_result running;
+  tw_completion completion;
+  tw_error error;
+  uint64_t cut;
+  for (cut = 0; cut < sizeof(twice) - 1; cut++) {
+    CHECK_CODE(submit_cbor(&client, of, twice, cut, &error), TW_ARGUMENT);
+  }
+  CHECK_CODE(submit_cbor(&client, of, more, sizeof(more) - 1, &error), TW_ARGUMENT);
+  CHECK_CODE(submit_cbor(&client, of, other, sizeof(other) - 1, &error), TW_ARGUMENT);
+  CHECK(strstr(error.message, "CBOR") != NULL);
+  REQUIRE_OK(library.table->call_inline(client.tw.instance, (uint32_t)(of - library.table->methods),
+                                        (const uint8_t *)other, sizeof(other) - 1, TW_FOREVER,
+                                        &completion, &error),
+             error);
+  CHECK_CODE(completion.code, TW_ARGUMENT);
+  library.table->release(&completion);
+  /* Other methods take messages, as before. */
+  REQUIRE_OK(conformance_running(&client, TW_FOREVER, &running, &error), error);
+  close_client(&client);
+}
+
+static void format_is_set_once_and_not_with_layouts(void) {
+  const tw_table *table = library.table;
+  conformance_client client = open_cbor_client();
+  tw_error error;
+  CHECK_CODE(table->client_set_format(client.tw.instance, TW_CBOR, &error), TW_ARGUMENT);
+  CHECK_CODE(table->client_set_format(client.tw.instance, 2, &error), TW_ARGUMENT);
+  CHECK_CODE(table->client_set_format(0, TW_CBOR, &error), TW_ARGUMENT);
+  CHECK_CODE(table->client_set_format(client.tw.port, TW_CBOR, NULL), TW_ARGUMENT);
+  close_client(&client);
+}
+
 int main(int argc, char **argv) {
   open_library(argc, argv);
   RUN(method_describes_its_types);
@@ -171,5 +282,8 @@ int main(int argc, char **argv) {
   RUN(output_larger_than_the_buffer_is_overloaded);
   RUN(data_of_another_type_is_refused);
   RUN(null_pointers_and_impossible_sizes_are_refused);
+  RUN(method_with_the_format_cbor_takes_and_returns_cbor);
+  RUN(arguments_that_are_not_cbor_of_the_type_are_refused);
+  RUN(format_is_set_once_and_not_with_layouts);
   return done("codec");
 }

@@ -336,6 +336,7 @@ static void null_pointer_is_refused_by_every_function(void) {
   /* `error` may always be NULL. */
   CHECK_CODE(table->client_open(NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->client_close(0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->client_set_format(0, TW_CBOR, NULL), TW_ARGUMENT);
   CHECK_CODE(table->port_open(0, &handle, NULL), TW_ARGUMENT);
   CHECK_CODE(table->port_close(0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->port_fd(0, NULL, NULL), TW_ARGUMENT);

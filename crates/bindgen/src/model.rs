@@ -371,6 +371,8 @@ pub struct FunctionOptions {
     /// The function runs on the caller's thread. No parameter is a handle, and the result is a
     /// value.
     pub is_inline: bool,
+    /// A caller may use CBOR for the function. It takes and returns only values.
+    pub is_cbor: bool,
     /// The interval of progress notices in nanoseconds; 0: none.
     pub notice_interval_ns: u64,
     /// The maximum duration of a call and of its streams in nanoseconds; 0: only the caller's

@@ -242,12 +242,14 @@ fn options(function: &Function) -> Option<String> {
     let FunctionOptions {
         is_inline,
         is_idempotent,
+        is_cbor,
         notice_interval_ns,
         timeout_ns,
     } = function.options;
     let fields: String = [
         (is_inline, "is_inline: true".to_owned()),
         (is_idempotent, "is_idempotent: true".to_owned()),
+        (is_cbor, "is_cbor: true".to_owned()),
         (
             notice_interval_ns > 0,
             format!("notice_interval_ns: {}", number(notice_interval_ns)),

@@ -318,3 +318,14 @@ world w { export i; }
         "{why}"
     );
 }
+
+#[test]
+fn format_of_a_function_is_in_the_model() {
+    let wit = "package a:b@0.1.0;\ninterface i { f: func() -> result<string, u8>; g: async func(x: list<u8>); h: func(); }\nworld w { export i; }\n";
+    let toml = "[i.f]\nformat = \"cbor\"\n[i.g]\nformat = \"cbor\"\n[i.h]\nformat = \"flat\"\n";
+    let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
+    let package = parse(&folder.path("b.wit")).expect("it is right");
+    let functions = package.functions.iter();
+    let formats: Vec<_> = functions.map(|f| f.options.is_cbor).collect();
+    assert_eq!(formats, [true, true, false]);
+}

@@ -472,10 +472,19 @@ fn option_refusal(table: &str, line: &str) -> String {
 }
 
 #[test]
-fn a_message_is_not_cbor() {
-    let reason =
-        "the messages of a call are flat; docs/cbor.md describes how to convert them to CBOR";
-    assert_eq!(option_refusal("i.f", "format = \"cbor\""), reason);
+fn function_with_handles_cannot_have_the_format_cbor() {
+    for (function, reason) in [
+        (
+            "i.s",
+            "a function with the format CBOR returns only values, no resource and no stream",
+        ),
+        (
+            "i.r.t",
+            "a function with the format CBOR takes only values, and `self` is a resource of the service",
+        ),
+    ] {
+        assert_eq!(option_refusal(function, "format = \"cbor\""), reason);
+    }
 }
 
 #[test]

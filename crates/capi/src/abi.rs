@@ -81,14 +81,17 @@ pub const TW_METHOD_NOTICES: u32 = 8;
 /// A flag of a method: it supports [`TW_SUBMIT_BLOCK`].
 pub const TW_METHOD_CAN_BLOCK: u32 = 16;
 
+/// A flag of a method: a client can use CBOR for it, see `client_set_format`.
+pub const TW_METHOD_CBOR: u32 = 32;
+
 /// A flag of a submission: requests progress notices.
 pub const TW_SUBMIT_NOTICES: u32 = 1;
 /// A flag of a submission: waits for the client's capacity.
 pub const TW_SUBMIT_BLOCK: u32 = 2;
 
-/// A format for `transcode`: a message.
+/// A format for `transcode` and `client_set_format`: a message.
 pub const TW_FLAT: u32 = 0;
-/// A format for `transcode`: RFC 8949.
+/// A format for `transcode` and `client_set_format`: RFC 8949.
 pub const TW_CBOR: u32 = 1;
 
 /// A handle: index and generation; 0 is never valid.
@@ -281,6 +284,10 @@ pub struct TwTable {
         *mut TwError,
     ) -> u32,
     pub stream_error: unsafe extern "C" fn(TwHandle, *mut *const u8, *mut u64, *mut TwError) -> u32,
+    pub imports: *const TwMethod,
+    pub import_count: u32,
+    pub reserved_imports: u32,
+    pub client_set_format: unsafe extern "C" fn(TwHandle, u32, *mut TwError) -> u32,
 }
 
 // SAFETY: the table and its strings are constant until the process ends, and all functions may be
@@ -305,7 +312,7 @@ const _: () = {
     assert!(size_of::<TwBatch>() == 56);
     assert!(size_of::<TwStats>() == 51 * 8);
     assert!(size_of::<TwMethod>() == 56);
-    assert!(size_of::<TwTable>() == 56 + 36 * 8);
+    assert!(size_of::<TwTable>() == 56 + 39 * 8);
     assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
     assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);
     assert!(core::mem::offset_of!(TwBatch, size) == 48);
@@ -315,4 +322,5 @@ const _: () = {
     assert!(core::mem::offset_of!(TwTable, imports_layout) == 56 + 33 * 8);
     assert!(core::mem::offset_of!(TwTable, client_set_layouts) == 56 + 34 * 8);
     assert!(core::mem::offset_of!(TwTable, stream_error) == 56 + 35 * 8);
+    assert!(core::mem::offset_of!(TwTable, imports) == 56 + 36 * 8);
 };

@@ -8,10 +8,11 @@ use thalweg_queue::clock;
 use thalweg_wire::Shape;
 
 use crate::abi::{
-    TW_ABI, TW_METHOD_ASYNC, TW_METHOD_CAN_BLOCK, TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE,
-    TW_METHOD_NOTICES, TwError, TwHandle, TwMethod, TwTable,
+    TW_ABI, TW_CBOR, TW_FLAT, TW_METHOD_ASYNC, TW_METHOD_CAN_BLOCK, TW_METHOD_CBOR,
+    TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE, TW_METHOD_NOTICES, TwError, TwHandle, TwMethod,
+    TwTable,
 };
-use crate::error::enter;
+use crate::error::{argument, enter};
 use crate::export::Export;
 use crate::handles::{find_client, wrong_kind};
 use crate::pointers::out;
@@ -65,8 +66,24 @@ fn flags(package: &Package, method: &Method) -> u32 {
     bit(method.is_async, TW_METHOD_ASYNC)
         | bit(method.options.is_inline, TW_METHOD_INLINE)
         | bit(method.options.is_idempotent, TW_METHOD_IDEMPOTENT)
+        | bit(method.options.is_cbor, TW_METHOD_CBOR)
         | bit(method.options.notice_interval_ns > 0, TW_METHOD_NOTICES)
         | bit(package.limits.blocks_on_overflow, TW_METHOD_CAN_BLOCK)
+}
+
+/// The entries of functions in the table. They are never freed.
+fn functions(all: &[Method], flags: impl Fn(&Method) -> u32) -> &'static [TwMethod] {
+    let entry = |function: &Method| TwMethod {
+        name: text(function.name),
+        params: function.params,
+        ok: function.ok,
+        error: function.error,
+        element: function.element,
+        flags: flags(function),
+        description_size: function.description.len() as u32,
+        description: function.description.as_ptr(),
+    };
+    all.iter().map(entry).collect::<Vec<_>>().leak()
 }
 
 impl Library {
@@ -84,22 +101,8 @@ impl Library {
     pub fn table(&self) -> &TwTable {
         self.table.get_or_init(|| {
             panics::set_hook();
-            let methods: Vec<TwMethod> = self
-                .package
-                .methods
-                .iter()
-                .map(|method| TwMethod {
-                    name: text(method.name),
-                    params: method.params,
-                    ok: method.ok,
-                    error: method.error,
-                    element: method.element,
-                    flags: flags(self.package, method),
-                    description_size: method.description.len() as u32,
-                    description: method.description.as_ptr(),
-                })
-                .collect();
-            let methods = methods.leak();
+            let methods = functions(self.package.methods, |method| flags(self.package, method));
+            let imports = functions(self.package.imports, |_| 0);
             TwTable {
                 abi: TW_ABI,
                 size: size_of::<TwTable>() as u32,
@@ -146,6 +149,13 @@ impl Library {
                 imports_layout: imports_layout(self.package),
                 client_set_layouts: self.client_set_layouts,
                 stream_error: streams::error,
+                imports: match imports {
+                    [] => std::ptr::null(),
+                    imports => imports.as_ptr(),
+                },
+                import_count: imports.len() as u32,
+                reserved_imports: 0,
+                client_set_format,
             }
         })
     }
@@ -173,6 +183,20 @@ unsafe extern "C" fn client_close(client: TwHandle, error: *mut TwError) -> u32 
         enter(error, || {
             find_client(client)?.close();
             remove(client).map(drop)
+        })
+    }
+}
+
+unsafe extern "C" fn client_set_format(client: TwHandle, format: u32, error: *mut TwError) -> u32 {
+    // SAFETY: see `client_open`.
+    unsafe {
+        enter(error, || {
+            let client = find_client(client)?;
+            match format {
+                TW_FLAT => Ok(()),
+                TW_CBOR => client.set_cbor(),
+                other => Err(argument(format!("unknown format {other}"))),
+            }
         })
     }
 }

@@ -129,6 +129,9 @@ fn to_tw_completion(completion: Completion) -> TwCompletion {
     };
     if !completion.data.is_empty() {
         described.data = completion.data.as_ptr();
+        if let Some(cbor) = completion.cbor() {
+            (described.data, described.data_size) = (cbor.as_ptr(), cbor.len() as u64);
+        }
         // thalweg.h guarantees this alignment. Allocators of 64-bit systems align to 16.
         debug_assert!(described.data.addr().is_multiple_of(8));
     }

@@ -17,6 +17,7 @@ use crate::call::Call;
 use crate::code::{Code, Failure};
 use crate::handles::{self, Object};
 use crate::queued_bytes::SPARE_BYTES;
+use crate::versions::CBOR_PREFIX;
 
 thread_local! {
     /// The buffer of an inline call that ended on this thread, for reuse.
@@ -137,6 +138,14 @@ impl Outcome {
     /// Whether the same call may succeed later.
     pub fn retryable(&self) -> bool {
         self.code.retryable() || (self.code.retryable_if_idempotent() && self.is_idempotent())
+    }
+
+    /// The CBOR of the result or the error, if the caller uses CBOR for the method
+    /// ([`Instance::set_cbor`](crate::Instance::set_cbor)). `data` is then not a message.
+    pub fn cbor(&self) -> Option<&[u8]> {
+        let (prefix, cbor) = self.data.split_at_checked(CBOR_PREFIX)?;
+        let is_cbor = self.kind == Kind::CallEnded && prefix == [0; CBOR_PREFIX];
+        is_cbor.then_some(cbor)
     }
 
     /// Takes the handle number `index` of the message. The caller owns it afterwards.

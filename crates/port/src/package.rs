@@ -128,6 +128,9 @@ pub struct MethodOptions {
     pub is_inline: bool,
     /// It is safe to run the method twice, so a call whose outcome is unknown may be repeated.
     pub is_idempotent: bool,
+    /// A caller may use CBOR for it: [`Instance::set_cbor`](crate::Instance::set_cbor). Its parameters
+    /// and its results are values.
+    pub is_cbor: bool,
     /// Interval of progress notices in nanoseconds, for callers that request them. 0: no notices.
     pub notice_interval_ns: u64,
     /// Maximum duration in nanoseconds of a call, including the streams and futures that it
@@ -141,6 +144,7 @@ impl MethodOptions {
     pub const NONE: Self = Self {
         is_inline: false,
         is_idempotent: false,
+        is_cbor: false,
         notice_interval_ns: 0,
         timeout_ns: 0,
     };

@@ -15,6 +15,8 @@
 //! each prefix of the fields would. The older version therefore need not be known in advance, and
 //! either side may be the older one. An instance whose caller has the same types has no
 //! conversions.
+//!
+//! A caller without generated code uses the same conversions for CBOR: [`Instance::set_cbor`].
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -23,6 +25,7 @@ use std::sync::Mutex;
 use thalweg_queue::no_preempt::lock;
 use thalweg_wire::describe::Type;
 use thalweg_wire::evolve::{Conversion, Unconverted};
+use thalweg_wire::{MAX_SIZE, cbor};
 
 use crate::code::{Code, Failure, no_memory};
 use crate::completion::{Outcome, close_handles, close_unread_stream};
@@ -63,10 +66,32 @@ struct FunctionMap {
 /// A field is `None` if both versions are equal.
 #[derive(Debug, Default)]
 struct FunctionConversion {
-    params: Option<Conversion<'static>>,
-    ok: Option<Conversion<'static>>,
-    error: Option<Conversion<'static>>,
+    params: Option<MessageConversion>,
+    ok: Option<MessageConversion>,
+    error: Option<MessageConversion>,
 }
+
+#[derive(Debug)]
+enum MessageConversion {
+    /// Between two versions of a type.
+    Version(Conversion<'static>),
+    /// Between a message of this type and its CBOR.
+    Cbor(Type<'static>),
+}
+
+impl MessageConversion {
+    /// The conversion between two versions. CBOR has none.
+    fn version(&self) -> Option<&Conversion<'static>> {
+        match self {
+            Self::Version(conversion) => Some(conversion),
+            Self::Cbor(_) => None,
+        }
+    }
+}
+
+/// Bytes before the CBOR of an outcome. They are 0, so its data is not a message, whose handles would
+/// be closed, and the CBOR is aligned like a message.
+pub(crate) const CBOR_PREFIX: usize = 8;
 
 const PARTS: [&str; 4] = ["parameters", "result", "error", "element"];
 
@@ -103,6 +128,39 @@ pub fn check_compatible(
 }
 
 impl VersionMap {
+    /// The conversions of a caller that uses CBOR.
+    fn of_cbor(methods: &'static [Method]) -> Self {
+        let function = |method: &'static Method| {
+            let line = |number| {
+                let text = method.description.split('\n').nth(number)?;
+                Type::parse(text).ok().map(MessageConversion::Cbor)
+            };
+            match method.options.is_cbor {
+                true => FunctionConversion {
+                    params: line(0),
+                    ok: line(1),
+                    error: line(2),
+                },
+                false => FunctionConversion::default(),
+            }
+        };
+        let numbers = 0..methods.len() as u32;
+        let functions = numbers.clone().zip(methods);
+        Self {
+            methods: FunctionMap {
+                by_library_number: functions
+                    .map(|(number, method)| Some((number, function(method))))
+                    .collect(),
+                library_numbers: numbers.collect(),
+            },
+            // Host calls are not converted.
+            imports: FunctionMap {
+                by_library_number: Vec::new(),
+                library_numbers: Vec::new(),
+            },
+        }
+    }
+
     fn new(
         package: &'static Package,
         methods: &[FunctionSchema<'_>],
@@ -126,9 +184,14 @@ impl VersionMap {
             Code::Error => &method.error,
             _ => return,
         };
-        if let Some(conversion) = conversion
-            && let Err(error) = convert_in_place(conversion, &mut outcome.data)
-        {
+        let converted = match conversion {
+            None => Ok(()),
+            Some(MessageConversion::Version(conversion)) => {
+                convert_in_place(conversion, &mut outcome.data).map_err(|error| error.to_string())
+            }
+            Some(MessageConversion::Cbor(ty)) => convert_to_cbor(ty, &mut outcome.data),
+        };
+        if let Err(error) = converted {
             close_handles(&outcome.data);
             let why = format!("the result cannot be sent: {error}");
             outcome.fail(Code::GuestLost.because(why));
@@ -237,11 +300,26 @@ fn function(
             true => Conversion::new(library_numbers, known),
             false => Conversion::new(known, library_numbers),
         };
-        *made = Some(conversion.map_err(|difference| has_differences(format!(": {difference}")))?);
+        let conversion =
+            conversion.map_err(|difference| has_differences(format!(": {difference}")))?;
+        *made = Some(MessageConversion::Version(conversion));
     }
     // The conversion of the value that contains a stream includes the stream's elements.
     let [params, ok, error, _] = made;
     Ok(FunctionConversion { params, ok, error })
+}
+
+/// Converts a message to CBOR in place, after [`CBOR_PREFIX`].
+fn convert_to_cbor(ty: &Type<'static>, data: &mut Vec<u8>) -> Result<(), String> {
+    let cbor = cbor::of_message(ty, data, MAX_SIZE as usize).map_err(|error| error.to_string())?;
+    let size = CBOR_PREFIX + cbor.len();
+    // Reuses the memory of the message.
+    data.clear();
+    data.try_reserve(size)
+        .map_err(|_| Unconverted::Memory(size).to_string())?;
+    data.resize(CBOR_PREFIX, 0);
+    data.extend_from_slice(&cbor);
+    Ok(())
 }
 
 /// Converts a message in place, closes the handles that the other version does not have, and sets
@@ -292,6 +370,26 @@ impl Instance {
         }
     }
 
+    /// From now on, the caller passes CBOR as the arguments of the methods with
+    /// [`MethodOptions::is_cbor`](crate::MethodOptions::is_cbor), and receives
+    /// [CBOR](crate::Outcome::cbor) from them. Other methods are not affected. Call it once, before
+    /// the first call.
+    ///
+    /// # Errors
+    /// `argument`: no method is one for CBOR, or the caller's version was already set. `closed`,
+    /// `forked`.
+    pub fn set_cbor(&self) -> Result<(), Failure> {
+        self.check_open()?;
+        let methods = self.package.methods;
+        if !methods.iter().any(|method| method.options.is_cbor) {
+            let why = "no method of the library has the format CBOR";
+            return Err(Code::Argument.because(why));
+        }
+        self.versions
+            .set(VersionMap::of_cbor(methods))
+            .map_err(|_| Code::Argument.because("the client's version is already set"))
+    }
+
     /// The library's number of the caller's method `method`.
     ///
     /// # Errors
@@ -328,7 +426,7 @@ impl Instance {
         parameter: u32,
     ) -> Option<Conversion<'static>> {
         let (_, method) = self.versions.get()?.methods.get(method)?;
-        method.params.as_ref()?.of_parameter(parameter)
+        method.params.as_ref()?.version()?.of_parameter(parameter)
     }
 
     /// Converts a call's outcome to the caller's version.
@@ -350,7 +448,8 @@ impl Instance {
         error: &[u8],
     ) -> Result<Option<Vec<u8>>, Failure> {
         let method = self.versions.get().and_then(|it| it.methods.get(method));
-        let Some(conversion) = method.and_then(|(_, method)| method.error.as_ref()) else {
+        let Some(conversion) = method.and_then(|(_, method)| method.error.as_ref()?.version())
+        else {
             return Ok(None);
         };
         let converted = conversion.convert(error).map_err(|refused| {
@@ -373,7 +472,7 @@ impl Instance {
         let Some((number, function)) = versions.and_then(|it| it.imports.get(import)) else {
             return Ok(import);
         };
-        if let Some(conversion) = &function.params {
+        if let Some(conversion) = function.params.as_ref().and_then(|it| it.version()) {
             convert_in_place(conversion, args).map_err(|error| match error {
                 Unconverted::Memory(bytes) => no_memory(bytes),
                 error => Code::Argument.because(format!("the arguments: {error}")),
@@ -393,7 +492,7 @@ impl Instance {
             Code::Error => &import.error,
             _ => return,
         };
-        if let Some(conversion) = conversion {
+        if let Some(conversion) = conversion.as_ref().and_then(|it| it.version()) {
             let _ = convert_in_place(conversion, &mut outcome.data);
         }
     }
@@ -416,6 +515,15 @@ impl VersionMap {
             .methods
             .get(method)
             .and_then(|(_, it)| it.params.as_ref());
+        if let Some(MessageConversion::Cbor(ty)) = conversion {
+            let message = cbor::to_message(ty, args, MAX_SIZE as usize);
+            return message.map(Cow::Owned).map_err(|refused| {
+                Code::Argument.because(format!(
+                    "the arguments are not CBOR of their type: {refused}"
+                ))
+            });
+        }
+        let conversion = conversion.and_then(|it| it.version());
         match conversion.map(|conversion| conversion.convert(args)) {
             Some(Ok(converted)) => {
                 // Closed like the streams of arguments that the service does not read.

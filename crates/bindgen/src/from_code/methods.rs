@@ -12,6 +12,7 @@ use syn::{FnArg, GenericArgument, Pat, ReturnType};
 const OPTIONS: &[&str] = &[
     "capacity",
     "conflation_key",
+    "format",
     "idempotent",
     "inline",
     "linger",

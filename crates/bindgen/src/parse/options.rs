@@ -53,11 +53,9 @@ pub fn apply(
             check_limits(function)?;
         }
         "format" => {
-            if item.as_str() == Some("cbor") {
-                return Err(
-                    "the messages of a call are flat; docs/cbor.md describes how to convert them to CBOR"
-                        .to_owned(),
-                );
+            function.options.is_cbor = item.as_str() == Some("cbor");
+            if function.options.is_cbor {
+                check_values(types, "a function with the format CBOR", function)?;
             }
         }
         "linger" => {
