@@ -9,6 +9,8 @@ mod read;
 mod types;
 mod write;
 
+pub use names::wit_name;
+
 use crate::model::{Package, Position};
 use crate::{Output, SourceError, parse, rust};
 use std::fs;

@@ -19,7 +19,7 @@ pub mod rust;
 mod schema;
 
 pub use compatible::{CompatibilityReport, Difference, check_compatibility};
-pub use from_code::{FromCode, from_code, source_of};
+pub use from_code::{FromCode, from_code, source_of, wit_name};
 pub use growth::types_without_unknown;
 pub use parse::{parse, parse_text};
 

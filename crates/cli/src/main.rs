@@ -2,6 +2,8 @@
 //!
 //! - `thalweg new` creates a service.
 //! - `thalweg gen` generates typed code from WIT, for services and for hosts.
+//! - `thalweg describe` prints the interface of a library as WIT.
+//! - `thalweg call` calls functions of a library, with JSON.
 //! - `thalweg package` builds a wheel or a tarball of a service.
 //! - `thalweg headers` prints the folder of the C headers that a service uses.
 //! - `thalweg compatible` checks whether programs of one WIT version can open a library of another
@@ -11,17 +13,22 @@
 //! - `thalweg bench` starts the benchmark lab.
 
 mod bench;
+mod call;
 mod cargo;
 mod compatible;
 mod config;
 mod conformance;
+mod describe;
+mod description;
 mod files;
 mod find;
 mod generate;
 mod headers;
+mod library;
 mod new;
 mod output;
 mod package;
+mod value;
 
 use clap::{Parser, Subcommand};
 use output::Output;
@@ -48,6 +55,17 @@ enum Command {
     /// replaced atomically. Exit status: 0 success; 1 with --check, a file is out of date; 2 an
     /// error.
     Gen(generate::Arguments),
+    /// Print the interface of a library as WIT.
+    ///
+    /// A library does not contain the documentation and the names of its types. Exit status: 0; 2 an
+    /// error.
+    Describe(describe::Arguments),
+    /// Call functions of a library, with JSON.
+    ///
+    /// Prints each result on one line, and each record of a stream. `"$1"` is the first resource that
+    /// the calls returned. Exit status: 0; 1 the typed error of a call, as JSON on standard error; 2
+    /// an error.
+    Call(call::Arguments),
     /// Check whether programs of one WIT version can open a library of another version.
     ///
     /// Lists all incompatible differences, and the additions of each side. Exit status: 0
@@ -78,6 +96,8 @@ enum Command {
 fn main() -> ExitCode {
     let output = match Arguments::parse().command {
         Command::Gen(arguments) => generate::run(&arguments).unwrap_or_else(Output::failed),
+        Command::Describe(arguments) => describe::run(&arguments).unwrap_or_else(Output::failed),
+        Command::Call(arguments) => call::run(&arguments).unwrap_or_else(Output::failed),
         Command::Compatible(arguments) => {
             compatible::run(&arguments).unwrap_or_else(Output::failed)
         }

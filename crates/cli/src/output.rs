@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// The exit status that a shell reports for a program that was ended by SIGPIPE: 128 + 13.
-const BROKEN_PIPE: u8 = 141;
+pub const BROKEN_PIPE: u8 = 141;
 
 /// The result of a command. It is printed after the command has finished, so a reader that closes
 /// the pipe cannot interrupt the work.

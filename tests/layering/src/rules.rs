@@ -49,7 +49,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "thalweg-cli",
-        &["thalweg-bindgen", "thalweg-wire", "thalweg"],
+        &[
+            "thalweg-bindgen",
+            "thalweg-wire",
+            "thalweg",
+            // Opens a library at run time and uses its function table.
+            "thalweg-capi",
+        ],
     ),
     (
         "thalweg-bench",

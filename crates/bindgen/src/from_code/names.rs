@@ -9,6 +9,7 @@ const KEYWORDS: &[&str] = &[
     "char",
     "constructor",
     "enum",
+    "error-context",
     "export",
     "f32",
     "f64",
@@ -79,11 +80,21 @@ pub fn kebab(ident: &str) -> Option<String> {
 
 /// Converts a valid name to its form in a WIT file.
 pub fn wit(ident: &str) -> String {
-    let name = kebab(ident).expect("names are checked when they are read");
-    if KEYWORDS.contains(&name.as_str()) {
+    wit_name(&kebab(ident).expect("names are checked when they are read"))
+}
+
+/// A name as a WIT file writes it: a keyword gets a `%`.
+///
+/// ```
+/// use thalweg_bindgen::wit_name;
+///
+/// assert_eq!((wit_name("type"), wit_name("query")), ("%type".into(), "query".into()));
+/// ```
+pub fn wit_name(name: &str) -> String {
+    if KEYWORDS.contains(&name) {
         format!("%{name}")
     } else {
-        name
+        name.to_owned()
     }
 }
 

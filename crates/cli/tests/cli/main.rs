@@ -1,7 +1,10 @@
 //! Runs the `thalweg` command.
 
 mod bench;
+mod call;
 mod compatible;
 mod config;
 mod conformance;
+mod describe;
 mod r#gen;
+mod library;
