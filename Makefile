@@ -23,13 +23,14 @@ override DIR := $(value DIR)
 export DIR PATTERN
 
 NIGHTLY := $(shell cat scripts/nightly-version)
+HAVE_NODE = command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)'
 # Builds with other flags use their own folder, so that they do not invalidate each other.
 LOOM := env CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/loom RUSTFLAGS="--cfg loom" cargo test --locked --profile loom
 # Miri takes seconds to resolve a backtrace, for each panic of a test.
 MIRI := RUST_BACKTRACE=0 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/miri cargo +$(NIGHTLY) miri test --locked
 
-LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-python lint-shell lint-generated lint-text lint-unsafe lint-deny
-TESTS := test-rust test-loom test-miri test-c test-python test-conformance test-sanitizers test-instructions
+LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-python lint-node lint-shell lint-generated lint-text lint-unsafe lint-deny
+TESTS := test-rust test-loom test-miri test-c test-python test-node test-conformance test-sanitizers test-instructions
 
 # `## ` marks a main target, `##bench ` and `##prove ` the targets of the two longer lists.
 LIST = awk -v mark="\#\#$(1) " '/^[a-z0-9-]+:/ { at = index($$0, mark); \
@@ -101,7 +102,7 @@ run: build-search ## Search a directory from Rust, C and Python and compare (DIR
 .PHONY: clean
 clean: ## Remove everything that was built or installed here
 	cargo clean --quiet
-	rm -rf build conformance/generated crates/bench/generated .venv .mypy_cache .ruff_cache .pytest_cache
+	rm -rf build conformance/generated crates/bench/generated bindings/node/node_modules bindings/node/prebuilds .venv .mypy_cache .ruff_cache .pytest_cache
 
 # Values reach the shell as one word each.
 export NAMES HOURS SAN
@@ -203,6 +204,11 @@ lint-python: setup
 	ruff check . conformance/generated crates/bench/generated
 	mypy
 
+.PHONY: lint-node
+lint-node: setup
+	@if $(HAVE_NODE); then set -x; cd bindings/node; npx --no-install tsc -p .; npx --no-install biome ci; \
+	else scripts/skip.sh $@ "Node 20 or newer with npm is not installed"; fi
+
 .PHONY: lint-shell
 lint-shell: setup
 	git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
@@ -268,7 +274,12 @@ test-c: setup
 test-python: setup
 	bindings/python/test.sh
 
-# Reads the reports that the three targets above write.
+.PHONY: test-node
+test-node: setup
+	@if $(HAVE_NODE); then bindings/node/test.sh; \
+	else scripts/skip.sh $@ "Node 20 or newer with npm is not installed"; fi
+
+# Reads the reports that `test-rust`, `test-c` and `test-python` write.
 .PHONY: test-conformance
 test-conformance: setup
 	cargo build --locked --workspace --bin thalweg --test this_workspace

@@ -229,6 +229,28 @@ check_venv() {
   touch "$stamp"
 }
 
+# --- Node tools ------------------------------------------------------------------------------------
+
+# Debian 12 has no Node 20, so this is optional: without it, the steps that need it report it, and
+# fail if CI is set.
+check_node() {
+  local stamp
+  if ! have node || ! have npm || ! at_least "$(node -p process.versions.node)" 20.0.0; then
+    say "WARNING: no Node 20 or newer with npm: lint-node and test-node will be skipped"
+    return 0
+  fi
+  stamp=$stamps/node-$(sha256sum bindings/node/package-lock.json | cut -c 1-16)
+  if [ -e "$stamp" ] && [ -d bindings/node/node_modules ]; then return 0; fi
+  say "installing Node tools into bindings/node/node_modules"
+  rm -f "$stamps"/node-*
+  if ! npm ci --prefix bindings/node --no-audit --no-fund </dev/null >"$stamps/npm.log" 2>&1; then
+    tail -n 20 "$stamps/npm.log" >&2
+    problem "npm could not install bindings/node/package-lock.json (above is its reason)"
+    return 0
+  fi
+  touch "$stamp"
+}
+
 install_packages
 stop_on_problems
 check_python
@@ -238,6 +260,7 @@ check_venv
 if [ "$purpose" != build ]; then
   check_test_toolchains
   check_deny
+  check_node
 fi
 if [ "$purpose" = prove ]; then check_emulator; fi
 stop_on_problems
