@@ -29,8 +29,8 @@ LOOM := env CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/loom RUSTFLAGS="--cfg loom" car
 # Miri takes seconds to resolve a backtrace, for each panic of a test.
 MIRI := RUST_BACKTRACE=0 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/miri cargo +$(NIGHTLY) miri test --locked
 
-LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-python lint-node lint-shell lint-generated lint-text lint-unsafe lint-deny
-TESTS := test-rust test-loom test-miri test-c test-python test-node test-conformance test-sanitizers test-instructions
+LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-python lint-shell lint-generated lint-text lint-unsafe lint-deny
+TESTS := test-rust test-loom test-miri test-c test-python test-conformance test-sanitizers test-instructions
 
 # `## ` marks a main target, `##bench ` and `##prove ` the targets of the two longer lists.
 LIST = awk -v mark="\#\#$(1) " '/^[a-z0-9-]+:/ { at = index($$0, mark); \

@@ -244,8 +244,7 @@ check_node() {
   say "installing Node tools into bindings/node/node_modules"
   rm -f "$stamps"/node-*
   if ! npm ci --prefix bindings/node --no-audit --no-fund </dev/null >"$stamps/npm.log" 2>&1; then
-    tail -n 20 "$stamps/npm.log" >&2
-    problem "npm could not install bindings/node/package-lock.json (above is its reason)"
+    say "WARNING: npm could not install bindings/node/package-lock.json: lint-node will fail ($stamps/npm.log says why)"
     return 0
   fi
   touch "$stamp"

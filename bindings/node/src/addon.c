@@ -637,8 +637,8 @@ static void turn(struct port *port) {
   if (port->handle == 0 || napi_open_handle_scope(env, &scope) != napi_ok) {
     return;
   }
-  struct sink sink = {env, port->results, HEADER + MAX_ENTRIES * sizeof(struct entry),
-                      RESULTS_SIZE, NULL, 0};
+  struct sink sink = {env,          port->results, HEADER + MAX_ENTRIES * sizeof(struct entry),
+                      RESULTS_SIZE, NULL,          0};
   uint32_t count = drain(port, &sink);
   napi_value deliver;
   napi_value global;
@@ -832,8 +832,8 @@ static napi_value answer(napi_env env, napi_callback_info info) {
   PORT_FUNCTION(6);
   uint32_t size = 0;
   const uint8_t *data = to_bytes(env, &args[3], &size);
-  return from_u32(env, table->host_call_answer(to_u64(env, args[1]), to_u32(env, args[2]), data,
-                                               size, error));
+  return from_u32(
+      env, table->host_call_answer(to_u64(env, args[1]), to_u32(env, args[2]), data, size, error));
 }
 
 /* ---- Streams --------------------------------------------------------------------------------- */
@@ -1102,12 +1102,24 @@ static const struct {
   const char *name;
   napi_callback function;
 } FUNCTIONS[] = {
-    {"open", open_library},        {"flags", method_flags},    {"clientOpen", client_open},
-    {"close", close_handle},       {"forget", forget},         {"setHost", set_host},
-    {"start", start},              {"sync", sync_reference},   {"submit", submit},
-    {"callInline", call_inline},   {"cancel", cancel},         {"answer", answer},
-    {"read", read_stream},         {"release", release_batch}, {"tee", tee_stream},
-    {"streamError", stream_error}, {"streamNew", stream_new},  {"send", send_element},
+    {"open", open_library},
+    {"flags", method_flags},
+    {"clientOpen", client_open},
+    {"close", close_handle},
+    {"forget", forget},
+    {"setHost", set_host},
+    {"start", start},
+    {"sync", sync_reference},
+    {"submit", submit},
+    {"callInline", call_inline},
+    {"cancel", cancel},
+    {"answer", answer},
+    {"read", read_stream},
+    {"release", release_batch},
+    {"tee", tee_stream},
+    {"streamError", stream_error},
+    {"streamNew", stream_new},
+    {"send", send_element},
     {"finish", finish_stream},
 };
 

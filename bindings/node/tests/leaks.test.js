@@ -79,7 +79,7 @@ test('workers_that_end_leave_nothing', async () => {
   };
   await round(2);
   const before = files();
-  const bytes = await leaked(() => round(10));
+  const bytes = await leaked(() => round(6));
   assert.ok(bytes < 1 << 20, `${bytes} bytes`);
   assert.ok(files() <= before, `${files()} files, ${before} before`);
 });
@@ -91,7 +91,7 @@ test('million_calls_leave_no_memory', async () => {
       await Promise.all(Array.from({ length: 1000 }, (_, k) => client.echo('u32', i + k)));
     }
   };
-  const bytes = await leaked(() => round(CALLS / 5));
+  const bytes = await leaked(() => round(CALLS / 8));
   client.close();
   assert.ok(bytes < CALLS / 2, `${bytes} bytes`);
 });
@@ -104,7 +104,7 @@ test('million_records_leave_no_memory', async () => {
     }
     for await (const _ of await client.count(0n, BigInt(count / 4)));
   };
-  const bytes = await leaked(() => round(CALLS / 5));
+  const bytes = await leaked(() => round(CALLS / 8));
   client.close();
   assert.ok(bytes < CALLS / 2, `${bytes} bytes`);
 });

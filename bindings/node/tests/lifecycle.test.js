@@ -152,14 +152,27 @@ test('idle_client_causes_no_context_switch', async () => {
   assert.equal(caused, 0);
 });
 
-/** The lateness of a 10 ms timer, in milliseconds: its 99th percentile. */
+/** Milliseconds that this thread was ready to run while other threads had the processors. */
+function preempted() {
+  const [, nanoseconds] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(
+    ' ',
+  );
+  return Number(nanoseconds) / 1e6;
+}
+
+/**
+ * The lateness of a 10 ms timer, in milliseconds: its 99th percentile. Other threads and programs
+ * cause some of it, which is not counted.
+ */
 async function lateness(milliseconds) {
   const late = [];
   const end = performance.now() + milliseconds;
   while (performance.now() < end) {
     const due = performance.now() + 10;
+    const before = preempted();
     await delay(10);
-    late.push(performance.now() - due);
+    const by = performance.now() - due;
+    late.push(Math.max(0, by - (preempted() - before)));
   }
   late.sort((a, b) => a - b);
   return late[Math.floor(late.length * 0.99)];
@@ -190,15 +203,15 @@ async function flooded(client) {
 
 test('timers_run_under_a_flood_of_calls_and_records', async () => {
   const client = Conformance.open(library('conformance'));
-  // Other programs can delay both measurements; starvation would delay the second one each time.
-  for (let attempt = 0; ; attempt++) {
+  // V8's own threads can be delayed by other programs, too. Starvation would repeat each time.
+  for (let attempt = 1; ; attempt++) {
     const idle = await lateness(1000);
     const [late, calls] = await flooded(client);
     assert.ok(calls > 1000, String(calls));
     if (late <= idle + 10) {
       break;
     }
-    assert.ok(attempt < 4, `${late} ms, idle ${idle} ms`);
+    assert.ok(attempt < 6, `${late} ms, idle ${idle} ms`);
   }
   client.close();
 });
