@@ -70,13 +70,31 @@ versions() {
   version other 's/^        errno: s32,$//; s/^        await: s32,$/errno: s32,&/' OTHER
 }
 
+# Programs that were built when the table ended with `client_set_format`.
+shorter_table() {
+  local folder=$build/shorter-table name
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  sed '/Releases .count. completions/,/^} tw_table;/{/^} tw_table;/!d}' bindings/c/include/thalweg.h \
+    >"$folder/thalweg.h"
+  if grep -q 'release_all)' "$folder/thalweg.h"; then
+    echo "shorter_table: the header was not cut" >&2
+    return 1
+  fi
+  for name in calls streams; do
+    "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -include "$folder/thalweg.h" "${include[@]}" \
+      "bindings/c/tests/$name.c" -o "$folder/$name" -pthread -ldl
+    "$folder/$name" "$target/debug/libthalweg_conformance.so"
+  done
+}
+
 # 3. The test programs. A panic that a test causes prints one line.
 export RUST_BACKTRACE=0
 programs() {
   local folder=$build/$1 name
   rm -rf "$folder"
   mkdir -p "$folder/made"
-  for name in message open calls futures handles hosts ports waits streams direct subscribe codec process aborts files; do
+  for name in message open calls futures handles hosts ports waits wake reports streams direct subscribe codec process aborts files; do
     "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" "${include[@]}" "${@:2}" \
       "bindings/c/tests/$name.c" -o "$folder/$name" -pthread -ldl
   done
@@ -85,7 +103,7 @@ programs() {
   "$folder/message"
   "$folder/open" "$build"
   "$folder/hostile" "$target/debug/libthalweg_conformance.so" conformance/hostile.json
-  for name in calls futures handles hosts ports waits streams direct subscribe codec process aborts; do
+  for name in calls futures handles hosts ports waits wake reports streams direct subscribe codec process aborts; do
     "$folder/$name" "$target/debug/libthalweg_conformance.so"
   done
   "$folder/files" "$target/debug/libthalweg_search.so" "$folder/made"
@@ -109,6 +127,7 @@ scripts/build-services.sh
 bindings/c/tests/symbols.sh "$target/debug/libthalweg_"{search,echo,conformance}.so
 programs plain -O2
 versions
+shorter_table
 soak 10000
 programs sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 

@@ -184,6 +184,60 @@ typedef uint32_t (*tw_stream_callback)(void *ctx, const tw_batch *batch, const t
 /* Frees the `ctx` of a callback. Called exactly once, after the last call of the callback. */
 typedef void (*tw_drop_ctx)(void *ctx);
 
+/* ---- Reports --------------------------------------------------------------------------------- */
+
+/* The importance of a log record. */
+#define TW_LOG_ERROR 1u   /* a part of the program failed */
+#define TW_LOG_WARNING 2u /* a limit was reached, or work was lost or delayed */
+#define TW_LOG_INFO 3u    /* a part of the runtime changed its state */
+
+/* What the library reports about itself; docs/c-abi.md lists the targets. The texts are UTF-8 and
+ * not NUL-terminated. A newer library may have more fields at the end. */
+typedef struct tw_log_record {
+  uint64_t time_ns; /* the time of day: nanoseconds since 1970-01-01 00:00 UTC */
+  uint32_t level;   /* TW_LOG_* */
+  uint32_t target_size;
+  const char *target; /* the part that reports: "service" */
+  const char *message;
+  uint64_t message_size;
+} tw_log_record;
+
+/* Receives log records on threads of the library and of its callers, also on several threads at the
+ * same time. `record` is valid until it returns. It must not wait, and must not call functions of
+ * the library, except `now` and `log_set_sink`; nor may it leave by an exception, longjmp or
+ * pthread_exit. Records that it causes on its own thread are discarded. */
+typedef void (*tw_log_callback)(void *ctx, const tw_log_record *record);
+
+/* Counters of the library's runtime since it started, and numbers of its open handles. All are 0
+ * before the first client is opened. They are read one after the other, so they are not those of
+ * one moment. */
+typedef struct tw_counters {
+  uint64_t workers;          /* the most worker threads that it starts */
+  uint64_t stacks;           /* stacks of the workers, used or free */
+  uint64_t actors;           /* actors that exist */
+  uint64_t actors_started;   /* actors that were started */
+  uint64_t actors_failed;    /* of these, ended by a panic, an error, a kill, or without a stack */
+  uint64_t actors_waiting;   /* actors, and turns of services, that no worker has begun */
+  uint64_t slices;           /* times that an actor, or a turn of a service, got a worker */
+  uint64_t waits;            /* times that an actor was suspended to wait */
+  uint64_t remote_wakes;     /* actors woken by another thread than their worker */
+  uint64_t deadlines;        /* actors woken by a deadline */
+  uint64_t timers;           /* timers that fired: deadlines of calls, notices */
+  uint64_t steals;           /* times that a worker took work from another */
+  uint64_t sleeps;           /* times that a worker without work went to sleep */
+  uint64_t messages;         /* messages that actors handled */
+  uint64_t messages_dropped; /* messages dropped because a mailbox was full */
+  uint64_t restarts;         /* actors restarted by a supervisor */
+  uint64_t clients;          /* open clients */
+  uint64_t ports;            /* open ports */
+  uint64_t calls;            /* calls that have not ended */
+  uint64_t calls_queued;     /* of these, not begun by the service */
+  uint64_t streams;          /* open streams, readers and writers */
+  uint64_t resources;        /* open resources */
+  uint64_t batches;          /* retained batches */
+  uint64_t completions;      /* completions with contents that were reaped and not released */
+} tw_counters;
+
 /* ---- The table ------------------------------------------------------------------------------- */
 
 /* A method or a host import; its number is its index. `name` is "interface.function", or for a
@@ -432,6 +486,36 @@ typedef struct tw_table {
    * together with client_set_layouts. TW_FLAT changes nothing.
    * TW_ARGUMENT: no method has TW_METHOD_CBOR, or the format or the layouts were set before. */
   uint32_t (*client_set_format)(tw_handle client, uint32_t format, tw_error *error);
+
+  /* Releases `count` completions, as `count` calls of `release` do. No effect if `count` is 0 or
+   * `completions` is NULL. */
+  void (*release_all)(tw_completion *completions, uint32_t count);
+  /* Wakes `fd` instead of the port's eventfd, for an event loop that cannot watch an eventfd:
+   * port_arm then arms `fd` for one wake-up. -1: the eventfd again. `fd` is a connected socket, the
+   * writing end of a pipe, or an eventfd. Each wake-up writes one byte to a socket or pipe (to a
+   * datagram socket, a datagram of one byte), and the number 1 to an eventfd. The library only
+   * writes; the caller reads. A write never blocks, even if `fd` does, and never raises SIGPIPE. A
+   * write that fails, for example because the pipe is full, is ignored. The port keeps a duplicate
+   * until the next port_wake or port_close, so the caller may close `fd`. Nothing is written to it
+   * after they have returned. In effect at once, also for an armed port; if completions are
+   * available, `fd` is woken now.
+   * TW_ARGUMENT: `fd` is not open, of another kind, not connected, or a pipe without a reader.
+   * TW_OVERLOADED: no file descriptor. The earlier one then stays. */
+  uint32_t (*port_wake)(tw_handle port, int fd, tw_error *error);
+  /* Passes the library's log records up to `level` (TW_LOG_*) to `callback`, which replaces the
+   * earlier callback. With NULL there is none; `ctx`, `drop_ctx` and `level` are then ignored. When
+   * the function returns, no call of the earlier callback is running, and drop_ctx has returned. In
+   * a callback it does not wait: no further call begins, and drop_ctx is called after the last one.
+   * Do not hold a lock that the callback or drop_ctx takes. Without a callback, no record is built.
+   * A forked child begins without a callback; its parent's is neither called nor dropped.
+   * TW_OK: the core owns `ctx` and calls `drop_ctx`, if not NULL, once, after the last call.
+   * TW_ARGUMENT: another level. `ctx` then still belongs to the caller. */
+  uint32_t (*log_set_sink)(tw_log_callback callback, void *ctx, tw_drop_ctx drop_ctx,
+                           uint32_t level, tw_error *error);
+  /* Reads the counters. `size` is sizeof(tw_counters) of the caller: fields that the caller does
+   * not know are left out, and fields that the library does not know are 0. It looks at every slot
+   * of the handle table; do not call it in a loop. */
+  uint32_t (*counters)(tw_counters *out, uint32_t size, tw_error *error);
 } tw_table;
 
 /* The type of `tw_library`, the one exported symbol. `abi` is the caller's TW_ABI. Never returns

@@ -227,6 +227,73 @@ static void closed_client_refuses_calls_and_closes_twice(void) {
   close_client(&client);
 }
 
+/* Submits `count` calls that return a counter each, and reaps their completions. */
+static void reap_counters(const conformance_client *client, tw_completion *completions,
+                          uint32_t count) {
+  const tw_table *table = client->tw.table;
+  tw_request request;
+  tw_error error;
+  uint32_t i;
+  for (i = 0; i < count; i++) {
+    REQUIRE_OK(
+        submit_request(conformance_counter_new_prepare(client, i, &request), i, NULL, &error),
+        error);
+  }
+  for (i = 0; i < count; i++) {
+    completions[i] = next_completion(client);
+    CHECK_CODE(completions[i].code, TW_OK);
+    CHECK(completions[i].data != NULL);
+  }
+  CHECK_CODE(table->port_wait(client->tw.port, 0, &error), TW_TIMED_OUT);
+}
+
+static uint64_t open_resources(void) {
+  tw_counters counters;
+  tw_error error;
+  REQUIRE_OK(library.table->counters(&counters, sizeof(counters), &error), error);
+  return counters.resources;
+}
+
+static void release_all_releases_each_completion_once(void) {
+  conformance_client client = open_client(8);
+  const tw_table *table = client.tw.table;
+  const uint64_t before = open_resources();
+  tw_completion completions[8];
+  tw_completion copy;
+  tw_completion replaced;
+  tw_handle taken = 0;
+  tw_handle none = 0;
+  tw_error error;
+  uint32_t i;
+  reap_counters(&client, completions, 8);
+  CHECK(open_resources() == before + 8);
+  REQUIRE_OK(table->take_handle(&completions[2], 0, &taken, &error), error);
+  copy = completions[3];
+  table->release_all(completions, 0);
+  CHECK(completions[0].data != NULL);
+  /* One is released already, and one twice in the same array. */
+  table->release(&completions[1]);
+  replaced = completions[5];
+  completions[5] = completions[4];
+  table->release_all(completions, 7);
+  for (i = 0; i < 7; i++) {
+    CHECK(completions[i].data == NULL && completions[i].data_size == 0);
+    CHECK(completions[i].message == NULL && completions[i].owner == 0);
+  }
+  CHECK(completions[7].data != NULL);
+  CHECK_CODE(table->take_handle(&copy, 0, &none, &error), TW_STALE);
+  table->release_all(&copy, 1);
+  CHECK(copy.data == NULL);
+  /* Left: the one that was taken, the one that was replaced in the array, and the last. */
+  CHECK(open_resources() == before + 3);
+  table->release_all(completions, 8);
+  table->release_all(completions, 8);
+  table->release_all(&replaced, 1);
+  CHECK(open_resources() == before + 1);
+  CHECK_CODE(table->resource_drop(taken, &error), TW_OK);
+  close_client(&client);
+}
+
 static void completion_outlives_its_port(void) {
   conformance_client client = open_client(4);
   conformance_echo_string_result result;
@@ -266,6 +333,7 @@ static void handle_of_another_kind_is_refused_by_every_function(void) {
     CHECK_CODE(table->port_fd(wrong[i], &fd, &error), TW_ARGUMENT);
     CHECK_CODE(table->port_arm(wrong[i], &number, &error), TW_ARGUMENT);
     CHECK_CODE(table->port_wait(wrong[i], 0, &error), TW_ARGUMENT);
+    CHECK_CODE(table->port_wake(wrong[i], -1, &error), TW_ARGUMENT);
     CHECK_CODE(table->port_reap(wrong[i], &completion, 1, &number, &error), TW_ARGUMENT);
     CHECK_CODE(table->cancel(wrong[i], &error), TW_ARGUMENT);
     CHECK_CODE(table->resource_drop(wrong[i], &error), TW_ARGUMENT);
@@ -306,6 +374,8 @@ static void null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->port_reap(client.tw.port, NULL, 1, &number, &error), TW_ARGUMENT);
   CHECK_CODE(table->port_reap(client.tw.port, &completion, 1, NULL, &error), TW_ARGUMENT);
   table->release(NULL);
+  table->release_all(NULL, 0);
+  table->release_all(NULL, 7);
   CHECK_CODE(table->submit(client.tw.port, NULL, 1, &number, &error), TW_ARGUMENT);
   CHECK_CODE(table->submit(client.tw.port, &submission, 1, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->submit(client.tw.port, &submission, 1, &number, &error),
@@ -333,6 +403,8 @@ static void null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->client_set_layouts(0, NULL, 1, NULL, 0, &error), TW_ARGUMENT);
   CHECK_CODE(table->client_set_layouts(0, NULL, 0, NULL, 1, &error), TW_ARGUMENT);
   CHECK_CODE(table->host_call_deadline(client.tw.instance, NULL, &error), TW_ARGUMENT);
+  CHECK_CODE(table->counters(NULL, 8, &error), TW_ARGUMENT);
+  CHECK_CODE(table->log_set_sink(NULL, NULL, NULL, 0, &error), TW_OK);
   /* `error` may always be NULL. */
   CHECK_CODE(table->client_open(NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->client_close(0, NULL), TW_ARGUMENT);
@@ -342,6 +414,8 @@ static void null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->port_fd(0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->port_arm(0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->port_wait(0, 0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->port_wake(0, -1, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->counters(NULL, 0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->port_reap(0, NULL, 0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->submit(0, NULL, 0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->cancel(0, NULL), TW_ARGUMENT);
@@ -547,6 +621,7 @@ int main(int argc, char **argv) {
   RUN(closing_a_port_wakes_its_waiter);
   RUN(closing_a_client_ends_its_calls_as_cancelled);
   RUN(closed_client_refuses_calls_and_closes_twice);
+  RUN(release_all_releases_each_completion_once);
   RUN(completion_outlives_its_port);
   RUN(handle_of_another_kind_is_refused_by_every_function);
   RUN(null_pointer_is_refused_by_every_function);

@@ -89,6 +89,13 @@ pub const TW_SUBMIT_NOTICES: u32 = 1;
 /// A flag of a submission: waits for the client's capacity.
 pub const TW_SUBMIT_BLOCK: u32 = 2;
 
+/// The level of a log record: a part of the program failed.
+pub const TW_LOG_ERROR: u32 = 1;
+/// The level of a log record: a limit was reached, or work was lost or delayed.
+pub const TW_LOG_WARNING: u32 = 2;
+/// The level of a log record: a part of the runtime changed its state.
+pub const TW_LOG_INFO: u32 = 3;
+
 /// A format for `transcode` and `client_set_format`: a message.
 pub const TW_FLAT: u32 = 0;
 /// A format for `transcode` and `client_set_format`: RFC 8949.
@@ -181,6 +188,53 @@ pub type TwStreamCallback =
 
 /// Frees the `ctx` of a callback (`tw_drop_ctx`).
 pub type TwDropCtx = Option<unsafe extern "C" fn(*mut c_void)>;
+
+/// A log record (`tw_log_record`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct TwLogRecord {
+    pub time_ns: u64,
+    pub level: u32,
+    pub target_size: u32,
+    pub target: *const c_char,
+    pub message: *const c_char,
+    pub message_size: u64,
+}
+
+/// Receives log records (`tw_log_callback`).
+pub type TwLogCallback = Option<unsafe extern "C" fn(*mut c_void, *const TwLogRecord)>;
+
+/// Counters of the library's runtime (`tw_counters`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct TwCounters {
+    pub workers: u64,
+    pub stacks: u64,
+    pub actors: u64,
+    pub actors_started: u64,
+    pub actors_failed: u64,
+    pub actors_waiting: u64,
+    pub slices: u64,
+    pub waits: u64,
+    pub remote_wakes: u64,
+    pub deadlines: u64,
+    pub timers: u64,
+    pub steals: u64,
+    pub sleeps: u64,
+    pub messages: u64,
+    pub messages_dropped: u64,
+    pub restarts: u64,
+    pub clients: u64,
+    pub ports: u64,
+    pub calls: u64,
+    pub calls_queued: u64,
+    pub streams: u64,
+    pub resources: u64,
+    pub batches: u64,
+    pub completions: u64,
+}
 
 /// A method (`tw_method`).
 #[repr(C)]
@@ -288,6 +342,11 @@ pub struct TwTable {
     pub import_count: u32,
     pub reserved_imports: u32,
     pub client_set_format: unsafe extern "C" fn(TwHandle, u32, *mut TwError) -> u32,
+    pub release_all: unsafe extern "C" fn(*mut TwCompletion, u32),
+    pub port_wake: unsafe extern "C" fn(TwHandle, c_int, *mut TwError) -> u32,
+    pub log_set_sink:
+        unsafe extern "C" fn(TwLogCallback, *mut c_void, TwDropCtx, u32, *mut TwError) -> u32,
+    pub counters: unsafe extern "C" fn(*mut TwCounters, u32, *mut TwError) -> u32,
 }
 
 // SAFETY: the table and its strings are constant until the process ends, and all functions may be
@@ -312,7 +371,9 @@ const _: () = {
     assert!(size_of::<TwBatch>() == 56);
     assert!(size_of::<TwStats>() == 51 * 8);
     assert!(size_of::<TwMethod>() == 56);
-    assert!(size_of::<TwTable>() == 56 + 39 * 8);
+    assert!(size_of::<TwLogRecord>() == 40);
+    assert!(size_of::<TwCounters>() == 24 * 8);
+    assert!(size_of::<TwTable>() == 56 + 43 * 8);
     assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
     assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);
     assert!(core::mem::offset_of!(TwBatch, size) == 48);
@@ -323,4 +384,6 @@ const _: () = {
     assert!(core::mem::offset_of!(TwTable, client_set_layouts) == 56 + 34 * 8);
     assert!(core::mem::offset_of!(TwTable, stream_error) == 56 + 35 * 8);
     assert!(core::mem::offset_of!(TwTable, imports) == 56 + 36 * 8);
+    assert!(core::mem::offset_of!(TwTable, release_all) == 56 + 39 * 8);
+    assert!(core::mem::offset_of!(TwTable, counters) == 56 + 42 * 8);
 };

@@ -4,12 +4,14 @@
 //! returns a table of functions. The reference for these functions is `thalweg.h`.
 
 pub mod abi;
+mod counters;
 mod error;
 mod export;
 mod handles;
 mod host_calls;
 mod layouts;
 mod library;
+mod log_sink;
 mod panics;
 mod pointers;
 mod ports;

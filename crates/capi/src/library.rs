@@ -16,7 +16,9 @@ use crate::error::{argument, enter};
 use crate::export::Export;
 use crate::handles::{find_client, wrong_kind};
 use crate::pointers::out;
-use crate::{host_calls, layouts, panics, ports, stream_writers, streams, transcode};
+use crate::{
+    counters, host_calls, layouts, log_sink, panics, ports, stream_writers, streams, transcode,
+};
 
 /// A library. Its table is built on first use.
 pub struct Library {
@@ -156,6 +158,10 @@ impl Library {
                 import_count: imports.len() as u32,
                 reserved_imports: 0,
                 client_set_format,
+                release_all: ports::release_all,
+                port_wake: ports::wake,
+                log_set_sink: log_sink::set_sink,
+                counters: counters::counters,
             }
         })
     }

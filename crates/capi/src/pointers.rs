@@ -45,3 +45,23 @@ pub(crate) unsafe fn bytes<'a>(
     // SAFETY: the caller guarantees it.
     Ok(unsafe { std::slice::from_raw_parts(data, size as usize) })
 }
+
+/// Writes a value to a caller whose version of the type has `size` bytes. Fields are only added at
+/// the end of such a type: those that the caller does not know are left out, and those that only the
+/// caller knows are 0. A type of this kind has no padding.
+///
+/// # Safety
+/// `to` is null, or valid for writes of `size` bytes and used by no other thread.
+pub(crate) unsafe fn write_sized<T: Copy>(from: &T, to: *mut T, size: u32) -> Result<(), Failure> {
+    if to.is_null() {
+        return Err(argument("out is a null pointer"));
+    }
+    let written = size_of::<T>().min(size as usize);
+    let (from, to) = (std::ptr::from_ref(from).cast::<u8>(), to.cast::<u8>());
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        to.copy_from_nonoverlapping(from, written);
+        to.add(written).write_bytes(0, size as usize - written);
+    }
+    Ok(())
+}

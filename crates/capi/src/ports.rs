@@ -66,6 +66,16 @@ pub(crate) unsafe extern "C" fn arm(port: TwHandle, ready: *mut u32, error: *mut
     }
 }
 
+pub(crate) unsafe extern "C" fn wake(port: TwHandle, fd: c_int, error: *mut TwError) -> u32 {
+    // SAFETY: see `open`.
+    unsafe {
+        enter(error, || {
+            let port = find_port(port)?;
+            port.set_wake_fd(Some(fd).filter(|fd| *fd != -1))
+        })
+    }
+}
+
 pub(crate) unsafe extern "C" fn wait(port: TwHandle, deadline_ns: u64, error: *mut TwError) -> u32 {
     // SAFETY: see `open`.
     unsafe { enter(error, || find_port(port)?.wait(deadline_ns)) }
@@ -180,6 +190,16 @@ pub(crate) unsafe extern "C" fn release(completion: *mut TwCompletion) {
             }
             Ok(())
         });
+    }
+}
+
+pub(crate) unsafe extern "C" fn release_all(completions: *mut TwCompletion, count: u32) {
+    if completions.is_null() {
+        return;
+    }
+    for index in 0..count as usize {
+        // SAFETY: as in `release`; there are `count` completions.
+        unsafe { release(completions.add(index)) };
     }
 }
 

@@ -15,7 +15,7 @@ use crate::abi::{
 };
 use crate::error::{argument, enter, to_tw_error};
 use crate::handles::{find_port, find_stream, wrong_kind};
-use crate::pointers::out;
+use crate::pointers::{out, write_sized};
 
 const EMPTY_BATCH: TwBatch = TwBatch {
     base: std::ptr::null(),
@@ -294,20 +294,12 @@ pub(crate) unsafe extern "C" fn stats(
     // SAFETY: see `acquire`; `stats` has capacity for `size` bytes.
     unsafe {
         enter(error, || {
-            if stats.is_null() {
-                return Err(argument("out is a null pointer"));
-            }
             let found = match find(handle)? {
                 Object::Client(instance) => instance.stream_stats(method)?,
                 Object::Stream(stream) => stream.stats(),
                 other => return Err(wrong_kind(handle, &other, "a client or a stream")),
             };
-            let found = to_tw_stats(&found);
-            let written = size_of::<TwStats>().min(size as usize);
-            let (from, to) = (std::ptr::from_ref(&found).cast::<u8>(), stats.cast::<u8>());
-            to.copy_from_nonoverlapping(from, written);
-            to.add(written).write_bytes(0, size as usize - written);
-            Ok(())
+            write_sized(&to_tw_stats(&found), stats, size)
         })
     }
 }

@@ -287,6 +287,12 @@ impl CallCore {
         self.method.load(Ordering::Relaxed)
     }
 
+    /// The name of the method in the library's version of the package.
+    pub(crate) fn method_name(&self) -> &'static str {
+        let method = self.instance.package.methods.get(self.method() as usize);
+        method.map_or("an unknown method", |method| method.name)
+    }
+
     pub(crate) fn deadline(&self) -> u64 {
         self.deadline.load(Ordering::Relaxed)
     }

@@ -420,6 +420,84 @@ pub fn close_handle(handle: u64) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Numbers of open handles, by the kind of object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HandleCounts {
+    /// Ports.
+    pub ports: u64,
+    /// Clients.
+    pub clients: u64,
+    /// Calls that have not ended.
+    pub calls: u64,
+    /// Calls of these clients that their service has not begun.
+    pub queued_calls: u64,
+    /// Streams to read, and both ends of streams that are parameters.
+    pub streams: u64,
+    /// Resources.
+    pub resources: u64,
+    /// Retained batches.
+    pub batches: u64,
+    /// Completions that were reaped and not released.
+    pub completions: u64,
+}
+
+/// Counts the open handles. The numbers are not those of one moment, because handles may be opened
+/// and closed meanwhile. It looks at every slot of the table, of which there are as many as handles
+/// have been open at the same time.
+///
+/// ```
+/// use thalweg_port::{Object, Port, close_handle, handle_counts, insert};
+///
+/// let port = insert(Object::Port(Port::open(4)?))?;
+/// assert!(handle_counts().ports >= 1);
+/// close_handle(port)?;
+/// # Ok::<(), thalweg_port::Failure>(())
+/// ```
+pub fn handle_counts() -> HandleCounts {
+    let mut counts = HandleCounts::default();
+    let Some(table) = current_table() else {
+        return counts;
+    };
+    for used in 0..table.used.load(Ordering::Relaxed) {
+        let Some(slot) = table.slot(table.first + used) else {
+            continue;
+        };
+        let client = match &lock(&slot.state).entry {
+            SlotContent::Object(Object::Client(client)) => Some(Arc::clone(client)),
+            entry => {
+                entry.count(&mut counts);
+                None
+            }
+        };
+        // Not under the slot's lock.
+        if let Some(client) = client {
+            counts.clients += 1;
+            counts.queued_calls += client.queued_calls() as u64;
+        }
+    }
+    counts
+}
+
+impl SlotContent {
+    /// Adds the content, which is not a client.
+    fn count(&self, counts: &mut HandleCounts) {
+        let number = match self {
+            Self::Nothing | Self::Object(Object::Client(_) | Object::Call(_)) => return,
+            Self::Calls(call) if call.has_ended() => return,
+            Self::Calls(_) => &mut counts.calls,
+            Self::Completion(_) => &mut counts.completions,
+            Self::Object(Object::Port(_)) => &mut counts.ports,
+            Self::Object(Object::Stream(_) | Object::Upstream(_) | Object::UpstreamWriter(_)) => {
+                &mut counts.streams
+            }
+            Self::Object(Object::Resource(_)) => &mut counts.resources,
+            Self::Object(Object::KeptBatch(_)) => &mut counts.batches,
+        };
+        *number += 1;
+    }
+}
+
 /// The slot that an [`Outcome`] reserves for the time when a host holds it. The outcome keeps the
 /// slot as long as its memory is reused, so that lending it allocates and frees no slot.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use thalweg_runtime::log::{Level, Limit};
 use thalweg_wire::{Decode, Encode, Handle, Malformed, Rule, message};
 
 use crate::call::{Call, CallCore};
@@ -17,6 +18,17 @@ use crate::task::{Task, TaskKind};
 
 /// The message of a call that the service dropped.
 pub(crate) const UNANSWERED: &str = "the service dropped the call without an answer";
+
+/// Reports a call that the service dropped.
+#[cold]
+pub(crate) fn log_unanswered(method: &str) {
+    static DROPPED: Limit = Limit::new();
+    DROPPED.write(
+        Level::Warning,
+        "service",
+        format_args!("{method}: {UNANSWERED}"),
+    );
+}
 
 /// Why a call is refused before it reaches the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -263,6 +275,11 @@ impl Drop for Incoming {
             }
             DropCause::Intended => {
                 close_unread_streams(&buffer.data);
+                let core = &buffer.call().core;
+                // A service may drop a call that was stopped.
+                if core.check_stopped().is_ok() {
+                    log_unanswered(core.method_name());
+                }
                 buffer.fail(Code::GuestLost.because(UNANSWERED));
                 buffer.deliver();
             }

@@ -9,15 +9,16 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use thalweg_runtime::log::{self, Level};
 use thalweg_wire::{Decode, Encode, Malformed, message};
 
 use crate::call::is_past;
 use crate::client::Client;
 use crate::code::{Code, Failure, unencodable};
 use crate::completion::{CallBuffer, Completion, Outcome};
-use crate::incoming::{Refusal, UNANSWERED};
+use crate::incoming::{Refusal, UNANSWERED, log_unanswered};
 use crate::instance::Instance;
-use crate::nested::catch_panic;
+use crate::nested::{catch_panic, log_panic};
 use crate::package::Method;
 use crate::pending::{CallError, Reply, read};
 use crate::queued_bytes::SPARE_BYTES;
@@ -134,6 +135,7 @@ impl Instance {
     /// Answers an inline call on the current thread. A panic ends only this call, because the
     /// object that serves it has no state that a panic could leave inconsistent.
     pub(crate) fn answer_inline(&self, method: u32, args: &[u8], outcome: &mut Outcome) {
+        let layouts = &self.package.methods[method as usize];
         let made = catch_unwind(AssertUnwindSafe(|| {
             self.inline.get_or_init(self.make_inline)
         }));
@@ -144,17 +146,24 @@ impl Instance {
                 catch_panic(|| {
                     inline.dispatch(InlineCall {
                         number: method,
-                        layouts: &self.package.methods[method as usize],
+                        layouts,
                         args,
                         outcome,
                     });
                 })
+                .inspect_err(|why| log_panic(Some(layouts.name), why))
             }
             Ok(None) => {
                 Err(Code::GuestLost.because("the service does not implement its inline methods"))
             }
             Err(_) => {
-                Err(Code::GuestLost.because("the constructor of the inline methods panicked"))
+                let why = "the constructor of the inline methods panicked";
+                log::write(
+                    Level::Error,
+                    "service",
+                    format_args!("{}: {why}", self.package.name),
+                );
+                Err(Code::GuestLost.because(why))
             }
         };
         if let Err(payload) = made {
@@ -164,6 +173,7 @@ impl Instance {
         match served {
             Err(why) => outcome.fail(why),
             Ok(()) if outcome.code == Code::GuestLost && outcome.message.is_empty() => {
+                log_unanswered(layouts.name);
                 outcome.fail(Code::GuestLost.because(UNANSWERED));
             }
             Ok(()) => self.convert_outcome(method, outcome),

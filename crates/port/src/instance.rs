@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use thalweg_queue::CachePadded;
 use thalweg_queue::no_preempt::lock;
+use thalweg_runtime::log::{self, Level};
 use thalweg_runtime::{Handle, Run};
 
 use crate::call::{Call, CallCore, CallRef, Destination};
@@ -168,9 +169,19 @@ impl Instance {
         })
     }
 
+    /// The process's runtime if it has started.
+    pub fn runtime_if_started() -> Option<Handle> {
+        thalweg_runtime::Runtime::global_if_started()
+    }
+
     /// The package that the service implements.
     pub fn package(&self) -> &'static Package {
         self.package
+    }
+
+    /// Number of calls in the mailbox.
+    pub(crate) fn queued_calls(&self) -> usize {
+        lock(&self.mailbox).calls.len()
     }
 
     pub(crate) fn check_open(&self) -> Result<(), Failure> {
@@ -493,7 +504,13 @@ impl Instance {
                 Ok(service) => actor.service = Some(service),
                 Err(payload) => {
                     drop_catching_panic(payload);
-                    call.stop(Code::GuestLost.because("the constructor of the service panicked"));
+                    let why = "the constructor of the service panicked";
+                    log::write(
+                        Level::Error,
+                        "service",
+                        format_args!("{}: {why}", self.package.name),
+                    );
+                    call.stop(Code::GuestLost.because(why));
                     return;
                 }
             }

@@ -55,13 +55,15 @@ mod sync;
 mod task;
 mod time_slice;
 mod versions;
+mod wake_fd;
+mod wake_target;
 mod weak_list;
 
 pub use call::{Call, CallRef};
 pub use client::{Client, OwnedHandle};
 pub use code::{Code, Failure};
 pub use completion::{Completion, Kind, Outcome};
-pub use handles::{Object, close_handle, epoch, find, insert, remove};
+pub use handles::{HandleCounts, Object, close_handle, epoch, find, handle_counts, insert, remove};
 pub use host::{answer_host_call, host_call_deadline};
 pub use incoming::{Incoming, Refusal};
 pub use inline::{Inline, InlineCall};
@@ -81,6 +83,7 @@ pub use stream::{
     UpstreamFutureWriter, UpstreamWriter, Views, WriteBatch,
 };
 pub use task::Task;
+pub use thalweg_runtime::log;
 pub use versions::{FunctionSchema, check_compatible};
 // Foreign code needs a larger stack than an actor has.
 pub use thalweg_runtime::native;

@@ -17,6 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use thalweg_queue::no_preempt::lock;
+use thalweg_runtime::log::{self, Level};
 use thalweg_runtime::{ActorId, wait};
 
 use crate::call::{CallCore, CallRef};
@@ -218,7 +219,22 @@ pub(crate) fn nested_failure(why: &Failure) -> Failure {
 #[inline]
 pub(crate) fn catch_in_call(handle: u64, code: impl FnOnce()) -> Result<(), Failure> {
     let _within = enter(handle);
-    catch_panic(code).inspect_err(|why| end_deferred(handle, why))
+    catch_panic(code).inspect_err(|why| {
+        end_deferred(handle, why);
+        let call = handles::find_call_core(handle);
+        log_panic(call.map(|(core, _)| core.method_name()), why);
+    })
+}
+
+/// Reports a panic of service code: of a method, or of a destructor if it is `None`.
+#[cold]
+pub(crate) fn log_panic(method: Option<&str>, why: &Failure) {
+    let code = method.unwrap_or("a destructor of the service");
+    log::write(
+        Level::Error,
+        "service",
+        format_args!("{code} panicked: {}", why.message),
+    );
 }
 
 /// Runs service code.

@@ -1,11 +1,12 @@
 //! A port: the completion queue that one event loop or one thread reaps.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::sync::{Arc, Mutex, TryLockError, Weak};
-use std::task::Waker;
+use std::task::{Wake, Waker};
 
 use thalweg_queue::no_preempt::lock;
 use thalweg_queue::{AdaptiveSpin, AtomicWaker, CachePadded, EventFd, Ring};
+use thalweg_runtime::log::{Level, Limit};
 use thalweg_runtime::{WakeReason, wait};
 
 use crate::call::CallCore;
@@ -18,6 +19,8 @@ use crate::open_state::{EnterError, OpenState};
 use crate::queued_bytes::QueuedBytes;
 use crate::slab::Slab;
 use crate::sync::{AtomicBool, Ordering};
+use crate::wake_fd::WakeFd;
+use crate::wake_target::WakeTarget;
 
 /// Maximum number of slots of one port.
 const MAX_CAPACITY: u32 = 65_536;
@@ -35,8 +38,9 @@ pub struct Port {
     /// A copy of the closed state of `open_state` for threads that complete calls.
     is_closed: AtomicBool,
     gate: AtomicWaker,
-    event: Arc<EventFd>,
-    event_waker: Waker,
+    wake_target: Arc<WakeTarget>,
+    /// Wakes `wake_target`.
+    target_waker: Waker,
     /// The calls whose completions come to this port.
     calls: Mutex<Slab<Weak<CallCore>>>,
     /// Size of the results in the ring.
@@ -129,15 +133,15 @@ impl Port {
             .map_err(|_| no_memory(capacity as usize * size_of::<Completion>()))?;
         let event = EventFd::new()
             .map_err(|error| Code::Overloaded.because(format!("no eventfd: {error}")))?;
-        let event = Arc::new(event);
+        let wake_target = Arc::new(WakeTarget::new(event));
         Ok(Arc::new(Self {
             ring,
             capacity,
             open_state: CachePadded::new(OpenState::new()),
             is_closed: AtomicBool::new(false),
             gate: AtomicWaker::new(),
-            event_waker: Waker::from(Arc::clone(&event)),
-            event,
+            target_waker: Waker::from(Arc::clone(&wake_target)),
+            wake_target,
             calls: Mutex::default(),
             unreaped: QueuedBytes::default(),
             host_calls: Mutex::default(),
@@ -168,12 +172,24 @@ impl Port {
         self.open_state
             .enter_below(self.capacity)
             .map_err(|why| match why {
-                EnterError::Full => Code::Overloaded.because(format!(
-                    "all {} slots of the port are in use: reap first",
-                    self.capacity
-                )),
+                EnterError::Full => self.full(),
                 _ => closed(),
             })
+    }
+
+    #[cold]
+    fn full(&self) -> Failure {
+        static FULL: Limit = Limit::new();
+        let why = format!(
+            "all {} slots of the port are in use: reap first",
+            self.capacity
+        );
+        FULL.write(
+            Level::Warning,
+            "port",
+            format_args!("a call is refused: {why}"),
+        );
+        Code::Overloaded.because(why)
     }
 
     /// Releases a reserved slot that was not used.
@@ -272,24 +288,71 @@ impl Port {
         self.ring.is_empty()
     }
 
-    /// A file descriptor that becomes readable with the next completion after [`arm`](Self::arm)
-    /// returned `false`.
+    /// The port's eventfd. It becomes readable with the next completion after [`arm`](Self::arm)
+    /// returned `false`, unless another descriptor is woken instead
+    /// ([`set_wake_fd`](Self::set_wake_fd)).
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.event.as_fd()
+        self.wake_target.as_fd()
     }
 
-    /// Arms the eventfd, which then becomes readable with the next completion. Returns `true`, and
-    /// arms nothing, if there is already a completion to reap.
+    /// Wakes `fd` instead of the port's eventfd, for an event loop that cannot watch an eventfd of
+    /// another library. `None`: the eventfd again. In effect at once, also for an armed port. If
+    /// there are completions to reap, `fd` is woken now.
+    ///
+    /// `fd` is a connected socket, the writing end of a pipe, or an eventfd. A socket and a pipe
+    /// receive one byte per wake-up, and an eventfd the number 1; the caller reads them. The port
+    /// keeps a duplicate until `fd` is replaced or the port is closed, so the caller may close `fd`.
+    /// No write blocks or raises SIGPIPE, and a write that fails is ignored.
+    ///
+    /// ```
+    /// use std::io::Read;
+    /// use std::os::fd::AsRawFd;
+    /// use thalweg_port::Port;
+    ///
+    /// let port = Port::open(16)?;
+    /// let (mut reader, writer) = std::io::pipe().expect("two descriptors");
+    /// port.set_wake_fd(Some(writer.as_raw_fd()))?;
+    /// drop(writer);
+    /// assert!(!port.arm()?);
+    /// port.close(); // wakes the armed descriptor and closes the duplicate
+    /// let mut bytes = Vec::new();
+    /// reader.read_to_end(&mut bytes).expect("it is open");
+    /// assert_eq!(bytes, [1]);
+    /// # Ok::<(), thalweg_port::Failure>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `argument`: `fd` is not open, is of another kind, is not connected or has no reader.
+    /// `overloaded`: no file descriptor. The earlier descriptor then stays. `closed`.
+    pub fn set_wake_fd(&self, fd: Option<RawFd>) -> Result<(), Failure> {
+        self.check_open()?;
+        let descriptor = fd.map(WakeFd::new).transpose()?;
+        self.wake_target.set(descriptor);
+        if self.open_state.is_closed() {
+            // Closed at the same time: `close` may have run before.
+            self.wake_target.set(None);
+            return Err(closed());
+        }
+        // Rule 2 of `wake_target`.
+        if fd.is_some() && !self.ring.is_empty() {
+            self.wake_target.wake_by_ref();
+        }
+        Ok(())
+    }
+
+    /// Arms the port for one wake-up: its eventfd becomes readable with the next completion, or the
+    /// descriptor of [`set_wake_fd`](Self::set_wake_fd) is woken. Returns `true`, and arms nothing,
+    /// if there is already a completion to reap.
     ///
     /// # Errors
     /// `closed`.
     pub fn arm(&self) -> Result<bool, Failure> {
         self.check_open()?;
-        self.event.reset();
+        self.wake_target.reset();
         if !self.ring.is_empty() {
             return Ok(true);
         }
-        self.gate.arm(self.event_waker.clone());
+        self.gate.arm(self.target_waker.clone());
         if self.ring.is_empty() && !self.open_state.is_closed() {
             return Ok(false);
         }
@@ -363,6 +426,7 @@ impl Port {
         let host_calls = std::mem::take(&mut *lock(&self.host_calls));
         end_host_calls(host_calls);
         self.gate.signal();
+        self.wake_target.set(None);
         self.clear();
     }
 

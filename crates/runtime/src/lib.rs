@@ -42,6 +42,7 @@ pub mod io;
 mod join;
 mod join_all;
 mod join_set;
+pub mod log;
 pub mod metrics;
 #[cfg(all(test, loom))]
 mod models;

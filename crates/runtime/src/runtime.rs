@@ -11,6 +11,7 @@ use crate::exit::{DownListener, Signal};
 use crate::groups::Groups;
 use crate::id::ActorId;
 use crate::join::{JoinError, JoinHandle};
+use crate::log::{self, Level};
 use crate::preempt;
 use crate::registry::Registry;
 use crate::scheduler::{Run, Scheduler};
@@ -217,7 +218,7 @@ impl Builder {
 }
 
 /// A runtime whose workers are background threads. Dropping it is like
-/// [`shutdown`](Self::shutdown); an error is printed to standard error.
+/// [`shutdown`](Self::shutdown); an error goes to the [log](crate::log) or standard error.
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,
@@ -236,6 +237,9 @@ impl std::fmt::Debug for Handle {
             .finish()
     }
 }
+
+/// The process's global runtime, and the epoch in which it was started. It is leaked.
+static GLOBAL: AtomicPtr<(u64, Runtime)> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Runtime {
     fn new(config: Config) -> Self {
@@ -259,6 +263,12 @@ impl Runtime {
         // If this fails, dropping the runtime stops the timer thread.
         scheduler.timers.start().map_err(StartError::Thread)?;
         scheduler.start_worker().map_err(StartError::Thread)?;
+        let workers = scheduler.workers.len();
+        log::write(
+            Level::Info,
+            "runtime",
+            format_args!("a runtime of {workers} workers starts"),
+        );
         Ok(runtime)
     }
 
@@ -268,16 +278,12 @@ impl Runtime {
     /// # Errors
     /// As for [`Runtime::start`]. The next call tries again.
     pub fn global() -> Result<Handle, StartError> {
-        static GLOBAL: AtomicPtr<(u64, Runtime)> = AtomicPtr::new(std::ptr::null_mut());
         crate::watch_forks();
-        let epoch = crate::epoch();
         let known = GLOBAL.load(Ordering::Acquire);
-        // SAFETY: the value was leaked, so it lives forever.
-        if let Some((made_in, runtime)) = unsafe { known.as_ref() }
-            && *made_in == epoch
-        {
-            return Ok(runtime.handle().clone());
+        if let Some(handle) = Self::global_if_started() {
+            return Ok(handle);
         }
+        let epoch = crate::epoch();
         let runtime = Self::start(Config {
             report_overflow: false,
             note_panics: false,
@@ -296,6 +302,13 @@ impl Runtime {
                 Self::global()
             }
         }
+    }
+
+    /// Returns the process's global runtime if [`global`](Self::global) has started it.
+    pub fn global_if_started() -> Option<Handle> {
+        // SAFETY: the value was leaked, so it lives forever.
+        let (epoch, runtime) = unsafe { GLOBAL.load(Ordering::Acquire).as_ref() }?;
+        (*epoch == crate::epoch()).then(|| runtime.handle().clone())
     }
 
     /// Ends all actors and waits for them, for at most [`Config::shutdown_timeout`]. Their waits
@@ -357,11 +370,12 @@ impl Runtime {
 }
 
 impl Drop for Runtime {
-    /// Like [`shutdown`](Runtime::shutdown). An error is printed to standard error.
+    /// Like [`shutdown`](Runtime::shutdown). An error goes to the [log](crate::log) or standard
+    /// error.
     fn drop(&mut self) {
         let timeout = self.handle.scheduler.config.shutdown_timeout;
         if let Err(error) = self.handle.scheduler.stop(timeout) {
-            eprintln!("thalweg: {error}");
+            log::report(Level::Error, "runtime", format_args!("{error}"));
         }
     }
 }

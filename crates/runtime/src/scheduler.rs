@@ -47,6 +47,7 @@ use crate::injector::Injector;
 use crate::inspect::{ActorTable, Crashes, MovedActors, WorkerRequests};
 use crate::io::BlockingPool;
 use crate::join::JoinError;
+use crate::log::{Level, Limit};
 use crate::registry::Registry;
 use crate::remote_queue::RemoteQueue;
 use crate::ring::Ring;
@@ -256,6 +257,21 @@ impl Scheduler {
         }
     }
 
+    /// Starts one more worker. If this fails, the other workers run its tasks. Too few threads make
+    /// the runtime slower, not incorrect.
+    #[cold]
+    fn start_worker_if_possible(self: &Arc<Self>) {
+        static REFUSED: Limit = Limit::new();
+        if let Err(error) = self.start_worker() {
+            let started = self.started();
+            REFUSED.write(
+                Level::Warning,
+                "runtime",
+                format_args!("the system has no thread for another worker, {started} run: {error}"),
+            );
+        }
+    }
+
     /// Rule 1, for a task that comes from another thread or that does not fit into a ring. Once the
     /// runtime stops, the task is cancelled instead.
     pub(crate) fn inject(self: &Arc<Self>, task: Task) {
@@ -308,9 +324,7 @@ impl Scheduler {
             Announcement::Searching => {}
             Announcement::Wake(index) => self.workers[index].remote_queue.unpark(),
             Announcement::NoneIdle => {
-                // If this fails, the other workers run the task. Too few threads make the runtime
-                // slower, not incorrect.
-                let _ = self.start_worker();
+                self.start_worker_if_possible();
             }
         }
     }
@@ -359,7 +373,7 @@ impl Scheduler {
             shared.remote_queue.unpark();
         }
         // A worker that has not started has stacks of its own.
-        let _ = self.start_worker();
+        self.start_worker_if_possible();
     }
 
     /// Rule 7: whether a task waits for a stack.

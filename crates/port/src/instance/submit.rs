@@ -7,12 +7,14 @@
 
 use std::sync::Arc;
 
+use thalweg_runtime::log::{Level, Limit};
+
 use super::{CALLS_PER_TURN, Instance};
 use crate::call::{Call, CallRef, Destination, is_past};
 use crate::code::{Code, Failure, append, no_memory};
 use crate::completion::{CallBuffer, close_unread_streams};
 use crate::notice::notice_interval;
-use crate::package::QueueLimits;
+use crate::package::{Package, QueueLimits};
 use crate::port::Port;
 
 /// Options of a submission.
@@ -168,10 +170,7 @@ impl<'a> MailboxWriter<'a> {
                 self.schedule();
                 waited
             }
-            Err((buffer, full)) => {
-                let failure = full.failure(&self.instance.package.limits);
-                Err((buffer, failure))
-            }
+            Err((buffer, full)) => Err((buffer, full.failure(self.instance.package))),
         }
     }
 
@@ -210,21 +209,28 @@ enum MailboxFull {
 
 impl MailboxFull {
     #[cold]
-    fn failure(self, limits: &QueueLimits) -> Failure {
+    fn failure(self, package: &Package) -> Failure {
+        static REFUSED: Limit = Limit::new();
         let QueueLimits {
             max_queued_calls,
             max_queued_bytes,
             ..
-        } = limits;
-        Code::Overloaded.because(match self {
-            Self::Calls => format!("{max_queued_calls} calls wait for the service"),
-            Self::Bytes => {
-                format!(
-                    "more than {max_queued_bytes} bytes of arguments would wait for the service"
-                )
+        } = package.limits;
+        let failure = match self {
+            Self::Calls => {
+                Code::Overloaded.because(format!("{max_queued_calls} calls wait for the service"))
             }
-            Self::Memory(bytes) => return no_memory(bytes),
-        })
+            Self::Bytes => Code::Overloaded.because(format!(
+                "more than {max_queued_bytes} bytes of arguments would wait for the service"
+            )),
+            Self::Memory(bytes) => no_memory(bytes),
+        };
+        REFUSED.write(
+            Level::Warning,
+            "service",
+            format_args!("{} refuses a call: {}", package.name, failure.message),
+        );
+        failure
     }
 }
 

@@ -1,4 +1,7 @@
-//! Loom model: a completion while its port closes.
+//! Loom models: a completion while its port closes, and while its port gets a descriptor to wake.
+
+use std::io::Read;
+use std::os::fd::AsRawFd;
 
 use loom::sync::Arc;
 use loom::thread;
@@ -64,5 +67,29 @@ fn slots_are_neither_duplicated_nor_lost() {
         assert_eq!(reaped, 1 + usize::from(submitted));
         assert_eq!(port.reserved(), u32::from(also));
         assert!(submitted || also, "a slot was free for one of them");
+    });
+}
+
+/// The port is armed, and a completion arrives while a descriptor is set. A caller that watches only
+/// the descriptor is woken, and after the descriptor was removed nothing is written to it.
+#[test]
+fn wake_up_reaches_a_descriptor_that_is_set_while_the_port_is_armed() {
+    model(|| {
+        let port = open();
+        port.reserve().unwrap();
+        assert!(!port.arm().unwrap());
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let service = thread::spawn({
+            let port = port.clone();
+            move || port.complete(ready(1))
+        });
+        port.set_wake_fd(Some(writer.as_raw_fd())).unwrap();
+        service.join().unwrap();
+        port.set_wake_fd(None).unwrap();
+        drop(writer);
+        let mut woken = Vec::new();
+        reader.read_to_end(&mut woken).unwrap();
+        assert!(!woken.is_empty(), "the wake-up is lost");
+        assert_eq!(port.reap().unwrap().count(), 1);
     });
 }

@@ -73,6 +73,8 @@ pub(super) struct Queue {
     /// Writers have waited for credit, so a reader that finds the queue empty spins before it
     /// sleeps.
     pub(super) should_spin: bool,
+    /// Old records were dropped, and the writer has not reported it yet.
+    pub(super) has_dropped: bool,
     /// Number of delivered records when the reader was last armed.
     pub(super) armed_at: u64,
     /// Number of the latest wake request. The timer of an older request finds a different number
@@ -261,6 +263,7 @@ impl Queue {
         let Some(index) = oldest else {
             return false;
         };
+        self.has_dropped |= reason == Reason::DroppedOldest;
         let lost = Gap::new(u64::from(self.entries[index].unread()), reason);
         self.counts.lose(lost);
         self.remove(index, lost);

@@ -1,10 +1,12 @@
 //! Writing into a stream: segments, credit, and overflow.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
 use thalweg_queue::clock;
+use thalweg_runtime::log::{Level, Limit};
 use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::{Encode, Encoder, NoRoom};
 
@@ -115,7 +117,17 @@ impl StreamCore {
                 nested::end_on_scope_exit(self.call.handle(), Arc::clone(self) as _)
             }
             DropCause::OtherPanic(why) => self.end(why),
-            DropCause::Intended if !writer.is_finished => self.end(writer.why_dropped()),
+            DropCause::Intended if !writer.is_finished => {
+                let why = writer.why_dropped();
+                if self.check_open().is_ok() {
+                    static INCOMPLETE: Limit = Limit::new();
+                    self.log(
+                        &INCOMPLETE,
+                        format_args!("ends incomplete: {}", why.message),
+                    );
+                }
+                self.end(why);
+            }
             DropCause::Intended => {
                 if self.writers.fetch_sub(1, Ordering::AcqRel) == 1 {
                     self.end(Code::Closed.because("the stream has ended"));
@@ -379,7 +391,7 @@ impl StreamCore {
         tails: u32,
         deadline: u64,
     ) -> Result<NextSegment, Failure> {
-        let (next, waiters, lingering_reader) = {
+        let (next, waiters, lingering_reader, has_dropped) = {
             let mut queue = lock(&self.queue);
             self.check_open()?;
             self.flush_segment(&mut queue, writer);
@@ -388,13 +400,30 @@ impl StreamCore {
             let lingering_reader = fills.then(|| queue.lingering_reader.take()).flatten();
             queue.stats.wakes += u64::from(lingering_reader.is_some());
             let next = self.try_next_segment(&mut queue, writer, tails, deadline, &mut waiters);
-            (next, waiters, lingering_reader)
+            let has_dropped = std::mem::take(&mut queue.has_dropped)
+                || matches!(next, Ok(NextSegment::Dropped(_)));
+            (next, waiters, lingering_reader, has_dropped)
         };
         waiters
             .into_iter()
             .chain(lingering_reader)
             .for_each(Waker::wake);
+        if has_dropped {
+            static FULL: Limit = Limit::new();
+            self.log(&FULL, format_args!("is full and drops records"));
+        }
         next
+    }
+
+    /// Reports an event of this stream.
+    #[cold]
+    fn log(&self, limit: &Limit, event: fmt::Arguments<'_>) {
+        let method = self.call.method_name();
+        limit.write(
+            Level::Warning,
+            "stream",
+            format_args!("a stream of {method} {event}"),
+        );
     }
 
     fn try_next_segment(

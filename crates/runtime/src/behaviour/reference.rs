@@ -15,10 +15,14 @@ use super::{Actor, CALL_TIMEOUT, CallError, Context, Handler, Mailbox};
 use crate::exit::Signal;
 use crate::exit::{self, Pid};
 use crate::id::ActorId;
+use crate::log::{Level, Limit};
 use crate::runtime::{Builder, Handle};
 use crate::shim::Ordering;
 use crate::timers::TimerKey;
 use crate::{channel, wait, worker};
+
+/// Messages that a full mailbox dropped.
+static DROPPED: Limit = Limit::new();
 
 /// A reference to an actor. When the last reference is dropped, the actor handles its remaining
 /// messages and ends, unless a handler takes a new reference to the actor ([`Context::actor`]).
@@ -344,6 +348,11 @@ impl<A: Actor> ActorRef<A> {
                 PushError::Full if drops => {
                     self.body.dropped.fetch_add(1, Ordering::Relaxed);
                     self.body.runtime.count(|counts| &counts.dropped_messages);
+                    DROPPED.write(
+                        Level::Warning,
+                        "actor",
+                        format_args!("actor {} drops messages: its mailbox is full", self.id()),
+                    );
                     return Ok(());
                 }
                 PushError::Full if !waits || self.body.is_caller() => CallError::Full,

@@ -10,6 +10,7 @@ use thalweg_queue::no_preempt::lock;
 
 use crate::exit::ExitReason;
 use crate::id::ActorId;
+use crate::log::{self, Level};
 
 /// Crashes that are kept for each runtime.
 const MAX_CRASHES: usize = 64;
@@ -75,9 +76,18 @@ struct CrashRecord {
 }
 
 impl Crashes {
-    /// Records an exit that was a failure.
+    /// Records an exit that was a failure. The caller holds no lock.
     #[cold]
     pub(crate) fn record(&self, id: ActorId, name: Option<&str>, reason: &ExitReason) {
+        if log::is_enabled(Level::Error) {
+            let crash = Crash {
+                id,
+                name: name.map(str::to_owned),
+                reason: reason.clone(),
+                at: time_of_day_now(),
+            };
+            log::write(Level::Error, "actor", format_args!("{crash}"));
+        }
         let crash = CrashRecord {
             id,
             name: name.map(str::to_owned),

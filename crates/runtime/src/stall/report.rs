@@ -8,6 +8,7 @@ use std::time::Duration;
 use thalweg_queue::no_preempt::lock;
 
 use crate::id::ActorId;
+use crate::log::{self, Level};
 
 /// A run of an actor that lasted longer than [`Config::stall`](crate::Config::stall), and may still
 /// be in progress. Its `Display` text is the message on standard error.
@@ -129,8 +130,8 @@ type Hook = Arc<dyn Fn(&Stall) + Send + Sync>;
 
 static HOOK: std::sync::Mutex<Option<Hook>> = std::sync::Mutex::new(None);
 
-/// Installs a hook that receives the stall reports of all runtimes of the process, instead of
-/// standard error. It is called on the watcher's thread. It must not wait for the end of its
+/// Installs a hook that receives the stall reports of all runtimes of the process, instead of the
+/// [log](crate::log) or standard error. It is called on the watcher's thread. It must not wait for the end of its
 /// runtime, because that waits for the hook. A panic of the hook ends only that call.
 ///
 /// ```
@@ -147,13 +148,14 @@ pub fn set_hook(hook: impl Fn(&Stall) + Send + Sync + 'static) {
     drop(before);
 }
 
-/// Removes the hook, so that reports go to standard error again. Returns whether there was a hook.
+/// Removes the hook, so that reports go to the log or standard error again. Returns whether there
+/// was a hook.
 pub fn take_hook() -> bool {
     let before = lock(&HOOK).take();
     before.is_some()
 }
 
-/// Passes a report to the hook or to standard error.
+/// Passes a report to the hook, or to the log or standard error.
 #[cfg_attr(
     not(all(
         target_os = "linux",
@@ -170,6 +172,6 @@ pub(super) fn report(stall: &Stall) {
             // The process's panic hook has already been called.
             drop(told);
         }
-        None => eprintln!("thalweg: {stall}"),
+        None => log::report(Level::Warning, "stall", format_args!("{stall}")),
     }
 }

@@ -27,6 +27,8 @@ use super::view::SnapshotRequest;
 use crate::behaviour::{Actor, Context, Handler, SystemRef};
 use crate::exit::{ExitReason, Pid, exit};
 use crate::id::ActorId;
+use crate::log::{self, Level};
+use crate::wait;
 
 /// The position of a child. A later child has a larger key and is further to the right.
 type Key = u64;
@@ -193,7 +195,13 @@ impl SupervisorActor {
 
     /// A child has failed, or its restart has failed: rule 3.
     fn restart(&mut self, key: Key, again: bool) {
+        let number = || wait::current().map_or(0, ActorId::number);
         if !self.restarts.add(clock::now()) {
+            log::write(
+                Level::Error,
+                "supervisor",
+                format_args!("supervisor {} ends: {TOO_MANY_RESTARTS}", number()),
+            );
             self.stop_all();
             exit(ExitReason::shutdown_with(TOO_MANY_RESTARTS));
         }
@@ -202,6 +210,11 @@ impl SupervisorActor {
         let Some(child) = self.children.get_mut(&key) else {
             return;
         };
+        log::write(
+            Level::Info,
+            "supervisor",
+            format_args!("supervisor {} restarts {}", number(), child.spec.id()),
+        );
         let failures = child.failed();
         let delay = match child.spec.backoff {
             Some(backoff) => backoff.delay(failures, self.random.next()),

@@ -10,7 +10,6 @@
 //!    harmless.
 
 use std::future::Future;
-use std::io::Write;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -20,6 +19,7 @@ use thalweg_queue::{ParkResult, Parker, clock};
 use super::error::WaitError;
 use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, Waiter, WakeList};
 use crate::exit;
+use crate::log::{self, Level};
 use crate::wait::{self, WakeReason};
 
 /// The result of [`Primitive::acquire_or_queue`].
@@ -232,7 +232,7 @@ pub(super) fn drive<P: Primitive>(
 const WARN_AFTER: Duration = Duration::from_secs(1);
 
 /// Blocks the thread of an actor that cannot park and must acquire. The wait may depend on an actor
-/// of the same worker, which cannot be detected; therefore it is reported on stderr.
+/// of the same worker, which cannot be detected; therefore it is reported.
 #[cold]
 fn block_thread<P: Primitive>(mut future: Pin<&mut WaitFuture<'_, P>>) -> P::Output {
     let parker = Parker::new();
@@ -244,11 +244,13 @@ fn block_thread<P: Primitive>(mut future: Pin<&mut WaitFuture<'_, P>>) -> P::Out
         }
         if parker.park(warn_at) == ParkResult::TimedOut && warn_at.take().is_some() {
             let who = wait::current().map_or(0, |id| id.number());
-            // A failed write is not an error of the wait.
-            let _ = writeln!(
-                std::io::stderr(),
-                "thalweg: actor {who} waits in a destructor, where it cannot park: it blocks its worker. If the \
-                 wait depends on an actor of the same worker, this is a deadlock."
+            log::report(
+                Level::Warning,
+                "actor",
+                format_args!(
+                    "actor {who} waits in a destructor, where it cannot park: it blocks its worker. If the wait \
+                     depends on an actor of the same worker, this is a deadlock."
+                ),
             );
         }
     }

@@ -400,6 +400,7 @@ impl Task {
     /// # Safety
     /// Rule 3: the caller's worker has just started the task. The caller passes on the runtime's
     /// reference.
+    #[inline(always)]
     pub(crate) unsafe fn run(self) {
         if self.must_unwind() {
             let why = JoinError::Exit(self.exit_reason());
