@@ -6,6 +6,7 @@
 //! | concern | file |
 //! | --- | --- |
 //! | a library, and handles of it | `library`, `handle`, `client`, `resource` |
+//! | what libraries report | `log_queue`, `counters` |
 //! | one process, one interpreter | `fork`, `interpreter`, `gil` |
 //! | from values to messages and back | `describe`, `kind`, `encode`, `decode`, `message`, `results`, `cbor` |
 //! | calls | `package`, `method`, `submission`, `completion`; sync: `thread_port`; asyncio: `loop_port`, `pending_call`, `awaitable`, `armed`, `together` |
@@ -23,6 +24,7 @@ mod cbor;
 mod client;
 mod columns;
 mod completion;
+mod counters;
 mod decode;
 mod describe;
 mod encode;
@@ -36,6 +38,7 @@ mod inline;
 mod interpreter;
 mod kind;
 mod library;
+mod log_queue;
 mod loop_port;
 mod message;
 mod method;
@@ -82,5 +85,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::Batch>()?;
     module.add_class::<together::Together>()?;
     module.add_class::<stats::StreamStats>()?;
+    module.add_class::<log_queue::LogQueue>()?;
+    module.add_function(wrap_pyfunction!(counters::counters, module)?)?;
     Ok(())
 }

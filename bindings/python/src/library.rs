@@ -15,8 +15,8 @@ use thalweg_capi::abi::{
     TwLibraryFunction, TwMethod, TwTable,
 };
 
-use crate::errors;
 use crate::function_info::FunctionInfo;
+use crate::{errors, log_queue};
 
 /// One opened library.
 pub struct Library {
@@ -139,7 +139,22 @@ pub fn open(py: Python<'_>, path: &Path, expected: &Expected<'_>) -> PyResult<&'
         known: expected.known.clone(),
     }));
     opened.push(library);
+    drop(opened);
+    log_queue::attach(py, library.table)?;
     Ok(library)
+}
+
+/// The libraries that were opened, one entry for each table.
+pub fn opened(_: Python<'_>) -> Vec<&'static Library> {
+    let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut tables: Vec<&'static Library> = Vec::new();
+    for library in opened.iter() {
+        let is_known = |known: &&'static Library| std::ptr::eq(known.table, library.table);
+        if !tables.iter().any(is_known) {
+            tables.push(library);
+        }
+    }
+    tables
 }
 
 /// The system loader's reason for a library that cannot be loaded.

@@ -25,6 +25,7 @@ from thalweg._errors import (
 )
 from thalweg._future import AsyncFuture, Future
 from thalweg._library import library_path
+from thalweg._log import log_to
 from thalweg._native import (
     ABI,
     AsyncStream,
@@ -35,6 +36,7 @@ from thalweg._native import (
     StreamStats,
     View,
     __version__,
+    counters,
     together,
 )
 from thalweg._native import Resource as OwnedResource
@@ -76,6 +78,8 @@ __all__ = [
     "View",
     "WouldPark",
     "__version__",
+    "counters",
     "library_path",
+    "log_to",
     "together",
 ]

@@ -213,6 +213,22 @@ class AsyncStream(Generic[_T_co, _V_co]):
         /,
     ) -> Awaitable[None]: ...
 
+def counters() -> dict[str, dict[str, int]]:
+    """The counters of each library that was opened, by its path.
+
+    The names are those of `tw_counters` in `thalweg.h`: `actors`, `calls`, `streams`, ..
+    """
+
+@final
+class LogQueue:
+    """Receives the log records of all libraries, from a level of `logging` on."""
+
+    def __new__(cls, level: int) -> Self: ...
+    def take(self) -> list[tuple[int, str, str, float]] | None:
+        """Waits for records: level, target, message, time. `None` once it is closed."""
+    def close(self) -> None:
+        """Stops receiving. Records that have arrived can still be taken."""
+
 @final
 class StreamStats:
     """Statistics of a client's streams of one method, in records.
