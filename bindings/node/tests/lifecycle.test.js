@@ -82,8 +82,11 @@ test('worker_has_a_port_of_its_own_and_ends', async () => {
   client.close();
 });
 
-test('terminated_workers_leave_nothing_in_the_service', async () => {
+test('terminated_workers_leave_no_file_and_a_usable_process', async () => {
   const client = Conformance.open(library('conformance'));
+  assert.equal(await client.echoU8(1), 1);
+  const files = () => readdirSync('/proc/self/fd').length;
+  const before = files();
   for (let round = 0; round < 10; round++) {
     const one = worker(`
       for (let i = 0; i < 50; i++) client.never().catch(() => {});
@@ -98,6 +101,7 @@ test('terminated_workers_leave_nothing_in_the_service', async () => {
     await delay(round);
     assert.equal(await one.terminate(), 1);
   }
+  assert.ok(files() <= before, `${files()} files, ${before} before`);
   assert.equal(await client.echoU8(1), 1);
   client.close();
 });
