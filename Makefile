@@ -29,8 +29,8 @@ LOOM := env CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/loom RUSTFLAGS="--cfg loom" car
 # Miri takes seconds to resolve a backtrace, for each panic of a test.
 MIRI := RUST_BACKTRACE=0 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/miri cargo +$(NIGHTLY) miri test --locked
 
-LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-python lint-shell lint-generated lint-text lint-unsafe lint-deny
-TESTS := test-rust test-loom test-miri test-c test-python test-conformance test-sanitizers test-instructions
+LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-cpp lint-python lint-shell lint-generated lint-text lint-unsafe lint-deny
+TESTS := test-rust test-loom test-miri test-c test-cpp test-python test-conformance test-sanitizers test-instructions
 
 # `## ` marks a main target, `##bench ` and `##prove ` the targets of the two longer lists.
 LIST = awk -v mark="\#\#$(1) " '/^[a-z0-9-]+:/ { at = index($$0, mark); \
@@ -65,13 +65,13 @@ SEARCH := -p thalweg-search -p thalweg-search-rust -p thalweg-search-run
 
 # One cargo command: packages that are built together share features, and separate commands would rebuild them.
 .PHONY: build
-build: build-python build-c ## Build the libraries, the command, the Python package, the example and the lab
+build: build-python build-c build-cpp ## Build the libraries, the command, the Python package, the example and the lab
 	cargo build --locked --release $(SEARCH) -p thalweg-cli -p thalweg-bench -p thalweg-lab
 	@"$(RELEASE)/thalweg" gen crates/bench/wit >/dev/null
 
 # Builds the programs that `make run` runs.
 .PHONY: build-search
-build-search: build-python build-c
+build-search: build-python build-c build-cpp
 	cargo build --locked --release $(SEARCH)
 
 .PHONY: build-c
@@ -79,6 +79,12 @@ build-c: setup-build
 	@mkdir -p "$(RELEASE)"
 	@$(CC) -std=c99 -O2 -Wall -Ibindings/c/include -Iexamples/search/generated/c \
 	  examples/search/hosts/c/search.c -o "$(RELEASE)/search-c" -ldl
+
+.PHONY: build-cpp
+build-cpp: setup-build
+	@mkdir -p "$(RELEASE)"
+	@$(CXX) -std=c++20 -O2 -DNDEBUG -Wall -Ibindings/cpp/include -Ibindings/c/include -Iexamples/search/generated/cpp \
+	  -Iexamples/search/generated/c examples/search/hosts/cpp/search.cpp -o "$(RELEASE)/search-cpp" -pthread -ldl
 
 .PHONY: build-python
 build-python: setup-build
@@ -94,9 +100,9 @@ wheel: build-python ## Build the wheel of the Python package `thalweg` into targ
 	@ls "$(CARGO_TARGET_DIR)"/wheels/*.whl
 
 .PHONY: run
-run: build-search ## Search a directory from Rust, C and Python and compare (DIR= PATTERN=)
+run: build-search ## Search a directory from Rust, C, C++ and Python and compare (DIR= PATTERN=)
 	@"$(RELEASE)/search-run" --library "$(RELEASE)/libthalweg_search.so" --rust "$(RELEASE)/search-rust" \
-	  --c "$(RELEASE)/search-c" --python .venv/bin/python --script examples/search/hosts/python/search.py \
+	  --c "$(RELEASE)/search-c" --cpp "$(RELEASE)/search-cpp" --python .venv/bin/python --script examples/search/hosts/python/search.py \
 	  --dir "$$DIR" $(WITH_PATTERN)
 
 .PHONY: clean
@@ -197,6 +203,11 @@ lint-aarch64: setup
 lint-c: setup
 	git ls-files -z '*.c' '*.h' ':!*/generated/*' ':!*/golden/*' | xargs -0 clang-format --dry-run -Werror
 
+.PHONY: lint-cpp
+lint-cpp: setup
+	git ls-files -z '*.cpp' '*.hpp' ':!*/generated/*' | xargs -0 clang-format --dry-run -Werror
+	@bindings/cpp/tidy.sh
+
 .PHONY: lint-python
 lint-python: setup
 	scripts/generate.sh
@@ -270,6 +281,10 @@ test-miri: setup
 test-c: setup
 	bindings/c/test.sh
 
+.PHONY: test-cpp
+test-cpp: setup
+	bindings/cpp/test.sh
+
 .PHONY: test-python
 test-python: setup
 	bindings/python/test.sh
@@ -279,7 +294,7 @@ test-node: setup
 	@if $(HAVE_NODE); then bindings/node/test.sh; \
 	else scripts/skip.sh $@ "Node 20 or newer with npm is not installed"; fi
 
-# Reads the reports that `test-rust`, `test-c` and `test-python` write.
+# Reads the reports that `test-rust`, `test-c`, `test-cpp` and `test-python` write.
 .PHONY: test-conformance
 test-conformance: setup
 	cargo build --locked --workspace --bin thalweg --test this_workspace

@@ -77,7 +77,7 @@ if ((${#select[@]})); then
   step "unit tests" cargo test --locked "${select[@]}" --lib --bins --no-fail-fast
 fi
 
-mapfile -t c_files < <(matching '*.c' '*.h')
+mapfile -t c_files < <(matching '*.c' '*.h' '*.cpp' '*.hpp')
 if ((${#c_files[@]})); then step "clang-format" clang-format --dry-run -Werror "${c_files[@]}"; fi
 mapfile -t python_files < <(matching '*.py' '*.pyi')
 if ((${#python_files[@]})); then

@@ -70,6 +70,7 @@ find_python() {
 missing_packages() {
   local python
   have cc || echo gcc libc6-dev
+  have g++ || echo g++
   # A compiler without the headers of the C library is useless.
   if have cc && ! echo '#include <stdio.h>' | cc -E -x c - >/dev/null 2>&1; then echo libc6-dev; fi
   have git || echo git
@@ -87,10 +88,10 @@ missing_packages() {
   fi
   if [ "$purpose" != build ]; then
     have shellcheck || echo shellcheck
-    # The headers support C++ too.
-    have g++ || echo g++
     # Counts instructions of the hot paths.
     have valgrind || echo valgrind
+    # Its event loop runs the coroutines of the C++ binding in a test.
+    if ! have g++ || ! echo '#include <asio.hpp>' | g++ -DASIO_STANDALONE -E -x c++ - >/dev/null 2>&1; then echo libasio-dev; fi
     # The C runner of the conformance scenarios parses them with it.
     if have cc && ! echo '#include <jansson.h>' | cc -E -x c - >/dev/null 2>&1; then echo libjansson-dev; fi
   fi

@@ -200,20 +200,10 @@ static inline uint32_t tw_submit(const tw_client *client, tw_submission *submiss
 /* The token of a notification for tw_stream_acquire_serving, which may arrive after it returned. */
 #define TW_SERVING_TOKEN UINT64_MAX
 
-/* A blocking call: submits, waits and reaps. TW_OK: the call ended; `out->code` is its outcome, and
- * `*out` must be passed to tw_table.release.
- *
- * The client must have no other outstanding calls: their completions are released, and the result
- * is TW_ARGUMENT. Host calls are answered during the wait. If the method can wait for capacity
- * (TW_METHOD_CAN_BLOCK), the call does, without answering host calls. A signal cancels the call;
- * the function returns TW_INTERRUPTED after the call has ended. TW_WOULD_PARK: called in a function
- * of the client's host, which the service is waiting for. */
-static inline uint32_t tw_call(const tw_client *client, tw_submission *submission,
-                               tw_completion *out, tw_error *error) {
+/* The first half of tw_call: submits. */
+static inline uint32_t tw_call_submit(const tw_client *client, tw_submission *submission,
+                                      tw_error *error) {
   const tw_table *table = client->table;
-  bool interrupted = false;
-  bool foreign = false;
-  uint32_t code;
   if (client->host && client->host->serving) {
     return tw_fail(error, TW_WOULD_PARK,
                    "a host must not call the client whose service waits for its answer");
@@ -224,10 +214,17 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
     submission->flags |= TW_SUBMIT_NOTICES;
   }
   submission->flags |= TW_SUBMIT_BLOCK;
-  code = tw_submit(client, submission, error);
-  if (code != TW_OK) {
-    return code;
-  }
+  return tw_submit(client, submission, error);
+}
+
+/* The second half of tw_call: waits and reaps. `submission->call` is known before, so that another
+ * thread can cancel the call meanwhile. */
+static inline uint32_t tw_call_wait(const tw_client *client, const tw_submission *submission,
+                                    tw_completion *out, tw_error *error) {
+  const tw_table *table = client->table;
+  bool interrupted = false;
+  bool foreign = false;
+  uint32_t code;
   for (;;) {
     uint32_t count = 0;
     code = table->port_wait(client->port, TW_FOREVER, error);
@@ -276,6 +273,20 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
                         sizeof("a signal arrived during the call") - 1);
   }
   return TW_OK;
+}
+
+/* A blocking call: submits, waits and reaps. TW_OK: the call ended; `out->code` is its outcome, and
+ * `*out` must be passed to tw_table.release.
+ *
+ * The client must have no other outstanding calls: their completions are released, and the result
+ * is TW_ARGUMENT. Host calls are answered during the wait. If the method can wait for capacity
+ * (TW_METHOD_CAN_BLOCK), the call does, without answering host calls. A signal cancels the call;
+ * the function returns TW_INTERRUPTED after the call has ended. TW_WOULD_PARK: called in a function
+ * of the client's host, which the service is waiting for. */
+static inline uint32_t tw_call(const tw_client *client, tw_submission *submission,
+                               tw_completion *out, tw_error *error) {
+  uint32_t code = tw_call_submit(client, submission, error);
+  return code == TW_OK ? tw_call_wait(client, submission, out, error) : code;
 }
 
 /* Calls an inline method on this thread, without a port. The rest is as in tw_call. */

@@ -5,6 +5,7 @@
 //! test script runs the program. A further language is a row in [`LANGUAGES`] and a module.
 
 mod c;
+mod cpp;
 mod source;
 
 use std::error::Error;
@@ -17,7 +18,7 @@ use thalweg_bindgen::{Output, SourceError, parse};
 type Tables = fn(&Package) -> Result<Output, SourceError>;
 
 /// The languages.
-const LANGUAGES: &[(&str, Tables)] = &[("c", c::tables)];
+const LANGUAGES: &[(&str, Tables)] = &[("c", c::tables), ("cpp", cpp::tables)];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();

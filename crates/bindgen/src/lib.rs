@@ -7,6 +7,7 @@ pub mod build;
 pub mod c;
 pub mod cddl;
 mod compatible;
+pub mod cpp;
 mod from_code;
 mod growth;
 pub mod hash;
@@ -45,6 +46,10 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "c",
         emit: c::emit,
+    },
+    Language {
+        name: "cpp",
+        emit: cpp::emit,
     },
     Language {
         name: "python",

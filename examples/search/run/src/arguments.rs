@@ -16,6 +16,8 @@ pub struct Arguments {
     pub rust: PathBuf,
     /// See `rust`.
     pub c: PathBuf,
+    /// See `rust`.
+    pub cpp: PathBuf,
     /// The interpreter.
     pub python: PathBuf,
     /// The host program that it runs.
@@ -23,8 +25,8 @@ pub struct Arguments {
 }
 
 /// The usage line.
-pub const USAGE: &str = "usage: search-run --library FILE --rust PROGRAM --c PROGRAM --python \
-                         INTERPRETER --script FILE [--pattern TEXT] [--dir DIRECTORY]";
+pub const USAGE: &str = "usage: search-run --library FILE --rust PROGRAM --c PROGRAM --cpp PROGRAM \
+                         --python INTERPRETER --script FILE [--pattern TEXT] [--dir DIRECTORY]";
 
 /// The default pattern. It is frequent enough for a long stream, but not in every line.
 const PATTERN: &str = "unsafe";
@@ -38,7 +40,14 @@ impl Arguments {
     pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, String> {
         let mut pattern = None;
         let mut directory = None;
-        let [mut library, mut rust, mut c, mut python, mut script] = [const { None }; 5];
+        let [
+            mut library,
+            mut rust,
+            mut c,
+            mut cpp,
+            mut python,
+            mut script,
+        ] = [const { None }; 6];
         let mut parser = lexopt::Parser::from_iter(arguments);
         let wrong = |error: lexopt::Error| format!("{error}\n{USAGE}");
         while let Some(argument) = parser.next().map_err(wrong)? {
@@ -49,6 +58,7 @@ impl Arguments {
                 Long("library") => &mut library,
                 Long("rust") => &mut rust,
                 Long("c") => &mut c,
+                Long("cpp") => &mut cpp,
                 Long("python") => &mut python,
                 Long("script") => &mut script,
                 other => return Err(wrong(other.unexpected())),
@@ -71,6 +81,7 @@ impl Arguments {
             library: file("library", library)?,
             rust: file("rust", rust)?,
             c: file("c", c)?,
+            cpp: file("cpp", cpp)?,
             python: file("python", python)?,
             script: file("script", script)?,
         })
@@ -129,7 +140,14 @@ mod tests {
     /// Reads arguments in which only these two matter.
     fn read(pattern: &str, directory: &str) -> Result<Arguments, String> {
         let mut arguments = vec!["search-run"];
-        for name in ["--library", "--rust", "--c", "--python", "--script"] {
+        for name in [
+            "--library",
+            "--rust",
+            "--c",
+            "--cpp",
+            "--python",
+            "--script",
+        ] {
             arguments.extend([name, "/dev/null"]);
         }
         arguments.extend(["--pattern", pattern, "--dir", directory]);

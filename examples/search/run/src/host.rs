@@ -35,13 +35,14 @@ impl Host {
             library,
             rust,
             c,
+            cpp,
             python,
             script,
         } = arguments;
         let word = |word| OsStr::new::<str>(word);
         let (pattern, directory) = (word(pattern), word(directory));
-        let [library, rust, c, python, script] =
-            [library, rust, c, python, script].map(|path| path.as_os_str());
+        let [library, rust, c, cpp, python, script] =
+            [library, rust, c, cpp, python, script].map(|path| path.as_os_str());
         let [json, on_asyncio, direct] = ["--json", "--async", "--direct"].map(word);
         // Otherwise, argparse treats a pattern that begins with a dash as an option.
         let end = word("--");
@@ -53,6 +54,8 @@ impl Host {
             host("direct", &[rust, pattern, directory, direct]),
             host("Rust", &[rust, pattern, directory, json]),
             host("C", &[c, library, pattern, directory, json]),
+            host("C++", &[cpp, library, pattern, directory, json]),
+            host("C++ async", &[cpp, library, pattern, directory, on_asyncio]),
             host(
                 "Python",
                 &[python, script, json, end, library, pattern, directory],

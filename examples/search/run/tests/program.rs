@@ -28,7 +28,7 @@ impl Stage {
         fs::create_dir(stage.path("searched")).unwrap();
         fs::write(stage.path("searched/a"), "needle\nhay\nneedle\n").unwrap();
         fs::write(stage.path("searched/.b"), "needle").unwrap();
-        for host in ["rust", "c", "python"] {
+        for host in ["rust", "c", "cpp", "python"] {
             stage.host(
                 host,
                 r#"echo '{"matches":3,"lines_sum":5,"first_match_ns":1,"total_ns":2}'"#,
@@ -49,7 +49,7 @@ impl Stage {
 
     fn run(&self, pattern: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_search-run"));
-        for name in ["library", "rust", "c", "python"] {
+        for name in ["library", "rust", "c", "cpp", "python"] {
             command.arg(format!("--{name}")).arg(self.path(name));
         }
         let searched = self.path("searched");
@@ -71,7 +71,15 @@ fn agreement_prints_the_table_and_succeeds() {
     let output = Stage::new().run("needle");
     let (out, errors) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{out}{errors}");
-    for host in ["direct", "Rust", "C", "Python", "Python async"] {
+    for host in [
+        "direct",
+        "Rust",
+        "C",
+        "C++",
+        "C++ async",
+        "Python",
+        "Python async",
+    ] {
         assert!(
             out.contains(&format!("\n  {host:<12}        3")),
             "{host} in {out}"

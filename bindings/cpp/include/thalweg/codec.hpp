@@ -1,0 +1,548 @@
+/// How C++ types are laid out in messages: writing, checking and reading them.
+///
+/// `codec<T>` has these members. `thalweg gen` writes one for each named type of a package.
+///
+///   size, align     in a message, in bytes
+///   is_direct       `T` has the same layout in memory, so that `get` returns a reference
+///   is_value        a number, bool, char, enum or flags: a result of it owns no memory
+///   is_trivial      every bit pattern is a value, so that there is nothing to check
+///   handles(value)  the number of handles in it
+///   put             writes it to offset `at`, which was reserved
+///   check           checks the value at `at`, as the functions tw_check_.. do
+///   get             reads it after it was checked
+#ifndef THALWEG_CODEC_HPP
+#define THALWEG_CODEC_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "error.hpp"
+#include "expected.hpp"
+#include "thalweg_client.h"
+#include "view.hpp"
+
+/// The operators of an enum of flags.
+#define THALWEG_FLAGS(type)                                                                        \
+  constexpr type operator|(type left, type right) noexcept {                                       \
+    return static_cast<type>(static_cast<std::uint32_t>(left) |                                    \
+                             static_cast<std::uint32_t>(right));                                   \
+  }                                                                                                \
+  constexpr type operator&(type left, type right) noexcept {                                       \
+    return static_cast<type>(static_cast<std::uint32_t>(left) &                                    \
+                             static_cast<std::uint32_t>(right));                                   \
+  }
+
+namespace thalweg {
+inline namespace THALWEG_VIEW_MODE {
+namespace detail {
+
+constexpr std::uint32_t round_up(std::uint32_t value, std::uint32_t align) noexcept {
+  return (value + align - 1) / align * align;
+}
+
+/// The C function that checks a `T`; NULL if there is nothing to check.
+template <class T> constexpr tw_check check_function() noexcept {
+  if constexpr (codec<T>::is_trivial) {
+    return nullptr;
+  } else {
+    return [](tw_checker *checker, const void *place) {
+      return codec<T>::check(checker, static_cast<const std::uint8_t *>(place));
+    };
+  }
+}
+
+/// A type that is copied as it is.
+template <class T> struct number_codec {
+  static constexpr std::uint32_t size = sizeof(T);
+  static constexpr std::uint32_t align = alignof(T);
+  static constexpr bool is_direct = true;
+  static constexpr bool is_value = true;
+  static constexpr bool is_trivial = true;
+  static constexpr std::uint32_t handles(const T &) noexcept {
+    return 0;
+  }
+  static void put(tw_writer *writer, std::uint32_t at, const T &value) noexcept {
+    tw_put(writer, at, &value, sizeof(value));
+  }
+  static bool check(tw_checker *, const std::uint8_t *) noexcept {
+    return true;
+  }
+  static const T &get(const source &, const std::uint8_t *at) noexcept {
+    return *reinterpret_cast<const T *>(at);
+  }
+};
+
+/// An enum with the cases 0 .. Count - 1.
+template <class T, std::uint64_t Count> struct enum_codec : number_codec<T> {
+  using number = std::underlying_type_t<T>;
+  static constexpr bool is_trivial = Count > static_cast<std::uint64_t>(static_cast<number>(-1));
+  static bool check(tw_checker *, const std::uint8_t *at) noexcept {
+    number value;
+    std::memcpy(&value, at, sizeof(value));
+    return std::uint64_t{value} < Count;
+  }
+};
+
+/// Flags: an enum whose values are combinations of the bits in `Mask`.
+template <class T, std::uint64_t Mask> struct flags_codec : number_codec<T> {
+  using number = std::underlying_type_t<T>;
+  static constexpr bool is_trivial = static_cast<number>(Mask) == static_cast<number>(-1);
+  static bool check(tw_checker *, const std::uint8_t *at) noexcept {
+    number value;
+    std::memcpy(&value, at, sizeof(value));
+    return (value & static_cast<number>(~static_cast<number>(Mask))) == 0;
+  }
+};
+
+/// The member of a record at this offset in messages.
+template <auto Member, std::uint32_t Offset> struct field;
+template <class T, class M, M T::*Member, std::uint32_t Offset> struct field<Member, Offset> {
+  using type = M;
+  static constexpr std::uint32_t offset = Offset;
+  static const M &of(const T &value) noexcept {
+    return value.*Member;
+  }
+};
+
+/// A record: a struct with these fields in this order.
+template <class T, std::uint32_t Size, std::uint32_t Align, class... Fields> struct record_codec {
+  static constexpr std::uint32_t size = Size;
+  static constexpr std::uint32_t align = Align;
+  static constexpr bool is_direct = (codec<typename Fields::type>::is_direct && ...);
+  static constexpr bool is_value = false;
+  static constexpr bool is_trivial = (codec<typename Fields::type>::is_trivial && ...);
+  static std::uint32_t handles(const T &value) noexcept {
+    return (0u + ... + codec<typename Fields::type>::handles(Fields::of(value)));
+  }
+  static void put(tw_writer *writer, std::uint32_t at, const T &value) {
+    (codec<typename Fields::type>::put(writer, at + Fields::offset, Fields::of(value)), ...);
+  }
+  static bool check(tw_checker *checker, const std::uint8_t *at) {
+    return (codec<typename Fields::type>::check(checker, at + Fields::offset) && ...);
+  }
+  static std::conditional_t<is_direct, const T &, T> get(const source &from,
+                                                         const std::uint8_t *at) {
+    if constexpr (is_direct) {
+      static_assert(sizeof(T) == Size && alignof(T) == Align);
+      return *reinterpret_cast<const T *>(at);
+    } else {
+      return T{codec<typename Fields::type>::get(from, at + Fields::offset)...};
+    }
+  }
+};
+
+/// A case without a payload has no member `value`.
+template <class Case>
+concept has_payload = requires(Case value) {
+  value.value;
+};
+
+template <class Case> struct payload_of { using type = none; };
+template <has_payload Case> struct payload_of<Case> { using type = decltype(Case::value); };
+
+/// A variant: a struct whose member `value` is a `std::variant` of these cases.
+template <class T, std::uint32_t TagSize, std::uint32_t PayloadOffset, std::uint32_t Size,
+          std::uint32_t Align, class... Cases>
+struct variant_codec {
+  static constexpr std::uint32_t size = Size;
+  static constexpr std::uint32_t align = Align;
+  static constexpr bool is_direct = false;
+  static constexpr bool is_value = false;
+  static constexpr bool is_trivial = false;
+
+  static std::uint32_t handles(const T &value) noexcept {
+    return std::visit(
+        []<class Case>([[maybe_unused]] const Case &one) -> std::uint32_t {
+          if constexpr (has_payload<Case>) {
+            return codec<typename payload_of<Case>::type>::handles(one.value);
+          } else {
+            return 0;
+          }
+        },
+        value.value);
+  }
+  static void put(tw_writer *writer, std::uint32_t at, const T &value) {
+    const auto tag = static_cast<std::uint32_t>(value.value.index());
+    tw_put(writer, at, &tag, TagSize); // little-endian, as thalweg_message.h requires
+    std::visit(
+        [=]<class Case>([[maybe_unused]] const Case &one) {
+          if constexpr (has_payload<Case>) {
+            codec<typename payload_of<Case>::type>::put(writer, at + PayloadOffset, one.value);
+          }
+        },
+        value.value);
+  }
+  static bool check(tw_checker *checker, const std::uint8_t *at) {
+    const std::uint32_t tag = tag_at(at);
+    std::uint32_t index = 0;
+    bool is_valid = false;
+    static_cast<void>(
+        ((tag == index++ &&
+          (is_valid = codec<typename payload_of<Cases>::type>::check(checker, at + PayloadOffset),
+           true)) ||
+         ...));
+    return is_valid;
+  }
+  static T get(const source &from, const std::uint8_t *at) {
+    return get_case<0, Cases...>(from, tag_at(at), at + PayloadOffset);
+  }
+
+private:
+  static std::uint32_t tag_at(const std::uint8_t *at) noexcept {
+    std::uint32_t tag = 0;
+    std::memcpy(&tag, at, TagSize);
+    return tag;
+  }
+  template <std::uint32_t Index, class Case, class... Rest>
+  static T get_case(const source &from, std::uint32_t tag, const std::uint8_t *at) {
+    if constexpr (sizeof...(Rest) > 0) {
+      if (tag != Index) {
+        return get_case<Index + 1, Rest...>(from, tag, at);
+      }
+    }
+    if (tag != Index) [[unlikely]] {
+      misuse("the library sent a variant with an unknown case");
+    }
+    if constexpr (has_payload<Case>) {
+      return T{Case{codec<typename payload_of<Case>::type>::get(from, at)}};
+    } else {
+      return T{Case{}};
+    }
+  }
+};
+
+inline tw_slice slice_at(const std::uint8_t *at) noexcept {
+  return *reinterpret_cast<const tw_slice *>(at);
+}
+
+/// The offset of element `Index` of a tuple.
+template <std::size_t Index, class... Ts> constexpr std::uint32_t tuple_offset() noexcept {
+  constexpr std::array<std::uint32_t, sizeof...(Ts)> sizes{codec<Ts>::size...};
+  constexpr std::array<std::uint32_t, sizeof...(Ts)> aligns{codec<Ts>::align...};
+  std::uint32_t offset = 0;
+  for (std::size_t i = 0; i <= Index; ++i) {
+    offset = round_up(offset, aligns[i]) + (i < Index ? sizes[i] : 0);
+  }
+  return offset;
+}
+
+constexpr std::uint32_t larger(std::uint32_t left, std::uint32_t right) noexcept {
+  return left > right ? left : right;
+}
+
+} // namespace detail
+
+template <class T>
+requires std::is_arithmetic_v<T>
+struct codec<T> : detail::number_codec<T> {
+};
+
+template <> struct codec<bool> : detail::number_codec<bool> {
+  static constexpr bool is_trivial = false;
+  static bool check(tw_checker *checker, const std::uint8_t *at) noexcept {
+    return tw_check_bool(checker, at);
+  }
+};
+
+/// `char` in WIT: a Unicode scalar value.
+template <> struct codec<char32_t> : detail::number_codec<char32_t> {
+  static constexpr bool is_trivial = false;
+  static bool check(tw_checker *checker, const std::uint8_t *at) noexcept {
+    return tw_check_char(checker, at);
+  }
+};
+
+template <> struct codec<none> {
+  static constexpr std::uint32_t size = 0;
+  static constexpr std::uint32_t align = 1;
+  static constexpr bool is_direct = false;
+  static constexpr bool is_value = false;
+  static constexpr bool is_trivial = true;
+  static constexpr std::uint32_t handles(none) noexcept {
+    return 0;
+  }
+  static void put(tw_writer *, std::uint32_t, none) noexcept {
+  }
+  static bool check(tw_checker *, const std::uint8_t *) noexcept {
+    return true;
+  }
+  static none get(const detail::source &, const std::uint8_t *) noexcept {
+    return {};
+  }
+};
+
+namespace detail {
+/// A string, list or `list<u8>`: a slice of the message.
+struct slice_codec {
+  static constexpr std::uint32_t size = sizeof(tw_slice);
+  static constexpr std::uint32_t align = alignof(tw_slice);
+  static constexpr bool is_direct = false;
+  static constexpr bool is_value = false;
+  static constexpr bool is_trivial = false;
+};
+} // namespace detail
+
+template <> struct codec<text> : detail::slice_codec {
+  static constexpr std::uint32_t handles(const text &) noexcept {
+    return 0;
+  }
+  static void put(tw_writer *writer, std::uint32_t at, const text &value) noexcept {
+    tw_put_text(writer, at, tw_text{value.data(), value.size()});
+  }
+  static bool check(tw_checker *checker, const std::uint8_t *at) noexcept {
+    return tw_check_text(checker, at);
+  }
+  static text get(const detail::source &from, const std::uint8_t *at) noexcept {
+    const tw_text view = tw_text_view(from.base, detail::slice_at(at));
+    return {std::string_view(view.data, view.size), from.life};
+  }
+};
+
+template <> struct codec<bytes> : detail::slice_codec {
+  static constexpr std::uint32_t handles(const bytes &) noexcept {
+    return 0;
+  }
+  static void put(tw_writer *writer, std::uint32_t at, const bytes &value) noexcept {
+    tw_put_bytes(writer, at, tw_bytes{value.data(), value.size()});
+  }
+  static bool check(tw_checker *checker, const std::uint8_t *at) noexcept {
+    return tw_check_text(checker, at);
+  }
+  static bytes get(const detail::source &from, const std::uint8_t *at) noexcept {
+    const tw_bytes view = tw_bytes_view(from.base, detail::slice_at(at));
+    return {view.data, view.size, from.life};
+  }
+};
+
+namespace detail {
+
+/// Writes the elements of a list, which `at(index)` returns.
+template <class T, class At>
+void put_elements(tw_writer *writer, std::uint32_t at, std::size_t count, const void *items,
+                  At &&element) {
+  std::uint32_t place = tw_put_list(writer, at, items, count, codec<T>::size, codec<T>::align);
+  for (std::size_t index = 0; index < count && writer->status == TW_OK; ++index) {
+    codec<T>::put(writer, place, element(index));
+    place += codec<T>::size;
+  }
+}
+
+/// The first element of a list that was checked, also its elements; NULL if it is malformed.
+template <class T> const std::uint8_t *check_elements(tw_checker *checker, const std::uint8_t *at) {
+  const tw_slice slice = slice_at(at);
+  const auto *items = static_cast<const std::uint8_t *>(
+      tw_check_list(checker, slice, codec<T>::size, codec<T>::align));
+  if constexpr (!codec<T>::is_trivial) {
+    for (std::uint32_t index = 0; items != nullptr && index < slice.length; ++index) {
+      if (!codec<T>::check(checker, items + std::size_t{index} * codec<T>::size)) {
+        return nullptr;
+      }
+    }
+  }
+  return items;
+}
+
+} // namespace detail
+
+template <class T> struct codec<list<T>> : detail::slice_codec {
+  static std::uint32_t handles(const list<T> &) noexcept {
+    return 0;
+  }
+  static void put(tw_writer *writer, std::uint32_t at, const list<T> &value) {
+    if constexpr (codec<T>::is_direct && codec<T>::is_value) {
+      const auto items = value.span();
+      tw_put_numbers(writer, at, items.data(), items.size(), codec<T>::size);
+    } else {
+      detail::put_elements<T>(writer, at, value.size(), &value,
+                              [&](std::size_t index) -> decltype(auto) { return value[index]; });
+    }
+  }
+  static bool check(tw_checker *checker, const std::uint8_t *at) {
+    return detail::check_elements<T>(checker, at) != nullptr;
+  }
+  static list<T> get(const detail::source &from, const std::uint8_t *at) noexcept {
+    const tw_slice slice = detail::slice_at(at);
+    return {from.base, from.base + slice.offset, slice.length, from.life};
+  }
+};
+
+/// A list whose elements contain handles. Each handle has one owner, so that the list is no view.
+template <class T> struct codec<std::vector<T>> : detail::slice_codec {
+  static std::uint32_t handles(const std::vector<T> &value) noexcept {
+    std::uint32_t count = 0;
+    for (const T &element : value) {
+      count += codec<T>::handles(element);
+    }
+    return count;
+  }
+  static void put(tw_writer *writer, std::uint32_t at, const std::vector<T> &value) {
+    detail::put_elements<T>(writer, at, value.size(), value.data(),
+                            [&](std::size_t index) -> const T & { return value[index]; });
+  }
+  static bool check(tw_checker *checker, const std::uint8_t *at) {
+    return detail::check_elements<T>(checker, at) != nullptr;
+  }
+  static std::vector<T> get(const detail::source &from, const std::uint8_t *at) {
+    const tw_slice slice = detail::slice_at(at);
+    std::vector<T> elements;
+    elements.reserve(slice.length);
+    for (std::uint32_t index = 0; index < slice.length; ++index) {
+      elements.push_back(
+          codec<T>::get(from, from.base + slice.offset + std::size_t{index} * codec<T>::size));
+    }
+    return elements;
+  }
+};
+
+template <class T> struct codec<std::optional<T>> {
+  static constexpr std::uint32_t align = codec<T>::align;
+  static constexpr std::uint32_t size = detail::round_up(align + codec<T>::size, align);
+  static constexpr bool is_direct = false;
+  static constexpr bool is_value = false;
+  static constexpr bool is_trivial = false;
+  static std::uint32_t handles(const std::optional<T> &value) noexcept {
+    return value ? codec<T>::handles(*value) : 0;
+  }
+  static void put(tw_writer *writer, std::uint32_t at, const std::optional<T> &value) {
+    if (value) {
+      const bool some = true;
+      tw_put(writer, at, &some, 1);
+      codec<T>::put(writer, at + align, *value);
+    }
+  }
+  static bool check(tw_checker *checker, const std::uint8_t *at) {
+    return *at == 0 || (*at == 1 && codec<T>::check(checker, at + align));
+  }
+  static std::optional<T> get(const detail::source &from, const std::uint8_t *at) {
+    if (*at == 0) {
+      return std::nullopt;
+    }
+    return std::optional<T>(std::in_place, codec<T>::get(from, at + align));
+  }
+};
+
+/// `result<T, E>` inside a value. A side without a payload is `none`.
+template <class T, class E> struct codec<expected<T, E>> {
+  static constexpr std::uint32_t align = detail::larger(codec<T>::align, codec<E>::align);
+  static constexpr std::uint32_t size =
+      detail::round_up(align + detail::larger(codec<T>::size, codec<E>::size), align);
+  static constexpr bool is_direct = false;
+  static constexpr bool is_value = false;
+  static constexpr bool is_trivial = false;
+  static std::uint32_t handles(const expected<T, E> &value) noexcept {
+    return value ? codec<T>::handles(*value) : codec<E>::handles(value.error());
+  }
+  static void put(tw_writer *writer, std::uint32_t at, const expected<T, E> &value) {
+    const std::uint8_t tag = value ? 0 : 1;
+    tw_put(writer, at, &tag, 1);
+    if (value) {
+      codec<T>::put(writer, at + align, *value);
+    } else {
+      codec<E>::put(writer, at + align, value.error());
+    }
+  }
+  static bool check(tw_checker *checker, const std::uint8_t *at) {
+    return *at == 0 ? codec<T>::check(checker, at + align)
+                    : *at == 1 && codec<E>::check(checker, at + align);
+  }
+  static expected<T, E> get(const detail::source &from, const std::uint8_t *at) {
+    if (*at == 0) {
+      return expected<T, E>(codec<T>::get(from, at + align));
+    }
+    return expected<T, E>(unexpected<E>(codec<E>::get(from, at + align)));
+  }
+};
+
+template <class... Ts> struct codec<std::tuple<Ts...>> {
+  static constexpr std::uint32_t align = [] {
+    std::uint32_t align = 1;
+    ((align = detail::larger(align, codec<Ts>::align)), ...);
+    return align;
+  }();
+  static constexpr std::uint32_t size = [] {
+    std::uint32_t end = 0;
+    ((end = detail::round_up(end, codec<Ts>::align) + codec<Ts>::size), ...);
+    return detail::round_up(end, align);
+  }();
+  static constexpr bool is_direct = false; // the standard does not define the layout of a tuple
+  static constexpr bool is_value = false;
+  static constexpr bool is_trivial = (codec<Ts>::is_trivial && ...);
+  using indexes = std::index_sequence_for<Ts...>;
+
+  static std::uint32_t handles(const std::tuple<Ts...> &value) noexcept {
+    return std::apply([](const Ts &...each) { return (0u + ... + codec<Ts>::handles(each)); },
+                      value);
+  }
+  static void put(tw_writer *writer, std::uint32_t at, const std::tuple<Ts...> &value) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (codec<Ts>::put(writer, at + detail::tuple_offset<I, Ts...>(), std::get<I>(value)), ...);
+    }
+    (indexes());
+  }
+  static bool check(tw_checker *checker, const std::uint8_t *at) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return (codec<Ts>::check(checker, at + detail::tuple_offset<I, Ts...>()) && ...);
+    }
+    (indexes());
+  }
+  static std::tuple<Ts...> get(const detail::source &from, const std::uint8_t *at) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::tuple<Ts...>{codec<Ts>::get(from, at + detail::tuple_offset<I, Ts...>())...};
+    }
+    (indexes());
+  }
+};
+
+/// A list of a fixed length.
+template <class T, std::size_t N> struct codec<std::array<T, N>> {
+  using array = std::array<T, N>;
+  static constexpr std::uint32_t size = N * codec<T>::size;
+  static constexpr std::uint32_t align = codec<T>::align;
+  static constexpr bool is_direct = codec<T>::is_direct;
+  static constexpr bool is_value = false;
+  static constexpr bool is_trivial = codec<T>::is_trivial;
+  static std::uint32_t handles(const array &value) noexcept {
+    std::uint32_t count = 0;
+    for (const T &element : value) {
+      count += codec<T>::handles(element);
+    }
+    return count;
+  }
+  static void put(tw_writer *writer, std::uint32_t at, const array &value) {
+    for (const T &element : value) {
+      codec<T>::put(writer, at, element);
+      at += codec<T>::size;
+    }
+  }
+  static bool check(tw_checker *checker, const std::uint8_t *at) {
+    for (std::size_t index = 0; !is_trivial && index < N; ++index) {
+      if (!codec<T>::check(checker, at + index * codec<T>::size)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  static std::conditional_t<is_direct, const array &, array> get(const detail::source &from,
+                                                                 const std::uint8_t *at) {
+    if constexpr (is_direct) {
+      return *reinterpret_cast<const array *>(at);
+    } else {
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return array{{codec<T>::get(from, at + I * codec<T>::size)...}};
+      }
+      (std::make_index_sequence<N>());
+    }
+  }
+};
+
+} // namespace THALWEG_VIEW_MODE
+} // namespace thalweg
+#endif

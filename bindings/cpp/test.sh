@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# Tests of the C++ binding: compiles each header by itself, then runs the test programs with every
+# available compiler, as C++20 and C++23, plain, without exceptions and under sanitizers.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+target=${CARGO_TARGET_DIR:-$PWD/target}
+build=$target/cpp-tests
+include=(-Ibindings/cpp/include -Ibindings/c/include)
+for package in search echo feed hello recipes; do
+  include+=("-Iexamples/$package/generated/cpp" "-Iexamples/$package/generated/c")
+done
+include+=(-Iconformance/generated/cpp -Iconformance/generated/c)
+# g++ 12 warns about std::stop_source itself where it optimises.
+warnings=(-Wall -Wextra -Wpedantic -Werror -Wno-maybe-uninitialized)
+sanitizers=(-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+library=$target/debug/libthalweg_conformance.so
+compilers=()
+for compiler in "${CXX:-g++}" clang++; do
+  if command -v "$compiler" >/dev/null; then compilers+=("$compiler"); fi
+done
+has_asio=false
+if echo '#include <asio.hpp>' | "${compilers[0]}" -std=c++20 -DASIO_STANDALONE -E -x c++ - >/dev/null 2>&1; then has_asio=true; fi
+mkdir -p "$build"
+scripts/generate.sh
+scripts/build-services.sh
+export RUST_BACKTRACE=0
+
+# compile COMPILER OUT SOURCE FLAGS..
+compile() {
+  "$1" "${warnings[@]}" "${include[@]}" "${@:4}" "$3" -o "$2" -pthread -ldl
+}
+
+# 1. Each header by itself.
+headers() {
+  local compiler standard header
+  for header in thalweg.hpp thalweg/{expected,view,error,codec,session,client,stream,task,host,poll_loop}.hpp \
+    search.hpp echo.hpp feed.hpp hello.hpp recipes.hpp conformance.hpp; do
+    printf '#include "%s"\n#include "%s"\nint main() {}\n' "$header" "$header" >"$build/header.cpp"
+    for compiler in "${compilers[@]}"; do
+      for standard in c++20 c++23; do
+        "$compiler" "-std=$standard" "${warnings[@]}" "${include[@]}" -fsyntax-only "$build/header.cpp"
+      done
+    done
+  done
+}
+
+# 2. The test programs: programs FOLDER COMPILER FLAGS..
+programs() {
+  local folder=$build/$1 name
+  mkdir -p "$folder"
+  for name in calls streams coroutines; do
+    compile "$2" "$folder/$name" "bindings/cpp/tests/$name.cpp" "${@:3}"
+    "$folder/$name" "$library"
+  done
+}
+
+# 3. Libraries that are refused.
+opening() {
+  local folder=$build/fakes
+  fake() {
+    "${CC:-cc}" -std=c99 -fPIC -shared "${include[@]}" "${@:2}" bindings/c/tests/fake_library.c -o "$folder/libfake_$1.so"
+  }
+  mkdir -p "$folder"
+  fake other_abi '-DFAKE_ABI=(TW_ABI + 1)'
+  fake other_layout -DFAKE_LAYOUT
+  fake other_package '-DFAKE_PACKAGE="thalweg:find"'
+  fake no_symbol -DFAKE_NO_SYMBOL
+  compile "${compilers[0]}" "$folder/opening" bindings/cpp/tests/opening.cpp -std=c++20
+  "$folder/opening" "$folder"
+}
+
+# 4. The examples: search against grep on this repository's sources, the others against their
+#    expected output.
+examples() {
+  local name search=$build/search-cpp of=$target/debug/libthalweg_search.so
+  for name in search echo feed hello; do
+    compile "${compilers[0]}" "$build/$name-cpp" "examples/$name/hosts/cpp/$name.cpp" -std=c++20 "${sanitizers[@]}"
+  done
+  LC_ALL=C grep -raFn -- 'uint32_t' bindings/c | LC_ALL=C sort >"$build/grep.txt"
+  "$search" "$of" uint32_t bindings/c --print | LC_ALL=C sort >"$build/found.txt"
+  diff "$build/grep.txt" "$build/found.txt" >&2
+  [ "$("$search" "$of" uint32_t bindings/c --count)" = "$(wc -l <"$build/grep.txt")" ]
+  "$search" "$of" uint32_t bindings/c --json | grep -q "\"matches\":$(wc -l <"$build/grep.txt"),"
+  "$search" "$of" uint32_t bindings/c --async | grep -q "\"matches\":$(wc -l <"$build/grep.txt"),"
+  if "$search" "$of" uint32_t no/such/folder 2>"$build/error.txt"; then return 1; fi
+  grep -q 'No such file' "$build/error.txt"
+  for name in echo feed hello; do
+    "$build/$name-cpp" "$target/debug/libthalweg_$name.so" | diff "examples/$name/expected.txt" - >&2
+    if "$build/$name-cpp" no/such/library 2>"$build/error.txt"; then return 1; fi
+    grep -q 'no/such/library' "$build/error.txt"
+  done
+  echo "examples: expected output"
+}
+
+# 5. Every program of the guide.
+guide() {
+  local folder=$build/guide program count=0
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  # shellcheck disable=SC2016 # the backticks are Markdown
+  awk -v folder="$folder" '/^```cpp$/ { inside = 1; number++; next } /^```$/ { inside = 0 }
+    inside { print > (folder "/" number ".cpp") }' docs/cpp.md
+  for program in "$folder"/*.cpp; do
+    if grep -q asio "$program" && [ $has_asio = false ]; then continue; fi
+    compile "${compilers[0]}" "${program%.cpp}" "$program" -std=c++20 -DASIO_STANDALONE "${sanitizers[@]}"
+    LD_LIBRARY_PATH=$target/debug "${program%.cpp}" >"${program%.cpp}.txt"
+    grep -q . "${program%.cpp}.txt"
+    count=$((count + 1))
+  done
+  [ "$count" -gt 0 ]
+  echo "guide: $count programs ran"
+}
+
+# 6. The package with CMake, if available: installed, and in the source tree.
+by_cmake() {
+  local root=$PWD folder=$build/cmake
+  command -v cmake >/dev/null || return 0
+  rm -rf "$folder"
+  cmake -S bindings/cpp -B "$folder/package" -DCMAKE_INSTALL_PREFIX="$folder/installed" >/dev/null
+  cmake --install "$folder/package" >/dev/null
+  diff -r bindings/cpp/include/thalweg "$folder/installed/include/thalweg"
+  consumer() {
+    cmake -S bindings/cpp/tests/cmake -B "$folder/$1" -DSOURCE="$root/examples/search/hosts/cpp/search.cpp" \
+      "-DGENERATED=$root/examples/search/generated" "${@:2}" >/dev/null
+    cmake --build "$folder/$1" >/dev/null
+    [[ $("$folder/$1/consumer" "$target/debug/libthalweg_search.so" uint32_t bindings/c --count) =~ ^[0-9]+$ ]]
+  }
+  consumer found "-DCMAKE_PREFIX_PATH=$folder/installed"
+  consumer subdirectory "-DHEADERS=$root/bindings/cpp"
+  echo "cmake: installed package and add_subdirectory"
+}
+
+headers
+opening
+for compiler in "${compilers[@]}"; do
+  name=$(basename "$compiler")
+  programs "$name-sanitized-20" "$compiler" -std=c++20 "${sanitizers[@]}"
+  programs "$name-release-23" "$compiler" -std=c++23 -O2 -DNDEBUG
+  compile "$compiler" "$build/misuse" bindings/cpp/tests/misuse.cpp -std=c++20 -g
+  "$build/misuse" "$library"
+  compile "$compiler" "$build/calls" bindings/cpp/tests/calls.cpp -std=c++20 -O1 -fno-exceptions
+  "$build/calls" "$library"
+  if $has_asio; then
+    compile "$compiler" "$build/asio" bindings/cpp/tests/asio.cpp -std=c++20 -DASIO_STANDALONE "${sanitizers[@]}"
+    "$build/asio" "$library"
+  fi
+done
+conformance/cpp/test.sh
+compile "${compilers[0]}" "$build/leaks" bindings/cpp/tests/leaks.cpp -std=c++20 -O2 -g
+"$build/leaks" "$library" 1000 1000000
+examples
+guide
+by_cmake
+if ! $has_asio; then scripts/skip.sh test-cpp "Asio is not installed, so that its test did not run"; fi

@@ -1,0 +1,64 @@
+//! Tests of the emitted header that need no compiler.
+
+use std::fs;
+
+use super::emit;
+use crate::parse;
+
+fn header(wit: &str) -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("p.wit");
+    fs::write(&path, wit).expect("a file can be written");
+    let package = parse(&path).unwrap_or_else(|refused| panic!("{refused}"));
+    let outputs = emit(&package).unwrap_or_else(|refused| panic!("{refused}"));
+    assert_eq!(outputs.len(), 1);
+    // Long lines are broken.
+    let words: Vec<_> = outputs[0].contents.split_whitespace().collect();
+    words.join(" ")
+}
+
+#[test]
+fn package_named_like_a_function_of_the_c_library_gets_an_underscore() {
+    let text = header("package a:time@0.1.0;\ninterface i { f: func(); }\nworld w { export i; }\n");
+    assert!(text.contains(" namespace time_ {"), "{text}");
+}
+
+#[test]
+fn names_that_collide_in_cpp_get_an_underscore() {
+    let text = header(
+        "package a:p@0.1.0;
+interface i {
+    record client { client: u8, class: u8 }
+    variant value { value(u8), other }
+    resource dog { constructor(); close: func(); }
+    open: func(run-options: u8) -> client;
+}
+world w { export i; }
+",
+    );
+    for wanted in [
+        "struct client_ {",
+        "std::uint8_t client{};",
+        "std::uint8_t class_{};",
+        "struct value_ {",
+        " struct value__ {",
+        " close_(",
+        " open_(std::uint8_t run_options_, ",
+    ] {
+        assert!(text.contains(wanted), "{wanted} is not in {text}");
+    }
+}
+
+#[test]
+fn record_has_a_codec_with_its_offsets() {
+    let text = header(
+        "package a:p@0.1.0;\ninterface i { record r { a: u8, b: string } f: func(r: r) -> r; }\nworld w { export i; }\n",
+    );
+    let codec =
+        "thalweg::detail::record_codec<::p::r, 12, 4, thalweg::detail::field<&::p::r::a, 0>,";
+    assert!(text.contains(codec), "{text}");
+    assert!(
+        text.contains("thalweg::detail::field<&::p::r::b, 4>>"),
+        "{text}"
+    );
+}
