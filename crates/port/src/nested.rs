@@ -219,11 +219,15 @@ pub(crate) fn nested_failure(why: &Failure) -> Failure {
 #[inline]
 pub(crate) fn catch_in_call(handle: u64, code: impl FnOnce()) -> Result<(), Failure> {
     let _within = enter(handle);
-    catch_panic(code).inspect_err(|why| {
-        end_deferred(handle, why);
-        let call = handles::find_call_core(handle);
-        log_panic(call.map(|(core, _)| core.method_name()), why);
-    })
+    catch_panic(code).inspect_err(|why| after_panic(handle, why))
+}
+
+#[cold]
+#[inline(never)]
+fn after_panic(handle: u64, why: &Failure) {
+    end_deferred(handle, why);
+    let call = handles::find_call_core(handle);
+    log_panic(call.map(|(core, _)| core.method_name()), why);
 }
 
 /// Reports a panic of service code: of a method, or of a destructor if it is `None`.

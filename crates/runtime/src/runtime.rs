@@ -218,7 +218,7 @@ impl Builder {
 }
 
 /// A runtime whose workers are background threads. Dropping it is like
-/// [`shutdown`](Self::shutdown); an error goes to the [log](crate::log) or standard error.
+/// [`shutdown`](Self::shutdown); an error goes to the [log] or standard error.
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,
@@ -370,7 +370,7 @@ impl Runtime {
 }
 
 impl Drop for Runtime {
-    /// Like [`shutdown`](Runtime::shutdown). An error goes to the [log](crate::log) or standard
+    /// Like [`shutdown`](Runtime::shutdown). An error goes to the [log] or standard
     /// error.
     fn drop(&mut self) {
         let timeout = self.handle.scheduler.config.shutdown_timeout;

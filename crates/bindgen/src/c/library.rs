@@ -199,6 +199,7 @@ fn flags(package: &Package, function: &Function) -> String {
         (function.options.is_idempotent, "TW_METHOD_IDEMPOTENT"),
         (function.options.notice_interval_ns > 0, "TW_METHOD_NOTICES"),
         (package.limits.block_when_full, "TW_METHOD_CAN_BLOCK"),
+        (function.options.is_cbor, "TW_METHOD_CBOR"),
     ];
     let set: Vec<_> = bits
         .iter()

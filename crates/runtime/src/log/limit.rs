@@ -38,7 +38,7 @@ impl Limit {
         }
     }
 
-    /// Like [`write`], at most once per second.
+    /// Like [`write()`], at most once per second.
     #[cold]
     pub fn write(&self, level: Level, target: &'static str, message: fmt::Arguments<'_>) {
         if is_enabled(level) {
