@@ -13,7 +13,7 @@ done
 include+=(-Iconformance/generated/cpp -Iconformance/generated/c)
 # g++ 12 warns about std::stop_source itself where it optimises.
 warnings=(-Wall -Wextra -Wpedantic -Werror -Wno-maybe-uninitialized)
-sanitizers=(-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+sanitizers=(-g -O1 "-fsanitize=address,undefined" -fno-sanitize-recover=undefined)
 library=$target/debug/libthalweg_conformance.so
 compilers=()
 for compiler in "${CXX:-g++}" clang++; do

@@ -19,7 +19,7 @@ release submit cancel take_handle resource_drop stream_acquire stream_release st
 transcode stream_subscribe stream_join stream_fd call_inline client_set_host host_call_answer
 host_call_deadline stream_tee stream_stats stream_retain_batch retained_batch_release stream_new
 stream_send stream_finish imports_layout client_set_layouts stream_error imports import_count
-client_set_format"""
+client_set_format release_all port_wake log_set_sink counters"""
 
 
 class Method(ctypes.Structure):
