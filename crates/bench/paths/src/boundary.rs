@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use thalweg::port::{Event, Instance, Port};
 use thalweg::wire::{Decode, message};
@@ -89,13 +90,16 @@ pub fn stream_event(count: u64) {
 
 /// The same, one at a time, to a callback on the writer's thread.
 pub fn stream_direct(count: u64) {
-    // Events that the service writes before the subscription are queued and cost less. There are at most as
-    // many as the stream's capacity, 8,192, so with this number of events more, the difference between two
+    // Events that are written before the subscription are queued and cost less. The stream is full when it
+    // is subscribed to, so that each run has the same number of them, and the difference between two
     // counts contains only events that go to the callback at once.
     const QUEUED_AT_MOST: u64 = 16_384;
     let count = QUEUED_AT_MOST + count;
     let lab = LabClient::start(LabService::default).expect("the runtime starts");
     let stream = lab.events(count, 1).wait().expect("it cannot fail");
+    while stream.stats().waits == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let sum = Arc::new(AtomicU64::new(0));
     let its = Arc::clone(&sum);
     let subscribed = stream.subscribe(move |event| {

@@ -67,6 +67,9 @@ impl ConflatedRecords {
     }
 
     /// The record whose key has waited longest.
+    // An event to a callback runs this and another function that is inlined in the same way. As calls
+    // they cost 37 instructions together.
+    #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<ConflatedRecord> {
         let key = self.order.pop_front()?;
         self.by_key.remove(&key)
