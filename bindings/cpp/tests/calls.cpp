@@ -197,7 +197,7 @@ void resource_is_passed_to_the_service() {
   CHECK(require(require(client.counter_sum(counter, other).get()).value().get()) == 10);
   CHECK(require(client.counter_finish(std::move(counter)).get()) == 9);
   CHECK(!counter);
-  // A call that is never made closes what was passed to it.
+  // A call that is never made closes its arguments.
   { const auto unused = client.counter_finish(require(client.counter(2).get())); }
   for (int tries = 0; tries < 6000 && require(client.counters().get()) != 1; tries++) {
     std::this_thread::sleep_for(10ms);

@@ -4,7 +4,7 @@
  * 1. Calls are encoded into the outbox. They are submitted together by a microtask: all calls that
  *    are made before it runs cost one crossing and one wake-up of the service.
  * 2. Calls that pass handles to the service are submitted at once, because their outcome decides
- *    who owns the handles.
+ *    whether the handles still belong to the caller.
  * 3. Each awaited operation has an entry. Its slot and generation are the token that the core
  *    carries. A completion whose entry is gone is discarded, and its handles are closed.
  * 4. `waiting` counts the operations that a promise waits for. The process stays alive while there
@@ -26,7 +26,7 @@ const ENTRY_SIZE = 48;
 
 /** The size of the outbox; a larger message enlarges it. */
 const OUTBOX_SIZE = 64 * 1024;
-/** With so many bytes, calls are submitted without waiting for the microtask. */
+/** The number of bytes from which calls are submitted without waiting for the microtask. */
 const FULL = 256 * 1024;
 
 /** Kinds of completions: see thalweg.h. */

@@ -152,7 +152,7 @@ export class Writer {
     this.#path.pop();
   }
 
-  /** @throws {BadArgument} Always: the value of field or element `name` is not what is expected. */
+  /** @throws {BadArgument} Always: the value of the field or element `name` has the wrong type or range. */
   fail(name, expected, value) {
     const place = this.#place(name);
     throw new BadArgument(`${this.#what}: ${place}expected ${expected}, got ${shown(value)}`);

@@ -382,7 +382,7 @@ impl Encoder<'_, '_> {
 const TOO_LARGE: &str = "the message would be larger than 2 GiB";
 const HEX: &str = "a string of pairs of hex digits";
 
-/// What an error message adds for a type whose values are strings.
+/// The addition to an error message for a type whose values are strings.
 fn quoted(ty: &Type<'_>) -> &'static str {
     match ty.size {
         8 => ", as a string or a number",

@@ -1,4 +1,4 @@
-//! What an armed port wakes: its eventfd, or the caller's descriptor instead.
+//! The descriptor that an armed port wakes: its eventfd, or the caller's descriptor instead.
 //!
 //! 1. The target is chosen when the port is woken, not when it is armed, under the lock under which
 //!    the caller sets another descriptor. After a descriptor was removed it is not written again.

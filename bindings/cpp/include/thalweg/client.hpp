@@ -138,7 +138,7 @@ private:
   tw_resource tw_{};
 };
 
-/// A resource inside a value belongs to whoever has the value. `put` gives it to the message.
+/// A resource inside a value belongs to the owner of the value. `put` gives it to the message.
 template <std::derived_from<resource> R> struct codec<R> {
   static constexpr std::uint32_t size = sizeof(tw_handle_ref);
   static constexpr std::uint32_t align = alignof(tw_handle_ref);

@@ -1,5 +1,5 @@
-/// What a client, its resources and its streams share: the port, and the operations that wait for
-/// it. Programs do not use this file directly.
+/// The common state of a client, its resources and its streams: the port, and the operations that
+/// wait for it. Programs do not use this file directly.
 ///
 /// Rules:
 ///  1. One thread at a time uses a session. `is_busy` is set during each use, so that a second
@@ -88,7 +88,7 @@ struct session {
   void leave() noexcept {
     is_busy.store(false, std::memory_order_release);
   }
-  /// For a use that must not fail.
+  /// Waits until the other user has left. It cannot fail.
   void wait_to_enter() noexcept {
     while (is_busy.exchange(true, std::memory_order_acquire)) {
       std::this_thread::yield();

@@ -570,7 +570,7 @@ private:
   batch<T> value_; // released before the stream is closed
 };
 
-/// A stream inside a value belongs to whoever has the value.
+/// A stream inside a value belongs to the owner of the value.
 template <class S>
 requires(requires { typename S::is_stream; }) struct codec<S> {
   static constexpr std::uint32_t size = sizeof(tw_handle_ref);

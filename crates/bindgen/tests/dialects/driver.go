@@ -18,7 +18,7 @@ type root struct {
 	trip   func(m *Message, at int, w *Writer, to int)
 }
 
-// passes checks and reads a message, and writes what it read.
+// passes checks and reads a message, and writes its value again.
 func (r root) passes(data []byte) ([]byte, error) {
 	m := Message{Data: data}
 	at := m.Open(r.layout, r.size)

@@ -37,7 +37,7 @@ pub fn thalweg<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Comma
     command
 }
 
-/// Runs the command, and returns its exit status and what it printed.
+/// Runs the command, and returns its exit status, standard output and standard error.
 pub fn run<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> (i32, String, String) {
     parts(&thalweg(arguments).output().expect("the command can be run"))
 }

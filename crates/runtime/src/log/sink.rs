@@ -110,7 +110,7 @@ pub(super) fn max_level() -> Option<u8> {
 ///
 /// The sink is called on the thread that writes the record, also on several threads at the same
 /// time. It should return soon, because that thread has other work. It must not wait for an actor,
-/// and must not use the object that it is told about. Records that the sink itself causes on its
+/// and must not use the object that the record is about. Records that the sink itself causes on its
 /// thread are discarded. A panic of the sink ends only that call. A forked child begins without a
 /// sink.
 pub fn set_sink(max: Level, sink: impl Fn(&Record<'_>) + Send + Sync + 'static) {
