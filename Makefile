@@ -24,13 +24,14 @@ export DIR PATTERN
 
 NIGHTLY := $(shell cat scripts/nightly-version)
 HAVE_NODE = command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)'
+HAVE_NGINX = command -v nginx >/dev/null && [ -e /usr/lib/nginx/modules/ngx_http_lua_module.so ]
 # Builds with other flags use their own folder, so that they do not invalidate each other.
 LOOM := env CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/loom RUSTFLAGS="--cfg loom" cargo test --locked --profile loom
 # Miri takes seconds to resolve a backtrace, for each panic of a test.
 MIRI := RUST_BACKTRACE=0 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/miri cargo +$(NIGHTLY) miri test --locked
 
-LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-cpp lint-python lint-shell lint-generated lint-text lint-unsafe lint-deny
-TESTS := test-rust test-loom test-miri test-c test-cpp test-python test-conformance test-sanitizers test-instructions
+LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-cpp lint-python lint-node lint-nim lint-lua lint-shell lint-generated lint-text lint-unsafe lint-deny
+TESTS := test-rust test-loom test-miri test-c test-cpp test-python test-node test-node-hosts test-nim test-nim-channels test-lua test-conformance test-sanitizers test-instructions
 
 # `## ` marks a main target, `##bench ` and `##prove ` the targets of the two longer lists.
 LIST = awk -v mark="\#\#$(1) " '/^[a-z0-9-]+:/ { at = index($$0, mark); \
@@ -65,13 +66,13 @@ SEARCH := -p thalweg-search -p thalweg-search-rust -p thalweg-search-run
 
 # One cargo command: packages that are built together share features, and separate commands would rebuild them.
 .PHONY: build
-build: build-python build-c build-cpp ## Build the libraries, the command, the Python package, the example and the lab
+build: build-python build-c build-cpp build-node ## Build the libraries, the command, the Python package, the example and the lab
 	cargo build --locked --release $(SEARCH) -p thalweg-cli -p thalweg-bench -p thalweg-lab
 	@"$(RELEASE)/thalweg" gen crates/bench/wit >/dev/null
 
 # Builds the programs that `make run` runs.
 .PHONY: build-search
-build-search: build-python build-c build-cpp
+build-search: build-python build-c build-cpp build-node
 	cargo build --locked --release $(SEARCH)
 
 .PHONY: build-c
@@ -90,6 +91,10 @@ build-cpp: setup-build
 build-python: setup-build
 	bindings/python/build.sh
 
+.PHONY: build-node
+build-node: setup-build
+	@if $(HAVE_NODE); then bindings/node/build.sh; fi
+
 # `env` in the registry's folder tells cargo and pip where to find both: docs/getting-started.md.
 .PHONY: registry
 registry: ## Build a local cargo registry of the crates, until a release is published
@@ -100,15 +105,17 @@ wheel: build-python ## Build the wheel of the Python package `thalweg` into targ
 	@ls "$(CARGO_TARGET_DIR)"/wheels/*.whl
 
 .PHONY: run
-run: build-search ## Search a directory from Rust, C, C++ and Python and compare (DIR= PATTERN=)
-	@"$(RELEASE)/search-run" --library "$(RELEASE)/libthalweg_search.so" --rust "$(RELEASE)/search-rust" \
+run: build-search ## Search a directory from every language and compare (DIR= PATTERN=)
+	@node=(); if $(HAVE_NODE); then node=(--node "$$(command -v node)" --node-script examples/search/hosts/node/search.js); \
+	else echo "Node 20 or newer is not installed, so that it has no row"; fi; \
+	"$(RELEASE)/search-run" --library "$(RELEASE)/libthalweg_search.so" --rust "$(RELEASE)/search-rust" \
 	  --c "$(RELEASE)/search-c" --cpp "$(RELEASE)/search-cpp" --python .venv/bin/python --script examples/search/hosts/python/search.py \
-	  --dir "$$DIR" $(WITH_PATTERN)
+	  "$${node[@]}" --dir "$$DIR" $(WITH_PATTERN)
 
 .PHONY: clean
 clean: ## Remove everything that was built or installed here
 	cargo clean --quiet
-	rm -rf build conformance/generated crates/bench/generated bindings/node/node_modules bindings/node/prebuilds .venv .mypy_cache .ruff_cache .pytest_cache
+	rm -rf build node_modules conformance/generated crates/bench/generated bindings/node/node_modules bindings/node/prebuilds .venv .mypy_cache .ruff_cache .pytest_cache
 
 # Values reach the shell as one word each.
 export NAMES HOURS SAN
@@ -139,8 +146,9 @@ bench-endurance: build ##bench Look for leaks and drift for HOURS= (default 1); 
 	@$(BENCH) run --group endurance --duration "$${HOURS}h" --enforce --json "benchmarks/reports/endurance_$$(date -u +%Y%m%dT%H%M%SZ).json"
 
 .PHONY: bench-peers
-bench-peers: setup-build ##bench Build the peers that Python loads: PyO3 and UniFFI
+bench-peers: setup-build ##bench Build the peers that Python and Node load: PyO3, UniFFI, napi-rs
 	crates/bench/peers/python/build.sh
+	@if $(HAVE_NODE); then crates/bench/peers/node/build.sh; fi
 
 .PHONY: bench-info
 bench-info: build ##bench List what makes this machine unsuitable for measuring
@@ -217,8 +225,21 @@ lint-python: setup
 
 .PHONY: lint-node
 lint-node: setup
-	@if $(HAVE_NODE); then set -x; cd bindings/node; npx --no-install tsc -p .; npx --no-install biome ci; \
+	@if $(HAVE_NODE); then set -x; bindings/node/build.sh; \
+	  bindings/node/node_modules/.bin/tsc -p bindings/node; \
+	  bindings/node/node_modules/.bin/biome ci biome.json bindings/node conformance/node examples; \
 	else scripts/skip.sh $@ "Node 20 or newer with npm is not installed"; fi
+
+.PHONY: lint-nim
+lint-nim: setup
+	@if command -v nim >/dev/null; then scripts/lint-nim.sh; \
+	else scripts/skip.sh $@ "Nim is not installed"; fi
+
+.PHONY: lint-lua
+lint-lua: setup
+	@if command -v luacheck >/dev/null; then set -x; scripts/generate.sh; \
+	  luacheck --quiet bindings/lua conformance/lua conformance/generated/lua crates/bench/generated/lua examples/*/generated/lua; \
+	else scripts/skip.sh $@ "luacheck is not installed"; fi
 
 .PHONY: lint-shell
 lint-shell: setup
@@ -294,11 +315,32 @@ test-node: setup
 	@if $(HAVE_NODE); then bindings/node/test.sh; \
 	else scripts/skip.sh $@ "Node 20 or newer with npm is not installed"; fi
 
-# Reads the reports that `test-rust`, `test-c`, `test-cpp` and `test-python` write.
+.PHONY: test-nim
+test-nim: setup
+	@if command -v nim >/dev/null; then bindings/nim/test.sh; \
+	else scripts/skip.sh $@ "Nim is not installed"; fi
+
+.PHONY: test-node-hosts
+test-node-hosts: setup
+	@if $(HAVE_NODE); then conformance/node/test.sh && scripts/test-node-hosts.sh; \
+	else scripts/skip.sh $@ "Node 20 or newer with npm is not installed"; fi
+
+.PHONY: test-nim-channels
+test-nim-channels: setup
+	@if command -v nim >/dev/null; then bindings/nim/channels/test.sh; \
+	else scripts/skip.sh $@ "nim is not installed"; fi
+
+.PHONY: test-lua
+test-lua: setup
+	@if $(HAVE_NGINX); then bindings/lua/test.sh && conformance/lua/test.sh; \
+	else scripts/skip.sh $@ "nginx with libnginx-mod-http-lua is not installed"; fi
+
+# Reads the reports that `test-rust`, `test-c`, `test-cpp`, `test-python`, `test-node-hosts`, `test-nim` and `test-lua` write.
 .PHONY: test-conformance
 test-conformance: setup
-	cargo build --locked --workspace --bin thalweg --test this_workspace
-	"$(CARGO_TARGET_DIR)/debug/thalweg" conformance --no-run --check
+	@if $(HAVE_NODE) && $(HAVE_NGINX) && command -v nim >/dev/null; then set -x; cargo build --locked --workspace --bin thalweg --test this_workspace; \
+	  "$(CARGO_TARGET_DIR)/debug/thalweg" conformance --no-run --check; \
+	else scripts/skip.sh $@ "Node 20 or newer with npm, nginx with libnginx-mod-http-lua, or Nim is not installed, and has a report"; fi
 
 .PHONY: test-sanitizers
 test-sanitizers: setup

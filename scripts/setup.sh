@@ -92,6 +92,9 @@ missing_packages() {
     have valgrind || echo valgrind
     # Its event loop runs the coroutines of the C++ binding in a test.
     if ! have g++ || ! echo '#include <asio.hpp>' | g++ -DASIO_STANDALONE -E -x c++ - >/dev/null 2>&1; then echo libasio-dev; fi
+    # Debian 13 has no Nim, so it is installed only where apt has it. Without it, the steps that need
+    # it report it, and fail if CI is set.
+    if ! have nim && apt-cache show nim >/dev/null 2>&1; then echo nim; fi
     # The C runner of the conformance scenarios parses them with it.
     if have cc && ! echo '#include <jansson.h>' | cc -E -x c - >/dev/null 2>&1; then echo libjansson-dev; fi
   fi
@@ -209,6 +212,32 @@ check_emulator() {
   say "WARNING: not installed: ${packages[*]} (Debian's names): prove-aarch64 will be skipped"
 }
 
+# nginx with its Lua module, whose packages only Debian has; also optional.
+check_nginx() {
+  local packages=()
+  have nginx || packages+=(nginx)
+  [ -e /usr/lib/nginx/modules/ngx_http_lua_module.so ] || packages+=(libnginx-mod-http-lua lua-resty-core lua-resty-lrucache)
+  # Its headers, which the module in bindings/lua is compiled with.
+  [ -e /usr/share/nginx/src/configure ] || packages+=(nginx-dev)
+  have luacheck || packages+=(lua-check)
+  # The conformance runner parses the scenarios with it.
+  compgen -G '/usr/lib/*/lua/5.1/cjson.so' >/dev/null || packages+=(lua-cjson)
+  have curl || packages+=(curl)
+  ((${#packages[@]})) || return 0
+  if [ -e /etc/debian_version ] && have apt-get && [ "$(id -u)" = 0 ]; then
+    say "installing ${packages[*]}"
+    if { apt-get update -q && DEBIAN_FRONTEND=noninteractive \
+      apt-get install -q -y --no-install-recommends "${packages[@]}"; } </dev/null >"$stamps/apt-nginx.log" 2>&1; then
+      # Debian 12 has this LuaJIT, which runs a test of generated code.
+      have luajit || DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends luajit2 \
+        </dev/null >>"$stamps/apt-nginx.log" 2>&1 ||
+        say "WARNING: not installed: luajit2: a test of generated Lua will be skipped"
+      return 0
+    fi
+  fi
+  say "WARNING: not installed: ${packages[*]} (Debian's names): lint-lua and test-lua will be skipped"
+}
+
 # --- Python tools ----------------------------------------------------------------------------------
 
 # A virtual environment contains its own path, so a clone that was moved needs a new one.
@@ -261,6 +290,7 @@ if [ "$purpose" != build ]; then
   check_test_toolchains
   check_deny
   check_node
+  check_nginx
 fi
 if [ "$purpose" = prove ]; then check_emulator; fi
 stop_on_problems

@@ -32,8 +32,11 @@ for target in "$@"; do
   if [ -e build/skipped ] && grep -q "^$target:" build/skipped; then verdict=skipped; fi
   read -r user system <build/processor-time
   total=$((total + user + system))
-  lines+=("$(printf '%-16s %-8s %4d s  %4d s of processor time' \
-    "$target" "$verdict" $((SECONDS - start)) $((user + system)))")
+  line=$(printf '%-18s %-8s %4d s  %4d s of processor time' \
+    "$target" "$verdict" $((SECONDS - start)) $((user + system)))
+  # Now and at the end: a run that is ended early shows at least this.
+  printf -- '--- %s\n' "$line"
+  lines+=("$line")
 done
 
 printf '\n'

@@ -20,3 +20,6 @@ mkdir -p "$(dirname "$output")"
 "${CC:-cc}" -std=gnu11 -O2 -g1 -fPIC -shared -fvisibility=hidden \
   -Wall -Wextra -Wshadow -Wcast-align -Werror "${@:2}" \
   -isystem "$headers" -I../c/include src/addon.c -o "$output" -ldl -lm
+# Generated packages import `thalweg`, wherever they are in this repository.
+mkdir -p ../../node_modules
+ln -sfn ../bindings/node ../../node_modules/thalweg

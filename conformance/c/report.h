@@ -2,10 +2,9 @@
 #ifndef REPORT_H
 #define REPORT_H
 
-#include <jansson.h>
 #include <stdio.h>
 
-#include "values.h"
+#include "json.h"
 
 static const char *scenario;
 static int failures = 0;
@@ -37,6 +36,45 @@ static inline void check_outcome(const json_t *step, uint32_t code, uint32_t reg
   }
 }
 
+/* The records of a stream that a runner has read. */
+typedef struct record_counts {
+  uint64_t elements;
+  uint64_t controls;
+  uint64_t lost;
+  uint64_t gap; /* the last gap reason */
+} record_counts;
+
+static inline void count_lost(record_counts *counts, uint64_t lost_before, uint32_t gap_reason) {
+  counts->lost += lost_before;
+  counts->gap = lost_before ? gap_reason : counts->gap;
+}
+
+static inline bool counts_are(const json_t *wanted, const record_counts *counts) {
+  const json_t *elements = json_object_get(wanted, "elements");
+  const json_t *controls = json_object_get(wanted, "controls");
+  const uint64_t total = counts->elements + counts->lost;
+  return (!elements || counts->elements == json_array_size(elements)) &&
+         (!controls || counts->controls == json_array_size(controls)) &&
+         counts->elements == number(wanted, "count", counts->elements) &&
+         total == number(wanted, "total", total) &&
+         counts->gap == number(wanted, "gap", counts->gap);
+}
+
+static inline bool stats_are(const json_t *step, const tw_stats *stats) {
+  uint64_t lost = 0;
+  size_t i;
+  for (i = 0; i < sizeof(stats->lost) / sizeof(stats->lost[0]); i++) {
+    lost += stats->lost[i];
+  }
+  return stats->streams == number(step, "streams", stats->streams) &&
+         stats->published == number(step, "published", stats->published) &&
+         stats->delivered == number(step, "delivered", stats->delivered) &&
+         stats->undelivered == number(step, "undelivered", stats->undelivered) &&
+         stats->occupancy == number(step, "occupancy", stats->occupancy) &&
+         stats->control == number(step, "control", stats->control) &&
+         lost == number(step, "lost", lost);
+}
+
 /* Prints an error and returns NULL if the file cannot be read. */
 static inline json_t *load_scenarios(const char *path) {
   json_error_t where;
@@ -56,10 +94,10 @@ static inline void report_scenario(void) {
 }
 
 /* Writes the report and prints a summary. Returns the exit status. */
-static inline int write_report(const char *path) {
+static inline int write_report(const char *path, const char *language, const char *version) {
   const unsigned count = (unsigned)json_array_size(verdicts);
   json_t *report =
-      json_pack("{s:s, s:s, s:o}", "language", "C", "version", "C99", "scenarios", verdicts);
+      json_pack("{s:s, s:s, s:o}", "language", language, "version", version, "scenarios", verdicts);
   const int written = json_dump_file(report, path, JSON_INDENT(1));
   if (written != 0) {
     fprintf(stderr, "%s: the report cannot be written\n", path);

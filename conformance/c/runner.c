@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
     free_all();
     report_scenario();
   }
-  i = (size_t)write_report(argv[3]);
+  i = (size_t)write_report(argv[3], "C", "C99");
   json_decref(scenarios);
   return (int)i;
 }

@@ -13,10 +13,7 @@ typedef struct observation {
   const method *method;
   const json_t *wanted;
   uint64_t max; /* records to read */
-  uint64_t count;
-  uint64_t lost;
-  uint64_t controls;
-  uint32_t gap;  /* the last gap reason */
+  record_counts counts;
   uint32_t code; /* the outcome; 0: the stream has not ended */
   bool differs;  /* an element is not equal */
   bool last_is;
@@ -87,20 +84,16 @@ static inline void drop_all_streams(void) {
   }
 }
 
-static inline void observe_loss(observation *observation, const tw_batch *batch) {
-  observation->lost += batch->lost_before;
-  observation->gap = batch->lost_before ? batch->gap_reason : observation->gap;
-}
-
 static inline void observe_batch(observation *observation, const tw_batch *batch) {
   const char *key = batch->flags & TW_BATCH_CONTROL ? "controls" : "elements";
   const json_t *all = json_object_get(observation->wanted, key);
-  uint64_t *count = batch->flags & TW_BATCH_CONTROL ? &observation->controls : &observation->count;
+  uint64_t *count = batch->flags & TW_BATCH_CONTROL ? &observation->counts.controls
+                                                    : &observation->counts.elements;
   const json_t *first = json_object_get(observation->wanted, "first");
   const json_t *last = json_object_get(observation->wanted, "last");
   uint32_t i;
-  observe_loss(observation, batch);
-  for (i = 0; i < batch->count && observation->count < observation->max; i++, ++*count) {
+  count_lost(&observation->counts, batch->lost_before, batch->gap_reason);
+  for (i = 0; i < batch->count && observation->counts.elements < observation->max; i++, ++*count) {
     const void *record = tw_batch_at(batch, i);
     const json_t *same = all ? json_array_get(all, (size_t)*count) : NULL;
     if (same && !observation->method->element_is(batch->base, record, same)) {
@@ -116,17 +109,9 @@ static inline void observe_batch(observation *observation, const tw_batch *batch
 }
 
 static inline bool agrees(const observation *observation) {
-  const json_t *wanted = observation->wanted;
-  const json_t *elements = json_object_get(wanted, "elements");
-  const json_t *controls = json_object_get(wanted, "controls");
   return !observation->differs && observation->error_is &&
-         (observation->last_is || !json_object_get(wanted, "last")) &&
-         (!elements || observation->count == json_array_size(elements)) &&
-         (!controls || observation->controls == json_array_size(controls)) &&
-         observation->count == number(wanted, "count", observation->count) &&
-         observation->count + observation->lost ==
-             number(wanted, "total", observation->count + observation->lost) &&
-         observation->gap == number(wanted, "gap", observation->gap);
+         (observation->last_is || !json_object_get(observation->wanted, "last")) &&
+         counts_are(observation->wanted, &observation->counts);
 }
 
 /* Whether the error at the end of a stream is the expected one. True if none is expected. */
@@ -148,16 +133,16 @@ static inline bool error_is(const tw_client *reader, const observation *observat
 static inline observation read_stream(const tw_client *reader, const json_t *wanted,
                                       const method *method, tw_stream stream) {
   observation observation = {
-      method, wanted, number(wanted, "take", UINT64_MAX), 0, 0, 0, 0, 0, false, false, true, ""};
+      method, wanted, number(wanted, "take", UINT64_MAX), {0, 0, 0, 0}, 0, false, false, true, ""};
   tw_error error = {0, 0, ""};
   tw_batch batch;
-  while (observation.count < observation.max) {
-    const uint64_t left = observation.max - observation.count;
+  while (observation.counts.elements < observation.max) {
+    const uint64_t left = observation.max - observation.counts.elements;
     const uint32_t most = left < 256 ? (uint32_t)left : 256;
     observation.code = tw_stream_acquire_serving(&stream, reader, most, TW_FOREVER,
                                                  method->element_size, &batch, &error);
     if (observation.code != TW_OK) {
-      observe_loss(&observation, &batch);
+      count_lost(&observation.counts, batch.lost_before, batch.gap_reason);
       memcpy(observation.message, error.message, sizeof(observation.message));
       observation.error_is = error_is(reader, &observation, &stream);
       break;
@@ -202,33 +187,18 @@ static inline uint32_t subscribe(named_stream *named, const json_t *step, tw_err
 
 /* The same for a stream with a callback, after its last call. */
 static inline observation read_subscribed(const json_t *wanted, const named_stream *named) {
-  observation observation = {
-      named->method, wanted, number(wanted, "take", UINT64_MAX), 0, 0, 0, 0, 0, false, false,
-      true,          ""};
+  observation observation = {named->method, wanted, number(wanted, "take", UINT64_MAX),
+                             {0, 0, 0, 0},  0,      false,
+                             false,         true,   ""};
   size_t i;
   observation.code = tw_stream_join(&named->stream, TW_FOREVER, NULL);
   for (i = 0; i < named->batch_count; i++) {
     observe_batch(&observation, &named->batches[i]);
   }
-  observe_loss(&observation, &named->end);
+  count_lost(&observation.counts, named->end.lost_before, named->end.gap_reason);
   observation.code = observation.code != TW_OK ? observation.code : named->outcome.code;
   memcpy(observation.message, named->outcome.message, sizeof(observation.message));
   return observation;
-}
-
-static inline bool stats_are(const json_t *step, const tw_stats *stats) {
-  uint64_t lost = 0;
-  size_t i;
-  for (i = 0; i < sizeof(stats->lost) / sizeof(stats->lost[0]); i++) {
-    lost += stats->lost[i];
-  }
-  return stats->streams == number(step, "streams", stats->streams) &&
-         stats->published == number(step, "published", stats->published) &&
-         stats->delivered == number(step, "delivered", stats->delivered) &&
-         stats->undelivered == number(step, "undelivered", stats->undelivered) &&
-         stats->occupancy == number(step, "occupancy", stats->occupancy) &&
-         stats->control == number(step, "control", stats->control) &&
-         lost == number(step, "lost", lost);
 }
 
 static inline void check_stream(const observation *observation) {

@@ -1,35 +1,21 @@
 /// The conformance runner in C++: runner LIBRARY SCENARIOS REPORT [coroutines].
 /// conformance/README.md describes the steps. With `coroutines`, calls and streams are awaited on a
 /// loop over `poll`; otherwise they block.
-#include <cstdio>
-#include <optional>
+#include <stdexcept>
 #include <thread>
-#include <utility>
 
+#include "../c/report.h"
 #include "conformance_json.hpp"
-#include "values.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
 using thalweg::outcome;
 
 bool is_async = false;
 const char *library = nullptr;
-std::string scenario;
-int failures = 0;
-
-void fail(const std::string &what) {
-  std::fprintf(stderr, "%s: %s\n", scenario.c_str(), what.c_str());
-  failures++;
-}
 
 const char *text_at(const json_t *step, const char *key) {
   return json_string_value(json_object_get(step, key));
-}
-std::uint64_t number_at(const json_t *step, const char *key, std::uint64_t otherwise) {
-  const json_t *const json = json_object_get(step, key);
-  return json != nullptr ? static_cast<std::uint64_t>(json_integer_value(json)) : otherwise;
 }
 
 /// The host of every client: conformance/README.md describes its answers.
@@ -61,7 +47,7 @@ std::unique_ptr<conformance::client> other;
 void open_client() {
   auto opened = conformance::client::open(library);
   if (!opened || !opened->set_host(book)) {
-    fail("no client");
+    fail("no client", library);
     std::exit(1);
   }
   client = std::make_unique<conformance::client>(std::move(*opened));
@@ -79,126 +65,77 @@ template <class T> T run(thalweg::task<T> task) {
 }
 
 template <class Operation>
-auto finish(Operation operation, bool awaits = is_async)
-    -> thalweg::task<decltype(operation().get())> {
-  if (awaits) {
+auto finish(Operation operation) -> thalweg::task<decltype(operation().get())> {
+  if (is_async) {
     co_return co_await operation();
   }
   co_return operation().get();
 }
 
-bool is_name(const json_t *json, const char *name) {
-  return json_is_string(json) && std::strcmp(json_string_value(json), name) == 0;
+/// Checks how a call or stream ended. Whether the error is the expected one.
+template <class E> bool check_end(const thalweg::typed_error<E> &ended, const json_t *step) {
+  check_outcome(step, static_cast<std::uint32_t>(ended.code()), TW_OK, ended.message().data());
+  const json_t *const error = json_object_get(step, "error");
+  if constexpr (!std::is_void_v<E>) {
+    if (error != nullptr && ended.code() == outcome::error) {
+      return ended.payload() != nullptr && is(*ended.payload(), error);
+    }
+  }
+  return true;
 }
 
-/// The difference between an outcome and the expected one; empty if there is none.
-std::string check_outcome(const json_t *step, outcome code, std::string_view message) {
-  const json_t *const wanted = json_object_get(step, "ends");
-  const char *const name = tw_code_name(static_cast<std::uint32_t>(code));
-  bool is_wanted = wanted == nullptr ? code == outcome::ok : is_name(wanted, name);
-  for (std::size_t index = 0; index < json_array_size(wanted); ++index) {
-    is_wanted = is_wanted || is_name(json_array_get(wanted, index), name);
-  }
-  const char *const part = text_at(step, "message");
-  if (!is_wanted) {
-    return std::string("another outcome: ") + name + ": " + std::string(message);
-  }
-  return part == nullptr || message.find(part) != std::string_view::npos
-             ? ""
-             : "another message: " + std::string(message);
-}
-
-/// Reads a stream and compares it with what a step expects.
+/// Reads a stream. Whether it is what a step expects.
 template <class T, class E>
-thalweg::task<std::string> check_stream(thalweg::stream<T, E> &stream, const json_t *wanted) {
+thalweg::task<bool> check_stream(thalweg::stream<T, E> &stream, const json_t *wanted) {
   const json_t *const first = json_object_get(wanted, "first");
   const json_t *const last = json_object_get(wanted, "last");
-  const std::uint64_t take = number_at(wanted, "take", UINT64_MAX);
-  std::uint64_t counts[2] = {0, 0}; // elements, controls
-  std::uint64_t lost = 0;
-  std::uint64_t gap = 0;
+  const std::uint64_t take = number(wanted, "take", UINT64_MAX);
+  record_counts counts{};
   bool is_equal = true;
   bool is_last = last == nullptr;
-  while (counts[0] < take) {
-    const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(take - counts[0], 256));
+  while (counts.elements < take) {
+    const auto most =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(take - counts.elements, 256));
     const auto batch = co_await finish([&] { return stream.next(most); });
-    lost += batch.lost_before();
-    gap = batch.lost_before() != 0 ? batch.gap_reason() : gap;
+    count_lost(&counts, batch.lost_before(), batch.gap_reason());
     if (!batch) {
       break;
     }
     const json_t *const all = json_object_get(wanted, batch.is_control() ? "controls" : "elements");
-    for (std::size_t index = 0; index < batch.size(); ++index) {
+    std::uint64_t &count = batch.is_control() ? counts.controls : counts.elements;
+    for (std::size_t index = 0; index < batch.size(); ++index, ++count) {
       const T element = batch[index];
-      const json_t *const same = json_array_get(all, counts[batch.is_control()]);
+      const json_t *const same = json_array_get(all, count);
       is_equal = is_equal && (same == nullptr || is(element, same));
       if (!batch.is_control()) {
-        is_equal = is_equal && (first == nullptr || counts[0] != 0 || is(element, first));
+        is_equal = is_equal && (first == nullptr || count != 0 || is(element, first));
         is_last = last == nullptr || is(element, last);
       }
-      counts[batch.is_control()]++;
     }
   }
-  const json_t *const elements = json_object_get(wanted, "elements");
-  const json_t *const controls = json_object_get(wanted, "controls");
-  is_equal = is_equal && is_last &&
-             (elements == nullptr || counts[0] == json_array_size(elements)) &&
-             (controls == nullptr || counts[1] == json_array_size(controls)) &&
-             counts[0] == number_at(wanted, "count", counts[0]) &&
-             counts[0] + lost == number_at(wanted, "total", counts[0] + lost) &&
-             gap == number_at(wanted, "gap", gap);
-  if (!is_equal) {
-    co_return "other elements, or another number of them";
+  is_equal = is_equal && is_last && counts_are(wanted, &counts);
+  const auto status = stream.status();
+  if (!status && counts.elements < take) {
+    co_return check_end(status.error(), wanted) && is_equal;
   }
-  auto status = stream.status();
-  if (status || counts[0] >= take) {
-    co_return check_outcome(wanted, outcome::ok, "");
-  }
-  const json_t *const error = json_object_get(wanted, "error");
-  if constexpr (!std::is_void_v<E>) {
-    auto *const payload = const_cast<E *>(status.error().payload());
-    if (error != nullptr && (payload == nullptr || !is(*payload, error))) {
-      co_return "another error";
-    }
-  }
-  co_return check_outcome(wanted, status.error().code(), status.error().message());
-}
-
-/// The same for a future: a stream with one element.
-template <class T, class E>
-thalweg::task<std::string> check_stream(thalweg::future<T, E> &future, const json_t *wanted) {
-  const json_t *const elements = json_object_get(wanted, "elements");
-  auto value = co_await finish([&] { return future.wait(); });
-  if (value) {
-    co_return elements == nullptr || is(*value, json_array_get(elements, 0))
-        ? check_outcome(wanted, outcome::ok, "")
-        : "another value";
-  }
-  const json_t *const error = json_object_get(wanted, "error");
-  if constexpr (!std::is_void_v<E>) {
-    auto *const payload = const_cast<E *>(value.error().payload());
-    if (error != nullptr && (payload == nullptr || !is(*payload, error))) {
-      co_return "another error";
-    }
-  }
-  co_return check_outcome(wanted, value.error().code(), value.error().message());
+  check_outcome(wanted, TW_OK, TW_OK, "");
+  co_return is_equal;
 }
 
 /// A named stream, without its type.
-struct named_stream {
-  virtual ~named_stream() = default;
-  virtual thalweg::task<std::string> check(const json_t *wanted) = 0;
+struct named_stream : named {
+  virtual thalweg::task<bool> check(const json_t *wanted) = 0;
   virtual std::unique_ptr<named> tee() = 0;
   virtual tw_stats stats() = 0;
 };
-template <class T, class E> struct bound_stream : named, named_stream {
+template <class T, class E> struct bound_stream : named_stream {
   explicit bound_stream(thalweg::stream<T, E> of) : value(std::move(of)) {
   }
-  thalweg::task<std::string> check(const json_t *wanted) override {
+  thalweg::task<bool> check(const json_t *wanted) override {
     return check_stream(value, wanted);
   }
   std::unique_ptr<named> tee() override {
-    return std::make_unique<bound_stream>(std::move(value.tee().value()));
+    return std::make_unique<bound_stream>(value.tee().value());
   }
   tw_stats stats() override {
     return value.stats().value();
@@ -206,157 +143,145 @@ template <class T, class E> struct bound_stream : named, named_stream {
   thalweg::stream<T, E> value;
 };
 
-template <class T> inline constexpr bool is_reply = false;
-template <class T> inline constexpr bool is_reply<thalweg::reply<T>> = true;
-template <class T> inline constexpr bool is_stream = false;
-template <class T, class E> inline constexpr bool is_stream<thalweg::stream<T, E>> = true;
-template <class T> inline constexpr bool is_future = false;
-template <class T, class E> inline constexpr bool is_future<thalweg::future<T, E>> = true;
-
-/// The difference between a result and what its step expects; empty if there is none.
+/// Checks the value of a call, and gives it the name that the step wants. Whether it is equal to
+/// what the step expects.
 template <class T, class E>
-thalweg::task<std::string> check(thalweg::result<T, E> result, const json_t *step) {
+thalweg::task<bool> check_value(thalweg::stream<T, E> &value, const json_t *step) {
+  const json_t *const wanted = json_object_get(step, "stream");
+  const bool is_equal = wanted == nullptr || co_await check_stream(value, wanted);
+  if (const char *const name = text_at(step, "bind")) {
+    bound[name] = std::make_unique<bound_stream<T, E>>(std::move(value));
+  }
+  co_return is_equal;
+}
+template <class T, class E>
+thalweg::task<bool> check_value(thalweg::future<T, E> &future, const json_t *step) {
+  const json_t *const wanted = json_object_get(step, "stream");
+  if (wanted == nullptr) {
+    co_return true;
+  }
+  const auto value = co_await finish([&] { return future.wait(); });
+  if (!value) {
+    co_return check_end(value.error(), wanted);
+  }
+  check_outcome(wanted, TW_OK, TW_OK, "");
+  const json_t *const elements = json_object_get(wanted, "elements");
+  co_return elements == nullptr || is(*value, json_array_get(elements, 0));
+}
+template <std::derived_from<thalweg::resource> T>
+thalweg::task<bool> check_value(T &value, const json_t *step) {
+  if (const char *const name = text_at(step, "bind")) {
+    bound[name] = std::make_unique<named_value<T>>(std::move(value));
+  }
+  co_return true;
+}
+template <class T> thalweg::task<bool> check_value(T &value, const json_t *step) {
   const json_t *const ok = json_object_get(step, "ok");
-  const char *const name = text_at(step, "bind");
-  if (!result) {
-    const json_t *const error = json_object_get(step, "error");
-    if constexpr (!std::is_void_v<E>) {
-      auto *const payload = const_cast<E *>(result.error().payload());
-      if (error != nullptr && payload != nullptr && !is(*payload, error)) {
-        co_return "another error";
-      }
-    }
-    co_return check_outcome(step, result.error().code(), result.error().message());
-  }
-  if constexpr (is_stream<T> || is_future<T>) {
-    if (const json_t *const wanted = json_object_get(step, "stream")) {
-      co_return co_await check_stream(*result, wanted);
-    }
-  }
-  if constexpr (is_stream<T>) {
-    if (name != nullptr) {
-      bound[name] =
-          std::make_unique<bound_stream<typename decltype(result->next().get())::element, E>>(
-              std::move(*result));
-    }
-  } else if constexpr (is_reply<T>) {
-    if (ok != nullptr && !is(**result, ok)) {
-      co_return "another value";
-    }
-  } else if constexpr (std::derived_from<T, thalweg::resource>) {
-    if (name != nullptr) {
-      bound[name] = std::make_unique<named_value<T>>(std::move(*result));
-    }
-  } else if constexpr (!std::is_void_v<T> && !is_future<T>) {
-    if (ok != nullptr && !is(*result, ok)) {
-      co_return "another value";
-    }
-  }
-  co_return check_outcome(step, outcome::ok, "");
+  co_return ok == nullptr || is(value, ok);
+}
+template <class T> thalweg::task<bool> check_value(thalweg::reply<T> &value, const json_t *step) {
+  return check_value(*value, step);
 }
 
-/// What a call of a step may do while it runs.
-struct supervision {
-  std::stop_source source;
-  std::uint64_t notices_left;
-  std::thread timer;
+/// Checks the result of a call. Whether its value is what its step expects.
+template <class T, class E>
+thalweg::task<bool> check(thalweg::result<T, E> result, const json_t *step) {
+  if (!result) {
+    co_return check_end(result.error(), step);
+  }
+  check_outcome(step, TW_OK, TW_OK, "");
+  if constexpr (!std::is_void_v<T>) {
+    co_return co_await check_value(*result, step);
+  }
+  co_return true;
+}
 
-  explicit supervision(const json_t *step)
-      : notices_left(number_at(step, "cancel_after_notices", 0)) {
-    if (const std::uint64_t after = number_at(step, "cancel_after_ms", 0)) {
-      timer = std::thread([after, stop = source]() mutable {
-        std::this_thread::sleep_for(std::chrono::milliseconds(after));
-        stop.request_stop();
-      });
+/// Requests a stop after this many progress notices.
+struct notice_counter {
+  std::stop_source source;
+  std::uint64_t left;
+  static void count(void *context, std::chrono::nanoseconds) {
+    auto *const self = static_cast<notice_counter *>(context);
+    if (--self->left == 0) {
+      self->source.request_stop();
     }
-  }
-  ~supervision() {
-    if (timer.joinable()) {
-      timer.join();
-    }
-  }
-  thalweg::call_options options(const json_t *step) {
-    thalweg::call_options options;
-    const std::uint64_t timeout = number_at(step, "timeout_ms", 0);
-    if (timeout != 0) {
-      options.until = std::chrono::milliseconds(timeout);
-    }
-    if (timer.joinable() || notices_left != 0) {
-      options.stop = source.get_token();
-    }
-    if (notices_left != 0) {
-      options.on_notice = {[](void *context, std::chrono::nanoseconds) {
-                             auto *const self = static_cast<supervision *>(context);
-                             if (--self->notices_left == 0) {
-                               self->source.request_stop();
-                             }
-                           },
-                           this};
-    }
-    return options;
   }
 };
 
-/// Makes the call of a step with one of the table's functions.
+/// Makes the call of a step, with one of the table's functions. Whether its value is as expected.
+using method = thalweg::task<bool> (*)(const conformance::client &by, const json_t *step,
+                                       const thalweg::call_options &, bool awaits);
 template <class Make>
-thalweg::task<std::string> perform(const conformance::client &by, const json_t *step, Make make,
-                                   bool awaits = is_async) {
-  supervision during(step);
-  const thalweg::call_options options = during.options(step);
-  const json_t *const params = json_object_get(step, "params");
-  if (const json_t *const bytes = json_object_get(step, "arguments")) {
-    const std::string wanted = unhex(bytes);
-    auto call = make(by, params, options);
-    const auto encoded = call.encoded();
-    if (by && std::string_view(reinterpret_cast<const char *>(encoded.data()), encoded.size()) !=
-                  wanted) {
-      co_return "other arguments than expected";
-    }
+thalweg::task<bool> make_call(const conformance::client &by, const json_t *step,
+                              const thalweg::call_options &options, bool awaits) {
+  auto call = Make()(by, json_object_get(step, "params"), options);
+  const auto encoded = call.encoded();
+  if (by && !bytes_are(step, "arguments", encoded.data(), encoded.size())) {
+    fail("other arguments than expected", text_at(step, "call"));
   }
-  co_return co_await check(co_await finish([&] { return make(by, params, options); }, awaits),
-                           step);
+  if (awaits) {
+    co_return co_await check(co_await call, step);
+  }
+  co_return co_await check(call.get(), step);
+}
+
+/// Makes a call with the options that its step asks for.
+thalweg::task<bool> perform(const conformance::client &by, const json_t *step, method make,
+                            bool awaits = is_async) {
+  thalweg::call_options options;
+  if (const std::uint64_t timeout = number(step, "timeout_ms", 0)) {
+    options.until = std::chrono::milliseconds(timeout);
+  }
+  notice_counter notices{{}, number(step, "cancel_after_notices", 0)};
+  if (notices.left != 0) {
+    options.stop = notices.source.get_token();
+    options.on_notice = {&notice_counter::count, &notices};
+  }
+  std::jthread timer;
+  if (const std::uint64_t after = number(step, "cancel_after_ms", 0)) {
+    options.stop = notices.source.get_token();
+    timer = std::jthread([after, stop = notices.source]() mutable {
+      std::this_thread::sleep_for(std::chrono::milliseconds(after));
+      stop.request_stop();
+    });
+  }
+  co_return co_await make(by, step, options, awaits);
 }
 
 /// A call that was started and not awaited. It is always made by a coroutine, which submits it at
 /// once; beside blocking calls it has an attached client.
 struct started {
-  std::string problem;
+  bool is_equal = false;
   bool has_ended = false;
-  std::optional<conformance::client> attached;
+  std::optional<conformance::client> attached; // closed first, which ends the call
 };
-std::map<std::string, std::vector<std::shared_ptr<started>>> outstanding;
+std::map<std::string, std::vector<std::unique_ptr<started>>> outstanding;
 
-template <class Make> void start(const json_t *step, Make make) {
-  auto one = std::make_shared<started>();
-  outstanding[text_at(step, "start")].push_back(one);
+void start(const json_t *step, method make) {
+  auto &one = *outstanding[text_at(step, "start")].emplace_back(std::make_unique<started>());
   if (!is_async) {
     auto attached = client->attach(8);
     if (!attached) {
-      one->problem = "no attached client";
-      one->has_ended = true;
+      fail("no attached client", attached.error().message().data());
       return;
     }
-    one->attached.emplace(std::move(*attached));
+    one.attached.emplace(std::move(*attached));
   }
-  thalweg::spawn([](auto kept, const json_t *of, Make with) -> thalweg::task<> {
-    const conformance::client &by = kept->attached ? *kept->attached : *client;
-    kept->problem = co_await perform(by, of, with, true);
-    kept->has_ended = true;
-  }(one, step, make));
+  const auto drive = [](started &self, const json_t *of, method with) -> thalweg::task<> {
+    self.is_equal = co_await perform(self.attached ? *self.attached : *client, of, with, true);
+    self.has_ended = true;
+  };
+  thalweg::spawn(drive(one, step, make));
 }
 
 void wait_for(const char *name) {
   for (const auto &one : std::exchange(outstanding[name], {})) {
-    while (!one->has_ended) {
-      thalweg::poll_loop loop;
-      loop.add(one->attached ? *one->attached : *client);
-      if (!loop.turn(60000)) {
-        one->problem = "it does not end";
-        break;
-      }
+    thalweg::poll_loop loop;
+    loop.add(one->attached ? *one->attached : *client);
+    while (!one->has_ended && loop.turn(60000)) {
     }
-    if (!one->problem.empty()) {
-      fail(std::string(name) + ": " + one->problem);
+    if (!one->is_equal) {
+      fail(one->has_ended ? "another value" : "it does not end", name);
     }
   }
 }
@@ -364,28 +289,22 @@ void wait_for(const char *name) {
 void call(const json_t *step) {
   const char *const name = text_at(step, "call");
   const auto until =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(number_at(step, "within_ms", 0));
-  const bool is_known = with_method(name, [&](auto make) {
-    if (json_object_get(step, "start") != nullptr) {
-      for (std::uint64_t times = number_at(step, "times", 1); times > 0; --times) {
-        start(step, make);
-      }
-      return;
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(number(step, "within_ms", 0));
+  const int before = failures;
+  method make = nullptr;
+  with_method(name, [&]<class Make>(Make) { make = &make_call<Make>; });
+  if (make == nullptr) {
+    fail("no such method", name);
+  } else if (json_object_get(step, "start") != nullptr) {
+    for (std::uint64_t times = number(step, "times", 1); times > 0; --times) {
+      start(step, make);
     }
-    std::string problem;
-    do {
-      try {
-        problem = run(perform(*client, step, make));
-      } catch (const refused &why) {
-        problem = check_outcome(step, outcome::argument, why.what());
+  } else {
+    while (!run(perform(*client, step, make)) && failures == before) {
+      if (std::chrono::steady_clock::now() >= until) {
+        fail("another value", name);
       }
-    } while (!problem.empty() && std::chrono::steady_clock::now() < until);
-    if (!problem.empty()) {
-      fail(std::string(name) + ": " + problem);
     }
-  });
-  if (!is_known) {
-    fail(std::string("no such method: ") + name);
   }
 }
 
@@ -397,31 +316,20 @@ void stream_step(const json_t *step) {
       continue;
     }
     auto *const stream = dynamic_cast<named_stream *>(bound[name].get());
-    std::string problem = stream == nullptr ? "no such stream" : "";
-    if (stream != nullptr && std::strcmp(about, "read") == 0) {
-      problem = run(stream->check(json_object_get(step, "stream")));
+    if (stream == nullptr) {
+      fail("no such stream", name);
+    } else if (is_name(json_object_get(step, "read"), name)) {
+      if (!run(stream->check(json_object_get(step, "stream")))) {
+        fail("another stream", name);
+      }
       bound.erase(name);
-    } else if (stream != nullptr && std::strcmp(about, "tee") == 0) {
+    } else if (is_name(json_object_get(step, "tee"), name)) {
       bound[text_at(step, "bind")] = stream->tee();
-    } else if (stream != nullptr && std::strcmp(about, "stats") == 0) {
+    } else if (is_name(json_object_get(step, "stats"), name)) {
       const tw_stats stats = stream->stats();
-      std::uint64_t lost = 0;
-      for (const std::uint64_t count : stats.lost) {
-        lost += count;
+      if (!stats_are(step, &stats)) {
+        fail("other statistics", name);
       }
-      const std::pair<const char *, std::uint64_t> all[] = {{"streams", stats.streams},
-                                                            {"published", stats.published},
-                                                            {"delivered", stats.delivered},
-                                                            {"undelivered", stats.undelivered},
-                                                            {"occupancy", stats.occupancy},
-                                                            {"control", stats.control},
-                                                            {"lost", lost}};
-      for (const auto &[key, value] : all) {
-        problem = number_at(step, key, value) == value ? problem : "other statistics";
-      }
-    }
-    if (!problem.empty()) {
-      fail(std::string(about) + ": " + problem);
     }
   }
 }
@@ -446,7 +354,7 @@ void run_steps(const json_t *steps) {
         open_client();
       }
     } else if (json_object_get(step, "repeat") != nullptr) {
-      for (std::uint64_t left = number_at(step, "repeat", 0); left > 0; --left) {
+      for (std::uint64_t left = number(step, "repeat", 0); left > 0; --left) {
         run_steps(json_object_get(step, "steps"));
       }
     } else {
@@ -458,43 +366,28 @@ void run_steps(const json_t *steps) {
 } // namespace
 
 int main(int argc, char **argv) {
-  json_error_t where;
-  json_t *const scenarios = argc >= 4 ? json_load_file(argv[2], JSON_ALLOW_NUL, &where) : nullptr;
+  json_t *const scenarios = argc >= 4 ? load_scenarios(argv[2]) : nullptr;
   if (scenarios == nullptr) {
     std::fputs("usage: runner LIBRARY SCENARIOS REPORT [coroutines]\n", stderr);
     return 2;
   }
   library = argv[1];
   is_async = argc > 4;
-  json_t *const verdicts = json_array();
   for (std::size_t index = 0; index < json_array_size(scenarios); ++index) {
     const json_t *const one = json_array_get(scenarios, index);
-    const int before = failures;
     scenario = text_at(one, "name");
     open_client();
     run_steps(json_object_get(one, "steps"));
     static_cast<void>(client->close());
-    for (const auto &[name, calls] : outstanding) {
-      for (const auto &one : calls) {
-        if (one->attached) {
-          static_cast<void>(one->attached->close()); // ends a call that no step awaited
-        }
-      }
-    }
     outstanding.clear();
     bound.clear();
     client.reset();
     other.reset();
-    arena.clear();
-    json_array_append_new(verdicts, json_pack("{s:s, s:s}", "name", scenario.c_str(), "verdict",
-                                              failures == before ? "ok" : "failed"));
+    free_all();
+    report_scenario();
   }
-  json_t *const report =
-      json_pack("{s:s, s:s, s:o}", "language", is_async ? "C++ coroutines" : "C++", "version",
-                __cplusplus > 202002L ? "C++23" : "C++20", "scenarios", verdicts);
-  const bool was_written = json_dump_file(report, argv[3], JSON_INDENT(1)) == 0;
-  std::printf("conformance: %zu scenarios, %d failures\n", json_array_size(scenarios), failures);
-  json_decref(report);
+  const int status = write_report(argv[3], is_async ? "C++ coroutines" : "C++",
+                                  __cplusplus > 202002L ? "C++23" : "C++20");
   json_decref(scenarios);
-  return was_written && failures == 0 ? 0 : 1;
+  return status;
 }

@@ -12,7 +12,7 @@ scripts/generate.sh
 "$target/debug/conformance_tables" cpp conformance/wit "$build"
 
 export RUST_BACKTRACE=0
-"${CXX:-g++}" -std=c++20 -g -O1 -Wall -Wextra -Wpedantic -Werror -fsanitize=address,undefined \
+"${CXX:-g++}" -std=c++20 -g1 -O0 -Wall -Wextra -Wpedantic -Werror -fsanitize=address,undefined \
   -fno-sanitize-recover=undefined -Ibindings/cpp/include -Ibindings/c/include -Iconformance/generated/cpp \
   -Iconformance/generated/c -Iconformance/cpp "-I$build" conformance/cpp/runner.cpp -o "$build/runner" \
   -ljansson -pthread -ldl

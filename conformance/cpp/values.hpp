@@ -1,32 +1,14 @@
 /// Values in the JSON form that conformance/README.md describes. The generated tables specialise
 /// `described` for each named type.
-#ifndef VALUES_HPP
-#define VALUES_HPP
+#pragma once
 
-#include <cstring>
 #include <deque>
-#include <jansson.h>
 #include <map>
 #include <memory>
-#include <stdexcept>
 #include <string>
 
+#include "../c/json.h"
 #include "conformance.hpp"
-
-/// The call cannot be made: its types do not allow it.
-struct refused : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// Memory that views in arguments point to, until the scenario ends.
-inline std::deque<std::shared_ptr<void>> arena;
-
-template <class T> T *allocate(std::size_t count) {
-  auto memory = std::shared_ptr<T[]>(new T[count]{});
-  T *const first = memory.get();
-  arena.push_back(std::move(memory));
-  return first;
-}
 
 /// An object that the scenario refers to by a name.
 struct named {
@@ -44,7 +26,7 @@ template <class R> R &resource_of(const json_t *json) {
   auto *const typed =
       found == bound.end() ? nullptr : dynamic_cast<named_value<R> *>(found->second.get());
   if (typed == nullptr) {
-    throw refused("another resource");
+    not_a_value(json);
   }
   return typed->value;
 }
@@ -58,330 +40,207 @@ template <class M, class T> member(const char *, M T::*) -> member<M, T>;
 /// The names of the members, cases or labels of a type.
 template <class T> struct described;
 
-template <class T> struct json_codec;
-template <class T> T from(const json_t *json) {
-  return json_codec<T>::from(json);
-}
-template <class T> bool is(T &value, const json_t *json) {
-  return json_codec<std::remove_const_t<T>>::is(const_cast<std::remove_const_t<T> &>(value), json);
-}
+/// What to do with a value.
+enum class mode { read, compare };
 
-// ---- Numbers, text and bytes ----
+// `read_or_compare(mode, value, json)` reads a value from JSON, or compares it with JSON: whether it
+// is equal then. The overloads find each other by the namespace of `mode`.
+
+template <class T> T from(const json_t *json) {
+  T value{};
+  read_or_compare(mode::read, value, json);
+  return value;
+}
+template <class T> bool is(const T &value, const json_t *json) {
+  return read_or_compare(mode::compare, const_cast<T &>(value), json);
+}
+/// `read_or_compare` for a type whose value is known from the JSON.
+template <class T> bool leaf(mode how, T &value, T wanted) {
+  if (how == mode::read) {
+    value = std::move(wanted);
+    return true;
+  }
+  return value == wanted;
+}
+/// `read_or_compare` for the elements of a container.
+template <class Items> bool items_of(mode how, Items &&items, const json_t *json) {
+  bool is_equal = std::size(items) == item_count(json);
+  for (std::size_t index = 0; is_equal && index < std::size(items); ++index) {
+    is_equal = read_or_compare(how, items[index], item_at(json, index));
+  }
+  return is_equal;
+}
 
 template <class T>
 requires std::is_arithmetic_v<T>
-struct json_codec<T> {
-  static T from(const json_t *json) {
-    if constexpr (std::is_same_v<T, bool>) {
-      return json_is_true(json);
-    } else if (json_is_string(json)) { // too wide for JSON, or the bits of a float
-      const unsigned long long bits =
-          std::is_signed_v<T> && !std::is_floating_point_v<T>
-              ? static_cast<unsigned long long>(std::strtoll(json_string_value(json), nullptr, 0))
-              : std::strtoull(json_string_value(json), nullptr, 0);
-      T value;
-      std::memcpy(&value, &bits, sizeof(value));
-      return value;
-    }
-    const auto value = static_cast<T>(json_integer_value(json));
-    if (static_cast<json_int_t>(value) != json_integer_value(json)) {
-      throw refused("a number out of range");
-    }
-    return value;
+bool read_or_compare(mode how, T &value, const json_t *json) {
+  T wanted = static_cast<T>(json_integer_value(json));
+  if constexpr (std::is_same_v<T, bool>) {
+    wanted = json_is_true(json);
+  } else if (json_is_string(json)) { // too wide for JSON, or the bits of a float
+    const auto bits =
+        std::is_signed_v<T> && !std::is_floating_point_v<T>
+            ? static_cast<unsigned long long>(std::strtoll(json_string_value(json), nullptr, 0))
+            : std::strtoull(json_string_value(json), nullptr, 0);
+    std::memcpy(&wanted, &bits, sizeof(wanted));
+  } else if (static_cast<json_int_t>(wanted) != json_integer_value(json)) {
+    not_a_value(json);
   }
-  static bool is(const T &value, const json_t *json) {
-    const T wanted = from(json);
-    return std::memcmp(&value, &wanted, sizeof(value)) == 0;
-  }
-};
-
-inline std::size_t count_of(const json_t *json) {
-  return json_is_object(json)
-             ? static_cast<std::size_t>(json_integer_value(json_object_get(json, "count")))
-             : json_array_size(json);
+  value = how == mode::read ? wanted : value;
+  return std::memcmp(&value, &wanted, sizeof(value)) == 0;
 }
-inline const json_t *item_of(const json_t *json, std::size_t index) {
-  return json_is_object(json) ? json_object_get(json, "repeat") : json_array_get(json, index);
+inline bool read_or_compare(mode how, thalweg::text &value, const json_t *json) {
+  tw_text wanted;
+  text_from(json, &wanted);
+  return leaf<thalweg::text>(how, value, std::string_view(wanted.data, wanted.size));
 }
-
-inline std::string string_of(const json_t *json) {
-  const json_t *const piece = json_is_object(json) ? json_object_get(json, "repeat") : json;
-  const std::string one(json_string_value(piece), json_string_length(piece));
-  std::string all;
-  for (std::size_t left = json_is_object(json) ? count_of(json) : 1; left > 0; --left) {
-    all += one;
-  }
-  return all;
+inline bool read_or_compare(mode how, thalweg::bytes &value, const json_t *json) {
+  tw_bytes wanted;
+  bytes_from(json, &wanted);
+  return leaf<thalweg::bytes>(how, value, std::span(wanted.data, wanted.size));
 }
-inline std::string unhex(const json_t *json) {
-  const std::string hex = string_of(json);
-  std::string bytes;
-  for (std::size_t at = 0; at + 1 < hex.size(); at += 2) {
-    bytes.push_back(static_cast<char>(std::stoi(hex.substr(at, 2), nullptr, 16)));
-  }
-  return bytes;
+inline bool read_or_compare(mode how, char32_t &value, const json_t *json) {
+  std::uint32_t wanted = 0;
+  char_from(json, &wanted);
+  return leaf(how, value, static_cast<char32_t>(wanted));
+}
+inline bool read_or_compare(mode, thalweg::none &, const json_t *json) {
+  return json_is_null(json);
 }
 
-template <> struct json_codec<thalweg::text> {
-  static thalweg::text from(const json_t *json) {
-    std::string *const kept = allocate<std::string>(1);
-    *kept = string_of(json);
-    return *kept;
+template <class T> bool read_or_compare(mode how, thalweg::list<T> &value, const json_t *json) {
+  if (how == mode::read) {
+    const std::size_t count = item_count(json);
+    auto *const items = static_cast<T *>(allocate(count * sizeof(T)));
+    std::uninitialized_value_construct_n(items, count);
+    value = std::span<const T>(items, count);
+    return items_of(how, std::span(items, count), json);
   }
-  static bool is(const thalweg::text &value, const json_t *json) {
-    return json_is_string(json) || json_is_object(json) ? value == string_of(json) : false;
+  return items_of(how, std::deque<T>(value.begin(), value.end()), json);
+}
+template <class T> bool read_or_compare(mode how, std::vector<T> &value, const json_t *json) {
+  if (how == mode::read) {
+    value.resize(item_count(json));
   }
-};
-template <> struct json_codec<thalweg::bytes> {
-  static thalweg::bytes from(const json_t *json) {
-    const std::string bytes = unhex(json);
-    auto *const kept = allocate<std::uint8_t>(bytes.size());
-    std::memcpy(kept, bytes.data(), bytes.size());
-    return {kept, bytes.size()};
+  return items_of(how, value, json);
+}
+template <class T, std::size_t N>
+bool read_or_compare(mode how, std::array<T, N> &value, const json_t *json) {
+  if constexpr (std::is_same_v<T, std::uint8_t>) {
+    std::array<T, N> wanted;
+    std::ranges::copy(from<thalweg::bytes>(json).span().template first<N>(), wanted.begin());
+    return leaf(how, value, wanted);
+  } else {
+    return items_of(how, value, json);
   }
-  static bool is(const thalweg::bytes &value, const json_t *json) {
-    return value == from(json);
+}
+template <class T> bool read_or_compare(mode how, std::optional<T> &value, const json_t *json) {
+  if (how == mode::read && !json_is_null(json)) {
+    value.emplace();
   }
-};
-template <> struct json_codec<char32_t> {
-  static char32_t from(const json_t *json) {
-    const std::string text = string_of(json);
-    const unsigned char masks[] = {0x7f, 0x7f, 0x1f, 0x0f, 0x07};
-    char32_t value = static_cast<unsigned char>(text.at(0)) & masks[text.size()];
-    for (std::size_t at = 1; at < text.size(); ++at) {
-      value = value << 6 | (static_cast<unsigned char>(text[at]) & 0x3f);
-    }
-    return value;
+  if (!value || json_is_null(json)) {
+    return !value && json_is_null(json);
   }
-  static bool is(char32_t value, const json_t *json) {
-    return value == from(json);
+  // A future inside a result is its value.
+  const json_t *const some = json_object_get(json, "some");
+  return read_or_compare(how, *value, some != nullptr ? some : json);
+}
+template <class T, class E>
+bool read_or_compare(mode how, thalweg::expected<T, E> &value, const json_t *json) {
+  const json_t *const ok = json_object_get(json, "ok");
+  if (how == mode::read && ok == nullptr) {
+    value = thalweg::unexpected(E{});
   }
-};
-template <> struct json_codec<thalweg::none> {
-  static thalweg::none from(const json_t *) {
-    return {};
+  if (value.has_value() != (ok != nullptr)) {
+    return false;
   }
-  static bool is(const thalweg::none &, const json_t *json) {
-    return json_is_null(json);
-  }
-};
-
-// ---- Composed types ----
-
-template <class T> struct json_codec<thalweg::list<T>> {
-  static thalweg::list<T> from(const json_t *json) {
-    T *const items = allocate<T>(count_of(json));
-    for (std::size_t index = 0; index < count_of(json); ++index) {
-      items[index] = ::from<T>(item_of(json, index));
-    }
-    return std::span<const T>(items, count_of(json));
-  }
-  static bool is(const thalweg::list<T> &value, const json_t *json) {
-    bool is_equal = value.size() == count_of(json);
-    for (std::size_t index = 0; is_equal && index < value.size(); ++index) {
-      const T item = value[index];
-      is_equal = ::is(item, item_of(json, index));
-    }
-    return is_equal;
-  }
-};
-template <class T> struct json_codec<std::vector<T>> {
-  static std::vector<T> from(const json_t *json) {
-    std::vector<T> items;
-    for (std::size_t index = 0; index < count_of(json); ++index) {
-      items.push_back(::from<T>(item_of(json, index)));
-    }
-    return items;
-  }
-  static bool is(std::vector<T> &value, const json_t *json) {
-    bool is_equal = value.size() == count_of(json);
-    for (std::size_t index = 0; is_equal && index < value.size(); ++index) {
-      is_equal = ::is(value[index], item_of(json, index));
-    }
-    return is_equal;
-  }
-};
-template <class T, std::size_t N> struct json_codec<std::array<T, N>> {
-  static std::array<T, N> from(const json_t *json) {
-    std::array<T, N> value{};
-    if constexpr (std::is_same_v<T, std::uint8_t>) {
-      const std::string bytes = unhex(json);
-      std::memcpy(value.data(), bytes.data(), bytes.size() < N ? bytes.size() : N);
-    } else {
-      for (std::size_t index = 0; index < N; ++index) {
-        value[index] = ::from<T>(item_of(json, index));
-      }
-    }
-    return value;
-  }
-  static bool is(const std::array<T, N> &value, const json_t *json) {
-    return value == from(json);
-  }
-};
-template <class T> struct json_codec<std::optional<T>> {
-  static std::optional<T> from(const json_t *json) {
-    if (json_is_null(json)) {
-      return std::nullopt;
-    }
-    return std::optional<T>(std::in_place, ::from<T>(json_object_get(json, "some")));
-  }
-  static bool is(std::optional<T> &value, const json_t *json) {
-    const json_t *const some = json_object_get(json, "some");
-    // A future inside a result is its value.
-    return value ? !json_is_null(json) && ::is(*value, some != nullptr ? some : json)
-                 : json_is_null(json);
-  }
-};
-template <class T, class E> struct json_codec<thalweg::expected<T, E>> {
-  static thalweg::expected<T, E> from(const json_t *json) {
-    if (const json_t *const ok = json_object_get(json, "ok")) {
-      return ::from<T>(ok);
-    }
-    return thalweg::unexpected<E>(::from<E>(json_object_get(json, "error")));
-  }
-  static bool is(thalweg::expected<T, E> &value, const json_t *json) {
-    const json_t *const side = json_object_get(json, value ? "ok" : "error");
-    return side != nullptr && (value ? ::is(*value, side) : ::is(value.error(), side));
-  }
-};
-template <class... Ts> struct json_codec<std::tuple<Ts...>> {
-  static std::tuple<Ts...> from(const json_t *json) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return std::tuple<Ts...>{::from<Ts>(json_array_get(json, I))...};
-    }
-    (std::index_sequence_for<Ts...>());
-  }
-  static bool is(std::tuple<Ts...> &value, const json_t *json) {
-    std::size_t index = 0;
-    return std::apply(
-        [&](auto &...each) { return (::is(each, json_array_get(json, index++)) && ...); }, value);
-  }
-};
+  return value ? read_or_compare(how, *value, ok)
+               : read_or_compare(how, value.error(), json_object_get(json, "error"));
+}
+template <class... Ts>
+bool read_or_compare(mode how, std::tuple<Ts...> &value, const json_t *json) {
+  std::size_t index = 0;
+  const auto each = [&](auto &item) {
+    return read_or_compare(how, item, json_array_get(json, index++));
+  };
+  return std::apply([&](auto &...items) { return (each(items) && ...); }, value);
+}
 
 /// Resources: JSON refers to those of arguments by a name, and cannot describe those in results.
-template <std::derived_from<thalweg::resource> R> struct json_codec<R> {
-  static R from(const json_t *json) {
-    return std::move(resource_of<R>(json));
+template <std::derived_from<thalweg::resource> R>
+bool read_or_compare(mode how, R &value, const json_t *json) {
+  if (how == mode::read) {
+    value = std::move(resource_of<R>(json));
   }
-  static bool is(const R &value, const json_t *) {
-    return static_cast<bool>(value);
-  }
-};
-template <class T, class E> struct json_codec<thalweg::stream<T, E>> {
-  static bool is(thalweg::stream<T, E> &value, const json_t *json) {
-    std::size_t count = 0;
-    bool is_equal = true;
-    for (const auto batch : value) {
-      for (std::size_t index = 0; index < batch.size(); ++index) {
-        const T element = batch[index];
-        is_equal = is_equal && ::is(element, json_array_get(json, count++));
-      }
+  return static_cast<bool>(value);
+}
+template <class T, class E>
+bool read_or_compare(mode, thalweg::stream<T, E> &value, const json_t *json) {
+  std::size_t count = 0;
+  bool is_equal = true;
+  for (const auto batch : value) {
+    for (std::size_t index = 0; index < batch.size(); ++index) {
+      is_equal = is_equal && is<T>(batch[index], json_array_get(json, count++));
     }
-    return is_equal && count == json_array_size(json) && value.status().has_value();
   }
-};
-template <class T, class E> struct json_codec<thalweg::future<T, E>> {
-  static bool is(thalweg::future<T, E> &value, const json_t *json) {
-    auto result = value.wait().get();
-    return result && ::is(*result, json);
-  }
-};
+  return is_equal && count == json_array_size(json) && value.status().has_value();
+}
+template <class T, class E>
+bool read_or_compare(mode, thalweg::future<T, E> &value, const json_t *json) {
+  const auto result = value.wait().get();
+  return result && is(*result, json);
+}
 
-// ---- Named types, which the tables describe ----
+// Named types, which the tables describe.
 
 template <class T>
-concept has_members = requires {
+requires requires {
   described<T>::members;
-};
-template <class T>
-concept has_cases = requires {
-  described<T>::cases;
-};
-template <class T>
-concept has_labels = requires {
-  described<T>::labels;
-};
-
-template <has_members T> struct json_codec<T> {
-  static T from(const json_t *json) {
-    T value{};
-    std::apply(
-        [&]<class... M>(const member<M, T> &...each) {
-          ((value.*each.place = ::from<M>(json_object_get(json, each.name))), ...);
-        },
-        described<T>::members);
-    return value;
-  }
-  static bool is(T &value, const json_t *json) {
-    return std::apply(
-        [&](const auto &...each) {
-          return (::is(value.*each.place, json_object_get(json, each.name)) && ...);
-        },
-        described<T>::members);
-  }
-};
-template <has_cases T> struct json_codec<T> {
-  using all = decltype(T::value);
-  static T from(const json_t *json) {
-    return find<0>(json);
-  }
-  static bool is(T &value, const json_t *json) {
-    const char *const name = json_string_value(json_object_get(json, "case"));
-    return name != nullptr && std::strcmp(name, described<T>::cases[value.value.index()]) == 0 &&
-           std::visit(
-               [&](auto &one) {
-                 if constexpr (requires { one.value; }) {
-                   return ::is(one.value, json_object_get(json, "value"));
-                 } else {
-                   return true;
-                 }
-               },
-               value.value);
-  }
-
-private:
-  template <std::size_t Index> static T find(const json_t *json) {
-    if constexpr (Index == std::variant_size_v<all>) {
-      throw refused("no such case");
+}
+bool read_or_compare(mode how, T &value, const json_t *json) {
+  const auto each = [&](const auto &one) {
+    return read_or_compare(how, value.*one.place, json_object_get(json, one.name));
+  };
+  return std::apply([&](const auto &...all) { return (each(all) && ...); }, described<T>::members);
+}
+template <std::size_t Index = 0, class Variant> void emplace(Variant &into, std::size_t index) {
+  if constexpr (Index < std::variant_size_v<Variant>) {
+    if (index == Index) {
+      into.template emplace<Index>();
     } else {
-      using one = std::variant_alternative_t<Index, all>;
-      const char *const name = json_string_value(json_object_get(json, "case"));
-      if (name == nullptr || std::strcmp(name, described<T>::cases[Index]) != 0) {
-        return find<Index + 1>(json);
-      }
-      if constexpr (requires(one of) { of.value; }) {
-        return T{one{::from<decltype(one::value)>(json_object_get(json, "value"))}};
-      } else {
-        return T{one{}};
-      }
+      emplace<Index + 1>(into, index);
     }
   }
-};
-template <has_labels T> struct json_codec<T> {
-  static std::uint32_t label(const json_t *json) {
-    std::uint32_t index = 0;
-    for (const char *const name : described<T>::labels) {
-      if (json_is_string(json) && std::strcmp(name, json_string_value(json)) == 0) {
-        return index;
-      }
-      index++;
-    }
-    throw refused("no such label");
+}
+template <class T>
+requires requires {
+  described<T>::cases;
+}
+bool read_or_compare(mode how, T &value, const json_t *json) {
+  const auto &names = described<T>::cases;
+  const std::size_t index = label_of(json_object_get(json, "case"), names, std::size(names));
+  if (how == mode::read) {
+    emplace(value.value, index);
   }
-  static T from(const json_t *json) {
-    if (!json_is_array(json)) {
-      return static_cast<T>(label(json));
+  const auto payload = [&](auto &one) {
+    if constexpr (requires { one.value; }) {
+      return read_or_compare(how, one.value, json_object_get(json, "value"));
+    } else {
+      return true;
     }
-    std::uint32_t bits = 0;
-    for (std::size_t index = 0; index < json_array_size(json); ++index) {
-      bits |= std::uint32_t{1} << label(json_array_get(json, index));
-    }
-    return static_cast<T>(bits);
-  }
-  static bool is(const T &value, const json_t *json) {
-    return value == from(json);
-  }
-};
+  };
+  return value.value.index() == index && std::visit(payload, value.value);
+}
+template <class T>
+requires requires {
+  described<T>::labels;
+}
+bool read_or_compare(mode how, T &value, const json_t *json) {
+  const auto &labels = described<T>::labels;
+  const std::uint32_t wanted = json_is_array(json) ? flags_of(json, labels, std::size(labels))
+                                                   : label_of(json, labels, std::size(labels));
+  return leaf(how, value, static_cast<T>(wanted));
+}
 
 /// Sends all elements of a stream that is a parameter, and closes it; or sets a future, or not.
 template <class T>
@@ -391,8 +250,8 @@ thalweg::stream_writer<T> written(thalweg::result<thalweg::stream_writer<T>> ope
     return {{}, {}, 0};
   }
   if (json_is_array(json) || json_object_get(json, "repeat") != nullptr) {
-    for (std::size_t index = 0; index < count_of(json); ++index) {
-      static_cast<void>(opened->send(from<T>(item_of(json, index))).get());
+    for (std::size_t index = 0; index < item_count(json); ++index) {
+      static_cast<void>(opened->send(from<T>(item_at(json, index))).get());
     }
     static_cast<void>(opened->finish());
   } else if (const json_t *const some = json_object_get(json, "some")) {
@@ -400,5 +259,3 @@ thalweg::stream_writer<T> written(thalweg::result<thalweg::stream_writer<T>> ope
   }
   return std::move(*opened);
 }
-
-#endif

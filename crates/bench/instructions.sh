@@ -10,6 +10,11 @@
 # threads count. The program is pinned to one processor, because valgrind runs one thread at a time
 # and a waiter that spins would only count its spinning.
 #
+# The paths c_.., cpp_.. and nim_.. are those of a host in C, C++ or Nim that opens the library of the
+# lab's service. Without Nim, its path is left out.
+# In `view` and `event_view`, records are read that a stream already has, and only the host's thread
+# counts, inside `lab_counted_..`. Their programs are compiled with the options of src/hosts.rs.
+#
 # On one thread a count is exact. Where threads wait for each other (the calls), it varies by 3 %
 # from run to run, because a waiter that runs earlier takes fewer turns. So a path above its limit
 # is counted again, up to four times more, and the lowest count is compared. A limit is set from the
@@ -51,10 +56,27 @@ program=$(cargo rustc --locked --release -p thalweg-hot-paths --bin hot_paths --
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
+cargo build --locked --release -p thalweg-lab
+scripts/generate.sh
+library=${CARGO_TARGET_DIR:-$PWD/target}/release/libthalweg_lab.so
+options=(-D_GNU_SOURCE -DNDEBUG -O2 -g -Wall -Wextra -Werror -Wno-unused-function -pthread
+  -Ibindings/c/include -Ibindings/cpp/include -Icrates/bench/generated/c -Icrates/bench/generated/cpp
+  -Icrates/bench/hosts/c -Icrates/bench/hosts/cpp)
+"${CC:-cc}" -std=gnu11 "${options[@]}" crates/bench/paths/hosts.c -o "$scratch/hosts_c" -ldl
+"${CXX:-c++}" -std=gnu++20 "${options[@]}" crates/bench/paths/hosts.cpp -o "$scratch/hosts_cpp" -ldl
+has_nim=false
+if command -v nim >/dev/null; then
+  has_nim=true
+  nim c --hints:off --mm:orc -d:danger --passC:-g --nimcache:"$scratch/nim" --path:bindings/nim/src \
+    --path:crates/bench/generated/nim --out:"$scratch/hosts_nim" crates/bench/paths/hosts.nim
+fi
+
 # count PATH OPERATIONS: instructions of the whole process.
 count() {
-  local out=$scratch/$1.$2
-  valgrind --quiet --tool=callgrind --callgrind-out-file="$out" "$program" "$1" "$2" >"$out.log" 2>&1 || {
+  local out=$scratch/$1.$2 run=("$program" "$1" "$2") collect=()
+  case $1 in c_* | cpp_* | nim_*) run=("$scratch/hosts_${1%%_*}" "$library" "${1#*_}" "$2") ;; esac
+  case $1 in *_view) collect=(--collect-atstart=no '--toggle-collect=lab_counted_*') ;; esac
+  valgrind --quiet --tool=callgrind "${collect[@]}" --callgrind-out-file="$out" "${run[@]}" >"$out.log" 2>&1 || {
     cat "$out.log" >&2
     return 1
   }
@@ -74,7 +96,7 @@ measure() {
 entry() {
   awk -v table="[$1]" -v path="$2" '
     /^\[/ { inside = $1 == table }
-    inside && $1 == path { gsub(/"/, "", $3); print $3 }' "$limits"
+    inside && $1 == path { gsub(/"/, ""); print $3 ($5 ? " " $5 : "") }' "$limits"
 }
 
 # names TABLE: the paths that have a value in the table.
@@ -138,7 +160,7 @@ line() { printf '%-16s %14s %14s  %s\n' "$@"; }
 
 # One line a path, and one a peer that it must not be longer than; whether all are kept.
 judge() {
-  local path limit peer kept=0
+  local path limit peer factor kept=0
   local -A found
   while read -r path limit; do found[$path]=$limit; done <"$scratch/measured"
   line path Ir/operation limit ''
@@ -157,19 +179,24 @@ judge() {
     fi
   done
   while read -r path; do
+    if [[ $path == nim_* ]] && ! $has_nim; then continue; fi
     if [ -z "${found[$path]:-}" ]; then
       line "$path" none "$(entry limits "$path")" 'NO SUCH PATH'
       kept=1
     fi
   done < <(names limits)
   while read -r path; do
-    peer=$(entry at_most "$path")
+    if [[ $path == nim_* ]] && ! $has_nim; then continue; fi
+    read -r peer factor < <(entry at_most "$path")
     limit=${found[$peer]:-none}
+    if [ "$limit" != none ] && [ -n "$factor" ]; then
+      limit=$(awk -v limit="$limit" -v factor="$factor" 'BEGIN { printf "%.1f", limit * factor }')
+    fi
     if [ "$limit" = none ] || [ -z "${found[$path]:-}" ] || above "${found[$path]}" "$limit"; then
-      line "$path" "${found[$path]:-none}" "$limit" "ABOVE $peer"
+      line "$path" "${found[$path]:-none}" "$limit" "ABOVE $peer${factor:+ x $factor}"
       kept=1
     else
-      line "$path" "${found[$path]}" "$limit" "ok, at most $peer"
+      line "$path" "${found[$path]}" "$limit" "ok, at most $peer${factor:+ x $factor}"
     fi
   done < <(names at_most)
   while read -r path; do
@@ -186,6 +213,8 @@ judge() {
 }
 
 mapfile -t paths < <("$program" --names)
+for path in call view event event_view; do paths+=("c_$path" "cpp_$path"); done
+if $has_nim; then paths+=(nim_call); fi
 if (($#)); then paths=("$@"); fi
 settle_all >"$scratch/measured"
 

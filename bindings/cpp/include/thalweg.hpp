@@ -1,7 +1,6 @@
 /// Calling a Thalweg service from C++20. Header-only, over the C headers of Thalweg. `thalweg gen`
 /// writes a header per package, which includes this one. docs/cpp.md is the guide.
-#ifndef THALWEG_HPP
-#define THALWEG_HPP
+#pragma once
 
 #include "thalweg/client.hpp"    // IWYU pragma: export
 #include "thalweg/codec.hpp"     // IWYU pragma: export
@@ -11,5 +10,3 @@
 #include "thalweg/stream.hpp"    // IWYU pragma: export
 #include "thalweg/task.hpp"      // IWYU pragma: export
 #include "thalweg/view.hpp"      // IWYU pragma: export
-
-#endif

@@ -76,11 +76,33 @@ void port_destroyed_while_a_call_runs_stops_dispatching() {
   CHECK(ended == thalweg::outcome::timed_out);
 }
 
+void deadline_of_a_stream_ends_its_wait() {
+  const auto client = open_client();
+  auto stream = require(client.ticks().get());
+  asio::io_context io;
+  thalweg::asio_port port(io.get_executor(), client);
+  thalweg::outcome ended{};
+  // The port waits for the descriptor already, without a timer.
+  asio::post(io, [&] {
+    thalweg::spawn([](auto &from, auto &of, thalweg::outcome &code) -> thalweg::task<> {
+      for (int round = 0; round < 2; ++round) {
+        const auto batch = co_await from.next(thalweg::deadline(std::chrono::milliseconds(5)));
+        CHECK(!batch);
+      }
+      code = from.status().error().code();
+      of.stop();
+    }(stream, port, ended));
+  });
+  io.run();
+  CHECK(ended == thalweg::outcome::timed_out);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   begin(argc, argv);
   RUN(coroutine_resumes_on_the_thread_of_the_executor);
+  RUN(deadline_of_a_stream_ends_its_wait);
   RUN(port_destroyed_while_a_call_runs_stops_dispatching);
   return done("asio");
 }

@@ -175,7 +175,7 @@ void resource_is_dropped_by_its_destructor() {
     CHECK(counter);
     CHECK(require(counter.add(3).get()) == 8);
     conformance::counter moved = std::move(counter);
-    CHECK(!counter);
+    CHECK(!counter); // NOLINT(bugprone-use-after-move)
     CHECK(require(moved.value().get()) == 8);
     // Use after move is an error.
     CHECK(!counter.value().get().has_value());
@@ -196,7 +196,7 @@ void resource_is_passed_to_the_service() {
   const auto other = require(client.counter(1).get());
   CHECK(require(require(client.counter_sum(counter, other).get()).value().get()) == 10);
   CHECK(require(client.counter_finish(std::move(counter)).get()) == 9);
-  CHECK(!counter);
+  CHECK(!counter); // NOLINT(bugprone-use-after-move)
   // A call that is never made closes its arguments.
   { const auto unused = client.counter_finish(require(client.counter(2).get())); }
   for (int tries = 0; tries < 6000 && require(client.counters().get()) != 1; tries++) {
@@ -233,7 +233,7 @@ void closed_and_moved_clients_are_errors() {
   auto client = open_client();
   auto late = client.echo_u8(1);
   conformance::client moved = std::move(client);
-  CHECK(!client);
+  CHECK(!client); // NOLINT(bugprone-use-after-move)
   CHECK(client.fd() == -1);
   CHECK_FAILS(client.echo_u8(1).get(), closed);
   CHECK_FAILS(client.twice(1).get(), closed);
@@ -305,7 +305,7 @@ void value_throws_the_exception_of_the_outcome() {
     client.fail(code).get().value();
     CHECK(false);
   } catch (const thalweg::service_error_of<conformance::failure> &thrown) {
-    const auto copy = thrown;
+    const auto copy = thrown; // NOLINT(performance-unnecessary-copy-initialization)
     CHECK(copy.payload().get_if<conformance::failure::code>()->value == 3);
     CHECK(copy.code() == thalweg::outcome::error);
   }

@@ -188,6 +188,144 @@ void stream_wakes_its_reader_for_each_tick() {
   CHECK(count == 5 && ended == thalweg::outcome::ok);
 }
 
+/// Reads one batch with these options. Returns its size and how the wait ended.
+thalweg::task<> read_once(thalweg::stream<std::uint64_t> &stream, thalweg::call_options options,
+                          std::size_t &size, thalweg::outcome &ended) {
+  const auto batch = co_await stream.next(options);
+  size = batch.size();
+  const auto status = stream.status();
+  ended = status ? thalweg::outcome::ok : status.error().code();
+}
+
+void stop_token_ends_the_wait_for_a_stream() {
+  const auto client = open_client();
+  const auto other = require(client.attach());
+  auto stream = require(client.ticks().get());
+  thalweg::poll_loop loop;
+  loop.add(client);
+  std::size_t size = 1;
+  thalweg::outcome ended{};
+  std::stop_source during;
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(20ms);
+    during.request_stop();
+  });
+  loop.run(read_once(stream, during.get_token(), size, ended));
+  stopper.join();
+  CHECK(size == 0 && ended == thalweg::outcome::cancelled && client.waiting() == 0);
+  // A stop before the wait ends it, even if there are records.
+  require_ok(other.tick(1).get());
+  loop.run(read_once(stream, during.get_token(), size, ended));
+  CHECK(size == 0 && ended == thalweg::outcome::cancelled);
+  // The stream continues, and a stop after the wait has no effect.
+  std::stop_source after;
+  loop.run(read_once(stream, after.get_token(), size, ended));
+  CHECK(size == 1 && ended == thalweg::outcome::ok);
+  after.request_stop();
+  require_ok(other.tick(1).get());
+  loop.run(read_once(stream, {}, size, ended));
+  CHECK(size == 1 && ended == thalweg::outcome::ok);
+}
+
+void stop_token_ends_a_blocking_read() {
+  const auto client = open_client();
+  auto stream = require(client.ticks().get());
+  std::stop_source source;
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(20ms);
+    source.request_stop();
+  });
+  CHECK(!stream.next(source.get_token()).get());
+  stopper.join();
+  CHECK_FAILS(stream.status(), cancelled);
+  std::stop_source never;
+  CHECK(!stream.next(never.get_token()).get(5ms));
+  CHECK_FAILS(stream.status(), timed_out);
+  // It would dispatch the coroutines that wait.
+  std::size_t size = 1;
+  thalweg::outcome ended{};
+  auto second = require(stream.tee());
+  thalweg::spawn(read_once(second, {}, size, ended));
+  CHECK(!stream.next(never.get_token()).get());
+  CHECK_FAILS(stream.status(), argument);
+  second.close();
+}
+
+void deadline_ends_the_wait_for_a_stream() {
+  const auto client = open_client();
+  const auto other = require(client.attach());
+  auto stream = require(client.ticks().get());
+  thalweg::poll_loop loop;
+  loop.add(client);
+  CHECK(client.timeout_ms() == -1);
+  std::size_t size = 1;
+  thalweg::outcome ended{};
+  const auto begin = std::chrono::steady_clock::now();
+  loop.run(read_once(stream, 20ms, size, ended));
+  CHECK(size == 0 && ended == thalweg::outcome::timed_out);
+  CHECK(std::chrono::steady_clock::now() - begin >= 20ms);
+  CHECK(client.waiting() == 0 && client.timeout_ms() == -1);
+  // The stream continues. Records that are there are read after the deadline, too.
+  require_ok(other.tick(1).get());
+  loop.run(read_once(stream, 1min, size, ended));
+  CHECK(size == 1 && ended == thalweg::outcome::ok);
+  require_ok(other.tick(1).get());
+  loop.run(read_once(stream, 0ms, size, ended));
+  CHECK(size == 1 && ended == thalweg::outcome::ok);
+  // The earliest of several deadlines wakes the loop.
+  auto second = require(stream.tee());
+  std::size_t later_size = 1;
+  thalweg::outcome later{};
+  thalweg::spawn(read_once(second, 1h, later_size, later));
+  loop.run(read_once(stream, 5ms, size, ended));
+  CHECK(size == 0 && ended == thalweg::outcome::timed_out && client.waiting() == 1);
+  second.close();
+  CHECK(later == thalweg::outcome::stale && client.waiting() == 0);
+}
+
+void coroutine_destroyed_with_a_stop_token_leaves_the_stream() {
+  const auto client = open_client();
+  const auto other = require(client.attach());
+  auto stream = require(client.ticks().get());
+  std::stop_source source;
+  held waiting = [](thalweg::stream<std::uint64_t> &of, std::stop_token stop) -> held {
+    const auto batch = co_await of.next({thalweg::deadline(5ms), std::move(stop)});
+    CHECK(false); // it never resumes
+  }(stream, source.get_token());
+  CHECK(client.waiting() == 1);
+  waiting.handle.destroy();
+  CHECK(client.waiting() == 0);
+  source.request_stop();
+  std::this_thread::sleep_for(6ms);
+  client.dispatch();
+  require_ok(other.tick(1).get());
+  CHECK(stream.next().get(1min).size() == 1);
+}
+
+void stop_token_and_deadline_end_a_send() {
+  const auto client = open_client();
+  thalweg::poll_loop loop;
+  loop.add(client);
+  auto numbers = require(client.sum_of_numbers());
+  const auto fill = [&](thalweg::call_options options) -> thalweg::task<thalweg::outcome> {
+    for (;;) {
+      const auto sent = co_await numbers.send(1, options);
+      if (!sent) {
+        co_return sent.error().code();
+      }
+    }
+  };
+  CHECK(loop.run(fill(5ms)) == thalweg::outcome::timed_out);
+  std::stop_source source;
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(5ms);
+    source.request_stop();
+  });
+  CHECK(loop.run(fill(source.get_token())) == thalweg::outcome::cancelled);
+  stopper.join();
+  CHECK_FAILS(numbers.send(1, source.get_token()).get(), cancelled);
+}
+
 void closing_a_stream_ends_the_wait_of_its_reader() {
   const auto client = open_client();
   auto stream = require(client.ticks().get());
@@ -429,6 +567,11 @@ int main(int argc, char **argv) {
   RUN(coroutine_destroyed_in_a_stream_leaves_the_stream);
   RUN(stream_is_read_to_its_end);
   RUN(stream_wakes_its_reader_for_each_tick);
+  RUN(stop_token_ends_the_wait_for_a_stream);
+  RUN(stop_token_ends_a_blocking_read);
+  RUN(deadline_ends_the_wait_for_a_stream);
+  RUN(coroutine_destroyed_with_a_stop_token_leaves_the_stream);
+  RUN(stop_token_and_deadline_end_a_send);
   RUN(closing_a_stream_ends_the_wait_of_its_reader);
   RUN(stream_may_be_moved_while_a_coroutine_waits);
   RUN(closing_a_client_ends_its_calls);

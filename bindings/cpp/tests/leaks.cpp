@@ -68,11 +68,15 @@ template <class Run> void many(const char *what, std::uint64_t times, Run &&run)
     }
     run(round);
   }
+  // A port's descriptor is closed by whichever thread uses the port last, perhaps a worker.
+  for (int wait = 0; descriptors() > files && wait < 5000; ++wait) {
+    usleep(1000);
+  }
   const long grown = resident() - memory;
   std::printf("leaks: %llu %s: %ld bytes and %d descriptors more than after a tenth\n",
               static_cast<unsigned long long>(times), what, grown, descriptors() - files);
   CHECK(grown < slack);
-  CHECK(descriptors() == files);
+  CHECK(descriptors() <= files);
 }
 
 } // namespace

@@ -14,8 +14,8 @@
 
 namespace {
 
-/// Whether the function ends its process with SIGABRT and this message.
-template <class Run> bool aborts_with(const char *message, Run &&run) {
+/// Whether the function ends its process with this signal and message.
+template <class Run> bool ends_with(int signal, const char *message, Run &&run) {
   int ends[2];
   if (pipe(ends) != 0) {
     return false;
@@ -36,12 +36,26 @@ template <class Run> bool aborts_with(const char *message, Run &&run) {
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  const bool is_right = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT &&
+  const bool is_right = WIFSIGNALED(status) && WTERMSIG(status) == signal &&
                         printed.find(message) != std::string::npos;
   if (!is_right) {
     std::fprintf(stderr, "status %d, printed: %s\n", status, printed.c_str());
   }
   return is_right;
+}
+
+template <class Run> bool aborts_with(const char *message, Run &&run) {
+  return ends_with(SIGABRT, message, std::forward<Run>(run));
+}
+
+/// Whether the program that reads `at` afterwards ends with SIGSEGV. `keep` returns a pointer into
+/// memory that was released.
+template <class Keep> bool is_released_by(Keep &&keep) {
+  return ends_with(SIGSEGV, "kept", [&] {
+    const volatile char *const kept = reinterpret_cast<const volatile char *>(keep());
+    std::fputs("kept\n", stderr); // what follows fails, and nothing before
+    std::printf("%d\n", *kept);
+  });
 }
 
 /// A batch with this item only. A batch of the default size has as many items as the service has
@@ -125,6 +139,61 @@ void text_kept_past_its_error_aborts() {
   }));
 }
 
+void string_view_kept_past_its_batch_is_noticed() {
+  CHECK(is_released_by([] {
+    const auto client = open_client();
+    auto stream = require(client.items(4).get());
+    const auto batch = item_of(stream, 2);
+    const std::string_view kept = batch[0].name;
+    CHECK(kept == "item 2");
+    return kept.data();
+  }));
+  // Other batches of the stream do not make the address readable again.
+  CHECK(is_released_by([] {
+    const auto client = open_client();
+    auto stream = require(client.items(100).get());
+    auto batch = stream.next(1).get();
+    const std::string_view kept = batch[0].name;
+    batch.release();
+    for (int more = 0; more < 20; ++more) {
+      CHECK(stream.next(1).get());
+    }
+    return kept.data();
+  }));
+}
+
+void span_and_reference_kept_past_their_batch_are_noticed() {
+  CHECK(is_released_by([] {
+    const auto client = open_client();
+    auto stream = require(client.items(4).get());
+    auto batch = stream.next().get();
+    const std::span<const std::uint8_t> kept = batch[0].blob.value();
+    batch.release();
+    return kept.data();
+  }));
+  CHECK(is_released_by([] {
+    const auto client = open_client();
+    auto stream = require(client.drops_newest(4).get());
+    const auto batch = stream.next().get();
+    const std::uint64_t &kept = batch[0];
+    stream.close(); // ends its batch
+    return &kept;
+  }));
+}
+
+void string_view_kept_past_its_reply_or_error_is_noticed() {
+  CHECK(is_released_by([] {
+    const auto client = open_client();
+    return std::string_view(*require(client.echo_string("gone").get())).data();
+  }));
+  CHECK(is_released_by([] {
+    using conformance::failure;
+    const auto client = open_client();
+    const auto failed = client.fail(failure{failure::at{{"here", conformance::point{1, 2}}}}).get();
+    return std::get<0>(failed.error().payload()->get_if<failure::at>()->value).data();
+  }));
+}
+
 void index_out_of_range_aborts() {
   CHECK(aborts_with("an index is not less than the size of its batch", [] {
     const auto client = open_client();
@@ -163,6 +232,9 @@ int main(int argc, char **argv) {
   RUN(batch_read_after_its_stream_was_closed_aborts);
   RUN(text_kept_past_its_reply_aborts);
   RUN(text_kept_past_its_error_aborts);
+  RUN(string_view_kept_past_its_batch_is_noticed);
+  RUN(span_and_reference_kept_past_their_batch_are_noticed);
+  RUN(string_view_kept_past_its_reply_or_error_is_noticed);
   RUN(index_out_of_range_aborts);
   RUN(views_are_valid_until_the_release);
   return done("misuse");

@@ -111,7 +111,7 @@ void moved_stream_is_empty() {
   const auto client = open_client();
   auto stream = require(client.drops_newest(3).get());
   auto moved = std::move(stream);
-  CHECK(!stream.next().get());
+  CHECK(!stream.next().get()); // NOLINT(bugprone-use-after-move)
   CHECK_FAILS(stream.status(), stale);
   CHECK(read(moved, 3) == 3);
   stream = std::move(moved);

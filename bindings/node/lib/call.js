@@ -1,9 +1,10 @@
 /**
  * A call, from its arguments to its outcome.
  */
-import { aborted, BadArgument, ERROR, OK, ServiceError } from './errors.js';
-import { clientOf, give, open } from './handle.js';
-import { native } from './native.js';
+import { AsyncResource } from 'node:async_hooks';
+
+import { aborted, BadArgument, ERROR, OK, read, ServiceError } from './errors.js';
+import { give, open } from './handle.js';
 import { NOTICE } from './port.js';
 import { openUpstreams } from './upstream.js';
 
@@ -15,12 +16,12 @@ const { addEventListener, removeEventListener } = EventTarget.prototype;
 /**
  * Calls `method` of a client, or of a resource, which is then the first handle of the message.
  * `put(writer, root)` writes the arguments. `handles` is the number of handles among them, if it
- * varies. Returns the promise of the result.
+ * varies; if it is Infinity, the arguments are put twice, first to count them. Returns the promise
+ * of the result.
  */
 export function call(of, method, options, put, handles = method.handles) {
   try {
-    const settings = checked(method.name, options);
-    const made = new Call(method, of, settings);
+    const made = new Call(method, of, checked(method.name, options));
     made.begin(put, handles);
     return made.promise;
   } catch (error) {
@@ -38,7 +39,15 @@ function checked(name, options) {
   if (typeof options !== 'object' || options === null) {
     throw new BadArgument(`${name}: options: expected an object`);
   }
-  const { signal, timeout, onNotice } = options;
+  const { signal, timeout, onNotice, isAborted } = read(`${name}: options`, () => {
+    const { signal, timeout, onNotice } = options;
+    return {
+      signal,
+      timeout,
+      onNotice,
+      isAborted: signal instanceof AbortSignal && signal.aborted,
+    };
+  });
   if (timeout !== undefined && !(typeof timeout === 'number' && timeout >= 0)) {
     throw new BadArgument(`${name}: timeout: expected a number of milliseconds, 0 or more`);
   }
@@ -48,10 +57,10 @@ function checked(name, options) {
   if (onNotice !== undefined && typeof onNotice !== 'function') {
     throw new BadArgument(`${name}: onNotice: expected a function`);
   }
-  if (signal?.aborted) {
+  if (isAborted) {
     throw aborted(signal);
   }
-  return { signal, timeout: timeout ?? -1, onNotice };
+  return { signal, timeout: timeout ?? -1, onNotice: onNotice && AsyncResource.bind(onNotice) };
 }
 
 class Call {
@@ -72,10 +81,11 @@ class Call {
   #upstreams = [];
 
   constructor(method, of, settings) {
+    const { port, client } = open(of, method.name, 'the client or resource');
     this.method = method;
-    this.#port = open(of, method.name, 'the client or resource').port;
-    this.#client = clientOf(of);
     this.of = of;
+    this.#port = port;
+    this.#client = client;
     this.#settings = settings;
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -83,21 +93,24 @@ class Call {
     });
   }
 
-  /** Encodes the arguments and submits the call. */
+  /** Encodes the arguments, and submits the call or runs it on this thread. */
   begin(put, handles) {
     const port = this.#port;
-    const { method } = this;
     const { signal, timeout, onNotice } = this.#settings;
-    const isInline = port.inline[method.number];
-    const outbox = isInline ? port.inlineOutbox() : port.outbox();
-    const number = this.#encode(outbox.writer, put, handles);
+    const isInline = port.inline[this.method.number];
+    if (isInline) {
+      port.flush(); // the calls before it
+    }
+    const outbox = port.outbox();
+    const number = this.#encode(outbox, put, handles);
     if (isInline) {
       outbox.add(this, number, 0, timeout);
-      this.#runInline(outbox);
+      port.callInline(outbox);
+      this.#finish();
       return;
     }
     port.enter(this);
-    port.wait(1, false);
+    port.wait(1);
     outbox.add(this, number, onNotice ? NOTICES : 0, timeout);
     if (signal !== undefined) {
       this.#onAbort = () => this.fail(aborted(signal));
@@ -112,41 +125,39 @@ class Call {
    */
   #encode(writer, put, handles) {
     const { method, of } = this;
-    const isMethod = of !== this.#client;
-    try {
-      const root = writer.begin(method.name, method.layouts[0], handles, method.params);
-      if (isMethod) {
-        writer.borrow(root, of, 'self', Object);
+    const write = (count) => {
+      const root = writer.begin(method.name, method.layouts[0], count, method.params);
+      if (of !== this.#client) {
+        writer[method.destroys ? 'own' : 'borrow'](root, of, 'self', Object);
       }
       put?.(writer, root);
+    };
+    try {
+      let count = handles;
+      if (handles === Infinity) {
+        write(Infinity);
+        count = writer.abandon();
+      }
+      write(count);
       writer.end();
-      // The values may have closed the client.
+      // The values may have closed the client, or aborted the signal.
       const { number } = open(this.#client, method.name, 'the client');
-      if (writer.given.length > 0) {
-        this.#given = writer.given;
-        writer.given = [];
+      if (this.#settings.signal?.aborted) {
+        throw aborted(this.#settings.signal);
       }
       if (writer.upstreams.length > 0) {
         this.#upstreams = openUpstreams(this.#port, number, method, writer);
         writer.upstreams = [];
+      }
+      if (writer.given.length > 0) {
+        this.#given = writer.given;
+        writer.given = [];
       }
       return number;
     } catch (error) {
       const named = writer.wrap(error);
       writer.abandon();
       throw named;
-    }
-  }
-
-  /** Runs the call on this thread, after the calls that wait in the outbox. */
-  #runInline(outbox) {
-    const port = this.#port;
-    port.flush();
-    try {
-      port.callInline(outbox);
-      this.#finish(port);
-    } catch (error) {
-      this.#reject(error);
     }
   }
 
@@ -158,7 +169,7 @@ class Call {
       upstream.begin(this);
     }
     if (this.#isSettled) {
-      native.cancel(this.#port.index, handle);
+      this.#port.native.cancel(handle);
     }
   }
 
@@ -175,7 +186,7 @@ class Call {
     if (this.#settle()) {
       this.#reject(error);
       if (this.#handle !== 0n) {
-        native.cancel(this.#port.index, this.#handle);
+        this.#port.native.cancel(this.#handle);
       }
     }
   }
@@ -202,31 +213,26 @@ class Call {
 
   /** A completion of the call has arrived. */
   complete(port) {
-    if (port.kind === NOTICE) {
-      this.#notice(port.elapsed / 1e6);
-      return;
-    }
-    this.#end();
-    if (this.#settle()) {
-      this.#finish(port);
-    } else {
-      port.discard();
-    }
-  }
-
-  /** An exception of the function cancels the call, and the call ends with it. */
-  #notice(milliseconds) {
-    if (!this.#isSettled) {
+    if (port.kind !== NOTICE) {
+      this.#end();
+      if (this.#settle()) {
+        this.#finish();
+      } else {
+        port.discard();
+      }
+    } else if (!this.#isSettled) {
       try {
-        this.#settings.onNotice(milliseconds);
+        this.#settings.onNotice(port.elapsed / 1e6);
       } catch (error) {
-        this.fail(error);
+        this.fail(error); // the call ends with it
       }
     }
   }
 
-  #finish(port) {
+  /** Settles the promise with the current completion of the port. */
+  #finish() {
     const { ok, error, layouts } = this.method;
+    const port = this.#port;
     try {
       if (port.code === OK) {
         this.#resolve(port.read(layouts[1], ok, this.method, this.#client));

@@ -1,11 +1,9 @@
 /**
- * The errors of calls and streams. Each outcome except success has a class.
+ * The errors of calls and streams. Each outcome except success has a class; index.d.ts describes
+ * them.
  */
 
-/**
- * Base of all errors of Thalweg. `code` is the outcome's name, as in `enum tw_code` of thalweg.h.
- * `retryable`: the same call may succeed later, and repeating it does no harm.
- */
+/** Base of all errors of Thalweg. */
 export class ThalwegError extends Error {
   static code = 'unknown';
 
@@ -20,100 +18,43 @@ export class ThalwegError extends Error {
   }
 }
 
-/** The service's own typed error. Generated packages derive theirs from it. */
+/** The service's own typed error. */
 export class ServiceError extends ThalwegError {
   static code = 'error';
 
   constructor(payload, options) {
     super(textOf(payload), options);
-    /** The value that the service sent; `undefined` if the error has no payload. */
     this.payload = payload;
   }
 }
 
-/** The call was cancelled: by its signal, or because its client was closed. */
-export class Cancelled extends ThalwegError {
-  static code = 'cancelled';
-}
-
-/** The deadline passed. */
-export class TimedOut extends ThalwegError {
-  static code = 'timed_out';
-}
-
-/** The service could not be started again, or dropped the call. */
-export class GuestLost extends ThalwegError {
-  static code = 'guest_lost';
-}
-
-/** The service panicked in this call; the message has the panic's text. */
-export class GuestPanicked extends ThalwegError {
-  static code = 'guest_panicked';
-}
-
-/** A limit was reached, and the call did not begin: try again later. */
-export class Overloaded extends ThalwegError {
-  static code = 'overloaded';
-}
-
-/** The library's runtime is shutting down. */
-export class ShutDown extends ThalwegError {
-  static code = 'shut_down';
-}
-
-/** The client, resource, stream or batch is closed. */
-export class Closed extends ThalwegError {
-  static code = 'closed';
-}
-
-/** The handle's object does not exist any more. */
-export class Stale extends ThalwegError {
-  static code = 'stale';
-}
-
-/** A value of a wrong kind, or a malformed message. */
-export class BadArgument extends ThalwegError {
-  static code = 'argument';
-}
-
-/** The library and the package are incompatible; the message names both. */
-export class VersionMismatch extends ThalwegError {
-  static code = 'version';
-}
-
-/** The object belongs to the parent process. */
-export class Forked extends ThalwegError {
-  static code = 'forked';
-}
-
-/** A wait was interrupted. */
-export class Interrupted extends ThalwegError {
-  static code = 'interrupted';
-}
-
-/** A wait was necessary where waiting is not allowed. */
-export class WouldPark extends ThalwegError {
-  static code = 'would_park';
-}
-
 /** The class of each `tw_code`, by its number. */
-const BY_CODE = [
-  ThalwegError,
-  ServiceError,
-  Cancelled,
-  TimedOut,
-  GuestLost,
-  GuestPanicked,
-  Overloaded,
-  ShutDown,
-  Closed,
-  Stale,
-  BadArgument,
-  VersionMismatch,
-  Forked,
-  Interrupted,
-  WouldPark,
-];
+const BY_CODE = [ThalwegError, ServiceError];
+
+/** The class of the next outcome. */
+function outcome(name, code) {
+  const named = {
+    [name]: class extends ThalwegError {
+      static code = code;
+    },
+  };
+  BY_CODE.push(named[name]);
+  return named[name];
+}
+
+export const Cancelled = outcome('Cancelled', 'cancelled');
+export const TimedOut = outcome('TimedOut', 'timed_out');
+export const GuestLost = outcome('GuestLost', 'guest_lost');
+export const GuestPanicked = outcome('GuestPanicked', 'guest_panicked');
+export const Overloaded = outcome('Overloaded', 'overloaded');
+export const ShutDown = outcome('ShutDown', 'shut_down');
+export const Closed = outcome('Closed', 'closed');
+export const Stale = outcome('Stale', 'stale');
+export const BadArgument = outcome('BadArgument', 'argument');
+export const VersionMismatch = outcome('VersionMismatch', 'version');
+export const Forked = outcome('Forked', 'forked');
+export const Interrupted = outcome('Interrupted', 'interrupted');
+export const WouldPark = outcome('WouldPark', 'would_park');
 
 /** Numbers of `tw_code` that this package uses. */
 export const OK = 0;
@@ -139,6 +80,36 @@ export function aborted(signal) {
   const error = new Cancelled('the signal was aborted', { cause: signal.reason });
   error.name = 'AbortError';
   return error;
+}
+
+/** The error for an exception of code of the program, such as a getter, in the value at `place`. */
+export function wrap(error, place) {
+  try {
+    if (error instanceof ThalwegError) {
+      return error;
+    }
+  } catch {
+    // a proxy
+  }
+  return new BadArgument(`${place}: ${messageOf(error)}`, { cause: error });
+}
+
+/** The text of anything that was thrown. */
+export function messageOf(error) {
+  try {
+    return error instanceof Error ? error.message : String(error);
+  } catch {
+    return 'an exception without a text';
+  }
+}
+
+/** What `get` reads from an argument named `place`. */
+export function read(place, get) {
+  try {
+    return get();
+  } catch (error) {
+    throw wrap(error, place);
+  }
 }
 
 /** A short text for a payload: texts and the names of cases, without nested values. */

@@ -1,19 +1,13 @@
 import type { Handle } from './index.js';
 
 /** Base of the clients of generated packages. */
-export class Client implements Handle {
+export interface Client extends Handle {}
+export class Client {
   protected constructor();
-  readonly closed: boolean;
-  close(): void;
-  [Symbol.dispose](): void;
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Base of the resources of generated packages. */
-export class Resource implements Handle {
+export interface Resource extends Handle {}
+export class Resource {
   protected constructor();
-  readonly closed: boolean;
-  close(): void;
-  [Symbol.dispose](): void;
-  [Symbol.asyncDispose](): Promise<void>;
 }

@@ -5,13 +5,6 @@
  * refer to their client, and a call that runs refers to it, too. They keep it open.
  */
 import { BadArgument, Closed } from './errors.js';
-import { native } from './native.js';
-
-/** What `native.close` closes. */
-export const ANY = 0;
-export const CLIENT = 1;
-export const STREAM = 2;
-export const RESOURCE = 3;
 
 /** Node 20 before 20.5 has no such symbols. */
 const dispose = Symbol.dispose ?? Symbol.for('nodejs.dispose');
@@ -20,9 +13,7 @@ const asyncDispose = Symbol.asyncDispose ?? Symbol.for('nodejs.asyncDispose');
 /** Only this package creates handles. */
 export const KEY = Symbol('thalweg');
 
-const dropped = new FinalizationRegistry(({ port, kind, number }) => {
-  native.close(port.index, kind, number);
-});
+const dropped = new FinalizationRegistry(({ port, number }) => port.native.close(number));
 
 let parts;
 let take;
@@ -30,7 +21,6 @@ let take;
 /** Base of `Client`, `Resource` and `Stream`. */
 export class Handle {
   #port;
-  #kind;
   #number;
   #client;
 
@@ -48,27 +38,24 @@ export class Handle {
   }
 
   /** `client` is the owner of a resource or stream. */
-  constructor(key, port, kind, number, client) {
+  constructor(key, port, number, client) {
     if (key !== KEY) {
       throw new BadArgument(`${new.target.name}: only the service creates it, or 'open'`);
     }
     this.#port = port;
-    this.#kind = kind;
     this.#number = number;
     this.#client = client;
-    dropped.register(this, { port, kind, number }, this);
+    dropped.register(this, { port, number }, this);
   }
 
-  /** Whether it was closed, or given to the service. */
   get closed() {
     return this.#number === 0n;
   }
 
-  /** Closes it. Does not wait. A second call has no effect. */
   close() {
     if (this.#number !== 0n) {
       this.#port.flush(); // calls that use it and were not submitted yet
-      native.close(this.#port.index, this.#kind, take(this));
+      this.#port.native.close(take(this));
     }
   }
 
@@ -82,7 +69,7 @@ export class Handle {
 }
 
 /**
- * The port and the number of an open handle. `name` and `what` are for the error.
+ * The port, the number and the client of an open handle. `name` and `what` are for the error.
  * @throws {BadArgument} If it is none, for example a copy that another worker received.
  * @throws {Closed}
  */
@@ -97,13 +84,8 @@ export function open(handle, name, what) {
   return found;
 }
 
-/** The client of a client, resource or stream. */
-export function clientOf(handle) {
-  return parts(handle).client;
-}
-
 /** The handle belongs to the service now. */
 export function give(handle) {
   const { port } = parts(handle);
-  native.forget(port.index, take(handle));
+  port.native.forget(take(handle));
 }

@@ -1,9 +1,11 @@
 /**
  * Host imports: functions that the service calls on its host. They are methods of an object that
- * the program passes to `open`, and may be async.
+ * the program passes to `open`, and may be async. They run in the async context of `open`.
  */
-import { CLOSED, ERROR, GUEST_PANICKED, OK, ServiceError, STALE } from './errors.js';
-import { lastError, native } from './native.js';
+import { AsyncResource } from 'node:async_hooks';
+
+import { CLOSED, ERROR, GUEST_PANICKED, messageOf, OK, ServiceError, STALE } from './errors.js';
+import { check } from './native.js';
 import { HOST_CALL } from './port.js';
 import { Writer } from './writer.js';
 
@@ -30,7 +32,7 @@ class HostEntry {
       return;
     }
     if (port.kind === HOST_CALL) {
-      native.answer(port.index, port.handle, CLOSED, new ArrayBuffer(0), 0, 0);
+      port.native.answer(port.handle, CLOSED, new ArrayBuffer(0), 0, 0);
     }
     port.discard();
   }
@@ -43,19 +45,16 @@ export class Host {
   #port;
   #imports;
   #object;
-  #entry;
+  #entry = new HostEntry(this);
+  #context = new AsyncResource('thalweg.Host');
 
   constructor(port, client, imports, object) {
     this.#port = port;
     this.#imports = imports;
     this.#object = object;
-    this.#entry = new HostEntry(this);
     port.enter(this.#entry);
     dropped.register(this, { port, entry: this.#entry });
-    const { slot, generation } = this.#entry;
-    if (native.setHost(port.index, client, slot, generation) !== OK) {
-      throw lastError();
-    }
+    check(port.native.setHost(client, this.#entry.slot, this.#entry.generation));
   }
 
   close() {
@@ -66,52 +65,41 @@ export class Host {
   serve(port) {
     const call = port.handle;
     const imported = this.#imports[port.code];
-    let values;
     try {
       const { arguments: get, params: size, layouts } = imported;
-      values = port.read(layouts[0], { size, get }, imported, undefined);
+      const values = port.read(layouts[0], { size, get }, imported, undefined);
+      this.#context.runInAsyncScope(() => this.#run(call, imported, values));
     } catch (error) {
       this.#panic(call, imported?.name, error);
-      return;
     }
-    this.#run(call, imported, values);
   }
 
   /** Runs the function. An answer that arrives too late is dropped, because no call waits for it. */
   async #run(call, imported, values) {
+    const answer = (...outcome) => this.#answer(call, imported, ...outcome);
     try {
-      this.#answer(
-        call,
-        OK,
-        imported,
-        imported.ok,
-        1,
-        await this.#object[imported.property](...values),
-      );
-    } catch (error) {
-      if (error instanceof ServiceError && imported.error !== undefined) {
-        try {
-          this.#answer(call, ERROR, imported, imported.error, 2, error.payload);
-          return;
-        } catch (unfit) {
-          error = unfit;
+      try {
+        answer(OK, imported.ok, 1, await this.#object[imported.property](...values));
+      } catch (error) {
+        if (!(error instanceof ServiceError) || imported.error === undefined) {
+          throw error;
         }
+        answer(ERROR, imported.error, 2, error.payload);
       }
+    } catch (error) {
       this.#panic(call, imported.name, error);
     }
   }
 
-  #answer(call, code, imported, { size, put }, layout, value) {
+  #answer(call, imported, code, { size, put }, layout, value) {
     const writer = new Writer(ANSWER_SIZE);
     try {
       const root = writer.begin(`the host's ${imported.name}`, imported.layouts[layout], 0, size);
       put?.(writer, root, value);
       writer.end();
       const { buffer, start, size: length } = writer;
-      const status = native.answer(this.#port.index, call, code, buffer, start, length);
-      if (status !== OK && status !== STALE) {
-        throw lastError();
-      }
+      const status = this.#port.native.answer(call, code, buffer, start, length);
+      check(status === STALE ? OK : status);
     } catch (error) {
       throw writer.wrap(error);
     }
@@ -119,16 +107,7 @@ export class Host {
 
   #panic(call, name, error) {
     const text = Buffer.from(`the host's ${name}: ${messageOf(error)}`);
-    const buffer = new Uint8Array(text).buffer;
-    native.answer(this.#port.index, call, GUEST_PANICKED, buffer, 0, text.length);
-  }
-}
-
-/** The text of anything that was thrown. */
-function messageOf(error) {
-  try {
-    return error instanceof Error ? error.message : String(error);
-  } catch {
-    return 'an exception without a text';
+    const { buffer } = new Uint8Array(text);
+    this.#port.native.answer(call, GUEST_PANICKED, buffer, 0, text.length);
   }
 }

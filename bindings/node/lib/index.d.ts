@@ -80,6 +80,40 @@ export type GapReason =
   | 'service'
   | 'unknown';
 
+/** For a parameter that is a future: the future ends without a value. */
+export class NoValue {}
+
+/**
+ * Counters of all streams of one method of a client, open and closed, in records. Once the writers
+ * are gone, `published` is the sum of `delivered`, `undelivered`, `occupancy` and all of `lost`.
+ */
+export interface StreamStats {
+  readonly streams: bigint;
+  /** Records that the service wrote. */
+  readonly published: bigint;
+  /** Records that readers received in a batch. */
+  readonly delivered: bigint;
+  /** Unread records of streams that were closed. */
+  readonly undelivered: bigint;
+  /** Unread records of streams that are open. */
+  readonly occupancy: bigint;
+  readonly lost: { readonly [reason in GapReason]: bigint };
+  /** The largest number of records that one stream has held, in whole segments. */
+  readonly highWater: bigint;
+  /** Records of the control lane that readers received in a batch. */
+  readonly control: bigint;
+  /** The number of times that a writer woke a reader. */
+  readonly wakes: bigint;
+  /** The number of times that a reader asked to be woken. */
+  readonly parks: bigint;
+  /** The number of times that a writer waited for capacity. */
+  readonly waits: bigint;
+  /** Streams that ended with an error. */
+  readonly faults: bigint;
+  /** Segments by age: entry `i` counts those first read after 2 ** i ns or more. */
+  readonly age: readonly bigint[];
+}
+
 /** The numbers of a record, by the name of their field. */
 export type Columns = { readonly [name: string]: Column };
 
@@ -103,6 +137,8 @@ export class Stream<T, C extends Columns = Columns> implements Handle, AsyncIter
   batches(options?: {
     max?: number | undefined;
   }): AsyncGenerator<Batch<T, C>, undefined, undefined>;
+  /** The counters of this stream's method. */
+  stats(): StreamStats;
   /** Another reader. It starts with the next record that is written. */
   tee(): Stream<T, C>;
   close(): void;

@@ -20,3 +20,4 @@ export {
   WouldPark,
 } from './errors.js';
 export { Batch, Column, Stream } from './stream.js';
+export { NoValue } from './upstream.js';

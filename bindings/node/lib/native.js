@@ -19,15 +19,19 @@ function load() {
   }
 }
 
-/** The functions of src/addon.c, where each is described. */
-export const native = load();
+/** `open` of src/addon.c, and the memory of the last error. */
+export const { open, error } = load();
 
-const errorWords = new Uint32Array(native.error, 0, 2);
-const errorText = Buffer.from(native.error, 8);
+const [words, text] = [new Uint32Array(error, 0, 2), Buffer.from(error, 8)];
 
 /** The error that the last native function that failed has written. */
 export function lastError() {
-  const end = errorText.indexOf(0);
-  const [code, retryable] = errorWords;
-  return errorOf(code, errorText.toString('utf8', 0, end < 0 ? undefined : end), retryable !== 0);
+  return errorOf(words[0], text.toString('utf8', 0, text.indexOf(0)), words[1] !== 0);
+}
+
+/** @throws {ThalwegError} If `code`, which a native function has returned, is not OK. */
+export function check(code) {
+  if (code !== 0) {
+    throw lastError();
+  }
 }

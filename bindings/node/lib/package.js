@@ -2,29 +2,25 @@
  * What a generated package expects of a library: its functions with the hashes of their messages.
  */
 import { BadArgument } from './errors.js';
-import { lastError, native } from './native.js';
 import { Port } from './port.js';
 
-/** TW_METHOD_INLINE of thalweg.h. */
-const INLINE = 2;
+/** How to read a message without a value. */
+const NOTHING = { size: 0, get: () => undefined };
 
 /** A package. Generated code has one, and declares its functions in the order of their numbers. */
 export class Package {
-  #name;
-  #version;
-  #layout;
-  #imports;
+  #texts;
+  #layouts;
   #methods = [];
-  #hostImports = [];
   /** The ports of this thread, by the library's path. */
   #ports = new Map();
+  hostImports = [];
 
   /** `layout` and `imports` are the hashes of all methods and of all host imports. */
   constructor(name, version, layout, imports = 0n) {
-    this.#name = name;
-    this.#version = version;
-    this.#layout = layout;
-    this.#imports = imports;
+    this.name = name;
+    this.#texts = [name, version];
+    this.#layouts = [layout, imports];
   }
 
   /**
@@ -33,20 +29,12 @@ export class Package {
    * in it, `ok` and `error`: how to read its messages, `element`: of the stream that it returns.
    */
   method(method) {
-    const described = { ok: NOTHING, handles: 0, params: 0, ...method, package: this };
-    described.number = this.#methods.push(described) - 1;
-    described.layouts = method.hashes.map((hash) => Number(hash & 0xffff_ffffn));
-    return described;
+    return declare(this.#methods, { handles: 0, ...method });
   }
 
   /** Declares a host import: `property` is the method of the host; `arguments` reads its arguments. */
   hostImport(imported) {
-    const layouts = imported.hashes.map((hash) => Number(hash & 0xffff_ffffn));
-    this.#hostImports.push({ ok: NOTHING, params: 0, ...imported, layouts });
-  }
-
-  get hostImports() {
-    return this.#hostImports;
+    declare(this.hostImports, imported);
   }
 
   /**
@@ -55,44 +43,29 @@ export class Package {
    * @throws {VersionMismatch} If it is incompatible; the message names both sides.
    */
   port(path) {
-    const known = this.#ports.get(path);
-    if (known !== undefined) {
-      return known;
-    }
     if (typeof path !== 'string' || path.includes('\0')) {
-      throw new BadArgument(`${this.#name}: path: expected a string without NUL`);
+      throw new BadArgument(`${this.name}: path: expected a string without NUL`);
     }
-    const [text, hashes] = described(this.#methods);
-    const [importText, importHashes] = described(this.#hostImports);
-    const index = native.open(
-      path,
-      this.#name,
-      this.#version,
-      this.#layout,
-      this.#imports,
-      text,
-      hashes,
-      importText,
-      importHashes,
-    );
-    if (index < 0) {
-      throw lastError();
+    let port = this.#ports.get(path);
+    if (port === undefined) {
+      const all = [...this.#methods, ...this.hostImports];
+      const texts = all.flatMap(({ name, types }) => [name, types.join('\n')]);
+      const hashes = all.flatMap((one) => one.hashes);
+      port = new Port(
+        path,
+        [...this.#texts, ...texts, ''].join('\0'),
+        BigUint64Array.from([...this.#layouts, ...hashes]),
+        this.#methods.length,
+      );
+      this.#ports.set(path, port);
     }
-    const port = Port.of(index);
-    port.inline = Array.from(
-      new Uint32Array(native.flags(index)),
-      (flags) => (flags & INLINE) !== 0,
-    );
-    this.#ports.set(path, port);
     return port;
   }
 }
 
-/** How to read a message without a value. */
-const NOTHING = { size: 0, get: () => undefined };
-
-/** Functions for `native.open`. */
-function described(functions) {
-  const text = functions.map(({ name, types }) => `${name}\0${types.join('\n')}\0`).join('');
-  return [text, BigUint64Array.from(functions.flatMap(({ hashes }) => hashes))];
+function declare(functions, declared) {
+  const layouts = declared.hashes.map((hash) => Number(hash & 0xffff_ffffn));
+  const described = { ok: NOTHING, params: 0, ...declared, layouts, number: functions.length };
+  functions.push(described);
+  return described;
 }

@@ -7,59 +7,70 @@
  *    whether the handles still belong to the caller.
  * 3. Each awaited operation has an entry. Its slot and generation are the token that the core
  *    carries. A completion whose entry is gone is discarded, and its handles are closed.
- * 4. `waiting` counts the operations that a promise waits for. The process stays alive while there
- *    are any. A call whose promise was rejected early, by its signal, keeps its entry until its
- *    completion arrives.
+ * 4. `#state` is shared memory: whether a turn of the event loop delivers completions, and the number
+ *    of operations that a promise waits for. The process stays alive while there are any: `native`
+ *    looks at the number after each turn, and `wait` tells it about changes between turns. A call
+ *    whose promise was rejected early, by its signal, keeps its entry until its completion arrives.
  * 5. `native` calls `#deliver` with the completions of a turn of the event loop. They are in shared
  *    memory, which is used again in the next turn.
  */
-import { errorOf } from './errors.js';
-import { lastError, native } from './native.js';
+import { errorOf, WOULD_PARK } from './errors.js';
+import { check, lastError, open } from './native.js';
 import { Reader } from './reader.js';
 import { Writer } from './writer.js';
 
 /** As in src/addon.c. */
 const MAX_CALLS = 128;
-const CALL_SIZE = 48;
-const HEADER = 64;
-const ENTRY_SIZE = 48;
+/** The sizes of a tw_submission and a tw_completion. */
+const SUBMISSION = 56;
+const COMPLETION = 64;
+/** TW_METHOD_INLINE of thalweg.h, and kinds of completions. */
+const INLINE = 2;
+export const NOTICE = 3;
+export const HOST_CALL = 4;
 
 /** The size of the outbox; a larger message enlarges it. */
 const OUTBOX_SIZE = 64 * 1024;
 /** The number of bytes from which calls are submitted without waiting for the microtask. */
 const FULL = 256 * 1024;
 
-/** Kinds of completions: see thalweg.h. */
-export const NOTICE = 3;
-export const HOST_CALL = 4;
-
 /** Messages of calls, and the calls that they belong to. */
-export class Outbox {
-  writer = new Writer(OUTBOX_SIZE, MAX_CALLS * CALL_SIZE);
+class Outbox extends Writer {
   calls = [];
 
-  get isFull() {
-    return this.calls.length === MAX_CALLS || this.writer.position > FULL;
+  constructor() {
+    super(OUTBOX_SIZE, MAX_CALLS * SUBMISSION);
   }
 
-  /** Adds the message that was written last. */
+  get isFull() {
+    return this.calls.length === MAX_CALLS || this.position > FULL;
+  }
+
+  /** Adds the message that was written last, as a tw_submission. */
   add(call, client, flags, timeout) {
-    const { view, start, size } = this.writer;
-    const at = CALL_SIZE * this.calls.length;
+    const { view, start, size } = this;
+    const at = SUBMISSION * this.calls.length;
     view.setUint32(at, call.slot, true);
     view.setUint32(at + 4, call.generation, true);
     view.setBigUint64(at + 8, client, true);
-    view.setFloat64(at + 16, timeout, true);
-    view.setUint32(at + 32, call.method.number, true);
-    view.setUint32(at + 36, flags, true);
-    view.setUint32(at + 40, start, true);
-    view.setUint32(at + 44, size, true);
+    view.setUint32(at + 16, call.method.number, true);
+    view.setUint32(at + 20, flags, true);
+    view.setUint32(at + 24, start, true);
+    view.setUint32(at + 32, size, true);
+    view.setFloat64(at + 40, timeout, true);
     this.calls.push(call);
   }
 
   /** The handle that the core gave to call number `index`. */
   handleOf(index) {
-    return this.writer.view.getBigUint64(CALL_SIZE * index + 24, true);
+    return this.view.getBigUint64(SUBMISSION * index + 48, true);
+  }
+
+  clear() {
+    this.calls = []; // faster than setting its length
+    if (!this.isOpen) {
+      super.clear();
+    }
   }
 }
 
@@ -67,48 +78,33 @@ const settled = Promise.resolve();
 
 /** One library in this thread. */
 export class Port {
-  static #all = [];
-
   /** The completion that is being delivered. */
   kind = 0;
   code = 0;
   retryable = false;
-  /** Whether calls of a method run on this thread, by the method's number. */
-  inline = [];
-  #message = 0;
-  #messageSize = 0;
-  #data = 0;
-  #dataSize = 0;
-  #call = 0;
-  #reader;
-  #shared;
   #words;
-  #waiting;
-  #delivering = false;
+  #at = 0;
+  #reader;
+  #results;
   #entries = [];
   #free = [];
   #generation = 0;
+  #state;
   #outbox = new Outbox();
-  #inlineOutbox = new Outbox();
 
-  /** The port number `index` of `native`. */
-  static of(index) {
-    Port.#all[index] ??= new Port(index);
-    return Port.#all[index];
-  }
-
-  constructor(index) {
-    this.index = index;
-    const buffers = native.start(index, (count, own) => this.#deliver(count, own));
-    if (buffers === undefined) {
+  /** The parameters are those of `open` of src/addon.c. */
+  constructor(path, texts, hashes, methods) {
+    const deliver = (count, own) => this.#deliver(count, own);
+    this.native = open(path, texts, hashes, methods, deliver);
+    if (this.native === undefined) {
       throw lastError();
     }
-    const [results, records] = buffers;
-    this.#waiting = new Int32Array(results, 0, 1);
-    this.#words = new Uint32Array(results);
-    this.#shared = this.reader(results);
-    /** Batches and results of inline calls. */
-    this.records = this.reader(records);
+    this.#state = new Uint32Array(this.native.state);
+    this.#results = this.reader(this.native.results);
+    /** Batches, results of inline calls, and what functions return. */
+    this.records = this.reader(this.native.records);
+    /** Whether calls of a method run on this thread, by the method's number. */
+    this.inline = Array.from(new Uint32Array(this.native.flags), (flags) => (flags & INLINE) !== 0);
   }
 
   /** A reader of messages of this port. */
@@ -118,15 +114,12 @@ export class Port {
     return reader;
   }
 
-  // ---- Entries ---------------------------------------------------------------------------------
-
   /** Gives `entry` a slot and a generation. Its `complete(port)` is called for completions. */
   enter(entry) {
-    const slot = this.#free.pop() ?? this.#entries.length;
     this.#generation = (this.#generation + 1) >>> 0;
-    entry.slot = slot;
+    entry.slot = this.#free.pop() ?? this.#entries.length;
     entry.generation = this.#generation;
-    this.#entries[slot] = entry;
+    this.#entries[entry.slot] = entry;
   }
 
   leave(entry) {
@@ -136,31 +129,24 @@ export class Port {
     }
   }
 
-  /** A promise waits for one operation more, or less (-1). `now`: no submission follows. */
-  wait(change, now = true) {
-    const before = this.#waiting[0];
-    this.#waiting[0] = before + change;
-    if ((before === 0 || before + change === 0) && now && !this.#delivering) {
-      native.sync(this.index);
+  /** A promise waits for one operation more, or less (-1). */
+  wait(change) {
+    this.#state[1] += change;
+    const isTurn = this.#state[0] !== 0;
+    if (!isTurn && (this.#state[1] === 0 || this.#state[1] === change)) {
+      this.native.hold();
     }
   }
 
-  // ---- Submitting ------------------------------------------------------------------------------
-
   /** An outbox for a message: another one while code of the user runs inside of encoding. */
   outbox() {
-    if (this.#outbox.writer.isOpen) {
+    if (this.#outbox.isOpen) {
       return new Outbox();
     }
     if (this.#outbox.isFull) {
       this.flush();
     }
     return this.#outbox;
-  }
-
-  /** The same for a call that runs on this thread. */
-  inlineOutbox() {
-    return this.#inlineOutbox.writer.isOpen ? new Outbox() : this.#inlineOutbox;
   }
 
   /** A call was added to `outbox`. `now`: do not wait for others. */
@@ -183,10 +169,10 @@ export class Port {
   };
 
   #submitAll(outbox) {
-    const { calls, writer } = outbox;
+    const { calls } = outbox;
     let next = 0;
     while (next < calls.length) {
-      const refused = native.submit(this.index, writer.buffer, next, calls.length);
+      const refused = this.native.submit(outbox.buffer, next, calls.length);
       for (; next < refused; next++) {
         calls[next].accepted(outbox.handleOf(next));
       }
@@ -195,63 +181,56 @@ export class Port {
         next += 1;
       }
     }
-    calls.length = 0;
-    if (!writer.isOpen) {
-      writer.clear();
-    }
-  }
-
-  // ---- Completions -----------------------------------------------------------------------------
-
-  #deliver(count, own) {
-    this.#delivering = true;
-    try {
-      for (let i = 0; i < count; i++) {
-        this.#deliverOne((HEADER + i * ENTRY_SIZE) / 4, own);
-      }
-    } finally {
-      this.#delivering = false;
-    }
-  }
-
-  #deliverOne(at, own) {
-    const words = this.#words;
-    const entry = this.#entries[words[at]];
-    this.#load(words, at, own, this.#shared);
-    if (entry !== undefined && entry.generation === words[at + 1]) {
-      entry.complete(this);
-    } else {
-      this.discard();
-    }
-  }
-
-  /** Makes the completion at `words[at]` the current one. Its data is in `shared` or in `own`. */
-  #load(words, at, own, shared) {
-    this.#call = at + 2;
-    this.kind = words[at + 4];
-    this.code = words[at + 5];
-    this.retryable = words[at + 6] !== 0;
-    this.#reader = words[at + 7] === 0 ? shared : this.reader(own[words[at + 7] - 1]);
-    this.#data = words[at + 8];
-    this.#dataSize = words[at + 9];
-    this.#message = words[at + 10];
-    this.#messageSize = words[at + 11];
+    outbox.clear();
   }
 
   /** Runs the call in `outbox` on this thread. Its result is the current completion. */
   callInline(outbox) {
-    const own = native.callInline(this.index, outbox.writer.buffer);
-    outbox.calls.length = 0;
-    outbox.writer.clear();
-    if (typeof own === 'number' && own !== 0) {
-      throw lastError();
+    const own = this.native.callInline(outbox.buffer);
+    outbox.clear();
+    if (typeof own === 'number') {
+      check(own);
     }
-    this.#load(new Uint32Array(this.records.buffer, 0, ENTRY_SIZE / 4), 0, [own], this.records);
+    this.#load(this.records, 0, own);
+  }
+
+  #deliver(count, own) {
+    for (let i = 0; i < count; i++) {
+      const { view } = this.#results;
+      const at = i * COMPLETION;
+      const entry = this.#entries[view.getUint32(at, true)];
+      this.#load(this.#results, at, own);
+      if (entry !== undefined && entry.generation === view.getUint32(at + 4, true)) {
+        entry.complete(this);
+      } else {
+        this.discard();
+      }
+    }
+  }
+
+  /** Makes the tw_completion at `at` the current one. Its data is in the same buffer or in `own`. */
+  #load(reader, at, own) {
+    const { view } = reader;
+    const buffer = view.getUint32(at + 56, true);
+    this.kind = view.getUint32(at + 16, true);
+    this.code = view.getUint32(at + 20, true);
+    this.retryable = view.getUint32(at + 52, true) !== 0;
+    this.#words = view;
+    this.#at = at;
+    this.#reader = buffer === 0 ? reader : this.reader(own[buffer - 1]);
+  }
+
+  get #data() {
+    return this.#words.getUint32(this.#at + 24, true);
+  }
+
+  get #dataSize() {
+    return this.#words.getUint32(this.#at + 32, true);
   }
 
   /** The handle of the current completion, which is a host call. */
   get handle() {
-    return this.#shared.u64(4 * this.#call);
+    return this.#words.getBigUint64(this.#at + 8, true);
   }
 
   /** The nanoseconds of a notice. */
@@ -261,9 +240,9 @@ export class Port {
 
   /** The error of the current completion, without a payload. */
   error() {
-    const end = this.#message + this.#messageSize;
-    const text = this.#reader.bytes.toString('utf8', this.#message, end);
-    return errorOf(this.code, text, this.retryable);
+    const first = this.#words.getUint32(this.#at + 40, true);
+    const end = first + this.#words.getUint32(this.#at + 48, true);
+    return errorOf(this.code, this.#reader.bytes.toString('utf8', first, end), this.retryable);
   }
 
   /**
@@ -290,6 +269,45 @@ export class Port {
   discard() {
     if (this.kind !== NOTICE) {
       this.#reader.discard(this.#data, this.#dataSize);
+    }
+  }
+}
+
+/** Waits until a stream is ready: TW_COMPLETION_STREAM_READY. */
+export class Waiter {
+  slot = 0;
+  generation = 0;
+  #port;
+  #wake;
+
+  constructor(port) {
+    this.#port = port;
+  }
+
+  /** Returns what `attempt` returns. If that is WOULD_PARK, it has armed the stream: `wait`. */
+  arm(attempt) {
+    this.#port.enter(this);
+    const result = attempt(this.slot, this.generation);
+    if (result !== WOULD_PARK) {
+      this.#port.leave(this);
+    }
+    return result;
+  }
+
+  wait() {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      this.#port.wait(1);
+    });
+  }
+
+  /** Ends the wait: the stream is ready, or was closed. */
+  complete() {
+    this.#port.leave(this);
+    if (this.#wake !== undefined) {
+      this.#port.wait(-1);
+      this.#wake();
+      this.#wake = undefined;
     }
   }
 }

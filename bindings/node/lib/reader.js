@@ -8,8 +8,6 @@
  * 3. Values are copies. They stay valid when the memory is used for the next message.
  */
 import { BadArgument } from './errors.js';
-import { ANY } from './handle.js';
-import { native } from './native.js';
 import { NUMBERS } from './writer.js';
 
 const HEADER = 16;
@@ -86,8 +84,6 @@ export class Reader {
     );
   }
 
-  // ---- Numbers ---------------------------------------------------------------------------------
-
   u8(at) {
     return this.view.getUint8(at);
   }
@@ -144,8 +140,6 @@ export class Reader {
     return String.fromCodePoint(code);
   }
 
-  // ---- Text and lists --------------------------------------------------------------------------
-
   /** The position of a tail of `count` elements of `size` bytes. */
   #tail(at, count, size, align) {
     const offset = this.view.getUint32(at, true);
@@ -183,7 +177,9 @@ export class Reader {
     const [size, TypedArray] = NUMBERS[type];
     const length = this.view.getUint32(at + 4, true);
     const first = this.#tail(at, length, size, size);
-    return new TypedArray(this.buffer.slice(first, first + length * size));
+    return length === 0
+      ? new TypedArray(0)
+      : new TypedArray(this.buffer.slice(first, first + length * size));
   }
 
   /** `list<u8>`. */
@@ -205,8 +201,6 @@ export class Reader {
     }
     return values;
   }
-
-  // ---- Options and variants --------------------------------------------------------------------
 
   option(at, offset, get) {
     return this.bool(at) ? get(this, at + offset) : undefined;
@@ -230,8 +224,6 @@ export class Reader {
     return Object.fromEntries(names.map((name, bit) => [name, (bits >>> bit) % 2 === 1]));
   }
 
-  // ---- Handles ---------------------------------------------------------------------------------
-
   /** A resource, stream or future: `Type.of(port, number, client)`. */
   handle(at, make) {
     const index = this.view.getUint32(at, true);
@@ -250,7 +242,7 @@ export class Reader {
     }
     const handles = Math.min(this.view.getUint32(start + 8, true), (length - HEADER) >>> 3);
     for (let i = 0; i < handles; i++) {
-      native.close(this.port.index, ANY, this.view.getBigUint64(start + HEADER + 8 * i, true));
+      this.port.native.close(this.view.getBigUint64(start + HEADER + 8 * i, true));
     }
   }
 }

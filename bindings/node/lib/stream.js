@@ -1,5 +1,5 @@
 /**
- * Streams and futures that the service writes.
+ * Streams and futures that the service writes. index.d.ts describes their public members.
  *
  * 1. A stream has one reader at a time and one open batch. The next batch releases it.
  * 2. Objects are read from a copy of the records, which is used again: all objects of a batch are
@@ -13,63 +13,37 @@ import {
   BadArgument,
   CLOSED,
   Closed,
-  ERROR,
   GuestLost,
   OK,
+  read,
   ServiceError,
   WOULD_PARK,
 } from './errors.js';
-import { clientOf, Handle, KEY, open, STREAM } from './handle.js';
-import { lastError, native } from './native.js';
+import { Handle, KEY, open } from './handle.js';
+import { check, lastError } from './native.js';
+import { Waiter } from './port.js';
 import { NUMBERS } from './writer.js';
 
 /** Records of a batch, by default. The same as in the Python package. */
 const BATCH = 256;
 const FAIR = 256;
 
-/** Modes of `native.read`. */
-const COPY_SLOTS = 0;
-const COPY_ALL = 1;
+/** The argument of `native.read`: it returns the records, also the data they refer to, or the memory itself. */
+const SLOTS = 0;
+const TAILS = 1;
 const IN_PLACE = 2;
 
-/** A flag of a batch: see thalweg.h. */
+/** TW_BATCH_* of thalweg.h, and the names of TW_GAP_*. */
+const END = 1;
 const CONTROL = 2;
+const GAPS = ['conflated', 'dropped-newest', 'dropped-oldest', 'batch-open', 'service'];
 
-const GAPS = [undefined, 'conflated', 'dropped-newest', 'dropped-oldest', 'batch-open', 'service'];
+/** Counters of a tw_stats, after which `lost` has 8; further counters, after which `age` has 32. */
+const COUNTERS = ['streams', 'published', 'delivered', 'undelivered', 'occupancy'];
+const MORE_COUNTERS = ['highWater', 'control', 'wakes', 'parks', 'waits', 'faults'];
 
-/** Waits for a notification: TW_COMPLETION_STREAM_READY. */
-export class Waiter {
-  slot = 0;
-  generation = 0;
-  #wake;
-  #port;
-
-  constructor(port) {
-    this.#port = port;
-    port.enter(this);
-  }
-
-  /** The promise of the notification. */
-  wait() {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-      this.#port.wait(1);
-    });
-  }
-
-  /** Ends the wait, or gives the entry up. */
-  end() {
-    this.#port.leave(this);
-    if (this.#wake !== undefined) {
-      this.#port.wait(-1);
-      this.#wake();
-      this.#wake = undefined;
-    }
-  }
-
-  complete() {
-    this.end();
-  }
+function gapOf(number) {
+  return number === 0 ? undefined : (GAPS[number - 1] ?? 'unknown');
 }
 
 /** A stream. It is an async iterator over its records. */
@@ -77,11 +51,11 @@ export class Stream extends Handle {
   #port;
   #method;
   #element;
+  #waiter;
   #objects = [];
   #next = 0;
   #taken = 0;
   #isReading = false;
-  #waiter;
   #batch;
   #lost = 0n;
   #gapReason;
@@ -96,23 +70,21 @@ export class Stream extends Handle {
   }
 
   constructor(key, port, number, client, method, element) {
-    super(key, port, STREAM, number, client);
+    super(key, port, number, client);
     this.#port = port;
     this.#method = method;
     this.#element = element;
+    this.#waiter = new Waiter(port);
   }
 
-  /** Records lost so far under the stream's overflow policy. */
   get lost() {
     return this.#lost;
   }
 
-  /** Why the last of them were lost; `undefined` if none was lost. */
   get gapReason() {
     return this.#gapReason;
   }
 
-  /** Whether the last object was a record of the control lane. */
   get control() {
     return this.#control;
   }
@@ -121,73 +93,72 @@ export class Stream extends Handle {
     return this;
   }
 
-  /** The next record. */
   next() {
-    if (this.#next < this.#objects.length) {
-      return Promise.resolve({ done: false, value: this.#take() });
-    }
-    return this.#refill();
+    return this.#next < this.#objects.length ? Promise.resolve(this.#take()) : this.#refill();
   }
 
-  /** Closes the stream: `for await` calls it when the loop is left early. */
-  async return(value) {
-    this.close();
-    return { done: true, value };
-  }
-
-  /**
-   * The batches of the stream, of at most `max` records each. A batch is released by the next one.
-   * Leaving the loop closes the stream.
-   */
-  async *batches({ max = BATCH } = {}) {
-    if (!Number.isInteger(max) || max < 1 || max > 0xffff_ffff) {
-      throw new BadArgument(`${this.#method.name}: max: expected an integer from 1 to 4294967295`);
-    }
-    try {
-      for (;;) {
-        const batch = await this.#read(IN_PLACE, max);
-        if (batch === undefined) {
-          return;
-        }
-        yield batch;
-      }
-    } finally {
-      this.close();
-    }
-  }
-
-  /** Another reader. It starts with the next record that is written. */
-  tee() {
-    const { number } = open(this, this.#method.name, 'the stream');
-    const reader = native.tee(this.#port.index, number);
-    if (reader === 0n) {
-      throw lastError();
-    }
-    return new Stream(KEY, this.#port, reader, clientOf(this), this.#method, this.#element);
-  }
-
-  /** Closes the stream: its writers are notified and stop. A second call has no effect. */
-  close() {
-    this.#batch?.release();
-    super.close();
-    this.#objects = [];
-    this.#next = 0;
-    this.#waiter?.end();
+  async #refill() {
+    const batch = await this.#read(this.#element.tails ? TAILS : SLOTS, BATCH);
+    return batch === undefined ? { done: true, value: undefined } : this.#take();
   }
 
   #take() {
     const value = this.#objects[this.#next];
     this.#objects[this.#next] = undefined;
     this.#next += 1;
-    return value;
+    return { done: false, value };
   }
 
-  /** Creates the objects of the next batch. Returns the first of them. */
-  async #refill() {
-    const batch = await this.#read(this.#element.tails ? COPY_ALL : COPY_SLOTS, BATCH);
-    return batch === undefined
-      ? { done: true, value: undefined }
-      : { done: false, value: this.#take() };
+  async return(value) {
+    this.close();
+    return { done: true, value };
+  }
+
+  async *batches(options) {
+    const max = read(`${this.#method.name}: options`, () => options?.max) ?? BATCH;
+    if (!Number.isInteger(max) || max < 1 || max > 0xffff_ffff) {
+      throw new BadArgument(`${this.#method.name}: max: expected an integer from 1 to 4294967295`);
+    }
+    try {
+      for (let batch = await this.#read(IN_PLACE, max); batch !== undefined; ) {
+        yield batch;
+        batch = await this.#read(IN_PLACE, max);
+      }
+    } finally {
+      this.close();
+    }
+  }
+
+  tee() {
+    const { number, client } = this.#open();
+    check(this.#port.native.tee(number));
+    const reader = this.#port.records.u64(0);
+    return new Stream(KEY, this.#port, reader, client, this.#method, this.#element);
+  }
+
+  stats() {
+    check(this.#port.native.stats(this.#open().number));
+    const words = new BigUint64Array(this.#port.native.records.slice(0, 8 * 51));
+    const named = (names, first) =>
+      Object.fromEntries(names.map((name, i) => [name, words[first + i]]));
+    return {
+      ...named(COUNTERS, 0),
+      lost: { ...named(GAPS, 6), unknown: words[11] + words[12] },
+      ...named(MORE_COUNTERS, 13),
+      age: [...words.subarray(19)],
+    };
+  }
+
+  close() {
+    this.#batch?.release();
+    super.close();
+    this.#objects = [];
+    this.#next = 0;
+    this.#waiter.complete();
+  }
+
+  #open() {
+    return open(this, this.#method.name, 'the stream');
   }
 
   /** Waits for the next batch; `undefined` at the regular end. */
@@ -198,95 +169,71 @@ export class Stream extends Handle {
     this.#isReading = true;
     try {
       this.#batch?.release();
-      for (;;) {
-        if (this.closed) {
-          return undefined;
-        }
+      while (!this.closed) {
         if (this.#taken >= FAIR) {
           this.#taken = 0;
           await new Promise(setImmediate);
           continue;
         }
-        const batch = this.#acquire(mode, max);
-        if (batch !== WOULD_PARK) {
-          return batch;
+        const { number } = this.#open();
+        const result = this.#waiter.arm((slot, generation) =>
+          this.#port.native.read(number, max, slot, generation, mode, this.#element.size),
+        );
+        if (result !== WOULD_PARK) {
+          return this.#receive(mode, number, result);
         }
         this.#taken = 0;
         await this.#waiter.wait();
-        this.#waiter = undefined;
       }
+      return undefined;
     } finally {
       this.#isReading = false;
     }
   }
 
-  /** Like `#read`, but does not wait: WOULD_PARK if `#waiter` was armed. */
-  #acquire(mode, max) {
-    const { index, records } = this.#port;
-    const { number } = open(this, this.#method.name, 'the stream');
-    const waiter = new Waiter(this.#port);
-    const { slot, generation } = waiter;
-    const read = native.read(index, number, max, slot, generation, mode, this.#element.size);
-    if (read === WOULD_PARK) {
-      this.#waiter = waiter;
-      return WOULD_PARK;
-    }
-    waiter.end();
-    const isOver = typeof read === 'number' && read !== OK;
-    const error = isOver && read !== CLOSED ? this.#errorOf(read, number) : undefined;
-    const lost = records.u64(8);
+  /** What `native.read` has returned: the end, or a batch, whose objects are created if necessary. */
+  #receive(mode, number, result) {
+    const { records } = this.#port;
+    const lost = records.u64(32);
     if (lost > 0n) {
       this.#lost += lost;
-      this.#gapReason = GAPS[records.u32(44)] ?? 'unknown';
+      this.#gapReason = gapOf(records.u32(40));
     }
-    if (isOver) {
-      this.close();
-      if (error !== undefined) {
-        throw error;
-      }
-      return undefined;
-    }
-    const buffer = read === OK ? records.buffer : read;
-    const batch = new Batch(this.#port, this, this.#method, this.#element, buffer);
-    this.#taken += batch.length;
-    if (mode === IN_PLACE) {
-      this.#batch = batch;
-    } else {
-      this.#create(batch);
-    }
-    return batch;
-  }
-
-  /** Creates the objects of a batch that was copied: `records` is used again soon. */
-  #create(batch) {
     try {
-      this.#objects = batch.objects();
+      if (result === CLOSED) {
+        this.close();
+        return undefined;
+      }
+      if ((typeof result === 'number' && result !== OK) || (records.u32(44) & END) !== 0) {
+        throw this.#errorOf(result);
+      }
+      const buffer = result === OK ? records.buffer : result;
+      const batch = new Batch(this.#port, number, this.#method, this.#element, buffer);
+      this.#taken += batch.length;
+      if (mode === IN_PLACE) {
+        this.#batch = batch;
+      } else {
+        this.#objects = batch.objects();
+        this.#control = batch.control;
+        this.#next = 0;
+      }
+      return batch;
     } catch (error) {
       this.close();
       throw error;
     }
-    this.#control = batch.control;
-    this.#next = 0;
   }
 
-  /** The error of a stream that ended with this code. */
-  #errorOf(code, number) {
+  /** The error of a stream that has ended with this code, or with the message in this buffer. */
+  #errorOf(result) {
     const { error, layouts } = this.#method;
-    if (code !== ERROR || error === undefined) {
+    if (typeof result === 'number' || error === undefined) {
       return lastError();
     }
-    const message = native.streamError(this.#port.index, number);
-    if (typeof message === 'number') {
-      return lastError();
-    }
-    const reader = this.#port.reader(message);
+    const reader = this.#port.reader(result);
     reader.method = this.#method;
-    try {
-      const root = reader.open(0, message.byteLength, layouts[2], error.size);
-      return new (error.class ?? ServiceError)(error.get(reader, root));
-    } catch (malformed) {
-      return malformed;
-    }
+    const root = reader.open(0, result.byteLength, layouts[2], error.size);
+    return new (error.class ?? ServiceError)(error.get(reader, root));
   }
 }
 
@@ -313,113 +260,96 @@ async function valueOf(stream) {
 /** A run of a stream's records. */
 export class Batch {
   #port;
-  #stream;
+  #number;
   #method;
   #element;
   #buffer;
-  #base;
-  #first;
-  #stride;
-  #limit;
-  #retained;
+  #place;
   #isReleased = false;
   #columns;
 
-  /** `port.records` describes the batch, whose records are in `buffer`. */
-  constructor(port, stream, method, element, buffer) {
+  /** `port.records` has the tw_batch of stream `number`, whose records are in `buffer`. */
+  constructor(port, number, method, element, buffer) {
     const { records } = port;
     this.#port = port;
-    this.#stream = stream;
+    this.#number = number;
     this.#method = method;
     this.#element = element;
     this.#buffer = buffer;
-    this.#retained = records.u64(16);
-    this.#stride = records.u32(28);
-    this.#first = records.u32(32);
-    this.#base = records.s32(36);
-    this.#limit = records.u32(40);
-    /** The number of records. */
-    this.length = records.u32(24);
-    /** The number of the first record in the stream, from 0. */
-    this.firstSequence = records.u64(0);
-    /** Records that are missing directly before the first one. */
-    this.lostBefore = records.u64(8);
-    /** Why they are missing; `undefined` if none is. */
-    this.gapReason = GAPS[records.u32(44)];
-    /** Whether the records are of the control lane. */
-    this.control = (records.u32(48) & CONTROL) !== 0;
+    this.#place = {
+      base: records.s32(0),
+      first: records.u32(8),
+      stride: records.u32(20),
+      limit: records.u32(48),
+      retained: records.u64(56),
+    };
+    this.length = records.u32(16);
+    this.firstSequence = records.u64(24);
+    this.lostBefore = records.u64(32);
+    this.gapReason = gapOf(records.u32(40));
+    this.control = (records.u32(44) & CONTROL) !== 0;
   }
 
-  /** Whether it was released. */
   get released() {
     return this.#isReleased;
   }
 
-  /** All records as objects, which outlive the batch. */
   objects() {
-    const { size, get } = this.#element;
-    const reader = this.#reader();
-    const objects = new Array(this.length);
+    const at = this.#reader();
+    const objects = [];
     for (let i = 0; i < this.length; i++) {
-      objects[i] = reader.record(this.#first + i * this.#stride, size, get);
+      objects.push(at(i));
     }
     return objects;
   }
 
-  /** The records as objects, each created when it is reached. */
   *[Symbol.iterator]() {
-    const { size, get } = this.#element;
-    const reader = this.#reader();
+    const at = this.#reader();
     for (let i = 0; i < this.length; i++) {
       this.#check();
-      yield reader.record(this.#first + i * this.#stride, size, get);
+      yield at(i);
     }
   }
 
+  /** A function that creates the object of record `i`. */
   #reader() {
-    this.#check();
+    const { base, first, stride, limit } = this.#check();
+    const { size, get } = this.#element;
     const { records } = this.#port;
     const reader = this.#buffer === records.buffer ? records : this.#port.reader(this.#buffer);
     reader.method = this.#method;
-    reader.openRecords(this.#base, this.#limit);
-    return reader;
+    reader.openRecords(base, limit);
+    return (i) => reader.record(first + i * stride, size, get);
   }
 
-  /** The columns: one for each number in the record, by its name. A stream of numbers has `value`. */
   get columns() {
-    this.#check();
+    const { first, stride } = this.#check();
     this.#columns ??= Object.fromEntries(
       Object.entries(this.#element.columns).map(([name, [offset, type]]) => [
         name,
-        new Column(this.#buffer, this.#first + offset, this.#stride, this.length, type),
+        new Column(this.#buffer, first + offset, stride, this.length, type),
       ]),
     );
     return this.#columns;
   }
 
-  /** Releases the batch. Its columns are empty afterwards. A second call has no effect. */
   release() {
-    if (!this.#isReleased) {
-      this.#isReleased = true;
-      if (this.#retained !== 0n) {
-        const { index } = this.#port;
-        const { number } = open(this.#stream, 'batch', 'the stream');
-        native.release(index, number, this.length, this.#buffer, this.#retained);
-      }
+    const { retained } = this.#place;
+    if (!this.#isReleased && retained !== 0n) {
+      this.#port.native.release(this.#number, this.length, this.#buffer, retained);
     }
+    this.#isReleased = true;
   }
 
   #check() {
     if (this.#isReleased) {
       throw new Closed('the batch was released');
     }
+    return this.#place;
   }
 }
 
-/**
- * One number of all records, read in place. Record `i` is `values[offset + i * stride]`, where
- * `values` is a typed array over the whole memory of the batch.
- */
+/** One number of all records, read in place. */
 export class Column {
   constructor(buffer, position, stride, length, type) {
     const [size, TypedArray] = NUMBERS[type];
@@ -429,17 +359,12 @@ export class Column {
     this.length = length;
   }
 
-  /** The number in record `index`; `undefined` after the batch was released. */
   at(index) {
     return index >= 0 && index < this.length
       ? this.values[this.offset + index * this.stride]
       : undefined;
   }
 
-  /**
-   * All numbers as a typed array without gaps. If there are none between them, it is a view of the
-   * batch's memory; otherwise it is a copy, made in one pass.
-   */
   gather() {
     const { values, offset, stride, length } = this;
     if (stride === 1 || values.length === 0) {

@@ -9,9 +9,8 @@
  * 4. If the service stops reading or the call ends, sending stops, and the iterator is closed.
  */
 import { ARGUMENT, OK, WOULD_PARK } from './errors.js';
-import { STREAM } from './handle.js';
-import { lastError, native } from './native.js';
-import { Waiter } from './stream.js';
+import { check, lastError } from './native.js';
+import { Waiter } from './port.js';
 import { Writer } from './writer.js';
 
 /** The size of the buffer for an element; a larger one enlarges it. */
@@ -19,15 +18,15 @@ const ELEMENT_SIZE = 1024;
 /** The number of elements that are sent before other events of the loop. */
 const FAIR = 256;
 
+/** For a parameter that is a future: the future ends without a value. */
+export class NoValue {}
+
 /** Creates the streams of the message that `writer` has just completed. */
 export function openUpstreams(port, client, method, writer) {
   const opened = [];
   try {
     for (const parameter of writer.upstreams) {
-      const code = native.streamNew(port.index, client, method.number, parameter.parameter);
-      if (code !== OK) {
-        throw lastError();
-      }
+      check(port.native.streamNew(client, method.number, parameter.parameter));
       const upstream = new Upstream(port, method, parameter);
       opened.push(upstream);
       writer.setHandle(parameter.index, upstream.reader);
@@ -46,16 +45,17 @@ class Upstream {
   #method;
   #parameter;
   #number;
-  #element = new Writer(ELEMENT_SIZE);
+  #writer = new Writer(ELEMENT_SIZE);
+  #waiter;
   #sent = 0;
   #isClosed = false;
-  #waiter;
   #iterator;
 
   constructor(port, method, parameter) {
     this.#port = port;
     this.#method = method;
     this.#parameter = parameter;
+    this.#waiter = new Waiter(port);
     this.#number = port.records.u64(0);
     /** The service's end; 0n once it belongs to the service. */
     this.reader = port.records.u64(8);
@@ -63,27 +63,30 @@ class Upstream {
 
   /** The call was accepted. */
   begin(call) {
-    native.forget(this.#port.index, this.reader);
+    this.#port.native.forget(this.reader);
     this.reader = 0n;
     this.#run(call);
   }
 
   async #run(call) {
-    const { values, isFuture } = this.#parameter;
+    const { values, name, isFuture } = this.#parameter;
     await undefined; // code of the user must not run while calls are submitted
     try {
-      if (isFuture) {
-        await this.#send(await values);
-      } else {
+      if (!isFuture) {
         await this.#sendAll(values);
+      } else {
+        const value = await values;
+        if (!(value instanceof NoValue)) {
+          await (this.#push(value) || this.#retry());
+        }
       }
     } catch (error) {
       this.#iterator = undefined;
       if (!this.#isClosed) {
-        this.#element.clear();
-        this.#element.begin(this.#method.name, 0, 0, 0);
-        this.#element.enter(this.#parameter.name);
-        call.fail(this.#element.wrap(error));
+        this.#writer.clear();
+        this.#writer.begin(this.#method.name, 0, 0, 0);
+        this.#writer.enter(name);
+        call.fail(this.#writer.wrap(error));
       }
     }
     this.close();
@@ -103,10 +106,10 @@ class Upstream {
       }
       if (done) {
         this.#iterator = undefined;
-        native.finish(this.#port.index, this.#number);
+        this.#port.native.finish(this.#number);
         return;
       }
-      if (!this.#push(value) && !(await this.#waitAndPush())) {
+      if (!this.#push(value) && !(await this.#retry())) {
         return;
       }
       if (this.#sent % FAIR === 0) {
@@ -115,16 +118,10 @@ class Upstream {
     }
   }
 
-  async #send(value) {
-    if (!this.#isClosed && !this.#push(value)) {
-      await this.#waitAndPush();
-    }
-  }
-
-  /** Encodes an element and sends it. False: there is no capacity, or the stream is closed. */
+  /** Encodes an element and sends it, as `#send` does. */
   #push(value) {
     const { element, name, isFuture } = this.#parameter;
-    const writer = this.#element;
+    const writer = this.#writer;
     writer.clear();
     const root = writer.begin(this.#method.name, element.layout, 0, element.size);
     writer.enter(name);
@@ -134,38 +131,34 @@ class Upstream {
       writer.value(root, value, this.#sent, element.put);
     }
     writer.end();
-    return this.#pushEncoded();
+    return this.#send();
   }
 
-  #pushEncoded() {
+  /** Sends the element. False: there is no capacity, or the stream is closed. */
+  #send() {
     if (this.#isClosed) {
       return false;
     }
-    const { buffer, start, size } = this.#element;
-    const waiter = new Waiter(this.#port);
-    const { slot, generation } = waiter;
-    const code = native.send(this.#port.index, this.#number, buffer, start, size, slot, generation);
-    if (code === WOULD_PARK) {
-      this.#waiter = waiter;
-      return false;
-    }
-    waiter.end();
+    const { buffer, start, size } = this.#writer;
+    const code = this.#waiter.arm((slot, generation) =>
+      this.#port.native.send(this.#number, buffer, start, size, slot, generation),
+    );
     if (code === ARGUMENT) {
       throw lastError();
     }
-    if (code !== OK) {
+    if (code === OK) {
+      this.#sent += 1;
+    } else if (code !== WOULD_PARK) {
       this.close();
-      return false;
     }
-    this.#sent += 1;
-    return true;
+    return code === OK;
   }
 
   /** Waits for capacity and sends the element. False: the stream is closed. */
-  async #waitAndPush() {
+  async #retry() {
     while (!this.#isClosed) {
       await this.#waiter.wait();
-      if (this.#pushEncoded()) {
+      if (this.#send()) {
         return true;
       }
     }
@@ -178,12 +171,11 @@ class Upstream {
       return;
     }
     this.#isClosed = true;
-    const { index } = this.#port;
-    native.close(index, STREAM, this.#number);
+    this.#port.native.close(this.#number);
     if (this.reader !== 0n) {
-      native.close(index, STREAM, this.reader);
+      this.#port.native.close(this.reader);
     }
-    this.#waiter?.end();
+    this.#waiter.complete();
     this.#returnIterator();
   }
 

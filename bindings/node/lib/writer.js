@@ -9,7 +9,7 @@
  */
 import { types } from 'node:util';
 
-import { BadArgument, ThalwegError } from './errors.js';
+import { BadArgument, wrap } from './errors.js';
 import { open } from './handle.js';
 
 /** The largest message, in bytes: TW_MESSAGE_MAX, with room to round a position up to 8. */
@@ -20,6 +20,8 @@ const HEADER = 16;
 const SHORT = 24;
 /** A larger buffer is replaced by a small one after use. */
 const KEEP = 1 << 20;
+/** Faster than `fill` of Buffer. */
+const { fill } = Uint8Array.prototype;
 
 /** The number types of WIT: size in bytes, and the typed array. */
 export const NUMBERS = {
@@ -71,7 +73,7 @@ export class Writer {
 
   /**
    * Begins a message of the function `what`, with a table of `handles` handles and a root of `size`
-   * bytes. Returns the root's position.
+   * bytes. Returns the root's position. With Infinity it has no table: `abandon` counts them.
    */
   begin(what, layout, handles, size) {
     this.isOpen = true;
@@ -80,7 +82,7 @@ export class Writer {
     this.#start = this.position;
     this.#handles = handles;
     this.#handlesPut = 0;
-    const first = HEADER + 8 * handles;
+    const first = HEADER + (handles === Infinity ? 0 : 8 * handles);
     const start = this.reserve(first + size, 8);
     this.view.setUint32(start + 4, layout, true);
     this.view.setUint32(start + 8, handles, true);
@@ -104,23 +106,22 @@ export class Writer {
     return this.#start;
   }
 
-  /** Removes the message that is open, or was completed last. */
+  /** Removes the message that is open, or was completed last. Returns the number of its handles. */
   abandon() {
-    this.bytes.fill(0, this.#start, this.position);
+    fill.call(this.bytes, 0, this.#start, this.position);
     this.position = this.#start;
     this.isOpen = false;
     this.given = [];
     this.upstreams = [];
+    return this.#handlesPut;
   }
 
   /** Removes all messages. */
   clear() {
-    this.given = [];
-    this.upstreams = [];
     if (this.buffer.byteLength > KEEP) {
       this.#use(new ArrayBuffer(this.#initial));
     } else {
-      this.bytes.fill(0, this.#reserved, this.position);
+      fill.call(this.bytes, 0, this.#reserved, this.position);
     }
     this.position = this.#reserved;
   }
@@ -141,8 +142,6 @@ export class Writer {
     return at;
   }
 
-  // ---- Errors ----------------------------------------------------------------------------------
-
   /** The following values are parts of the field or element `name`, until `leave`. */
   enter(name) {
     this.#path.push(name);
@@ -160,20 +159,14 @@ export class Writer {
 
   /** The error for an exception while values were read: it names the parameter. */
   wrap(error) {
-    if (error instanceof ThalwegError) {
-      return error;
-    }
-    const text = error instanceof Error ? error.message : shown(error);
-    return new BadArgument(`${this.#what}: ${this.#place()}${text}`, { cause: error });
+    return wrap(error, `${this.#what}: ${this.#place()}`.slice(0, -2));
   }
 
   #place(name) {
-    const path = name === undefined ? this.#path : [...this.#path, name];
+    const path = [...this.#path, name].filter((part) => part !== undefined);
     const text = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${part}`)).join('');
     return text === '' ? '' : `${text.replace(/^\./, '')}: `;
   }
-
-  // ---- Numbers ---------------------------------------------------------------------------------
 
   u8(at, value, name) {
     this.#integer(value, name, 0, 0xff);
@@ -254,8 +247,6 @@ export class Writer {
     }
     this.view.setUint32(at, code, true);
   }
-
-  // ---- Text and lists --------------------------------------------------------------------------
 
   /** Writes the slice of a tail at `at`. Returns the tail's position. An empty one is {0, 0}. */
   #slice(at, count, size, align) {
@@ -363,14 +354,22 @@ export class Writer {
     this.leave();
   }
 
-  // ---- Records, options, variants --------------------------------------------------------------
-
   /** Checks the value of a record or variant. */
   object(value) {
     if (typeof value !== 'object' || value === null) {
       this.fail(undefined, 'an object', value);
     }
     return value;
+  }
+
+  /** Checks the value of a tuple with `count` elements. */
+  tuple(value, count) {
+    if (!Array.isArray(value)) {
+      this.fail(undefined, 'an array', value);
+    }
+    if (value.length !== count) {
+      this.fail(undefined, `${count} elements`, value.length);
+    }
   }
 
   /** A record or another type that `put` writes. */
@@ -394,13 +393,14 @@ export class Writer {
     this.bytes.writeUIntLE(number, at, size);
   }
 
-  /** An enum: one of `names`. */
+  /** An enum: one of `names`. Returns its number. */
   enumeration(at, value, name, names, size) {
     const number = names.indexOf(value);
     if (number < 0) {
       this.fail(name, `one of ${names.join(', ')}`, value);
     }
     this.discriminant(at, number, size);
+    return number;
   }
 
   /** Flags: an object with a boolean for each of `names`; `undefined` is false. */
@@ -418,8 +418,6 @@ export class Writer {
     this.bytes.writeUIntLE(bits, at, size);
     this.leave();
   }
-
-  // ---- Handles ---------------------------------------------------------------------------------
 
   /** A resource that the service uses during the call. */
   borrow(at, resource, name, type) {
@@ -473,6 +471,9 @@ export class Writer {
 
   /** Sets entry number `index` of the message's table of handles. */
   setHandle(index, number) {
+    if (this.#handles === Infinity) {
+      return;
+    }
     this.view.setBigUint64(this.#start + HEADER + 8 * index, number, true);
   }
 }

@@ -1,7 +1,8 @@
 // The life of calls: order, deadlines, signals, errors, limits and closing.
 import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { after, test } from 'node:test';
-
+import { Conformance, FailureException } from '../../../conformance/generated/node/conformance.js';
 import {
   BadArgument,
   Cancelled,
@@ -11,7 +12,6 @@ import {
   ThalwegError,
   TimedOut,
 } from '../lib/index.js';
-import { Conformance, FailureException } from './services/conformance.js';
 import { delay, library, turn, until } from './support.js';
 
 const client = Conformance.open(library('conformance'));
@@ -19,7 +19,7 @@ after(() => client.close());
 
 test('calls_of_one_turn_complete_in_any_number', async () => {
   for (const count of [1, 2, 64, 127, 128, 129, 1000, 5000]) {
-    const calls = Array.from({ length: count }, (_, i) => client.echo('u32', i));
+    const calls = Array.from({ length: count }, (_, i) => client.echoU32(i));
     assert.deepEqual(
       await Promise.all(calls),
       Array.from({ length: count }, (_, i) => i),
@@ -149,6 +149,53 @@ test('notices_arrive_while_the_call_runs', async () => {
   await delay(10);
   assert.equal(notices.length, count, 'none after the end');
   assert.ok(notices.every((milliseconds, i) => i === 0 || milliseconds >= notices[i - 1]));
+});
+
+test('async_context_is_kept_in_continuations_and_callbacks', async () => {
+  const storage = new AsyncLocalStorage();
+  const seen = [];
+  const see = (what) => seen.push(`${what} ${storage.getStore()}`);
+  const host = {
+    async lookUp(key) {
+      see('host');
+      await null;
+      see('host');
+      return String(key);
+    },
+  };
+  const asking = storage.run('open', () => Conformance.open(library('conformance'), { host }));
+  async function* numbers() {
+    see('iterable');
+    yield await client.echoU64(1n);
+    see('iterable');
+  }
+  await Promise.all([
+    storage.run('a', async () => {
+      await client.echoU8(1);
+      see('await');
+      const [first] = await Promise.all([client.count(0n, 600n), client.twice(1)]);
+      for await (const _ of first);
+      see('loop');
+      await client.sumOf(numbers());
+    }),
+    storage.run('b', async () => {
+      await client.heldUp({
+        onNotice: () => {
+          see('notice');
+          client.letGo();
+        },
+      });
+    }),
+    storage.run('c', () => asking.askLater(2n)),
+  ]);
+  asking.close();
+  assert.deepEqual([...new Set(seen)].sort(), [
+    'await a',
+    'host open',
+    'iterable a',
+    'loop a',
+    'notice b',
+  ]);
 });
 
 test('exception_of_a_notice_function_cancels_the_call', async () => {

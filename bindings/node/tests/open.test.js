@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
-
+import { Conformance } from '../../../conformance/generated/node/conformance.js';
+import { Echo } from '../../../examples/echo/generated/node/echo.js';
 import { BadArgument, VersionMismatch } from '../lib/index.js';
-import { Conformance } from './services/conformance.js';
-import { Echo } from './services/echo.js';
 import { collect, compile, folder, here, library, root } from './support.js';
 
 const made = folder();

@@ -6,7 +6,7 @@ import {
   type TickColumns,
   type Timer,
   TimerErrorException,
-} from './services/echo.js';
+} from '../../../examples/echo/generated/node/echo.js';
 
 export async function accepted(path: string): Promise<void> {
   using echo = Echo.open(path);

@@ -1,9 +1,8 @@
 // Streams and futures that are parameters, and host imports.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-
-import { BadArgument, ServiceError } from '../lib/index.js';
-import { Conformance } from './services/conformance.js';
+import { Conformance } from '../../../conformance/generated/node/conformance.js';
+import { BadArgument, NoValue, ServiceError } from '../lib/index.js';
 import { delay, library, until } from './support.js';
 
 const client = Conformance.open(library('conformance'));
@@ -113,7 +112,7 @@ test('element_of_another_type_fails_the_call_by_name', async () => {
 test('iterable_that_calls_the_client_is_sent', async () => {
   async function* generate() {
     for (let i = 0; i < 50; i++) {
-      yield client.echo('u64', BigInt(i));
+      yield client.echoU64(BigInt(i));
     }
   }
   assert.deepEqual(await client.sumOf(generate()), [50n, 1225n]);
@@ -124,6 +123,29 @@ test('iterable_that_calls_the_client_is_sent', async () => {
     }
   }
   assert.deepEqual(await client.sumOf(synchronous()), [50n, 1225n]);
+});
+
+test('iterable_that_closes_the_client_ends_the_call', async () => {
+  const other = Conformance.open(library('conformance'));
+  let returned = false;
+  function* generate() {
+    try {
+      yield 1n;
+      other.close();
+      for (;;) {
+        yield 2n;
+      }
+    } finally {
+      returned = true;
+    }
+  }
+  // The service may see the end of the stream first, and answer with its code.
+  await assert.rejects(
+    other.sumOf(generate()),
+    (error) => error.code === 'cancelled' || error.payload === 2,
+  );
+  await until(() => returned);
+  assert.equal(await client.echoU8(1), 1);
 });
 
 test('refused_call_sends_nothing', async () => {
@@ -151,6 +173,13 @@ test('future_parameter_accepts_a_value_or_a_promise', async () => {
     code: 'argument',
     message: /hear: text: broken/,
   });
+});
+
+test('no_value_ends_a_future_parameter_without_a_value', async () => {
+  const dropped = { code: 'error', payload: 2 };
+  await assert.rejects(client.hear(new NoValue()), dropped);
+  await assert.rejects(client.hear(delay(2).then(() => new NoValue())), dropped);
+  await assert.rejects(client.hear(NoValue), { code: 'argument', message: /hear: text: / });
 });
 
 test('promise_that_settles_after_close_is_ignored', async () => {

@@ -1,10 +1,9 @@
 // Values in both directions, and values that are refused.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-
+import { Conformance } from '../../../conformance/generated/node/conformance.js';
+import { Echo } from '../../../examples/echo/generated/node/echo.js';
 import { BadArgument } from '../lib/index.js';
-import { Conformance } from './services/conformance.js';
-import { Echo } from './services/echo.js';
 import { library } from './support.js';
 
 const client = Conformance.open(library('conformance'));
@@ -55,7 +54,7 @@ const VALUES = {
 for (const [type, values] of Object.entries(VALUES)) {
   test(`${type}_round_trip_returns_the_value`, async () => {
     for (const value of values) {
-      assert.deepEqual(await client.echo(type, value), value);
+      assert.deepEqual(await client[`echo${type[0].toUpperCase()}${type.slice(1)}`](value), value);
     }
   });
 }
@@ -121,18 +120,18 @@ test('number_out_of_range_is_refused_by_name', async () => {
   await refused(client.echoU8(-1), /got -1/);
   await refused(client.echoU8(1.5), /got 1.5/);
   await refused(client.echoU8(NaN), /got NaN/);
-  await refused(client.echo('s64', 2n ** 63n), /echo-s64: value: expected a bigint/);
-  await refused(client.echo('u64', -1n), /got -1/);
-  await refused(client.echo('u64', 10n ** 1000n), /a longer bigint/);
+  await refused(client.echoS64(2n ** 63n), /echo-s64: value: expected a bigint/);
+  await refused(client.echoU64(-1n), /got -1/);
+  await refused(client.echoU64(10n ** 1000n), /a longer bigint/);
 });
 
 test('value_of_another_type_is_refused_by_name', async () => {
   await refused(client.echoU8('1'), /value: expected an integer .* got "1"/);
-  await refused(client.echo('u64', 1), /value: expected a bigint .* got 1/);
-  await refused(client.echo('bool', 0), /value: expected a boolean, got 0/);
-  await refused(client.echo('char', 'ab'), /value: expected a string with one character, got "ab"/);
-  await refused(client.echo('char', ''), /one character/);
-  await refused(client.echo('f64', '1'), /expected a number/);
+  await refused(client.echoU64(1), /value: expected a bigint .* got 1/);
+  await refused(client.echoBool(0), /value: expected a boolean, got 0/);
+  await refused(client.echoChar('ab'), /value: expected a string with one character, got "ab"/);
+  await refused(client.echoChar(''), /one character/);
+  await refused(client.echoF64('1'), /expected a number/);
   await refused(client.echoString(undefined), /value: expected a string, got undefined/);
   await refused(client.echoString(Symbol('s')), /got a symbol/);
   await refused(client.echoBytes([1, 2]), /value: expected a Uint8Array, got an array/);
@@ -164,7 +163,7 @@ test('lone_surrogate_is_refused_by_name', async () => {
   for (const text of ['\ud800', 'a\udfff', `${'x'.repeat(100)}\ud800`]) {
     await refused(client.echoString(text), /value: expected a string without lone surrogates/);
   }
-  await refused(client.echo('char', '\ud800'), /value: expected a string with one character/);
+  await refused(client.echoChar('\ud800'), /value: expected a string with one character/);
 });
 
 test('detached_buffer_is_refused_by_name', async () => {
@@ -276,6 +275,59 @@ test('options_of_another_type_are_refused_by_name', async () => {
   await refused(client.echoU8(1, { timeout: '1' }), /timeout: expected a number/);
   await refused(client.echoU8(1, { signal: {} }), /signal: expected an AbortSignal/);
   await refused(client.never({ onNotice: 1 }), /onNotice: expected a function/);
+});
+
+test('options_with_getters_that_throw_are_refused_by_name', async () => {
+  const cause = new Error('out of luck');
+  const throws = (name) => Object.defineProperty({}, name, { get: () => assert.fail(cause) });
+  await refused(client.echoU8(1, throws('timeout')), /echo-u8: options: out of luck/);
+  await refused(client.echoU8(1, throws('signal')), /echo-u8: options: out of luck/);
+  const fake = Object.create(AbortSignal.prototype);
+  await refused(client.echoU8(1, { signal: fake }), /echo-u8: options: /);
+  assert.throws(() => Conformance.open(library('conformance'), throws('host')), {
+    code: 'argument',
+    message: /Conformance: options: out of luck/,
+  });
+  const stream = await client.count(0n, 1n);
+  await assert.rejects(stream.batches(throws('max')).next(), {
+    code: 'argument',
+    message: /count: options: out of luck/,
+  });
+});
+
+test('thrown_proxy_is_refused_by_name', async () => {
+  const trap = () => {
+    throw new Error('a trap');
+  };
+  const thrown = new Proxy(() => {}, { get: trap, getPrototypeOf: trap, has: trap });
+  const value = {
+    x: 1,
+    get y() {
+      throw thrown;
+    },
+  };
+  await refused(client.echoPoint(value), /echo-point: value: an exception without a text/);
+  const { proxy, revoke } = Proxy.revocable([], {});
+  revoke();
+  await refused(client.echoStrings(proxy), /echo-strings: /);
+  await refused(client.echoPoint(proxy), /echo-point: value: /);
+  await refused(client.sumOf(proxy), /sum-of: /);
+  await refused(client.echoU8(proxy), /echo-u8: /);
+});
+
+test('getter_that_aborts_the_signal_of_its_call_cancels_it', async () => {
+  const controller = new AbortController();
+  const value = {
+    x: 1,
+    get y() {
+      controller.abort();
+      return 2;
+    },
+  };
+  await assert.rejects(client.echoPoint(value, { signal: controller.signal }), {
+    name: 'AbortError',
+  });
+  assert.equal(await client.echoU8(7), 7);
 });
 
 test('object_of_another_class_is_refused_by_name', async () => {

@@ -6,6 +6,7 @@
 
 mod c;
 mod cpp;
+mod nim;
 mod source;
 
 use std::error::Error;
@@ -18,7 +19,8 @@ use thalweg_bindgen::{Output, SourceError, parse};
 type Tables = fn(&Package) -> Result<Output, SourceError>;
 
 /// The languages.
-const LANGUAGES: &[(&str, Tables)] = &[("c", c::tables), ("cpp", cpp::tables)];
+const LANGUAGES: &[(&str, Tables)] =
+    &[("c", c::tables), ("cpp", cpp::tables), ("nim", nim::tables)];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();

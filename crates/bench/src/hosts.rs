@@ -1,14 +1,16 @@
-//! Finds the host programs and the libraries, and builds the C host programs.
+//! Finds the host programs and the libraries, and builds the host programs in C and C++.
 //!
 //! The lab runs from its checkout: it compiles or interprets the programs of other languages from
 //! `crates/bench/hosts`.
 
+use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::problem::Problem;
 
@@ -23,6 +25,12 @@ pub fn root() -> PathBuf {
 #[must_use]
 pub fn c_compiler() -> OsString {
     env::var_os("CC").unwrap_or_else(|| "cc".into())
+}
+
+/// The C++ compiler: `CXX`, else `c++`.
+#[must_use]
+pub fn cpp_compiler() -> OsString {
+    env::var_os("CXX").unwrap_or_else(|| "c++".into())
 }
 
 /// The Python interpreter that has the package `thalweg`: `THALWEG_BENCH_PYTHON`, else the
@@ -68,7 +76,7 @@ pub fn library(package: &str) -> Result<PathBuf, Problem> {
 /// # Errors
 /// The compiler is missing or reports an error.
 pub fn c_program(name: &str) -> Result<PathBuf, Problem> {
-    compile(name, name, &[])
+    compile(&C, name, name, &[])
 }
 
 /// Compiles `hosts/c/NAME.c` to a shared library.
@@ -76,10 +84,95 @@ pub fn c_program(name: &str) -> Result<PathBuf, Problem> {
 /// # Errors
 /// The compiler is missing or reports an error.
 pub fn c_library(name: &str) -> Result<PathBuf, Problem> {
-    compile(name, &format!("lib{name}.so"), &["-shared", "-fPIC"])
+    compile(&C, name, &format!("lib{name}.so"), &["-shared", "-fPIC"])
 }
 
-fn compile(source: &str, product: &str, kind: &[&str]) -> Result<PathBuf, Problem> {
+/// Compiles `hosts/cpp/NAME.cpp` to a program with the options of the C programs. It takes several
+/// seconds, so this process compiles each program once.
+///
+/// # Errors
+/// The compiler is missing or reports an error.
+pub fn cpp_program(name: &str) -> Result<PathBuf, Problem> {
+    static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(program) = built.get(name) {
+        return Ok(program.clone());
+    }
+    let program = compile(&CPP, name, &format!("{name}-cpp"), &[])?;
+    built.insert(name.to_owned(), program.clone());
+    Ok(program)
+}
+
+/// The version of Asio (`ASIO_VERSION`: 100,000 times the major version and so on), if its headers are
+/// installed.
+///
+/// # Errors
+/// They are not installed.
+pub fn asio_version() -> Result<String, Problem> {
+    let script = "echo '#include <asio/version.hpp>\nASIO_VERSION' | \"$0\" -E -P -x c++ -";
+    let said = Command::new("sh")
+        .args(["-c", script])
+        .arg(cpp_compiler())
+        .output()
+        .map_err(Problem::io("cannot start sh"))?;
+    match String::from_utf8_lossy(&said.stdout).lines().last() {
+        Some(version) if said.status.success() => Ok(version.trim().to_owned()),
+        _ => Err(Problem::NotReady(
+            "the peer asio is not there: apt-get install libasio-dev".to_owned(),
+        )),
+    }
+}
+
+/// A compiled language of host programs.
+struct Language {
+    compiler: fn() -> OsString,
+    /// The folder in `hosts`, and the ending of a source file.
+    name: &'static str,
+    standard: &'static str,
+}
+
+const C: Language = Language {
+    compiler: c_compiler,
+    name: "c",
+    standard: "-std=gnu11",
+};
+const CPP: Language = Language {
+    compiler: cpp_compiler,
+    name: "cpp",
+    standard: "-std=gnu++20",
+};
+
+/// The options of all host programs. Only C++ has checks that `NDEBUG` removes.
+const OPTIONS: [&str; 8] = [
+    "-D_GNU_SOURCE",
+    "-DNDEBUG",
+    "-O2",
+    "-g",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-pthread",
+];
+
+/// Compiles `source` of the folder of `language`.
+fn compile(
+    language: &Language,
+    source: &str,
+    product: &str,
+    kind: &[&str],
+) -> Result<PathBuf, Problem> {
+    let name = language.name;
+    let source = format!("crates/bench/hosts/{name}/{source}.{name}");
+    let kind: Vec<&OsStr> = kind.iter().map(OsStr::new).collect();
+    compile_file(language, &source, product, &kind)
+}
+
+fn compile_file(
+    language: &Language,
+    source: &str,
+    product: &str,
+    kind: &[&OsStr],
+) -> Result<PathBuf, Problem> {
     let root = root();
     let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
     let folder = exe.parent().unwrap_or(&root).join("lab-hosts");
@@ -90,23 +183,15 @@ fn compile(source: &str, product: &str, kind: &[&str]) -> Result<PathBuf, Proble
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let fresh = folder.join(format!("{product}.{}.{number}", std::process::id()));
     let product = folder.join(product);
-    let mut command = Command::new(c_compiler());
-    command.args([
-        "-std=gnu11",
-        "-D_GNU_SOURCE",
-        "-O2",
-        "-g",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-pthread",
-    ]);
+    let Language {
+        compiler, standard, ..
+    } = language;
+    let mut command = Command::new(compiler());
+    command.arg(standard).args(OPTIONS);
     command.args(INCLUDES.map(|include| format!("-I{}", root.join(include).display())));
     command.args(kind).arg("-o").arg(&fresh);
-    command
-        .arg(root.join(format!("crates/bench/hosts/c/{source}.c")))
-        .arg("-ldl");
-    let compiler = c_compiler().to_string_lossy().into_owned();
+    command.arg(root.join(source)).arg("-ldl");
+    let compiler = compiler().to_string_lossy().into_owned();
     let status = command
         .status()
         .map_err(Problem::io(format!("cannot start {compiler}")))?;
@@ -115,15 +200,18 @@ fn compile(source: &str, product: &str, kind: &[&str]) -> Result<PathBuf, Proble
         Ok(product)
     } else {
         Err(Problem::NotReady(format!(
-            "{compiler} cannot build {source}.c; its words are above"
+            "{compiler} cannot build {source}; its words are above"
         )))
     }
 }
 
-/// The include folders of the C programs, relative to the root.
-const INCLUDES: [&str; 3] = [
+/// The include folders of the C and C++ programs, relative to the root.
+const INCLUDES: [&str; 6] = [
     "bindings/c/include",
+    "bindings/cpp/include",
     "crates/bench/generated/c",
+    "crates/bench/generated/cpp",
+    "crates/bench/hosts/c",
     "examples/search/generated/c",
 ];
 
@@ -147,25 +235,78 @@ const PYTHON_PATH: [&str; 2] = [
     "examples/search/generated/python",
 ];
 
+/// The Node program: `THALWEG_BENCH_NODE`, else `node`.
+#[must_use]
+pub fn node() -> OsString {
+    env::var_os("THALWEG_BENCH_NODE").unwrap_or_else(|| "node".into())
+}
+
+/// The folder with the headers of Node: next to the program, as in Node's archives and packages.
+fn node_headers() -> Result<PathBuf, Problem> {
+    let script = "parseInt(process.versions.node) >= 20 ? require('path').join(\
+        require('fs').realpathSync(process.execPath), '../../include/node') : ''";
+    let said = Command::new(node()).args(["-p", script]).output().ok();
+    said.map(|said| PathBuf::from(String::from_utf8_lossy(&said.stdout).trim()))
+        .filter(|headers| headers.join("node_api.h").exists())
+        .ok_or_else(|| Problem::NotReady("Node 20 or newer with its headers is missing".into()))
+}
+
+/// A command that runs `hosts/node/NAME` with the arguments `before` and the addon that is compiled
+/// from `peers/node/by_hand.c`.
+///
+/// # Errors
+/// Node, its headers or the package `thalweg` is missing, or the addon cannot be compiled.
+pub fn node_program(name: &str, before: Option<PathBuf>) -> Result<Command, Problem> {
+    let root = root();
+    let headers = node_headers()?;
+    if !root.join("node_modules/thalweg/prebuilds").exists() {
+        let text = "the Node package `thalweg` is not built: make build";
+        return Err(Problem::NotReady(text.to_owned()));
+    }
+    let kind = ["-shared", "-fPIC", "-isystem"].map(OsStr::new);
+    let kind = [&kind[..], &[headers.as_os_str()]].concat();
+    let addon = compile_file(
+        &C,
+        "crates/bench/peers/node/by_hand.c",
+        "by_hand.node",
+        &kind,
+    )?;
+    let mut command = Command::new(node());
+    command.arg(root.join("crates/bench/hosts/node").join(name));
+    command.args(before).arg(addon);
+    Ok(command)
+}
+
+/// The addon of `crates/bench/peers/node` that uses napi-rs.
+///
+/// # Errors
+/// It was not built.
+pub fn node_peer() -> Result<PathBuf, Problem> {
+    built_peer("node/peer_napi.node")
+}
+
+/// A file of the peers that `make bench-peers` builds.
+fn built_peer(file: &str) -> Result<PathBuf, Problem> {
+    let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
+    // They are next to the profile's folder; a test's executable is one folder deeper.
+    let folders = exe.ancestors().skip(2).take(2);
+    folders
+        .map(|folder| folder.join("bench-peers").join(file))
+        .find(|path| path.exists())
+        .ok_or_else(|| {
+            let text = format!("the peer {file} is not there: make bench-peers");
+            Problem::NotReady(text)
+        })
+}
+
 /// The folder with the Python module `peer_MODULE` of `crates/bench/peers/python`.
 ///
 /// # Errors
 /// The module was not built.
 pub fn python_peers(module: &str) -> Result<PathBuf, Problem> {
-    let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
-    // The module is next to the profile's folder; a test's executable is one folder deeper.
-    let folders = exe.ancestors().skip(2).take(2);
-    folders
-        .map(|folder| folder.join("bench-peers/python"))
-        .find(|folder| {
-            folder.join(format!("peer_{module}.py")).exists()
-                || folder.join(format!("peer_{module}.abi3.so")).exists()
-        })
-        .ok_or_else(|| {
-            Problem::NotReady(format!(
-                "the peer peer_{module} is not there: make bench-peers"
-            ))
-        })
+    let file = built_peer(&format!("python/peer_{module}.py"))
+        .or_else(|_| built_peer(&format!("python/peer_{module}.abi3.so")))?;
+    Ok(file.with_file_name(""))
 }
 
 #[cfg(test)]

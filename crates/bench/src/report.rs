@@ -277,6 +277,20 @@ impl Row {
         }
     }
 
+    /// A row that was not measured, and why.
+    #[must_use]
+    pub fn not_measured(of: (&str, &str), params: &[(&str, &str)], unit: &str, why: &str) -> Self {
+        let row = Self::new(of, params, unit, ("thalweg", vec![0.0]), None);
+        Self {
+            samples: 0,
+            process: Vec::new(),
+            subject_samples: Vec::new(),
+            subject_interval: None,
+            verdict: Some(format!("{NOT_JUDGED}{why}")),
+            ..row
+        }
+    }
+
     /// The number of processes that took the samples; `None` in a file from before this was known.
     #[must_use]
     pub fn processes(&self) -> Option<usize> {

@@ -7,13 +7,14 @@ use std::process::Command;
 
 use crate::hosts;
 
-/// Names and versions: the `rustc` that built this program, and the `cc` and `python` that are
-/// found now.
+/// Names and versions: the `rustc` that built this program, and the `cc`, `python` and `node`
+/// that are found now.
 #[must_use]
 pub fn versions() -> BTreeMap<String, String> {
     let mut tools = BTreeMap::from([("rustc".to_owned(), env!("THALWEG_BENCH_RUSTC").to_owned())]);
     tools.extend(first_line(hosts::c_compiler(), ["--version"]).map(|v| ("cc".to_owned(), v)));
     tools.extend(first_line(hosts::python(), ["--version"]).map(|v| ("python".to_owned(), v)));
+    tools.extend(first_line(hosts::node(), ["--version"]).map(|v| ("node".to_owned(), v)));
     tools
 }
 

@@ -1,5 +1,5 @@
-//! Tests the host programs in Rust and C, line by line. The lab itself runs the Python one, if its
-//! package is installed.
+//! Tests the host programs in Rust, C and C++, line by line. The lab itself runs the Python one, if
+//! its package is installed.
 
 use std::process::Command;
 
@@ -40,8 +40,15 @@ fn c() -> Command {
     command
 }
 
-fn answers_every_line(command: Command, placement: Placement, readings: &[&str], forms: &[&str]) {
-    let mut host = HostProgram::start("host", command, placement).unwrap();
+fn cpp(mode: &str) -> Command {
+    let mut command = Command::new(hosts::cpp_program("lab_host").expect("c++ is there"));
+    command.arg(mode);
+    command.arg(hosts::library("thalweg-lab").expect("cargo builds it with this test"));
+    command
+}
+
+/// The answers to calls and reading. `forms` are lines about ticks, `events` those about events.
+fn answers_reading(host: &mut HostProgram, readings: &[&str], forms: &[&str], events: &[&str]) {
     for operation in ["nop", "nop-async", "bare"] {
         let block: Block = host.ask(&format!("{operation} 50 5 0")).unwrap();
         assert_eq!(block.latencies.len(), 50, "{operation}");
@@ -72,6 +79,30 @@ fn answers_every_line(command: Command, placement: Placement, readings: &[&str],
         assert_eq!((read.records, read.checksum), (count, sum), "{form}");
         assert!(read.ns > 0, "{form}");
     }
+    for form in events {
+        let read: Read = host.ask(&format!("{form} {count}")).unwrap();
+        let sum = count * (count - 1) / 2;
+        assert_eq!((read.records, read.checksum), (count, sum), "{form}");
+        assert!(read.ns > 0, "{form}");
+    }
+}
+
+fn verifies(host: &mut HostProgram) {
+    let verified: Verified = host.ask("verify 1000").unwrap();
+    assert_eq!(verified.records, 1000);
+    let digest = Contents::new().digest(1000);
+    assert_eq!(verified.digest, format!("{digest:016x}"));
+}
+
+fn answers_every_line(
+    command: Command,
+    placement: Placement,
+    readings: &[&str],
+    forms: &[&str],
+    events: &[&str],
+) {
+    let mut host = HostProgram::start("host", command, placement).unwrap();
+    answers_reading(&mut host, readings, forms, events);
     for way in ["sync", "async", "events"] {
         for size in [0, 64, 65_536] {
             for peer in ["", "unix-"] {
@@ -81,9 +112,7 @@ fn answers_every_line(command: Command, placement: Placement, readings: &[&str],
             }
         }
     }
-    let verified: Verified = host.ask("verify 1000").unwrap();
-    assert_eq!(verified.records, 1000);
-    assert_eq!(verified.digest, format!("{:016x}", contents.digest(1000)));
+    verifies(&mut host);
     host.finish().unwrap();
 }
 
@@ -101,6 +130,7 @@ fn rust_answers_every_line() {
             "stream-views",
             "stream-callback",
         ],
+        &[],
     );
 }
 
@@ -117,13 +147,61 @@ fn c_answers_every_line() {
             "stream-views",
             "stream-callback",
         ],
+        &["events-one", "events-views"],
     );
 }
 
 #[test]
+fn cpp_answers_every_line_in_both_modes() {
+    let mut host = HostProgram::start("host", cpp("blocking"), Placement::Free).unwrap();
+    let forms = [
+        "tick-views",
+        "tick-array",
+        "stream-one",
+        "stream-views",
+        "ticks",
+    ];
+    let events = ["events-one", "events-views", "events"];
+    answers_reading(&mut host, &["views", "array", "kept"], &forms, &events);
+    verifies(&mut host);
+    host.finish().unwrap();
+
+    for placement in [Placement::Free, Placement::OneCpu] {
+        let mut host = HostProgram::start("host", cpp("coroutines"), placement).unwrap();
+        answers_reading(&mut host, &[], &["stream-awaited"], &["events-awaited"]);
+        for line in ["complete", "drain", "raw"] {
+            let read: Read = host.ask(&format!("{line} 5000")).unwrap();
+            assert_eq!((read.records, read.checksum), (5000, 12_497_500), "{line}");
+        }
+        let block: Block = host.ask("paced 50 10000").unwrap();
+        assert_eq!(block.latencies.iter().filter(|ns| **ns > 0).count(), 50);
+        host.finish().unwrap();
+    }
+}
+
+#[test]
+fn peer_with_asio_answers_if_asio_is_installed() {
+    if let Err(problem) = hosts::asio_version() {
+        assert!(problem.to_string().contains("libasio-dev"), "{problem}");
+        return;
+    }
+    let command = Command::new(hosts::cpp_program("asio_peer").unwrap());
+    let mut host = HostProgram::start("asio", command, Placement::OneCpu).unwrap();
+    let block: Block = host.ask("nop 50 5 0").unwrap();
+    assert_eq!(block.latencies.iter().filter(|ns| **ns > 0).count(), 50);
+    host.finish().unwrap();
+}
+
+#[test]
 fn they_do_so_on_one_processor() {
-    answers_every_line(rust(), Placement::OneCpu, &["views"], &["stream-views"]);
-    answers_every_line(c(), Placement::OneCpu, &["views"], &["stream-views"]);
+    answers_every_line(
+        rust(),
+        Placement::OneCpu,
+        &["views"],
+        &["stream-views"],
+        &[],
+    );
+    answers_every_line(c(), Placement::OneCpu, &["views"], &["stream-views"], &[]);
 }
 
 #[test]
@@ -131,7 +209,7 @@ fn program_at_split_calls_on_one_processor_and_serves_on_another() {
     if !Placement::Split.possible() {
         return;
     }
-    for command in [rust(), c()] {
+    for command in [rust(), c(), cpp("blocking"), cpp("coroutines")] {
         let mut host = HostProgram::start("host", command, Placement::Split).unwrap();
         for operation in ["nop", "bare"] {
             let block: Block = host.ask(&format!("{operation} 50 5 0")).unwrap();
@@ -169,7 +247,7 @@ fn program_at_split_calls_on_one_processor_and_serves_on_another() {
 
 #[test]
 fn a_line_that_is_no_command_ends_them() {
-    for command in [rust(), c()] {
+    for command in [rust(), c(), cpp("blocking"), cpp("coroutines")] {
         let mut host = HostProgram::start("host", command, Placement::Free).unwrap();
         let problem = host
             .ask::<Read>("warp 9")

@@ -34,6 +34,7 @@ static FORMAT: Format = Format {
         first: "/* ",
         next: " * ",
         last: " */",
+        block: None,
         // Compilers warn about the beginning of a comment in a comment, and about trigraphs.
         replaced: &[("*/", "* /"), ("/*", "/ *"), ("??/", "? ?/")],
     },

@@ -12,7 +12,10 @@ mod from_code;
 mod growth;
 pub mod hash;
 pub mod json_schema;
+pub mod lua;
 pub mod model;
+pub mod nim;
+pub mod node;
 mod parse;
 pub mod plan;
 pub mod python;
@@ -50,6 +53,18 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "cpp",
         emit: cpp::emit,
+    },
+    Language {
+        name: "lua",
+        emit: lua::emit,
+    },
+    Language {
+        name: "nim",
+        emit: nim::emit,
+    },
+    Language {
+        name: "node",
+        emit: node::emit,
     },
     Language {
         name: "python",

@@ -16,6 +16,7 @@
 //! the caller reads it. In a host import both are reversed, and so is a stream that is a parameter.
 
 pub mod codec;
+mod columns;
 mod intern;
 pub mod names;
 mod refusal;
@@ -25,12 +26,14 @@ mod types;
 mod usage;
 
 pub use crate::model::Scalar;
+pub use columns::Column;
 pub use refusal::Unsupported;
 pub use spell::{spell, spell_signature};
 pub use types::{Case, Handle, Kind, Member, Type, TypeIndex, Usage};
 
 use crate::SourceError;
-use crate::model::{self, Package, ResourceId};
+use crate::hash::Describer;
+use crate::model::{self, FunctionKind, Package, ResourceId};
 use intern::Interner;
 use refusal::Refusal;
 use std::collections::HashMap;
@@ -90,6 +93,22 @@ pub struct Function<'a> {
     pub ok: ResultKind,
     /// The type of the error payload. `None`: no error, or one without a payload.
     pub error: Option<TypeIndex>,
+}
+
+impl<'a> Function<'a> {
+    /// The resource on which a method is called, which is the first parameter.
+    pub fn resource(&self) -> Option<ResourceId> {
+        match self.function.kind {
+            FunctionKind::Method(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The parameters that a caller writes, with their numbers: all but the resource of a method.
+    pub fn written(&self) -> impl Iterator<Item = (usize, &Parameter<'a>)> + Clone {
+        let parameters = self.parameters.iter().enumerate();
+        parameters.skip(usize::from(self.resource().is_some()))
+    }
 }
 
 /// A parameter.
@@ -173,6 +192,59 @@ impl<'a> Plan<'a> {
         stream
             .element
             .map_or("void", |element| self.get(element).stem.as_str())
+    }
+
+    /// The number of handles in the arguments of a function. `None`: it depends on their values.
+    pub fn handles(&self, function: &Function<'_>) -> Option<usize> {
+        let has_handles = |parameter: &Parameter<'_>| match parameter.kind {
+            ParameterKind::Value(ty) => self.get(ty).has_handles,
+            _ => false,
+        };
+        let is_handle = |parameter: &&Parameter<'_>| match parameter.kind {
+            ParameterKind::Value(_) => false,
+            ParameterKind::Resource { .. } | ParameterKind::Stream(_) => true,
+        };
+        let parameters = &function.parameters;
+        let count = parameters.iter().filter(is_handle).count();
+        (!parameters.iter().any(has_handles)).then_some(count)
+    }
+
+    /// The name of a function in the class of the client or, for a method, of the resource: a
+    /// constructor has the name of its resource, and a static function has both names.
+    pub fn name_in_class(&self, function: &model::Function) -> String {
+        let resource = |id: ResourceId| &self.package.resources[id.0].name;
+        match function.kind {
+            FunctionKind::Free | FunctionKind::Method(_) => function.name.clone(),
+            FunctionKind::Constructor(id) => resource(id).clone(),
+            FunctionKind::Static(id) => format!("{}-{}", resource(id), function.name),
+        }
+    }
+
+    /// Whether the type is an option.
+    pub fn is_option(&self, index: TypeIndex) -> bool {
+        matches!(self.get(index).kind, Kind::Option { .. })
+    }
+
+    /// The number of the first parameters that a caller must pass, including the resource of a method:
+    /// all but the options at the end.
+    pub fn required(&self, function: &Function<'_>) -> usize {
+        let is_option = |parameter: &&Parameter<'_>| match parameter.kind {
+            ParameterKind::Value(ty) => self.is_option(ty),
+            _ => false,
+        };
+        let last = function.parameters.iter().rev();
+        function.parameters.len() - last.take_while(is_option).count()
+    }
+
+    /// The descriptions of the parameters, the result, the error payload and the stream element.
+    /// Those that a function does not have are empty.
+    pub fn descriptions(&self, function: &model::Function) -> Vec<String> {
+        let texts = Describer {
+            types: &self.package.types,
+            resources: &self.package.resources,
+        };
+        let texts = texts.describe_function(function);
+        texts.split('\n').map(str::to_owned).collect()
     }
 
     /// Reports the first construct of these kinds.

@@ -84,17 +84,7 @@ fn init(plan: &Plan<'_>) -> Source {
     out.blank();
     let mut all: Vec<&String> = modules.iter().flat_map(|(_, names)| names).collect();
     all.sort_unstable();
-    let quoted = all
-        .iter()
-        .map(|name| Doc::from(format!("\"{name}\"")))
-        .collect();
-    out.statement(
-        0,
-        &Doc::Group {
-            open: "__all__ = [".into(),
-            items: quoted,
-            close: "]",
-        },
-    );
+    let quoted = all.iter().map(|name| Doc::from(format!("\"{name}\"")));
+    out.statement(0, "__all__ = ", &Doc::group("[", quoted, "]"), "");
     out
 }

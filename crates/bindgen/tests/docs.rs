@@ -90,7 +90,7 @@ fn each_line_of_documentation_is_in_each_output() {
         // A line may be wrapped.
         let words: Vec<_> = text
             .split_whitespace()
-            .filter(|word| !matches!(*word, "*" | "///" | "//!" | "#"))
+            .filter(|word| !matches!(*word, "*" | "///" | "//!" | "#" | "##"))
             .collect();
         let text = words.join(" ");
         // A schema is of values, and a resource is none.

@@ -4,7 +4,7 @@
 //! - `thalweg gen` generates typed code from WIT, for services and for hosts.
 //! - `thalweg describe` prints the interface of a library as WIT.
 //! - `thalweg call` calls functions of a library, with JSON.
-//! - `thalweg package` builds a wheel or a tarball of a service.
+//! - `thalweg package` builds a wheel, an npm package or a tarball of a service.
 //! - `thalweg headers` prints the folder of the C headers that a service uses.
 //! - `thalweg compatible` checks whether programs of one WIT version can open a library of another
 //!   version.
@@ -81,7 +81,7 @@ enum Command {
     /// Exit status: 0 all scenarios passed that are not pending; 1 a scenario failed or did not
     /// run, a pending one passed, or with --check the page is out of date; 2 an error.
     Conformance(conformance::Arguments),
-    /// Build a service in release mode and write a Python wheel or a tarball for C.
+    /// Build a service in release mode and write a Python wheel, an npm package or a tarball for C.
     ///
     /// Run it in the folder of the service. Exit status: 0; 2 an error.
     Package(package::Arguments),

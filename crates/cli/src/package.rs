@@ -3,6 +3,7 @@
 mod archive;
 mod c;
 mod elf;
+mod node;
 mod python;
 
 use std::ffi::OsString;
@@ -56,6 +57,10 @@ struct Kind {
     /// A tarball for C with the library, headers, and files for pkg-config and CMake
     #[arg(long)]
     c: bool,
+
+    /// An npm package with the library, the generated JavaScript and its types
+    #[arg(long)]
+    node: bool,
 }
 
 /// Why there is no package.
@@ -73,6 +78,10 @@ pub enum Error {
     Library(PathBuf, elf::Error),
     /// The version has no form in Python.
     Version(String),
+    /// The generic Node package does not support the processor of the library.
+    Processor(&'static str),
+    /// The name is longer than npm accepts.
+    Name(String),
     /// A file cannot be read or written.
     File(PathBuf, io::Error),
 }
@@ -92,6 +101,15 @@ impl fmt::Display for Error {
                 f,
                 "the version {version} has no form in Python; of the pre-releases only `alpha`, `beta`, `rc` and \
                  `dev` with one number have, such as 1.0.0-rc.1"
+            ),
+            Error::Processor(machine) => write!(
+                f,
+                "the Node package `thalweg` supports x86_64 only, and the library is for {machine}"
+            ),
+            Error::Name(name) => write!(
+                f,
+                "the name {name} is too long for npm: it has {} characters",
+                name.len()
             ),
             Error::File(path, error) => write!(f, "{}: {error}", path.display()),
         }
@@ -127,6 +145,38 @@ impl Service {
     fn file_name(&self) -> String {
         let name = self.library.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
+    }
+
+    /// On which systems the library can be loaded: lines.
+    fn note(&self) -> String {
+        let mut note = format!(
+            "  for {} Linux with glibc {} or newer\n",
+            self.elf.machine, self.elf.glibc
+        );
+        if !self.elf.others.is_empty() {
+            note += &format!("  the library also needs: {}\n", self.elf.others.join(", "));
+        }
+        note
+    }
+
+    /// Files called LICENSE or COPYING beside the manifest, in order.
+    fn licenses(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        let folder = &self.package.folder;
+        let failed = |error| Error::File(folder.clone(), error);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if (name.starts_with("LICENSE") || name.starts_with("COPYING"))
+                && entry.path().is_file()
+            {
+                let path = entry.path();
+                let contents = fs::read(&path).map_err(|error| Error::File(path, error))?;
+                found.push((name, contents));
+            }
+        }
+        found.sort();
+        Ok(found)
     }
 }
 
@@ -169,6 +219,9 @@ pub fn run(arguments: &Arguments) -> Result<Output, Error> {
     if arguments.kind.c {
         built.push(c::tarball(&service, &headers::folder(&metadata)?)?);
     }
+    if arguments.kind.node {
+        built.push(node::tarball(&service)?);
+    }
     let mut stdout = String::new();
     for Built {
         name,
@@ -184,12 +237,18 @@ pub fn run(arguments: &Arguments) -> Result<Output, Error> {
 }
 
 /// A package before it is written.
+#[derive(Debug)]
 struct Built {
     /// The file name.
     name: String,
     contents: Vec<u8>,
     /// What to know about it: lines, or nothing.
     note: String,
+}
+
+/// `1.2.3` of `1.2.3-rc.1`.
+fn base(version: &str) -> &str {
+    version.split(['-', '+']).next().unwrap_or(version)
 }
 
 /// The path from here, if the file is below this folder.

@@ -1,11 +1,13 @@
 /// Runs the coroutines of a client on an executor of Asio (standalone). Include it only if you use
 /// Asio; compile with ASIO_STANDALONE.
-#ifndef THALWEG_ASIO_HPP
-#define THALWEG_ASIO_HPP
+#pragma once
 
 #include <asio/any_io_executor.hpp>
+#include <asio/error.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
 #include <memory>
 
 #include "client.hpp"
@@ -34,13 +36,14 @@ public:
     if (!state_->is_stopped) {
       state_->is_stopped = true;
       state_->descriptor.release(); // the descriptor belongs to the client
+      state_->timer.cancel();
     }
   }
 
 private:
   struct state {
     state(const asio::any_io_executor &executor, const client &of)
-        : watched(of), descriptor(executor, of.fd()) {
+        : watched(of), descriptor(executor, of.fd()), timer(executor) {
     }
     static void wait(const std::shared_ptr<state> &self) {
       if (self->is_stopped) {
@@ -50,9 +53,19 @@ private:
         asio::post(self->descriptor.get_executor(), [self] { turn(self); });
         return;
       }
+      const int timeout_ms = self->watched.timeout_ms();
+      if (timeout_ms >= 0) {
+        // The timer ends the wait for the descriptor, whose handler then dispatches.
+        self->timer.expires_after(std::chrono::milliseconds(timeout_ms));
+        self->timer.async_wait([self](const asio::error_code &failed) {
+          if (!failed && !self->is_stopped) {
+            self->descriptor.cancel();
+          }
+        });
+      }
       self->descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
                                   [self](const asio::error_code &failed) {
-                                    if (!failed) {
+                                    if (!failed || failed == asio::error::operation_aborted) {
                                       turn(self);
                                     }
                                   });
@@ -66,6 +79,7 @@ private:
 
     const client &watched;
     asio::posix::stream_descriptor descriptor;
+    asio::steady_timer timer; // for the deadlines of streams
     bool is_stopped = false;
   };
 
@@ -74,4 +88,3 @@ private:
 
 } // namespace THALWEG_VIEW_MODE
 } // namespace thalweg
-#endif

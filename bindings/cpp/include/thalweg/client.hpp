@@ -7,12 +7,10 @@
 ///
 /// A coroutine resumes in `client::dispatch`, which the caller's event loop calls when `client::fd`
 /// is readable. No other thread is involved.
-#ifndef THALWEG_CLIENT_HPP
-#define THALWEG_CLIENT_HPP
+#pragma once
 
 #include <array>
 #include <chrono>
-#include <coroutine>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -65,7 +63,7 @@ struct notice_handler {
   void *context = nullptr;
 };
 
-/// How a call runs: a deadline, a stop token that cancels it, or both.
+/// How a call or the wait for a stream runs: a deadline, a stop token that cancels it, or both.
 struct call_options {
   deadline until;
   std::stop_token stop;
@@ -91,41 +89,38 @@ class resource {
 public:
   resource() noexcept = default;
   resource(detail::session_ref session, tw_handle handle) noexcept
-      : session_(std::move(session)), tw_{session_->tw.table, handle} {
+      : session_(std::move(session)), handle_(handle) {
   }
-  resource(resource &&other) noexcept : session_(std::move(other.session_)), tw_(other.tw_) {
-    other.tw_.handle = 0;
+  resource(resource &&other) noexcept
+      : session_(std::move(other.session_)), handle_(other.release()) {
   }
   resource &operator=(resource &&other) noexcept {
     if (this != &other) {
-      tw_resource_close(&tw_, nullptr);
+      static_cast<void>(close());
       session_ = std::move(other.session_);
-      tw_ = other.tw_;
-      other.tw_.handle = 0;
+      handle_ = other.release();
     }
     return *this;
   }
   ~resource() {
-    tw_resource_close(&tw_, nullptr);
+    static_cast<void>(close());
   }
   /// Whether there is an object: it was neither moved, nor passed to the service, nor closed.
   explicit operator bool() const noexcept {
-    return tw_.handle != 0;
+    return handle_ != 0;
   }
   /// Drops the object in the service. A second call has no effect.
   result<void> close() {
     tw_error error;
-    if (tw_resource_close(&tw_, &error) != TW_OK) {
-      return unexpected(typed_error<void>(thalweg::error(error)));
-    }
-    return {};
+    tw_resource closed{session_->tw.table, release()};
+    return detail::as_result(tw_resource_close(&closed, &error), error);
   }
   [[nodiscard]] tw_handle handle() const noexcept {
-    return tw_.handle;
+    return handle_;
   }
   /// Gives the handle away.
   tw_handle release() noexcept {
-    return std::exchange(tw_.handle, 0);
+    return std::exchange(handle_, 0);
   }
 
 protected:
@@ -135,34 +130,7 @@ protected:
 
 private:
   detail::session_ref session_;
-  tw_resource tw_{};
-};
-
-/// A resource inside a value belongs to the owner of the value. `put` gives it to the message.
-template <std::derived_from<resource> R> struct codec<R> {
-  static constexpr std::uint32_t size = sizeof(tw_handle_ref);
-  static constexpr std::uint32_t align = alignof(tw_handle_ref);
-  static constexpr bool is_direct = false;
-  static constexpr bool is_value = false;
-  static constexpr bool is_trivial = false;
-  static constexpr std::uint32_t handles(const R &) noexcept {
-    return 1;
-  }
-  static void put(tw_writer *writer, std::uint32_t at, const R &value) noexcept {
-    // Values with handles are parameters by value, so the object is not const.
-    tw_put_handle(writer, at, const_cast<R &>(value).release());
-  }
-  static bool check(tw_checker *checker, const std::uint8_t *at) noexcept {
-    return tw_check_handle(checker, at);
-  }
-  static R get(const detail::source &from, const std::uint8_t *at) noexcept {
-    tw_resource taken{};
-    if (from.reply != nullptr) {
-      tw_reply_take_handle(from.reply, *reinterpret_cast<const tw_handle_ref *>(at), &taken,
-                           nullptr);
-    }
-    return R(detail::session_ref(*from.owner), taken.handle);
-  }
+  tw_handle handle_ = 0;
 };
 
 template <class T, class E> class stream;
@@ -197,14 +165,51 @@ concept handle_type = std::derived_from<T, resource> || requires {
   typename T::is_stream;
 };
 
-template <class T> struct returned {
-  using type = std::conditional_t<codec<T>::is_value || handle_type<T>, T, reply<T>>;
+} // namespace detail
+
+/// A resource or stream inside a value belongs to the owner of the value. `put` gives a resource to
+/// the message.
+template <detail::handle_type T> struct codec<T> : detail::composite_codec {
+  static constexpr std::uint32_t size = sizeof(tw_handle_ref);
+  static constexpr std::uint32_t align = alignof(tw_handle_ref);
+  static constexpr std::uint32_t handles(const T &) noexcept {
+    return 1;
+  }
+  static void put(tw_writer *writer, std::uint32_t at, const T &value) noexcept {
+    // Values with handles are parameters by value, so the object is not const.
+    tw_put_handle(writer, at, const_cast<T &>(value).release());
+  }
+  static bool check(tw_checker *checker, const std::uint8_t *at) noexcept {
+    return tw_check_handle(checker, at);
+  }
+  static T get(const detail::source &from, const std::uint8_t *at) noexcept {
+    tw_resource taken{};
+    if (from.reply != nullptr) {
+      tw_reply_take_handle(from.reply, *reinterpret_cast<const tw_handle_ref *>(at), &taken,
+                           nullptr);
+    }
+    return T(detail::session_ref(*from.owner), taken.handle);
+  }
 };
-template <> struct returned<void> { using type = void; };
+
+namespace detail {
+
+/// How a call returns a `T`.
+enum class kind_of_result { nothing, value, handle, reply };
+template <class T> constexpr kind_of_result kind_of() {
+  if constexpr (std::is_void_v<T>) {
+    return kind_of_result::nothing;
+  } else if constexpr (handle_type<T>) {
+    return kind_of_result::handle;
+  } else {
+    return codec<T>::is_value ? kind_of_result::value : kind_of_result::reply;
+  }
+}
 
 /// What a call of the method `M` returns.
-template <class M>
-using result_of = result<typename returned<typename M::ok>::type, typename M::error>;
+template <class M, class T = typename M::ok>
+using result_of = result<std::conditional_t<kind_of<T>() == kind_of_result::reply, reply<T>, T>,
+                         typename M::error>;
 
 /// Whether an error type has a payload in messages.
 template <class E>
@@ -225,17 +230,20 @@ template <class E>
 typed_error<E> make_error(session &owner, std::uint32_t code, const tw_error &why,
                           const tw_reply &reply, const void *root,
                           const view_life *life = nullptr) {
-  reply_memory memory(reply);
   const thalweg::error base(why);
+  [[maybe_unused]] reply_memory memory(reply);
   if constexpr (has_error_payload<E>) {
     if (root != nullptr && code == TW_ERROR) {
-      const source from{reply.base, memory.tw(), &owner, life != nullptr ? *life : memory.life()};
+      // Views into a stream's error outlive this object.
+      const source from =
+          life != nullptr ? memory.borrow(&owner, *life) : memory.guard(&root, &owner);
       E payload = codec<E>::get(from, static_cast<const std::uint8_t *>(root));
-      return typed_error<E>(base, std::move(memory), std::move(payload));
+      const auto kept = std::make_shared<thalweg::reply<E>>(std::move(memory), std::move(payload));
+      return typed_error<E>(base, std::shared_ptr<const E>(kept, &**kept));
     }
   } else if constexpr (std::is_same_v<E, none>) {
     if (code == TW_ERROR) {
-      return typed_error<E>(base, std::move(memory), none{});
+      return typed_error<E>(base, std::make_shared<E>());
     }
   }
   return typed_error<E>(base);
@@ -246,52 +254,40 @@ typed_error<E> make_error(session &owner, std::uint32_t code, const tw_error &wh
 template <class M> result_of<M> read(session &owner, tw_completion *completion, tw_error *why) {
   using T = typename M::ok;
   using E = typename M::error;
+  constexpr kind_of_result kind = kind_of<T>();
   tw_reply reply;
   tw_decoder decoder =
       tw_decode_begin(&owner.tw, M::method_entry(), completion, &reply, sizeof(reply), why);
-  [[maybe_unused]] const void *root = nullptr;
+  [[maybe_unused]] std::conditional_t<kind == kind_of_result::value, T, none> value{};
   [[maybe_unused]] tw_resource taken{};
-  if constexpr (std::is_void_v<T>) {
-    const void *const failure = decode_error<E>(&decoder);
-    const std::uint32_t code = tw_decode_end(&decoder);
-    if (code == TW_OK) [[likely]] {
-      return {};
-    }
+  [[maybe_unused]] const void *root = nullptr;
+  if constexpr (kind == kind_of_result::value) {
+    tw_decode_value(&decoder, TW_OK, &value, codec<T>::size, check_function<T>());
+  } else if constexpr (kind == kind_of_result::handle) {
+    tw_decode_resource(&decoder, &taken);
+  } else if constexpr (kind == kind_of_result::reply) {
+    root = tw_decode_root(&decoder, TW_OK, codec<T>::size, check_function<T>());
+  }
+  const void *const failure = decode_error<E>(&decoder);
+  const std::uint32_t code = tw_decode_end(&decoder);
+  if (code != TW_OK) [[unlikely]] {
     return unexpected(make_error<E>(owner, code, *why, reply, failure));
-  } else if constexpr (codec<T>::is_value) {
-    T number{};
-    tw_decode_value(&decoder, TW_OK, &number, codec<T>::size, check_function<T>());
-    const void *const failure = decode_error<E>(&decoder);
-    const std::uint32_t code = tw_decode_end(&decoder);
-    if (code == TW_OK) [[likely]] {
-      return number;
-    }
-    return unexpected(make_error<E>(owner, code, *why, reply, failure));
+  }
+  if constexpr (kind == kind_of_result::nothing) {
+    return {};
+  } else if constexpr (kind == kind_of_result::value) {
+    return value;
+  } else if constexpr (std::derived_from<T, resource>) {
+    return T(session_ref(owner), taken.handle);
+  } else if constexpr (kind == kind_of_result::handle) {
+    return T(session_ref(owner), taken.handle, M::method_entry());
   } else {
-    if constexpr (handle_type<T>) {
-      tw_decode_resource(&decoder, &taken);
-    } else {
-      root = tw_decode_root(&decoder, TW_OK, codec<T>::size, check_function<T>());
-    }
-    const void *const failure = decode_error<E>(&decoder);
-    const std::uint32_t code = tw_decode_end(&decoder);
-    if (code != TW_OK) [[unlikely]] {
-      return unexpected(make_error<E>(owner, code, *why, reply, failure));
-    }
-    if constexpr (std::derived_from<T, resource>) {
-      return T(session_ref(owner), taken.handle);
-    } else if constexpr (handle_type<T>) {
-      return T(session_ref(owner), taken.handle, M::method_entry());
-    } else {
-      reply_memory memory(reply);
-      const source from{reply.base, memory.tw(), &owner, memory.life()};
-      T value(codec<T>::get(from, static_cast<const std::uint8_t *>(root)));
-      return thalweg::reply<T>(std::move(memory), std::move(value));
-    }
+    reply_memory memory(reply);
+    const source from = memory.guard(&root, &owner);
+    T decoded = codec<T>::get(from, static_cast<const std::uint8_t *>(root));
+    return thalweg::reply<T>(std::move(memory), std::move(decoded));
   }
 }
-
-// ---- Arguments ---------------------------------------------------------------------------------
 
 /// The argument at this offset of the root.
 template <std::uint32_t Offset, class T> struct value_argument {
@@ -305,36 +301,20 @@ template <std::uint32_t Offset, class T> struct value_argument {
   }
 };
 
-/// A resource that stays the caller's.
-template <std::uint32_t Offset> struct borrowed_argument {
-  static constexpr bool is_shared = true;
-  const resource &value;
+/// A resource that stays the caller's, or the reading end of a stream that the caller writes: from
+/// now on, that one belongs to the message.
+template <std::uint32_t Offset, class T> struct handle_argument {
+  static constexpr bool is_shared = std::derived_from<T, const resource>;
+  T &value;
   [[nodiscard]] std::uint32_t handles() const noexcept {
     return 1;
   }
   void put(tw_request *request, std::uint32_t root) const noexcept {
-    tw_put_handle(&request->writer, root + Offset, value.handle());
-  }
-};
-
-/// The reading end of a stream that the caller writes. It belongs to the message from now on.
-template <std::uint32_t Offset, class W> struct written_argument {
-  static constexpr bool is_shared = false;
-  W &value;
-  [[nodiscard]] std::uint32_t handles() const noexcept {
-    return 1;
-  }
-  void put(tw_request *request, std::uint32_t root) const noexcept {
-    tw_put_handle(&request->writer, root + Offset, value.release_reader());
-  }
-};
-
-/// Requests that a call is cancelled. Called by a stop callback, on any thread.
-struct canceller {
-  const tw_table *table;
-  tw_handle call;
-  void operator()() const noexcept {
-    table->cancel(call, nullptr);
+    if constexpr (is_shared) {
+      tw_put_handle(&request->writer, root + Offset, value.handle());
+    } else {
+      tw_put_handle(&request->writer, root + Offset, value.release_reader());
+    }
   }
 };
 
@@ -345,36 +325,34 @@ detail::value_argument<Offset, T> argument(const T &value) noexcept {
   return {value};
 }
 template <std::uint32_t Offset>
-detail::borrowed_argument<Offset> borrowed(const resource &value) noexcept {
+detail::handle_argument<Offset, const resource> borrowed(const resource &value) noexcept {
   return {value};
 }
 template <std::uint32_t Offset, class W>
-detail::written_argument<Offset, W> written(W &writer) noexcept {
+detail::handle_argument<Offset, W> written(W &writer) noexcept {
   return {writer};
 }
 
 /// A call of the method `M` whose arguments were encoded, so that they may be freed. It is made by
 /// `get` or `co_await`, at most once. A call that is destroyed before closes the resources that were
 /// passed to it. A coroutine that is destroyed while it waits cancels its call.
-template <class M> class [[nodiscard]] call : detail::operation {
+template <class M> class [[nodiscard]] call final : detail::operation {
 public:
   using result_type = detail::result_of<M>;
 
   template <class... Arguments>
   call(const detail::session_ref &session, const call_options &options,
        const Arguments &...arguments)
-      : detail::operation{&call::on_finish}, session_(session), options_(options) {
+      : operation(TW_FOREVER, options.stop), session_(session), on_notice_(options.on_notice) {
     [[maybe_unused]] const std::uint32_t root =
         tw_request_begin(&request_, &session_->tw, M::methods(), M::number,
                          (0u + ... + arguments.handles()), M::size);
+    request_.submission.deadline_ns = options.until.ns();
     (put(arguments, root), ...);
   }
-  call(const call &) = delete;
-  call &operator=(const call &) = delete;
   ~call() {
-    if (token_ != 0) {
-      session_->abandon(token_);
-      stop_.reset();
+    if (token != 0) {
+      session_->abandon(*this);
       session_->tw.table->cancel(request_.submission.call, nullptr);
     }
     if (!was_run_) {
@@ -387,15 +365,12 @@ public:
   /// coroutines: then the result is `outcome::argument`. A signal cancels the call:
   /// `outcome::interrupted`.
   result_type get() {
-    tw_error error;
-    std::uint32_t code = begin(&error);
+    std::uint32_t code = begin();
     if (code == TW_OK) {
-      code = block(&error);
+      code = block();
     }
-    if (code != TW_OK) {
-      drop_owned();
-    }
-    return detail::read<M>(*session_, tw_request_result(&request_, code), &error);
+    end(code);
+    return await_resume();
   }
 
   /// The message of the arguments, for tests and logs. Empty after the call was made.
@@ -409,36 +384,26 @@ public:
   // The awaiter.
   [[nodiscard]] bool await_ready() noexcept {
     if constexpr (M::is_inline) {
-      std::uint32_t code = begin(&error_);
-      if (code == TW_OK) {
-        code = tw_call_inline(&session_->tw, &request_.submission, &request_.completion, &error_);
-      }
-      tw_request_result(&request_, code);
+      const std::uint32_t code = begin();
+      end(code == TW_OK ? block() : code);
     }
     return M::is_inline;
   }
-  bool await_suspend(std::coroutine_handle<> waiter) {
-    waiter_ = waiter;
-    std::uint32_t code = begin(&error_);
+  bool await_suspend(std::coroutine_handle<> awaiting) {
+    waiter = awaiting;
+    std::uint32_t code = begin();
     if (code == TW_OK) {
-      if (options_.on_notice.function != nullptr &&
-          (M::method_entry()->flags & TW_METHOD_NOTICES) != 0) {
+      if (on_notice_.function != nullptr && (M::method_entry()->flags & TW_METHOD_NOTICES) != 0) {
         request_.submission.flags |= TW_SUBMIT_NOTICES;
-        this->notice = &call::on_notice;
       }
-      code = session_->submit(&request_, this, &token_, &error_);
+      code = session_->submit(&request_, *this, &error_);
     }
     if (code != TW_OK) {
-      drop_owned();
-      tw_request_result(&request_, code);
+      end(code);
       return false;
     }
     tw_request_accepted(&request_);
     tw_request_free(&request_);
-    if (options_.stop.stop_possible()) {
-      stop_.emplace(std::move(options_.stop),
-                    detail::canceller{session_->tw.table, request_.submission.call});
-    }
     return true;
   }
   result_type await_resume() {
@@ -454,53 +419,56 @@ private:
   }
 
   /// Completes the submission.
-  std::uint32_t begin(tw_error *error) noexcept {
+  std::uint32_t begin() noexcept {
     if (was_run_) {
-      return tw_fail(error, TW_ARGUMENT, "%s: a call is made at most once",
+      return tw_fail(&error_, TW_ARGUMENT, "%s: a call is made at most once",
                      M::method_entry()->name);
     }
-    const std::uint32_t code = tw_request_end(&request_, error);
     was_run_ = true;
-    request_.submission.deadline_ns = options_.until.ns();
-    return code;
+    return tw_request_end(&request_, &error_);
+  }
+  /// The call has ended, or was not made.
+  void end(std::uint32_t code) noexcept {
+    if (code != TW_OK) {
+      drop_owned();
+    }
+    tw_request_result(&request_, code);
   }
 
-  std::uint32_t block(tw_error *error) {
+  std::uint32_t block() {
+    tw_client &by = session_->tw;
+    tw_submission *const submission = &request_.submission;
     if constexpr (M::is_inline) {
-      return tw_call_inline(&session_->tw, &request_.submission, &request_.completion, error);
-    } else {
-      std::uint32_t code = session_->enter(error);
-      if (code != TW_OK) {
-        return code;
-      }
-      if (session_->waiting != 0) {
-        code = tw_fail(error, TW_ARGUMENT,
-                       "%s: a blocking call, but coroutines wait for calls of this client",
-                       M::method_entry()->name);
-      } else {
-        if (options_.on_notice.function != nullptr) [[unlikely]] {
-          session_->tw.on_notice = [](void *context, const tw_client *, tw_handle,
-                                      std::uint64_t elapsed_ns) {
-            const auto *handler = static_cast<const notice_handler *>(context);
-            handler->function(handler->context, std::chrono::nanoseconds(elapsed_ns));
-          };
-          session_->tw.notice_ctx = &options_.on_notice;
-        }
-        if (!options_.stop.stop_possible()) [[likely]] {
-          code = tw_call(&session_->tw, &request_.submission, &request_.completion, error);
-        } else {
-          code = tw_call_submit(&session_->tw, &request_.submission, error);
-          if (code == TW_OK) {
-            const std::stop_callback cancel(
-                options_.stop, detail::canceller{session_->tw.table, request_.submission.call});
-            code = tw_call_wait(&session_->tw, &request_.submission, &request_.completion, error);
-          }
-        }
-        session_->tw.on_notice = nullptr;
-      }
-      session_->leave();
+      return tw_call_inline(&by, submission, &request_.completion, &error_);
+    }
+    std::uint32_t code = session_->enter(&error_);
+    if (code != TW_OK) {
       return code;
     }
+    const std::lock_guard<detail::session> use(*session_, std::adopt_lock);
+    if (session_->waiting != 0) {
+      return tw_fail(&error_, TW_ARGUMENT,
+                     "%s: a blocking call, but coroutines wait for calls of this client",
+                     M::method_entry()->name);
+    }
+    if (on_notice_.function != nullptr) [[unlikely]] {
+      by.on_notice = [](void *self, const tw_client *, tw_handle, std::uint64_t elapsed_ns) {
+        static_cast<call *>(self)->notice(elapsed_ns);
+      };
+      by.notice_ctx = this;
+    }
+    if (!stop.stop_possible()) [[likely]] {
+      code = tw_call(&by, submission, &request_.completion, &error_);
+    } else {
+      code = tw_call_submit(&by, submission, &error_);
+      if (code == TW_OK) {
+        watch_stop(*session_, submission->call);
+        code = tw_call_wait(&by, submission, &request_.completion, &error_);
+        on_stop.reset();
+      }
+    }
+    by.on_notice = nullptr;
+    return code;
   }
 
   /// Closes the resources and streams in a message that the service did not accept.
@@ -524,33 +492,24 @@ private:
     }
   }
 
-  static void on_finish(detail::operation *operation, tw_completion *completion) noexcept {
-    call &self = *static_cast<call *>(operation);
-    self.token_ = 0;
-    self.stop_.reset();
+  void finish(tw_completion *completion) noexcept override {
     if (completion != nullptr) {
-      self.request_.completion = *completion;
-      std::memset(completion, 0, sizeof(*completion));
+      request_.completion = std::exchange(*completion, tw_completion{});
     } else {
-      tw_request_result(&self.request_,
-                        tw_fail(&self.error_, TW_CANCELLED, "%s: the client was closed",
-                                M::method_entry()->name));
+      tw_request_result(&request_, tw_fail(&error_, TW_CANCELLED, "%s: the client was closed",
+                                           M::method_entry()->name));
     }
-    self.waiter_.resume();
+    waiter.resume();
   }
-  static void on_notice(detail::operation *operation, std::uint64_t elapsed_ns) noexcept {
-    const notice_handler &handler = static_cast<call *>(operation)->options_.on_notice;
-    handler.function(handler.context, std::chrono::nanoseconds(elapsed_ns));
+  void notice(std::uint64_t elapsed_ns) noexcept override {
+    on_notice_.function(on_notice_.context, std::chrono::nanoseconds(elapsed_ns));
   }
 
   detail::session_ref session_;
-  call_options options_;
-  std::uint64_t token_ = 0; // while a coroutine waits
+  notice_handler on_notice_;
   bool was_run_ = false;
   std::uint32_t shared_count_ = 0;
   std::array<std::uint32_t, M::shared_handles> shared_; // their indexes, if `owns_handles`
-  std::coroutine_handle<> waiter_;
-  std::optional<std::stop_callback<detail::canceller>> stop_;
   tw_error error_;
   tw_request request_;
 };
@@ -578,10 +537,7 @@ public:
   /// effect. The destructor does the same.
   result<void> close() {
     tw_error error;
-    if (session_->close(&error) != TW_OK) {
-      return unexpected(typed_error<void>(thalweg::error(error)));
-    }
-    return {};
+    return detail::as_result(session_->close(&error), error);
   }
   explicit operator bool() const noexcept {
     return session_->tw.instance != 0;
@@ -592,19 +548,16 @@ public:
   /// The descriptor that becomes readable after `arm`. It belongs to the client: remove it from
   /// your event loop before you close the client. -1 if the client is closed.
   [[nodiscard]] int fd() const noexcept {
-    int fd = -1;
-    if (session_->tw.port != 0) {
-      session_->tw.table->port_fd(session_->tw.port, &fd, nullptr);
-    }
-    return fd;
+    return session_->fd();
   }
   /// Arms `fd` for one wake-up. False: call `dispatch` first, nothing was armed.
   [[nodiscard]] bool arm() const noexcept {
-    std::uint32_t ready = 0;
-    if (session_->tw.port != 0) {
-      session_->tw.table->port_arm(session_->tw.port, &ready, nullptr);
-    }
-    return ready == 0;
+    return session_->arm_fd();
+  }
+  /// Call `dispatch` after this many milliseconds, even if `fd` is not readable: then the deadline
+  /// of a waiting stream has passed. -1: never. It changes with each wait that begins.
+  [[nodiscard]] int timeout_ms() const noexcept {
+    return session_->timeout_ms();
   }
   /// Resumes the coroutines whose calls have ended or whose streams are ready, and answers host
   /// calls. Takes at most `budget` completions, and returns their number. Never waits.
@@ -650,18 +603,16 @@ private:
   template <class C, class Open> static result<C> make(std::uint32_t capacity, Open open) {
     tw_error error;
     auto *const created = new (std::nothrow) detail::session;
-    std::uint32_t code = TW_OVERLOADED;
     if (created == nullptr) {
-      tw_fail(&error, code, "no memory for a client");
-    } else {
-      detail::session_ref owner(created);
-      owner->capacity = capacity;
-      code = open(&owner->tw, &error);
-      if (code == TW_OK) {
-        return C(std::move(owner));
-      }
+      tw_fail(&error, TW_OVERLOADED, "no memory for a client");
+      return detail::failed(error);
     }
-    return unexpected(typed_error<void>(thalweg::error(error)));
+    detail::session_ref owner(created);
+    owner->capacity = capacity;
+    if (open(&owner->tw, &error) != TW_OK) {
+      return detail::failed(error);
+    }
+    return C(std::move(owner));
   }
 
   detail::session_ref session_;
@@ -669,4 +620,3 @@ private:
 
 } // namespace THALWEG_VIEW_MODE
 } // namespace thalweg
-#endif

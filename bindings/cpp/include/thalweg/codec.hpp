@@ -10,9 +10,9 @@
 ///   put             writes it to offset `at`, which was reserved
 ///   check           checks the value at `at`, as the functions tw_check_.. do
 ///   get             reads it after it was checked
-#ifndef THALWEG_CODEC_HPP
-#define THALWEG_CODEC_HPP
+#pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,8 @@
 #include "thalweg_client.h"
 #include "view.hpp"
 
-/// The operators of an enum of flags.
+/// The operators of an enum of flags. The argument is a type, which cannot be in parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define THALWEG_FLAGS(type)                                                                        \
   constexpr type operator|(type left, type right) noexcept {                                       \
     return static_cast<type>(static_cast<std::uint32_t>(left) |                                    \
@@ -39,6 +40,7 @@
     return static_cast<type>(static_cast<std::uint32_t>(left) &                                    \
                              static_cast<std::uint32_t>(right));                                   \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 namespace thalweg {
 inline namespace THALWEG_VIEW_MODE {
@@ -58,6 +60,16 @@ template <class T> constexpr tw_check check_function() noexcept {
     };
   }
 }
+
+/// A type whose values in messages have a layout of their own.
+struct composite_codec {
+  static constexpr bool is_direct = false;
+  static constexpr bool is_value = false;
+  static constexpr bool is_trivial = false;
+  template <class T> static constexpr std::uint32_t handles(const T &) noexcept {
+    return 0;
+  }
+};
 
 /// A type that is copied as it is.
 template <class T> struct number_codec {
@@ -106,6 +118,7 @@ template <class T, std::uint64_t Mask> struct flags_codec : number_codec<T> {
 template <auto Member, std::uint32_t Offset> struct field;
 template <class T, class M, M T::*Member, std::uint32_t Offset> struct field<Member, Offset> {
   using type = M;
+  static constexpr bool is_member = true;
   static constexpr std::uint32_t offset = Offset;
   static const M &of(const T &value) noexcept {
     return value.*Member;
@@ -116,7 +129,8 @@ template <class T, class M, M T::*Member, std::uint32_t Offset> struct field<Mem
 template <class T, std::uint32_t Size, std::uint32_t Align, class... Fields> struct record_codec {
   static constexpr std::uint32_t size = Size;
   static constexpr std::uint32_t align = Align;
-  static constexpr bool is_direct = (codec<typename Fields::type>::is_direct && ...);
+  static constexpr bool is_direct =
+      ((Fields::is_member && codec<typename Fields::type>::is_direct) && ...);
   static constexpr bool is_value = false;
   static constexpr bool is_trivial = (codec<typename Fields::type>::is_trivial && ...);
   static std::uint32_t handles(const T &value) noexcept {
@@ -151,12 +165,9 @@ template <has_payload Case> struct payload_of<Case> { using type = decltype(Case
 /// A variant: a struct whose member `value` is a `std::variant` of these cases.
 template <class T, std::uint32_t TagSize, std::uint32_t PayloadOffset, std::uint32_t Size,
           std::uint32_t Align, class... Cases>
-struct variant_codec {
+struct variant_codec : composite_codec {
   static constexpr std::uint32_t size = Size;
   static constexpr std::uint32_t align = Align;
-  static constexpr bool is_direct = false;
-  static constexpr bool is_value = false;
-  static constexpr bool is_trivial = false;
 
   static std::uint32_t handles(const T &value) noexcept {
     return std::visit(
@@ -223,21 +234,6 @@ inline tw_slice slice_at(const std::uint8_t *at) noexcept {
   return *reinterpret_cast<const tw_slice *>(at);
 }
 
-/// The offset of element `Index` of a tuple.
-template <std::size_t Index, class... Ts> constexpr std::uint32_t tuple_offset() noexcept {
-  constexpr std::array<std::uint32_t, sizeof...(Ts)> sizes{codec<Ts>::size...};
-  constexpr std::array<std::uint32_t, sizeof...(Ts)> aligns{codec<Ts>::align...};
-  std::uint32_t offset = 0;
-  for (std::size_t i = 0; i <= Index; ++i) {
-    offset = round_up(offset, aligns[i]) + (i < Index ? sizes[i] : 0);
-  }
-  return offset;
-}
-
-constexpr std::uint32_t larger(std::uint32_t left, std::uint32_t right) noexcept {
-  return left > right ? left : right;
-}
-
 } // namespace detail
 
 template <class T>
@@ -260,15 +256,10 @@ template <> struct codec<char32_t> : detail::number_codec<char32_t> {
   }
 };
 
-template <> struct codec<none> {
+template <> struct codec<none> : detail::composite_codec {
   static constexpr std::uint32_t size = 0;
   static constexpr std::uint32_t align = 1;
-  static constexpr bool is_direct = false;
-  static constexpr bool is_value = false;
   static constexpr bool is_trivial = true;
-  static constexpr std::uint32_t handles(none) noexcept {
-    return 0;
-  }
   static void put(tw_writer *, std::uint32_t, none) noexcept {
   }
   static bool check(tw_checker *, const std::uint8_t *) noexcept {
@@ -281,19 +272,13 @@ template <> struct codec<none> {
 
 namespace detail {
 /// A string, list or `list<u8>`: a slice of the message.
-struct slice_codec {
+struct slice_codec : composite_codec {
   static constexpr std::uint32_t size = sizeof(tw_slice);
   static constexpr std::uint32_t align = alignof(tw_slice);
-  static constexpr bool is_direct = false;
-  static constexpr bool is_value = false;
-  static constexpr bool is_trivial = false;
 };
 } // namespace detail
 
 template <> struct codec<text> : detail::slice_codec {
-  static constexpr std::uint32_t handles(const text &) noexcept {
-    return 0;
-  }
   static void put(tw_writer *writer, std::uint32_t at, const text &value) noexcept {
     tw_put_text(writer, at, tw_text{value.data(), value.size()});
   }
@@ -306,67 +291,50 @@ template <> struct codec<text> : detail::slice_codec {
   }
 };
 
-template <> struct codec<bytes> : detail::slice_codec {
-  static constexpr std::uint32_t handles(const bytes &) noexcept {
-    return 0;
+namespace detail {
+
+/// A list with elements of type `T`.
+template <class T> struct list_codec : slice_codec {
+  template <class List> static void put(tw_writer *writer, std::uint32_t at, const List &items) {
+    std::uint32_t place =
+        tw_put_list(writer, at, &items, items.size(), codec<T>::size, codec<T>::align);
+    for (std::size_t index = 0; index < items.size() && writer->status == TW_OK; ++index) {
+      codec<T>::put(writer, place, items[index]);
+      place += codec<T>::size;
+    }
   }
-  static void put(tw_writer *writer, std::uint32_t at, const bytes &value) noexcept {
-    tw_put_bytes(writer, at, tw_bytes{value.data(), value.size()});
-  }
-  static bool check(tw_checker *checker, const std::uint8_t *at) noexcept {
-    return tw_check_text(checker, at);
-  }
-  static bytes get(const detail::source &from, const std::uint8_t *at) noexcept {
-    const tw_bytes view = tw_bytes_view(from.base, detail::slice_at(at));
-    return {view.data, view.size, from.life};
+  static bool check(tw_checker *checker, const std::uint8_t *at) {
+    const tw_slice slice = slice_at(at);
+    const auto *item = static_cast<const std::uint8_t *>(
+        tw_check_list(checker, slice, codec<T>::size, codec<T>::align));
+    if constexpr (!codec<T>::is_trivial) {
+      for (std::uint32_t left = slice.length; item != nullptr && left > 0; --left) {
+        item = codec<T>::check(checker, item) ? item + codec<T>::size : nullptr;
+      }
+    }
+    return item != nullptr;
   }
 };
 
-namespace detail {
-
-/// Writes the elements of a list, which `at(index)` returns.
-template <class T, class At>
-void put_elements(tw_writer *writer, std::uint32_t at, std::size_t count, const void *items,
-                  At &&element) {
-  std::uint32_t place = tw_put_list(writer, at, items, count, codec<T>::size, codec<T>::align);
-  for (std::size_t index = 0; index < count && writer->status == TW_OK; ++index) {
-    codec<T>::put(writer, place, element(index));
-    place += codec<T>::size;
+/// The number of handles in the elements of an array or vector.
+template <class T, class Items> std::uint32_t handles_of(const Items &items) noexcept {
+  std::uint32_t count = 0;
+  for (const T &item : items) {
+    count += codec<T>::handles(item);
   }
-}
-
-/// The first element of a list that was checked, also its elements; NULL if it is malformed.
-template <class T> const std::uint8_t *check_elements(tw_checker *checker, const std::uint8_t *at) {
-  const tw_slice slice = slice_at(at);
-  const auto *items = static_cast<const std::uint8_t *>(
-      tw_check_list(checker, slice, codec<T>::size, codec<T>::align));
-  if constexpr (!codec<T>::is_trivial) {
-    for (std::uint32_t index = 0; items != nullptr && index < slice.length; ++index) {
-      if (!codec<T>::check(checker, items + std::size_t{index} * codec<T>::size)) {
-        return nullptr;
-      }
-    }
-  }
-  return items;
+  return count;
 }
 
 } // namespace detail
 
-template <class T> struct codec<list<T>> : detail::slice_codec {
-  static std::uint32_t handles(const list<T> &) noexcept {
-    return 0;
-  }
+template <class T> struct codec<list<T>> : detail::list_codec<T> {
   static void put(tw_writer *writer, std::uint32_t at, const list<T> &value) {
     if constexpr (codec<T>::is_direct && codec<T>::is_value) {
       const auto items = value.span();
       tw_put_numbers(writer, at, items.data(), items.size(), codec<T>::size);
     } else {
-      detail::put_elements<T>(writer, at, value.size(), &value,
-                              [&](std::size_t index) -> decltype(auto) { return value[index]; });
+      detail::list_codec<T>::put(writer, at, value);
     }
-  }
-  static bool check(tw_checker *checker, const std::uint8_t *at) {
-    return detail::check_elements<T>(checker, at) != nullptr;
   }
   static list<T> get(const detail::source &from, const std::uint8_t *at) noexcept {
     const tw_slice slice = detail::slice_at(at);
@@ -375,20 +343,9 @@ template <class T> struct codec<list<T>> : detail::slice_codec {
 };
 
 /// A list whose elements contain handles. Each handle has one owner, so that the list is no view.
-template <class T> struct codec<std::vector<T>> : detail::slice_codec {
+template <class T> struct codec<std::vector<T>> : detail::list_codec<T> {
   static std::uint32_t handles(const std::vector<T> &value) noexcept {
-    std::uint32_t count = 0;
-    for (const T &element : value) {
-      count += codec<T>::handles(element);
-    }
-    return count;
-  }
-  static void put(tw_writer *writer, std::uint32_t at, const std::vector<T> &value) {
-    detail::put_elements<T>(writer, at, value.size(), value.data(),
-                            [&](std::size_t index) -> const T & { return value[index]; });
-  }
-  static bool check(tw_checker *checker, const std::uint8_t *at) {
-    return detail::check_elements<T>(checker, at) != nullptr;
+    return detail::handles_of<T>(value);
   }
   static std::vector<T> get(const detail::source &from, const std::uint8_t *at) {
     const tw_slice slice = detail::slice_at(at);
@@ -402,12 +359,9 @@ template <class T> struct codec<std::vector<T>> : detail::slice_codec {
   }
 };
 
-template <class T> struct codec<std::optional<T>> {
+template <class T> struct codec<std::optional<T>> : detail::composite_codec {
   static constexpr std::uint32_t align = codec<T>::align;
   static constexpr std::uint32_t size = detail::round_up(align + codec<T>::size, align);
-  static constexpr bool is_direct = false;
-  static constexpr bool is_value = false;
-  static constexpr bool is_trivial = false;
   static std::uint32_t handles(const std::optional<T> &value) noexcept {
     return value ? codec<T>::handles(*value) : 0;
   }
@@ -430,13 +384,10 @@ template <class T> struct codec<std::optional<T>> {
 };
 
 /// `result<T, E>` inside a value. A side without a payload is `none`.
-template <class T, class E> struct codec<expected<T, E>> {
-  static constexpr std::uint32_t align = detail::larger(codec<T>::align, codec<E>::align);
+template <class T, class E> struct codec<expected<T, E>> : detail::composite_codec {
+  static constexpr std::uint32_t align = std::max(codec<T>::align, codec<E>::align);
   static constexpr std::uint32_t size =
-      detail::round_up(align + detail::larger(codec<T>::size, codec<E>::size), align);
-  static constexpr bool is_direct = false;
-  static constexpr bool is_value = false;
-  static constexpr bool is_trivial = false;
+      detail::round_up(align + std::max(codec<T>::size, codec<E>::size), align);
   static std::uint32_t handles(const expected<T, E> &value) noexcept {
     return value ? codec<T>::handles(*value) : codec<E>::handles(value.error());
   }
@@ -461,45 +412,43 @@ template <class T, class E> struct codec<expected<T, E>> {
   }
 };
 
-template <class... Ts> struct codec<std::tuple<Ts...>> {
-  static constexpr std::uint32_t align = [] {
-    std::uint32_t align = 1;
-    ((align = detail::larger(align, codec<Ts>::align)), ...);
-    return align;
-  }();
-  static constexpr std::uint32_t size = [] {
-    std::uint32_t end = 0;
-    ((end = detail::round_up(end, codec<Ts>::align) + codec<Ts>::size), ...);
-    return detail::round_up(end, align);
-  }();
-  static constexpr bool is_direct = false; // the standard does not define the layout of a tuple
-  static constexpr bool is_value = false;
-  static constexpr bool is_trivial = (codec<Ts>::is_trivial && ...);
-  using indexes = std::index_sequence_for<Ts...>;
+namespace detail {
 
-  static std::uint32_t handles(const std::tuple<Ts...> &value) noexcept {
-    return std::apply([](const Ts &...each) { return (0u + ... + codec<Ts>::handles(each)); },
-                      value);
-  }
-  static void put(tw_writer *writer, std::uint32_t at, const std::tuple<Ts...> &value) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (codec<Ts>::put(writer, at + detail::tuple_offset<I, Ts...>(), std::get<I>(value)), ...);
-    }
-    (indexes());
-  }
-  static bool check(tw_checker *checker, const std::uint8_t *at) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return (codec<Ts>::check(checker, at + detail::tuple_offset<I, Ts...>()) && ...);
-    }
-    (indexes());
-  }
-  static std::tuple<Ts...> get(const detail::source &from, const std::uint8_t *at) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return std::tuple<Ts...>{codec<Ts>::get(from, at + detail::tuple_offset<I, Ts...>())...};
-    }
-    (indexes());
+/// The layout of a tuple of these types.
+template <class... Ts> struct tuple_layout {
+  static constexpr std::uint32_t align = std::max({std::uint32_t{1}, codec<Ts>::align...});
+  std::array<std::uint32_t, sizeof...(Ts)> offsets{};
+  std::uint32_t size = 0;
+
+  constexpr tuple_layout() noexcept {
+    std::size_t index = 0;
+    ((offsets[index] = round_up(size, codec<Ts>::align), size = offsets[index++] + codec<Ts>::size),
+     ...);
+    size = round_up(size, align);
   }
 };
+
+/// The standard does not define the layout of a `std::tuple`, so its elements are no members.
+template <std::size_t Index, class... Ts> struct tuple_field {
+  using type = std::tuple_element_t<Index, std::tuple<Ts...>>;
+  static constexpr bool is_member = false;
+  static constexpr std::uint32_t offset = tuple_layout<Ts...>().offsets[Index];
+  static const type &of(const std::tuple<Ts...> &value) noexcept {
+    return std::get<Index>(value);
+  }
+};
+
+template <class... Ts, std::size_t... I>
+record_codec<std::tuple<Ts...>, tuple_layout<Ts...>().size, tuple_layout<Ts...>::align,
+             tuple_field<I, Ts...>...>
+    tuple_codec(std::index_sequence<I...>);
+
+} // namespace detail
+
+/// A tuple: a record without names.
+template <class... Ts>
+struct codec<std::tuple<Ts...>>
+    : decltype(detail::tuple_codec<Ts...>(std::index_sequence_for<Ts...>())) {};
 
 /// A list of a fixed length.
 template <class T, std::size_t N> struct codec<std::array<T, N>> {
@@ -510,11 +459,7 @@ template <class T, std::size_t N> struct codec<std::array<T, N>> {
   static constexpr bool is_value = false;
   static constexpr bool is_trivial = codec<T>::is_trivial;
   static std::uint32_t handles(const array &value) noexcept {
-    std::uint32_t count = 0;
-    for (const T &element : value) {
-      count += codec<T>::handles(element);
-    }
-    return count;
+    return detail::handles_of<T>(value);
   }
   static void put(tw_writer *writer, std::uint32_t at, const array &value) {
     for (const T &element : value) {
@@ -545,4 +490,3 @@ template <class T, std::size_t N> struct codec<std::array<T, N>> {
 
 } // namespace THALWEG_VIEW_MODE
 } // namespace thalweg
-#endif

@@ -2,8 +2,7 @@
 ///
 /// Every operation that can fail returns a `result`. Nothing throws except `result::value`, so a
 /// program may be compiled with `-fno-exceptions`.
-#ifndef THALWEG_ERROR_HPP
-#define THALWEG_ERROR_HPP
+#pragma once
 
 #include <concepts>
 #include <cstdint>
@@ -84,39 +83,32 @@ namespace detail {
 /// The memory of a reply. Views into it end with it.
 class reply_memory {
 public:
-  reply_memory() noexcept {
-    tw_reply_clear(&tw_);
-  }
   explicit reply_memory(const tw_reply &tw) noexcept : tw_(tw) {
   }
-  reply_memory(reply_memory &&other) noexcept : tw_(other.tw_), life_(std::move(other.life_)) {
-    tw_reply_clear(&other.tw_);
+  reply_memory(reply_memory &&other) noexcept
+      : tw_(std::exchange(other.tw_, tw_reply{})), life_(std::move(other.life_)) {
   }
   reply_memory &operator=(reply_memory &&other) noexcept {
-    if (this != &other) {
-      release();
-      tw_ = other.tw_;
-      life_ = std::move(other.life_);
-      tw_reply_clear(&other.tw_);
-    }
+    std::swap(tw_, other.tw_);
+    life_ = std::move(other.life_);
     return *this;
   }
   ~reply_memory() {
-    release();
-  }
-  tw_reply *tw() noexcept {
-    return &tw_;
-  }
-  [[nodiscard]] view_life life() noexcept {
-    return life_.view();
-  }
-
-private:
-  void release() noexcept {
     life_.end();
     tw_reply_release(&tw_);
   }
+  /// Where the value at `*root` is read, which is moved into the guarded copy of the message.
+  [[nodiscard]] source guard(const void **root, session *owner) noexcept {
+    const std::uint8_t *const base = life_.guard(tw_.base, tw_.completion.data_size);
+    *root = base + (static_cast<const std::uint8_t *>(*root) - tw_.base);
+    return {base, &tw_, owner, life_};
+  }
+  /// The same for a message that belongs to somebody else, with this life.
+  [[nodiscard]] source borrow(session *owner, const view_life &life) noexcept {
+    return {tw_.base, &tw_, owner, life};
+  }
 
+private:
   tw_reply tw_;
   [[no_unique_address]] memory_life life_;
 };
@@ -127,29 +119,16 @@ private:
 /// that the service sent. `E` may be `void`: the function has no error of its own.
 template <class E> class typed_error : public error {
 public:
-  explicit typed_error(const error &base) noexcept : error(base) {
+  explicit typed_error(const error &base, std::shared_ptr<const E> payload = nullptr) noexcept
+      : error(base), payload_(std::move(payload)) {
   }
-  typed_error(const error &base, detail::reply_memory memory, E payload)
-      : error(base), memory_(std::move(memory)), payload_(std::move(payload)) {
-  }
-  /// The service's error; NULL for every other outcome. Valid as long as this error.
+  /// The service's error; NULL for every other outcome. Valid as long as a copy of this error.
   [[nodiscard]] const E *payload() const noexcept {
-    return payload_ ? &*payload_ : nullptr;
-  }
-  /// Moves the service's error out. Requires `payload()`.
-  [[nodiscard]] E take_payload() {
-    return std::move(*payload_);
+    return payload_.get();
   }
 
 private:
-  detail::reply_memory memory_;
-  std::optional<E> payload_;
-};
-
-template <> class typed_error<void> : public error {
-public:
-  explicit typed_error(const error &base) noexcept : error(base) {
-  }
+  std::shared_ptr<const E> payload_;
 };
 
 #if defined(__cpp_exceptions)
@@ -197,16 +176,16 @@ using would_park = exception_of<outcome::would_park>;
 /// A service's own error, with its value. Also a `service_error`.
 template <class E> class service_error_of : public service_error {
 public:
-  explicit service_error_of(typed_error<E> cause)
-      : service_error(cause), cause_(std::make_shared<typed_error<E>>(std::move(cause))) {
+  explicit service_error_of(const typed_error<E> &cause) noexcept
+      : service_error(cause), cause_(cause) {
   }
   /// Valid as long as a copy of this exception.
   [[nodiscard]] const E &payload() const noexcept {
-    return *cause_->payload();
+    return *cause_.payload();
   }
 
 private:
-  std::shared_ptr<typed_error<E>> cause_;
+  typed_error<E> cause_;
 };
 
 #endif
@@ -226,11 +205,11 @@ template <std::uint32_t Code = 1> [[noreturn]] void throw_code(const error &caus
 }
 #endif
 
-template <class E> [[noreturn]] void raise(typed_error<E> &&cause) {
+template <class E> [[noreturn]] void raise(const typed_error<E> &cause) {
 #if defined(__cpp_exceptions)
   if constexpr (!std::is_void_v<E>) {
     if (cause.payload() != nullptr) {
-      throw service_error_of<E>(std::move(cause));
+      throw service_error_of<E>(cause);
     }
   }
   throw_code(cause);
@@ -250,36 +229,44 @@ public:
   using base::base;
 
   /// The value. Throws the exception of the outcome, such as `timed_out`, or for the service's own
-  /// error a `service_error_of<E>`, which takes the error out of the result. Without exceptions, an
-  /// error ends the program.
+  /// error a `service_error_of<E>`. Without exceptions, an error ends the program.
   decltype(auto) value() & {
-    require();
-    if constexpr (!std::is_void_v<T>) {
-      return (**this);
-    }
+    return value_of(*this);
   }
   decltype(auto) value() const & {
-    if (!this->has_value()) {
-      detail::raise(typed_error<void>(this->error()));
-    }
-    if constexpr (!std::is_void_v<T>) {
-      return (**this);
-    }
+    return value_of(*this);
   }
-  decltype(auto) value() && {
-    require();
-    if constexpr (!std::is_void_v<T>) {
-      return T(*std::move(*this));
+  T value() && {
+    if constexpr (std::is_void_v<T>) {
+      value_of(*this);
+    } else {
+      return std::move(value_of(*this));
     }
   }
 
 private:
-  void require() {
-    if (!this->has_value()) {
-      detail::raise(std::move(*this).error());
+  template <class Self> static decltype(auto) value_of(Self &self) {
+    if (!self.has_value()) {
+      detail::raise(self.error());
+    }
+    if constexpr (!std::is_void_v<T>) {
+      return *self;
     }
   }
 };
+
+namespace detail {
+/// An error without a payload, as a result.
+inline unexpected<typed_error<void>> failed(const tw_error &why) {
+  return unexpected(typed_error<void>(error(why)));
+}
+inline result<void> as_result(std::uint32_t code, const tw_error &why) {
+  if (code != TW_OK) {
+    return failed(why);
+  }
+  return {};
+}
+} // namespace detail
 
 /// A value of a result that is more than a number. It owns the memory that the views in the value
 /// point to.
@@ -308,4 +295,3 @@ private:
 
 } // namespace THALWEG_VIEW_MODE
 } // namespace thalweg
-#endif

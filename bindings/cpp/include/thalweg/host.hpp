@@ -3,8 +3,7 @@
 /// A host is an object with a function for each import. A function returns the value, an `expected`
 /// if the import has an error type, or a `task` of either: a coroutine, which may use the client
 /// whose service waits. An exception that leaves it fails the import as `outcome::guest_panicked`.
-#ifndef THALWEG_HOST_HPP
-#define THALWEG_HOST_HPP
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -74,8 +73,18 @@ template <class I, class Value> void answer(const tw_host_call &call, const Valu
   }
 }
 
+/// The same with what `run` returns, or nothing.
+template <class I, class Run> void answer_result_of(const tw_host_call &call, Run &&run) {
+  if constexpr (std::is_void_v<decltype(run())>) {
+    run();
+    answer<I>(call, none{});
+  } else {
+    answer<I>(call, run());
+  }
+}
+
 /// Runs a function that may throw; an exception fails the host call.
-template <class Run> void answer_or_fail(const tw_host_call &call, Run &&run) {
+template <class Run> void run_or_fail([[maybe_unused]] const tw_host_call &call, Run &&run) {
 #if defined(__cpp_exceptions)
   try {
     run();
@@ -92,23 +101,8 @@ template <class Run> void answer_or_fail(const tw_host_call &call, Run &&run) {
 /// Waits for a host's coroutine and answers. The arguments stay valid until then.
 template <class I, class T>
 detached answer_later(tw_host_call call, tw_completion arguments, task<T> running) {
-#if defined(__cpp_exceptions)
-  try {
-#endif
-    if constexpr (std::is_void_v<T>) {
-      co_await std::move(running);
-      answer<I>(call, none{});
-    } else {
-      const T value = co_await std::move(running);
-      answer<I>(call, value);
-    }
-#if defined(__cpp_exceptions)
-  } catch (const std::exception &thrown) {
-    tw_host_call_fail(&call, TW_GUEST_PANICKED, thrown.what(), nullptr);
-  } catch (...) {
-    tw_host_call_fail(&call, TW_GUEST_PANICKED, "the host threw an exception", nullptr);
-  }
-#endif
+  co_await until_done<T>{running};
+  run_or_fail(call, [&] { answer_result_of<I>(call, [&] { return running.await_resume(); }); });
   call.table->release(&arguments);
 }
 
@@ -123,18 +117,17 @@ void serve_with(parameters<Ps...>, const tw_host_call *call, const tw_completion
     return;
   }
   [[maybe_unused]] const source from{completion->data, nullptr, nullptr, {}};
-  answer_or_fail(*call, [&] {
-    using returned = decltype(function(codec<typename Ps::type>::get(from, root + Ps::offset)...));
-    if constexpr (is_task<returned>) {
-      auto running = function(codec<typename Ps::type>::get(from, root + Ps::offset)...);
+  const auto invoke = [&]() -> decltype(auto) {
+    return function(codec<typename Ps::type>::get(from, root + Ps::offset)...);
+  };
+  run_or_fail(*call, [&] {
+    if constexpr (is_task<decltype(invoke())>) {
+      auto running = invoke();
       tw_completion arguments = *completion; // released when the coroutine has ended
       std::memset(const_cast<tw_completion *>(completion), 0, sizeof(*completion));
       answer_later<I>(*call, arguments, std::move(running));
-    } else if constexpr (std::is_void_v<returned>) {
-      function(codec<typename Ps::type>::get(from, root + Ps::offset)...);
-      answer<I>(*call, none{});
     } else {
-      answer<I>(*call, function(codec<typename Ps::type>::get(from, root + Ps::offset)...));
+      answer_result_of<I>(*call, invoke);
     }
   });
 }
@@ -163,13 +156,9 @@ inline result<void> set_host(const session_ref &owner, void *object,
   }
   owner->host.tw.serve = serve;
   owner->host.object = object;
-  if (tw_client_set_host(&owner->tw, &owner->host.tw, &error) != TW_OK) {
-    return unexpected(typed_error<void>(thalweg::error(error)));
-  }
-  return {};
+  return as_result(tw_client_set_host(&owner->tw, &owner->host.tw, &error), error);
 }
 } // namespace detail
 
 } // namespace THALWEG_VIEW_MODE
 } // namespace thalweg
-#endif

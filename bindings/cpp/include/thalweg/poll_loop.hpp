@@ -1,7 +1,6 @@
 /// An event loop over `poll`: the smallest one that runs coroutines. It shows what another loop must
-/// do for each client: `arm`, wait for `fd`, `dispatch`.
-#ifndef THALWEG_POLL_LOOP_HPP
-#define THALWEG_POLL_LOOP_HPP
+/// do for each client: `arm`, wait for `fd` or `timeout_ms`, `dispatch`.
+#pragma once
 
 #include <cerrno>
 #include <poll.h>
@@ -27,6 +26,7 @@ public:
     fds_.clear();
     bool was_ready = false;
     bool is_open = false;
+    int wait_ms = timeout_ms;
     for (const client *const watched : clients_) {
       if (!watched->arm()) {
         watched->dispatch();
@@ -35,6 +35,10 @@ public:
       const int fd = watched->fd();
       is_open = is_open || fd >= 0;
       fds_.push_back({fd, POLLIN, 0}); // poll ignores -1
+      const int until_deadline = watched->timeout_ms();
+      if (until_deadline >= 0 && (wait_ms < 0 || until_deadline < wait_ms)) {
+        wait_ms = until_deadline;
+      }
     }
     if (was_ready) {
       return true;
@@ -44,51 +48,31 @@ public:
     }
     int ready = 0;
     do {
-      ready = ::poll(fds_.data(), static_cast<nfds_t>(fds_.size()), timeout_ms);
+      ready = ::poll(fds_.data(), static_cast<nfds_t>(fds_.size()), wait_ms);
     } while (ready < 0 && errno == EINTR);
-    for (std::size_t index = 0; ready > 0 && index < fds_.size(); ++index) {
-      if (fds_[index].revents != 0) {
+    for (std::size_t index = 0; index < fds_.size(); ++index) {
+      if (fds_[index].revents != 0 || clients_[index]->timeout_ms() == 0) {
         clients_[index]->dispatch();
+        was_ready = true;
       }
     }
-    return ready > 0;
+    return was_ready || wait_ms != timeout_ms;
   }
 
   /// Runs a task to its end and returns its value. Ends the program if the task waits for something
   /// that no client of this loop can deliver.
   template <class T> T run(task<T> root) {
     bool has_ended = false;
-    std::optional<std::conditional_t<std::is_void_v<T>, none, T>> value;
-    std::exception_ptr failure;
-    auto drive = [](task<T> running, bool &ended, [[maybe_unused]] auto &out,
-                    [[maybe_unused]] std::exception_ptr &failed) -> detail::detached {
-#if defined(__cpp_exceptions)
-      try {
-#endif
-        if constexpr (std::is_void_v<T>) {
-          co_await std::move(running);
-        } else {
-          out.emplace(co_await std::move(running));
-        }
-#if defined(__cpp_exceptions)
-      } catch (...) {
-        failed = std::current_exception();
-      }
-#endif
+    [](task<T> &running, bool &ended) -> detail::detached {
+      co_await detail::until_done<T>{running};
       ended = true;
-    };
-    drive(std::move(root), has_ended, value, failure);
+    }(root, has_ended);
     while (!has_ended) {
       if (!turn()) {
         detail::misuse("a task waits, but no client of its loop is open");
       }
     }
-    if (failure) {
-      std::rethrow_exception(failure);
-    }
-    if constexpr (!std::is_void_v<T>) {
-      return std::move(*value);
-    }
+    return root.await_resume();
   }
 
 private:
@@ -98,4 +82,3 @@ private:
 
 } // namespace THALWEG_VIEW_MODE
 } // namespace thalweg
-#endif

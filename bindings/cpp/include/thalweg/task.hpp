@@ -2,8 +2,7 @@
 ///
 /// It resumes its caller directly, without an event loop. Run the outermost task with `poll_loop`
 /// (poll_loop.hpp), with Asio (asio.hpp), or in your own loop with `spawn`.
-#ifndef THALWEG_TASK_HPP
-#define THALWEG_TASK_HPP
+#pragma once
 
 #include <concepts>
 #include <coroutine>
@@ -156,6 +155,19 @@ struct detached {
   };
 };
 
+/// Waits for a task, and leaves its value or exception in it.
+template <class T> struct until_done {
+  task<T> &of;
+  [[nodiscard]] bool await_ready() const noexcept {
+    return false;
+  }
+  bool await_suspend(std::coroutine_handle<> waiter) const {
+    return of.await_suspend(waiter);
+  }
+  void await_resume() const noexcept {
+  }
+};
+
 } // namespace detail
 
 /// Starts a task now, without waiting for it. It frees itself at its end. An exception that leaves it
@@ -166,4 +178,3 @@ inline void spawn(task<void> started) {
 
 } // namespace THALWEG_VIEW_MODE
 } // namespace thalweg
-#endif

@@ -5,8 +5,11 @@
 /// used after the reply or batch was released ends the program with a message, in builds that check
 /// it. Builds without NDEBUG check it, and builds that define THALWEG_CHECK_VIEWS to 1. In all
 /// others, a view has no additional member and no check.
-#ifndef THALWEG_VIEW_HPP
-#define THALWEG_VIEW_HPP
+///
+/// A `std::string_view`, `std::span` or reference that was taken from a view has no check. In builds
+/// that check, batches and replies are therefore copies in pages of their own, which become
+/// inaccessible at the release: the program ends with SIGSEGV.
+#pragma once
 
 #include <algorithm>
 #include <concepts>
@@ -14,7 +17,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <iosfwd>
 #include <ranges>
 #include <span>
 #include <string>
@@ -35,8 +37,12 @@
 // Both kinds of builds have types of their own, so that the linker refuses to mix them.
 #if THALWEG_CHECK_VIEWS
 #define THALWEG_VIEW_MODE checked_views
+#include <array>
 #include <atomic>
+#include <cstring>
+#include <memory>
 #include <mutex>
+#include <sys/mman.h>
 #else
 #define THALWEG_VIEW_MODE unchecked_views
 #endif
@@ -57,120 +63,116 @@ namespace detail {
 
 #if THALWEG_CHECK_VIEWS
 
-/// Counts how often the memory of a reply or a batch was released. Cells are reused but never
-/// freed, so that a view can always read its cell.
-struct life_cell {
-  std::atomic<std::uint64_t> generation{0};
-  life_cell *next = nullptr;
-};
+/// Pages with a copy of a message. They are inaccessible after `hide`, and their addresses stay
+/// reserved until 256 other copies were hidden.
+struct guarded_pages {
+  void *at = nullptr;
+  std::size_t size = 0;
 
-struct life_cells {
-  std::mutex mutex;
-  life_cell *free = nullptr;
-
-  static life_cells &all() noexcept {
-    static life_cells *const cells = new life_cells;
-    return *cells;
-  }
-  static life_cell *take() noexcept {
-    life_cells &cells = all();
-    const std::lock_guard<std::mutex> lock(cells.mutex);
-    life_cell *cell = cells.free;
-    if (cell == nullptr) {
-      return new life_cell;
+  /// The address of the copy. Without memory for it, `data` itself, which is not guarded.
+  const std::uint8_t *copy(const std::uint8_t *data, std::size_t length) noexcept {
+    if (length == 0) {
+      return data;
     }
-    cells.free = cell->next;
-    return cell;
+    void *const pages =
+        ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) {
+      return data;
+    }
+    hide();
+    at = pages;
+    size = length;
+    std::memcpy(at, data, length);
+    return static_cast<const std::uint8_t *>(at);
   }
-  static void give_back(life_cell *cell) noexcept {
-    life_cells &cells = all();
-    const std::lock_guard<std::mutex> lock(cells.mutex);
-    cell->next = cells.free;
-    cells.free = cell;
+  void hide() noexcept {
+    static std::mutex mutex;
+    static std::array<guarded_pages, 256> hidden;
+    static std::size_t next = 0;
+    if (at == nullptr) {
+      return;
+    }
+    // A new mapping, so that the memory of the copy is freed. If it fails, the copy stays readable.
+    [[maybe_unused]] const void *const mapped =
+        ::mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    const std::lock_guard<std::mutex> lock(mutex);
+    guarded_pages &oldest = hidden[next++ % hidden.size()];
+    if (oldest.at != nullptr) {
+      ::munmap(oldest.at, oldest.size);
+    }
+    oldest = *this;
+    at = nullptr;
   }
 };
 
-/// What a view knows about the memory that it points to.
+/// The life of the memory of a reply or a batch, shared by its owner and its views.
 class view_life {
 public:
-  constexpr view_life() noexcept = default;
-  view_life(life_cell *cell, std::uint64_t generation) noexcept
-      : cell_(cell), generation_(generation) {
-  }
-  constexpr void check() const noexcept {
-    if (cell_ != nullptr && cell_->generation.load(std::memory_order_acquire) != generation_) {
+  /// Ends the program if the memory was released.
+  void check() const noexcept {
+    if (state_ != nullptr && state_->has_ended.load(std::memory_order_acquire)) {
       misuse("a view was used after its batch or reply was released");
     }
   }
   /// The memory is released, unless it was already.
   void end() const noexcept {
-    std::uint64_t expected = generation_;
-    if (cell_ != nullptr) {
-      cell_->generation.compare_exchange_strong(expected, expected + 1);
+    if (state_ != nullptr && !state_->has_ended.exchange(true)) {
+      state_->pages.hide();
     }
   }
 
-private:
-  life_cell *cell_ = nullptr;
-  std::uint64_t generation_ = 0;
+protected:
+  struct state {
+    std::atomic<bool> has_ended{false};
+    guarded_pages pages;
+  };
+  std::shared_ptr<state> state_;
 };
 
-/// Belongs to the owner of the memory.
-class memory_life {
+/// The owner's part: it ends the life that it began last.
+class memory_life : public view_life {
 public:
   memory_life() noexcept = default;
-  memory_life(memory_life &&other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {
-  }
+  memory_life(memory_life &&) noexcept = default;
   memory_life &operator=(memory_life &&other) noexcept {
-    if (this != &other) {
-      end();
-      cell_ = std::exchange(other.cell_, nullptr);
-    }
+    std::swap(state_, other.state_);
     return *this;
   }
   ~memory_life() {
     end();
   }
-  [[nodiscard]] view_life view() noexcept {
-    if (cell_ == nullptr) {
-      cell_ = life_cells::take();
-    }
-    return {cell_, cell_->generation.load(std::memory_order_acquire)};
+  /// Begins a life: that of a copy of this memory, whose address is the result.
+  [[nodiscard]] const std::uint8_t *guard(const std::uint8_t *data, std::size_t size) noexcept {
+    end();
+    state_ = std::make_shared<state>();
+    return state_->pages.copy(data, size);
   }
-  void end() noexcept {
-    if (cell_ != nullptr) {
-      cell_->generation.fetch_add(1);
-      life_cells::give_back(cell_);
-      cell_ = nullptr;
+  /// The life of memory that is not guarded.
+  [[nodiscard]] const view_life &unguarded() noexcept {
+    if (state_ == nullptr || state_->has_ended) {
+      state_ = std::make_shared<state>();
     }
+    return *this;
   }
-
-private:
-  life_cell *cell_ = nullptr;
 };
 
 #else
 
 class view_life {
 public:
-  constexpr void check() const noexcept {
+  void check() const noexcept {
   }
-  constexpr void end() const noexcept {
+  void end() const noexcept {
   }
 };
 
-class memory_life {
+class memory_life : public view_life {
 public:
-  constexpr memory_life() noexcept = default;
-  constexpr memory_life(memory_life &&) noexcept {
+  [[nodiscard]] const std::uint8_t *guard(const std::uint8_t *data, std::size_t) const noexcept {
+    return data;
   }
-  constexpr memory_life &operator=(memory_life &&) noexcept {
+  [[nodiscard]] const view_life &unguarded() const noexcept {
     return *this;
-  }
-  [[nodiscard]] constexpr view_life view() const noexcept {
-    return {};
-  }
-  constexpr void end() noexcept {
   }
 };
 
@@ -191,49 +193,43 @@ struct source {
 /// UTF-8 text that belongs to somebody else: a `std::string_view` with a check.
 class text {
 public:
-  constexpr text() noexcept = default;
+  text() noexcept = default;
   template <class S>
-  requires(
-      !std::same_as<S, text> &&
-      std::convertible_to<const S &, std::string_view>) constexpr text(const S &string) noexcept
-      : text(std::string_view(string), {}) {
+  requires(!std::same_as<S, text> && std::convertible_to<const S &, std::string_view>)
+      text(const S &string)
+  noexcept : text(std::string_view(string), {}) {
   }
   text(std::nullptr_t) = delete;
-  constexpr text(std::string_view string, detail::view_life life) noexcept
+  text(std::string_view string, const detail::view_life &life) noexcept
       : data_(string.data()), size_(string.size()), life_(life) {
   }
 
-  [[nodiscard]] constexpr std::string_view view() const noexcept {
+  [[nodiscard]] std::string_view view() const noexcept {
     life_.check();
     return {data_, size_};
   }
-  constexpr operator std::string_view() const noexcept {
+  operator std::string_view() const noexcept {
     return view();
   }
   /// A copy.
   [[nodiscard]] std::string str() const {
     return std::string(view());
   }
-  [[nodiscard]] constexpr const char *data() const noexcept {
+  [[nodiscard]] const char *data() const noexcept {
     return view().data();
   }
   /// In bytes.
-  [[nodiscard]] constexpr std::size_t size() const noexcept {
+  [[nodiscard]] std::size_t size() const noexcept {
     return size_;
   }
-  [[nodiscard]] constexpr bool empty() const noexcept {
+  [[nodiscard]] bool empty() const noexcept {
     return size_ == 0;
   }
 
   template <class S>
   requires std::convertible_to<const S &, std::string_view>
-  friend constexpr bool operator==(const text &left, const S &right) noexcept {
+  friend bool operator==(const text &left, const S &right) noexcept {
     return left.view() == std::string_view(right);
-  }
-  template <class Traits>
-  friend std::basic_ostream<char, Traits> &operator<<(std::basic_ostream<char, Traits> &out,
-                                                      const text &value) {
-    return out << value.view();
   }
 
 private:
@@ -248,150 +244,122 @@ concept viewable = std::ranges::contiguous_range<R> && std::ranges::sized_range<
     std::same_as<std::remove_cv_t<std::ranges::range_value_t<R>>, T> &&
     (std::is_lvalue_reference_v<R> || std::ranges::borrowed_range<R>);
 
-/// A `list<u8>` that belongs to somebody else: a `std::span<const std::uint8_t>` with a check.
-class bytes {
-public:
-  constexpr bytes() noexcept = default;
-  template <class R>
-  requires(!std::same_as<std::remove_cvref_t<R>, bytes> &&
-           viewable<R, std::uint8_t>) constexpr bytes(R &&range) noexcept
-      : data_(std::ranges::data(range)), size_(std::ranges::size(range)) {
-  }
-  constexpr bytes(const std::uint8_t *data, std::size_t size, detail::view_life life = {}) noexcept
-      : data_(data), size_(size), life_(life) {
-  }
+namespace detail {
 
-  [[nodiscard]] constexpr std::span<const std::uint8_t> span() const noexcept {
+/// Iterates over a list or a batch. A list `MayBeNative`: an array of `T`, if `base` is NULL.
+template <class T, bool MayBeNative> class element_iterator {
+public:
+  using value_type = T;
+  using difference_type = std::ptrdiff_t;
+  /// What `codec<T>::get` returns: a reference if `T` has the same layout in messages.
+  using element = decltype(codec<T>::get(std::declval<const source &>(),
+                                         static_cast<const std::uint8_t *>(nullptr)));
+
+  element_iterator() noexcept = default;
+  element_iterator(const std::uint8_t *base, const void *at, std::size_t stride, std::size_t left,
+                   const view_life &life) noexcept
+      : left_(left), at_(static_cast<const std::uint8_t *>(at)), base_(base), stride_(stride),
+        life_(life) {
+  }
+  element operator*() const {
     life_.check();
-    return {data_, size_};
+    if constexpr (MayBeNative && !codec<T>::is_direct) {
+      if (base_ == nullptr) {
+        return *reinterpret_cast<const T *>(at_);
+      }
+    }
+    return codec<T>::get(source{base_, nullptr, nullptr, life_}, at_);
   }
-  constexpr operator std::span<const std::uint8_t>() const noexcept {
-    return span();
+  element_iterator &operator++() noexcept {
+    at_ += stride_;
+    --left_;
+    return *this;
   }
-  [[nodiscard]] constexpr const std::uint8_t *data() const noexcept {
-    return span().data();
+  element_iterator operator++(int) noexcept {
+    element_iterator before = *this;
+    ++*this;
+    return before;
   }
-  [[nodiscard]] constexpr std::size_t size() const noexcept {
-    return size_;
-  }
-  [[nodiscard]] constexpr bool empty() const noexcept {
-    return size_ == 0;
-  }
-  [[nodiscard]] constexpr const std::uint8_t *begin() const noexcept {
-    return data();
-  }
-  [[nodiscard]] constexpr const std::uint8_t *end() const noexcept {
-    return data() + size_;
-  }
-  friend constexpr bool operator==(const bytes &left, const bytes &right) noexcept {
-    return std::ranges::equal(left.span(), right.span());
+  friend bool operator==(const element_iterator &left, const element_iterator &right) noexcept {
+    return left.left_ == right.left_;
   }
 
 private:
-  const std::uint8_t *data_ = nullptr;
-  std::size_t size_ = 0;
-  [[no_unique_address]] detail::view_life life_;
+  std::size_t left_ = 0; // an element may have no bytes, so that pointers do not tell
+  const std::uint8_t *at_ = nullptr;
+  const std::uint8_t *base_ = nullptr; // of the message
+  std::size_t stride_ = 0;
+  [[no_unique_address]] view_life life_;
 };
+
+} // namespace detail
 
 /// A list that belongs to somebody else. As an argument, it views an array of `T`. In a result or a
 /// batch, it views the message, and decodes an element where it is accessed.
 template <class T> class list {
 public:
-  constexpr list() noexcept = default;
+  using iterator = detail::element_iterator<T, true>;
+
+  list() noexcept = default;
   template <class R>
-  requires(!std::same_as<std::remove_cvref_t<R>, list> &&
-           viewable<R, T>) constexpr list(R &&range) noexcept
-      : native_(std::ranges::data(range)), count_(std::ranges::size(range)) {
+  requires(!std::same_as<std::remove_cvref_t<R>, list> && viewable<R, T>) list(R &&range)
+  noexcept : items_(std::ranges::data(range)), count_(std::ranges::size(range)) {
   }
   /// A list in a message that begins at `base`.
   list(const std::uint8_t *base, const std::uint8_t *items, std::size_t count,
-       detail::view_life life) noexcept
+       const detail::view_life &life) noexcept
       : base_(base), items_(items), count_(count), life_(life) {
   }
 
-  [[nodiscard]] constexpr std::size_t size() const noexcept {
+  [[nodiscard]] std::size_t size() const noexcept {
     return count_;
   }
-  [[nodiscard]] constexpr bool empty() const noexcept {
+  [[nodiscard]] bool empty() const noexcept {
     return count_ == 0;
   }
   /// A reference if `T` has the same layout in messages, otherwise a value. `index` must be less
   /// than `size()`: every other index ends the program.
   decltype(auto) operator[](std::size_t index) const {
-    using element = decltype(codec<T>::get(std::declval<const detail::source &>(),
-                                           static_cast<const std::uint8_t *>(nullptr)));
-    life_.check();
     if (index >= count_) [[unlikely]] {
       detail::misuse("an index is not less than the size of its list");
     }
-    return at<element>(index);
+    return *iterator(base_, static_cast<const std::uint8_t *>(items_) + index * stride(), 0, 1,
+                     life_);
   }
   /// All elements. Only for elements that have the same layout in messages.
   [[nodiscard]] std::span<const T> span() const noexcept requires(codec<T>::is_direct) {
     life_.check();
-    return {base_ != nullptr ? reinterpret_cast<const T *>(items_) : native_, count_};
+    return {static_cast<const T *>(items_), count_};
   }
-
-  class iterator {
-  public:
-    using value_type = T;
-    using difference_type = std::ptrdiff_t;
-    iterator() noexcept = default;
-    iterator(const list *of, std::size_t index) noexcept : of_(of), index_(index) {
-    }
-    decltype(auto) operator*() const {
-      return (*of_)[index_];
-    }
-    iterator &operator++() noexcept {
-      ++index_;
-      return *this;
-    }
-    iterator operator++(int) noexcept {
-      return {of_, index_++};
-    }
-    friend bool operator==(const iterator &left, const iterator &right) noexcept {
-      return left.index_ == right.index_;
-    }
-
-  private:
-    const list *of_ = nullptr;
-    std::size_t index_ = 0;
-  };
+  operator std::span<const T>() const noexcept requires(codec<T>::is_direct) {
+    return span();
+  }
+  [[nodiscard]] const T *data() const noexcept requires(codec<T>::is_direct) {
+    return span().data();
+  }
   [[nodiscard]] iterator begin() const noexcept {
-    return {this, 0};
+    return {base_, items_, stride(), count_, life_};
   }
   [[nodiscard]] iterator end() const noexcept {
-    return {this, count_};
+    return {};
+  }
+  friend bool operator==(const list &left, const list &right) {
+    return std::equal(left.begin(), left.end(), right.begin(), right.end());
   }
 
 private:
-  template <class Element> Element at(std::size_t index) const {
-    if (base_ == nullptr) {
-      return native_[index];
-    }
-    return codec<T>::get(detail::source{base_, nullptr, nullptr, life_},
-                         items_ + index * codec<T>::size);
+  [[nodiscard]] std::size_t stride() const noexcept {
+    return base_ != nullptr ? codec<T>::size : sizeof(T);
   }
 
-  const T *native_ = nullptr;
-  const std::uint8_t *base_ = nullptr; // NULL: the elements are at `native_`
-  const std::uint8_t *items_ = nullptr;
+  const std::uint8_t *base_ = nullptr; // of the message; NULL: the elements are `T`s
+  const void *items_ = nullptr;
   std::size_t count_ = 0;
   [[no_unique_address]] detail::view_life life_;
 };
 
-template <class T> bool operator==(const list<T> &left, const list<T> &right) {
-  if (left.size() != right.size()) {
-    return false;
-  }
-  for (std::size_t index = 0; index < left.size(); ++index) {
-    if (!(left[index] == right[index])) {
-      return false;
-    }
-  }
-  return true;
-}
+/// A `list<u8>`.
+using bytes = list<std::uint8_t>;
 
 } // namespace THALWEG_VIEW_MODE
 } // namespace thalweg
-#endif

@@ -3,6 +3,7 @@
 #include "bare.h"
 #include "completions.h"
 #include "e2e.h"
+#include "events.h"
 #include "lab.h"
 #include "reading.h"
 #include "sample.h"
@@ -93,6 +94,10 @@ static void run(const char *command, const uint64_t numbers[3]) {
     answer(tick_stream(&client, numbers[0], READING_BATCH));
   } else if (strcmp(command, "stream-callback") == 0) {
     answer(tick_callback(&client, numbers[0]));
+  } else if (strcmp(command, "events-one") == 0) {
+    answer(event_stream(&client, numbers[0], 1));
+  } else if (strcmp(command, "events-views") == 0) {
+    answer(event_stream(&client, numbers[0], READING_BATCH));
   } else if (strcmp(command, "complete") == 0) {
     answer(complete(&client, numbers[0]));
   } else if (strcmp(command, "paced") == 0) {

@@ -13,7 +13,10 @@
 //!   asyncio takes only the lowest rate because it cannot reach the others.
 //!
 //! In Python both sides run on asyncio, in windows of 1,024 tasks that await one call each. There
-//! `raw` is an eventfd that the loop watches, a list of finished work, and a future per task.
+//! `raw` is an eventfd that the loop watches, a list of finished work, and a future per task. In Node
+//! both sides are promises in windows of 1,024, and `raw` is the same with `uv_poll` and a promise
+//! each. In C++ each call is awaited by a coroutine, also in `whole`; `raw` is an eventfd, an array of
+//! finished work, and a coroutine each. Neither has a target here.
 
 use crate::judgement::Target;
 use crate::lab::Lab;
@@ -56,18 +59,21 @@ struct Way {
     window: &'static str,
     /// The required calls per second of `whole`.
     rate: Option<Target>,
+    /// The limit of `drain`.
+    drain: Option<Target>,
     /// The command for the host program; `raw` is the peer of `drain`.
     commands: &'static [&'static str],
     /// The rates of `latency`, in calls per second.
     rates: &'static [u64],
 }
 
-const WAYS: [Way; 3] = [
+const WAYS: [Way; 5] = [
     Way {
         host: lab_hosts::C,
         count: 200_000,
         window: "2048",
         rate: Some(RATE),
+        drain: Some(DRAIN),
         commands: &["complete", "drain", "raw"],
         rates: &RATES,
     },
@@ -76,6 +82,7 @@ const WAYS: [Way; 3] = [
         count: 200_000,
         window: "2048",
         rate: Some(RATE),
+        drain: None,
         commands: &["complete"],
         rates: &RATES,
     },
@@ -84,8 +91,27 @@ const WAYS: [Way; 3] = [
         count: 20_480,
         window: "1024",
         rate: None,
+        drain: Some(DRAIN),
         commands: &["complete", "drain", "raw"],
         rates: &[RATES[0]],
+    },
+    Way {
+        host: lab_hosts::CPP_COROUTINES,
+        count: 200_000,
+        window: "2048",
+        rate: None,
+        drain: None,
+        commands: &["complete", "drain", "raw"],
+        rates: &[RATES[0], RATES[1]],
+    },
+    Way {
+        host: lab_hosts::NODE,
+        count: 102_400,
+        window: "1024",
+        rate: None,
+        drain: None,
+        commands: &["complete", "drain", "raw"],
+        rates: &[RATES[0], RATES[1]],
     },
 ];
 
@@ -94,6 +120,10 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         .insert("raw".to_owned(), "of this commit".to_owned());
     let mut rows = Vec::new();
     for way in &WAYS {
+        if let Some(row) = way.host.missing(&WORKLOAD) {
+            rows.push(row);
+            continue;
+        }
         rows.extend(throughput(lab, way)?);
         rows.extend(latency(lab, way)?);
     }
@@ -138,7 +168,7 @@ fn throughput(lab: &Lab, way: &Way) -> Result<Vec<Row>, Problem> {
     };
     let mut rows = vec![row("whole", &taken[0], None, way.rate.as_ref())];
     if let [_, drain, raw] = taken.as_slice() {
-        rows.push(row("drain", drain, Some(raw), Some(&DRAIN)));
+        rows.push(row("drain", drain, Some(raw), way.drain.as_ref()));
     }
     Ok(rows)
 }

@@ -4,6 +4,11 @@
 //! reaps them. A call that finds the port full is refused and retried. On the same runtime an actor
 //! repeatedly sleeps for 10 ms; the figure is its actual sleep time. Both sides count the accepted
 //! calls. The growth of the process's memory, from the start to its peak, is measured, too.
+//!
+//! In Node 10,000 callers that each await one call after the other, and a reader of an endless
+//! stream, flood the event loop. The figure is how late a timer of 10 ms is: its 99th percentile,
+//! beyond that of the idle loop in the same program. V8's heap grows at first, so the peak of the
+//! memory in the second half of a flood is compared with that in the first.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use thalweg::Code;
 use thalweg::port::{Instance, Port};
 use thalweg::wire::message;
@@ -24,7 +30,7 @@ use crate::lab::Lab;
 use crate::problem::Problem;
 use crate::processes;
 use crate::report::{Metrics, Row};
-use crate::workloads::Workload;
+use crate::workloads::{Workload, lab_hosts};
 
 /// See the module.
 pub const WORKLOAD: Workload = Workload {
@@ -92,7 +98,84 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     )
     .checked("each run: as many completions as accepted calls, all well; more calls were refused than none")
     .with_metrics("", metrics);
-    Ok(vec![row.held_to(&target(), lab.refusal())])
+    let node = lab_hosts::NODE.missing(&WORKLOAD);
+    let node = node.map_or_else(|| node_row(lab), Ok)?;
+    Ok(vec![row.held_to(&target(), lab.refusal()), node])
+}
+
+/// The answer of the Node program to `flood`.
+#[derive(Debug, Deserialize)]
+struct NodeFlood {
+    idle_ms: f64,
+    flood_ms: f64,
+    timers: u64,
+    calls: u64,
+    records: u64,
+    grown_mib: f64,
+}
+
+/// The timer of the flooded loop is at most 10 ms later than that of the idle one.
+fn node_target() -> Target {
+    Target::All(vec![
+        Target::Metric("late_above_idle_ms", 10.0),
+        Target::Metric("grown_mib", f64::from(ROOM) / 1024.0),
+    ])
+}
+
+fn node_row(lab: &Lab) -> Result<Row, Problem> {
+    let lasting = if lab.quick() { LASTING / 10 } else { LASTING };
+    let lines = [format!("flood {}", lasting.as_millis())];
+    let plan = Plan {
+        warm_up: 0,
+        ..lab.plan(None)
+    };
+    let check = |_, flood: NodeFlood| match flood {
+        NodeFlood { timers: 0, .. } | NodeFlood { calls: 0, .. } | NodeFlood { records: 0, .. } => {
+            Err(failed(format!("it was no flood: {flood:?}")))
+        }
+        _ => Ok(flood),
+    };
+    let start = || lab_hosts::NODE.start();
+    let taken = processes::ask(
+        lab,
+        "ffi_flood node",
+        &lines,
+        plan,
+        plan.rounds,
+        start,
+        check,
+    )?;
+    let floods = &taken[0];
+    let mut metrics = Metrics::default();
+    metrics.median("idle_p99_ms", &floods.map(|flood| flood.idle_ms));
+    metrics.median("p99_ms", &floods.map(|flood| flood.flood_ms));
+    let above = floods.map(|flood| flood.flood_ms - flood.idle_ms);
+    metrics.median("late_above_idle_ms", &above);
+    metrics.count(
+        "grown_mib",
+        floods
+            .iter()
+            .map(|flood| flood.grown_mib)
+            .fold(0.0, f64::max),
+    );
+    let each = floods.map(|flood| lasting.as_nanos() as f64 / flood.calls as f64);
+    metrics.rate("per_s", 1e9, &each);
+    let params = [
+        ("language", lab_hosts::NODE.language),
+        ("mode", lab_hosts::NODE.mode),
+        ("callers", "10000"),
+        ("timer", "10 ms"),
+    ];
+    let row = Row::new(
+        (WORKLOAD.name, WORKLOAD.group),
+        &params,
+        "ns",
+        ("thalweg", each),
+        None,
+    )
+    .checked("each run: calls ended and records arrived while the timer fired")
+    .with_metrics("", metrics);
+    Ok(row.held_to(&node_target(), lab.refusal()))
 }
 
 /// The metrics of a flood; the row has the largest value of all floods.

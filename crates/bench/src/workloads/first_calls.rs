@@ -5,7 +5,9 @@
 //! plain thread, which hands one back. A side that waits does so exactly as a Thalweg caller or
 //! worker does, and sleeps in a read of an eventfd (`crates/bench/service/src/bare.rs`). It is
 //! measured in the same process as our call, in alternating blocks. In asyncio the loop watches the
-//! eventfd of the reply and resolves a future, as a call does.
+//! eventfd of the reply and resolves a future, as a call does. In Node the loop watches it
+//! (`uv_poll`) and resolves a promise (`crates/bench/peers/node/by_hand.c`). In C++ a loop over `poll`
+//! watches it and resumes a coroutine.
 //!
 //! | `pace` | `waiting` | processors |
 //! | --- | --- | --- |
@@ -14,7 +16,8 @@
 //! | `hot` | `park`: sleep at once | two, the caller on one and all other threads on the other |
 //! | `cold` | `spin` | two, and a pause of 2 ms before each call, so that all threads sleep. It has no target because it measures how the machine wakes a processor |
 //!
-//! In asyncio the caller waits in the loop, which never spins; `waiting` is that of the other side.
+//! In asyncio, in Node and with coroutines the caller waits in the loop, which never spins; `waiting` is
+//! that of the other side.
 //! Each block begins with [`UNCOUNTED`] calls that are not counted, because the program has just
 //! waited for its input.
 
@@ -47,12 +50,15 @@ pub const WORKLOAD: Workload = Workload {
 pub const UNCOUNTED: u32 = 100;
 
 /// Each way of calling one method.
-const WAYS: [(LabHost, &str); 5] = [
+const WAYS: [(LabHost, &str); 8] = [
     (lab_hosts::C, "nop"),
     (lab_hosts::C, "nop-async"),
     (lab_hosts::PYTHON, "nop"),
     (lab_hosts::ASYNCIO, "nop"),
     (lab_hosts::RUST, "nop"),
+    (lab_hosts::NODE, "nop"),
+    (lab_hosts::CPP, "nop"),
+    (lab_hosts::CPP_COROUTINES, "nop"),
 ];
 
 /// The pacing of a row's calls, and how its threads wait.
@@ -112,6 +118,7 @@ fn target((host, method): &(LabHost, &str), pace: &Pace) -> Option<Target> {
         ("python", "asyncio", "nop", "one_cpu", _) => {
             Some(Target::All(vec![p50(10_000.0), Target::Ratio(1.5)]))
         }
+        ("node", _, "nop", "one_cpu", _) => Some(Target::Ratio(1.3)),
         ("c", _, "nop", "hot", "spin") => Some(p50(2_000.0)),
         _ => None,
     }
@@ -122,10 +129,14 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         .insert("eventfd".to_owned(), machine::describe().uname);
     let mut rows = Vec::new();
     for pace in PACES.iter().filter(|pace| pace.placement.possible()) {
-        for way in &WAYS {
+        for way in WAYS
+            .iter()
+            .filter(|(host, _)| host.missing(&WORKLOAD).is_none())
+        {
             rows.push(row(lab, way, pace)?);
         }
     }
+    rows.extend(lab_hosts::NODE.missing(&WORKLOAD));
     Ok(rows)
 }
 
@@ -206,6 +217,7 @@ mod tests {
         assert_eq!(text(2, 0).as_deref(), Some("p50_ns <= 5000"));
         let asyncio = text(3, 0);
         assert_eq!(asyncio.as_deref(), Some("p50_ns <= 10000 and ratio <= 1.5"));
+        assert_eq!(text(5, 0).as_deref(), Some("ratio <= 1.3"));
         let none = |pace| (0..WAYS.len()).all(|way| text(way, pace).is_none());
         assert!(none(2) && none(3), "park and cold have no target");
     }

@@ -36,7 +36,11 @@ const SETTLE: Duration = Duration::from_millis(500);
 const WATCH: Duration = Duration::from_secs(5);
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
-    lab_hosts::ALL.iter().map(|host| row(lab, host)).collect()
+    let row = |host: &lab_hosts::LabHost| match host.missing(&WORKLOAD) {
+        Some(missing) => Ok(missing),
+        None => row(lab, host),
+    };
+    lab_hosts::ALL.iter().map(row).collect()
 }
 
 fn row(lab: &Lab, host: &lab_hosts::LabHost) -> Result<Row, Problem> {

@@ -12,8 +12,12 @@
 //! | `raw COUNT` | the same for records in an array; C |
 //! | `array COUNT` | the same for a loop over an array |
 //! | `kept COUNT` | the same for an array that stays in the cache |
-//! | `tick-views COUNT`, `tick-array COUNT` | as `views` and `array`, for ticks; in Python also `tick-objects`, `tick-columns`, `tick-arrays` |
-//! | `stream-HOW COUNT` | `{"ns", "records", "checksum"}` of COUNT ticks, measured from the call on: `one`, `objects`, `views`, `callback`, `columns` |
+//! | `nop-64 COUNT UNCOUNTED PAUSE_US` | as `nop`, for 64 calls that are awaited together; Node |
+//! | `flood MS` | how late a timer is in an idle loop and under a flood, and how much memory grew; Node |
+//! | `events-HOW COUNT` | as `stream-HOW`, for events of 488 bytes; C, C++ and Node |
+//! | `tick-views COUNT`, `tick-array COUNT` | as `views` and `array`, for ticks; in Python and Node also `tick-objects`, `tick-columns`; in Python `tick-arrays` |
+//! | `stream-HOW COUNT` | `{"ns", "records", "checksum"}` of COUNT ticks, measured from the call on: `one`, `objects`, `views`, `awaited`, `callback`, `columns` |
+//! | `ticks COUNT`, `events COUNT` | the same through a queue of the standard library; C++ |
 //! | `e2e-HOW SIZE COUNT THREADS` | `{"ns", "records", "checksum"}`: COUNT requests of SIZE bytes (0: scalars), and the number of true replies; `sync`, `async`, `events`, each also with the prefix `unix-` |
 //! | `pause BEATS LIVE_MIB COLLECTOR` | `{"latencies", "full_collections"}`: ns between two beats; Python |
 
@@ -26,14 +30,16 @@ use crate::child::HostProgram;
 use crate::latency::Latencies;
 use crate::placement::Placement;
 use crate::problem::Problem;
+use crate::report::Row;
+use crate::workloads::Workload;
 use crate::{hosts, rust_host};
 
 /// One program and its calling style.
 #[derive(Debug)]
 pub struct LabHost {
-    /// `c`, `python`, `rust`.
+    /// `c`, `cpp`, `python`, `node`, `rust`.
     pub language: &'static str,
-    /// `blocking`, `sync`, `asyncio`.
+    /// `blocking`, `coroutines`, `sync`, `asyncio`, `promise`.
     pub mode: &'static str,
     /// Builds the program if necessary, and returns the command that starts it.
     pub command: fn() -> Result<Command, Problem>,
@@ -46,6 +52,15 @@ impl LabHost {
     /// The program cannot be built or started.
     pub fn start(&self) -> Result<HostProgram, Problem> {
         HostProgram::start(self.language, (self.command)()?, Placement::Free)
+    }
+
+    /// If Node is missing: a row of `workload` with the reason.
+    #[must_use]
+    pub fn missing(&self, workload: &Workload) -> Option<Row> {
+        let missing = (self.language == NODE.language).then(|| (self.command)().err())?;
+        let params = [("language", self.language), ("mode", self.mode)];
+        let of = (workload.name, workload.group);
+        missing.map(|why| Row::not_measured(of, &params, "ns", &why.to_string()))
     }
 }
 
@@ -115,6 +130,12 @@ pub const ASYNCIO: LabHost = LabHost {
     mode: "asyncio",
     command: python_asyncio,
 };
+/// Node, using the generated package.
+pub const NODE: LabHost = LabHost {
+    language: "node",
+    mode: "promise",
+    command: node,
+};
 /// Rust, using the generated client.
 pub const RUST: LabHost = LabHost {
     language: "rust",
@@ -122,12 +143,39 @@ pub const RUST: LabHost = LabHost {
     command: rust_host::command,
 };
 
+/// C++, using blocking calls.
+pub const CPP: LabHost = LabHost {
+    language: "cpp",
+    mode: "blocking",
+    command: cpp_blocking,
+};
+/// C++, using coroutines on a loop over `poll`.
+pub const CPP_COROUTINES: LabHost = LabHost {
+    language: "cpp",
+    mode: "coroutines",
+    command: cpp_coroutines,
+};
+
 /// All programs.
-pub const ALL: [LabHost; 4] = [C, PYTHON, ASYNCIO, RUST];
+pub const ALL: [LabHost; 7] = [C, CPP, CPP_COROUTINES, PYTHON, ASYNCIO, NODE, RUST];
 
 fn c() -> Result<Command, Problem> {
     let mut command = Command::new(hosts::c_program("lab_host")?);
     command.arg(hosts::library("thalweg-lab")?);
+    Ok(command)
+}
+
+fn cpp_blocking() -> Result<Command, Problem> {
+    cpp("blocking")
+}
+
+fn cpp_coroutines() -> Result<Command, Problem> {
+    cpp("coroutines")
+}
+
+fn cpp(mode: &str) -> Result<Command, Problem> {
+    let mut command = Command::new(hosts::cpp_program("lab_host")?);
+    command.arg(mode).arg(hosts::library("thalweg-lab")?);
     Ok(command)
 }
 
@@ -146,6 +194,29 @@ fn python(mode: &str) -> Result<Command, Problem> {
         .arg(mode)
         .arg(hosts::library("thalweg-lab")?)
         .arg(unix_peer);
+    Ok(command)
+}
+
+fn node() -> Result<Command, Problem> {
+    hosts::node_program("lab_host.js", Some(hosts::library("thalweg-lab")?))
+}
+
+/// The Node program that calls a threadsafe function for each record.
+///
+/// # Errors
+/// Node is missing, or the peer cannot be compiled.
+pub fn peer_by_hand() -> Result<Command, Problem> {
+    hosts::node_program("peer_host.js", None)
+}
+
+/// The same, also with the peer that uses napi-rs.
+///
+/// # Errors
+/// Also: the peer was not built (`make bench-peers`).
+pub fn peer_napi() -> Result<Command, Problem> {
+    let peer = hosts::node_peer()?;
+    let mut command = peer_by_hand()?;
+    command.arg(peer);
     Ok(command)
 }
 
@@ -174,12 +245,12 @@ pub fn peer_uniffi() -> Result<Command, Problem> {
     peer("uniffi")
 }
 
-/// The version of `package` that the Python peers use.
+/// The version of `package` that the peers of `language` use.
 ///
 /// # Errors
 /// Their lock file does not contain the package.
-pub fn peer_version(package: &str) -> Result<String, Problem> {
-    let lock = hosts::root().join("crates/bench/peers/python/Cargo.lock");
+pub fn peer_version(language: &str, package: &str) -> Result<String, Problem> {
+    let lock = hosts::root().join(format!("crates/bench/peers/{language}/Cargo.lock"));
     let said = fs::read_to_string(&lock).map_err(Problem::io(lock.display().to_string()))?;
     let name = format!("name = \"{package}\"");
     let after = said.lines().skip_while(|line| *line != name).nth(1);
@@ -213,11 +284,16 @@ mod tests {
     }
 
     #[test]
-    fn the_peers_of_python_are_pinned() {
-        for package in ["pyo3", "pyo3-async-runtimes", "uniffi", "tokio"] {
-            let version = peer_version(package).unwrap();
+    fn the_peers_are_pinned() {
+        let python =
+            ["pyo3", "pyo3-async-runtimes", "uniffi", "tokio"].map(|name| ("python", name));
+        for (language, package) in python
+            .into_iter()
+            .chain([("node", "napi"), ("node", "tokio")])
+        {
+            let version = peer_version(language, package).unwrap();
             assert!(version.split('.').count() == 3, "{package} {version}");
         }
-        assert!(peer_version("no-such-package").is_err());
+        assert!(peer_version("python", "no-such-package").is_err());
     }
 }

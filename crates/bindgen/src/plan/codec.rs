@@ -1,8 +1,9 @@
 //! Prints code that writes (*put*), reads (*get*) and checks messages, in any language.
 //!
 //! A [`Codec`] walks through a type in the order of its layout and calls the hooks of a
-//! [`Dialect`], which print them as straight-line code. C, Rust and Python have emitters of their
-//! own; the other languages are a dialect each. `crates/bindgen/tests/dialects` has four.
+//! [`Dialect`], which print them as straight-line code. A language whose generic package takes functions
+//! for the parts of a value does not need it: those of C++, Node and Python do. C and Rust have code of
+//! their own. `lua` and `nim` have dialects, and `crates/bindgen/tests/dialects` has those of Go and Java.
 //!
 //! The generic package of a language has two objects that the code uses: a *writer*, and a *message*
 //! that is checked and then read. They follow these rules, which are those of [`thalweg_wire`]:

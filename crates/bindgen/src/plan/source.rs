@@ -20,8 +20,110 @@ pub struct Comment {
     pub next: &'static str,
     /// After the last line.
     pub last: &'static str,
+    /// A line of its own before the lines of a comment of several lines, which then all begin with
+    /// `next`, and end with `last` on a line of its own: `/**` in JavaScript.
+    pub block: Option<&'static str>,
     /// Texts that must not be in a comment, and their replacements.
     pub replaced: &'static [(&'static str, &'static str)],
+}
+
+/// An expression or a part of a statement, which can span lines: one element per line, and a comma
+/// after each.
+#[derive(Clone, Debug)]
+pub enum Doc {
+    /// A text that never spans lines.
+    Text(String),
+    /// `open a, b close`.
+    Group {
+        /// Before the elements. Spaces at its end are written only if it is on one line.
+        open: String,
+        /// The elements.
+        items: Vec<Doc>,
+        /// After the elements. Spaces and commas at its beginning are written only on one line.
+        close: &'static str,
+    },
+}
+
+impl From<&str> for Doc {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Doc {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl Doc {
+    /// `open items close`.
+    pub fn group(open: &str, items: impl IntoIterator<Item = Doc>, close: &'static str) -> Self {
+        Self::Group {
+            open: open.to_owned(),
+            items: items.into_iter().collect(),
+            close,
+        }
+    }
+
+    /// `head(items)`.
+    pub fn call(head: &str, items: impl IntoIterator<Item = Doc>) -> Self {
+        Self::group(&format!("{head}("), items, ")")
+    }
+
+    /// With `text` in front of it.
+    ///
+    /// ```
+    /// use thalweg_bindgen::plan::source::Doc;
+    ///
+    /// let call = Doc::call("f", vec!["a".into(), "b".into()]);
+    /// assert_eq!(call.after("x: ").flat(), "x: f(a, b)");
+    /// ```
+    pub fn after(self, text: &str) -> Self {
+        match self {
+            Self::Text(rest) => Self::Text(format!("{text}{rest}")),
+            Self::Group { open, items, close } => Self::Group {
+                open: format!("{text}{open}"),
+                items,
+                close,
+            },
+        }
+    }
+
+    /// On one line.
+    pub fn flat(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Group { open, items, close } if items.is_empty() => {
+                format!("{}{}", open.trim_end(), close.trim_start())
+            }
+            Self::Group { open, items, close } => {
+                let items: Vec<_> = items.iter().map(Self::flat).collect();
+                format!("{open}{}{close}", items.join(", "))
+            }
+        }
+    }
+
+    /// The text, for a line with `before` columns in front of it and `after` columns behind it.
+    /// Further lines belong to a statement at `level`.
+    pub fn render(&self, format: &Format, level: usize, before: usize, after: usize) -> String {
+        let flat = self.flat();
+        let Self::Group { open, items, close } = self else {
+            return flat;
+        };
+        if before + flat.chars().count() + after <= format.width {
+            return flat;
+        }
+        let indent = format.indent.repeat(level + 1);
+        let mut text = format!("{}\n", open.trim_end());
+        for item in items {
+            let item = item.render(format, level + 1, indent.len(), 1);
+            text.push_str(&format!("{indent}{item},\n"));
+        }
+        text.push_str(&format.indent.repeat(level));
+        text.push_str(close.trim_start_matches([' ', ',']));
+        text
+    }
 }
 
 /// The text so far.
@@ -53,7 +155,7 @@ impl Source {
     pub fn line(&mut self, line: &str) {
         let line = format!("{}{line}", self.format.indent.repeat(self.level));
         let width = self.format.width;
-        let is_whole = line.trim_start().starts_with(['/', '*']) || line.starts_with('#');
+        let is_whole = line.trim_start().starts_with(['/', '*', '#']);
         let mut rest = line;
         while rest.len() > width && !is_whole {
             let Some(at) = rest[..rest.floor_char_boundary(width)].rfind(", ") else {
@@ -79,6 +181,13 @@ impl Source {
         self.text.push('\n');
     }
 
+    /// Writes a statement at `level`: an expression between two texts.
+    pub fn statement(&mut self, level: usize, before: &str, doc: &Doc, after: &str) {
+        let columns = level * self.format.indent.len() + before.chars().count();
+        let text = doc.render(self.format, level, columns, after.chars().count());
+        self.line_at(level, &format!("{before}{text}{after}"));
+    }
+
     /// Writes a line that begins a block. The following lines are one level deeper.
     pub fn open(&mut self, line: &str) {
         self.line(line);
@@ -89,6 +198,11 @@ impl Source {
     pub fn close(&mut self, line: &str) {
         self.level -= 1;
         self.line(line);
+    }
+
+    /// Ends a block that has no line at its end.
+    pub fn dedent(&mut self) {
+        self.level -= 1;
     }
 
     /// Writes a line that ends a block and begins another, such as `} else {`.
@@ -125,6 +239,7 @@ impl Source {
             first,
             next,
             last,
+            block,
             replaced,
         } = self.format.comment;
         let indent = format!("{}{indent}", self.format.indent.repeat(self.level));
@@ -132,11 +247,20 @@ impl Source {
         for (text, replacement) in replaced {
             docs = docs.replace(text, replacement);
         }
-        let width = self.format.width - indent.len() - next.len() - last.len();
+        let mark = next.len().max(first.len());
+        let width = self.format.width - indent.len() - mark - last.len();
         let lines = docs.lines();
         let lines: Vec<_> = lines
             .flat_map(|line| wrap(line.trim_end(), width))
             .collect();
+        if let Some(block) = block.filter(|_| lines.len() > 1) {
+            self.text.push_str(&format!("{indent}{block}\n"));
+            for line in lines {
+                let line = format!("{indent}{next}{line}");
+                self.text.push_str(&format!("{}\n", line.trim_end()));
+            }
+            return self.text.push_str(&format!("{indent}{last}\n"));
+        }
         for (place, line) in lines.iter().enumerate() {
             let mark = if place == 0 { first } else { next };
             let end = if place + 1 == lines.len() { last } else { "" };
@@ -208,6 +332,16 @@ fn wrap(line: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Whether `text` uses the identifier `name`, other than in documentation as `` `name` ``.
+pub fn mentions(text: &str, name: &str) -> bool {
+    let part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        !before.is_some_and(|letter| part(letter) || letter == '`') && !after.is_some_and(part)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,6 +354,7 @@ mod tests {
             first: "/* ",
             next: " * ",
             last: " */",
+            block: None,
             replaced: &[("*/", "* /"), ("/*", "/ *")],
         },
     };

@@ -89,6 +89,19 @@ impl Kind<'_> {
             | Kind::Flags(_) => Vec::new(),
         }
     }
+
+    /// The names in WIT of the fields, cases or flags, and their documentation.
+    pub fn labels(&self) -> Vec<(&str, &str)> {
+        match self {
+            Kind::Record(members) => members.iter().map(|one| (one.name, one.docs)).collect(),
+            Kind::Variant { cases, .. } => cases.iter().map(|one| (one.name, one.docs)).collect(),
+            Kind::Enum(labels) | Kind::Flags(labels) => {
+                let labels = labels.iter();
+                labels.map(|one| (&*one.name, &*one.docs)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// What a handle inside a value refers to.

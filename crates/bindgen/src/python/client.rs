@@ -7,8 +7,7 @@ use super::annotation;
 use super::host;
 use super::names;
 use super::plan::Plan;
-use super::source::{self, Doc, Source};
-use super::views::mentions;
+use super::source::{self, Doc, Source, mentions};
 use crate::model::{Function, FunctionKind, ResourceId, TypeDefKind, TypeKind};
 use crate::plan::names::Scope;
 
@@ -182,17 +181,12 @@ fn client(plan: &Plan<'_>, face: Face, out: &mut Source) {
          not compatible with this package."
         ),
     );
-    out.statement(2, &Doc::call("return cls._open", opened));
-    let resources = &plan.package.resources;
+    out.statement(2, "", &Doc::call("return cls._open", opened), "");
     let all = plan.package.functions.iter().zip(&plan.methods);
-    let named = all.filter_map(|(function, constant)| {
-        let name = match function.kind {
-            FunctionKind::Method(_) => return None,
-            FunctionKind::Free => function.name.clone(),
-            FunctionKind::Constructor(id) => resources[id.0].name.clone(),
-            FunctionKind::Static(id) => format!("{}-{}", resources[id.0].name, function.name),
-        };
-        Some((function, constant, name))
+    let named = all.filter(|(function, _)| !matches!(function.kind, FunctionKind::Method(_)));
+    let named = named.map(|(function, constant)| {
+        let name = plan.whole.name_in_class(function);
+        (function, constant, name)
     });
     methods(plan, named.collect(), face, out);
 }
@@ -270,12 +264,10 @@ fn method(
         };
         let called = Doc::call(&format!("{wait}_methods.{constant}.{verb}"), arguments);
         let made = Doc::call(&format!("return thalweg.{class}"), vec![called]);
-        return out.statement(2, &made);
+        return out.statement(2, "", &made, "");
     }
-    out.statement(
-        2,
-        &Doc::call(&format!("{wait}_methods.{constant}.{verb}"), arguments),
-    );
+    let called = Doc::call(&format!("{wait}_methods.{constant}.{verb}"), arguments);
+    out.statement(2, "", &called, "");
 }
 
 /// Whether callers may request progress notices.

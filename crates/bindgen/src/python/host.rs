@@ -89,6 +89,6 @@ pub(super) fn describe(plan: &Plan<'_>, out: &mut Source) {
             items.push(layout::named(plan, error, Spelling::Elsewhere));
         }
         out.blank();
-        out.statement(0, &Doc::call("PACKAGE.asks", items));
+        out.statement(0, "", &Doc::call("PACKAGE.asks", items), "");
     }
 }

@@ -79,7 +79,7 @@ fn definition(
                 let payload = case.payload.as_ref().map_or("None".into(), |payload| {
                     named(plan, plan.whole.index_of(payload), Spelling::Here)
                 });
-                items.push(Doc::Tuple(vec![name.as_str().into(), payload]));
+                items.push(source::tuple(vec![name.as_str().into(), payload]));
             }
             let annotation = Doc::from(format!("layout.Kind[{}]", planned.class));
             Some((Some(annotation), Doc::call("layout.variant", items)))
@@ -98,7 +98,7 @@ fn definition(
 
 /// `("name", offset, kind)`.
 pub(super) fn member(plan: &Plan<'_>, name: &str, offset: u32, ty: &Type) -> Doc {
-    Doc::Tuple(vec![
+    source::tuple(vec![
         format!("\"{name}\"").into(),
         offset.to_string().into(),
         named(plan, plan.whole.index_of(ty), Spelling::Here),
@@ -183,7 +183,8 @@ pub(super) fn named(plan: &Plan<'_>, index: TypeIndex, spelling: Spelling) -> Do
         Kind::Record(members) => {
             let mut items = vec![number(ty.size), number(ty.align)];
             let parts = members.iter();
-            items.extend(parts.map(|part| Doc::Tuple(vec![number(part.offset), inner(part.ty)])));
+            items
+                .extend(parts.map(|part| source::tuple(vec![number(part.offset), inner(part.ty)])));
             call("tuple_of", items)
         }
         Kind::Enum(_) | Kind::Flags(_) => unreachable!("they have names"),

@@ -6,9 +6,7 @@ use super::host;
 use super::layout::{self, Spelling};
 use super::names;
 use super::plan::Plan;
-use super::source::{self, Doc, Source};
-use super::views::mentions;
-use crate::hash::Describer;
+use super::source::{self, Doc, Source, mentions};
 use crate::model::{Function, TypeDefKind, TypeKind};
 use crate::plan::{self, Handle, Kind, ResultKind, TypeIndex};
 
@@ -134,31 +132,24 @@ fn method(plan: &Plan<'_>, planned: &plan::Function<'_>) -> (Option<Doc>, Doc) {
 /// The size of the parameters, and the name, the offset and the kind of each.
 pub(super) fn parameters(plan: &Plan<'_>, planned: &plan::Function<'_>) -> Doc {
     let each = planned.parameters.iter().map(|parameter| {
-        Doc::Tuple(vec![
+        source::tuple(vec![
             format!("\"{}\"", names::PARAMETER.of(parameter.name)).into(),
             parameter.offset.to_string().into(),
             layout::parameter(plan, parameter.kind),
         ])
     });
-    Doc::Tuple(vec![
+    source::tuple(vec![
         planned.function.params_layout.0.to_string().into(),
-        Doc::Tuple(each.collect()),
+        source::tuple(each.collect()),
     ])
 }
 
 /// The descriptions of the parameters, the result, the error payload and the stream element, which
 /// a library of another version needs to convert messages.
 pub(super) fn texts(plan: &Plan<'_>, function: &Function) -> Doc {
-    let package = plan.package;
-    let texts = Describer {
-        types: &package.types,
-        resources: &package.resources,
-    };
-    let description = texts.describe_function(function);
-    let quoted = description
-        .split('\n')
-        .map(|text| format!("\"{text}\"").into());
-    Doc::Tuple(quoted.collect())
+    let texts = plan.whole.descriptions(function).into_iter();
+    let quoted = texts.map(|text| format!("\"{text}\"").into());
+    source::tuple(quoted.collect())
 }
 
 /// Whether the kind contains a tuple, which a type checker cannot infer. The kind of a named type

@@ -4,7 +4,7 @@
 use super::plan::Plan;
 use crate::plan::source::{Comment, Format};
 
-pub(super) use crate::plan::source::Source;
+pub(super) use crate::plan::source::{Doc, Source, mentions};
 
 /// The default line length of ruff.
 const WIDTH: usize = 88;
@@ -16,80 +16,15 @@ static FORMAT: Format = Format {
         first: "# ",
         next: "# ",
         last: "",
+        block: None,
         replaced: &[],
     },
 };
 
-/// An expression or a part of a statement, which can span lines.
-pub(super) enum Doc {
-    /// A text that never spans lines.
-    Text(String),
-    /// `open a, b close`.
-    Group {
-        open: String,
-        items: Vec<Doc>,
-        close: &'static str,
-    },
-    /// `(a, b)`, or `(a,)` with one element.
-    Tuple(Vec<Doc>),
-}
-
-impl From<&str> for Doc {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<String> for Doc {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl Doc {
-    /// `head(items)`.
-    pub(super) fn call(head: &str, items: Vec<Doc>) -> Self {
-        Self::Group {
-            open: format!("{head}("),
-            items,
-            close: ")",
-        }
-    }
-
-    /// On one line.
-    pub(super) fn flat(&self) -> String {
-        let join = |items: &[Doc]| items.iter().map(Self::flat).collect::<Vec<_>>().join(", ");
-        match self {
-            Self::Text(text) => text.clone(),
-            Self::Group { open, items, close } => format!("{open}{}{close}", join(items)),
-            Self::Tuple(items) if items.len() == 1 => format!("({},)", join(items)),
-            Self::Tuple(items) => format!("({})", join(items)),
-        }
-    }
-
-    /// The text, for a line with `before` columns in front of it and `after` columns behind it.
-    /// Further lines belong to a statement at level `indent`.
-    fn render(&self, indent: usize, before: usize, after: usize) -> String {
-        let flat = self.flat();
-        if before + flat.chars().count() + after <= WIDTH {
-            return flat;
-        }
-        let (open, items, close) = match self {
-            Self::Text(text) => return text.clone(),
-            Self::Group { open, items, close } => (open.as_str(), items, *close),
-            Self::Tuple(items) => ("(", items, ")"),
-        };
-        let mut text = format!("{open}\n");
-        for item in items {
-            let item = item.render(indent + 1, (indent + 1) * 4, 1);
-            text.push_str(&"    ".repeat(indent + 1));
-            text.push_str(&item);
-            text.push_str(",\n");
-        }
-        text.push_str(&"    ".repeat(indent));
-        text.push_str(close);
-        text
-    }
+/// `(a, b)`, or `(a,)` with one element.
+pub(super) fn tuple(items: Vec<Doc>) -> Doc {
+    let close = if items.len() == 1 { ",)" } else { ")" };
+    Doc::group("(", items, close)
 }
 
 /// Splits `) -> A[b, c]:` into `) -> A[`, the arguments, and `]:`. `None` if the result type does
@@ -134,12 +69,6 @@ impl Source {
         self.blank();
     }
 
-    /// A statement that is one expression.
-    pub(in crate::python) fn statement(&mut self, indent: usize, doc: &Doc) {
-        let text = doc.render(indent, indent * 4, 0);
-        self.line_at(indent, &text);
-    }
-
     /// `name: annotation = value`. The value spans lines first, and then also the annotation.
     pub(in crate::python) fn assign(&mut self, name: &str, annotation: Option<Doc>, value: &Doc) {
         self.assign_in(0, name, annotation, value);
@@ -161,7 +90,7 @@ impl Source {
             };
             head.push_str(": ");
             let before = indent * 4 + head.len();
-            head.push_str(&annotation.render(indent, before, " = ".len() + opening));
+            head.push_str(&annotation.render(&FORMAT, indent, before, " = ".len() + opening));
         }
         head.push_str(" = ");
         let last_line = head.lines().last().map_or(0, |line| line.chars().count());
@@ -170,7 +99,7 @@ impl Source {
         } else {
             indent * 4 + last_line
         };
-        head.push_str(&value.render(indent, before, 0));
+        head.push_str(&value.render(&FORMAT, indent, before, 0));
         self.line_at(indent, &head);
     }
 
@@ -238,8 +167,13 @@ impl Source {
         if flat.len() <= WIDTH {
             self.line_at(0, &flat);
         } else {
-            let items = names.into_iter().map(Doc::from).collect();
-            self.statement(0, &Doc::call(&format!("from {module} import "), items));
+            let items = names.into_iter().map(Doc::from);
+            self.statement(
+                0,
+                "",
+                &Doc::call(&format!("from {module} import "), items),
+                "",
+            );
         }
     }
 

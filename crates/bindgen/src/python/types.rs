@@ -3,8 +3,7 @@
 use super::annotation::{self, Place};
 use super::names;
 use super::plan::{Plan, TypeNames};
-use super::source::{self, Source};
-use super::views::mentions;
+use super::source::{self, Source, mentions};
 use crate::model::{Case, Field, Label, TypeDef, TypeDefKind};
 use crate::plan::names::Scope;
 

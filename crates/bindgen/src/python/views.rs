@@ -4,7 +4,7 @@ use super::annotation::{self, Place};
 use super::layout::{self, Spelling};
 use super::names;
 use super::plan::Plan;
-use super::source::{self, Doc, Source};
+use super::source::{self, Doc, Source, mentions};
 use crate::model::TypeDefKind;
 
 pub(super) fn emit(plan: &Plan<'_>) -> Source {
@@ -79,14 +79,4 @@ pub(super) fn emit(plan: &Plan<'_>) -> Source {
     out.import(".types", &names);
     out.append(&body);
     out
-}
-
-/// Whether `text` uses the identifier `name` outside docstrings.
-pub(super) fn mentions(text: &str, name: &str) -> bool {
-    let part = |letter: char| letter.is_alphanumeric() || letter == '_';
-    text.match_indices(name).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + name.len()..].chars().next();
-        !before.is_some_and(|letter| part(letter) || letter == '`') && !after.is_some_and(part)
-    })
 }

@@ -13,6 +13,7 @@ pub static FORMAT: Format = Format {
         first: "// ",
         next: "// ",
         last: "",
+        block: None,
         replaced: &[],
     },
 };

@@ -62,22 +62,8 @@ pub(super) fn tarball(service: &Service, headers: &Path) -> Result<Built, Error>
     Ok(Built {
         name: format!("{root}.tar.gz"),
         contents,
-        note: note(service),
+        note: service.note(),
     })
-}
-
-fn note(service: &Service) -> String {
-    let mut note = format!(
-        "  for {} Linux with glibc {} or newer\n",
-        service.elf.machine, service.elf.glibc
-    );
-    if !service.elf.others.is_empty() {
-        note += &format!(
-            "  the library also needs: {}\n",
-            service.elf.others.join(", ")
-        );
-    }
-    note
 }
 
 /// The generic headers, in order.

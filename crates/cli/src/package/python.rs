@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use thalweg_bindgen::python;
 
 use super::archive::{self, File};
-use super::{Built, Error, Service};
+use super::{Built, Error, Service, base};
 use crate::new;
 
 /// The oldest Python that the generic package supports: its wheel is `cp311-abi3`.
@@ -39,7 +39,7 @@ pub(super) fn wheel(service: &Service) -> Result<Built, Error> {
         format!("{module}/{}", service.file_name()),
         service.bytes.clone(),
     ));
-    for (name, contents) in licenses(service)? {
+    for (name, contents) in service.licenses()? {
         files.push(File::new(format!("{info}/licenses/{name}"), contents));
     }
     let metadata = metadata(service, &module, &version)?;
@@ -76,24 +76,6 @@ fn note(service: &Service) -> String {
     }
 }
 
-/// Files called LICENSE or COPYING beside the manifest, in order.
-fn licenses(service: &Service) -> Result<Vec<(String, Vec<u8>)>, Error> {
-    let folder = &service.package.folder;
-    let failed = |error| Error::File(folder.clone(), error);
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if (name.starts_with("LICENSE") || name.starts_with("COPYING")) && entry.path().is_file() {
-            let path = entry.path();
-            let contents = fs::read(&path).map_err(|error| Error::File(path, error))?;
-            found.push((name, contents));
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
 /// The file METADATA. A value of one line loses its line breaks, so that it cannot add a field.
 fn metadata(service: &Service, module: &str, version: &str) -> Result<String, Error> {
     let package = &service.package;
@@ -126,7 +108,7 @@ fn metadata(service: &Service, module: &str, version: &str) -> Result<String, Er
             .into_iter()
             .filter_map(|(key, value)| Some((key, value?))),
     );
-    for (name, _) in licenses(service)? {
+    for (name, _) in service.licenses()? {
         fields.push(("License-File", name));
     }
     fields.push(("Requires-Python", format!(">={PYTHON}")));
@@ -149,11 +131,6 @@ fn metadata(service: &Service, module: &str, version: &str) -> Result<String, Er
         })
         .collect();
     Ok(format!("{fields}\n{readme}"))
-}
-
-/// `1.2.3` of `1.2.3-rc.1`.
-fn base(version: &str) -> &str {
-    version.split(['-', '+']).next().unwrap_or(version)
 }
 
 /// A version of cargo as Python writes it (PEP 440): `1.2.3-rc.1` is `1.2.3rc1`. `None`: it has no

@@ -22,11 +22,14 @@ pub struct Arguments {
     pub python: PathBuf,
     /// The host program that it runs.
     pub script: PathBuf,
+    /// Node and the host program that it runs, if Node is installed.
+    pub node: Option<(PathBuf, PathBuf)>,
 }
 
 /// The usage line.
 pub const USAGE: &str = "usage: search-run --library FILE --rust PROGRAM --c PROGRAM --cpp PROGRAM \
-                         --python INTERPRETER --script FILE [--pattern TEXT] [--dir DIRECTORY]";
+                         --python INTERPRETER --script FILE [--node INTERPRETER --node-script FILE] \
+                         [--pattern TEXT] [--dir DIRECTORY]";
 
 /// The default pattern. It is frequent enough for a long stream, but not in every line.
 const PATTERN: &str = "unsafe";
@@ -47,7 +50,9 @@ impl Arguments {
             mut cpp,
             mut python,
             mut script,
-        ] = [const { None }; 6];
+            mut node,
+            mut node_script,
+        ] = [const { None }; 8];
         let mut parser = lexopt::Parser::from_iter(arguments);
         let wrong = |error: lexopt::Error| format!("{error}\n{USAGE}");
         while let Some(argument) = parser.next().map_err(wrong)? {
@@ -61,6 +66,8 @@ impl Arguments {
                 Long("cpp") => &mut cpp,
                 Long("python") => &mut python,
                 Long("script") => &mut script,
+                Long("node") => &mut node,
+                Long("node-script") => &mut node_script,
                 other => return Err(wrong(other.unexpected())),
             };
             *place = Some(parser.value().map_err(wrong)?);
@@ -84,6 +91,10 @@ impl Arguments {
             cpp: file("cpp", cpp)?,
             python: file("python", python)?,
             script: file("script", script)?,
+            node: match (node, node_script) {
+                (None, None) => None,
+                (node, script) => Some((file("node", node)?, file("node-script", script)?)),
+            },
         })
     }
 }
@@ -187,6 +198,25 @@ mod tests {
             ["search-run", "--library", "/dev/null", "--rust", "/no/host"].map(OsString::from),
         );
         assert!(error.unwrap_err().contains("/no/host: not there"));
+    }
+
+    #[test]
+    fn node_without_its_program_is_refused_and_both_are_optional() {
+        assert_eq!(read("x", "/").unwrap().node, None);
+        let mut arguments = vec!["search-run", "--node", "/dev/null"];
+        for name in [
+            "--library",
+            "--rust",
+            "--c",
+            "--cpp",
+            "--python",
+            "--script",
+        ] {
+            arguments.extend([name, "/dev/null"]);
+        }
+        arguments.extend(["--dir", "/"]);
+        let error = Arguments::read(arguments.into_iter().map(OsString::from)).unwrap_err();
+        assert!(error.contains("--node-script is missing"), "{error}");
     }
 
     #[test]

@@ -38,6 +38,7 @@ impl Host {
             cpp,
             python,
             script,
+            node,
         } = arguments;
         let word = |word| OsStr::new::<str>(word);
         let (pattern, directory) = (word(pattern), word(directory));
@@ -50,7 +51,7 @@ impl Host {
             name,
             command: words.iter().map(|&word| word.to_owned()).collect(),
         };
-        vec![
+        let mut hosts = vec![
             host("direct", &[rust, pattern, directory, direct]),
             host("Rust", &[rust, pattern, directory, json]),
             host("C", &[c, library, pattern, directory, json]),
@@ -66,7 +67,13 @@ impl Host {
                     python, script, json, on_asyncio, end, library, pattern, directory,
                 ],
             ),
-        ]
+        ];
+        if let Some((node, script)) = node {
+            let [node, script] = [node, script].map(|path| path.as_os_str());
+            let words = [node, script, library, pattern, directory, json];
+            hosts.push(host("Node", &words));
+        }
+        hosts
     }
 
     /// Runs it once.

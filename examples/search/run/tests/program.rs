@@ -28,7 +28,7 @@ impl Stage {
         fs::create_dir(stage.path("searched")).unwrap();
         fs::write(stage.path("searched/a"), "needle\nhay\nneedle\n").unwrap();
         fs::write(stage.path("searched/.b"), "needle").unwrap();
-        for host in ["rust", "c", "cpp", "python"] {
+        for host in ["rust", "c", "cpp", "python", "node"] {
             stage.host(
                 host,
                 r#"echo '{"matches":3,"lines_sum":5,"first_match_ns":1,"total_ns":2}'"#,
@@ -49,11 +49,13 @@ impl Stage {
 
     fn run(&self, pattern: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_search-run"));
-        for name in ["library", "rust", "c", "cpp", "python"] {
+        for name in ["library", "rust", "c", "cpp", "python", "node"] {
             command.arg(format!("--{name}")).arg(self.path(name));
         }
         let searched = self.path("searched");
-        command.arg("--script").arg(self.path("library"));
+        for name in ["--script", "--node-script"] {
+            command.arg(name).arg(self.path("library"));
+        }
         command
             .args(["--pattern", pattern, "--dir"])
             .arg(searched)
@@ -79,6 +81,7 @@ fn agreement_prints_the_table_and_succeeds() {
         "C++ async",
         "Python",
         "Python async",
+        "Node",
     ] {
         assert!(
             out.contains(&format!("\n  {host:<12}        3")),

@@ -377,17 +377,13 @@ impl<'c> Codec<'c> {
 
     /// How the type is put and got, if that is one step.
     fn leaf(&self, ty: TypeIndex) -> Option<Leaf> {
-        let number = |ty: TypeIndex| match self.plan.get(ty).kind {
-            Kind::Scalar(scalar) if scalar.is_number() => Some(scalar),
-            _ => None,
-        };
         Some(match self.plan.get(ty).kind {
             Kind::Scalar(scalar) => Leaf::Scalar(scalar),
             Kind::Text => Leaf::Text,
             Kind::Bytes => Leaf::Numbers(Scalar::U8),
             Kind::Handle(handle) => Leaf::Handle(handle),
-            Kind::List(element) => Leaf::Numbers(number(element)?),
-            Kind::Array(element, count) => Leaf::NumberArray(number(element)?, count),
+            Kind::List(element) => Leaf::Numbers(self.plan.number(element)?),
+            Kind::Array(element, count) => Leaf::NumberArray(self.plan.number(element)?, count),
             _ => return None,
         })
     }

@@ -1,0 +1,4 @@
+-- Settings of luacheck for the Lua files of the repository: they run in nginx.
+std = "ngx_lua"
+max_line_length = 120
+files["**/generated/lua/*.lua"] = { max_line_length = false }

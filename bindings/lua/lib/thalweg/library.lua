@@ -1,0 +1,120 @@
+--- Opens libraries, and checks that they fit the package: the rules of thalweg_open.h.
+local abi = require "thalweg.abi"
+local errors = require "thalweg.errors"
+local ffi = require "ffi"
+
+local bit = require "bit"
+
+local C = ffi.C
+--- Found before they are used: LuaJIT finds a function with dlsym, which clears the error of dlopen.
+local dlopen, dlsym, dlclose, dlerror = C.thalweg_dlopen, C.thalweg_dlsym, C.thalweg_dlclose, C.thalweg_dlerror
+local string_of = ffi.string
+
+local RTLD_NOW = 2
+
+local M = {}
+
+--- Whether two versions may be compatible: they are equal, or have the same major number, or for 0.x
+-- the same minor number.
+function M.is_compatible(ours, theirs)
+  if ours == theirs then return true end
+  local major, minor = ours:match("^(%d+)%.(%d+)%.%d+$")
+  local their_major, their_minor = theirs:match("^(%d+)%.(%d+)%.%d+$")
+  return major ~= nil and major == their_major
+    and (major ~= "0" or (minor == their_minor and minor ~= "0"))
+end
+
+local function text(pointer, otherwise)
+  return pointer ~= nil and string_of(pointer) or otherwise
+end
+
+--- The first difference between a library and the package, or nil. The second result is true if
+-- other numbers of methods and grown types may be the reason.
+local function first_difference(table, expected)
+  if table.layout == expected.layout then return nil end
+  for i = 0, expected.method_count - 1 do
+    local ours = expected.c_methods[i]
+    if table.methods == nil or i >= table.method_count then return string_of(ours.name), true end
+    local theirs = table.methods[i]
+    if theirs.name == nil or string_of(ours.name) ~= string_of(theirs.name)
+        or ours.params ~= theirs.params or ours.ok ~= theirs.ok or ours.error ~= theirs.error
+        or ours.element ~= theirs.element then
+      return string_of(ours.name), true
+    end
+  end
+  if table.imports_layout ~= expected.imports_layout then
+    return "its host imports", true
+  elseif table.method_count > expected.method_count then
+    return nil
+  end
+  return "its layout", false
+end
+
+--- Why a table does not fit the package, or nil.
+local function mismatch(table, expected)
+  local ours = expected.name .. "@" .. expected.version
+  if table == nil then
+    return "built for " .. ours .. " (abi " .. abi.ABI .. "), but the library offers no table"
+  end
+  -- These fields are at the same place in every table.
+  local name = text(table.package, "(no name)")
+  local version = text(table.version, "(no version)")
+  local theirs = name .. "@" .. version .. ", Thalweg " .. text(table.core, "(unknown)")
+  if table.abi ~= abi.ABI then
+    return "built for abi " .. abi.ABI .. " (" .. ours .. "), but the library has abi " .. table.abi
+      .. " (" .. theirs .. ")"
+  end
+  if table.size < ffi.sizeof("tw_table") then
+    return "built for a table of " .. ffi.sizeof("tw_table") .. " bytes (" .. ours
+      .. "), but the library's has " .. table.size .. " (" .. theirs .. ")"
+  end
+  if name ~= expected.name or not M.is_compatible(expected.version, version) then
+    return "built for " .. ours .. ", but the library is " .. theirs
+  end
+  local differs, may_grow = first_difference(table, expected)
+  if differs and may_grow and table.client_set_layouts ~= nil then
+    -- Methods may have other numbers, and types may have grown. The library decides.
+    local failure = ffi.new("tw_error")
+    if table.client_set_layouts(0, expected.c_methods, expected.method_count,
+        expected.c_methods + expected.method_count, expected.import_count, failure) == abi.OK then
+      return nil
+    end
+    local why = string_of(failure.message)
+    differs = why ~= "" and why or differs
+  end
+  if differs then
+    return string.format(
+      "built for %s with layout %s, but the library's %s has layout %s; first difference: %s",
+      ours, bit.tohex(expected.layout), theirs, bit.tohex(table.layout), differs)
+  end
+  return nil
+end
+
+--- Loads the library at `path`, which dlopen searches for if it has no slash. Returns its table, or
+-- nil and an error. A library stays loaded, because its threads run its code.
+function M.open(path, expected)
+  local ours = expected.name .. "@" .. expected.version
+  if type(path) ~= "string" or path == "" or path:find("\0", 1, true) then
+    return nil, errors.argument(expected.name .. ": path: expected the path of a library")
+  end
+  local loaded = dlopen(path, RTLD_NOW)
+  if loaded == nil then
+    local why = text(dlerror(), path)
+    return nil, errors.argument("cannot load the library for " .. ours .. ": " .. why)
+  end
+  local symbol = dlsym(loaded, "tw_library")
+  if symbol == nil then
+    dlclose(loaded)
+    return nil, errors.argument("built for " .. ours
+      .. ", but this is no Thalweg library, it has no tw_library: " .. path)
+  end
+  local table = ffi.cast("tw_library_function", symbol)(abi.ABI)
+  local why = mismatch(table, expected)
+  if why then
+    dlclose(loaded) -- nothing in a refused library was started
+    return nil, errors.new("version", why)
+  end
+  return table
+end
+
+return M

@@ -1,0 +1,34 @@
+--- The counters of this worker's libraries, in the text format of Prometheus.
+local ffi = require "ffi"
+local ports = require "thalweg.port"
+
+local NAMES = {
+  "workers", "stacks", "actors", "actors_started", "actors_failed", "actors_waiting", "slices", "waits",
+  "remote_wakes", "deadlines", "timers", "steals", "sleeps", "messages", "messages_dropped", "restarts",
+  "clients", "ports", "calls", "calls_queued", "streams", "resources", "batches", "completions",
+}
+
+local M = {}
+
+--- The text. docs/lua.md lists the counters.
+function M.text()
+  local counters = ffi.new("tw_counters")
+  local lines = {}
+  for _, port in ipairs(ports.all) do
+    local labels = ('{package="%s",worker="%d"}'):format(ffi.string(port.table.package), ngx.worker.id() or 0)
+    local function add(name, value)
+      lines[#lines + 1] = ("thalweg_%s%s %.0f\n"):format(name, labels, value)
+    end
+    if port.table.counters(counters, ffi.sizeof(counters), nil) == 0 then
+      for _, name in ipairs(NAMES) do
+        add(name, tonumber(counters[name]))
+      end
+    end
+    add("nginx_calls", port.calls)
+    add("nginx_waiting", port.waiting)
+    add("nginx_wakes", port.wakes)
+  end
+  return table.concat(lines)
+end
+
+return M

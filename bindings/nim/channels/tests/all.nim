@@ -1,0 +1,1 @@
+import ./unit, ./model, ./messages, ./stress, ./async

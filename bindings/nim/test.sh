@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Tests of the Nim binding, with each kind of memory management.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+target=${CARGO_TARGET_DIR:-$PWD/target}
+build=$target/nim-tests
+export LIBRARY=$target/debug/libthalweg_conformance.so
+mkdir -p "$build"
+scripts/build-services.sh
+scripts/generate.sh
+export RUST_BACKTRACE=0
+
+# compile OUT SOURCE FLAGS..
+compile() {
+  local folders=(--path:bindings/nim/src --path:conformance/generated/nim) package
+  for package in search echo feed hello; do folders+=("--path:examples/$package/generated/nim"); done
+  nim c --hints:off --nimcache:"$build/cache-$(basename "$1")" "${folders[@]}" --out:"$1" "${@:3}" "$2"
+}
+
+# 1. The test programs: programs NAME FLAGS..
+programs() {
+  local name
+  for name in calls streams; do
+    compile "$build/$name-$1" "bindings/nim/tests/$name.nim" "${@:2}"
+    "$build/$name-$1"
+  done
+}
+
+# 2. Wrong use, and libraries that are refused.
+misuse() {
+  export FAKES=$build/fakes
+  fake() {
+    "${CC:-cc}" -std=c99 -fPIC -shared -Ibindings/c/include -Iexamples/search/generated/c -Iconformance/generated/c \
+      "${@:2}" bindings/c/tests/fake_library.c -o "$FAKES/libfake_$1.so"
+  }
+  mkdir -p "$FAKES"
+  fake other_abi '-DFAKE_ABI=(TW_ABI + 1)'
+  fake other_layout -DFAKE_LAYOUT '-DFAKE_PACKAGE="thalweg:conformance"'
+  fake other_package '-DFAKE_PACKAGE="thalweg:find"'
+  fake no_symbol -DFAKE_NO_SYMBOL
+  compile "$build/misuse" bindings/nim/tests/misuse.nim --mm:orc --threads:on
+  "$build/misuse"
+}
+
+# 3. The examples: search against grep on this repository's sources, the others against their
+#    expected output.
+examples() {
+  local name search=("$build/search_host" "$target/debug/libthalweg_search.so")
+  for name in search echo feed hello; do
+    compile "$build/${name}_host" "examples/$name/hosts/nim/${name}_host.nim" --mm:orc
+  done
+  LC_ALL=C grep -raFn -- 'uint32_t' bindings/c | LC_ALL=C sort >"$build/grep.txt"
+  "${search[@]}" uint32_t bindings/c --print | LC_ALL=C sort >"$build/found.txt"
+  diff "$build/grep.txt" "$build/found.txt" >&2
+  [ "$("${search[@]}" uint32_t bindings/c --count)" = "$(wc -l <"$build/grep.txt")" ]
+  "${search[@]}" uint32_t bindings/c --json | grep -q "\"matches\":$(wc -l <"$build/grep.txt"),"
+  if "${search[@]}" uint32_t no/such/folder 2>"$build/error.txt"; then return 1; fi
+  for name in echo feed hello; do
+    "$build/${name}_host" "$target/debug/libthalweg_$name.so" | diff "examples/$name/expected.txt" - >&2
+    if "$build/${name}_host" no/such/library 2>"$build/error.txt"; then return 1; fi
+    grep -q 'no/such/library' "$build/error.txt"
+  done
+  echo "examples: expected output"
+}
+
+# 4. Every program of the guide prints what the comments at its end say.
+guide() {
+  local folder=$build/guide program count=0
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  # shellcheck disable=SC2016 # the backticks are Markdown
+  awk -v folder="$folder" '/^```nim$/ { inside = 1; number++; next } /^```$/ { inside = 0 }
+    inside { print > (folder "/program" number ".nim") }' docs/nim.md
+  for program in "$folder"/*.nim; do
+    compile "${program%.nim}" "$program" --mm:orc
+    LD_LIBRARY_PATH=$target/debug "${program%.nim}" >"${program%.nim}.txt"
+    sed -n '/^# prints/,$ { s/^# prints:* *//; s/^# *//; /./p }' "$program" | diff - "${program%.nim}.txt" >&2
+    count=$((count + 1))
+  done
+  [ "$count" -ge 5 ]
+  echo "guide: $count programs printed what they say"
+}
+
+# The golden file of the emitter, whose names are odd, compiles.
+compile "$build/odd" crates/bindgen/tests/nim/golden/odd_names.nim --mm:orc
+programs orc --mm:orc
+programs arc --mm:arc -d:release
+programs refc --mm:refc
+misuse
+for memory in orc arc refc; do
+  compile "$build/leaks-$memory" bindings/nim/tests/leaks.nim "--mm:$memory" -d:release
+  "$build/leaks-$memory"
+done
+examples
+guide
+conformance/nim/test.sh

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Runs the conformance scenarios and the malformed messages in nginx, in both modes.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
+mkdir -p "$CARGO_TARGET_DIR/conformance"
+scripts/build-services.sh
+scripts/generate.sh
+bindings/lua/build.sh
+PYTHONPATH=bindings/lua/tests PYTHONDONTWRITEBYTECODE=1 \
+  exec .venv/bin/python conformance/lua/run.py "$CARGO_TARGET_DIR/conformance"

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Runs the conformance scenarios in Nim, with calls that block and with asyncdispatch, once with orc and once
+# with refc. With arc, the async procs of the runner leak their variables. First
+# `conformance_tables` writes the table of the methods.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+target=${CARGO_TARGET_DIR:-$PWD/target}
+build=$target/conformance-nim
+mkdir -p "$build" "$target/conformance"
+scripts/build-services.sh
+scripts/generate.sh
+"$target/debug/conformance_tables" nim conformance/wit "$build"
+
+export RUST_BACKTRACE=0
+compile() {
+  nim c --hints:off --warnings:off "--mm:$1" --threads:on --threadAnalysis:off -d:thalwegMessages \
+    --nimcache:"$build/cache-$1" --path:bindings/nim/src --path:conformance/generated/nim --path:"$build" \
+    --out:"$build/runner-$1" conformance/nim/runner.nim
+}
+status=0
+run() {
+  "$build/runner-$1" "$target/debug/libthalweg_conformance.so" conformance/scenarios.json "$2" "${@:3}" || status=1
+}
+compile orc
+run orc "$target/conformance/nim.json"
+run orc "$target/conformance/nim-async.json" async
+compile refc
+run refc "$build/refc.json"
+run refc "$build/refc-async.json" async
+exit "$status"

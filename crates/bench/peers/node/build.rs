@@ -1,0 +1,5 @@
+//! Configures linking as a Node addon.
+
+fn main() {
+    napi_build::setup();
+}

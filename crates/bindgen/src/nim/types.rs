@@ -1,0 +1,180 @@
+//! The types of values.
+
+use super::Emitter;
+use super::names::Names;
+use crate::model::{Scalar, TypeDefKind};
+use crate::plan::source::Source;
+use crate::plan::{Handle, Kind, Plan, Stream, Type, TypeIndex};
+
+/// The type of a number, `bool` or `char`.
+pub(super) fn scalar(scalar: Scalar) -> &'static str {
+    match scalar {
+        Scalar::Bool => "bool",
+        Scalar::U8 => "uint8",
+        Scalar::U16 => "uint16",
+        Scalar::U32 => "uint32",
+        Scalar::U64 => "uint64",
+        Scalar::S8 => "int8",
+        Scalar::S16 => "int16",
+        Scalar::S32 => "int32",
+        Scalar::S64 => "int64",
+        Scalar::F32 => "float32",
+        Scalar::F64 => "float64",
+        Scalar::Char => "Rune",
+    }
+}
+
+impl Names {
+    /// The type of a value.
+    pub fn ty(&self, plan: &Plan<'_>, index: TypeIndex) -> String {
+        let ty = plan.get(index);
+        let payload = |payload: Option<TypeIndex>| {
+            payload.map_or("Nothing".to_owned(), |payload| self.ty(plan, payload))
+        };
+        match (&ty.kind, ty.id) {
+            (Kind::Scalar(one), _) => scalar(*one).to_owned(),
+            (Kind::Text, _) => "string".to_owned(),
+            (Kind::Bytes, _) => "seq[byte]".to_owned(),
+            (Kind::Handle(Handle::Own(id) | Handle::Borrow(id)), _) => self.resources[id.0].clone(),
+            (Kind::Handle(Handle::Stream(index)), _) => self.stream(plan, &plan.streams[*index]),
+            (Kind::List(element), _) => format!("seq[{}]", self.ty(plan, *element)),
+            (Kind::Array(element, count), _) => {
+                format!("array[{count}, {}]", self.ty(plan, *element))
+            }
+            (Kind::Option { value, .. }, _) => format!("Option[{}]", self.ty(plan, *value)),
+            (_, Some(id)) => self.types[id.0].clone(),
+            (Kind::Variant { cases, .. }, None) => {
+                let [ok, error] = [0, 1].map(|number| payload(cases[number].payload));
+                format!("Result[{ok}, {error}]")
+            }
+            (Kind::Record(members), None) => {
+                let members: Vec<_> = members
+                    .iter()
+                    .map(|member| self.ty(plan, member.ty))
+                    .collect();
+                let comma = if members.len() == 1 { "," } else { "" };
+                format!("({}{comma})", members.join(", "))
+            }
+            (Kind::Enum(_) | Kind::Flags(_), None) => unreachable!("they have names"),
+        }
+    }
+
+    /// The type of a stream or future that the service writes.
+    fn stream(&self, plan: &Plan<'_>, stream: &Stream) -> String {
+        let name = ["Stream", "FutureValue"][usize::from(stream.is_future)];
+        let element = stream.element.map(|ty| self.ty(plan, ty));
+        format!("{name}[{}]", element.as_deref().unwrap_or("Nothing"))
+    }
+}
+
+impl Emitter<'_> {
+    /// The type of a value.
+    pub fn ty(&self, index: TypeIndex) -> String {
+        self.names.ty(self.plan, index)
+    }
+
+    /// The type of a stream or future that the service writes.
+    pub fn stream(&self, stream: &Stream) -> String {
+        self.names.stream(self.plan, stream)
+    }
+
+    /// The type of an element.
+    pub fn element(&self, element: Option<TypeIndex>) -> String {
+        element.map_or("Nothing".to_owned(), |ty| self.ty(ty))
+    }
+
+    /// Writes all types.
+    pub fn types(&self, out: &mut Source) {
+        out.open("type");
+        out.line(&format!("{}* = ref object of Client", self.names.client));
+        out.docs(
+            "  ",
+            "An instance of the service, and a port that calls it.",
+        );
+        for (resource, name) in self
+            .plan
+            .package
+            .resources
+            .iter()
+            .zip(&self.names.resources)
+        {
+            out.blank();
+            out.line(&format!("{name}* = ref object of Resource"));
+            out.docs("  ", &resource.docs);
+        }
+        for (number, ty) in self.plan.types.iter().enumerate() {
+            if ty.id.is_some() {
+                out.blank();
+                self.definition(number, ty, out);
+            }
+        }
+        let aliases = self.plan.package.types.iter().enumerate();
+        for (id, alias) in aliases.filter(|(_, ty)| matches!(ty.kind, TypeDefKind::Alias(_))) {
+            out.blank();
+            let target = self.ty(self.plan.named[id]);
+            out.line(&format!("{}* = {target}", self.names.types[id]));
+            out.docs("  ", &alias.docs);
+        }
+        if self.plan.package.host.is_some() {
+            out.blank();
+            self.host_type(out);
+        }
+        out.dedent();
+        out.blank();
+    }
+
+    fn definition(&self, number: usize, ty: &Type<'_>, out: &mut Source) {
+        let id = ty.id.map_or(0, |id| id.0);
+        let (name, kind) = (&self.names.types[id], &self.names.kinds[id]);
+        let members = &self.names.members[number];
+        match &ty.kind {
+            Kind::Record(fields) => {
+                out.open(&format!("{name}* = object"));
+                out.docs("", ty.docs);
+                for (field, member) in fields.iter().zip(members) {
+                    out.line(&format!("{member}*: {}", self.ty(field.ty)));
+                    out.docs("  ", field.docs);
+                }
+                out.dedent();
+            }
+            Kind::Enum(_) => self.labels(name, ty, members, out),
+            Kind::Flags(_) => {
+                self.labels(kind, ty, members, out);
+                out.blank();
+                out.line(&format!("{name}* = set[{kind}]"));
+                out.docs("  ", ty.docs);
+            }
+            Kind::Variant { cases, .. } => {
+                self.labels(kind, ty, members, out);
+                out.blank();
+                out.open(&format!("{name}* = object"));
+                out.docs("", ty.docs);
+                out.line(&format!("case kind*: {kind}"));
+                for (case, member) in cases.iter().zip(members) {
+                    match case.payload {
+                        Some(payload) => {
+                            let payload = self.ty(payload);
+                            out.line(&format!("of {kind}.{member}: {member}*: {payload}"));
+                        }
+                        None => out.line(&format!("of {kind}.{member}: discard")),
+                    }
+                }
+                out.dedent();
+            }
+            _ => unreachable!("other types have no names"),
+        }
+    }
+
+    /// Writes an enum.
+    fn labels(&self, name: &str, ty: &Type<'_>, members: &[String], out: &mut Source) {
+        out.open(&format!("{name}* {{.pure.}} = enum"));
+        if matches!(ty.kind, Kind::Enum(_)) {
+            out.docs("", ty.docs);
+        }
+        for (member, (_, docs)) in members.iter().zip(ty.kind.labels()) {
+            out.line(member);
+            out.docs("  ", docs);
+        }
+        out.dedent();
+    }
+}

@@ -1,0 +1,89 @@
+//! The code for Nim: a golden file, and the names that Nim does not permit. `bindings/nim/test.sh`
+//! compiles it.
+//!
+//! `BLESS=1 cargo test -p thalweg-bindgen --test nim` writes the golden file anew.
+
+use std::fs;
+use std::path::Path;
+use thalweg_bindgen::model::{ResourceId, TypeDefKind, TypeKind};
+use thalweg_bindgen::{nim, parse_text};
+
+/// Names that are reserved in Nim or used by the generic package, and types that the packages of the
+/// repository do not have.
+const ODD: &str = "package a:odd-names@0.1.0;
+/// The host.
+interface %stream {
+  /// Looks up.
+  end: func(key: u64, args: string) -> result<string, u8>;
+  nod: func();
+}
+/// The interface.
+interface i {
+  /// A color.
+  enum color { red, /// Not light.
+    dark-green }
+  /// Its flags.
+  flags rights { read, %end }
+  record %message { %type: u8, a-b: u8, addr: option<string>, %list: list<f32> }
+  record deep { a: option<option<u32>>, b: list<option<option<u8>>>, c: list<result<_, color>> }
+  record session { x: s32 }
+  type points = list<session>;
+  variant kind { kind, one(u8), both(tuple<u8, string>), all(points) }
+  /// A resource.
+  resource timer {
+    constructor(at: u8, root: string, call-options: bool) -> result<timer, kind>;
+    close: func(client: u8, self-time: u8);
+    handle: func() -> list<timer>;
+    take: static func(timers: list<timer>, other: borrow<timer>, %own: option<timer>);
+  }
+  /// A resource without methods.
+  resource handle-only;
+  open: func(v1: list<rights>, nil: stream<tuple<u8, string>>, last: future) -> result<stream<tuple<u8, string>>>;
+  x: func(value: deep, rest: option<%message>) -> deep;
+  x-async: func() -> list<list<u16, 3>>;
+  soon: func() -> future<list<color>>;
+  feeds: func() -> list<tuple<string, stream<bool>, option<future<session>>>>;
+}
+world w { import %stream; export i; }
+";
+
+#[test]
+fn odd_package_is_as_the_golden_file() {
+    let package = parse_text(
+        "odd.wit".as_ref(),
+        ODD,
+        "[i.timer]\ndestructor = \"async\"\n",
+    );
+    let package = package.unwrap_or_else(|refused| panic!("{refused}"));
+    let outputs = nim::emit(&package).unwrap_or_else(|refused| panic!("{refused}"));
+    let [output] = &outputs[..] else {
+        panic!("it is one file")
+    };
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/nim/golden")
+        .join(&output.path);
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&golden, &output.contents).expect("the golden file can be written");
+    }
+    let expected = fs::read_to_string(&golden).unwrap_or_default();
+    for (number, (line, expected)) in output.contents.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(line, expected, "line {}", number + 1);
+    }
+    assert_eq!(output.contents, expected);
+}
+
+/// The parser refuses it, too.
+#[test]
+fn borrowed_resource_inside_a_record_is_refused() {
+    let wit =
+        "package a:b@0.1.0; interface i { record holder { r: u32 } resource query; f: func(); }
+world w { export i; }";
+    let package = parse_text("b.wit".as_ref(), wit, "");
+    let mut package = package.unwrap_or_else(|refused| panic!("{refused}"));
+    let TypeDefKind::Record(fields) = &mut package.types[0].kind else {
+        panic!("it is a record")
+    };
+    fields[0].ty.kind = TypeKind::Borrow(ResourceId(0));
+    let refused = nim::emit(&package).expect_err("it is refused").to_string();
+    assert!(refused.contains("can only be a parameter"), "{refused}");
+}
