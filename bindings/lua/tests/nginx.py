@@ -120,6 +120,9 @@ def started(
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(511)
+        # nginx takes it to be non-blocking. Two workers that are woken for one connection would
+        # otherwise wait for it in accept().
+        listener.setblocking(False)
         os.set_inheritable(listener.fileno(), True)
         port = listener.getsockname()[1]
         (folder / "libraries.lua").write_text(
