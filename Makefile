@@ -58,6 +58,10 @@ setup:
 setup-prove:
 	@[ "$${SETUP_DONE:-}" = yes ] || scripts/setup.sh prove
 
+.PHONY: setup-gateway
+setup-gateway:
+	@[ "$${SETUP_DONE:-}" = yes ] || scripts/setup.sh gateway
+
 .PHONY: setup-build
 setup-build:
 	@[ "$${SETUP_DONE:-}" = yes ] || scripts/setup.sh build
@@ -111,6 +115,12 @@ run: build-search ## Search a directory from every language and compare (DIR= PA
 	"$(RELEASE)/search-run" --library "$(RELEASE)/libthalweg_search.so" --rust "$(RELEASE)/search-rust" \
 	  --c "$(RELEASE)/search-c" --cpp "$(RELEASE)/search-cpp" --python .venv/bin/python --script examples/search/hosts/python/search.py \
 	  "$${node[@]}" --dir "$$DIR" $(WITH_PATTERN)
+
+.PHONY: gateway
+gateway: setup-gateway ## Search and echo through nginx: start it on a free port, show it with curl, stop it (DIR= PATTERN=)
+	cargo build --locked --release -p thalweg-search -p thalweg-echo
+	bindings/lua/build.sh
+	@examples/gateway/serve.sh show
 
 .PHONY: clean
 clean: ## Remove everything that was built or installed here
@@ -188,7 +198,7 @@ lint: setup ## Run formatters, linters, documentation, and the check of generate
 
 .PHONY: prove
 prove: setup-prove ##prove Run all proofs
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-faults prove-trees prove-random prove-fuzz prove-soak prove-package
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-faults prove-trees prove-random prove-fuzz prove-soak prove-nginx prove-package
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -238,7 +248,7 @@ lint-nim: setup
 .PHONY: lint-lua
 lint-lua: setup
 	@if command -v luacheck >/dev/null; then set -x; scripts/generate.sh; \
-	  luacheck --quiet bindings/lua conformance/lua conformance/generated/lua crates/bench/generated/lua examples/*/generated/lua; \
+	  luacheck --quiet bindings/lua conformance/lua conformance/generated/lua crates/bench/generated/lua examples/*/generated/lua examples/gateway/lua; \
 	else scripts/skip.sh $@ "luacheck is not installed"; fi
 
 .PHONY: lint-shell
@@ -419,6 +429,13 @@ SOAK_ROUNDS ?= 1000000
 prove-soak: setup ##prove A million rounds of opening and closing, in C and Python
 	bindings/c/test.sh soak "$(SOAK_ROUNDS)"
 	THALWEG_SOAK="$(SOAK_ROUNDS)" bindings/python/test.sh -s bindings/python/tests/test_soak.py
+
+# One minute for each of two kinds of load, in both modes.
+.PHONY: prove-nginx
+prove-nginx: setup-prove ##prove Reload nginx under load: no request is lost, and memory does not grow
+	@if $(HAVE_NGINX); then set -x; scripts/build-services.sh; scripts/generate.sh; bindings/lua/build.sh; \
+	  .venv/bin/python bindings/lua/tests/prove_reload.py; \
+	else scripts/skip.sh $@ "nginx with libnginx-mod-http-lua is not installed"; fi
 
 # A million supervision trees with random faults. A failure prints its seed.
 .PHONY: prove-trees

@@ -2,6 +2,7 @@
 # Install the tools that the repository needs on this machine, except those already installed.
 #
 #   scripts/setup.sh build     everything for `make build` and `make run`
+#   scripts/setup.sh gateway   also nginx, for `make gateway`
 #   scripts/setup.sh test      also everything for `make lint` and `make test`
 #   scripts/setup.sh prove     also everything for `make prove`
 #
@@ -12,8 +13,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purpose=${1:-build}
-case $purpose in build | test | prove) ;; *)
-  echo "usage: scripts/setup.sh [build|test|prove]" >&2
+case $purpose in build | gateway | test | prove) ;; *)
+  echo "usage: scripts/setup.sh [build|gateway|test|prove]" >&2
   exit 2
   ;;
 esac
@@ -22,6 +23,9 @@ python_needed=3.11
 rust_needed=$(sed -n 's/^channel *= *"\(.*\)"/\1/p' rust-toolchain.toml)
 nightly=$(cat scripts/nightly-version)
 stamps=build/stamps
+# Whether tests and linters run, too.
+tests=no
+case $purpose in test | prove) tests=yes ;; esac
 mkdir -p "$stamps"
 
 # rustup adds itself to the shell's profile, which a shell started by make or CI may not have read.
@@ -85,8 +89,9 @@ missing_packages() {
     # The page for new users builds a C program with both.
     have cmake || echo cmake
     have pkg-config || echo pkg-config
+    have wrk || echo wrk
   fi
-  if [ "$purpose" != build ]; then
+  if [ "$tests" = yes ]; then
     have shellcheck || echo shellcheck
     # Counts instructions of the hot paths.
     have valgrind || echo valgrind
@@ -286,11 +291,11 @@ check_python
 check_rust
 stop_on_problems
 check_venv
-if [ "$purpose" != build ]; then
+if [ "$tests" = yes ]; then
   check_test_toolchains
   check_deny
   check_node
-  check_nginx
 fi
+if [ "$purpose" != build ]; then check_nginx; fi
 if [ "$purpose" = prove ]; then check_emulator; fi
 stop_on_problems

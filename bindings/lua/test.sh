@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests of the Lua package in Debian's nginx, against the conformance and echo libraries, in both modes.
+# Tests of the Lua package in Debian's nginx, against the conformance and echo libraries, in both modes,
+# and of the gateway.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -8,4 +9,4 @@ scripts/build-services.sh
 scripts/generate.sh
 bindings/lua/build.sh
 export PYTHONDONTWRITEBYTECODE=1
-exec .venv/bin/python -m pytest bindings/lua/tests "$@"
+exec .venv/bin/python -m pytest bindings/lua/tests examples/gateway/tests "$@"

@@ -38,6 +38,23 @@ function M.loop_reads_all_records()
   equal(stream:next(), nil)
 end
 
+function M.records_that_need_no_wait_are_counted()
+  local stream = assert(client:count(1, 300))
+  equal(stream:buffered(), 0)
+  local seen = 0
+  while stream:next() do
+    seen = seen + 1
+    for _ = 1, stream:buffered() do
+      local before = stream:buffered()
+      assert(stream:next())
+      equal(stream:buffered(), before - 1)
+      seen = seen + 1
+    end
+  end
+  equal(seen, 300)
+  equal(stream:buffered(), 0)
+end
+
 function M.stream_that_breaks_has_an_error()
   local counter = assert(client:counter(0))
   local stream, last = assert(counter:steps(1000000)), nil

@@ -86,6 +86,11 @@ function Stream:next()
   return element.get(self.message, tonumber(at))
 end
 
+--- The number of records that can be read without waiting.
+function Stream:buffered()
+  return self.count - self.index
+end
+
 --- Waits for the next batch. Returns nil at the end, and an error unless the stream is complete.
 function Stream:read()
   if self.is_reading then
