@@ -7,12 +7,12 @@ use thalweg_port::{Code, Failure};
 
 use crate::abi::TwError;
 
-/// Runs the body of a function of the table. Catches an unwind, and fills in `error` unless it is
-/// null.
+/// Runs the body of a function of the table, or of another function that a library exports. Catches
+/// an unwind, and fills in `error` unless it is null.
 ///
 /// # Safety
 /// `error` is null, or points to a `tw_error` that no other thread uses.
-pub(crate) unsafe fn enter(error: *mut TwError, body: impl FnOnce() -> Result<(), Failure>) -> u32 {
+pub unsafe fn enter(error: *mut TwError, body: impl FnOnce() -> Result<(), Failure>) -> u32 {
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
         // Dropping the payload may panic.
         std::mem::forget(payload);

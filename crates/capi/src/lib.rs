@@ -19,6 +19,7 @@ mod stream_writers;
 mod streams;
 mod transcode;
 
+pub use error::enter;
 pub use export::Export;
 pub use library::Library;
 

@@ -15,7 +15,7 @@ use thalweg_wire::{Decode, Encode, Handle, message};
 
 use crate::call::Call;
 use crate::code::{Code, Failure};
-use crate::handles::{self, Object};
+use crate::handles::{self, Lent, Object};
 use crate::queued_bytes::SPARE_BYTES;
 use crate::versions::CBOR_PREFIX;
 
@@ -182,6 +182,24 @@ impl CallBuffer {
         Self(Some(outcome))
     }
 
+    /// Lends the buffer of a call to foreign code that serves the call.
+    ///
+    /// # Errors
+    /// The errors of [`handles::lend`]. The buffer is returned.
+    pub(crate) fn lend(mut self) -> Result<u64, (Self, Failure)> {
+        let outcome = self.0.take().expect(NOT_DROPPED);
+        handles::lend(Lent::Incoming, outcome)
+            .map_err(|(outcome, failure)| (Self(Some(outcome)), failure))
+    }
+
+    /// Takes back a lent buffer.
+    ///
+    /// # Errors
+    /// The errors of [`handles::take_back`].
+    pub(crate) fn take_back(number: u64) -> Result<Self, Failure> {
+        Ok(Self(Some(handles::take_back(Lent::Incoming, number)?)))
+    }
+
     pub(crate) fn contents(&mut self) -> &mut Outcome {
         self.0.as_mut().expect(NOT_DROPPED)
     }
@@ -284,7 +302,7 @@ impl Completion {
     /// more. The completion is returned.
     pub fn lend(mut self) -> Result<u64, (Self, Failure)> {
         let outcome = self.0.0.take().expect(NOT_DROPPED);
-        handles::lend(outcome)
+        handles::lend(Lent::Completion, outcome)
             .map_err(|(outcome, failure)| (Self(CallBuffer(Some(outcome))), failure))
     }
 
@@ -294,7 +312,10 @@ impl Completion {
     /// `stale`: it was already taken back. `argument`, `forked`: the number does not belong to this
     /// process.
     pub fn take_back(number: u64) -> Result<Self, Failure> {
-        Ok(Self(CallBuffer(Some(handles::take_back(number)?))))
+        Ok(Self(CallBuffer(Some(handles::take_back(
+            Lent::Completion,
+            number,
+        )?))))
     }
 
     /// Takes a handle out of a [lent](Self::lend) completion, like [`Outcome::take`].
@@ -302,7 +323,7 @@ impl Completion {
     /// # Errors
     /// The errors of [`Outcome::take`] and [`take_back`](Self::take_back).
     pub fn take_of_lent(number: u64, index: u32) -> Result<u64, Failure> {
-        handles::with_lent(number, |outcome| outcome.take(index))?
+        handles::with_lent(Lent::Completion, number, |outcome| outcome.take(index))?
     }
 }
 

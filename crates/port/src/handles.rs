@@ -86,6 +86,24 @@ enum SlotContent {
     Calls(Arc<CallCore>),
     /// A completion that a host has reaped and not released.
     Completion(Box<Outcome>),
+    /// A call that foreign code serves and has not answered.
+    Incoming(Box<Outcome>),
+}
+
+/// What is lent by number to code that cannot own it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lent {
+    Completion,
+    Incoming,
+}
+
+impl SlotContent {
+    fn lent(kind: Lent, outcome: Box<Outcome>) -> Self {
+        match kind {
+            Lent::Completion => Self::Completion(outcome),
+            Lent::Incoming => Self::Incoming(outcome),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -487,6 +505,8 @@ impl SlotContent {
             Self::Calls(call) if call.has_ended() => return,
             Self::Calls(_) => &mut counts.calls,
             Self::Completion(_) => &mut counts.completions,
+            // Its call is counted until it ends.
+            Self::Incoming(_) => return,
             Self::Object(Object::Port(_)) => &mut counts.ports,
             Self::Object(Object::Stream(_) | Object::Upstream(_) | Object::UpstreamWriter(_)) => {
                 &mut counts.streams
@@ -522,11 +542,12 @@ impl Drop for LentSlot {
     }
 }
 
-/// Inserts a completion that a host holds until [`take_back`].
+/// Inserts an outcome that foreign code holds until [`take_back`].
 ///
 /// # Errors
-/// The errors of [`insert`]. The completion is returned.
-pub(crate) fn lend(mut outcome: Box<Outcome>) -> Result<u64, (Box<Outcome>, Failure)> {
+/// The errors of [`insert`]. The outcome is returned.
+#[inline]
+pub(crate) fn lend(kind: Lent, mut outcome: Box<Outcome>) -> Result<u64, (Box<Outcome>, Failure)> {
     let table = match table() {
         Ok(table) => table,
         Err(failure) => return Err((outcome, failure)),
@@ -545,34 +566,50 @@ pub(crate) fn lend(mut outcome: Box<Outcome>) -> Result<u64, (Box<Outcome>, Fail
     let index = outcome.slot.0;
     let mut state = lock(&slot.state);
     state.generation += 1;
-    state.entry = SlotContent::Completion(outcome);
+    state.entry = SlotContent::lent(kind, outcome);
     Ok(handle_of(state.generation, index))
 }
 
-/// Calls `f` with a completion that a host holds.
+/// Calls `f` with an outcome that foreign code holds.
 ///
 /// # Errors
-/// `stale`: the completion was released. `argument`, `forked`.
-pub(crate) fn with_lent<R>(number: u64, f: impl FnOnce(&mut Outcome) -> R) -> Result<R, Failure> {
+/// `stale`: it was taken back. `argument`, `forked`.
+pub(crate) fn with_lent<R>(
+    kind: Lent,
+    number: u64,
+    f: impl FnOnce(&mut Outcome) -> R,
+) -> Result<R, Failure> {
     let mut state = lock(&find_slot(number)?.state);
     let is_current = state.generation == generation_of(number);
-    match &mut state.entry {
-        SlotContent::Completion(outcome) if is_current => Ok(f(outcome)),
+    match (&mut state.entry, kind) {
+        (SlotContent::Completion(outcome), Lent::Completion)
+        | (SlotContent::Incoming(outcome), Lent::Incoming)
+            if is_current =>
+        {
+            Ok(f(outcome))
+        }
         _ => Err(released()),
     }
 }
 
-/// Takes back a completion from a host. Succeeds once.
+/// Takes back an outcome from foreign code. Succeeds once.
 ///
 /// # Errors
 /// The errors of [`with_lent`].
-pub(crate) fn take_back(number: u64) -> Result<Box<Outcome>, Failure> {
+#[inline]
+pub(crate) fn take_back(kind: Lent, number: u64) -> Result<Box<Outcome>, Failure> {
     let generation = generation_of(number);
     let mut outcome = {
         let mut state = lock(&find_slot(number)?.state);
-        match std::mem::take(&mut state.entry) {
-            SlotContent::Completion(outcome) if state.generation == generation => outcome,
-            other => {
+        let is_current = state.generation == generation;
+        match (std::mem::take(&mut state.entry), kind) {
+            (SlotContent::Completion(outcome), Lent::Completion)
+            | (SlotContent::Incoming(outcome), Lent::Incoming)
+                if is_current =>
+            {
+                outcome
+            }
+            (other, _) => {
                 state.entry = other;
                 return Err(released());
             }
@@ -586,14 +623,14 @@ pub(crate) fn take_back(number: u64) -> Result<Box<Outcome>, Failure> {
 }
 
 fn released() -> Failure {
-    Code::Stale.because("the completion was released")
+    Code::Stale.because("it was released")
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::{
-        Object, Outcome, SLOTS_PER_CHUNK, Table, close_handle, find, find_slot, insert, lend, lock,
-        remove, take_back, with_lent,
+        Lent, Object, Outcome, SLOTS_PER_CHUNK, Table, close_handle, find, find_slot, insert, lend,
+        lock, remove, take_back, with_lent,
     };
     use crate::code::Code;
     use crate::port::Port;
@@ -689,31 +726,46 @@ mod tests {
 
     #[test]
     fn completion_taken_back_twice_is_stale() {
-        let number = lend(completion()).unwrap();
-        assert_eq!(with_lent(number, |outcome| outcome.data.len()).unwrap(), 6);
+        let number = lend(Lent::Completion, completion()).unwrap();
+        assert_eq!(
+            with_lent(Lent::Completion, number, |outcome| outcome.data.len()).unwrap(),
+            6
+        );
         assert_eq!(find(number).unwrap_err().code, Code::Stale);
         assert_eq!(close_handle(number).unwrap_err().code, Code::Stale);
-        let outcome = take_back(number).unwrap();
+        let outcome = take_back(Lent::Completion, number).unwrap();
         assert_eq!(outcome.data, b"result");
-        assert_eq!(take_back(number).unwrap_err().code, Code::Stale);
+        assert_eq!(
+            take_back(Lent::Completion, number).unwrap_err().code,
+            Code::Stale
+        );
         // The memory is reused for another completion.
-        let next = lend(outcome).unwrap();
+        let next = lend(Lent::Completion, outcome).unwrap();
         assert_eq!(next as u32, number as u32);
-        assert_eq!(take_back(number).unwrap_err().code, Code::Stale);
-        assert!(with_lent(number, |_| ()).is_err());
-        drop(take_back(next).unwrap());
+        assert_eq!(
+            take_back(Lent::Completion, number).unwrap_err().code,
+            Code::Stale
+        );
+        assert!(with_lent(Lent::Completion, number, |_| ()).is_err());
+        // It is a completion, and not a call to answer.
+        assert!(with_lent(Lent::Incoming, next, |_| ()).is_err());
+        assert!(take_back(Lent::Incoming, next).is_err());
+        drop(take_back(Lent::Completion, next).unwrap());
     }
 
     #[test]
     fn completion_after_its_slot_is_used_up_has_another_one() {
-        let first = lend(completion()).unwrap();
+        let first = lend(Lent::Completion, completion()).unwrap();
         lock(&find_slot(first).unwrap().state).generation = u32::MAX;
         let last = u64::from(u32::MAX) << 32 | u64::from(first as u32);
-        let outcome = take_back(last).unwrap();
-        let next = lend(outcome).unwrap();
+        let outcome = take_back(Lent::Completion, last).unwrap();
+        let next = lend(Lent::Completion, outcome).unwrap();
         assert_ne!(next as u32, first as u32);
-        assert!(take_back(first).is_err() && take_back(last).is_err());
-        drop(take_back(next).unwrap());
+        assert!(
+            take_back(Lent::Completion, first).is_err()
+                && take_back(Lent::Completion, last).is_err()
+        );
+        drop(take_back(Lent::Completion, next).unwrap());
     }
 
     #[test]

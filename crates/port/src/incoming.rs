@@ -9,7 +9,7 @@ use thalweg_wire::{Decode, Encode, Handle, Malformed, Rule, message};
 use crate::call::{Call, CallCore};
 use crate::code::{Code, Failure};
 use crate::completion::{CallBuffer, close_unread_streams};
-use crate::handles::{self, Object};
+use crate::handles::{self, Lent, Object};
 use crate::nested::DropCause;
 use crate::package::Method;
 use crate::resource::{self, Resource};
@@ -87,6 +87,48 @@ impl Incoming {
     /// The arguments are malformed.
     pub fn params<P: Decode>(&self) -> Result<P, Refusal> {
         Ok(message::open(&self.buffer().data, self.layouts().params)?.owned::<P>()?)
+    }
+
+    /// Lends the call to foreign code that serves it by number, and returns the number.
+    /// [`take_back`](Self::take_back) accepts it once. The arguments stay where they are until
+    /// then, also after the call has ended.
+    ///
+    /// # Errors
+    /// `overloaded`: the maximum number of handles is open, or there is not enough memory for one
+    /// more. The call has ended with this failure.
+    pub fn lend(mut self) -> Result<u64, Failure> {
+        let buffer = self.buffer.take().expect("answering consumes the call");
+        buffer.lend().map_err(|(mut buffer, failure)| {
+            buffer.fail(failure.clone());
+            buffer.deliver();
+            failure
+        })
+    }
+
+    /// Takes back a [lent](Self::lend) call.
+    ///
+    /// # Errors
+    /// `stale`: it was already taken back. `argument`, `forked`: the number does not belong to this
+    /// process.
+    pub fn take_back(number: u64) -> Result<Self, Failure> {
+        CallBuffer::take_back(number).map(Self::new)
+    }
+
+    /// Calls `f` with the parameters of a [lent](Self::lend) call, after the same checks as in
+    /// [`params`](Self::params). Their bytes may be used until the call is taken back.
+    ///
+    /// # Errors
+    /// The errors of [`take_back`](Self::take_back). `argument`: the arguments are malformed.
+    pub fn with_lent<P: Decode, R>(
+        number: u64,
+        f: impl FnOnce(P::View<'_>) -> R,
+    ) -> Result<R, Failure> {
+        handles::with_lent(Lent::Incoming, number, |outcome| {
+            let call = &outcome.call.as_ref().expect("a lent call has one").core;
+            let layouts = &call.instance.package.methods[call.method() as usize];
+            let view = message::open(&outcome.data, layouts.params).and_then(|m| m.view::<P>());
+            view.map(f).map_err(|malformed| Refusal::from(malformed).0)
+        })?
     }
 
     /// The resource of a `borrow` parameter.

@@ -35,7 +35,10 @@ use crate::time_slice::TimeSlice;
 use crate::versions::VersionMap;
 use crate::weak_list::WeakList;
 
+mod poll;
 pub(crate) mod submit;
+
+use self::poll::Pollers;
 
 /// Maximum number of calls in a turn, so that many calls do not starve the other actors of a
 /// worker.
@@ -53,10 +56,12 @@ struct ActorState {
 #[derive(Default)]
 struct Mailbox {
     calls: VecDeque<CallBuffer>,
+    /// Maximum number of calls in it. 0: it accepts none any more.
+    capacity: u32,
     /// Resources without any handle.
     dropped: Vec<DroppedResource>,
     /// Set while a turn is scheduled or running. At most one turn exists, so the service is never
-    /// entered twice.
+    /// entered twice. Without an actor: see rule 1 of `poll.rs`.
     scheduled: bool,
 }
 
@@ -105,6 +110,8 @@ pub struct Instance {
     /// Memory of calls that ended, for reuse.
     spare: CachePadded<Mutex<Vec<SpareCall>>>,
     actor: CachePadded<Mutex<ActorState>>,
+    /// The threads that serve the calls instead of the actor.
+    pollers: Option<Box<Pollers>>,
     /// Number of turns that submissions scheduled.
     #[cfg(test)]
     schedules: AtomicU64,
@@ -125,8 +132,29 @@ impl Instance {
     /// # Errors
     /// `overloaded`: the runtime found no threads.
     pub fn open<S: Service>(make: impl Fn() -> S + Send + 'static, runtime: Handle) -> Arc<Self> {
-        Arc::new(Self {
-            package: S::PACKAGE,
+        Arc::new(Self::new(
+            S::PACKAGE,
+            S::PACKAGE.limits.max_queued_calls,
+            Box::new(move || Box::new(make())),
+            S::inline,
+            runtime,
+        ))
+    }
+
+    /// `capacity` is the maximum number of calls in the mailbox.
+    fn new(
+        package: &'static Package,
+        capacity: u32,
+        make: Box<dyn Fn() -> Box<dyn Dispatch> + Send>,
+        make_inline: fn() -> Option<Box<dyn Inline>>,
+        runtime: Handle,
+    ) -> Self {
+        let mailbox = Mailbox {
+            capacity,
+            ..Mailbox::default()
+        };
+        Self {
+            package,
             runtime,
             epoch: handles::epoch(),
             open_state: OpenState::new(),
@@ -136,23 +164,24 @@ impl Instance {
             host: HostBinding::default(),
             inline: OnceLock::new(),
             versions: OnceLock::new(),
-            make_inline: S::inline,
+            make_inline,
             method_stats: StatsByMethod::default(),
             calls: Mutex::default(),
-            mailbox: CachePadded::default(),
+            mailbox: CachePadded::new(Mutex::new(mailbox)),
             has_stopped_calls: AtomicBool::new(false),
             saw_full_port: AtomicBool::new(false),
             mailbox_waiters: MailboxWaiters::default(),
             queued_bytes: QueuedBytes::default(),
             spare: CachePadded::default(),
             actor: CachePadded::new(Mutex::new(ActorState {
-                make: Box::new(move || Box::new(make())),
+                make,
                 service: None,
                 batch: VecDeque::new(),
             })),
+            pollers: None,
             #[cfg(test)]
             schedules: AtomicU64::new(0),
-        })
+        }
     }
 
     /// The process's runtime, for [`open`](Self::open).
@@ -301,7 +330,10 @@ impl Instance {
     }
 
     fn schedule(self: &Arc<Self>) {
-        self.runtime.schedule(Arc::clone(self) as Arc<dyn Run>);
+        match &self.pollers {
+            None => self.runtime.schedule(Arc::clone(self) as Arc<dyn Run>),
+            Some(pollers) => pollers.wake_one(),
+        }
     }
 
     /// Whether this process is a forked child of the process that created the instance.
@@ -472,14 +504,17 @@ impl Instance {
         self.end_streams();
         drop(self.host.replace(None));
         self.incarnation.fetch_add(1, Ordering::AcqRel);
-        // Without a call the service was never created.
-        if !is_unused {
+        if self.pollers.is_some() {
+            self.wake_pollers();
+        } else if !is_unused {
+            // Without a call the service was never created.
             self.schedule_if_idle();
         }
     }
 
-    fn serve(self: &Arc<Self>, actor: &mut ActorState, mut buffer: CallBuffer) {
-        self.drop_replaced_service(actor);
+    /// Whether the service must serve a call that was taken out of the mailbox.
+    #[inline(always)]
+    fn must_serve(&self, buffer: &CallBuffer) -> bool {
         let call = &buffer.call().core;
         if self.open_state.is_closed() {
             // The call was submitted while the instance closed.
@@ -488,10 +523,19 @@ impl Instance {
         if self.saw_full_port.load(Ordering::Relaxed) {
             self.reject_if_port_full(call);
         }
-        if call.has_ended() {
+        let has_ended = call.has_ended();
+        if has_ended {
             close_unread_streams(&buffer.data);
+        }
+        !has_ended
+    }
+
+    fn serve(self: &Arc<Self>, actor: &mut ActorState, mut buffer: CallBuffer) {
+        self.drop_replaced_service(actor);
+        if !self.must_serve(&buffer) {
             return;
         }
+        let call = &buffer.call().core;
         let method = call.method();
         if self.package.methods[method as usize].options.is_inline {
             let args = std::mem::take(&mut buffer.data);

@@ -14,7 +14,7 @@ use crate::call::{Call, CallRef, Destination, is_past};
 use crate::code::{Code, Failure, append, no_memory};
 use crate::completion::{CallBuffer, close_unread_streams};
 use crate::notice::notice_interval;
-use crate::package::{Package, QueueLimits};
+use crate::package::Package;
 use crate::port::Port;
 
 /// Options of a submission.
@@ -159,7 +159,7 @@ impl<'a> MailboxWriter<'a> {
     ) -> Result<(), (CallBuffer, Failure)> {
         match self.push(buffer) {
             Ok(()) => Ok(()),
-            Err((buffer, MailboxFull::Calls | MailboxFull::Bytes))
+            Err((buffer, MailboxFull::Calls(1..) | MailboxFull::Bytes))
                 if waits && self.instance.package.limits.blocks_on_overflow =>
             {
                 self.schedule();
@@ -201,7 +201,8 @@ impl Drop for MailboxWriter<'_> {
 /// Why an instance's mailbox is full.
 #[derive(Clone, Copy)]
 enum MailboxFull {
-    Calls,
+    /// It has this many calls, its maximum. 0: it accepts no call.
+    Calls(u32),
     Bytes,
     /// The list cannot grow.
     Memory(usize),
@@ -211,14 +212,11 @@ impl MailboxFull {
     #[cold]
     fn failure(self, package: &Package) -> Failure {
         static REFUSED: Limit = Limit::new();
-        let QueueLimits {
-            max_queued_calls,
-            max_queued_bytes,
-            ..
-        } = package.limits;
+        let max_queued_bytes = package.limits.max_queued_bytes;
         let failure = match self {
-            Self::Calls => {
-                Code::Overloaded.because(format!("{max_queued_calls} calls wait for the service"))
+            Self::Calls(0) => return Code::Closed.because("the client accepts no more calls"),
+            Self::Calls(calls) => {
+                Code::Overloaded.because(format!("{calls} calls wait for the service"))
             }
             Self::Bytes => Code::Overloaded.because(format!(
                 "more than {max_queued_bytes} bytes of arguments would wait for the service"
@@ -313,19 +311,15 @@ impl Instance {
     /// Returns whether the caller must schedule a turn, or the buffer and the reason if the mailbox
     /// is full.
     fn push(&self, buffer: CallBuffer) -> Result<bool, (CallBuffer, MailboxFull)> {
-        let QueueLimits {
-            max_queued_calls,
-            max_queued_bytes,
-            ..
-        } = self.package.limits;
         let mut mailbox = thalweg_queue::no_preempt::lock(&self.mailbox);
-        if mailbox.calls.len() >= max_queued_calls as usize {
-            return Err((buffer, MailboxFull::Calls));
+        if mailbox.calls.len() >= mailbox.capacity as usize {
+            return Err((buffer, MailboxFull::Calls(mailbox.capacity)));
         }
         if mailbox.calls.try_reserve(1).is_err() {
             let more = (mailbox.calls.len() + 1) * size_of::<CallBuffer>();
             return Err((buffer, MailboxFull::Memory(more)));
         }
+        let max_queued_bytes = self.package.limits.max_queued_bytes;
         if !self.queued_bytes.try_add(&buffer.data, max_queued_bytes) {
             return Err((buffer, MailboxFull::Bytes));
         }

@@ -18,6 +18,7 @@ mod mailbox_waits;
 mod nested;
 mod notices;
 mod pair;
+mod polled;
 mod queue_limits;
 mod replaced_service;
 mod resource_values;

@@ -1,0 +1,223 @@
+//! Instances without an actor, whose calls threads of the service poll.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use thalweg_port::{
+    Code, Completion, Incoming, Instance, Method, Object, Package, Port, QueueLimits, Service,
+    close_handle, find,
+};
+use thalweg_queue::clock;
+use thalweg_wire::message;
+
+struct Echo;
+
+impl Service for Echo {
+    const PACKAGE: &'static Package = &Package {
+        name: "test:polled",
+        version: "0.1.0",
+        layout: 1,
+        methods: &[Method::new(
+            "polled.echo",
+            "record{text:string}\nstring\n\n",
+        )],
+        imports: &[],
+        limits: QueueLimits::DEFAULT,
+    };
+
+    fn dispatch(&mut self, _: Incoming) {}
+}
+
+fn open(capacity: u32) -> (Arc<Instance>, Arc<Port>) {
+    let runtime = Instance::runtime().unwrap();
+    let instance = Instance::open_polled::<Echo>(capacity, runtime).unwrap();
+    (instance, Port::open(1024).unwrap())
+}
+
+/// Submits a call whose text is its token. Returns its handle.
+fn submit(
+    instance: &Arc<Instance>,
+    port: &Arc<Port>,
+    token: u64,
+    deadline: u64,
+) -> Result<u64, Code> {
+    let mut args = Vec::new();
+    let layout = Echo::PACKAGE.methods[0].params;
+    message::encode_into(&(token.to_string(),), layout, &mut args).unwrap();
+    let submitted = instance.submit(port, token, 0, &args, deadline);
+    submitted.map_err(|failure| failure.code)
+}
+
+fn answer(call: Incoming) {
+    call.serve(|_, (text,): (String,)| Ok(text), Incoming::reply_value);
+}
+
+/// A thread that answers calls. Returns their number.
+fn poller(instance: &Arc<Instance>) -> JoinHandle<usize> {
+    let instance = Arc::clone(instance);
+    std::thread::spawn(move || std::iter::from_fn(|| instance.poll().map(answer)).count())
+}
+
+fn reap(port: &Port) -> Completion {
+    port.wait(clock::deadline(Duration::from_secs(60))).unwrap();
+    port.reap().unwrap().next().unwrap()
+}
+
+#[test]
+fn capacity_is_exact_with_and_without_a_waiting_poller() {
+    let (instance, port) = open(3);
+    let server = poller(&instance);
+    submit(&instance, &port, 0, u64::MAX).unwrap();
+    assert_eq!(reap(&port).token, 0);
+    instance.finish();
+    assert_eq!(server.join().unwrap(), 1);
+
+    let (instance, port) = open(3);
+    for token in 0..3 {
+        submit(&instance, &port, token, u64::MAX).unwrap();
+    }
+    assert_eq!(submit(&instance, &port, 3, u64::MAX), Err(Code::Overloaded));
+    answer(instance.poll().unwrap());
+    submit(&instance, &port, 3, u64::MAX).unwrap();
+    assert_eq!(submit(&instance, &port, 4, u64::MAX), Err(Code::Overloaded));
+}
+
+#[test]
+fn capacity_of_zero_is_refused() {
+    let opened = Instance::open_polled::<Echo>(0, Instance::runtime().unwrap());
+    assert_eq!(opened.unwrap_err().code, Code::Argument);
+}
+
+#[test]
+fn finished_instance_serves_what_waits_and_then_ends_all_pollers() {
+    let (instance, port) = open(64);
+    let taken = {
+        submit(&instance, &port, 100, u64::MAX).unwrap();
+        instance.poll().unwrap()
+    };
+    for token in 0..20 {
+        submit(&instance, &port, token, u64::MAX).unwrap();
+    }
+    instance.finish();
+    assert_eq!(submit(&instance, &port, 20, u64::MAX), Err(Code::Closed));
+    let servers: Vec<_> = (0..3).map(|_| poller(&instance)).collect();
+    let served: usize = servers
+        .into_iter()
+        .map(|server| server.join().unwrap())
+        .sum();
+    assert_eq!(served, 20);
+    assert!(instance.poll().is_none());
+    // A call that was taken before can still be answered.
+    answer(taken);
+    let codes: Vec<_> = (0..21).map(|_| reap(&port).code).collect();
+    assert_eq!(codes, [Code::Ok; 21]);
+}
+
+#[test]
+fn closed_instance_ends_its_pollers_and_cancels_its_calls() {
+    let (instance, port) = open(64);
+    submit(&instance, &port, 1, u64::MAX).unwrap();
+    let taken = instance.poll().unwrap();
+    let servers: Vec<_> = (0..3).map(|_| poller(&instance)).collect();
+    std::thread::sleep(Duration::from_millis(5)); // some of them sleep
+    instance.close();
+    for server in servers {
+        assert_eq!(server.join().unwrap(), 0);
+    }
+    assert_eq!(reap(&port).code, Code::Cancelled);
+    answer(taken);
+    assert!(port.is_empty());
+    assert!(instance.poll().is_none());
+}
+
+#[test]
+fn call_that_timed_out_is_not_polled_and_frees_its_place() {
+    let (instance, port) = open(1);
+    submit(
+        &instance,
+        &port,
+        1,
+        clock::deadline(Duration::from_millis(1)),
+    )
+    .unwrap();
+    assert_eq!(reap(&port).code, Code::TimedOut);
+    submit(&instance, &port, 2, u64::MAX).unwrap();
+    let call = instance.poll().unwrap();
+    assert_eq!(call.params::<(String,)>().unwrap().0, "2");
+    answer(call);
+    assert_eq!(reap(&port).token, 2);
+}
+
+#[test]
+fn lent_call_is_taken_back_once_and_keeps_its_arguments_after_its_end() {
+    let (instance, port) = open(4);
+    let handle = submit(&instance, &port, 7, u64::MAX).unwrap();
+    let number = instance.poll().unwrap().lend().unwrap();
+    let text = |number| Incoming::with_lent::<(String,), _>(number, |(text,)| text.to_owned());
+    assert_eq!(text(number).unwrap(), "7");
+    match find(handle).unwrap() {
+        Object::Call(call) => call.cancel(),
+        other => panic!("{other:?}"),
+    }
+    let ended = reap(&port);
+    assert_eq!(ended.code, Code::Cancelled);
+    // The number of a completion is not that of a call.
+    let completion = ended.lend().unwrap();
+    assert!(Incoming::take_back(completion).is_err());
+    drop(Completion::take_back(completion).unwrap());
+    assert_eq!(text(number).unwrap(), "7");
+    assert!(Completion::take_back(number).is_err());
+    assert!(find(number).is_err() && close_handle(number).is_err());
+    answer(Incoming::take_back(number).unwrap());
+    assert_eq!(Incoming::take_back(number).unwrap_err().code, Code::Stale);
+    assert_eq!(text(number).unwrap_err().code, Code::Stale);
+    assert!(port.is_empty());
+}
+
+#[test]
+fn calls_of_many_threads_are_answered_once_each_by_many_pollers() {
+    let calls = if cfg!(miri) { 20 } else { 2_000 };
+    let (instance, port) = open(4096);
+    let servers: Vec<_> = (0..4).map(|_| poller(&instance)).collect();
+    let start = Arc::new(Barrier::new(4));
+    let reaped = Arc::new(AtomicUsize::new(0));
+    let submitters: Vec<_> = (0..4)
+        .map(|thread| {
+            let (instance, port) = (Arc::clone(&instance), Arc::clone(&port));
+            let (start, reaped) = (Arc::clone(&start), Arc::clone(&reaped));
+            std::thread::spawn(move || {
+                start.wait();
+                for call in 0..calls {
+                    while submit(&instance, &port, (thread * calls + call) as u64, u64::MAX)
+                        .is_err()
+                    {
+                        std::thread::yield_now(); // the port is full
+                    }
+                    // Now and then, everything is answered, so that pollers sleep.
+                    while call % 50 == 0 && reaped.load(Ordering::Acquire) < call {
+                        std::thread::yield_now();
+                    }
+                }
+            })
+        })
+        .collect();
+    let mut tokens = HashSet::new();
+    for _ in 0..4 * calls {
+        let completion = reap(&port);
+        assert_eq!(completion.code, Code::Ok);
+        assert!(tokens.insert(completion.token), "answered twice");
+        reaped.fetch_add(1, Ordering::Release);
+    }
+    for submitter in submitters {
+        submitter.join().unwrap();
+    }
+    instance.finish();
+    let served: usize = servers
+        .into_iter()
+        .map(|server| server.join().unwrap())
+        .sum();
+    assert_eq!(served, 4 * calls);
+}
