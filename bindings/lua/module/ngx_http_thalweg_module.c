@@ -19,10 +19,13 @@ typedef struct {
   /* Posts the semaphore of the dispatcher: ngx_http_lua_ffi_sema_post. */
   int (*post)(void *semaphore, int count);
   void *semaphore;
+  /* nginx has closed the connections of an old worker: worker_shutdown_timeout. */
+  int is_closed;
 } thalweg_wake;
 
 uint32_t thalweg_nginx_version(void);
 thalweg_wake *thalweg_wake_open(int fd, int (*post)(void *semaphore, int count), void *semaphore);
+int thalweg_wake_is_closed(const thalweg_wake *wake);
 void thalweg_wake_close(thalweg_wake *wake);
 void thalweg_log(void *ctx, const tw_log_record *record);
 
@@ -31,10 +34,11 @@ uint32_t thalweg_nginx_version(void) {
   return nginx_version;
 }
 
-/* The eventfd has become readable. `port_arm` resets it. */
+/* The eventfd has become readable, and `port_arm` resets it; or nginx closes its connections. */
 static void on_readable(ngx_event_t *event) {
   const ngx_connection_t *connection = event->data;
-  const thalweg_wake *wake = connection->data;
+  thalweg_wake *wake = connection->data;
+  wake->is_closed |= connection->close;
   wake->post(wake->semaphore, 1);
 }
 
@@ -56,7 +60,7 @@ thalweg_wake *thalweg_wake_open(int fd, int (*post)(void *semaphore, int count),
     ngx_free(wake);
     return NULL;
   }
-  *wake = (thalweg_wake){connection, post, semaphore};
+  *wake = (thalweg_wake){connection, post, semaphore, 0};
   connection->data = wake;
   connection->log = log;
   connection->read->handler = on_readable;
@@ -69,6 +73,11 @@ thalweg_wake *thalweg_wake_open(int fd, int (*post)(void *semaphore, int count),
     return NULL;
   }
   return wake;
+}
+
+/* Whether nginx has closed the connections of this worker, which has to end. */
+int thalweg_wake_is_closed(const thalweg_wake *wake) {
+  return wake->is_closed;
 }
 
 /* Ends the watch. The fd stays open. */

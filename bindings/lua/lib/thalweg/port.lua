@@ -46,8 +46,9 @@ local M = {
   all = {},
 }
 
---- Opens a port for a library. `waker` wakes its dispatcher.
-function M.open(table, path, waker)
+--- Opens a port for a library. `waker` wakes its dispatcher. `capacity` is the number of its slots,
+-- if it is not the usual one.
+function M.open(table, path, waker, capacity)
   local self = setmetatable({
     table = table,
     path = path,
@@ -80,7 +81,7 @@ function M.open(table, path, waker)
   self.writer.port = self
   self.message = message.new(self)
   local number = ffi.new("tw_handle[1]")
-  if table.port_open(M.capacity, number, self.error) ~= abi.OK then
+  if table.port_open(capacity or M.capacity, number, self.error) ~= abi.OK then
     return nil, errors.from(self.error)
   end
   self.number = number[0]
@@ -301,8 +302,7 @@ function Port:end_turn()
 end
 
 --- Delivers completions until the worker exits and nobody waits.
-function Port:run()
-  local waker = assert(self.waker.new(self))
+function Port:run_with(waker)
   local is_exiting = ngx.worker.exiting
   while true do
     self:end_turn()
@@ -320,7 +320,13 @@ function Port:run()
       self.wakes = self.wakes + 1
     end
   end
+end
+
+function Port:run()
+  local waker = assert(self.waker.new(self))
+  local ok, why = pcall(self.run_with, self, waker)
   waker:close()
+  if not ok then error(why, 0) end
 end
 
 --- The dispatcher has failed: ends all waits. The next call starts it again.

@@ -9,6 +9,7 @@ typedef struct thalweg_wake thalweg_wake;
 
 uint32_t thalweg_nginx_version(void);
 thalweg_wake *thalweg_wake_open(int fd, int (*post)(void *semaphore, int count), void *semaphore);
+int thalweg_wake_is_closed(const thalweg_wake *wake);
 void thalweg_wake_close(thalweg_wake *wake);
 void thalweg_log(void *ctx, const tw_log_record *record);
 int thalweg_eventfd_write(int fd, uint64_t value) __asm__("eventfd_write");
@@ -64,6 +65,7 @@ end
 --- Waits until the eventfd was readable, or for `wake`.
 function Waker:wait()
   assert(parkers.park(self.parker))
+  if M.module.thalweg_wake_is_closed(self.watch) ~= 0 then error("nginx has closed the eventfd", 0) end
 end
 
 --- When a worker exits, nginx does not look at semaphores that are posted then before the next event.
