@@ -8,5 +8,6 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 scripts/build-services.sh
 scripts/generate.sh
 bindings/lua/build.sh
+bindings/lua/tests/resty_ffi/build.sh
 export PYTHONDONTWRITEBYTECODE=1
 exec .venv/bin/python -m pytest bindings/lua/tests examples/gateway/tests "$@"

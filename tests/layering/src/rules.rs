@@ -81,6 +81,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     // Both interfaces: Rust and the C function table.
     ("thalweg-faults", &["thalweg", "thalweg-capi"]),
     ("thalweg-layering", &[]),
+    // A service, although it is in the folder of a binding.
+    ("thalweg-resty-ffi", &["thalweg", "thalweg-capi"]),
 ];
 
 /// Folders whose crates form no layer, and their dependencies.

@@ -23,6 +23,11 @@ function Error:__tostring()
   return self.code .. ": " .. self.message
 end
 
+--- A text with an error: `"failed: " .. err`.
+function Error.__concat(left, right)
+  return tostring(left) .. tostring(right)
+end
+
 local M = {}
 
 --- The name of a number of `tw_code`.

@@ -10,9 +10,7 @@ local C = ffi.C
 local dlopen, dlsym, dlclose, dlerror = C.thalweg_dlopen, C.thalweg_dlsym, C.thalweg_dlclose, C.thalweg_dlerror
 local string_of = ffi.string
 
-local RTLD_NOW = 2
-
-local M = {}
+local M = { RTLD_LAZY = 1, RTLD_NOW = 2, RTLD_GLOBAL = 256, symbol = dlsym }
 
 --- Whether two versions may be compatible: they are equal, or have the same major number, or for 0.x
 -- the same minor number.
@@ -90,17 +88,24 @@ local function mismatch(table, expected)
   return nil
 end
 
---- Loads the library at `path`, which dlopen searches for if it has no slash. Returns its table, or
+--- Loads the library at `path`, which dlopen searches for if it has no slash. Returns its handle, or nil
+-- and the reason. It stays loaded, also when the worker exits, unless it is closed.
+function M.load(path, flags)
+  local loaded = dlopen(path, flags)
+  if loaded == nil then return nil, text(dlerror(), path) end
+  return loaded
+end
+
+--- Loads the library of a service, and checks that it fits the package. Returns its table, or
 -- nil and an error. A library stays loaded, because its threads run its code.
 function M.open(path, expected)
   local ours = expected.name .. "@" .. expected.version
   if type(path) ~= "string" or path == "" or path:find("\0", 1, true) then
     return nil, errors.argument(expected.name .. ": path: expected the path of a library")
   end
-  local loaded = dlopen(path, RTLD_NOW)
-  if loaded == nil then
-    local why = text(dlerror(), path)
-    return nil, errors.argument("cannot load the library for " .. ours .. ": " .. why)
+  local loaded, reason = M.load(path, M.RTLD_NOW)
+  if not loaded then
+    return nil, errors.argument("cannot load the library for " .. ours .. ": " .. reason)
   end
   local symbol = dlsym(loaded, "tw_library")
   if symbol == nil then

@@ -6,6 +6,7 @@ local ffi = require "ffi"
 local handle = require "thalweg.handle"
 local hosts = require "thalweg.host"
 local library = require "thalweg.library"
+local phase = require "thalweg.phase"
 local ports = require "thalweg.port"
 local wakers = require "thalweg.waker"
 
@@ -96,7 +97,7 @@ function Package:port(path)
   local table, failure = library.open(path, self)
   if not table then return nil, failure end
   local waker = wakers.choose()
-  port, failure = ports.open(table, path, waker)
+  port, failure = ports.open(table, path, waker, self.capacity)
   if not port then return nil, failure end
   if waker.log then
     waker.log(table)
@@ -117,11 +118,8 @@ end
 --- Opens a client of the library at `path`. `options.host` has the functions that the service calls.
 -- Returns nil and an error if the library cannot be loaded, or is incompatible.
 function Package:open(path, options)
-  if ngx.get_phase() == "init" then
-    return nil, errors.argument(self.name .. ": a library cannot be opened in the phase init: its threads"
-      .. " would stay in the master process, and workers would not have them;"
-      .. " open it in init_worker_by_lua_block")
-  end
+  local is_forked, why = phase.check_forked(self.name)
+  if not is_forked then return nil, why end
   local host = options and options.host
   if host ~= nil and type(host) ~= "table" then
     return nil, errors.argument(self.name .. ": host: expected a table with the host's functions")

@@ -27,4 +27,12 @@ function M.refused(what)
     .. "; make the call in rewrite, access or content, or in a function of ngx.timer.at")
 end
 
+--- Returns nil and an error in the phase init, in which `what` cannot open a library.
+function M.check_forked(what)
+  if get_phase() ~= "init" then return true end
+  return nil, errors.argument(what .. ": a library cannot be opened in the phase init: its threads"
+    .. " would stay in the master process, and workers would not have them;"
+    .. " open it in init_worker_by_lua_block")
+end
+
 return M
