@@ -4,7 +4,8 @@
 import thalweg/[call, cancel, client, errors, stream, table, upstream]
 
 export call.CallOptions, call.within
-export cancel.CancelToken, cancel.CancelHandle, cancel.newCancelToken, cancel.handle, cancel.cancel
+export cancel.CancelToken, cancel.CancelHandle, cancel.newCancelToken, cancel.handle, cancel.cancel,
+  cancel.isCancelled
 export client.Client, client.ClientHandle, client.Resource, client.handle, client.isOpen,
   client.close
 export errors.Outcome, errors.ThalwegError, errors.ServiceError, errors.Nothing, errors.Result,

@@ -131,6 +131,66 @@ suite "streams with futures":
       check (await (await client.laterAsync(1, "word")).waitAsync()) == "word"
     waitFor run()
 
+proc cancelSoon(handle: CancelHandle) {.thread.} =
+  sleep(20)
+  handle.cancel()
+
+suite "tokens of waits":
+  let client = open()
+  var thread: Thread[CancelHandle]
+
+  test "a token ends a wait that blocks, and the stream continues":
+    let stream = client.ticks()
+    let token = newCancelToken()
+    createThread(thread, cancelSoon, token.handle)
+    check attempt(stream.nextBatch(cancel = token)).error.outcome == Outcome.cancelled
+    joinThread(thread)
+    check attempt(stream.nextBatch(cancel = token)).error.outcome == Outcome.cancelled
+    check client.tick(2) == 1
+    check stream.nextBatch(1, cancel = newCancelToken())[0] == 0
+    check stream.nextBatch(1, cancel = token)[0] == 1 # There is no wait.
+    client.endTicks()
+    check stream.nextBatch(cancel = newCancelToken()).len == 0
+
+  test "a deadline is before the token":
+    let stream = client.ticks()
+    let late = attempt stream.nextBatch(deadline = soon(), cancel = newCancelToken())
+    check late.error.outcome == Outcome.timedOut
+    client.endTicks()
+
+  test "a token ends waits of futures, from this thread and from another one":
+    proc run() {.async.} =
+      let streams = [await client.ticksAsync(), await client.ticksAsync()]
+      for isHere in [true, false]:
+        let (token, other) = (newCancelToken(), newCancelToken())
+        let waits = [attempt streams[0].nextBatchAsync(cancel = token),
+          attempt streams[1].nextBatchAsync(cancel = other)]
+        if isHere: token.cancel()
+        else: createThread(thread, cancelSoon, token.handle)
+        check (await waits[0]).error.outcome == Outcome.cancelled
+        check not waits[1].finished
+        other.cancel()
+        check (await waits[1]).error.outcome == Outcome.cancelled
+      check (await attempt streams[0].nextBatchAsync(deadline = soon(),
+        cancel = newCancelToken())).error.outcome == Outcome.timedOut
+      discard await client.tickAsync(1)
+      check (await streams[0].nextBatchAsync(cancel = newCancelToken())).len == 1
+      await client.endTicksAsync()
+    waitFor run()
+    joinThread(thread)
+
+  test "a token may be cancelled after its wait, and after its client was closed":
+    let closing = open()
+    let token = newCancelToken()
+    proc run() {.async.} =
+      let stream = await closing.ticksAsync()
+      let waiting = attempt stream.nextBatchAsync(cancel = token)
+      closing.close()
+      check (await waiting).error.outcome == Outcome.cancelled
+    waitFor run()
+    token.cancel()
+    check token.isCancelled
+
 suite "streams that are parameters":
   let client = open()
 
@@ -210,7 +270,9 @@ suite "host imports":
     check client.tell(@["a", "bc"], some(7'u32)) == 10
 
   test "the event loop answers":
-    check waitFor(client.askAsync(6)) == "number 6"
+    for turn in 1 .. 3:
+      check waitFor(client.askAsync(6)) == "number 6"
+      check client.ask(8) == "number 8"
 
   test "a stream's wait answers":
     var texts: seq[string]
@@ -236,3 +298,57 @@ suite "host imports":
 
   test "a host without a function is refused":
     check attempt(client.setHost(Oracle())).error.outcome == Outcome.argument
+
+suite "host imports that return futures":
+  var gate: Future[void]
+  proc later(key: uint64): Future[Text] {.async.} =
+    await sleepAsync(1)
+    if key == 101: raise newException(ValueError, "at 101, on purpose")
+    if key == 102: await gate
+    return Text.ok("number " & $key)
+
+  proc open(lookUp: proc (key: uint64): Future[Text]): ConformanceClient =
+    result = ConformanceClient.open(library)
+    result.setHost(OracleAsync(lookUp: lookUp,
+      tell: proc (words: seq[string], at: Option[uint32]): Future[uint64] {.async.} =
+      return uint64(words.len),
+      nod: proc () {.async.} = discard))
+
+  let client = open(later)
+
+  test "calls and streams are answered when the futures end":
+    proc run() {.async.} =
+      let both = [client.askAsync(4), client.askAsync(7)]
+      check (await both[0]) == "number 4" and (await both[1]) == "number 7"
+      check (await client.tellAsync(@["a", "b"])) == 2
+      var texts: seq[string]
+      for text in awaited(await client.lookedUpAsync(3)): texts.add text
+      check texts == @["number 0", "number 2", "number 4"]
+    waitFor run()
+
+  test "a future that fails, and an exception before there is one, fail the host call":
+    let raising = open(proc (key: uint64): Future[Text] = raise newException(ValueError, "no"))
+    proc run() {.async.} =
+      for failed in [await attempt client.askAsync(101), await attempt raising.askAsync(1)]:
+        check (ref ServiceError[uint32])(failed.error).payload == uint32(Outcome.guestPanicked)
+      check (await client.askAsync(2)) == "number 2"
+    waitFor run()
+
+  test "a function that returns no future fails the host call":
+    let empty = open(proc (key: uint64): Future[Text] = discard)
+    let failed = waitFor attempt empty.askAsync(1)
+    check (ref ServiceError[uint32])(failed.error).payload == uint32(Outcome.guestPanicked)
+
+  test "an operation that blocks is refused":
+    let failed = attempt client.ask(1)
+    check failed.error.outcome == Outcome.argument and "futures" in failed.error.msg
+
+  test "a future may end after its client was closed":
+    gate = newFuture[void]()
+    let closed = open(later)
+    let asked = attempt closed.askAsync(102)
+    waitFor sleepAsync(10)
+    closed.close()
+    gate.complete()
+    check (waitFor asked).error.outcome == Outcome.cancelled
+    waitFor sleepAsync(5)

@@ -266,6 +266,11 @@ proc getF32*(m: Message, at: uint32): float32 = m.load[:float32](at)
 proc getF64*(m: Message, at: uint32): float64 = m.load[:float64](at)
 proc getChar*(m: Message, at: uint32): Rune = m.load[:Rune](at)
 
+proc getFirst*(m: Message, at: uint32): uint32 =
+  ## The offset of the first element of a list. Also used while a message is checked: a malformed one
+  ## may end before `at`.
+  if not m.isMalformed: result = m.load[:uint32](at)
+
 proc getNumbers*(m: Message, at: uint32, T: typedesc): seq[T] =
   let count = int(m.getU32(at + 4))
   result = newSeq[T](count)

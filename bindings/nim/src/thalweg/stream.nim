@@ -1,7 +1,7 @@
 ## Streams and futures that the service writes.
 
 import std/[asyncdispatch, macros, monotimes, options, times]
-import call, errors, handles, message, session, table
+import call, cancel, errors, handles, message, session, table
 
 type
   GapReason* {.pure.} = enum
@@ -134,7 +134,7 @@ proc attempt[T](stream: Stream[T], max: uint32, deadline: uint64, batch: var Bat
 
 # Blocking
 
-proc serveUntilReady(session: Session, stream: Handle, deadline: uint64,
+proc serveUntilReady(session: Session, stream: Handle, deadline: uint64, token: CancelToken,
     error: var TwError): uint32 =
   ## Waits for a stream, and answers host calls meanwhile.
   var ready: uint32
@@ -142,7 +142,9 @@ proc serveUntilReady(session: Session, stream: Handle, deadline: uint64,
   while result == 0 and ready == 0:
     var completion: Completion
     var count: uint32
-    result = session.table.portWait(session.port, deadline, addr error)
+    if token.isNil: result = session.table.portWait(session.port, deadline, addr error)
+    elif token.isCancelled: raise cancelled()
+    else: result = session.waitOrWake(deadline, error)
     if result == 0:
       result = session.table.portReap(session.port, addr completion, 1, addr count, addr error)
     if result != 0 or count == 0: continue
@@ -154,26 +156,39 @@ proc serveUntilReady(session: Session, stream: Handle, deadline: uint64,
     ready = uint32(completion.call == stream)
     session.table.release(addr completion)
 
-proc nextBatch*[T](stream: Stream[T], max: Positive = 256, deadline = MonoTime()): Batch[T] =
+proc readServing[T](stream: Stream[T], max: Positive, deadline: MonoTime, token: CancelToken,
+    batch: var Batch[T]) =
+  ## Reads, and waits at the port.
+  var error: TwError
+  var why: ref ThalwegError
+  let session = stream.session
+  check(session.enterBlocking(error), error)
+  while true:
+    case stream.attempt(uint32(max), 0, batch, why)
+    of Attempt.ready: return
+    of Attempt.failed: raise why
+    of Attempt.wait:
+      check(session.serveUntilReady(stream.owned.handle, deadline.ns, token, error), error)
+
+proc nextBatch*[T](stream: Stream[T], max: Positive = 256, deadline = MonoTime(),
+    cancel: CancelToken = nil): Batch[T] =
   ## Waits for records. The batch is empty at the end of the stream, if the stream is complete.
   ##
-  ## Raises the service's own error, another outcome of an incomplete stream, and
-  ## `Outcome.timedOut` at the deadline, after which the stream continues.
-  var error: TwError
+  ## Raises the service's own error, another outcome of an incomplete stream, `Outcome.timedOut` at the
+  ## deadline, and `Outcome.cancelled` when the token is cancelled. After the last two the stream continues.
   var why: ref ThalwegError
   let session = stream.session
   session.requireThread()
   if stream.isWaiting: raise newError(Outcome.argument, "a future waits for this stream")
-  if session.serve == nil or session.port == 0:
-    if stream.attempt(uint32(max), deadline.ns, result, why) == Attempt.failed: raise why
-    return
-  check(session.enterBlocking(error), error)
-  while true:
-    case stream.attempt(uint32(max), 0, result, why)
-    of Attempt.ready: return
-    of Attempt.failed: raise why
-    of Attempt.wait:
-      check(session.serveUntilReady(stream.owned.handle, deadline.ns, error), error)
+  if cancel != nil and session.port != 0:
+    var node: CancelNode
+    cancel.add(addr node, session.openWakeEvent())
+    defer: cancel.remove(addr node)
+    stream.readServing(max, deadline, cancel, result)
+  elif session.serve != nil and session.port != 0:
+    stream.readServing(max, deadline, nil, result)
+  elif stream.attempt(uint32(max), deadline.ns, result, why) == Attempt.failed:
+    raise why
 
 iterator batches*[T](stream: Stream[T], max: Positive = 256): Batch[T] =
   ## All batches. The loop blocks while there are none. Raises as `nextBatch`.
@@ -227,8 +242,8 @@ proc finishRead[T](operation: Operation, completion: ptr Completion,
   if completion.isNil: it.future.fail(why)
   else: it.read()
 
-proc nextBatchAsync*[T](stream: Stream[T], max: Positive = 256,
-    deadline = MonoTime()): Future[Batch[T]] =
+proc nextBatchAsync*[T](stream: Stream[T], max: Positive = 256, deadline = MonoTime(),
+    cancel: CancelToken = nil): Future[Batch[T]] =
   ## The same as `nextBatch`, as a future.
   result = newFuture[Batch[T]]("thalweg.nextBatch")
   stream.session.requireThread()
@@ -236,7 +251,7 @@ proc nextBatchAsync*[T](stream: Stream[T], max: Positive = 256,
     result.fail(newError(Outcome.argument, "another future waits for this stream"))
     return
   let operation = ReadOperation[T](future: result, stream: stream, max: uint32(max),
-    finish: finishRead[T])
+    cancel: cancel, finish: finishRead[T])
   operation.read()
   if stream.isWaiting: stream.session.endAt(stream.token, deadline.ns)
 
@@ -303,11 +318,24 @@ proc wait*[T](future: FutureValue[T], deadline = MonoTime()): T =
   if future.value.isNone: future.value = some(valueOf(future.stream.nextBatch(1, deadline)))
   future.value.get
 
-proc waitAsync*[T](future: FutureValue[T], deadline = MonoTime()): Future[T] {.async.} =
+proc waitAsync*[T](future: FutureValue[T], deadline = MonoTime()): Future[T] =
   ## The same as `wait`, as a future of asyncdispatch.
-  if future.value.isNone:
-    future.value = some(valueOf(await future.stream.nextBatchAsync(1, deadline)))
-  return future.value.get
+  let waiting = newFuture[T]("thalweg.wait")
+  if future.value.isSome:
+    waiting.complete(future.value.get)
+    return waiting
+  # Not an `async` proc: with arc, it would keep the value and the stream for ever.
+  let batch = future.stream.nextBatchAsync(1, deadline)
+  batch.addCallback(proc () {.gcsafe.} =
+    if batch.failed:
+      waiting.fail(batch.readError)
+      return
+    try:
+      future.value = some(valueOf(batch.read))
+      waiting.complete(future.value.get)
+    except ThalwegError as failed:
+      waiting.fail(failed))
+  waiting
 
 proc close*[T](future: FutureValue[T]) =
   ## Closes the future. A second call has no effect.

@@ -129,7 +129,9 @@ type
     streamArm*: proc (stream, port: Handle, token: uint64, ready: ptr uint32,
         error: Err): uint32 {.cdecl, gcsafe, raises: [].}
     streamClose*: proc (stream: Handle, error: Err): uint32 {.cdecl, gcsafe, raises: [].}
-    transcode: pointer
+    transcode*: proc (description: cstring, descriptionSize: uint64, to: uint32, data: Bytes,
+        dataSize: uint64, into: Bytes, capacity: uint64, size: ptr uint64,
+        error: Err): uint32 {.cdecl, gcsafe, raises: [].}
     streamSubscribe: pointer
     streamJoin: pointer
     streamFd: pointer

@@ -2,7 +2,7 @@
 
 use super::Emitter;
 use super::names::quoted;
-use crate::model::is_destructor;
+use crate::model::{Host, is_destructor};
 use crate::plan::codec::{At, Codec, Dialect, Leaf, Operation};
 use crate::plan::source::Source;
 use crate::plan::{Function, Handle, Kind, Parameter, ParameterKind, ResultKind, Type, TypeIndex};
@@ -318,11 +318,8 @@ proc attach*(C: typedesc[@client@], handle: ClientHandle, capacity: Natural = 25
     }
 
     /// Writes the type of the host.
-    pub fn host_type(&self, out: &mut Source) {
-        let Some(host) = &self.plan.package.host else {
-            return;
-        };
-        out.open(&format!("{}* = object", self.names.host));
+    pub fn host_type(&self, host: &Host, out: &mut Source) {
+        out.open(&format!("{}* = object", self.names.hosts[0]));
         out.docs("", &host.docs);
         for (function, name) in self.plan.imports.iter().zip(&self.names.imports) {
             let names = self.names.parameters(function);
@@ -353,21 +350,27 @@ proc attach*(C: typedesc[@client@], handle: ClientHandle, capacity: Natural = 25
 
     /// Writes the proc that sets the host.
     pub fn host(&self, out: &mut Source) {
-        let (client, host) = (&self.names.client, &self.names.host);
+        let (client, [host, later]) = (&self.names.client, &self.names.hosts);
         if self.plan.package.host.is_none() {
             return;
         }
+        out.line(&format!("asyncHost({later}, {host})"));
+        out.blank();
         for (number, function) in self.plan.imports.iter().enumerate() {
             self.import(number, function, out);
         }
-        out.open(&format!("proc setHost*(client: {client}, host: {host}) ="));
+        out.open(&format!(
+            "proc setHost*(client: {client}, host: {host} | {later}) ="
+        ));
         out.docs(
             "",
             "Sets the functions that the service calls. They run during a call of this thread, or in \
              its event loop. An exception that leaves one fails the host call as \
              `Outcome.guestPanicked`.",
         );
-        out.open("setHost(client, host, proc (call: var HostCall) =");
+        out.open(&format!(
+            "setHost(client, host, host is {later}, proc (call: var HostCall) ="
+        ));
         out.line("case call.number");
         for (number, name) in self.names.imports.iter().enumerate() {
             out.line(&format!("of {number}: serve{number}(call, host.{name})"));
@@ -380,13 +383,10 @@ proc attach*(C: typedesc[@client@], handle: ClientHandle, capacity: Natural = 25
     /// Writes the proc that serves a host import.
     fn import(&self, number: usize, function: &Function<'_>, out: &mut Source) {
         let size = function.function.params_layout.0;
-        let field = &self.names.imports[number];
-        let host = &self.names.host;
         out.open(&format!(
-            "proc serve{number}(call: var HostCall, function: typeof({host}.{field})) ="
+            "proc serve{number}(call: var HostCall, function: auto) ="
         ));
         out.line("template m: untyped = call.arguments");
-        out.line("template args: untyped = call.writer");
         out.line(&format!(
             "let root {{.used.}} = m.open(call.layout, {size})"
         ));
@@ -408,18 +408,18 @@ proc attach*(C: typedesc[@client@], handle: ClientHandle, capacity: Natural = 25
             ResultKind::Value(ty) => Some(ty),
             _ => None,
         };
+        out.open(&format!("call.answered({call}, answer):"));
+        out.line("template args: untyped = call.writer");
         if function.function.error.is_some() {
-            out.line(&format!("let answer = {call}"));
             out.open("if answer.isOk:");
             self.answer("ok", ok, "answer.value", out);
             out.reopen("else:");
             self.answer("error", function.error, "answer.error", out);
             out.dedent();
         } else {
-            let value = if ok.is_some() { "let value = " } else { "" };
-            out.line(&format!("{value}{call}"));
-            self.answer("ok", ok, "value", out);
+            self.answer("ok", ok, "answer", out);
         }
+        out.dedent();
         end(out);
     }
 

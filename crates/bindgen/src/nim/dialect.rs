@@ -237,7 +237,7 @@ impl Dialect for Emitter<'_> {
     }
 
     fn list_first(&self, at: &At) -> String {
-        format!("m.getU32({at})")
+        format!("m.getFirst({at})")
     }
 
     fn list_count(&self, at: &At) -> String {

@@ -82,8 +82,8 @@ pub struct Names {
     pub types: Vec<String>,
     /// The enums of the cases of variants, and of flags, in the order of the model; or empty.
     pub kinds: Vec<String>,
-    /// The object of the host's functions.
-    pub host: String,
+    /// The objects of the host's functions: those that return values, and those that return futures.
+    pub hosts: [String; 2],
     /// The fields, cases or labels of each type of the plan.
     pub members: Vec<Vec<String>>,
     /// What the names of procs for each type of the plan end with.
@@ -105,7 +105,11 @@ impl Names {
         let resources = resources.map(|resource| claim(&resource.name)).collect();
         let types: Vec<_> = package.types.iter().map(|ty| claim(&ty.name)).collect();
         let host = package.host.as_ref();
-        let host = host.map_or(String::new(), |host| claim(&host.interface));
+        let hosts = ["", "-async"].map(|ending| {
+            host.map_or(String::new(), |host| {
+                claim(&(host.interface.clone() + ending))
+            })
+        });
         let mut kinds = vec![String::new(); types.len()];
         for ty in &plan.types {
             let ending = match ty.kind {
@@ -141,7 +145,7 @@ impl Names {
             resources,
             types,
             kinds,
-            host,
+            hosts,
             members: members.collect(),
             stems: stems.collect(),
             functions: functions(plan),

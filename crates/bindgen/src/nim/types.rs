@@ -115,9 +115,9 @@ impl Emitter<'_> {
             out.line(&format!("{}* = {target}", self.names.types[id]));
             out.docs("  ", &alias.docs);
         }
-        if self.plan.package.host.is_some() {
+        if let Some(host) = &self.plan.package.host {
             out.blank();
-            self.host_type(out);
+            self.host_type(host, out);
         }
         out.dedent();
         out.blank();

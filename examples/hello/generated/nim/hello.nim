@@ -103,12 +103,12 @@ proc readHelloError(m: var Message, layout: uint64): HelloError =
 proc readListString(m: var Message, layout: uint64): seq[string] =
   let root = m.open(layout, 8)
   let n1 = m.checkList(root, 8, 4)
-  let p1 = m.getU32(root)
+  let p1 = m.getFirst(root)
   for i1 in 0'u32 ..< uint32(n1):
     m.checkText(p1 + i1 * 8)
   if not m.close(): return
   let n2 = m.getU32(root + 4)
-  let p2 = m.getU32(root)
+  let p2 = m.getFirst(root)
   var v2 = newSeq[string](n2)
   for i2 in 0'u32 ..< uint32(n2):
     v2[i2] = m.getText(p2 + i2 * 8)

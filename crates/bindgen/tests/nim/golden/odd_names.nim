@@ -149,7 +149,7 @@ proc getDeep*(m: Message, at: uint32): Deep =
       v2 = some(m.getU32(at + 8))
     v1 = some(v2)
   let n3 = m.getU32(at + 16)
-  let p3 = m.getU32(at + 12)
+  let p3 = m.getFirst(at + 12)
   var v3 = newSeq[Option[Option[uint8]]](n3)
   for i3 in 0'u32 ..< uint32(n3):
     let t4 = m.getU8(p3 + i3 * 3)
@@ -162,7 +162,7 @@ proc getDeep*(m: Message, at: uint32): Deep =
       v4 = some(v5)
     v3[i3] = v4
   let n6 = m.getU32(at + 24)
-  let p6 = m.getU32(at + 20)
+  let p6 = m.getFirst(at + 20)
   var v6 = newSeq[Result[Nothing, Color]](n6)
   for i6 in 0'u32 ..< uint32(n6):
     let t7 = m.getU8(p6 + i6 * 2)
@@ -179,13 +179,13 @@ proc checkDeep(m: var Message, at: uint32) =
   if t1 == 1:
     m.checkTag(at + 4, 1, 2)
   let n2 = m.checkList(at + 12, 3, 1)
-  let p2 = m.getU32(at + 12)
+  let p2 = m.getFirst(at + 12)
   for i2 in 0'u32 ..< uint32(n2):
     let t3 = m.checkTag(p2 + i2 * 3, 1, 2)
     if t3 == 1:
       m.checkTag(p2 + i2 * 3 + 1, 1, 2)
   let n4 = m.checkList(at + 20, 2, 1)
-  let p4 = m.getU32(at + 20)
+  let p4 = m.getFirst(at + 20)
   for i4 in 0'u32 ..< uint32(n4):
     let t5 = m.checkTag(p4 + i4 * 2, 1, 2)
     if t5 == 1:
@@ -205,7 +205,7 @@ proc getKind*(m: Message, at: uint32): Kind =
     v1 = Kind(kind: KindKind.both, both: (m.getU8(at + 4), m.getText(at + 8)))
   else:
     let n2 = m.getU32(at + 8)
-    let p2 = m.getU32(at + 4)
+    let p2 = m.getFirst(at + 4)
     var v2 = newSeq[Session](n2)
     for i2 in 0'u32 ..< uint32(n2):
       v2[i2] = m.getSession(p2 + i2 * 4)
@@ -227,7 +227,7 @@ proc getItemBool(m: Message, at: uint32): bool =
 
 proc getItemListColor(m: Message, at: uint32): seq[Color] =
   let n1 = m.getU32(at + 4)
-  let p1 = m.getU32(at)
+  let p1 = m.getFirst(at)
   var v1 = newSeq[Color](n1)
   for i1 in 0'u32 ..< uint32(n1):
     v1[i1] = cast[Color](m.getU8(p1 + i1))
@@ -252,12 +252,12 @@ proc readKind(m: var Message, layout: uint64): Kind =
 proc readListTimer(m: var Message, layout: uint64): seq[Timer] =
   let root = m.open(layout, 8)
   let n1 = m.checkList(root, 4, 4)
-  let p1 = m.getU32(root)
+  let p1 = m.getFirst(root)
   for i1 in 0'u32 ..< uint32(n1):
     m.checkHandle(p1 + i1 * 4)
   if not m.close(): return
   let n2 = m.getU32(root + 4)
-  let p2 = m.getU32(root)
+  let p2 = m.getFirst(root)
   var v2 = newSeq[Timer](n2)
   for i2 in 0'u32 ..< uint32(n2):
     v2[i2] = m.getOwned(p2 + i2 * 4, Timer)
@@ -268,7 +268,7 @@ proc readListList3U16(m: var Message, layout: uint64): seq[array[3, uint16]] =
   m.checkList(root, 6, 2)
   if not m.close(): return
   let n1 = m.getU32(root + 4)
-  let p1 = m.getU32(root)
+  let p1 = m.getFirst(root)
   var v1 = newSeq[array[3, uint16]](n1)
   for i1 in 0'u32 ..< uint32(n1):
     v1[i1] = m.getArray(p1 + i1 * 6, 3, uint16)
@@ -279,7 +279,7 @@ proc readListTuple3StringBoolStreamOptionSessionFuture(m: var Message,
                                                                              Option[FutureValue[Session]])] =
   let root = m.open(layout, 8)
   let n1 = m.checkList(root, 20, 4)
-  let p1 = m.getU32(root)
+  let p1 = m.getFirst(root)
   for i1 in 0'u32 ..< uint32(n1):
     m.checkText(p1 + i1 * 20)
     m.checkHandle(p1 + i1 * 20 + 8)
@@ -288,7 +288,7 @@ proc readListTuple3StringBoolStreamOptionSessionFuture(m: var Message,
       m.checkHandle(p1 + i1 * 20 + 16)
   if not m.close(): return
   let n3 = m.getU32(root + 4)
-  let p3 = m.getU32(root)
+  let p3 = m.getFirst(root)
   var v3 = newSeq[(string, Stream[bool], Option[FutureValue[Session]])](n3)
   for i3 in 0'u32 ..< uint32(n3):
     let t4 = m.getU8(p3 + i3 * 20 + 12)
@@ -417,32 +417,34 @@ proc destroy*(self: Timer, callOptions = CallOptions()) {.
   ## destroys it, without waiting.
   args.putOwned(root, self)
 
-proc serve0(call: var HostCall, function: typeof(Stream2.`end`)) =
+asyncHost(StreamAsync, Stream2)
+
+proc serve0(call: var HostCall, function: auto) =
   template m: untyped = call.arguments
-  template args: untyped = call.writer
   let root {.used.} = m.open(call.layout, 16)
   m.checkText(root + 8)
   if not m.close(): return
-  let answer = function(m.getU64(root), m.getText(root + 8))
-  if answer.isOk:
-    let at = call.begin(Outcome.ok, 8)
-    args.putText(at, answer.value)
-  else:
-    let at = call.begin(Outcome.error, 1)
-    args.putU8(at, answer.error)
+  call.answered(function(m.getU64(root), m.getText(root + 8)), answer):
+    template args: untyped = call.writer
+    if answer.isOk:
+      let at = call.begin(Outcome.ok, 8)
+      args.putText(at, answer.value)
+    else:
+      let at = call.begin(Outcome.error, 1)
+      args.putU8(at, answer.error)
 
-proc serve1(call: var HostCall, function: typeof(Stream2.nod)) =
+proc serve1(call: var HostCall, function: auto) =
   template m: untyped = call.arguments
-  template args: untyped = call.writer
   let root {.used.} = m.open(call.layout, 0)
   if not m.close(): return
-  function()
-  discard call.begin(Outcome.ok, 0)
+  call.answered(function(), answer):
+    template args: untyped = call.writer
+    discard call.begin(Outcome.ok, 0)
 
-proc setHost*(client: OddNamesClient, host: Stream2) =
+proc setHost*(client: OddNamesClient, host: Stream2 | StreamAsync) =
   ## Sets the functions that the service calls. They run during a call of this thread, or in its
   ## event loop. An exception that leaves one fails the host call as `Outcome.guestPanicked`.
-  setHost(client, host, proc (call: var HostCall) =
+  setHost(client, host, host is StreamAsync, proc (call: var HostCall) =
     case call.number
     of 0: serve0(call, host.`end`)
     of 1: serve1(call, host.nod)
