@@ -21,7 +21,7 @@ compile() {
 # 1. The test programs: programs NAME FLAGS..
 programs() {
   local name
-  for name in calls streams; do
+  for name in calls streams threads; do
     compile "$build/$name-$1" "bindings/nim/tests/$name.nim" "${@:2}"
     "$build/$name-$1"
   done
@@ -43,7 +43,15 @@ misuse() {
   "$build/misuse"
 }
 
-# 3. The examples: search against grep on this repository's sources, the others against their
+# 3. Malformed messages. A sanitizer finds a read outside of one.
+hostile() {
+  "${CC:-cc}" -std=c99 -fPIC -shared -Ibindings/c/include bindings/python/tests/hostile.c -o "$build/libhostile.so" -ldl
+  compile "$build/hostile" bindings/nim/tests/hostile.nim --mm:orc -d:useMalloc --debugger:native \
+    "--passC:-fsanitize=address,undefined" "--passL:-fsanitize=address,undefined"
+  HOSTILE=$build/libhostile.so MESSAGES=conformance/hostile.json ASAN_OPTIONS=detect_leaks=0 "$build/hostile"
+}
+
+# 4. The examples: search against grep on this repository's sources, the others against their
 #    expected output.
 examples() {
   local name search=("$build/search_host" "$target/debug/libthalweg_search.so")
@@ -64,7 +72,7 @@ examples() {
   echo "examples: expected output"
 }
 
-# 4. Every program of the guide prints what the comments at its end say.
+# 5. Every program of the guide prints what the comments at its end say.
 guide() {
   local folder=$build/guide program count=0
   rm -rf "$folder"
@@ -82,16 +90,43 @@ guide() {
   echo "guide: $count programs printed what they say"
 }
 
+# 6. A packed service (this builds in release mode), installed with the generic package by nimble, and
+#    used in an empty folder.
+packed() {
+  local folder=$build/packed
+  rm -rf "$folder"
+  mkdir -p "$folder/empty"
+  "$target/debug/thalweg" package --nim --manifest-path examples/echo/service/Cargo.toml --wit examples/echo/wit \
+    --out "$folder" -- --locked --quiet
+  tar -xzf "$folder"/thalweg_echo-*.tar.gz -C "$folder"
+  rm "$folder"/thalweg_echo-*.tar.gz
+  for package in bindings/nim "$folder"/thalweg_echo-*; do
+    (cd "$package" && nimble --silent --accept --nimbleDir:"$folder/nimble" install)
+  done
+  cat >"$folder/empty/use.nim" <<'NIM'
+import thalweg_echo
+let client = EchoClient.open(library)
+let response = client.newTimer("clock").echo(Request(message: "packed", delayMs: 0))
+echo response.name, " said ", response.message
+NIM
+  (cd "$folder/empty" && nim c --hints:off --clearNimblePath --nimblePath:"$folder/nimble/pkgs" use.nim)
+  rm -r "$folder"/thalweg_echo-*
+  [ "$("$folder/empty/use")" = 'clock said packed' ]
+  echo "packed: installed, and called"
+}
+
 # The golden file of the emitter, whose names are odd, compiles.
 compile "$build/odd" crates/bindgen/tests/nim/golden/odd_names.nim --mm:orc
-programs orc --mm:orc
-programs arc --mm:arc -d:release
-programs refc --mm:refc
+programs orc --mm:orc --threads:on
+programs arc --mm:arc -d:release --threads:on
+programs refc --mm:refc --threads:on
 misuse
+hostile
 for memory in orc arc refc; do
   compile "$build/leaks-$memory" bindings/nim/tests/leaks.nim "--mm:$memory" -d:release
   "$build/leaks-$memory"
 done
 examples
 guide
+packed
 conformance/nim/test.sh

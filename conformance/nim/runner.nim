@@ -1,6 +1,7 @@
 ## The conformance runner in Nim: runner LIBRARY SCENARIOS REPORT [async]. conformance/README.md
 ## describes the steps. With `async`, calls and streams are awaited on asyncdispatch; otherwise they
-## block.
+## block. The checks are no `async` procs, because with arc such a proc never frees its variables,
+## so that its resources would stay in the service.
 
 import std/[asyncdispatch, json, options, os, strutils, tables, unicode]
 from std/times import Duration, initDuration
@@ -13,8 +14,11 @@ include conformance_calls
 type
   Problem = string ## What differs; empty: nothing.
 
+  Check = proc (): Problem
+    ## Waits for the end of a call, and compares it with what its step expects.
+
   Started = object
-    future: Future[Problem]
+    check: Check
     attached: ConformanceClient
 
   Text = Result[string, uint64]
@@ -32,15 +36,26 @@ proc fail(what: string) =
   stderr.writeLine(scenario & ": " & what)
   inc failures
 
+proc lookUp(key: uint64): Text =
+  if key == 101: raise newException(ValueError, "at 101, on purpose")
+  if key mod 2 == 0: Text.ok("number " & $key) else: Text.err(key)
+
+proc tell(words: seq[string], at: Option[uint32]): uint64 =
+  uint64(words.join.len) + at.get(0'u32)
+
 proc openClient(): ConformanceClient =
+  ## Calls that are awaited have a host whose functions return futures.
   result = ConformanceClient.open(library)
-  result.setHost(Oracle(
-    lookUp: proc (key: uint64): Text =
-    if key == 101: raise newException(ValueError, "at 101, on purpose")
-    if key mod 2 == 0: Text.ok("number " & $key) else: Text.err(key),
-    tell: proc (words: seq[string], at: Option[uint32]): uint64 =
-    uint64(words.join.len) + at.get(0'u32),
-    nod: proc () = discard))
+  if isAsync:
+    result.setHost(OracleAsync(
+      lookUp: proc (key: uint64): Future[Text] {.async.} =
+      await sleepAsync(0)
+      return lookUp(key),
+      tell: proc (words: seq[string], at: Option[uint32]): Future[uint64] {.async.} =
+      return tell(words, at),
+      nod: proc () {.async.} = await sleepAsync(0)))
+  else:
+    result.setHost(Oracle(lookUp: lookUp, tell: tell, nod: proc () = discard))
 
 proc number(step: JsonNode, key: string, otherwise: int): int =
   if step.hasKey(key): step[key].getInt else: otherwise
@@ -74,16 +89,18 @@ proc checkPayload(step: JsonNode, error: ref ThalwegError): Problem =
     "no payload: " & (if error.isNil: "ok" else: error.msg)
   else: checkEnding(step, error)
 
-proc checkStream[T](stream: Stream[T], wanted: JsonNode): Future[Problem] {.async.} =
+template tried(blocking, later: untyped): untyped =
+  ## The result of an operation, in the mode of this run.
+  if isAsync: waitFor(attempt later) else: attempt blocking
+
+proc checkStream[T](stream: Stream[T], wanted: JsonNode): Problem =
   ## Reads a stream and compares it with what a step expects.
   let take = number(wanted, "take", high(int))
   var counts = [0, 0] # Elements, and records of the control lane.
   var isLast = not wanted.hasKey("last")
   while counts[0] < take:
     let most = min(take - counts[0], 256)
-    var got: Result[Batch[T], ref ThalwegError]
-    if isAsync: got = await attempt stream.nextBatchAsync(most)
-    else: got = attempt stream.nextBatch(most)
+    let got = tried(stream.nextBatch(most), stream.nextBatchAsync(most))
     if not got.isOk:
       let problem = checkPayload(wanted, got.error)
       if problem != "": return problem
@@ -112,17 +129,15 @@ proc checkStream[T](stream: Stream[T], wanted: JsonNode): Future[Problem] {.asyn
   if counts[0] + lost != number(wanted, "total", counts[0] + lost): return "another total"
   if ord(stream.gapReason) != number(wanted, "gap", ord(stream.gapReason)): return "another gap"
 
-proc checkFuture[T](future: FutureValue[T], wanted: JsonNode): Future[Problem] {.async.} =
-  var got: Result[T, ref ThalwegError]
-  if isAsync: got = await attempt future.waitAsync()
-  else: got = attempt future.wait()
+proc checkFuture[T](future: FutureValue[T], wanted: JsonNode): Problem =
+  let got = tried(future.wait(), future.waitAsync())
   if not got.isOk: return checkPayload(wanted, got.error)
   if wanted.hasKey("elements") and not same(got.value, wanted["elements"][
       0]): return "another value"
   return checkEnding(wanted, nil)
 
 proc checkResult[T](step: JsonNode, got: Result[T, ref ThalwegError],
-    arguments, reply: string): Future[Problem] {.async.} =
+    arguments, reply: string): Problem =
   ## Compares the result of a call with what its step expects.
   let isClosed = not got.isOk and got.error.outcome == Outcome.closed
   if step.hasKey("arguments") and not isClosed and arguments != unhex(step["arguments"].getStr):
@@ -132,9 +147,9 @@ proc checkResult[T](step: JsonNode, got: Result[T, ref ThalwegError],
   if not got.isOk:
     return checkPayload(if step.hasKey("stream"): step["stream"] else: step, got.error)
   when T is Stream:
-    if step.hasKey("stream"): return await checkStream(got.value, step["stream"])
+    if step.hasKey("stream"): return checkStream(got.value, step["stream"])
   elif T is FutureValue:
-    if step.hasKey("stream"): return await checkFuture(got.value, step["stream"])
+    if step.hasKey("stream"): return checkFuture(got.value, step["stream"])
   if step.hasKey("bind"):
     when T is Stream[uint64]: streams[step["bind"].getStr] = got.value
     elif T is Resource: resources[step["bind"].getStr] = got.value
@@ -142,16 +157,11 @@ proc checkResult[T](step: JsonNode, got: Result[T, ref ThalwegError],
     if not same(got.value, step["ok"]): return "another value"
   return checkEnding(step, nil)
 
-proc checkLater[T](step: JsonNode, future: Future[Result[T, ref ThalwegError]],
-    arguments: string): Future[Problem] {.async.} =
-  let got = await future
-  return await checkResult(step, got, arguments, lastReply)
-
 proc cancelLater(argument: (CancelHandle, int)) {.thread.} =
   sleep(argument[1])
   argument[0].cancel()
 
-proc perform(by: ConformanceClient, step: JsonNode, awaits: bool): Future[Problem] =
+proc perform(by: ConformanceClient, step: JsonNode, awaits: bool): Check =
   ## Makes the call of a step.
   let token = newCancelToken()
   var options = CallOptions()
@@ -167,20 +177,23 @@ proc perform(by: ConformanceClient, step: JsonNode, awaits: bool): Future[Proble
     options.onNotice = proc (elapsed: Duration) =
       dec left
       if left == 0: token.cancel()
-  var made: Future[Problem]
+  var check: Check
   lastReply = ""
   template use(blocking, later: untyped) =
     if awaits:
       let future = attempt later
-      made = checkLater(step, future, lastArguments)
+      let arguments = lastArguments
+      var reply: string
+      future.addCallback(proc () = reply = lastReply)
+      if step.hasKey("cancel_after_ms"): discard waitFor future
+      check = proc (): Problem = checkResult(step, waitFor future, arguments, reply)
     else:
       let got = attempt blocking
-      made = checkResult(step, got, lastArguments, lastReply)
+      let (arguments, reply) = (lastArguments, lastReply)
+      check = proc (): Problem = checkResult(step, got, arguments, reply)
   callByName(step["call"].getStr, by, step{"params"}, options, use)
-  if step.hasKey("cancel_after_ms"):
-    if awaits: discard waitFor made
-    joinThread(timer)
-  made
+  if step.hasKey("cancel_after_ms"): joinThread(timer)
+  check
 
 proc start(step: JsonNode) =
   ## Starts a call that is not awaited. Beside calls that block, it has an attached client.
@@ -188,13 +201,13 @@ proc start(step: JsonNode) =
   if not isAsync:
     by = ConformanceClient.attach(client.handle, 8)
     attachedClients.add by
-  started.mgetOrPut(step["start"].getStr, @[]).add Started(future: perform(by, step, true), attached: by)
+  started.mgetOrPut(step["start"].getStr, @[]).add Started(check: perform(by, step, true), attached: by)
 
 proc call(step: JsonNode) =
   let until = getMonoTime() + initDuration(milliseconds = number(step, "within_ms", 0))
   var problem: Problem
   while true:
-    try: problem = waitFor perform(client, step, isAsync)
+    try: problem = perform(client, step, isAsync)()
     except Refused: problem = checkEnding(step, (ref ThalwegError)(outcome: Outcome.argument))
     if problem == "" or until < getMonoTime(): break
     GC_fullCollect() # What earlier calls left behind is closed.
@@ -205,7 +218,7 @@ proc streamStep(step: JsonNode): Problem =
   if step.hasKey("read"):
     let stream = streams[step["read"].getStr]
     streams.del step["read"].getStr
-    result = waitFor checkStream(stream, step["stream"])
+    result = checkStream(stream, step["stream"])
     stream.close()
   elif step.hasKey("tee"):
     streams[step["bind"].getStr] = streams[step["tee"].getStr].tee()
@@ -231,7 +244,7 @@ proc runSteps(steps: JsonNode) =
       streams.del name
     elif step.hasKey("await"):
       for one in started[step["await"].getStr]:
-        let problem = waitFor one.future
+        let problem = one.check()
         if problem != "": fail(step["await"].getStr & ": " & problem)
       started.del step["await"].getStr
     elif step.hasKey("close"): client.close()

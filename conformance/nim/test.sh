@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Runs the conformance scenarios in Nim, with calls that block and with asyncdispatch, once with orc and once
-# with refc. With arc, the async procs of the runner leak their variables. First
-# `conformance_tables` writes the table of the methods.
+# Runs the conformance scenarios in Nim, with calls that block and with asyncdispatch, with each kind of
+# memory management. First `conformance_tables` writes the table of the methods.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -25,7 +24,9 @@ run() {
 compile orc
 run orc "$target/conformance/nim.json"
 run orc "$target/conformance/nim-async.json" async
-compile refc
-run refc "$build/refc.json"
-run refc "$build/refc-async.json" async
+for memory in arc refc; do
+  compile "$memory"
+  run "$memory" "$build/$memory.json"
+  run "$memory" "$build/$memory-async.json" async
+done
 exit "$status"
