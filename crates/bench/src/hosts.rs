@@ -1,4 +1,4 @@
-//! Finds the host programs and the libraries, and builds the host programs in C and C++.
+//! Finds the host programs and the libraries, and builds the host programs in C, C++ and Nim.
 //!
 //! The lab runs from its checkout: it compiles or interprets the programs of other languages from
 //! `crates/bench/hosts`.
@@ -93,15 +93,57 @@ pub fn c_library(name: &str) -> Result<PathBuf, Problem> {
 /// # Errors
 /// The compiler is missing or reports an error.
 pub fn cpp_program(name: &str) -> Result<PathBuf, Problem> {
+    let product = format!("{name}-cpp");
+    once(&product, || compile(&CPP, name, &product, &[]))
+}
+
+/// Compiles `hosts/nim/NAME.nim` to a program, as optimized as those in C. It takes several seconds,
+/// so this process compiles each program once.
+///
+/// # Errors
+/// Nim is missing or reports an error.
+pub fn nim_program(name: &str) -> Result<PathBuf, Problem> {
+    let product = format!("{name}-nim");
+    once(&product, || compile_nim(name, &product))
+}
+
+/// What `build` returns, which runs once for each `product` of this process.
+fn once(
+    product: &str,
+    build: impl FnOnce() -> Result<PathBuf, Problem>,
+) -> Result<PathBuf, Problem> {
     static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(program) = built.get(name) {
+    if let Some(program) = built.get(product) {
         return Ok(program.clone());
     }
-    let program = compile(&CPP, name, &format!("{name}-cpp"), &[])?;
-    built.insert(name.to_owned(), program.clone());
+    let program = build()?;
+    built.insert(product.to_owned(), program.clone());
     Ok(program)
 }
+
+fn compile_nim(name: &str, product: &str) -> Result<PathBuf, Problem> {
+    let root = root();
+    if Command::new("nim").arg("--version").output().is_err() {
+        return Err(Problem::NotReady("Nim is not installed".to_owned()));
+    }
+    let mut command = Command::new("nim");
+    command.args(["c", "--hints:off", "--mm:orc", "-d:danger"]);
+    command.args(NIM_PATH.map(|path| format!("--path:{}", root.join(path).display())));
+    let source = format!("crates/bench/hosts/nim/{name}.nim");
+    build(product, |fresh| {
+        // Its own cache: another run may compile the same program.
+        command.arg(format!("--nimcache:{}.cache", fresh.display()));
+        command.arg(format!("--out:{}", fresh.display()));
+        command.arg(root.join(&source));
+        finish(&mut command, "nim", &source)?;
+        let cache = format!("{}.cache", fresh.display());
+        fs::remove_dir_all(&cache).map_err(Problem::io(cache))
+    })
+}
+
+/// The generic package and the generated modules of the Nim programs, relative to the root.
+const NIM_PATH: [&str; 2] = ["bindings/nim/src", "crates/bench/generated/nim"];
 
 /// The version of Asio (`ASIO_VERSION`: 100,000 times the major version and so on), if its headers are
 /// installed.
@@ -174,34 +216,48 @@ fn compile_file(
     kind: &[&OsStr],
 ) -> Result<PathBuf, Problem> {
     let root = root();
-    let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
-    let folder = exe.parent().unwrap_or(&root).join("lab-hosts");
-    fs::create_dir_all(&folder).map_err(Problem::io(folder.display().to_string()))?;
-    // The output has a unique name until it is complete: another run may be starting the existing
-    // file.
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let fresh = folder.join(format!("{product}.{}.{number}", std::process::id()));
-    let product = folder.join(product);
     let Language {
         compiler, standard, ..
     } = language;
     let mut command = Command::new(compiler());
     command.arg(standard).args(OPTIONS);
     command.args(INCLUDES.map(|include| format!("-I{}", root.join(include).display())));
-    command.args(kind).arg("-o").arg(&fresh);
-    command.arg(root.join(source)).arg("-ldl");
-    let compiler = compiler().to_string_lossy().into_owned();
+    build(product, |fresh| {
+        command.args(kind).arg("-o").arg(fresh);
+        command.arg(root.join(source)).arg("-ldl");
+        finish(&mut command, &compiler().to_string_lossy(), source)
+    })
+}
+
+/// Lets `compile` write a file, which becomes `product` when it is complete.
+fn build(
+    product: &str,
+    compile: impl FnOnce(&Path) -> Result<(), Problem>,
+) -> Result<PathBuf, Problem> {
+    let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
+    let folder = exe.parent().unwrap_or(&exe).join("lab-hosts");
+    fs::create_dir_all(&folder).map_err(Problem::io(folder.display().to_string()))?;
+    // The output has a unique name until it is complete: another run may be starting the existing
+    // file.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let fresh = folder.join(format!("{product}.{}.{number}", std::process::id()));
+    compile(&fresh)?;
+    let product = folder.join(product);
+    fs::rename(&fresh, &product).map_err(Problem::io(product.display().to_string()))?;
+    Ok(product)
+}
+
+/// Runs a compiler to its end.
+fn finish(command: &mut Command, compiler: &str, source: &str) -> Result<(), Problem> {
     let status = command
         .status()
         .map_err(Problem::io(format!("cannot start {compiler}")))?;
-    if status.success() {
-        fs::rename(&fresh, &product).map_err(Problem::io(product.display().to_string()))?;
-        Ok(product)
-    } else {
-        Err(Problem::NotReady(format!(
+    match status.success() {
+        true => Ok(()),
+        false => Err(Problem::NotReady(format!(
             "{compiler} cannot build {source}; its words are above"
-        )))
+        ))),
     }
 }
 

@@ -7,7 +7,8 @@ use std::process::Command;
 
 use crate::hosts;
 
-/// Names and versions: the `rustc` that built this program, and the `cc`, `python` and `node`
+/// Names and versions: the `rustc` that built this program, and the `cc`, `python`, `node`
+/// and `nim`
 /// that are found now.
 #[must_use]
 pub fn versions() -> BTreeMap<String, String> {
@@ -15,6 +16,7 @@ pub fn versions() -> BTreeMap<String, String> {
     tools.extend(first_line(hosts::c_compiler(), ["--version"]).map(|v| ("cc".to_owned(), v)));
     tools.extend(first_line(hosts::python(), ["--version"]).map(|v| ("python".to_owned(), v)));
     tools.extend(first_line(hosts::node(), ["--version"]).map(|v| ("node".to_owned(), v)));
+    tools.extend(first_line("nim", ["--version"]).map(|v| ("nim".to_owned(), v)));
     tools
 }
 

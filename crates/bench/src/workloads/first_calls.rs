@@ -7,7 +7,7 @@
 //! measured in the same process as our call, in alternating blocks. In asyncio the loop watches the
 //! eventfd of the reply and resolves a future, as a call does. In Node the loop watches it
 //! (`uv_poll`) and resolves a promise (`crates/bench/peers/node/by_hand.c`). In C++ a loop over `poll`
-//! watches it and resumes a coroutine.
+//! watches it and resumes a coroutine. In Nim asyncdispatch watches it and completes a future.
 //!
 //! | `pace` | `waiting` | processors |
 //! | --- | --- | --- |
@@ -16,7 +16,7 @@
 //! | `hot` | `park`: sleep at once | two, the caller on one and all other threads on the other |
 //! | `cold` | `spin` | two, and a pause of 2 ms before each call, so that all threads sleep. It has no target because it measures how the machine wakes a processor |
 //!
-//! In asyncio, in Node and with coroutines the caller waits in the loop, which never spins; `waiting` is
+//! In asyncio, in Node, with coroutines and with asyncdispatch the caller waits in the loop, which never spins; `waiting` is
 //! that of the other side.
 //! Each block begins with [`UNCOUNTED`] calls that are not counted, because the program has just
 //! waited for its input.
@@ -50,7 +50,7 @@ pub const WORKLOAD: Workload = Workload {
 pub const UNCOUNTED: u32 = 100;
 
 /// Each way of calling one method.
-const WAYS: [(LabHost, &str); 8] = [
+const WAYS: [(LabHost, &str); 10] = [
     (lab_hosts::C, "nop"),
     (lab_hosts::C, "nop-async"),
     (lab_hosts::PYTHON, "nop"),
@@ -59,6 +59,8 @@ const WAYS: [(LabHost, &str); 8] = [
     (lab_hosts::NODE, "nop"),
     (lab_hosts::CPP, "nop"),
     (lab_hosts::CPP_COROUTINES, "nop"),
+    (lab_hosts::NIM, "nop"),
+    (lab_hosts::NIM_FUTURES, "nop"),
 ];
 
 /// The pacing of a row's calls, and how its threads wait.
@@ -136,7 +138,8 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
             rows.push(row(lab, way, pace)?);
         }
     }
-    rows.extend(lab_hosts::NODE.missing(&WORKLOAD));
+    let optional = [lab_hosts::NODE, lab_hosts::NIM];
+    rows.extend(optional.iter().filter_map(|host| host.missing(&WORKLOAD)));
     Ok(rows)
 }
 

@@ -48,7 +48,11 @@ fn row(lab: &Lab, host: &lab_hosts::LabHost) -> Result<Row, Problem> {
     let mut program = host.start()?;
     program.ask::<IgnoredAny>("nop 2000 0 0")?;
     program.ask::<IgnoredAny>("nop-async 200 0 0")?;
-    program.ask::<IgnoredAny>("views 100000")?;
+    let reading = match host.language {
+        "nim" => "objects",
+        _ => "views",
+    };
+    program.ask::<IgnoredAny>(&format!("{reading} 100000"))?;
     lab.step();
     sleep(SETTLE);
     let before = Switches::of(program.id(), OURS)?;

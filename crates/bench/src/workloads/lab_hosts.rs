@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | `nop COUNT UNCOUNTED PAUSE_US`, also `nop-async` | `{"latencies": [ns, ..]}` of COUNT calls, after UNCOUNTED more |
 //! | `bare COUNT UNCOUNTED PAUSE_US` | the same for two bare hand-offs between two threads |
-//! | `views COUNT`, also `objects` | `{"ns", "records", "checksum"}`: COUNT matches of a new stream, read in place or as objects |
+//! | `views COUNT`, also `objects`; Nim has only `objects` | `{"ns", "records", "checksum"}`: COUNT matches of a new stream, read in place or as objects |
 //! | `complete COUNT`, `drain COUNT` | the same for COUNT calls, from the first submission on, or only for reaping ready completions; C, and the first in Rust |
 //! | `paced COUNT PER_S` | `{"latencies": [ns, ..]}` of COUNT calls, PER_S per second, each from its due time until its completion was reaped |
 //! | `raw COUNT` | the same for records in an array; C |
@@ -37,9 +37,9 @@ use crate::{hosts, rust_host};
 /// One program and its calling style.
 #[derive(Debug)]
 pub struct LabHost {
-    /// `c`, `cpp`, `python`, `node`, `rust`.
+    /// `c`, `cpp`, `python`, `node`, `nim`, `rust`.
     pub language: &'static str,
-    /// `blocking`, `coroutines`, `sync`, `asyncio`, `promise`.
+    /// `blocking`, `coroutines`, `sync`, `asyncio`, `promise`, `asyncdispatch`.
     pub mode: &'static str,
     /// Builds the program if necessary, and returns the command that starts it.
     pub command: fn() -> Result<Command, Problem>,
@@ -54,10 +54,11 @@ impl LabHost {
         HostProgram::start(self.language, (self.command)()?, Placement::Free)
     }
 
-    /// If Node is missing: a row of `workload` with the reason.
+    /// If Node or Nim is missing: a row of `workload` with the reason.
     #[must_use]
     pub fn missing(&self, workload: &Workload) -> Option<Row> {
-        let missing = (self.language == NODE.language).then(|| (self.command)().err())?;
+        let is_optional = [NODE.language, NIM.language].contains(&self.language);
+        let missing = is_optional.then(|| (self.command)().err())?;
         let params = [("language", self.language), ("mode", self.mode)];
         let of = (workload.name, workload.group);
         missing.map(|why| Row::not_measured(of, &params, "ns", &why.to_string()))
@@ -156,8 +157,31 @@ pub const CPP_COROUTINES: LabHost = LabHost {
     command: cpp_coroutines,
 };
 
+/// Nim, using blocking calls.
+pub const NIM: LabHost = LabHost {
+    language: "nim",
+    mode: "blocking",
+    command: nim_blocking,
+};
+/// Nim, using futures of asyncdispatch.
+pub const NIM_FUTURES: LabHost = LabHost {
+    language: "nim",
+    mode: "asyncdispatch",
+    command: nim_asyncdispatch,
+};
+
 /// All programs.
-pub const ALL: [LabHost; 7] = [C, CPP, CPP_COROUTINES, PYTHON, ASYNCIO, NODE, RUST];
+pub const ALL: [LabHost; 9] = [
+    C,
+    CPP,
+    CPP_COROUTINES,
+    PYTHON,
+    ASYNCIO,
+    NODE,
+    RUST,
+    NIM,
+    NIM_FUTURES,
+];
 
 fn c() -> Result<Command, Problem> {
     let mut command = Command::new(hosts::c_program("lab_host")?);
@@ -199,6 +223,20 @@ fn python(mode: &str) -> Result<Command, Problem> {
 
 fn node() -> Result<Command, Problem> {
     hosts::node_program("lab_host.js", Some(hosts::library("thalweg-lab")?))
+}
+
+fn nim_blocking() -> Result<Command, Problem> {
+    nim("blocking")
+}
+
+fn nim_asyncdispatch() -> Result<Command, Problem> {
+    nim("asyncdispatch")
+}
+
+fn nim(mode: &str) -> Result<Command, Problem> {
+    let mut command = Command::new(hosts::nim_program("lab_host")?);
+    command.arg(mode).arg(hosts::library("thalweg-lab")?);
+    Ok(command)
 }
 
 /// The Node program that calls a threadsafe function for each record.

@@ -1,5 +1,5 @@
-//! `single_await`: the duration of an await in Python, Node and C++ whose call does nothing, against other
-//! bindings of Rust and other ways to await a thread.
+//! `single_await`: the duration of an await in Python, Node, C++ and Nim whose call does nothing, against
+//! other bindings of Rust and other ways to await a thread.
 //!
 //! The same loop runs in a separate process for each side and awaits our call that does nothing, an
 //! async function of pyo3-async-runtimes, or one of `UniFFI`. In all three another thread answers:
@@ -10,6 +10,9 @@
 //! In C++ the peer `eventfd` is a coroutine that a loop over `poll` resumes: the bare thread of
 //! `crates/bench/service/src/bare.rs`, which waits as our worker does, writes the eventfd. The peer
 //! `asio` is a coroutine of Asio that awaits one on a thread of `asio::thread_pool`.
+//!
+//! In Nim the peer `eventfd` is a future that asyncdispatch completes when the same thread has written
+//! the eventfd.
 //!
 //! In Node the peer is an async function of napi-rs. `calls=64` awaits 64 of them together.
 //!
@@ -45,7 +48,7 @@ use crate::workloads::lab_hosts::{
 pub const WORKLOAD: Workload = Workload {
     name: "single_await",
     group: "boundary",
-    what: "An await in Python, Node and C++ whose call does nothing: ours, pyo3-async-runtimes', UniFFI's, napi-rs', a bare eventfd's and Asio's.",
+    what: "An await in Python, Node, C++ and Nim whose call does nothing: ours, pyo3-async-runtimes', UniFFI's, napi-rs', a bare eventfd's and Asio's.",
     source: "reports by users of these about their bridges to asyncio and Node",
     peers: &[
         PYTHON[0].name,
@@ -71,7 +74,7 @@ struct Subject {
     peers: &'static [Peer],
 }
 
-const SUBJECTS: [Subject; 4] = [
+const SUBJECTS: [Subject; 5] = [
     Subject {
         host: lab_hosts::ASYNCIO,
         operation: "nop",
@@ -103,6 +106,13 @@ const SUBJECTS: [Subject; 4] = [
         calls: "1",
         awaits: AWAITS,
         peers: &CPP,
+    },
+    Subject {
+        host: lab_hosts::NIM_FUTURES,
+        operation: "nop",
+        calls: "1",
+        awaits: AWAITS,
+        peers: &NIM,
     },
 ];
 
@@ -175,6 +185,12 @@ const CPP: [Peer; 2] = [
         bars: &[],
     },
 ];
+
+const NIM: [Peer; 1] = [Peer {
+    command: lab_hosts::NIM_FUTURES.command,
+    bars: &[(Placement::OneCpu, 1.3)],
+    ..CPP[0]
+}];
 
 /// The placements, and how our worker waits there.
 const PLACEMENTS: [(Placement, &str); 2] =
@@ -385,5 +401,7 @@ mod tests {
         assert_eq!((node(1), node(2)), ([true, false], [true, true]));
         // In C++ on one processor, against the eventfd.
         assert_eq!(node(3), [true, false]);
+        // The same in Nim.
+        assert_eq!(node(4), [true, false]);
     }
 }
