@@ -19,7 +19,7 @@ mod api;
 mod pointer;
 
 use thalweg::port::{
-    Incoming, Instance, Method, Object, Package, QueueLimits, Service, find, insert,
+    Incoming, Instance, Method, Object, Package, QueueLimits, Service, close_handle, find, insert,
 };
 use thalweg::wire::Shape;
 use thalweg_capi::abi::{TwError, TwHandle};
@@ -76,8 +76,9 @@ pub unsafe extern "C" fn thalweg_resty_ffi_open(
         thalweg_capi::enter(error, || {
             let instance = Instance::open_polled::<RestyFfi>(max_queue, Instance::runtime()?)?;
             let handle = insert(Object::Client(instance))?;
+            let pointer = to_pointer(handle).inspect_err(|_| drop(close_handle(handle)))?;
             client.write(handle);
-            tq.write(to_pointer(handle)?);
+            tq.write(pointer);
             Ok(())
         })
     }

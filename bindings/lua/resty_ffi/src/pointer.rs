@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Bit 62 is not in any address of a process: those have at most 57 bits. Go's garbage collector ends
-//! the process if it finds a pointer into its own heap, where nothing is allocated. A handle alone
+//! the process if it finds a pointer into its own heap, where no object is. A handle alone
 //! can look like one: Go's heap begins at 0xc0 << 32, the 192nd generation of handle 0.
 
 use std::ffi::c_void;
