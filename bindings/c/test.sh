@@ -94,7 +94,7 @@ programs() {
   local folder=$build/$1 name
   rm -rf "$folder"
   mkdir -p "$folder/made"
-  for name in message open calls futures handles hosts ports waits wake reports streams direct subscribe codec process aborts files; do
+  for name in message open calls futures handles hosts ports waits wake spin borrowed reports streams direct subscribe codec process aborts files; do
     "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" "${include[@]}" "${@:2}" \
       "bindings/c/tests/$name.c" -o "$folder/$name" -pthread -ldl
   done
@@ -103,7 +103,7 @@ programs() {
   "$folder/message"
   "$folder/open" "$build"
   "$folder/hostile" "$target/debug/libthalweg_conformance.so" conformance/hostile.json
-  for name in calls futures handles hosts ports waits wake reports streams direct subscribe codec process aborts; do
+  for name in calls futures handles hosts ports waits wake spin borrowed reports streams direct subscribe codec process aborts; do
     "$folder/$name" "$target/debug/libthalweg_conformance.so"
   done
   "$folder/files" "$target/debug/libthalweg_search.so" "$folder/made"

@@ -83,13 +83,15 @@ typedef struct tw_error {
 #define TW_COMPLETION_STREAM_READY 2u /* the stream `call`, armed by stream_arm, is ready */
 #define TW_COMPLETION_NOTICE 3u       /* progress notice: the call `call` is still running */
 #define TW_COMPLETION_HOST_CALL 4u    /* the service calls host import number `code` */
+#define TW_COMPLETION_LOG 5u          /* a log record of the level `code`; see log_set_port */
 
 /* One entry of a completion queue. `data` and `message` are valid until `release`. */
 typedef struct tw_completion {
-  uint64_t token; /* as passed in tw_submission, stream_arm or client_set_host */
+  uint64_t token; /* as passed in tw_submission, stream_arm, client_set_host or log_set_port */
   tw_handle call; /* the call, stream or host call; see the kinds */
   uint32_t kind;  /* TW_COMPLETION_* */
-  uint32_t code;  /* the outcome, a tw_code; of a host call the number of the import */
+  uint32_t code;  /* the outcome, a tw_code; of a host call the number of the import; of a log
+                     record its level */
   /* A message, aligned to 8 bytes: the result with TW_OK, the error payload with TW_ERROR, the
    * arguments of a host call. Or CBOR: see client_set_format. Of a notice: a uint64_t, the
    * nanoseconds since the submission. Otherwise NULL. */
@@ -107,7 +109,7 @@ typedef struct tw_submission {
   tw_handle client;
   uint32_t method;     /* index into the methods of the caller's header, from 0 */
   uint32_t flags;      /* TW_SUBMIT_*; TW_ARGUMENT for an unknown bit */
-  const uint8_t *args; /* a message: the record of the parameters */
+  const uint8_t *args; /* a message: the record of the parameters; or see TW_SUBMIT_BORROWED */
   uint64_t args_size;
   uint64_t deadline_ns; /* 0 or TW_FOREVER: none */
   tw_handle call;       /* out: for `cancel`; valid until the call has ended */
@@ -124,6 +126,24 @@ typedef struct tw_submission {
  * TW_TIMED_OUT. A signal withdraws the call: TW_INTERRUPTED. Without this flag, or for other
  * methods, a call without capacity is TW_OVERLOADED. */
 #define TW_SUBMIT_BLOCK 2u
+
+/* `args` points to a tw_borrowed_args, and `args_size` is its size. The service reads `tail` in place, so
+ * that a large string or list is not copied: if the call is accepted, `tail` must stay valid and
+ * unchanged until the completion of the call was reaped, or port_close has returned. That is enough
+ * also after a cancellation, a deadline or client_close: nothing reads `tail` after the call has
+ * completed, even if the service still runs. `head` may be freed on return. The sum of both sizes is
+ * the size of the message, and each string and each list is in one of the parts. `tail` is not
+ * counted against the client's limit of queued bytes. If the method has TW_METHOD_INLINE, or the caller
+ * was built for another version, both parts are copied. */
+#define TW_SUBMIT_BORROWED 4u
+
+/* A message in two parts. */
+typedef struct tw_borrowed_args {
+  const uint8_t *head; /* the header, the root, and the contents of strings and lists that fit */
+  uint64_t head_size;
+  const uint8_t *tail; /* the rest of the message */
+  uint64_t tail_size;
+} tw_borrowed_args;
 
 /* ---- Streams --------------------------------------------------------------------------------- */
 
@@ -516,6 +536,23 @@ typedef struct tw_table {
    * not know are left out, and fields that the library does not know are 0. It looks at every slot
    * of the handle table; do not call it in a loop. */
   uint32_t (*counters)(tw_counters *out, uint32_t size, tw_error *error);
+  /* Passes the library's log records up to `level` (TW_LOG_*) to `port`, each as a TW_COMPLETION_LOG
+   * with `token`: for a caller that cannot be called back on other threads. `message` is the text
+   * "target: message", `code` the level, and the other fields are 0. It replaces the callback of
+   * log_set_sink, and that replaces the port. A record uses a slot of the port until it is reaped.
+   * If the port has no slot or is closed, the record is dropped. With port 0 there is no port and no
+   * callback. It waits as log_set_sink does.
+   * TW_ARGUMENT: another level. */
+  uint32_t (*log_set_port)(tw_handle port, uint64_t token, uint32_t level, tw_error *error);
+  /* Like port_arm, but first waits a moment for a completion, without sleeping: in an event loop,
+   * other events wait meanwhile. Call it after `submit` if few calls are outstanding. With several
+   * processors it spins for at most `max_ns`, limited to 50,000, and less if that did not help
+   * lately; with 0 it does not spin. With one processor it never spins; it yields once, and less
+   * often if that did not help. From the first call with a `max_ns` above 0, threads that are pinned
+   * to one processor spin too, if the threads of the process may together use several. While it
+   * spins, the port is not armed. One thread at a time.
+   * TW_ARGUMENT: another thread waits on the port. */
+  uint32_t (*port_spin)(tw_handle port, uint64_t max_ns, uint32_t *ready, tw_error *error);
 } tw_table;
 
 /* The type of `tw_library`, the one exported symbol. `abi` is the caller's TW_ABI. Never returns

@@ -1,4 +1,4 @@
-/* Log records and counters: log_set_sink, counters. */
+/* Log records and counters: log_set_sink, log_set_port, counters. */
 #include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -329,6 +329,116 @@ static void child_after_fork_begins_without_a_callback(void) {
   close_client(&client);
 }
 
+/* Reaps one completion of a port, which must be available. */
+static tw_completion reap_available(tw_handle port) {
+  tw_completion completion;
+  tw_error error;
+  uint32_t count = 0;
+  memset(&completion, 0, sizeof(completion));
+  REQUIRE_OK(library.table->port_reap(port, &completion, 1, &count, &error), error);
+  CHECK(count == 1);
+  return completion;
+}
+
+static bool is_empty(tw_handle port) {
+  tw_completion completion;
+  tw_error error;
+  uint32_t count = 0;
+  REQUIRE_OK(library.table->port_reap(port, &completion, 1, &count, &error), error);
+  return count == 0;
+}
+
+static bool message_is(const tw_completion *completion, const char *text) {
+  return completion->message_size == strlen(text) &&
+         memcmp(completion->message, text, strlen(text)) == 0;
+}
+
+static void port_receives_records_as_completions(void) {
+  static const char text[] = "service: conformance.panic panicked: to the port";
+  conformance_client client = open_client(1);
+  const tw_table *table = library.table;
+  tw_handle port;
+  tw_completion record;
+  tw_error error;
+  uint32_t ready = 7;
+  REQUIRE_OK(table->port_open(4, &port, &error), error);
+  REQUIRE_OK(table->log_set_port(port, 99, TW_LOG_WARNING, &error), error);
+  REQUIRE_OK(table->port_arm(port, &ready, &error), error);
+  CHECK(ready == 0);
+  call_panic(&client, "to the port");
+  REQUIRE_OK(table->port_wait(port, table->now() + 60000 * MILLISECOND, &error), error);
+  record = reap_available(port);
+  CHECK(record.kind == TW_COMPLETION_LOG && record.token == 99 && record.code == TW_LOG_ERROR);
+  CHECK(record.call == 0 && record.data == NULL && record.data_size == 0 && record.retryable == 0);
+  CHECK(message_is(&record, text));
+  table->release(&record);
+  CHECK(record.message == NULL);
+  /* The memory is used again, without the text. */
+  call_panic(&client, "");
+  record = reap_available(port);
+  CHECK(message_is(&record, "service: conformance.panic panicked: "));
+  table->release(&record);
+  REQUIRE_OK(table->log_set_port(0, 0, 0, &error), error);
+  call_panic(&client, "unheard");
+  CHECK(is_empty(port));
+  REQUIRE_OK(table->port_close(port, &error), error);
+  close_client(&client);
+}
+
+static void record_without_a_slot_is_dropped(void) {
+  conformance_client client = open_client(1);
+  const tw_table *table = library.table;
+  tw_handle port;
+  tw_completion record;
+  tw_error error;
+  REQUIRE_OK(table->port_open(1, &port, &error), error);
+  REQUIRE_OK(table->log_set_port(port, 1, TW_LOG_WARNING, &error), error);
+  call_panic(&client, "first");
+  call_panic(&client, "second");
+  record = reap_available(port);
+  CHECK(message_is(&record, "service: conformance.panic panicked: first"));
+  CHECK(is_empty(port));
+  table->release(&record);
+  /* A record that was not reaped is freed with its port, and a closed port receives none. */
+  call_panic(&client, "third");
+  REQUIRE_OK(table->port_close(port, &error), error);
+  call_panic(&client, "fourth");
+  REQUIRE_OK(table->log_set_port(0, 0, 0, &error), error);
+  close_client(&client);
+}
+
+static void port_and_callback_replace_each_other(void) {
+  conformance_client client = open_client(1);
+  const tw_table *table = library.table;
+  tw_handle port;
+  tw_completion record;
+  tw_error error;
+  start(&first);
+  REQUIRE_OK(table->port_open(4, &port, &error), error);
+  set_sink(&first, TW_LOG_WARNING);
+  CHECK_CODE(table->log_set_port(port, 0, 0, &error), TW_ARGUMENT);
+  CHECK_CODE(table->log_set_port(port, 0, 4, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->log_set_port(client.tw.instance, 0, TW_LOG_INFO, &error), TW_ARGUMENT);
+  CHECK(first.drops == 0);
+  REQUIRE_OK(table->log_set_port(port, 0, TW_LOG_INFO, &error), error);
+  CHECK(first.drops == 1);
+  call_panic(&client, "for the port");
+  CHECK(first.records == 0);
+  start(&second);
+  set_sink(&second, TW_LOG_WARNING);
+  call_panic(&client, "for the callback");
+  CHECK(second.records == 1);
+  record = reap_available(port);
+  CHECK(message_is(&record, "service: conformance.panic panicked: for the port"));
+  table->release(&record);
+  CHECK(is_empty(port));
+  REQUIRE_OK(table->log_set_port(0, 0, 0, &error), error);
+  CHECK(second.drops == 1);
+  REQUIRE_OK(table->port_close(port, &error), error);
+  CHECK_CODE(table->log_set_port(port, 0, TW_LOG_INFO, &error), TW_STALE);
+  close_client(&client);
+}
+
 /* ---- Counters -------------------------------------------------------------------------------- */
 
 static tw_counters read_counters(void) {
@@ -418,5 +528,8 @@ int main(int argc, char **argv) {
   RUN(callback_may_use_now_and_remove_itself);
   RUN(no_call_runs_after_the_callback_was_removed);
   RUN(child_after_fork_begins_without_a_callback);
+  RUN(port_receives_records_as_completions);
+  RUN(record_without_a_slot_is_dropped);
+  RUN(port_and_callback_replace_each_other);
   return done("reports");
 }

@@ -53,6 +53,8 @@ pub const TW_COMPLETION_STREAM_READY: u32 = 2;
 pub const TW_COMPLETION_NOTICE: u32 = 3;
 /// The kind of a completion: the service calls a host import.
 pub const TW_COMPLETION_HOST_CALL: u32 = 4;
+/// The kind of a completion: a log record.
+pub const TW_COMPLETION_LOG: u32 = 5;
 
 /// A flag of a batch: the stream ended, and the status is its outcome.
 pub const TW_BATCH_END: u32 = 1;
@@ -88,6 +90,8 @@ pub const TW_METHOD_CBOR: u32 = 32;
 pub const TW_SUBMIT_NOTICES: u32 = 1;
 /// A flag of a submission: waits for the client's capacity.
 pub const TW_SUBMIT_BLOCK: u32 = 2;
+/// A flag of a submission: `args` points to a [`TwBorrowedArgs`].
+pub const TW_SUBMIT_BORROWED: u32 = 4;
 
 /// The level of a log record: a part of the program failed.
 pub const TW_LOG_ERROR: u32 = 1;
@@ -144,6 +148,17 @@ pub struct TwSubmission {
     pub args_size: u64,
     pub deadline_ns: u64,
     pub call: TwHandle,
+}
+
+/// Arguments in two parts (`tw_borrowed_args`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct TwBorrowedArgs {
+    pub head: *const u8,
+    pub head_size: u64,
+    pub tail: *const u8,
+    pub tail_size: u64,
 }
 
 /// A batch view (`tw_batch`).
@@ -347,6 +362,8 @@ pub struct TwTable {
     pub log_set_sink:
         unsafe extern "C" fn(TwLogCallback, *mut c_void, TwDropCtx, u32, *mut TwError) -> u32,
     pub counters: unsafe extern "C" fn(*mut TwCounters, u32, *mut TwError) -> u32,
+    pub log_set_port: unsafe extern "C" fn(TwHandle, u64, u32, *mut TwError) -> u32,
+    pub port_spin: unsafe extern "C" fn(TwHandle, u64, *mut u32, *mut TwError) -> u32,
 }
 
 // SAFETY: the table and its strings are constant until the process ends, and all functions may be
@@ -373,7 +390,7 @@ const _: () = {
     assert!(size_of::<TwMethod>() == 56);
     assert!(size_of::<TwLogRecord>() == 40);
     assert!(size_of::<TwCounters>() == 24 * 8);
-    assert!(size_of::<TwTable>() == 56 + 43 * 8);
+    assert!(size_of::<TwTable>() == 56 + 45 * 8);
     assert!(core::mem::offset_of!(TwCompletion, owner) == 56);
     assert!(core::mem::offset_of!(TwSubmission, deadline_ns) == 40);
     assert!(core::mem::offset_of!(TwBatch, size) == 48);

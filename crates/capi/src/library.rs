@@ -162,6 +162,8 @@ impl Library {
                 port_wake: ports::wake,
                 log_set_sink: log_sink::set_sink,
                 counters: counters::counters,
+                log_set_port: log_sink::set_port,
+                port_spin: ports::spin,
             }
         })
     }

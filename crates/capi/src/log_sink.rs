@@ -1,14 +1,17 @@
-//! The caller's callback for log records.
+//! Log records for the caller: by a callback, or as completions of a port.
 
 use std::ffi::c_void;
 use std::time::UNIX_EPOCH;
 
+use thalweg_port::Failure;
 use thalweg_port::log::{self, Level, Record};
 
 use crate::abi::{
-    TW_LOG_ERROR, TW_LOG_INFO, TW_LOG_WARNING, TwDropCtx, TwError, TwLogCallback, TwLogRecord,
+    TW_LOG_ERROR, TW_LOG_INFO, TW_LOG_WARNING, TwDropCtx, TwError, TwHandle, TwLogCallback,
+    TwLogRecord,
 };
 use crate::error::{argument, enter};
+use crate::handles::find_port;
 
 /// A callback and its context.
 struct LogSink {
@@ -51,6 +54,15 @@ impl Drop for LogSink {
     }
 }
 
+fn to_level(level: u32) -> Result<Level, Failure> {
+    match level {
+        TW_LOG_ERROR => Ok(Level::Error),
+        TW_LOG_WARNING => Ok(Level::Warning),
+        TW_LOG_INFO => Ok(Level::Info),
+        other => Err(argument(format!("level {other} is unknown"))),
+    }
+}
+
 pub(crate) unsafe extern "C" fn set_sink(
     callback: TwLogCallback,
     ctx: *mut c_void,
@@ -65,18 +77,33 @@ pub(crate) unsafe extern "C" fn set_sink(
                 log::take_sink();
                 return Ok(());
             };
-            let level = match level {
-                TW_LOG_ERROR => Level::Error,
-                TW_LOG_WARNING => Level::Warning,
-                TW_LOG_INFO => Level::Info,
-                other => return Err(argument(format!("level {other} is unknown"))),
-            };
+            let level = to_level(level)?;
             let sink = LogSink {
                 callback,
                 ctx,
                 drop_ctx,
             };
             log::set_sink(level, move |record| sink.call(record));
+            Ok(())
+        })
+    }
+}
+
+pub(crate) unsafe extern "C" fn set_port(
+    port: TwHandle,
+    token: u64,
+    level: u32,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `set_sink`.
+    unsafe {
+        enter(error, || {
+            if port == 0 {
+                log::take_sink();
+                return Ok(());
+            }
+            let level = to_level(level)?;
+            find_port(port)?.receive_log(token, level);
             Ok(())
         })
     }

@@ -9,8 +9,9 @@ use thalweg_port::{
 };
 
 use crate::abi::{
-    TW_COMPLETION_CALL, TW_COMPLETION_HOST_CALL, TW_COMPLETION_NOTICE, TW_COMPLETION_STREAM_READY,
-    TW_SUBMIT_BLOCK, TW_SUBMIT_NOTICES, TwCompletion, TwError, TwHandle, TwSubmission,
+    TW_COMPLETION_CALL, TW_COMPLETION_HOST_CALL, TW_COMPLETION_LOG, TW_COMPLETION_NOTICE,
+    TW_COMPLETION_STREAM_READY, TW_SUBMIT_BLOCK, TW_SUBMIT_BORROWED, TW_SUBMIT_NOTICES,
+    TwBorrowedArgs, TwCompletion, TwError, TwHandle, TwSubmission,
 };
 use crate::error::{argument, enter};
 use crate::handles::{find_client, find_port, wrong_kind};
@@ -61,6 +62,22 @@ pub(crate) unsafe extern "C" fn arm(port: TwHandle, ready: *mut u32, error: *mut
         enter(error, || {
             let ready = out(ready, "ready")?;
             *ready = find_port(port)?.arm()?.into();
+            Ok(())
+        })
+    }
+}
+
+pub(crate) unsafe extern "C" fn spin(
+    port: TwHandle,
+    max_ns: u64,
+    ready: *mut u32,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `open`.
+    unsafe {
+        enter(error, || {
+            let ready = out(ready, "ready")?;
+            *ready = find_port(port)?.spin_or_arm(max_ns)?.into();
             Ok(())
         })
     }
@@ -125,9 +142,10 @@ fn to_tw_completion(completion: Completion) -> TwCompletion {
             Kind::StreamReady => TW_COMPLETION_STREAM_READY,
             Kind::StillRunning => TW_COMPLETION_NOTICE,
             Kind::HostCall => TW_COMPLETION_HOST_CALL,
+            Kind::LogRecord => TW_COMPLETION_LOG,
         },
         code: match completion.kind {
-            Kind::HostCall => completion.number,
+            Kind::HostCall | Kind::LogRecord => completion.number,
             _ => completion.code as u32,
         },
         data: std::ptr::null(),
@@ -256,29 +274,54 @@ pub(crate) unsafe extern "C" fn submit(
 }
 
 /// # Safety
-/// `args` is null, or points to `args_size` bytes.
+/// `args` is null, or points to `args_size` bytes, or to a `TwBorrowedArgs` as thalweg.h requires.
 unsafe fn submit_one(
     submitter: &mut Submitter<'_>,
     submission: &mut TwSubmission,
 ) -> Result<(), Failure> {
     let flags = submission.flags;
-    if flags & !(TW_SUBMIT_NOTICES | TW_SUBMIT_BLOCK) != 0 {
+    if flags & !(TW_SUBMIT_NOTICES | TW_SUBMIT_BLOCK | TW_SUBMIT_BORROWED) != 0 {
         return Err(argument(format!("flags {flags:#x} are unknown")));
     }
-    // SAFETY: the caller guarantees it.
-    let args = unsafe { message(submission.args, submission.args_size) }?;
     let options = SubmitOptions {
         notices: flags & TW_SUBMIT_NOTICES != 0,
         waits: flags & TW_SUBMIT_BLOCK != 0,
     };
-    submission.call = submitter.submit(
-        submission.token,
-        submission.method,
-        args,
-        deadline(submission.deadline_ns),
-        options,
-    )?;
+    let (token, method) = (submission.token, submission.method);
+    let deadline = deadline(submission.deadline_ns);
+    submission.call = if flags & TW_SUBMIT_BORROWED == 0 {
+        // SAFETY: the caller guarantees it.
+        let args = unsafe { message(submission.args, submission.args_size) }?;
+        submitter.submit(token, method, args, deadline, options)?
+    } else {
+        // SAFETY: the caller guarantees it.
+        unsafe {
+            let parts = borrowed_args(submission.args, submission.args_size)?;
+            submitter.submit_borrowed(token, method, parts, deadline, options)?
+        }
+    };
     Ok(())
+}
+
+/// The two parts of borrowed arguments.
+///
+/// # Safety
+/// `args` is null, or points to a `TwBorrowedArgs` with valid pointers.
+unsafe fn borrowed_args<'a>(args: *const u8, size: u64) -> Result<(&'a [u8], &'a [u8]), Failure> {
+    if size != size_of::<TwBorrowedArgs>() as u64 {
+        return Err(argument(format!(
+            "{size} is not the size of tw_borrowed_args"
+        )));
+    }
+    if args.is_null() {
+        return Err(argument("the arguments are a null pointer"));
+    }
+    // SAFETY: the caller guarantees it. The struct may lie anywhere.
+    unsafe {
+        let args = args.cast::<TwBorrowedArgs>().read_unaligned();
+        let head = message(args.head, args.head_size)?;
+        Ok((head, message(args.tail, args.tail_size)?))
+    }
 }
 
 /// The deadline of a call; 0 means none.

@@ -65,6 +65,22 @@ pub(crate) struct CallState {
     pub(crate) nested: Vec<u64>,
     /// Handle of the call whose service made this host call, or 0 if this is not a host call.
     origin: u64,
+    /// The second part of the arguments, which belongs to the caller. It is read only while the state
+    /// is locked. A call that is stopped loses it before its outcome is delivered.
+    borrowed: Option<BorrowedBytes>,
+}
+
+/// Memory of the caller.
+#[derive(Clone, Copy)]
+pub(crate) struct BorrowedBytes(*const [u8]);
+
+// SAFETY: `Submitter::submit_borrowed` requires memory that any thread may read.
+unsafe impl Send for BorrowedBytes {}
+
+impl BorrowedBytes {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        Self(bytes)
+    }
 }
 
 /// One call, shared by its caller, its service and its timer.
@@ -136,6 +152,7 @@ impl CallCore {
                     streams: WeakList::default(),
                     nested: Vec::new(),
                     origin: 0,
+                    borrowed: None,
                 }),
                 result: ResultCell::default(),
             });
@@ -185,6 +202,7 @@ impl CallCore {
             }
             state.nested.clear();
             state.origin = 0;
+            state.borrowed = None;
             match to {
                 Destination::Port { port, token } => {
                     state.token = token;
@@ -307,6 +325,7 @@ impl CallCore {
             let mut state = lock(&self.state);
             // Only the first reason counts.
             let why = state.stop_reason.get_or_insert(why).clone();
+            state.borrowed = None;
             self.has_stop_reason.store(true, Ordering::Release);
             let nested = std::mem::take(&mut state.nested);
             (why, state.streams.live(), nested)
@@ -317,6 +336,25 @@ impl CallCore {
         for call in nested {
             nested::stop(call, &why);
         }
+    }
+
+    /// Sets the second part of the arguments, before the service has the call.
+    pub(crate) fn set_borrowed(&self, bytes: BorrowedBytes) {
+        let mut state = lock(&self.state);
+        // A call that was stopped meanwhile has ended.
+        if state.stop_reason.is_none() {
+            state.borrowed = Some(bytes);
+        }
+    }
+
+    /// Reads the second part of the arguments. `None`: there is none, or the call was stopped. A thread
+    /// that stops the call meanwhile waits.
+    pub(crate) fn read_borrowed<R>(&self, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let mut state = lock(&self.state);
+        let BorrowedBytes(bytes) = state.borrowed.take()?;
+        // SAFETY: `Submitter::submit_borrowed` requires that the memory is valid until the outcome of the
+        // call is delivered. That happens under the lock, and a stop removes `borrowed` before.
+        Some(read(unsafe { &*bytes }))
     }
 
     /// Stops the streams of a call that has ended. Without streams, the memory may already belong

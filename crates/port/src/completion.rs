@@ -37,10 +37,13 @@ pub enum Kind {
     /// The service calls its host. The data are the arguments of the import with
     /// [`Outcome::number`].
     HostCall,
+    /// A log record: the text is [`Outcome::message`], and [`Outcome::number`] is the level, as a
+    /// number of [`log::Level`](crate::log::Level).
+    LogRecord,
 }
 
-/// The contents of a completion: the end of a call, a ready stream, a progress notice, or a host
-/// call.
+/// The contents of a completion: the end of a call, a ready stream, a progress notice, a host call,
+/// or a log record.
 #[derive(Debug)]
 pub struct Outcome {
     /// The token of the submission.
@@ -49,13 +52,13 @@ pub struct Outcome {
     pub handle: u64,
     /// What the completion reports.
     pub kind: Kind,
-    /// The number of the import, for a host call.
+    /// The number of the import, for a host call; the level of a log record.
     pub number: u32,
     /// How the call ended.
     pub code: Code,
     /// A message; empty unless the code is `Ok` or `Error`.
     pub data: Vec<u8>,
-    /// The reason for a failure, for humans.
+    /// The reason for a failure, for humans; the text of a log record.
     pub message: String,
     pub(crate) call: Option<Call>,
     /// The slot in the handle table for the time when a host holds the completion.
@@ -97,7 +100,7 @@ impl Outcome {
         #[cfg(debug_assertions)]
         self.data.fill(0xdb);
         self.data.clear();
-        if self.code != Code::Ok {
+        if self.code != Code::Ok || self.kind == Kind::LogRecord {
             (self.code, self.message) = (Code::Ok, String::new());
         }
     }
@@ -293,6 +296,14 @@ impl Completion {
         Self(CallBuffer::without_call(outcome))
     }
 
+    /// Passes on a log record. `text` has its target and its message.
+    pub(crate) fn log_record(token: u64, level: u32, text: String) -> Self {
+        let mut outcome = Outcome::spare();
+        (outcome.token, outcome.number, outcome.kind) = (token, level, Kind::LogRecord);
+        outcome.message = text;
+        Self(CallBuffer::without_call(outcome))
+    }
+
     /// Lends the completion to a host that cannot own it, and returns a number.
     /// [`take_back`](Self::take_back) accepts that number once. The addresses of data and message
     /// stay the same.
@@ -345,7 +356,7 @@ impl DerefMut for Completion {
 /// wait for ever.
 #[cold]
 pub(crate) fn close_unread_streams(args: &[u8]) {
-    if let Ok(message) = message::open_any(args) {
+    if let Ok(message) = message::open_head(args) {
         for handle in message.handles() {
             close_unread_stream(handle);
         }

@@ -86,7 +86,20 @@ impl Incoming {
     /// # Errors
     /// The arguments are malformed.
     pub fn params<P: Decode>(&self) -> Result<P, Refusal> {
-        Ok(message::open(&self.buffer().data, self.layouts().params)?.owned::<P>()?)
+        match message::open(&self.buffer().data, self.layouts().params) {
+            Ok(message) => Ok(message.owned::<P>()?),
+            Err(malformed) => self.borrowed_params(malformed),
+        }
+    }
+
+    /// The parameters if the buffer has only the first part of the message. `malformed` is the error
+    /// otherwise, also for a call that was stopped, whose outcome is delivered.
+    #[cold]
+    fn borrowed_params<P: Decode>(&self, malformed: Malformed) -> Result<P, Refusal> {
+        let (head, layout) = (&self.buffer().data, self.layouts().params);
+        let read = |tail: &[u8]| message::owned_of_parts(head, tail, layout);
+        let params = self.core().read_borrowed(read).unwrap_or(Err(malformed));
+        Ok(params?)
     }
 
     /// Lends the call to foreign code that serves it by number, and returns the number.

@@ -1,12 +1,12 @@
 //! A port: the completion queue that one event loop or one thread reaps.
 
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
-use std::sync::{Arc, Mutex, TryLockError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 use std::task::{Wake, Waker};
 
 use thalweg_queue::no_preempt::lock;
-use thalweg_queue::{AdaptiveSpin, AtomicWaker, CachePadded, EventFd, Ring};
-use thalweg_runtime::log::{Level, Limit};
+use thalweg_queue::{AdaptiveSpin, AtomicWaker, CachePadded, EventFd, Ring, clock, spin};
+use thalweg_runtime::log::{self, Level, Limit};
 use thalweg_runtime::{WakeReason, wait};
 
 use crate::call::CallCore;
@@ -18,7 +18,7 @@ use crate::notice::notice_was_reaped;
 use crate::open_state::{EnterError, OpenState};
 use crate::queued_bytes::QueuedBytes;
 use crate::slab::Slab;
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::wake_fd::WakeFd;
 use crate::wake_target::WakeTarget;
 
@@ -51,6 +51,8 @@ pub struct Port {
     reaping: AtomicBool,
     /// Adaptive spinning of the reaping thread.
     spin: Mutex<AdaptiveSpin>,
+    /// When a spin of [`spin_or_arm`](Self::spin_or_arm) ended without a completion, or 0.
+    missed_at: AtomicU64,
 }
 
 fn closed() -> Failure {
@@ -147,6 +149,7 @@ impl Port {
             host_calls: Mutex::default(),
             reaping: AtomicBool::new(false),
             spin: Mutex::default(),
+            missed_at: AtomicU64::new(0),
         }))
     }
 
@@ -360,6 +363,48 @@ impl Port {
         Ok(true)
     }
 
+    /// Like [`arm`](Self::arm), but first waits a moment, without sleeping, for a completion to reap.
+    ///
+    /// On several processors, it spins for at most `max_ns` nanoseconds, limited to 50 us, and less
+    /// if spinning did not help lately. From the first call with a `max_ns` above 0, threads of this
+    /// process that are pinned to one processor spin too, if the threads of the process may together
+    /// use several. On one processor, it does not spin, but yields the processor once, and less
+    /// often if that did not help.
+    ///
+    /// # Errors
+    /// `argument`: another thread is waiting on this port. `closed`.
+    pub fn spin_or_arm(&self, max_ns: u64) -> Result<bool, Failure> {
+        self.check_open()?;
+        if max_ns > 0 {
+            spin::let_pinned_threads_spin();
+        }
+        let mut spin = self.lock_spin()?;
+        // A thread that completes a call meanwhile need not wake the target.
+        self.gate.disarm();
+        let found = || !self.ring.is_empty() || self.open_state.is_closed();
+        let since = self.missed_at.swap(0, Ordering::Relaxed);
+        if since > 0 {
+            spin.record_sleep(clock::now().saturating_sub(since));
+        }
+        if spin.until_within(max_ns, found) {
+            return Ok(true);
+        }
+        self.missed_at.store(clock::now(), Ordering::Relaxed);
+        self.arm()
+    }
+
+    /// # Errors
+    /// `argument`: another thread is waiting on this port.
+    fn lock_spin(&self) -> Result<MutexGuard<'_, AdaptiveSpin>, Failure> {
+        match self.spin.try_lock() {
+            Ok(spin) => Ok(spin),
+            Err(TryLockError::Poisoned(spin)) => Ok(spin.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                Err(Code::Argument.because("another thread is waiting on this port"))
+            }
+        }
+    }
+
     /// Waits until there is a completion to reap.
     ///
     /// # Errors
@@ -368,13 +413,7 @@ impl Port {
     /// [`native`](thalweg_runtime::native).
     pub fn wait(&self, deadline: u64) -> Result<(), Failure> {
         let found = || !self.ring.is_empty() || self.open_state.is_closed();
-        let mut spin = match self.spin.try_lock() {
-            Ok(spin) => spin,
-            Err(TryLockError::Poisoned(spin)) => spin.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                return Err(Code::Argument.because("another thread is waiting on this port"));
-            }
-        };
+        let mut spin = self.lock_spin()?;
         loop {
             if found() {
                 break;
@@ -428,6 +467,35 @@ impl Port {
         self.gate.signal();
         self.wake_target.set(None);
         self.clear();
+    }
+
+    /// Sets a sink ([`log::set_sink`]) that sends the records up to `level` to this port, as
+    /// completions with `token`. Each record uses a slot until it is reaped. If there is no slot, or
+    /// the port is closed, the record is dropped.
+    ///
+    /// ```
+    /// use thalweg_port::log::{self, Level};
+    /// use thalweg_port::{Kind, Port};
+    ///
+    /// let port = Port::open(16)?;
+    /// port.receive_log(7, Level::Warning);
+    /// log::write(Level::Warning, "cache", format_args!("{} entries are stale", 3));
+    /// let record = port.reap()?.next().expect("it was written");
+    /// assert_eq!((record.token, record.kind), (7, Kind::LogRecord));
+    /// assert_eq!(record.message, "cache: 3 entries are stale");
+    /// log::take_sink();
+    /// # Ok::<(), thalweg_port::Failure>(())
+    /// ```
+    pub fn receive_log(self: &Arc<Self>, token: u64, level: Level) {
+        let port = Arc::downgrade(self);
+        log::set_sink(level, move |record| {
+            if let Some(port) = port.upgrade()
+                && port.reserve().is_ok()
+            {
+                let text = format!("{}: {}", record.target, record.message);
+                port.complete(Completion::log_record(token, record.level as u32, text));
+            }
+        });
     }
 
     /// Registers a host call that is sent to this port.

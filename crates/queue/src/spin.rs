@@ -12,7 +12,7 @@
 
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::clock;
 
@@ -46,6 +46,9 @@ const LINGER_NS: u64 = 30;
 const MAX_LINGER: u32 = 5;
 
 static SPINNERS: AtomicUsize = AtomicUsize::new(0);
+
+/// See [`let_pinned_threads_spin`].
+static PINNED_SPIN: AtomicBool = AtomicBool::new(false);
 
 /// An adaptive spin: it remembers how one waiter's previous waits went.
 #[derive(Debug)]
@@ -122,7 +125,12 @@ impl AdaptiveSpin {
 
     /// Spins until `found` returns true or the budget is used up, for at most 50 us. Returns
     /// whether it was found.
-    pub fn until(&mut self, mut found: impl FnMut() -> bool) -> bool {
+    pub fn until(&mut self, found: impl FnMut() -> bool) -> bool {
+        self.until_within(MAX_SPIN_NS, found)
+    }
+
+    /// Like [`until`](Self::until), for at most `max_ns`.
+    pub fn until_within(&mut self, max_ns: u64, mut found: impl FnMut() -> bool) -> bool {
         if found() {
             return true;
         }
@@ -133,7 +141,8 @@ impl AdaptiveSpin {
         if processors() < 2 {
             return self.yield_once(found);
         }
-        if self.budget_ns < MIN_SPIN_NS {
+        let budget_ns = self.budget_ns.min(max_ns);
+        if budget_ns < MIN_SPIN_NS {
             return false;
         }
         let Some(_permit) = SpinPermit::acquire(&mut found) else {
@@ -150,8 +159,8 @@ impl AdaptiveSpin {
                 }
                 std::hint::spin_loop();
             }
-            if clock::now().saturating_sub(start) >= self.budget_ns {
-                self.budget_ns /= 2;
+            if clock::now().saturating_sub(start) >= budget_ns {
+                self.budget_ns = budget_ns / 2;
                 return false;
             }
         }
@@ -221,7 +230,7 @@ impl AdaptiveSpin {
         hit
     }
 
-    /// Calls `park`, and learns from its duration: a short park would have been worth spinning for.
+    /// Calls `park`, and learns from its duration ([`record_sleep`](Self::record_sleep)).
     pub fn sleep<R>(&mut self, park: impl FnOnce() -> R) -> R {
         if processors() < 2 {
             return park();
@@ -252,7 +261,8 @@ impl AdaptiveSpin {
         }
     }
 
-    fn record_sleep(&mut self, ns: u64) {
+    /// Learns from a sleep of this duration: a short one would have been worth spinning for.
+    pub fn record_sleep(&mut self, ns: u64) {
         if ns < MAX_SPIN_NS && self.budget_ns < MAX_SPIN_NS {
             self.budget_ns = (self.budget_ns * 2).clamp(MIN_SPIN_NS * 4, MAX_SPIN_NS);
         }
@@ -342,9 +352,19 @@ impl Drop for SpinPermit {
     }
 }
 
+/// From now on, a thread that is pinned to one processor spins if the threads of the process may
+/// together use several. Without it, such a thread does not spin, because a thread that it waits for
+/// is likely to be pinned to the same one.
+pub fn let_pinned_threads_spin() {
+    if !PINNED_SPIN.load(Ordering::Relaxed) {
+        PINNED_SPIN.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The number of processors that the calling thread may use: its affinity mask, limited by the
 /// quota of the control group. The mask is read again at every 256th call of the thread, because it
-/// can change; the quota is read once.
+/// can change; the quota is read once. After [`let_pinned_threads_spin`], the masks of all threads
+/// count for a thread that may use one processor.
 pub fn processors() -> usize {
     thread_local! {
         static KNOWN: Cell<(u32, usize)> = const { Cell::new((0, 1)) };
@@ -352,24 +372,60 @@ pub fn processors() -> usize {
     KNOWN.with(|cell| {
         let (asked, mut known) = cell.get();
         if asked.is_multiple_of(256) {
-            known = in_affinity_mask().min(quota()).max(1);
+            let mut in_mask = in_affinity_mask();
+            if in_mask == 1 && PINNED_SPIN.load(Ordering::Relaxed) {
+                in_mask = in_masks_of_process();
+            }
+            known = in_mask.min(quota()).max(1);
         }
         cell.set((asked.wrapping_add(1), known));
         known
     })
 }
 
-fn in_affinity_mask() -> usize {
+/// The mask of a thread; 0 is the calling thread. `None`: the thread has ended, or the set has too
+/// few bits for the number of processors.
+fn affinity_mask(thread: libc::pid_t) -> Option<libc::cpu_set_t> {
     // SAFETY: an all-zero cpu_set_t is a valid, empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the size is that of the set behind the pointer. 0 means the calling thread.
-    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) };
-    if failed != 0 {
-        // The set has too few bits for the number of processors, so there is more than one.
-        return usize::MAX;
+    // SAFETY: the size is that of the set behind the pointer.
+    let failed = unsafe { libc::sched_getaffinity(thread, size_of_val(&set), &mut set) };
+    (failed == 0).then_some(set)
+}
+
+fn count(set: &libc::cpu_set_t) -> usize {
+    // SAFETY: the set was filled by `affinity_mask`.
+    unsafe { libc::CPU_COUNT(set) as usize }
+}
+
+/// The processors of the calling thread. If there are too many for a set, there is more than one.
+fn in_affinity_mask() -> usize {
+    affinity_mask(0).map_or(usize::MAX, |set| count(&set))
+}
+
+/// The processors that the threads of the process may together use. 0: there is no /proc. It takes
+/// about 1 us for each thread.
+fn in_masks_of_process() -> usize {
+    // SAFETY: an all-zero cpu_set_t is a valid, empty set.
+    let mut all: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten();
+    for entry in threads.flatten() {
+        let number = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        if let Some(set) = number.and_then(affinity_mask) {
+            for processor in 0..libc::CPU_SETSIZE as usize {
+                // SAFETY: the number is below the size of the sets.
+                unsafe {
+                    if libc::CPU_ISSET(processor, &set) {
+                        libc::CPU_SET(processor, &mut all);
+                    }
+                }
+            }
+        }
     }
-    // SAFETY: the set was filled above.
-    unsafe { libc::CPU_COUNT(&set) as usize }
+    count(&all)
 }
 
 /// The limit of the control group, if it is below the mask. std reads the files.

@@ -94,12 +94,31 @@ pub fn open(bytes: &[u8], layout: u64) -> Result<Message<'_>, Malformed> {
 ///
 /// # Errors
 /// The header is malformed.
+#[inline]
 pub fn open_any(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
+    let handles = check_header(bytes, bytes.len())?;
+    Ok(Message { bytes, handles })
+}
+
+/// Like [`open_any`], for the first part of a message (see [`owned_of_parts`]) or a whole message.
+///
+/// # Errors
+/// The header is malformed.
+pub fn open_head(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
+    let size = match bytes.first_chunk() {
+        Some(size) => u32::from_le_bytes(*size) as usize,
+        None => 0,
+    };
+    let handles = check_header(bytes, size.max(bytes.len()))?;
+    Ok(Message { bytes, handles })
+}
+
+/// Checks the header of a message of `size` bytes that begins with `bytes`. Returns the number of
+/// handles.
+#[inline(always)]
+fn check_header(bytes: &[u8], size: usize) -> Result<u32, Malformed> {
     let header = Bytes::message(bytes);
-    if bytes.len() < HEADER as usize
-        || bytes.len() > MAX_SIZE as usize
-        || header.u32(0) as usize != bytes.len()
-    {
+    if bytes.len() < HEADER as usize || size > MAX_SIZE as usize || header.u32(0) as usize != size {
         return Err(Malformed {
             rule: Rule::Size,
             at: 0,
@@ -119,7 +138,39 @@ pub fn open_any(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
             at: 12,
         });
     }
-    Ok(Message { bytes, handles })
+    Ok(handles)
+}
+
+/// Checks a message in two parts, and returns its root as an owned value. Each string and each list is
+/// in one part, and the header with the root is in the first one. The type has the hash `layout`.
+///
+/// ```
+/// use thalweg_wire::message;
+///
+/// let bytes = message::encode(&("a text".to_owned(),), 7, Vec::new()).expect("it is small");
+/// let (head, tail) = bytes.split_at(bytes.len() - 6);
+/// assert_eq!(tail, b"a text");
+/// assert_eq!(message::owned_of_parts(head, tail, 7), Ok(("a text".to_owned(),)));
+/// ```
+///
+/// # Errors
+/// The first rule that the message breaks, or [`Rule::Memory`] if there is not enough memory for the
+/// value.
+pub fn owned_of_parts<T: Decode>(head: &[u8], tail: &[u8], layout: u64) -> Result<T, Malformed> {
+    let broken = |rule, at| Err(Malformed { rule, at });
+    let handles = check_header(head, head.len().saturating_add(tail.len()))?;
+    if Bytes::message(head).u32(4) != layout as u32 {
+        return broken(Rule::Layout, 4);
+    }
+    let at = root(handles);
+    if u64::from(at) + u64::from(T::SIZE) > head.len() as u64 {
+        return broken(Rule::Root, at);
+    }
+    // The sum of both lengths is at most `MAX_SIZE`.
+    let bytes = Bytes::batch(head, 0, tail, head.len() as u32);
+    Checker::new(bytes, at + T::SIZE, handles).whole::<T>(at)?;
+    let owned = memory::fallibly(|| T::owned(T::view(bytes, at)));
+    owned.map_or_else(|| broken(Rule::Memory, at), Ok)
 }
 
 impl<'a> Message<'a> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use thalweg_runtime::log::{Level, Limit};
 
 use super::{CALLS_PER_TURN, Instance};
-use crate::call::{Call, CallRef, Destination, is_past};
+use crate::call::{BorrowedBytes, Call, CallRef, Destination, is_past};
 use crate::code::{Code, Failure, append, no_memory};
 use crate::completion::{CallBuffer, close_unread_streams};
 use crate::notice::notice_interval;
@@ -61,6 +61,49 @@ impl<'a> Submitter<'a> {
         deadline: u64,
         options: SubmitOptions,
     ) -> Result<u64, Failure> {
+        self.submit_parts(token, method, args, None, deadline, options)
+    }
+
+    /// Like [`submit`](Self::submit), for a message in two parts. The second part is not copied. Each
+    /// string and each list of the message is in one part, and the header with the root is in the
+    /// first one. The bytes of the second part are not counted against the limit of the mailbox.
+    ///
+    /// If the method is inline or the caller has another version of the package, both parts are
+    /// copied.
+    ///
+    /// # Errors
+    /// The errors of [`submit`](Self::submit).
+    ///
+    /// # Safety
+    /// If the call is accepted, `tail` stays valid and unchanged until its completion was reaped, or
+    /// [`Port::close`] has returned.
+    pub unsafe fn submit_borrowed(
+        &mut self,
+        token: u64,
+        method: u32,
+        (head, tail): (&[u8], &[u8]),
+        deadline: u64,
+        options: SubmitOptions,
+    ) -> Result<u64, Failure> {
+        if !tail.is_empty() && self.writer.instance.reads_parts(method) {
+            let borrowed = Some(BorrowedBytes::new(tail));
+            return self.submit_parts(token, method, head, borrowed, deadline, options);
+        }
+        let mut args = Vec::new();
+        append(&mut args, head)?;
+        append(&mut args, tail)?;
+        self.submit(token, method, &args, deadline, options)
+    }
+
+    fn submit_parts(
+        &mut self,
+        token: u64,
+        method: u32,
+        args: &[u8],
+        borrowed: Option<BorrowedBytes>,
+        deadline: u64,
+        options: SubmitOptions,
+    ) -> Result<u64, Failure> {
         let (instance, port) = (self.writer.instance, self.port);
         let method = instance.library_method(method)?;
         let interval = match options.notices {
@@ -79,7 +122,12 @@ impl<'a> Submitter<'a> {
             append(&mut buffer, &instance.convert_arguments(method, args)?)?;
             Ok(buffer)
         };
-        let begin = |call: &CallRef| (call.handle(), interval.map(|_| call.clone()));
+        let begin = |call: &CallRef| {
+            if let Some(borrowed) = borrowed {
+                call.set_borrowed(borrowed);
+            }
+            (call.handle(), interval.map(|_| call.clone()))
+        };
         let unsealed_entries = self
             .writer
             .start(method, write, to, deadline, options.waits, begin);
@@ -248,6 +296,13 @@ impl Instance {
         deadline: u64,
     ) -> Result<u64, Failure> {
         Submitter::new(self, port).submit(token, method, args, deadline, SubmitOptions::default())
+    }
+
+    /// Whether the service can read the arguments of this method in two parts.
+    fn reads_parts(&self, method: u32) -> bool {
+        let method = self.package.methods.get(method as usize);
+        let is_inline = method.is_none_or(|method| method.options.is_inline);
+        self.pollers.is_none() && self.versions.get().is_none() && !is_inline
     }
 
     /// Makes a call whose caller waits for it. `write` puts the arguments into a buffer. A call

@@ -184,3 +184,82 @@ fn call_after_the_last_generation_has_another_slot() {
     instance.close();
     port.close();
 }
+
+/// Answers with the number of bytes of its argument, once its gate is open.
+struct Counts(Arc<std::sync::Barrier>);
+
+impl Service for Counts {
+    const PACKAGE: &'static Package = &Package {
+        name: "test:counts",
+        version: "0.1.0",
+        layout: 1,
+        imports: &[],
+        limits: QueueLimits::DEFAULT,
+        methods: &[Method::new(
+            "counts.count",
+            "record{bytes:list<u8>}\nu64\n\n",
+        )],
+    };
+
+    fn dispatch(&mut self, incoming: Incoming) {
+        self.0.wait();
+        incoming.serve(
+            |_, (bytes,): (Vec<u8>,)| Ok(bytes.len() as u64),
+            Incoming::reply_value,
+        );
+        self.0.wait();
+    }
+}
+
+/// Submits a call that borrows `size` bytes, calls `meanwhile`, lets the service read, and returns the
+/// outcome. The bytes are freed as soon as the call has completed.
+fn borrow(size: usize, meanwhile: impl FnOnce(u64)) -> Code {
+    let runtime = runtime();
+    let gate = Arc::new(std::sync::Barrier::new(2));
+    let make = Arc::clone(&gate);
+    let client = Instance::open(move || Counts(Arc::clone(&make)), runtime.handle().clone());
+    let port = Port::open(4).unwrap();
+    let mut message = Vec::new();
+    let layout = Counts::PACKAGE.methods[0].params;
+    thalweg_wire::message::encode_into(&(vec![7_u8; size],), layout, &mut message).unwrap();
+    let tail = message.split_off(message.len() - size);
+    // SAFETY: `tail` is dropped after the completion was reaped.
+    let call = unsafe {
+        let parts = (&message[..], &tail[..]);
+        let options = SubmitOptions::default();
+        Submitter::new(&client, &port).submit_borrowed(1, 0, parts, u64::MAX, options)
+    };
+    drop(message);
+    meanwhile(call.unwrap());
+    let stopped = !port.is_empty();
+    if stopped {
+        let code = port.reap().unwrap().next().unwrap().code;
+        drop(tail);
+        gate.wait();
+        gate.wait();
+        client.close();
+        return code;
+    }
+    gate.wait();
+    port.wait(u64::MAX).unwrap();
+    let code = port.reap().unwrap().next().unwrap().code;
+    drop(tail);
+    gate.wait();
+    client.close();
+    code
+}
+
+#[test]
+fn borrowed_argument_is_read_in_place() {
+    assert_eq!(borrow(5000, |_| {}), Code::Ok);
+    assert_eq!(borrow(1, |_| {}), Code::Ok);
+}
+
+#[test]
+fn borrowed_argument_of_a_stopped_call_is_not_read() {
+    let cancel = |call| match handles::find(call) {
+        Ok(Object::Call(call)) => call.cancel(),
+        _ => panic!("the call is running"),
+    };
+    assert_eq!(borrow(5000, cancel), Code::Cancelled);
+}
