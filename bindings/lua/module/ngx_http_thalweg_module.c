@@ -4,14 +4,11 @@
  *  1. The module is loaded by `load_module`, or later by LuaJIT. It has no directives.
  *  2. It only fits the version of nginx that it was compiled for. nginx checks that in `load_module`;
  *     Lua compares `thalweg_nginx_version` before it calls another function.
- *  3. `thalweg_wake_open` to `thalweg_wake_close` run on the worker's thread. `thalweg_log` runs on any
- *     thread: like nginx's own thread pools, it writes to the log with one system call. */
+ *  3. All functions run on the worker's thread. */
 #include <nginx.h>
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_event.h>
-
-#include "thalweg.h"
 
 /* The watch of one port. */
 typedef struct {
@@ -27,7 +24,6 @@ uint32_t thalweg_nginx_version(void);
 thalweg_wake *thalweg_wake_open(int fd, int (*post)(void *semaphore, int count), void *semaphore);
 int thalweg_wake_is_closed(const thalweg_wake *wake);
 void thalweg_wake_close(thalweg_wake *wake);
-void thalweg_log(void *ctx, const tw_log_record *record);
 
 /* The version of nginx that this module was compiled for: 1022001 for 1.22.1. */
 uint32_t thalweg_nginx_version(void) {
@@ -90,15 +86,6 @@ void thalweg_wake_close(thalweg_wake *wake) {
   ngx_free_connection(connection);
   connection->fd = (ngx_socket_t)-1;
   ngx_free(wake);
-}
-
-/* A tw_log_callback: writes a record of the library to the error log. */
-void thalweg_log(void *ctx, const tw_log_record *record) {
-  static const ngx_uint_t levels[] = {NGX_LOG_NOTICE, NGX_LOG_ERR, NGX_LOG_WARN, NGX_LOG_NOTICE};
-  (void)ctx;
-  ngx_log_error(levels[record->level <= TW_LOG_INFO ? record->level : 0], ngx_cycle->log, 0,
-                "thalweg: %*s: %*s", (size_t)record->target_size, record->target,
-                (size_t)record->message_size, record->message);
 }
 
 static ngx_core_module_t context = {ngx_string("thalweg"), NULL, NULL};

@@ -251,6 +251,100 @@ function M.large_request_and_reply_are_unchanged()
   equal(client:echo_u8(1), 1)
 end
 
+--- The number of calls whose string the library has borrowed.
+local function borrowed()
+  local count = 0
+  for _, entry in pairs(client._port.entries) do
+    if entry.borrowed then count = count + 1 end
+  end
+  return count
+end
+
+function M.string_of_any_size_and_place_is_unchanged()
+  for _, size in ipairs { 1, 4095, 4096, 4097, 102400, 1048576 } do
+    local text, bytes = ("t"):rep(size), ("\255"):rep(size)
+    equal(client:echo_string(text), text)
+    equal(client:echo_bytes(bytes), bytes)
+    local strings = assert(client:echo_strings({ text, "", "short", text, "end" }))
+    equal(table.concat(strings, " "), text .. "  short " .. text .. " end")
+    strings = assert(client:echo_strings({ "short", text }))
+    equal(table.concat(strings), "short" .. text)
+    equal(assert(client:several(1, text, { 1, 2 }, { x = 1, y = 2 }))[2], text)
+    local nested = assert(client:echo_tuple({ 1, text, 0.5, nil }))
+    equal(nested[2], text)
+  end
+  equal(borrowed(), 0)
+end
+
+function M.large_string_that_is_malformed_or_with_a_resource()
+  local text = ("x"):rep(20000)
+  local value, err = client:echo_string(text .. "\255")
+  failed(value, err, "argument", "UTF-8")
+  value, err = client:panic(text)
+  failed(value, err, "guest_panicked", text)
+  value, err = client:panic_here(text)
+  failed(value, err, "guest_panicked", text)
+  equal(assert(client:later(1, text)), text)
+  local counter = assert(client:counter(5))
+  local sum = assert(client:many(1, 2, 3, 4, 5, "f", 7, 8, "i", 10, 11, text, counter, 15))
+  equal(sum[2]:find(text, 1, true) ~= nil, true)
+end
+
+--- The service reads a stream, so that other calls wait, until the returned function is called.
+local function block()
+  local is_blocked = true
+  local thread = ngx.thread.spawn(function()
+    return client:names_of(function()
+      while is_blocked do ngx.sleep(0.001) end
+    end)
+  end)
+  return function()
+    is_blocked = false
+    local _, names = ngx.thread.wait(thread)
+    equal(names, "")
+  end
+end
+
+function M.borrowed_string_is_anchored_until_the_call_has_ended()
+  local unblock = block()
+  local text = ("x"):rep(100000)
+  local value, err = client:echo_string(text, { timeout = 0.01 })
+  failed(value, err, "timed_out")
+  equal(borrowed(), 0)
+  local token = thalweg.cancel_token()
+  local cancelled = ngx.thread.spawn(function() return client:echo_string(text .. "c", { cancel = token }) end)
+  local killed = ngx.thread.spawn(function() return client:echo_string(text .. "k") end)
+  equal(borrowed(), 2)
+  ngx.thread.kill(killed)
+  token:cancel()
+  local _
+  _, value, err = ngx.thread.wait(cancelled)
+  failed(value, err, "cancelled")
+  equal(borrowed(), 1)
+  collectgarbage()
+  equal(borrowed(), 1)
+  unblock()
+  check.eventually(function() return borrowed() == 0 end, "the end of the call")
+end
+
+function M.caller_that_waits_a_moment_lets_other_events_run()
+  local port = client._port
+  local before = port.moment
+  port.moment = 50000
+  local has_run = false
+  assert(ngx.timer.at(0, function() has_run = true end))
+  repeat
+    equal(client:echo_u8(7), 7)
+  until has_run
+  check.eventually(function()
+    for _ = 1, 100 do equal(client:echo_u8(7), 7) end
+    return port.direct_calls > 0
+  end, "a call without the dispatcher")
+  local value, err = client:never({ timeout = 0.001 })
+  failed(value, err, "timed_out")
+  port.moment = before
+end
+
 function M.message_larger_than_the_limit_is_refused()
   local writer = require("thalweg.writer").new()
   local root = writer:begin("it", 0, 0, 8)

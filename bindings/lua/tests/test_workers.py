@@ -215,6 +215,56 @@ def test_full_port_is_overloaded(tmp_path: Path, mode: str) -> None:
     assert not started.alerts()
 
 
+def test_worker_that_is_terminated_ends_its_calls_with_borrowed_strings(
+    tmp_path: Path, mode: str
+) -> None:
+    """The service reads a stream that does not end, so that the other call waits with its string."""
+    server = (
+        SERVER
+        + """location /blocked { content_by_lua_block {
+          ngx.thread.spawn(function() client:names_of(function() ngx.sleep(1000) end) end)
+          ngx.thread.spawn(function() client:echo_bytes(("x"):rep(1000000)) end)
+          ngx.print("begun") ngx.flush(true) ngx.sleep(1000)
+        } }"""
+    )
+    with nginx.started(tmp_path, INIT, server, mode=mode) as started:
+        with connection(started, "/blocked") as client:
+            while b"begun" not in client.recv(1000):
+                pass
+            started.signal(signal.SIGTERM)
+            assert started.process.wait(nginx.LIMIT) == 0
+    assert not started.alerts()
+
+
+def test_log_of_the_library_is_in_the_error_log(tmp_path: Path, mode: str) -> None:
+    server = """location / { content_by_lua_block {
+      ngx.print(tostring(select(2, client:panic("on purpose"))))
+    } }"""
+    with nginx.started(tmp_path, INIT, server, mode=mode) as started:
+        assert "on purpose" in started.get("/").text
+        line = "thalweg: service: conformance.panic panicked: on purpose"
+        nginx.wait_until(lambda: line in started.log(), "the record")
+        [written] = [one for one in started.log().splitlines() if line in one]
+        assert "[error]" in written
+    assert not started.alerts()
+
+
+def test_spinning_caller_gets_its_answers(tmp_path: Path, mode: str) -> None:
+    init = INIT.replace('conformance.so")', 'conformance.so", { spin = true })')
+    with nginx.started(tmp_path, init, SERVER, mode=mode) as started:
+        for size in (1, 100, 10000, 1000000):
+            assert started.get("/echo", b"x" * size).body == b"x" * size
+        assert started.get("/sleep").text.startswith("slept in")
+        nginx.wait_until(
+            lambda: (
+                started.get("/echo", b"x").body == b"x"
+                and metric(started, "nginx_direct_calls") > 0
+            ),
+            "a call without the dispatcher",
+        )
+    assert not started.alerts()
+
+
 def test_metrics_are_served(tmp_path: Path, mode: str) -> None:
     with running(tmp_path, mode) as server:
         before = metric(server, "nginx_calls")

@@ -90,10 +90,8 @@ impl Emitter<'_> {
             }
         }
         let package = self.plan.package;
-        let host = package.host.as_ref();
-        let host = host.map_or(String::new(), |host| format!(", {:#x}ULL", host.layout));
         out.line(&format!(
-            "local package = thalweg.package(\"{}:{}\", \"{}\", {:#x}ULL{host})",
+            "local package = thalweg.package(\"{}:{}\", \"{}\", {:#x}ULL)",
             package.namespace, package.name, package.version, package.layout
         ));
         out.blank();

@@ -27,14 +27,14 @@ local function encode(writer, method, of, handles, a, b, c, d, e, f)
   end
 end
 
-local function encode_all(writer, method, of, a, b, c, d, e, f)
+local function encode_all(writer, method, of, borrows, a, b, c, d, e, f)
   local handles = method.handles
   if handles == math.huge then
     encode(writer, method, of, handles, a, b, c, d, e, f)
     handles = writer:abandon()
   end
   encode(writer, method, of, handles, a, b, c, d, e, f)
-  writer:finish()
+  writer:finish(borrows)
 end
 
 --- Reads the result from a completion, and releases it.
@@ -126,6 +126,29 @@ local function wait(port, entry, call, method, options, senders)
   return raised
 end
 
+--- The same for a call that ends with its request or its token.
+local function watched_wait(port, entry, call, method, options, senders)
+  local watched, token = abort.watch(entry), options.cancel
+  if token then
+    token.calls[entry] = true
+  end
+  local raised
+  if not senders then -- LuaJIT does not compile a function with a loop, and most calls wait once
+    local is_awake, why = park(entry.parker)
+    raised = not is_awake and why or nil
+  end
+  if not entry.is_done and not raised then
+    raised = wait(port, entry, call, method, options, senders)
+  end
+  if token then
+    token.calls[entry] = nil
+  end
+  if watched then
+    watched[entry] = nil
+  end
+  return raised
+end
+
 local function call_inline(port, client, method, writer, deadline)
   local completion = port.inline_completion
   if port.table.call_inline(client._cell.number, method.number, writer.data, writer.size, deadline,
@@ -159,7 +182,7 @@ local function call(of, method, options, a, b, c, d, e, f)
     writer = writers.new()
     writer.port = port
   end
-  local ok, raised = pcall(encode_all, writer, method, of, a, b, c, d, e, f)
+  local ok, raised = pcall(encode_all, writer, method, of, not is_inline, a, b, c, d, e, f)
   if not ok then
     writer:abandon()
     return nil, errors.wrap(raised, method.name)
@@ -190,24 +213,10 @@ local function call(of, method, options, a, b, c, d, e, f)
     upstream.begin(senders, entry.parker)
   end
   entry.call = number
-  local watched = abort.watch(entry)
-  if token then
-    token.calls[entry] = true
+  if not senders then
+    port:wait_a_moment(entry)
   end
-  raised = nil
-  if not senders then -- LuaJIT does not compile a function with a loop, and most calls wait once
-    local is_awake, why = park(entry.parker)
-    raised = not is_awake and why or nil
-  end
-  if not entry.is_done and not raised then
-    raised = wait(port, entry, number, method, options, senders)
-  end
-  if token then
-    token.calls[entry] = nil
-  end
-  if watched then
-    watched[entry] = nil
-  end
+  raised = not entry.is_done and watched_wait(port, entry, number, method, options, senders) or nil
   if senders then
     upstream.close(senders)
   end

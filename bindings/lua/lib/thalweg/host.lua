@@ -18,7 +18,6 @@ function M.open(port, client, imports, functions)
   local self = setmetatable({ port = port, imports = imports, functions = functions }, Host)
   self.entry = { serve = function(completion) self:serve(completion) end }
   port:enter(self.entry)
-  port.waiting = port.waiting - 1 -- nobody waits for it
   if port.table.client_set_host(client._cell.number, port.number, self.entry.token, port.error) ~= abi.OK then
     self:close()
     return nil, port:failure()
@@ -28,7 +27,6 @@ end
 
 function Host:close()
   if self.entry then
-    self.port.waiting = self.port.waiting + 1
     self.port:leave(self.entry)
     self.entry = nil
   end
@@ -46,7 +44,7 @@ function Host:serve(completion)
   end)
   port.table.release(completion)
   if not ok then return self:panic(call, imported, why) end
-  port.host_threads:run(function()
+  port.host_threads:run(port.direct == nil, function()
     local results = { pcall(self.functions[imported.field], unpack(values, 1, imported.arity)) }
     if results[1] then
       results = { pcall(self.answer, self, call, imported, results[2], results[3]) }

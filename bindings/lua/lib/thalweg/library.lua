@@ -26,28 +26,6 @@ local function text(pointer, otherwise)
   return pointer ~= nil and string_of(pointer) or otherwise
 end
 
---- The first difference between a library and the package, or nil. The second result is true if
--- other numbers of methods and grown types may be the reason.
-local function first_difference(table, expected)
-  if table.layout == expected.layout then return nil end
-  for i = 0, expected.method_count - 1 do
-    local ours = expected.c_methods[i]
-    if table.methods == nil or i >= table.method_count then return string_of(ours.name), true end
-    local theirs = table.methods[i]
-    if theirs.name == nil or string_of(ours.name) ~= string_of(theirs.name)
-        or ours.params ~= theirs.params or ours.ok ~= theirs.ok or ours.error ~= theirs.error
-        or ours.element ~= theirs.element then
-      return string_of(ours.name), true
-    end
-  end
-  if table.imports_layout ~= expected.imports_layout then
-    return "its host imports", true
-  elseif table.method_count > expected.method_count then
-    return nil
-  end
-  return "its layout", false
-end
-
 --- Why a table does not fit the package, or nil.
 local function mismatch(table, expected)
   local ours = expected.name .. "@" .. expected.version
@@ -69,23 +47,15 @@ local function mismatch(table, expected)
   if name ~= expected.name or not M.is_compatible(expected.version, version) then
     return "built for " .. ours .. ", but the library is " .. theirs
   end
-  local differs, may_grow = first_difference(table, expected)
-  if differs and may_grow and table.client_set_layouts ~= nil then
-    -- Methods may have other numbers, and types may have grown. The library decides.
-    local failure = ffi.new("tw_error")
-    if table.client_set_layouts(0, expected.c_methods, expected.method_count,
-        expected.c_methods + expected.method_count, expected.import_count, failure) == abi.OK then
-      return nil
-    end
-    local why = string_of(failure.message)
-    differs = why ~= "" and why or differs
+  if table.layout == expected.layout then return nil end
+  -- Methods may have other numbers, and types may have grown. The library decides.
+  local failure = ffi.new("tw_error")
+  if table.client_set_layouts ~= nil and table.client_set_layouts(0, expected.c_methods,
+      expected.method_count, expected.c_methods + expected.method_count, expected.import_count, failure) == abi.OK then
+    return nil
   end
-  if differs then
-    return string.format(
-      "built for %s with layout %s, but the library's %s has layout %s; first difference: %s",
-      ours, bit.tohex(expected.layout), theirs, bit.tohex(table.layout), differs)
-  end
-  return nil
+  return string.format("built for %s with layout %s, but the library's %s has layout %s; first difference: %s",
+    ours, bit.tohex(expected.layout), theirs, bit.tohex(table.layout), string_of(failure.message))
 end
 
 --- Loads the library at `path`, which dlopen searches for if it has no slash. Returns its handle, or nil

@@ -2,11 +2,7 @@
 local ffi = require "ffi"
 local ports = require "thalweg.port"
 
-local NAMES = {
-  "workers", "stacks", "actors", "actors_started", "actors_failed", "actors_waiting", "slices", "waits",
-  "remote_wakes", "deadlines", "timers", "steals", "sleeps", "messages", "messages_dropped", "restarts",
-  "clients", "ports", "calls", "calls_queued", "streams", "resources", "batches", "completions",
-}
+local NAMES = require("thalweg.abi").counters_of("tw_counters")
 
 local M = {}
 
@@ -25,6 +21,7 @@ function M.text()
       end
     end
     add("nginx_calls", port.calls)
+    add("nginx_direct_calls", port.direct_calls)
     add("nginx_waiting", port.waiting)
     add("nginx_wakes", port.wakes)
   end

@@ -13,18 +13,21 @@ local wakers = require "thalweg.waker"
 --- How to read a message without a value.
 local NOTHING = { size = 0, get = function() return true end }
 
+--- The longest spin in nanoseconds: the cost of a wake-up across two processors, which is also the limit of
+-- the core.
+local SPIN = 50000
+
 local Package = {}
 Package.__index = Package
 
 local M = {}
 
---- `layout` and `imports_layout` are the hashes of all methods and of all host imports.
-function M.new(name, version, layout, imports_layout)
+--- `layout` is the hash of all methods and host imports.
+function M.new(name, version, layout)
   return setmetatable({
     name = name,
     version = version,
     layout = layout,
-    imports_layout = imports_layout or 0ULL,
     client_class = handle.class(name),
     methods = {},
     imports = {},
@@ -99,9 +102,7 @@ function Package:port(path)
   local waker = wakers.choose()
   port, failure = ports.open(table, path, waker, self.capacity)
   if not port then return nil, failure end
-  if waker.log then
-    waker.log(table)
-  end
+  port:receive_log()
   -- Methods that run on the caller's thread, by their number.
   port.inline = {}
   local flags = {}
@@ -126,6 +127,9 @@ function Package:open(path, options)
   end
   local port, failure = self:port(path)
   if not port then return nil, failure end
+  if options and options.spin then
+    port.moment = SPIN
+  end
   local number = ffi.new("tw_handle[1]")
   if port.table.client_open(number, port.error) ~= abi.OK then return nil, port:failure() end
   local client = handle.new(self.client_class, port, number[0])

@@ -1,7 +1,7 @@
 --- The port of a library in this worker: it submits calls, and wakes their callers.
 --
 -- 1. A worker has one port for each library. Everything here runs in the worker's event loop.
--- 2. Each wait has an *entry*: a call, a stream, or the host of a client. Its number, which the core
+-- 2. Each wait has an *entry*: a call, a stream, the host of a client, or the log. Its number, which the core
 --    carries as a token, is its slot and a generation. A completion whose entry is gone is released.
 -- 3. A caller waits on the semaphore of its *parker*. The dispatcher, a light thread of a timer,
 --    reaps completions, copies each one into its entry and posts the semaphore.
@@ -11,8 +11,13 @@
 -- 5. The dispatcher is woken by `waker`: wake_socket.lua or wake_event.lua. It ends when the worker
 --    exits and nobody waits. A later call starts it again.
 -- 6. On one processor, the first completion of many calls wakes the worker before the service has run the
---    others. The dispatcher therefore yields the processor once if fewer calls have ended than were
---    submitted, and does not expect the others any longer if that was in vain.
+--    others. While calls are outstanding, the dispatcher therefore lets the service run before it waits:
+--    `port_spin`.
+-- 7. A caller that waits alone first waits a moment without sleeping, on the port itself, and delivers its
+--    own completion. After FAIR such calls in a row, one waits as usual, so that other events run.
+-- 8. The library reads a large string of a call in place, until the call has completed. The string is
+--    anchored in the entry, which stays in its slot until then, also if the caller is gone. At the end of
+--    the worker, the finalizer of `anchor` closes the port before Lua frees its strings.
 local abi = require "thalweg.abi"
 local errors = require "thalweg.errors"
 local ffi = require "ffi"
@@ -23,8 +28,9 @@ local writer = require "thalweg.writer"
 
 local copy, gc = ffi.copy, ffi.gc
 local post, has_caller = parkers.post, parkers.has_caller
+local BYTES = ffi.typeof("const uint8_t *")
 local COMPLETION_SIZE = ffi.sizeof("tw_completion")
-local CALL, NOTICE, STREAM_READY = abi.CALL, abi.NOTICE, abi.STREAM_READY
+local CALL, NOTICE, STREAM_READY = abi.COMPLETION_CALL, abi.COMPLETION_NOTICE, abi.COMPLETION_STREAM_READY
 
 --- Completions of one reap, and reaps before other events of the loop run.
 local REAP = 32
@@ -33,8 +39,13 @@ local ROUNDS = 8
 local SLOTS = 65536
 --- Tokens are exact in a double.
 local GENERATIONS = 2 ^ 36
+--- The levels of nginx for those of log records, from TW_LOG_ERROR on.
+local LOG_LEVELS = { ngx.ERR, ngx.WARN, ngx.NOTICE }
 --- The delay of a timer that nobody waits for, in seconds.
 local LONG = 1000000
+
+--- Rule 7.
+local FAIR = 64
 
 local Port = {}
 Port.__index = Port
@@ -45,6 +56,14 @@ local M = {
   --- All ports of this worker.
   all = {},
 }
+
+--- Whether this worker can use only one processor.
+local function is_on_one_processor()
+  local file = io.open("/proc/self/status")
+  local list = file and file:read("*a"):match("Cpus_allowed_list:%s*(%S+)") or ""
+  if file then file:close() end
+  return list:match("^%d+$") ~= nil
+end
 
 --- Opens a port for a library. `waker` wakes its dispatcher. `capacity` is the number of its slots,
 -- if it is not the usual one.
@@ -59,22 +78,28 @@ function M.open(table, path, waker, capacity)
     free = {},
     slots = 0,
     generation = 0,
-    --- Entries that wait for a completion, without hosts.
+    --- Entries that wait for a completion, without hosts and the log.
     waiting = 0,
     pool = {},
     submission = ffi.new("tw_submission"),
+    borrowed = ffi.new("tw_borrowed_args"),
+    anchor = nil,
     count = ffi.new("uint32_t[1]"),
     ready = ffi.new("uint32_t[1]"),
     reaped = ffi.new("tw_completion[?]", REAP),
     inline_completion = ffi.new("tw_completion"),
     is_dispatching = false,
-    --- Parkers of callers that let other events run.
-    turns = {},
     host_threads = threads.new(),
-    --- Calls that were submitted and may end soon: rule 6.
-    expected = 0,
+    --- Rule 7. `moment`: the longest spin in nanoseconds, 0 on one processor, where the caller yields,
+    -- or nil. `direct`: the entry of the caller that waits like that. `in_a_row`: such calls since the
+    -- dispatcher was woken. `batch`: completions that it then received.
+    moment = is_on_one_processor() and 0 or nil,
+    direct = nil,
+    in_a_row = 0,
+    batch = 0,
     --- Numbers for `metrics`.
     calls = 0,
+    direct_calls = 0,
     wakes = 0,
   }, Port)
   self.writer = writer.new()
@@ -85,6 +110,7 @@ function M.open(table, path, waker, capacity)
     return nil, errors.from(self.error)
   end
   self.number = number[0]
+  self.anchor = gc(number, function() table.port_close(number[0], nil) end)
   self.finalize = function(cell) self:close_handle(cell.number) end
   self:dispatch()
   M.all[#M.all + 1] = self
@@ -137,7 +163,9 @@ function Port:enter(entry)
   self.generation = (self.generation + 1) % GENERATIONS
   entry.token = self.generation * SLOTS + slot
   self.entries[slot] = entry
-  self.waiting = self.waiting + 1
+  if not entry.serve then
+    self.waiting = self.waiting + 1
+  end
   if not self.is_dispatching then
     self:dispatch()
   end
@@ -149,7 +177,9 @@ function Port:leave(entry)
   if self.entries[slot] == entry then
     self.entries[slot] = nil
     self.free[#self.free + 1] = slot
-    self.waiting = self.waiting - 1
+    if not entry.serve then
+      self.waiting = self.waiting - 1
+    end
   end
 end
 
@@ -177,6 +207,7 @@ function Port:enter_call()
       completion = gc(ffi.new("tw_completion"), self.table.release),
       is_done = false,
       elapsed = nil,
+      borrowed = nil,
       call = nil,
       token = 0,
     }, Call)
@@ -187,9 +218,21 @@ end
 
 --- Returns the entry of a call to the pool. Its completion was released.
 function Port:recycle(entry)
+  entry.borrowed = nil
   entry.is_done = false
   entry.elapsed = nil
   self.pool[#self.pool + 1] = entry
+end
+
+--- Writes the library's log records to the error log, whose level decides which ones it has.
+function Port:receive_log()
+  local table = self.table
+  local entry = { serve = function(completion)
+    ngx.log(LOG_LEVELS[completion.code], "thalweg: ", ffi.string(completion.message, completion.message_size))
+    table.release(completion)
+  end }
+  self:enter(entry)
+  table.log_set_port(self.number, entry.token, abi.LOG_INFO, nil)
 end
 
 -- Submitting
@@ -201,9 +244,17 @@ function Port:submit(entry, client, method, flags, deadline, from)
   submission.token = entry.token
   submission.client = client
   submission.method = method
+  if from.borrowed then
+    local borrowed = self.borrowed
+    entry.borrowed = from.borrowed -- anchored until the completion: rule 8
+    borrowed.tail, borrowed.tail_size = from.borrowed, #from.borrowed
+    borrowed.head, borrowed.head_size = from.data, from.size - borrowed.tail_size
+    flags = flags + abi.SUBMIT_BORROWED
+    submission.args, submission.args_size = ffi.cast(BYTES, borrowed), ffi.sizeof(borrowed)
+  else
+    submission.args, submission.args_size = from.data, from.size
+  end
   submission.flags = flags
-  submission.args = from.data
-  submission.args_size = from.size
   submission.deadline_ns = deadline
   if self.table.submit(self.number, submission, 1, self.count, self.error) ~= abi.OK then
     self:leave(entry)
@@ -211,7 +262,6 @@ function Port:submit(entry, client, method, flags, deadline, from)
     return nil, self:failure()
   end
   self.calls = self.calls + 1
-  self.expected = self.expected + 1
   return submission.call
 end
 
@@ -232,11 +282,13 @@ function Port:deliver(completion)
     self.table.release(completion)
   elseif kind == CALL then
     self:leave(entry)
-    self.expected = math.max(self.expected - 1, 0)
-    if has_caller(entry.parker) then
+    local is_direct = entry == self.direct
+    if is_direct or has_caller(entry.parker) then
       copy(entry.completion, completion, COMPLETION_SIZE)
       entry.is_done = true
-      post(entry.parker)
+      if not is_direct then
+        post(entry.parker)
+      end
     else
       self.table.release(completion)
     end
@@ -254,50 +306,53 @@ function Port:deliver(completion)
   end
 end
 
---- Delivers completions. Returns true if there may be more. Rule 6.
+--- Delivers completions. Returns whether there may be more, and their number.
 function Port:drain()
   local table, reaped, count = self.table, self.reaped, self.count
-  local has_yielded = false
+  local total = 0
   for _ = 1, ROUNDS do
     if table.port_reap(self.number, reaped, REAP, count, self.error) ~= abi.OK then
       error(self:failure(), 0)
     end
     local got = count[0]
+    total = total + got
     for i = 0, got - 1 do
       self:deliver(reaped[i])
     end
-    if got < REAP and (has_yielded or got == 0 or self.expected == 0) then
-      if has_yielded and got == 0 then
-        self.expected = 0
-      end
-      return false
-    elseif got < REAP then
-      has_yielded = true
-      ffi.C.thalweg_sched_yield()
-    end
+    if got < REAP then return false, total end
   end
-  return true
+  return true, total
 end
 
---- Lets other events of the worker run before the caller of the parker continues. Without a patch of
--- nginx, `ngx.sleep(0)` does that only with a warning in the log.
-function Port:turn(parker)
-  self.turns[#self.turns + 1] = parker
-  if self.waking then
-    self.waking:wake()
-  elseif not self.is_dispatching then
-    self:dispatch()
+--- Arms the port. With `max_ns`, it first waits a moment: rules 6 and 7. Returns whether there are
+-- completions.
+function Port:arm(max_ns)
+  local table, ready = self.table, self.ready
+  local code
+  if max_ns then
+    code = table.port_spin(self.number, max_ns, ready, self.error)
+  else
+    code = table.port_arm(self.number, ready, self.error)
   end
-  return parkers.park(parker)
+  if code ~= abi.OK then error(self:failure(), 0) end
+  return ready[0] ~= 0
 end
 
-function Port:end_turn()
-  local turns = self.turns
-  if #turns > 0 then
-    self.turns = {}
-    for _, parker in ipairs(turns) do
-      post(parker)
-    end
+--- Waits a moment for the end of the call that was just submitted: rule 7.
+function Port:wait_a_moment(entry)
+  if not self.moment or self.waiting > 1 or self.batch > 1 or self.in_a_row >= FAIR then
+    return
+  end
+  self.in_a_row = self.in_a_row + 1
+  self.direct = entry
+  local is_ready = self:arm(self.moment)
+  while is_ready do
+    self:drain()
+    is_ready = self:arm()
+  end
+  self.direct = nil
+  if entry.is_done then
+    self.direct_calls = self.direct_calls + 1
   end
 end
 
@@ -305,15 +360,16 @@ end
 function Port:run_with(waker)
   local is_exiting = ngx.worker.exiting
   while true do
-    self:end_turn()
-    if self:drain() then
+    local is_more, count = self:drain()
+    if count > 0 then
+      self.in_a_row, self.batch = 0, count
+    end
+    if is_more then
       waker:wake()
       waker:wait()
     elseif is_exiting() and self.waiting == 0 then
       break
-    elseif self.table.port_arm(self.number, self.ready, self.error) ~= abi.OK then
-      error(self:failure(), 0)
-    elseif self.ready[0] == 0 then
+    elseif not self:arm(self.waiting > 0 and 0 or nil) then
       self.waking = waker
       waker:wait()
       self.waking = nil

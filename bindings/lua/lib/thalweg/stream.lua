@@ -17,6 +17,7 @@ local band = require("bit").band
 local BATCH = 256
 local FAIR = 1024
 
+local STATS = abi.counters_of("tw_stats")
 local GAPS = { "conflated", "dropped-newest", "dropped-oldest", "batch-open", "service" }
 
 ---@class thalweg.Stream
@@ -112,7 +113,7 @@ function Stream:acquire()
   if self.taken >= FAIR and phase.can_wait() then
     self.taken = 0
     self.is_parked = true
-    port:turn(self.parker)
+    parkers.turn(self.parker)
     self.is_parked = false
   end
   while cell.number ~= 0 do
@@ -206,10 +207,7 @@ function Stream:stats()
   for reason, name in ipairs(GAPS) do
     result.lost[name] = tonumber(stats.lost[reason])
   end
-  for _, name in ipairs {
-    "streams", "published", "delivered", "undelivered", "occupancy", "high_water", "control",
-    "wakes", "parks", "waits", "faults",
-  } do
+  for _, name in ipairs(STATS) do
     result[name] = tonumber(stats[name])
   end
   return result

@@ -8,42 +8,43 @@ Threads.__index = Threads
 local M = {}
 
 function M.new()
-  return setmetatable({ idle = {}, is_stopped = false }, Threads)
+  return setmetatable({ idle = {} }, Threads)
 end
 
+--- Runs functions until there is none after a wait, or the threads were stopped.
 local function run(self, job)
-  local mine = { parker = parkers.new(), job = job }
-  repeat
-    mine.job()
-    mine.job = nil
-    if not self.is_stopped then
-      self.idle[#self.idle + 1] = mine
-      parkers.park(mine.parker)
-    end
-  until mine.job == nil
+  local parker = parkers.new()
+  while job do
+    job()
+    parker.job = nil
+    if not self.idle then return end
+    self.idle[#self.idle + 1] = parker
+    parkers.park(parker)
+    job = parker.job
+  end
 end
 
---- Runs a function, which does not raise an error, until it first waits. Call it in the dispatcher.
-function Threads:run(job)
-  local count = #self.idle
-  if count == 0 then
-    self.is_stopped = false
+--- Runs a function, which does not raise an error. `is_dispatcher`: this is the dispatcher, to which a new
+-- thread can belong. Otherwise the end of the caller's request would end the thread.
+function Threads:run(is_dispatcher, job)
+  self.idle = self.idle or {}
+  local parker = table.remove(self.idle)
+  if parker then
+    parker.job = job
+    parkers.post(parker)
+  elseif is_dispatcher then
     ngx.thread.spawn(run, self, job)
-    return
+  else
+    assert(ngx.timer.at(0, function() job() end))
   end
-  local one = self.idle[count]
-  self.idle[count] = nil
-  one.job = job
-  parkers.post(one.parker)
 end
 
 --- Ends the threads: each one when its function returns.
 function Threads:stop()
-  self.is_stopped = true
-  for _, one in ipairs(self.idle) do
-    parkers.post(one.parker)
+  for _, parker in ipairs(self.idle or {}) do
+    parkers.post(parker)
   end
-  self.idle = {}
+  self.idle = nil
 end
 
 return M

@@ -8,6 +8,7 @@
 local abi = require "thalweg.abi"
 local errors = require "thalweg.errors"
 local ffi = require "ffi"
+local parkers = require "thalweg.parker"
 local writers = require "thalweg.writer"
 
 --- Elements that are sent before other events of the worker.
@@ -149,7 +150,7 @@ function Sender:run()
       if self.is_future then
         return self:close()
       elseif self.sent % FAIR == 0 then
-        port:turn(self.entry.parker)
+        parkers.turn(self.entry.parker)
       end
     elseif code == abi.WOULD_PARK then
       port:enter(self.entry)

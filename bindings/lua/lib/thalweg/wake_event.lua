@@ -11,12 +11,8 @@ uint32_t thalweg_nginx_version(void);
 thalweg_wake *thalweg_wake_open(int fd, int (*post)(void *semaphore, int count), void *semaphore);
 int thalweg_wake_is_closed(const thalweg_wake *wake);
 void thalweg_wake_close(thalweg_wake *wake);
-void thalweg_log(void *ctx, const tw_log_record *record);
 int thalweg_eventfd_write(int fd, uint64_t value) __asm__("eventfd_write");
 ]]
-
---- TW_LOG_INFO
-local LOG_INFO = 3
 
 local Waker = {}
 Waker.__index = Waker
@@ -75,11 +71,6 @@ end
 
 function Waker:close()
   M.module.thalweg_wake_close(self.watch)
-end
-
---- Lets a library write its log records to the error log, whose level decides which ones it has.
-function M.log(table)
-  table.log_set_sink(M.module.thalweg_log, nil, nil, LOG_INFO, nil)
 end
 
 return M

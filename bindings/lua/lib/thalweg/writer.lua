@@ -19,6 +19,9 @@ local floor = math.floor
 --- The largest message, in bytes: TW_MESSAGE_MAX.
 local MESSAGE_MAX = 0x7fffffff
 local HEADER = 16
+--- A string of at least this size is borrowed by the library instead of copied, if nothing follows it in the
+-- message. docs/internals/lua.md has the measurement.
+local BORROW = 4096
 --- The size of a new buffer. A larger buffer than KEEP is freed after its message was sent.
 local INITIAL = 4096
 local KEEP = 1024 * 1024
@@ -41,6 +44,8 @@ function M.new()
     capacity = INITIAL,
     --- Where the next tail begins, and in the end the size of the message.
     size = 0,
+    --- A string that was not copied: the end of the message.
+    borrowed = nil,
     is_open = false,
     what = "",
     handles = 0,
@@ -69,7 +74,7 @@ function Writer:begin(what, layout, handles, size)
   else
     handles = 0
   end
-  self.size = 0
+  self.size, self.borrowed = 0, nil
   self:reserve(first + size, 8, true)
   local words = cast(WORDS, self.data)
   words[1] = layout
@@ -78,8 +83,11 @@ function Writer:begin(what, layout, handles, size)
   return first
 end
 
---- Completes the message: `size` bytes at `data`.
-function Writer:finish()
+--- Completes the message: `size` bytes at `data`. If `borrows` is set, the string `borrowed` can be its end.
+function Writer:finish(borrows)
+  if self.borrowed and not (borrows and self.size <= MESSAGE_MAX) then
+    self:copy_borrowed()
+  end
   if self.handles_put ~= self.handles then
     self:fail(nil, self.handles .. " handles", self.handles_put)
   end
@@ -107,6 +115,9 @@ end
 
 --- Reserves `size` bytes, and returns their offset. They are 0 if `clear` is set.
 function Writer:reserve(size, align, clear)
+  if self.borrowed then
+    self:copy_borrowed()
+  end
   local old = self.size
   local at = old
   if align > 1 then
@@ -234,11 +245,24 @@ function Writer:string(at, value, name)
   if type(value) ~= "string" then self:fail(name, "a string", value) end
   local length = #value
   if length == 0 then return end
-  local first = self:reserve(length, 1)
+  local is_borrowed = length >= BORROW
+  local first = self:reserve(is_borrowed and 0 or length, 1)
   local words = cast(WORDS, self.data + at)
   words[0] = first
   words[1] = length
-  copy(self.data + first, value, length)
+  if is_borrowed then
+    self.borrowed, self.size = value, first + length
+  else
+    copy(self.data + first, value, length)
+  end
+end
+
+--- Copies the string that was not copied, because something follows it.
+function Writer:copy_borrowed()
+  local value = self.borrowed
+  self.borrowed, self.size = nil, self.size - #value
+  local first = self:reserve(#value, 1) -- moves the buffer
+  copy(self.data + first, value, #value)
 end
 
 local SIZES = { u8 = 1, s8 = 1, u16 = 2, s16 = 2, u32 = 4, s32 = 4, u64 = 8, s64 = 8, f32 = 4, f64 = 8 }

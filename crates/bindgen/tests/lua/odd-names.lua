@@ -6,8 +6,7 @@ local thalweg = require "thalweg.generated"
 local call = thalweg.call
 local new_table = thalweg.new_table
 local null = thalweg.null
-local package = thalweg.package("a:odd-names", "0.1.0", 0x74883fa836f98262ULL,
-                                0x518eee88b604f9caULL)
+local package = thalweg.package("a:odd-names", "0.1.0", 0x74883fa836f98262ULL)
 
 local put = {}
 local get = {}
