@@ -10,7 +10,7 @@
 //!    queue of the runtime, is the handle of its client, and a task is the number of a lent call.
 //!    Both are numbers with a generation, so a task that was answered, a queue that was closed, and a
 //!    pointer that is neither are refused.
-//! 2. The foreign library gets these numbers as pointers, and never reads what they point to. They
+//! 2. The foreign library gets these numbers as pointers, which it must not dereference. They
 //!    are outside of the addresses of a process, because a garbage collector like Go's looks up each
 //!    pointer that it finds: see `pointer.rs`.
 //! 3. A request stays where it is until its task is answered, also if its caller has given up.

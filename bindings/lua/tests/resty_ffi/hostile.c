@@ -1,4 +1,4 @@
-/* A library for lua-resty-ffi that does what it must not, or seldom does. Its configuration says how it
+/* A library for lua-resty-ffi that breaks the rules of its interface. Its configuration says how it
  * starts, and each request says what happens to its task:
  *
  *   idle              starts no thread: `hostile_start` does
@@ -130,7 +130,7 @@ int libffi_init(char *cfg, void *tq) {
   return strncmp(cfg, "idle", 4) == 0 ? 0 : start(tq, 1);
 }
 
-/* For the tests. */
+/* The tests call these functions. */
 void hostile_start(int threads);
 void hostile_hold(int yes);
 int hostile_ended(void);

@@ -1,4 +1,4 @@
-/* What a library for lua-resty-ffi implements and calls, as its README describes it. */
+/* The function that a library for lua-resty-ffi implements, and those that it calls: see its README. */
 #pragma once
 
 int libffi_init(char *cfg, void *tq);

@@ -31,7 +31,7 @@ pub(super) struct Pollers {
     asleep: Mutex<Vec<Waker>>,
     /// Changes when a poller must look into the mailbox.
     signals: AtomicU32,
-    /// Of one poller. The others sleep at once.
+    /// Used by one poller at a time. The others sleep at once.
     spin: Mutex<AdaptiveSpin>,
 }
 
