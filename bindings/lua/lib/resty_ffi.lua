@@ -89,7 +89,7 @@ local function load_library(lib, is_global)
     if not loaded then return nil, errors.argument("cannot load the library " .. lib .. ": " .. why) end
     local init = library.symbol(loaded, "libffi_init")
     if init == nil then return nil, errors.argument("the library " .. lib .. " has no libffi_init") end
-    inits[lib] = ffi.cast("int (*)(const char *cfg, void *tq)", init)
+    inits[lib] = ffi.cast("int (*)(char *cfg, void *tq)", init)
   end
   return inits[lib]
 end
@@ -130,7 +130,8 @@ local function start(init, key, cfg, opts)
     return nil, port:failure()
   end
   local client = handle.new(package_of_shim.client_class, port, number[0])
-  local rc = init(cfg, tq[0])
+  -- A copy, because the library may write to it.
+  local rc = init(cfg and ffi.new("char[?]", #cfg + 1, cfg), tq[0])
   if rc ~= 0 then
     client:close()
     return nil, rc

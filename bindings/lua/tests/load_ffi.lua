@@ -107,6 +107,15 @@ function M.request_and_answer_can_be_nil()
   equal(err, nil)
 end
 
+function M.library_may_write_to_its_configuration_and_request()
+  local cfg, request = "threads:1 write", "write"
+  local demo = assert(ngx.load_ffi("ffi_hostile", cfg))
+  equal(select(2, demo:call(request)), "wwwww")
+  equal(request, "wri" .. "te")
+  equal(request:byte(), ("write "):byte())
+  equal(cfg:byte(), ("t"):byte())
+end
+
 function M.answer_without_a_length_is_a_text()
   local demo = hostile("threads:1")
   equal(select(2, demo:call("text")), "a text")

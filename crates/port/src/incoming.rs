@@ -128,19 +128,24 @@ impl Incoming {
     }
 
     /// Calls `f` with the parameters of a [lent](Self::lend) call, after the same checks as in
-    /// [`params`](Self::params). Their bytes may be used until the call is taken back.
+    /// [`params`](Self::params), and with the start of the message that contains them. Until the call
+    /// is taken back, foreign code may read the message there, and write to the bytes of a list.
     ///
     /// # Errors
     /// The errors of [`take_back`](Self::take_back). `argument`: the arguments are malformed.
     pub fn with_lent<P: Decode, R>(
         number: u64,
-        f: impl FnOnce(P::View<'_>) -> R,
+        f: impl FnOnce(P::View<'_>, *mut u8) -> R,
     ) -> Result<R, Failure> {
         handles::with_lent(Lent::Incoming, number, |outcome| {
             let call = &outcome.call.as_ref().expect("a lent call has one").core;
             let layouts = &call.instance.package.methods[call.method() as usize];
+            let start = outcome.data.as_mut_ptr();
             let view = message::open(&outcome.data, layouts.params).and_then(|m| m.view::<P>());
-            view.map(f).map_err(|malformed| Refusal::from(malformed).0)
+            match view {
+                Ok(view) => Ok(f(view, start)),
+                Err(malformed) => Err(Refusal::from(malformed).0),
+            }
         })?
     }
 

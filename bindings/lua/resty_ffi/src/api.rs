@@ -6,6 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use thalweg::port::log::{Level, Limit};
 use thalweg::port::{Incoming, Object, find};
 
+use thalweg::wire::ListView;
+
 use crate::pointer::{Pointer, to_handle, to_pointer};
 
 /// A defect of this library ends the process otherwise, because foreign code cannot be unwound.
@@ -51,7 +53,8 @@ pub extern "C" fn ngx_http_lua_ffi_task_poll(tq: Pointer) -> Pointer {
 }
 
 /// The request of a task, with a NUL behind it, and its length. NULL: the request is nil, or `task`
-/// is not a task that waits for its answer. The memory is valid until the answer.
+/// is not a task that waits for its answer. The memory is valid until the answer, and the library may
+/// write to it.
 ///
 /// # Safety
 /// `len` is null or valid for writes.
@@ -59,11 +62,13 @@ pub extern "C" fn ngx_http_lua_ffi_task_poll(tq: Pointer) -> Pointer {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ngx_http_lua_ffi_get_req(task: Pointer, len: *mut c_int) -> *mut c_char {
     let (bytes, size) = guard((std::ptr::null_mut(), 0), || {
-        let request = Incoming::with_lent::<(Option<Vec<u8>>,), _>(to_handle(task), |(request,)| {
+        let find = |(request,): (Option<ListView<'_, u8>>,), start: *mut u8| {
             let bytes = request?.as_bytes();
             let size = bytes.len().checked_sub(1)?;
-            Some((bytes.as_ptr().cast::<c_char>().cast_mut(), size as c_int))
-        });
+            let offset = bytes.as_ptr().addr() - start.addr();
+            Some((start.wrapping_add(offset).cast(), size as c_int))
+        };
+        let request = Incoming::with_lent::<(Option<Vec<u8>>,), _>(to_handle(task), find);
         request.ok().flatten().unwrap_or((std::ptr::null_mut(), 0))
     });
     if !len.is_null() {

@@ -53,7 +53,7 @@ static void use_garbage(void) {
   }
 }
 
-static void serve_one(void *task, const char *request, int len) {
+static void serve_one(void *task, char *request, int len) {
   if (request == NULL) {
     ngx_http_lua_ffi_respond(task, 0, len == 0 ? strdup("nil") : NULL, 0);
   } else if (strncmp(request, "echo:", 5) == 0) {
@@ -61,6 +61,9 @@ static void serve_one(void *task, const char *request, int len) {
     memcpy(answer, request, (size_t)len);
     memmove(answer, answer + 5, (size_t)len - 5);
     ngx_http_lua_ffi_respond(task, 0, answer, len - 5);
+  } else if (strcmp(request, "write") == 0) {
+    memset(request, 'w', (size_t)len);
+    ngx_http_lua_ffi_respond(task, 0, strdup(request), 0);
   } else if (strcmp(request, "text") == 0) {
     ngx_http_lua_ffi_respond(task, 0, strdup("a text"), 0);
   } else if (strcmp(request, "empty") == 0) {
@@ -96,7 +99,7 @@ static void *serve(void *tq) {
   void *task;
   while ((task = ngx_http_lua_ffi_task_poll(tq)) != NULL) {
     int len = -1;
-    const char *request = ngx_http_lua_ffi_get_req(task, &len);
+    char *request = ngx_http_lua_ffi_get_req(task, &len);
     polled++;
     serve_one(task, request, len);
   }
@@ -123,7 +126,9 @@ int libffi_init(char *cfg, void *tq) {
   if (cfg == NULL) {
     return start(tq, 1);
   } else if (strncmp(cfg, "threads:", 8) == 0) {
-    return start(tq, atoi(cfg + 8));
+    int threads = atoi(cfg + 8);
+    memset(cfg, 'w', strlen(cfg));
+    return start(tq, threads);
   } else if (strncmp(cfg, "fail", 4) == 0) {
     return strcmp(cfg, "fail") == 0 || start(tq, 1) == 0 ? 5 : 6;
   }

@@ -156,7 +156,7 @@ fn lent_call_is_taken_back_once_and_keeps_its_arguments_after_its_end() {
     let (instance, port) = open(4);
     let handle = submit(&instance, &port, 7, u64::MAX).unwrap();
     let number = instance.poll().unwrap().lend().unwrap();
-    let text = |number| Incoming::with_lent::<(String,), _>(number, |(text,)| text.to_owned());
+    let text = |number| Incoming::with_lent::<(String,), _>(number, |(text,), _| text.to_owned());
     assert_eq!(text(number).unwrap(), "7");
     match find(handle).unwrap() {
         Object::Call(call) => call.cancel(),
