@@ -139,7 +139,7 @@ bench: build ## Measure what each part costs (NAMES="spsc_threads mpsc")
 
 .PHONY: bench-all
 bench-all: build ##bench Run everything except the endurance runs; the report is in benchmarks/reports
-	@$(BENCH) report $(addprefix --group ,queue boundary streaming runtime stress)
+	@$(BENCH) report $(addprefix --group ,queue boundary streaming nginx runtime stress)
 
 .PHONY: bench-quick
 bench-quick: build ##bench Run everything with short samples; it judges nothing, and the files are in benchmarks/reports
@@ -248,7 +248,7 @@ lint-nim: setup
 .PHONY: lint-lua
 lint-lua: setup
 	@if command -v luacheck >/dev/null; then set -x; scripts/generate.sh; \
-	  luacheck --quiet bindings/lua conformance/lua conformance/generated/lua crates/bench/generated/lua examples/*/generated/lua examples/gateway/lua; \
+	  luacheck --quiet bindings/lua crates/bench/hosts/nginx conformance/lua conformance/generated/lua crates/bench/generated/lua examples/*/generated/lua examples/gateway/lua; \
 	else scripts/skip.sh $@ "luacheck is not installed"; fi
 
 .PHONY: lint-shell

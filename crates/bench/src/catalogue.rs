@@ -26,6 +26,7 @@ pub const GROUPS: &[Group] = &[
     Group::new("queue", "hand-off between threads"),
     Group::new("boundary", "calls and views across languages"),
     Group::new("streaming", "events from a producer to a consumer"),
+    Group::new("nginx", "calls from Lua in nginx"),
     Group::new("runtime", "actors"),
     Group {
         on_request: true,

@@ -5,6 +5,7 @@ mod measuring;
 mod regression;
 mod reporting;
 mod running;
+mod serving;
 mod sweeping;
 
 use std::io::{self, Write};
@@ -43,6 +44,8 @@ enum Action {
     Sweep(sweeping::Sweep),
     /// Write a run as Markdown, CSV and a page with charts
     Report(reporting::Reporting),
+    /// Serve the page of the benchmark `echo_nginx` from nginx
+    Serve(serving::Serve),
     /// Report what makes this machine unsuitable for measuring, and how to fix it
     Doctor(Doctor),
     /// The Rust host program: takes one sample per input line
@@ -81,6 +84,7 @@ pub fn main() -> ExitCode {
         Action::Regress(regress) => return regression::execute(&regress),
         Action::Sweep(sweep) => sweeping::execute(&sweep),
         Action::Report(report) => return status(reporting::execute(&report)),
+        Action::Serve(serve) => serving::execute(&serve),
         Action::Doctor(doctor) => examine(&doctor),
         Action::Host => rust_host::serve(),
         Action::Cell => cell::serve(io::stdin().lock(), io::stdout().lock()),

@@ -87,6 +87,16 @@ pub fn c_library(name: &str) -> Result<PathBuf, Problem> {
     compile(&C, name, &format!("lib{name}.so"), &["-shared", "-fPIC"])
 }
 
+/// Compiles a library for lua-resty-ffi of `bindings/lua/tests/resty_ffi`.
+///
+/// # Errors
+/// The compiler is missing or reports an error.
+pub fn resty_ffi_library(name: &str) -> Result<PathBuf, Problem> {
+    let source = format!("bindings/lua/tests/resty_ffi/{name}.c");
+    let kind = ["-shared", "-fPIC"].map(OsStr::new);
+    compile_file(&C, &source, &format!("libffi_c_{name}.so"), &kind)
+}
+
 /// Compiles `hosts/cpp/NAME.cpp` to a program with the options of the C programs. It takes several
 /// seconds, so this process compiles each program once.
 ///
@@ -234,9 +244,7 @@ fn build(
     product: &str,
     compile: impl FnOnce(&Path) -> Result<(), Problem>,
 ) -> Result<PathBuf, Problem> {
-    let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
-    let folder = exe.parent().unwrap_or(&exe).join("lab-hosts");
-    fs::create_dir_all(&folder).map_err(Problem::io(folder.display().to_string()))?;
+    let folder = build_folder()?;
     // The output has a unique name until it is complete: another run may be starting the existing
     // file.
     static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -259,6 +267,58 @@ fn finish(command: &mut Command, compiler: &str, source: &str) -> Result<(), Pro
             "{compiler} cannot build {source}; its words are above"
         ))),
     }
+}
+
+/// The output of `go version`.
+///
+/// # Errors
+/// The reason why there is no Go, for the row.
+pub fn go_version() -> Result<String, String> {
+    let output = Command::new("go")
+        .arg("version")
+        .output()
+        .map_err(|error| format!("the command `go` cannot be started: {error}"))?;
+    if output.status.success() {
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.trim().trim_start_matches("go version ").to_owned())
+    } else {
+        Err("`go version` fails".to_owned())
+    }
+}
+
+/// Builds `package` of `hosts/go` as the program `name`. Go caches its builds, so a second build takes a
+/// moment.
+///
+/// # Errors
+/// Go is missing or reports an error.
+pub fn go_program(name: &str, package: &str) -> Result<PathBuf, Problem> {
+    // Go writes to a temporary file and renames it.
+    let product = build_folder()?.join(name);
+    let status = Command::new("go")
+        .args(["build", "-buildvcs=false", "-o"])
+        .arg(&product)
+        .arg(package)
+        .current_dir(root().join("crates/bench/hosts/go"))
+        .status()
+        .map_err(Problem::io("cannot start go"))?;
+    if status.success() {
+        Ok(product)
+    } else {
+        Err(Problem::NotReady(format!(
+            "go cannot build {package} of crates/bench/hosts/go; its words are above"
+        )))
+    }
+}
+
+/// The folder of the programs that the lab builds when they are needed.
+///
+/// # Errors
+/// It cannot be created.
+pub fn build_folder() -> Result<PathBuf, Problem> {
+    let exe = env::current_exe().map_err(Problem::io("cannot find this program's own file"))?;
+    let folder = exe.with_file_name("lab-hosts");
+    fs::create_dir_all(&folder).map_err(Problem::io(folder.display().to_string()))?;
+    Ok(folder)
 }
 
 /// The include folders of the C and C++ programs, relative to the root.

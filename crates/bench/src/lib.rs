@@ -11,7 +11,7 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | [`command`] | the command line: `list`, `run`, `baseline`, `regress`, `sweep`, `report`, `doctor` |
+//! | [`command`] | the command line: `list`, `run`, `baseline`, `regress`, `sweep`, `report`, `serve`, `doctor` |
 //! | [`workloads`], [`catalogue`] | one file per workload, the list of workloads, their groups |
 //! | [`interleave`], [`statistics`], [`latency`] | how a figure is measured |
 //! | [`judgement`], [`report`], [`result_file`] | targets, verdicts, and the result file |
@@ -21,6 +21,7 @@
 //! | [`machine`], [`doctor`], [`tools`] | the machine and the tools of a run |
 //! | [`cell`], [`processes`] | samples of one point from several fresh processes |
 //! | [`child`], [`hosts`], [`placement`], [`rust_host`] | programs in other languages, and their placement |
+//! | [`nginx`] | nginx with the benchmark of echoes, and the servers on Unix sockets |
 
 /// The page, so that its template of a benchmark is compiled and run.
 #[cfg(doctest)]
@@ -44,6 +45,7 @@ pub mod judgement;
 pub mod lab;
 pub mod latency;
 pub mod machine;
+pub mod nginx;
 pub mod page;
 pub mod placement;
 pub mod problem;

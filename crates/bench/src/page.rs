@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::baseline;
 use crate::doctor::{self, State};
 use crate::report::Report;
-use crate::workloads::WORKLOADS;
+use crate::workloads::{CHARTS, WORKLOADS};
 
 const TEMPLATE: &str = include_str!("page.html");
 const PLACE: &str = "@DATA@";
@@ -32,6 +32,7 @@ pub fn html(reports: &[Report]) -> String {
     let data = json!({
         "runs": runs.collect::<Vec<_>>(),
         "workloads": workloads.collect::<Vec<_>>(),
+        "charts": CHARTS,
     });
     // No text of a result can end the element that contains the data.
     TEMPLATE.replacen(PLACE, &data.to_string().replace('<', "\\u003c"), 1)

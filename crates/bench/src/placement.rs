@@ -1,9 +1,11 @@
 //! The placement of a host program: on one processor, on two, on two apart, or unrestricted.
 
 use std::env;
+use std::fs;
 use std::process::{Child, Command};
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
 use crate::problem::Problem;
 
@@ -102,6 +104,40 @@ pub fn move_caller() -> Result<(), Problem> {
     sched_setaffinity(None, &there).map_err(|errno| affinity_problem(errno.into()))
 }
 
+/// Moves the first thread of another process to one processor, and all of its other threads to another, as
+/// [`Placement::Split`] does.
+///
+/// # Errors
+/// There are fewer than two processors, the process has ended, or the kernel refuses it.
+pub fn split_threads(pid: u32) -> Result<(), Problem> {
+    let mut last = allowed().into_iter().rev();
+    let (Some(others), Some(first)) = (last.next(), last.next()) else {
+        return Err(Problem::NotReady("one processor".to_owned()));
+    };
+    for thread in threads(pid)? {
+        let mut there = CpuSet::new();
+        there.set(if thread == pid { first } else { others });
+        let id = i32::try_from(thread).ok().and_then(Pid::from_raw);
+        match sched_setaffinity(id, &there) {
+            // The thread has ended meanwhile.
+            Ok(()) | Err(Errno::SRCH) => {}
+            Err(errno) => return Err(affinity_problem(errno.into())),
+        }
+    }
+    Ok(())
+}
+
+/// The threads of a process.
+///
+/// # Errors
+/// The process has ended.
+pub fn threads(pid: u32) -> Result<Vec<u32>, Problem> {
+    let folder = format!("/proc/{pid}/task");
+    let entries = fs::read_dir(&folder).map_err(Problem::io(folder))?;
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    Ok(entries.flatten().filter_map(number).collect())
+}
+
 fn affinity_problem(error: std::io::Error) -> Problem {
     Problem::Io("cannot choose processors".to_owned(), error)
 }
@@ -148,6 +184,23 @@ mod tests {
         assert_eq!(ranges(&[0, 1, 2, 3, 8]), "0-3,8");
         assert_eq!(ranges(&[5]), "5");
         assert_eq!(ranges(&[]), "");
+    }
+
+    #[test]
+    fn threads_of_a_process_are_split_over_two_processors() {
+        if !Placement::Split.possible() {
+            return;
+        }
+        let mut command = Command::new("sleep");
+        let mut child = command.arg("60").spawn().unwrap();
+        split_threads(child.id()).unwrap();
+        let there = sched_getaffinity(Pid::from_raw(child.id().cast_signed())).unwrap();
+        let first = allowed()[allowed().len() - 2];
+        assert_eq!((there.count(), there.is_set(first)), (1, true));
+        assert_eq!(threads(child.id()).unwrap(), [child.id()]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(split_threads(child.id()).is_err());
     }
 
     #[test]

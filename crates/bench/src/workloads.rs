@@ -2,6 +2,7 @@
 
 pub mod codec;
 pub mod e2e;
+pub mod echo_nginx;
 pub mod ffi_complete;
 pub mod ffi_flood;
 pub mod first_calls;
@@ -14,6 +15,8 @@ pub mod single_await;
 pub mod streaming;
 pub mod submit;
 pub mod view_read;
+
+use serde::Serialize;
 
 use crate::cell::Open;
 use crate::lab::Lab;
@@ -42,6 +45,25 @@ pub struct Workload {
     /// Sets up one of its cells in a separate process, if the workload supports cells: see
     /// [`crate::processes`].
     pub cells: Option<Open>,
+}
+
+/// A chart of times on the page of a report: a bar for each side, grouped by a parameter.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Chart {
+    /// The name of its workload.
+    pub workload: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// The parameters of its rows.
+    pub at: &'static [(&'static str, &'static str)],
+    /// The parameter that groups the bars, in the order of the rows.
+    pub by: &'static str,
+    /// The parameter that distinguishes the subjects.
+    pub series: &'static str,
+    /// The unit of the bars, for example `s per 100,000 calls`.
+    pub unit: &'static str,
+    /// The factor from the unit of the rows to this one.
+    pub factor: f64,
 }
 
 /// A setting that a person may change for one run.
@@ -104,6 +126,7 @@ pub static WORKLOADS: &[Workload] = &[
     streaming::streaming_events::WORKLOAD,
     streaming::hosts::WORKLOAD,
     streaming::pause::WORKLOAD,
+    echo_nginx::WORKLOAD,
     runtime::spawning::CHAINED_SPAWN,
     runtime::spawning::PING_PONG_ONESHOT,
     runtime::spawning::SPAWN_STORM_BUSY,
@@ -127,6 +150,9 @@ pub static WORKLOADS: &[Workload] = &[
     runtime::failing::WORKLOAD,
     runtime::memory::WORKLOAD,
 ];
+
+/// All charts, in the order of the page.
+pub static CHARTS: &[Chart] = &echo_nginx::CHARTS;
 
 /// The workload of this name.
 ///

@@ -126,6 +126,10 @@ impl Lab for LabService {
         call.spawn(move |_| drop(predicates::write_payloads(writer, count, size)));
         reader
     }
+
+    fn echo(&mut self, _: &Call, data: Vec<u8>) -> Vec<u8> {
+        data
+    }
 }
 
 /// Writes until the reader has enough or is gone.
@@ -259,6 +263,14 @@ mod tests {
         }
         for (n, pulse) in (0..).zip(lab.pulses(100, 16).wait().unwrap()) {
             assert_eq!(pulse.unwrap(), ticks::pulse(n));
+        }
+    }
+
+    #[test]
+    fn echo_returns_the_same_bytes() {
+        let lab = LabClient::start(LabService::default).unwrap();
+        for data in [&b""[..], b"a\0b", &[7; 102_400]] {
+            assert_eq!(lab.echo(data).wait().unwrap(), data);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Turns a cell's samples into rows: one per peer, and the selection of the row with the target.
 
 use crate::cell::{Cell, Sample};
+use crate::hosts;
 use crate::judgement::{Target, worst_over_median};
 use crate::lab::Lab;
 use crate::placement::{Placement, allowed};
@@ -50,7 +51,7 @@ pub fn measure<'a>(
 ) -> Result<Measured<'a>, Problem> {
     let mut missing = None;
     if cell.subjects.iter().any(|name| name == go_chan::NAME) {
-        match go_chan::version() {
+        match hosts::go_version() {
             Ok(version) => drop(lab.peers.insert(go_chan::NAME.to_owned(), version)),
             Err(why) => {
                 cell.subjects.retain(|name| name != go_chan::NAME);

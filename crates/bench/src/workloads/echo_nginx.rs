@@ -1,0 +1,411 @@
+//! `echo_nginx`: what an echo from Lua in nginx costs, of a service in Rust inside of nginx, and of a server on a Unix
+//! socket. It is the benchmark of lua-resty-ffi with the same lengths.
+//!
+//! `thalweg bench serve` serves the page that this workload requests: `/benchmark`
+//! (`crates/bench/hosts/nginx/echo_benchmark.lua`). Each side has an nginx of its own with one worker, and they take
+//! turns.
+//!
+//! | `placement` | processors |
+//! | --- | --- |
+//! | `one_cpu` | one for all programs |
+//! | `two_cpus` | two for all programs |
+//! | `split` | two: one for the event loop of nginx, one for the threads of the service or for the server. The library has one worker thread there |
+//!
+//! | `mode` | side inside of nginx |
+//! | --- | --- |
+//! | `A`, `B` | the service, in this mode of docs/lua.md |
+//! | `load_ffi` | a library in C for lua-resty-ffi, by `ngx.load_ffi` in mode B |
+//!
+//! With `concurrency=50`, 50 light threads of one request call at the same time, each with its own connection to the
+//! server. The connections are open before the clock starts.
+//!
+//! The metrics `worker_cpu_ns` and `service_cpu_ns` are processor time per call, user and system: of the event loop,
+//! and of the threads that serve it. `waits_per_call` is how often one of these threads waited, and `wakes_per_call`
+//! how often the library has woken the event loop.
+
+mod cost;
+mod sides;
+
+use std::time::Duration;
+
+use crate::cell::Sample;
+use crate::hosts;
+use crate::judgement::Target;
+use crate::lab::Lab;
+use crate::nginx::{self, Mode, SERVERS, Server};
+use crate::placement::Placement;
+use crate::problem::Problem;
+use crate::processes::{self, PROCESSES, metrics, times};
+use crate::report::{Metrics, Row, hold_best};
+use crate::statistics::Samples;
+use crate::workloads::{Chart, Knob, Workload};
+
+use sides::{Plan, Programs, Side, Way};
+
+const LENGTHS: Knob = Knob {
+    name: "lengths",
+    default: "512,4096,10240,102400",
+    what: "bytes of a message, as a list",
+};
+const CONCURRENCY: Knob = Knob {
+    name: "concurrency",
+    default: "1,50",
+    what: "light threads that call at the same time, as a list",
+};
+const PLACEMENT: Knob = Knob {
+    name: "placement",
+    default: "one_cpu,two_cpus,split",
+    what: "one_cpu, two_cpus or split, as a list",
+};
+const PORT: Knob = Knob {
+    name: "port",
+    default: "0",
+    what: "the port of the first nginx, and the ports after it for the others; 0: free ones",
+};
+/// The default of nginx is 4k or 8k, one page. With it, a long message takes a system call for each page.
+pub const SOCKET_BUFFER: Knob = Knob {
+    name: "socket_buffer",
+    default: "128k",
+    what: "lua_socket_buffer_size of nginx",
+};
+
+/// See the module.
+pub const WORKLOAD: Workload = Workload {
+    name: "echo_nginx",
+    group: "nginx",
+    what: "An echo from Lua in nginx: a service in Rust inside of nginx, against a server in C or Go on a Unix socket.",
+    source: "lua-resty-ffi, benchmark.md",
+    peers: &[SERVERS[0].name(), SERVERS[1].name(), SERVERS[2].name()],
+    seconds: 420,
+    run,
+    knobs: &[LENGTHS, CONCURRENCY, PLACEMENT, PORT, SOCKET_BUFFER],
+    ..Workload::USUAL
+};
+
+/// The two charts of lua-resty-ffi.
+pub const CHARTS: [Chart; 2] = [
+    ONE_PROCESSOR,
+    Chart {
+        title: "Two processors",
+        at: &[("placement", "two_cpus"), ("concurrency", "1")],
+        ..ONE_PROCESSOR
+    },
+];
+
+const ONE_PROCESSOR: Chart = Chart {
+    workload: WORKLOAD.name,
+    title: "One processor",
+    at: &[("placement", "one_cpu"), ("concurrency", "1")],
+    by: "length",
+    series: "mode",
+    unit: "s per 100,000 calls",
+    factor: 1e5 / 1e9,
+};
+
+/// The peer of the other ways inside of nginx, and its name as a peer.
+const MODE_B: Way = Way::Service(Mode::B);
+const MODE_B_AS_PEER: &str = "thalweg@mode_b";
+
+/// The duration of a sample: the clock has ticks of 1 us in the answer of nginx.
+const SAMPLE: Duration = Duration::from_millis(100);
+const QUICK_SAMPLE: Duration = Duration::from_millis(4);
+/// Samples of each side.
+const SAMPLES: usize = 15;
+
+fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
+    let (version, module) = (nginx::version(), nginx::module());
+    if let Err(why) = version.as_ref().and(module.as_ref()) {
+        return Ok(vec![missing(&[], why)]);
+    }
+    let go = hosts::go_version();
+    let mut rows = Vec::new();
+    for server in SERVERS {
+        let version = match (server, &go) {
+            (Server::Go, Ok(go)) => go.clone(),
+            (Server::Go, Err(why)) => {
+                let why = Problem::NotReady(why.clone());
+                rows.push(missing(&[("against", server.name())], &why));
+                continue;
+            }
+            _ => "of this commit".to_owned(),
+        };
+        lab.peers.insert(server.name().to_owned(), version);
+    }
+    lab.peers.insert("nginx".to_owned(), version?);
+    let ways = ways(go.is_ok());
+    for placement in placements(lab)? {
+        if placement.possible() {
+            rows.extend(measure(lab, placement, &ways)?);
+        } else {
+            let why = Problem::NotReady("one processor".to_owned());
+            rows.push(missing(&[("placement", placement.name())], &why));
+        }
+    }
+    Ok(rows)
+}
+
+fn missing(params: &[(&str, &str)], why: &Problem) -> Row {
+    Row::not_measured(
+        (WORKLOAD.name, WORKLOAD.group),
+        params,
+        "ns",
+        &why.to_string(),
+    )
+}
+
+fn ways(has_go: bool) -> Vec<Way> {
+    let servers = SERVERS.into_iter();
+    let servers = servers.filter(|server| has_go || *server != Server::Go);
+    let inside = [MODE_B, Way::Service(Mode::A), Way::LoadFfi];
+    inside.into_iter().chain(servers.map(Way::Socket)).collect()
+}
+
+fn placements(lab: &Lab) -> Result<Vec<Placement>, Problem> {
+    let known = [Placement::OneCpu, Placement::TwoCpus, Placement::Split];
+    let text = lab.knob(&PLACEMENT);
+    let find = |name: &str| {
+        let found = known.into_iter().find(|placement| placement.name() == name);
+        let what = PLACEMENT.what;
+        found.ok_or_else(|| Problem::Usage(format!("placement is {what}, not `{name}`")))
+    };
+    text.split(',').map(find).collect()
+}
+
+/// The whole numbers of a knob that is a list.
+fn numbers(lab: &Lab, knob: &Knob, most: u64) -> Result<Vec<u64>, Problem> {
+    let text = lab.knob(knob);
+    let parse = |word: &str| {
+        let number = word
+            .parse()
+            .ok()
+            .filter(|number| (1..=most).contains(number));
+        let name = knob.name;
+        number.ok_or_else(|| Problem::Usage(format!("{name}: 1 to {most}, not `{word}`")))
+    };
+    text.split(',').map(parse).collect()
+}
+
+/// A point of the parameters.
+type Point = (u64, u64);
+
+fn measure(lab: &Lab, placement: Placement, ways: &[Way]) -> Result<Vec<Row>, Problem> {
+    let mut points: Vec<Point> = Vec::new();
+    for concurrency in numbers(lab, &CONCURRENCY, 1000)? {
+        let lengths = numbers(lab, &LENGTHS, 1 << 24)?;
+        points.extend(lengths.into_iter().map(|length| (concurrency, length)));
+    }
+    // The sides of a point are measured one right after the other.
+    let mut sides = Vec::new();
+    for (concurrency, length) in &points {
+        sides.extend(ways.iter().map(|way| Side {
+            way: *way,
+            length: *length,
+            concurrency: *concurrency,
+        }));
+    }
+    let port = u16::try_from(lab.number(&PORT)?)
+        .map_err(|_| Problem::Usage("port: at most 65535".to_owned()))?;
+    let plan = Plan {
+        placement,
+        sample: if lab.quick() { QUICK_SAMPLE } else { SAMPLE },
+        socket_buffer: lab.knob(&SOCKET_BUFFER),
+        port,
+        sides,
+    };
+    let title = format!("echo_nginx {}", placement.name());
+    let count = plan.sides.len();
+    let start = || Programs::start(&plan);
+    let rounds = lab.plan(Some(SAMPLES));
+    let taken = processes::measure(lab, &title, count, rounds, PROCESSES, start)?;
+    let mut taken = taken.into_iter();
+    let mut rows = Vec::new();
+    for point in points {
+        let of_point: Vec<(Way, Samples<Sample>)> =
+            ways.iter().copied().zip(taken.by_ref()).collect();
+        rows.extend(rows_of(lab, placement, point, &of_point));
+    }
+    Ok(rows)
+}
+
+/// The rows of a point: each way inside of nginx against each server, and against mode B.
+fn rows_of(
+    lab: &Lab,
+    placement: Placement,
+    point: Point,
+    taken: &[(Way, Samples<Sample>)],
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mode_b = taken.iter().find(|(way, _)| *way == MODE_B);
+    for (way, ours) in taken {
+        let Some(mode) = way.mode() else { continue };
+        let row = |against, theirs| row(placement, point, (mode, ours), (against, theirs));
+        let mut against_servers: Vec<Row> = Vec::new();
+        for (other, theirs) in taken {
+            if let Way::Socket(server) = other {
+                against_servers.push(row(server.name(), theirs));
+            }
+        }
+        if let Some(limit) = bar(placement, point).filter(|_| *way == MODE_B) {
+            hold_best(&mut against_servers, &Target::Ratio(limit), lab.refusal());
+        }
+        rows.append(&mut against_servers);
+        if let Some((_, theirs)) = mode_b.filter(|_| *way != MODE_B) {
+            let row = row(MODE_B_AS_PEER, theirs);
+            let row = row.with_metrics("", less_a_microsecond(ours, theirs));
+            rows.push(match bar_of_mode_b(placement, point, *way) {
+                Some(target) => row.held_to(&target, lab.refusal()),
+                None => row,
+            });
+        }
+    }
+    rows
+}
+
+/// The time without 1 us, as a multiple of mode B's.
+const LESS_1US: &str = "ratio_less_1us";
+
+fn less_a_microsecond(a: &Samples<Sample>, b: &Samples<Sample>) -> Metrics {
+    let mut theirs = b.iter();
+    let ratios = a.map(|a| (a.ns - 1_000.0) / theirs.next().map_or(f64::NAN, |b| b.ns));
+    let mut metrics = Metrics::default();
+    metrics.median(LESS_1US, &ratios);
+    metrics
+}
+
+/// The target of a way against mode B.
+fn bar_of_mode_b(placement: Placement, (concurrency, _): Point, way: Way) -> Option<Target> {
+    let is_single_on_one = placement == Placement::OneCpu && concurrency == 1;
+    match way {
+        Way::Service(Mode::A) if is_single_on_one => Some(Target::Metric(LESS_1US, 1.3)),
+        Way::LoadFfi if is_single_on_one => Some(Target::Ratio(1.15)),
+        _ => None,
+    }
+}
+
+/// The largest ratio of mode B to the best server.
+fn bar(placement: Placement, point: Point) -> Option<f64> {
+    match point {
+        (1, 512) if placement == Placement::OneCpu => Some(0.65),
+        (1, 10_240) if placement == Placement::OneCpu => Some(0.5),
+        (1, 102_400) if placement == Placement::OneCpu => Some(0.35),
+        (50, _) if placement != Placement::Split => Some(0.4),
+        _ => None,
+    }
+}
+
+fn row(
+    placement: Placement,
+    (concurrency, length): Point,
+    (mode, ours): (&str, &Samples<Sample>),
+    (against, theirs): (&str, &Samples<Sample>),
+) -> Row {
+    let (length, concurrency) = (length.to_string(), concurrency.to_string());
+    let params = [
+        ("language", "rust"),
+        ("mode", mode),
+        ("placement", placement.name()),
+        ("concurrency", &concurrency),
+        ("length", &length),
+    ];
+    let sides = (("thalweg", times(ours)), Some((against, times(theirs))));
+    Row::new(
+        (WORKLOAD.name, WORKLOAD.group),
+        &params,
+        "ns",
+        sides.0,
+        sides.1,
+    )
+    .checked(
+        "each reply is its request, and each message of the socket has the length that it tells",
+    )
+    .with_metrics("", metrics(ours))
+    .with_metrics("peer_", metrics(theirs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two samples in each of three processes, in which each call takes `ns`.
+    fn samples(ns: f64) -> Samples<Sample> {
+        let sample = Sample {
+            ns,
+            ..Sample::default()
+        };
+        Samples::new(vec![sample; 6], vec![0, 0, 1, 1, 2, 2])
+    }
+
+    fn rows(placement: Placement, point: Point) -> Vec<Row> {
+        let taken = [
+            (Way::Service(Mode::B), samples(4_000.0)),
+            (Way::Service(Mode::A), samples(6_300.0)),
+            (Way::LoadFfi, samples(4_500.0)),
+            (Way::Socket(Server::CThreads), samples(10_000.0)),
+            (Way::Socket(Server::CEpoll), samples(8_000.0)),
+            (Way::Socket(Server::Go), samples(20_000.0)),
+        ];
+        rows_of(&Lab::new(false, None), placement, point, &taken)
+    }
+
+    #[test]
+    fn mode_b_is_held_to_the_best_server_and_the_others_to_mode_b() {
+        let rows = rows(Placement::OneCpu, (1, 512));
+        let with_target: Vec<&Row> = rows.iter().filter(|row| row.target.is_some()).collect();
+        let [best, a, load_ffi] = with_target.as_slice() else {
+            panic!("{with_target:?}");
+        };
+        assert_eq!(best.peer.as_deref(), Some("uds_c_epoll"));
+        assert_eq!(best.target.as_deref(), Some("ratio <= 0.65"));
+        assert_eq!(a.peer.as_deref(), Some(MODE_B_AS_PEER));
+        assert_eq!(load_ffi.params["mode"], "load_ffi");
+        assert_eq!(load_ffi.target.as_deref(), Some("ratio <= 1.15"));
+        assert_eq!(a.target.as_deref(), Some("ratio_less_1us <= 1.3"));
+        assert!((a.metrics[LESS_1US] - 1.325).abs() < 1e-9);
+        // A debug build judges nothing.
+        if Lab::new(false, None).refusal().is_none() {
+            assert_eq!(best.verdict.as_deref(), Some("met"));
+            assert_eq!(a.verdict.as_deref(), Some("missed"));
+            assert_eq!(load_ffi.verdict.as_deref(), Some("met"));
+        }
+    }
+
+    #[test]
+    fn points_have_the_targets_of_their_placement() {
+        let targets = |placement, point| {
+            let rows = rows(placement, point);
+            rows.iter()
+                .filter_map(|row| row.target.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(targets(Placement::TwoCpus, (50, 4_096)), ["ratio <= 0.4"]);
+        assert_eq!(
+            targets(Placement::OneCpu, (1, 4_096)),
+            ["ratio_less_1us <= 1.3", "ratio <= 1.15"]
+        );
+        assert!(targets(Placement::Split, (1, 512)).is_empty());
+    }
+
+    #[test]
+    fn knob_with_another_value_is_refused_with_the_range() {
+        let lab = |name: &str, value: &str| {
+            Lab::new(true, None).setting([(name.to_owned(), value.to_owned())].into())
+        };
+        assert_eq!(
+            placements(&lab("placement", "split")).unwrap(),
+            [Placement::Split]
+        );
+        for wrong in ["", "free", "split,"] {
+            assert!(placements(&lab("placement", wrong)).is_err(), "{wrong}");
+        }
+        assert_eq!(
+            numbers(&lab("lengths", "7,8"), &LENGTHS, 9).unwrap(),
+            [7, 8]
+        );
+        for wrong in ["", "0", "10", "7,", "x"] {
+            assert!(
+                numbers(&lab("lengths", wrong), &LENGTHS, 9).is_err(),
+                "{wrong}"
+            );
+        }
+    }
+}
