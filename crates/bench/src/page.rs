@@ -64,6 +64,9 @@ mod tests {
             serde_json::to_value(&report).unwrap()
         );
         assert_eq!(data["runs"].as_array().unwrap().len(), 2);
+        let charts = data["charts"].as_array().unwrap().iter();
+        let titles: Vec<&str> = charts.filter_map(|chart| chart["title"].as_str()).collect();
+        assert_eq!(titles, ["One processor", "Two processors"]);
         assert_eq!(
             page.matches("</script>").count(),
             2,
