@@ -63,6 +63,8 @@ pub struct Settings<'a> {
     pub socket_buffer: &'a str,
     /// The processors of nginx.
     pub placement: Placement,
+    /// Whether the event loop and the service spin before they sleep: the option `spin` of `open`.
+    pub spin: bool,
     /// Worker threads of the library; default: one per processor.
     pub library_workers: Option<u32>,
 }
@@ -280,6 +282,7 @@ fn configuration(folder: &Path, port: u16, settings: &Settings<'_>) -> Result<St
     let Settings {
         socket,
         socket_buffer,
+        spin,
         ..
     } = settings;
     Ok(format!(
@@ -306,7 +309,7 @@ http {{
   lua_socket_pool_size 1000;
   lua_socket_buffer_size {socket_buffer};
   init_worker_by_lua_block {{
-    require("echo_benchmark").start {{ library = "{library}", echo = "{echo}", socket = "{socket}" }}
+    require("echo_benchmark").start {{ library = "{library}", echo = "{echo}", socket = "{socket}", spin = {spin} }}
   }}
   server {{
     listen 127.0.0.1:{port};

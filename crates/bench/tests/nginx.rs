@@ -46,6 +46,7 @@ fn settings(mode: Mode, server: &EchoServer) -> Settings<'_> {
         socket: server.socket(),
         socket_buffer: "128k",
         placement: Placement::Free,
+        spin: mode == Mode::B,
         library_workers: None,
     }
 }

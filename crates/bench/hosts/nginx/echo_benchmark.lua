@@ -97,9 +97,9 @@ ways.uds = {
 }
 
 --- Opens the libraries: `library` is that of the service, and `echo` one for lua-resty-ffi. `socket` is the path of the
--- server's socket.
+-- server's socket, and `spin` that option of the service.
 function M.start(options)
-  service = assert(lab.open(options.library))
+  service = assert(lab.open(options.library, { spin = options.spin }))
   runtime = assert(ngx.load_ffi(options.echo))
   socket_path = options.socket
 end

@@ -22,6 +22,9 @@ pub struct Serve {
     /// The mode of the Lua package: A needs no module of nginx, B uses it
     #[arg(long, value_parser = ["A", "B"], default_value = "B")]
     mode: String,
+    /// Let nginx and the service spin before they sleep
+    #[arg(long)]
+    spin: bool,
     /// The server on the Unix socket
     #[arg(long, value_parser = ["c", "c-epoll", "go"], default_value = "c")]
     server: String,
@@ -61,6 +64,7 @@ pub fn execute(serve: &Serve) -> Result<(), Problem> {
         socket: server.socket(),
         socket_buffer: &serve.socket_buffer,
         placement: Placement::Free,
+        spin: serve.spin,
         library_workers: None,
     })?;
     print(&format!(

@@ -14,6 +14,7 @@
 //! | `mode` | side inside of nginx |
 //! | --- | --- |
 //! | `A`, `B` | the service, in this mode of docs/lua.md |
+//! | `B+spin` | the same in mode B, with the option `spin` of `open`; only on two processors |
 //! | `load_ffi` | a library in C for lua-resty-ffi, by `ngx.load_ffi` in mode B |
 //!
 //! With `concurrency=50`, 50 light threads of one request call at the same time, each with its own connection to the
@@ -132,10 +133,9 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         lab.peers.insert(server.name().to_owned(), version);
     }
     lab.peers.insert("nginx".to_owned(), version?);
-    let ways = ways(go.is_ok());
     for placement in placements(lab)? {
         if placement.possible() {
-            rows.extend(measure(lab, placement, &ways)?);
+            rows.extend(measure(lab, placement, &ways(placement, go.is_ok()))?);
         } else {
             let why = Problem::NotReady("one processor".to_owned());
             rows.push(missing(&[("placement", placement.name())], &why));
@@ -153,11 +153,13 @@ fn missing(params: &[(&str, &str)], why: &Problem) -> Row {
     )
 }
 
-fn ways(has_go: bool) -> Vec<Way> {
+fn ways(placement: Placement, has_go: bool) -> Vec<Way> {
     let servers = SERVERS.into_iter();
     let servers = servers.filter(|server| has_go || *server != Server::Go);
+    let spinning = (placement != Placement::OneCpu).then_some(Way::Spinning);
     let inside = [MODE_B, Way::Service(Mode::A), Way::LoadFfi];
-    inside.into_iter().chain(servers.map(Way::Socket)).collect()
+    let inside = inside.into_iter().chain(spinning);
+    inside.chain(servers.map(Way::Socket)).collect()
 }
 
 fn placements(lab: &Lab) -> Result<Vec<Placement>, Problem> {
@@ -273,11 +275,14 @@ fn less_a_microsecond(a: &Samples<Sample>, b: &Samples<Sample>) -> Metrics {
 }
 
 /// The target of a way against mode B.
-fn bar_of_mode_b(placement: Placement, (concurrency, _): Point, way: Way) -> Option<Target> {
-    let is_single_on_one = placement == Placement::OneCpu && concurrency == 1;
+fn bar_of_mode_b(placement: Placement, point: Point, way: Way) -> Option<Target> {
+    let is_single_on_one = placement == Placement::OneCpu && point.0 == 1;
     match way {
         Way::Service(Mode::A) if is_single_on_one => Some(Target::Metric(LESS_1US, 1.3)),
         Way::LoadFfi if is_single_on_one => Some(Target::Ratio(1.15)),
+        Way::Spinning if placement == Placement::Split && point == (1, 512) => {
+            Some(Target::Ratio(0.1))
+        }
         _ => None,
     }
 }
@@ -340,6 +345,7 @@ mod tests {
             (Way::Service(Mode::B), samples(4_000.0)),
             (Way::Service(Mode::A), samples(6_300.0)),
             (Way::LoadFfi, samples(4_500.0)),
+            (Way::Spinning, samples(300.0)),
             (Way::Socket(Server::CThreads), samples(10_000.0)),
             (Way::Socket(Server::CEpoll), samples(8_000.0)),
             (Way::Socket(Server::Go), samples(20_000.0)),
@@ -382,7 +388,8 @@ mod tests {
             targets(Placement::OneCpu, (1, 4_096)),
             ["ratio_less_1us <= 1.3", "ratio <= 1.15"]
         );
-        assert!(targets(Placement::Split, (1, 512)).is_empty());
+        assert_eq!(targets(Placement::Split, (1, 512)), ["ratio <= 0.1"]);
+        assert!(targets(Placement::Split, (50, 512)).is_empty());
     }
 
     #[test]

@@ -15,6 +15,8 @@ use super::cost::Cost;
 pub enum Way {
     /// The service in Rust inside of nginx, in this mode.
     Service(Mode),
+    /// The service in mode B, with bounded spinning.
+    Spinning,
     /// A library in C for lua-resty-ffi inside of nginx, in mode B.
     LoadFfi,
     /// A server on a Unix socket.
@@ -27,6 +29,7 @@ impl Way {
     pub fn mode(self) -> Option<&'static str> {
         match self {
             Self::Service(mode) => Some(mode.name()),
+            Self::Spinning => Some("B+spin"),
             Self::LoadFfi => Some("load_ffi"),
             Self::Socket(_) => None,
         }
@@ -144,9 +147,10 @@ impl Program {
         // A service's nginx calls a server once, when it starts.
         let (mode, server) = match way {
             Way::Service(mode) => (mode, Server::CThreads),
-            Way::LoadFfi => (Mode::B, Server::CThreads),
+            Way::Spinning | Way::LoadFfi => (Mode::B, Server::CThreads),
             Way::Socket(server) => (Mode::B, server),
         };
+        let spin = way == Way::Spinning;
         let is_split = plan.placement == Placement::Split;
         let server = EchoServer::start(server, plan.placement)?;
         let nginx = Nginx::start(&Settings {
@@ -158,7 +162,13 @@ impl Program {
             },
             socket: server.socket(),
             socket_buffer: &plan.socket_buffer,
-            placement: plan.placement,
+            // Threads that start on one processor do not spin.
+            placement: if is_split && spin {
+                Placement::TwoCpus
+            } else {
+                plan.placement
+            },
+            spin,
             library_workers: is_split.then_some(1),
         })?;
         if is_split {
@@ -170,7 +180,7 @@ impl Program {
     /// Makes this many calls.
     fn measure(&self, side: Side, calls: u64) -> Result<Sample, Problem> {
         let (name, server) = match self.way {
-            Way::Service(_) => ("ffi", None),
+            Way::Service(_) | Way::Spinning => ("ffi", None),
             Way::LoadFfi => ("load_ffi", None),
             Way::Socket(_) => ("uds", Some(self.server.id())),
         };
