@@ -8,7 +8,7 @@
 -- | `times` | calls of each kind and length, in all connections together |
 -- | `arr` | the lengths of the messages in bytes |
 -- | `concurrency` | light threads that call at the same time, each with its own connection to the server |
--- | `ways` | a list of: `ffi`, a call of the service; `load_ffi`, of a library for lua-resty-ffi; `uds`, the Unix socket |
+-- | `ways` | a list: `ffi`, calls of the service; `load_ffi`, of a library for lua-resty-ffi; `uds`, the Unix socket |
 --
 -- The answer has a line with the seconds for each of them: `ffi: 0.412345`. Each reply is compared with its request.
 local ffi = require "ffi"
