@@ -70,13 +70,13 @@ SEARCH := -p thalweg-search -p thalweg-search-rust -p thalweg-search-run
 
 # One cargo command: packages that are built together share features, and separate commands would rebuild them.
 .PHONY: build
-build: build-python build-c build-cpp build-node ## Build the libraries, the command, the Python package, the example and the lab
+build: build-python build-c build-cpp build-node build-nim ## Build the libraries, the command, the Python package, the example and the lab
 	cargo build --locked --release $(SEARCH) -p thalweg-cli -p thalweg-bench -p thalweg-lab
 	@"$(RELEASE)/thalweg" gen crates/bench/wit >/dev/null
 
 # Builds the programs that `make run` runs.
 .PHONY: build-search
-build-search: build-python build-c build-cpp build-node
+build-search: build-python build-c build-cpp build-node build-nim
 	cargo build --locked --release $(SEARCH)
 
 .PHONY: build-c
@@ -99,6 +99,12 @@ build-python: setup-build
 build-node: setup-build
 	@if $(HAVE_NODE); then bindings/node/build.sh; fi
 
+.PHONY: build-nim
+build-nim: setup-build
+	@mkdir -p "$(RELEASE)"
+	@if command -v nim >/dev/null; then nim c --hints:off --mm:orc -d:danger --nimcache:"$(RELEASE)/nim-cache/search" \
+	  --path:bindings/nim/src --path:examples/search/generated/nim --out:"$(RELEASE)/search-nim" examples/search/hosts/nim/search_host.nim; fi
+
 # `env` in the registry's folder tells cargo and pip where to find both: docs/getting-started.md.
 .PHONY: registry
 registry: ## Build a local cargo registry of the crates, until a release is published
@@ -112,9 +118,11 @@ wheel: build-python ## Build the wheel of the Python package `thalweg` into targ
 run: build-search ## Search a directory from every language and compare (DIR= PATTERN=)
 	@node=(); if $(HAVE_NODE); then node=(--node "$$(command -v node)" --node-script examples/search/hosts/node/search.js); \
 	else echo "Node 20 or newer is not installed, so that it has no row"; fi; \
+	nim=(); if command -v nim >/dev/null; then nim=(--nim "$(RELEASE)/search-nim"); \
+	else echo "Nim is not installed, so that it has no row"; fi; \
 	"$(RELEASE)/search-run" --library "$(RELEASE)/libthalweg_search.so" --rust "$(RELEASE)/search-rust" \
 	  --c "$(RELEASE)/search-c" --cpp "$(RELEASE)/search-cpp" --python .venv/bin/python --script examples/search/hosts/python/search.py \
-	  "$${node[@]}" --dir "$$DIR" $(WITH_PATTERN)
+	  "$${node[@]}" "$${nim[@]}" --dir "$$DIR" $(WITH_PATTERN)
 
 .PHONY: gateway
 gateway: setup-gateway ## Search and echo through nginx: start it on a free port, show it with curl, stop it (DIR= PATTERN=)
@@ -125,7 +133,7 @@ gateway: setup-gateway ## Search and echo through nginx: start it on a free port
 .PHONY: clean
 clean: ## Remove everything that was built or installed here
 	cargo clean --quiet
-	rm -rf build node_modules conformance/generated crates/bench/generated bindings/node/node_modules bindings/node/prebuilds .venv .mypy_cache .ruff_cache .pytest_cache
+	rm -rf build node_modules conformance/generated crates/bench/generated bindings/nim/bench/generated bindings/node/node_modules bindings/node/prebuilds .venv .mypy_cache .ruff_cache .pytest_cache
 
 # Values reach the shell as one word each.
 export NAMES HOURS SAN

@@ -3,6 +3,7 @@
 mod archive;
 mod c;
 mod elf;
+mod nim;
 mod node;
 mod python;
 
@@ -61,6 +62,10 @@ struct Kind {
     /// An npm package with the library, the generated JavaScript and its types
     #[arg(long)]
     node: bool,
+
+    /// A tarball for nimble with the library and the generated Nim module
+    #[arg(long)]
+    nim: bool,
 }
 
 /// Why there is no package.
@@ -78,8 +83,12 @@ pub enum Error {
     Library(PathBuf, elf::Error),
     /// The version has no form in Python.
     Version(String),
-    /// The generic Node package does not support the processor of the library.
-    Processor(&'static str),
+    /// The generic package of this language does not support the processor of the library.
+    Processor(&'static str, &'static str),
+    /// The version is a pre-release, which nimble does not know.
+    PreRelease(String),
+    /// The name is a keyword of Nim.
+    Keyword(String),
     /// The name is longer than npm accepts.
     Name(String),
     /// A file cannot be read or written.
@@ -102,10 +111,21 @@ impl fmt::Display for Error {
                 "the version {version} has no form in Python; of the pre-releases only `alpha`, `beta`, `rc` and \
                  `dev` with one number have, such as 1.0.0-rc.1"
             ),
-            Error::Processor(machine) => write!(
+            Error::Processor(language, machine) => write!(
                 f,
-                "the Node package `thalweg` supports x86_64 only, and the library is for {machine}"
+                "the {language} package `thalweg` supports x86_64 only, and the library is for {machine}"
             ),
+            Error::PreRelease(version) => write!(
+                f,
+                "the version {version} has no form in nimble, whose versions consist of numbers; package a release, \
+                 such as 1.0.0"
+            ),
+            Error::Keyword(name) => {
+                write!(
+                    f,
+                    "the name {name} is a keyword of Nim, which ignores underscores"
+                )
+            }
             Error::Name(name) => write!(
                 f,
                 "the name {name} is too long for npm: it has {} characters",
@@ -221,6 +241,9 @@ pub fn run(arguments: &Arguments) -> Result<Output, Error> {
     }
     if arguments.kind.node {
         built.push(node::tarball(&service)?);
+    }
+    if arguments.kind.nim {
+        built.push(nim::tarball(&service)?);
     }
     let mut stdout = String::new();
     for Built {

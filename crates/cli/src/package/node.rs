@@ -29,7 +29,7 @@ const LONGEST_NAME: usize = 214;
 /// the processor; the name is too long for npm.
 pub(super) fn tarball(service: &Service) -> Result<Built, Error> {
     if service.elf.machine != MACHINE.0 {
-        return Err(Error::Processor(service.elf.machine));
+        return Err(Error::Processor("Node", service.elf.machine));
     }
     let name = name(service)?;
     let version = version(&service.package.version);
@@ -218,7 +218,7 @@ mod tests {
         let mut service = service(folder.path());
         service.elf.machine = "aarch64";
         let error = tarball(&service).unwrap_err();
-        assert!(matches!(error, Error::Processor("aarch64")));
+        assert!(matches!(error, Error::Processor("Node", "aarch64")));
         assert!(error.to_string().contains("aarch64"));
     }
 

@@ -24,12 +24,14 @@ pub struct Arguments {
     pub script: PathBuf,
     /// Node and the host program that it runs, if Node is installed.
     pub node: Option<(PathBuf, PathBuf)>,
+    /// The host program in Nim, if Nim is installed.
+    pub nim: Option<PathBuf>,
 }
 
 /// The usage line.
 pub const USAGE: &str = "usage: search-run --library FILE --rust PROGRAM --c PROGRAM --cpp PROGRAM \
                          --python INTERPRETER --script FILE [--node INTERPRETER --node-script FILE] \
-                         [--pattern TEXT] [--dir DIRECTORY]";
+                         [--nim PROGRAM] [--pattern TEXT] [--dir DIRECTORY]";
 
 /// The default pattern. It is frequent enough for a long stream, but not in every line.
 const PATTERN: &str = "unsafe";
@@ -52,7 +54,8 @@ impl Arguments {
             mut script,
             mut node,
             mut node_script,
-        ] = [const { None }; 8];
+            mut nim,
+        ] = [const { None }; 9];
         let mut parser = lexopt::Parser::from_iter(arguments);
         let wrong = |error: lexopt::Error| format!("{error}\n{USAGE}");
         while let Some(argument) = parser.next().map_err(wrong)? {
@@ -68,6 +71,7 @@ impl Arguments {
                 Long("script") => &mut script,
                 Long("node") => &mut node,
                 Long("node-script") => &mut node_script,
+                Long("nim") => &mut nim,
                 other => return Err(wrong(other.unexpected())),
             };
             *place = Some(parser.value().map_err(wrong)?);
@@ -95,6 +99,7 @@ impl Arguments {
                 (None, None) => None,
                 (node, script) => Some((file("node", node)?, file("node-script", script)?)),
             },
+            nim: nim.map(|nim| file("nim", Some(nim))).transpose()?,
         })
     }
 }

@@ -39,6 +39,7 @@ impl Host {
             python,
             script,
             node,
+            nim,
         } = arguments;
         let word = |word| OsStr::new::<str>(word);
         let (pattern, directory) = (word(pattern), word(directory));
@@ -72,6 +73,10 @@ impl Host {
             let [node, script] = [node, script].map(|path| path.as_os_str());
             let words = [node, script, library, pattern, directory, json];
             hosts.push(host("Node", &words));
+        }
+        if let Some(nim) = nim {
+            let words = [nim.as_os_str(), library, pattern, directory, json];
+            hosts.push(host("Nim", &words));
         }
         hosts
     }

@@ -28,7 +28,7 @@ impl Stage {
         fs::create_dir(stage.path("searched")).unwrap();
         fs::write(stage.path("searched/a"), "needle\nhay\nneedle\n").unwrap();
         fs::write(stage.path("searched/.b"), "needle").unwrap();
-        for host in ["rust", "c", "cpp", "python", "node"] {
+        for host in ["rust", "c", "cpp", "python", "node", "nim"] {
             stage.host(
                 host,
                 r#"echo '{"matches":3,"lines_sum":5,"first_match_ns":1,"total_ns":2}'"#,
@@ -49,7 +49,7 @@ impl Stage {
 
     fn run(&self, pattern: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_search-run"));
-        for name in ["library", "rust", "c", "cpp", "python", "node"] {
+        for name in ["library", "rust", "c", "cpp", "python", "node", "nim"] {
             command.arg(format!("--{name}")).arg(self.path(name));
         }
         let searched = self.path("searched");
@@ -82,6 +82,7 @@ fn agreement_prints_the_table_and_succeeds() {
         "Python",
         "Python async",
         "Node",
+        "Nim",
     ] {
         assert!(
             out.contains(&format!("\n  {host:<12}        3")),
