@@ -95,7 +95,8 @@ guide() {
 packed() {
   local folder=$build/packed
   rm -rf "$folder"
-  mkdir -p "$folder/empty"
+  mkdir -p "$folder/empty" "$folder/nimble"
+  echo '[]' >"$folder/nimble/packages_official.json" # nimble would download its list of names.
   "$target/debug/thalweg" package --nim --manifest-path examples/echo/service/Cargo.toml --wit examples/echo/wit \
     --out "$folder" -- --locked --quiet
   tar -xzf "$folder"/thalweg_echo-*.tar.gz -C "$folder"
