@@ -86,7 +86,7 @@ static void unknown_flag_is_refused(void) {
     batch[i] = requests[i].submission;
     batch[i].token = (uint64_t)i;
   }
-  for (bit = 2; bit < 32; bit++) { /* the first are TW_SUBMIT_NOTICES and TW_SUBMIT_BLOCK */
+  for (bit = 3; bit < 32; bit++) { /* the first are the three TW_SUBMIT_* */
     batch[0].flags = UINT32_C(1) << bit;
     CHECK_CODE(table->submit(client.tw.port, batch, 1, &accepted, &error), TW_ARGUMENT);
     CHECK(accepted == 0 && strstr(error.message, "flags") != NULL);
@@ -405,6 +405,7 @@ static void null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->host_call_deadline(client.tw.instance, NULL, &error), TW_ARGUMENT);
   CHECK_CODE(table->counters(NULL, 8, &error), TW_ARGUMENT);
   CHECK_CODE(table->log_set_sink(NULL, NULL, NULL, 0, &error), TW_OK);
+  CHECK_CODE(table->port_spin(client.tw.port, 0, NULL, &error), TW_ARGUMENT);
   /* `error` may always be NULL. */
   CHECK_CODE(table->client_open(NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->client_close(0, NULL), TW_ARGUMENT);
@@ -416,6 +417,7 @@ static void null_pointer_is_refused_by_every_function(void) {
   CHECK_CODE(table->port_wait(0, 0, NULL), TW_ARGUMENT);
   CHECK_CODE(table->port_wake(0, -1, NULL), TW_ARGUMENT);
   CHECK_CODE(table->counters(NULL, 0, NULL), TW_ARGUMENT);
+  CHECK_CODE(table->log_set_port(client.tw.instance, 0, TW_LOG_INFO, NULL), TW_ARGUMENT);
   CHECK_CODE(table->port_reap(0, NULL, 0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->submit(0, NULL, 0, NULL, NULL), TW_ARGUMENT);
   CHECK_CODE(table->cancel(0, NULL), TW_ARGUMENT);

@@ -185,6 +185,16 @@ function M.host_serves_calls_and_can_wait()
   end
 end
 
+function M.caller_that_waits_a_moment_leaves_host_calls_to_another_light_thread()
+  local port = hosted._port
+  local before = port.moment
+  port.moment = 50000
+  for i = 1, 100 do
+    equal(hosted:ask(2 * i), "number " .. 2 * i)
+  end
+  port.moment = before
+end
+
 function M.client_without_host_answers_closed()
   local value, err = client:ask(4)
   failed(value, err, "error")

@@ -32,10 +32,8 @@ function Threads:run(is_dispatcher, job)
   if parker then
     parker.job = job
     parkers.post(parker)
-  elseif is_dispatcher then
+  elseif is_dispatcher or not ngx.timer.at(0, function() job() end) then
     ngx.thread.spawn(run, self, job)
-  else
-    assert(ngx.timer.at(0, function() job() end))
   end
 end
 
