@@ -1,11 +1,12 @@
 //! Tests of internal behaviour.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Barrier};
 use std::task::Wake;
 
 use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::{Config, Runtime};
+use thalweg_wire::message;
 
 use super::Instance;
 use crate::handles::{self, LOOKUPS, Object};
@@ -185,8 +186,9 @@ fn call_after_the_last_generation_has_another_slot() {
     port.close();
 }
 
-/// Answers with the number of bytes of its argument, once its gate is open.
-struct Counts(Arc<std::sync::Barrier>);
+/// Answers with the number of bytes of its argument. It meets the test at the barrier when it begins,
+/// and again before it reads.
+struct Counts(Arc<Barrier>);
 
 impl Service for Counts {
     const PACKAGE: &'static Package = &Package {
@@ -203,48 +205,44 @@ impl Service for Counts {
 
     fn dispatch(&mut self, incoming: Incoming) {
         self.0.wait();
+        self.0.wait();
         incoming.serve(
             |_, (bytes,): (Vec<u8>,)| Ok(bytes.len() as u64),
             Incoming::reply_value,
         );
-        self.0.wait();
     }
 }
 
-/// Submits a call that borrows `size` bytes, calls `meanwhile`, lets the service read, and returns the
-/// outcome. The bytes are freed as soon as the call has completed.
+/// Submits a call that borrows `size` bytes, and runs `meanwhile` after the service has begun. The
+/// bytes are freed as soon as the call has completed. Returns its outcome.
 fn borrow(size: usize, meanwhile: impl FnOnce(u64)) -> Code {
     let runtime = runtime();
-    let gate = Arc::new(std::sync::Barrier::new(2));
-    let make = Arc::clone(&gate);
-    let client = Instance::open(move || Counts(Arc::clone(&make)), runtime.handle().clone());
+    let barrier = Arc::new(Barrier::new(2));
+    let own = Arc::clone(&barrier);
+    let client = Instance::open(move || Counts(Arc::clone(&own)), runtime.handle().clone());
     let port = Port::open(4).unwrap();
-    let mut message = Vec::new();
+    let mut head = Vec::new();
     let layout = Counts::PACKAGE.methods[0].params;
-    thalweg_wire::message::encode_into(&(vec![7_u8; size],), layout, &mut message).unwrap();
-    let tail = message.split_off(message.len() - size);
+    message::encode_into(&(vec![7_u8; size],), layout, &mut head).unwrap();
+    let tail = head.split_off(head.len() - size);
     // SAFETY: `tail` is dropped after the completion was reaped.
     let call = unsafe {
-        let parts = (&message[..], &tail[..]);
         let options = SubmitOptions::default();
-        Submitter::new(&client, &port).submit_borrowed(1, 0, parts, u64::MAX, options)
+        Submitter::new(&client, &port).submit_borrowed(1, 0, (&head, &tail), u64::MAX, options)
     };
-    drop(message);
+    drop(head);
+    barrier.wait();
     meanwhile(call.unwrap());
-    let stopped = !port.is_empty();
-    if stopped {
-        let code = port.reap().unwrap().next().unwrap().code;
-        drop(tail);
-        gate.wait();
-        gate.wait();
-        client.close();
-        return code;
+    let was_stopped = !port.is_empty();
+    if !was_stopped {
+        barrier.wait();
+        port.wait(u64::MAX).unwrap();
     }
-    gate.wait();
-    port.wait(u64::MAX).unwrap();
     let code = port.reap().unwrap().next().unwrap().code;
     drop(tail);
-    gate.wait();
+    if was_stopped {
+        barrier.wait();
+    }
     client.close();
     code
 }
