@@ -26,8 +26,9 @@ pub struct SubmitOptions {
     /// `notice_interval`.
     pub notices: bool,
     /// Waits for capacity in the mailbox until the call's deadline, and parks the thread or actor,
-    /// if the service's bounds allow it ([`blocks_on_overflow`](crate::QueueLimits::blocks_on_overflow)). Otherwise a
-    /// submission to a full mailbox fails with `overloaded`.
+    /// if the service's bounds allow it
+    /// ([`blocks_on_overflow`](crate::QueueLimits::blocks_on_overflow)). Otherwise a submission to a
+    /// full mailbox fails with `overloaded`.
     pub waits: bool,
 }
 
