@@ -1,7 +1,8 @@
 //! Starts Debian's nginx with the benchmark `crates/bench/hosts/nginx/echo_benchmark.lua`, and the servers on Unix sockets
 //! that it is compared with.
 //!
-//! 1. nginx has one worker, and a folder of its own below that of this program, which is removed at the end.
+//! 1. nginx has one worker, and a folder of its own below that of this program. It is removed at the end, unless this
+//!    program is killed.
 //! 2. It inherits its listening socket, so that it answers from the start on, and no other program can take the port.
 //! 3. All programs end with this one, however it ends: the kernel signals nginx (`setpriv --pdeathsig`), and the
 //!    servers see the end of their input. A server removes its socket itself.
