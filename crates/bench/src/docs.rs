@@ -41,6 +41,9 @@ pub struct Docs {
     /// The present names of workloads that older files name differently.
     #[serde(default)]
     pub renamed: BTreeMap<String, String>,
+    /// Commits that results name, and the commit of the history that they were merged as.
+    #[serde(default)]
+    pub squashed: BTreeMap<String, String>,
     /// Figures that are not quoted any more.
     pub withdrawn: Vec<Withdrawn>,
     /// Figures in sentences.
@@ -396,6 +399,10 @@ fn runs(docs: &Docs, evidence: &Evidence, up: &str) -> String {
         "| machine | processor | started | commit | load before | file |\n| --- | --- | --- | --- | --- | --- |\n"
             .to_owned();
     for run in &evidence.runs {
+        let merged_as = docs.squashed.get(&run.report.commit);
+        let merged_as = merged_as.map_or_else(String::new, |commit| {
+            format!(", merged as {}", &commit[..7])
+        });
         let host = &run.report.host;
         let file = run.path.file_name().unwrap_or_default().to_string_lossy();
         let cells = [
@@ -405,7 +412,7 @@ fn runs(docs: &Docs, evidence: &Evidence, up: &str) -> String {
                 host.cpu, host.processors, host.uname
             ),
             run.report.started.replace('T', " ").replace('Z', ""),
-            run.commit(),
+            run.commit() + &merged_as,
             host.load.clone(),
             format!("[{file}]({up}{})", run.path.display()),
         ];
