@@ -1,4 +1,4 @@
-//! Tests the host programs in Rust, C and C++, line by line. The lab itself runs the Python one, if
+//! Tests the host programs in Rust, C, C++ and Nim, line by line. The lab itself runs the Python one, if
 //! its package is installed.
 
 use std::process::Command;
@@ -257,5 +257,21 @@ fn a_line_that_is_no_command_ends_them() {
             problem.to_string().contains("ended without an answer"),
             "{problem}"
         );
+    }
+}
+
+/// Nim is optional.
+#[test]
+fn nim_answers_calls_and_objects() {
+    if Command::new("nim").arg("--version").output().is_err() {
+        return;
+    }
+    for mode in ["blocking", "asyncdispatch"] {
+        let mut command = Command::new(hosts::nim_program("lab_host").expect("nim is there"));
+        command.arg(mode);
+        command.arg(hosts::library("thalweg-lab").expect("cargo builds it with this test"));
+        let mut host = HostProgram::start("host", command, Placement::Free).unwrap();
+        answers_reading(&mut host, &["objects"], &[], &[]);
+        host.finish().unwrap();
     }
 }
