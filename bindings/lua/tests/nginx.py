@@ -92,6 +92,11 @@ class Nginx:
             self.signal(signal.SIGQUIT)
         try:
             self.process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            # A worker does not end with its master.
+            for worker in self.workers():
+                os.kill(worker, signal.SIGKILL)
+            raise
         finally:
             self.process.kill()
             self.process.wait()

@@ -380,7 +380,21 @@ impl Server {
 #[derive(Debug)]
 pub struct EchoServer {
     program: HostProgram,
-    socket: String,
+    socket: Socket,
+}
+
+/// The path of a socket in a folder of its own. A server that ends normally removes both.
+struct Socket(String);
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let socket = Path::new(&self.0);
+        if fs::remove_file(socket).is_ok()
+            && let Some(folder) = socket.parent()
+        {
+            let _ = fs::remove_dir(folder);
+        }
+    }
 }
 
 impl EchoServer {
@@ -390,14 +404,14 @@ impl EchoServer {
     /// It cannot be compiled or started.
     pub fn start(server: Server, placement: Placement) -> Result<Self, Problem> {
         let mut program = HostProgram::start(server.name(), server.command()?, placement)?;
-        let socket = program.ask("path")?;
+        let socket = Socket(program.ask("path")?);
         Ok(Self { program, socket })
     }
 
     /// The path of its socket.
     #[must_use]
     pub fn socket(&self) -> &str {
-        &self.socket
+        &self.socket.0
     }
 
     /// Its process id.

@@ -224,6 +224,15 @@ fn children(pid: u32) -> Vec<u32> {
 }
 
 #[test]
+fn server_that_is_dropped_leaves_no_socket() {
+    let server = EchoServer::start(Server::CThreads, Placement::Free).unwrap();
+    let folder = Path::new(server.socket()).parent().unwrap().to_owned();
+    assert!(folder.exists());
+    drop(server);
+    assert!(!folder.exists());
+}
+
+#[test]
 fn nothing_remains_of_serve_after_ctrl_c_and_after_a_kill() {
     if !has_nginx() {
         return;
