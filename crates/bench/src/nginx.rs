@@ -384,6 +384,7 @@ pub struct EchoServer {
 }
 
 /// The path of a socket in a folder of its own. A server that ends normally removes both.
+#[derive(Debug)]
 struct Socket(String);
 
 impl Drop for Socket {
