@@ -66,6 +66,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "thalweg-port",
             "thalweg-capi",
             "thalweg",
+            // nginx loads it in a workload.
+            "thalweg-resty-ffi",
             "examples/",
             "crates/bench/",
         ],
