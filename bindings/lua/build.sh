@@ -26,5 +26,7 @@ if ! { bash ./configure "${NGX_CONF_FLAGS[@]}" --with-cc-opt="-I$root/bindings/c
   tail -n 20 "$out/build.log" >&2
   exit 1
 fi
-cp objs/ngx_http_thalweg_module.so "$out"
+# Not written in place: an nginx that has loaded the previous file would crash.
+cp objs/ngx_http_thalweg_module.so "$out/module.$$"
+mv -f "$out/module.$$" "$out/ngx_http_thalweg_module.so"
 echo "$key" >"$out/key"
