@@ -70,7 +70,7 @@ if [ "${1:-}" != show ]; then
   exit
 fi
 
-# show LINES COMMAND..: prints a command, and the first lines of what it prints.
+# show LINES COMMAND..: prints a command, runs it, and prints the first LINES lines of its output.
 show() {
   local lines=$1
   shift

@@ -80,7 +80,7 @@ def reload(server: nginx.Nginx) -> None:
 
 
 class Memory:
-    """What the processes need, shortly before each reload."""
+    """The memory and descriptors of the processes, noted shortly before each reload."""
 
     def __init__(self) -> None:
         self.master: list[int] = []

@@ -60,8 +60,8 @@ local function line_of(match)
     match.text_bytes or match.text)
 end
 
---- Sends the matches. What has arrived is sent before the search is waited for, and a slow client
--- makes the search wait. Returns nil and an error if the stream or the client has ended early.
+--- Sends the matches. It sends all that have arrived before it waits for more, and a slow client makes
+-- the search wait. Returns nil and an error if the stream or the client has ended early.
 local function send(matches)
   local lines = {}
   for match in matches do
