@@ -92,9 +92,9 @@ impl Outcome {
             .unwrap_or_else(Self::new)
     }
 
-    /// Empties it for the next call.
-    pub(crate) fn clear(&mut self) {
-        if self.data.capacity() > SPARE_BYTES {
+    /// Empties it for the next call. A buffer of more than `max_bytes` is freed.
+    pub(crate) fn clear(&mut self, max_bytes: usize) {
+        if self.data.capacity() > max_bytes {
             self.data = Vec::new();
         }
         #[cfg(debug_assertions)]
@@ -265,7 +265,7 @@ impl Drop for CallBuffer {
         match outcome.call.take() {
             Some(call) => call.core.leave(outcome),
             None => {
-                outcome.clear();
+                outcome.clear(SPARE_BYTES);
                 (outcome.token, outcome.handle, outcome.kind) = (0, 0, Kind::CallEnded);
                 outcome.is_idempotent = false;
                 // Fails only while the thread exits; the buffer is then freed.

@@ -30,6 +30,7 @@ use crate::queued_bytes::QueuedBytes;
 use crate::resource::{DroppedResource, Resource, Value};
 use crate::service::{Dispatch, Service};
 use crate::slab::Slab;
+use crate::spare::{MAX_BUFFER_BYTES, SpareCall, SpareCalls};
 use crate::stream::{EndStream, StatsByMethod};
 use crate::time_slice::TimeSlice;
 use crate::versions::VersionMap;
@@ -43,8 +44,6 @@ use self::poll::Pollers;
 /// Maximum number of calls in a turn, so that many calls do not starve the other actors of a
 /// worker.
 const CALLS_PER_TURN: usize = 64;
-/// Maximum number of calls whose memory is kept for reuse.
-const MAX_SPARE_CALLS: usize = 4096;
 
 struct ActorState {
     make: Box<dyn Fn() -> Box<dyn Dispatch> + Send>,
@@ -71,9 +70,6 @@ impl Mailbox {
         !std::mem::replace(&mut self.scheduled, true)
     }
 }
-
-/// The memory of a call and of its buffer.
-type SpareCall = (Arc<CallCore>, Box<Outcome>);
 
 /// An instance of a service: a mailbox and the actor that serves it.
 pub struct Instance {
@@ -108,7 +104,7 @@ pub struct Instance {
     /// yet.
     queued_bytes: QueuedBytes,
     /// Memory of calls that ended, for reuse.
-    spare: CachePadded<Mutex<Vec<SpareCall>>>,
+    spare: CachePadded<Mutex<SpareCalls>>,
     actor: CachePadded<Mutex<ActorState>>,
     /// The threads that serve the calls instead of the actor.
     pollers: Option<Box<Pollers>>,
@@ -352,23 +348,18 @@ impl Instance {
 
     /// Keeps the memory of a call for reuse.
     pub(crate) fn recycle(&self, calls: Arc<CallCore>, mut outcome: Box<Outcome>) {
-        outcome.clear();
-        let refused = {
+        outcome.clear(MAX_BUFFER_BYTES);
+        let kept = {
             let mut spare = lock(&self.spare);
             // `close` first sets the state and then empties the list. If there is no memory for the
             // list, there is none for the next call either.
-            if self.open_state.is_closed()
-                || calls.open_state.is_exhausted()
-                || spare.len() >= MAX_SPARE_CALLS
-                || spare.try_reserve(1).is_err()
-            {
-                Some((calls, outcome))
+            if self.open_state.is_closed() || calls.open_state.is_exhausted() {
+                Err((calls, outcome))
             } else {
-                spare.push((calls, outcome));
-                None
+                spare.push((calls, outcome))
             }
         };
-        if let Some((calls, _)) = refused {
+        if let Err((calls, _)) = kept {
             calls.retire();
         }
     }
@@ -487,7 +478,7 @@ impl Instance {
         // Before the calls are stopped: otherwise the last writer of a stream could finish first,
         // and the stream would end regularly.
         self.end_streams();
-        let spare = std::mem::take(&mut *lock(&self.spare));
+        let spare = lock(&self.spare).take_all();
         for (calls, _) in spare {
             calls.retire();
         }

@@ -50,6 +50,7 @@ mod resource;
 mod result_cell;
 mod service;
 mod slab;
+mod spare;
 pub mod stream;
 mod sync;
 mod task;

@@ -11,7 +11,9 @@ use thalweg_wire::message;
 use super::Instance;
 use crate::handles::{self, LOOKUPS, Object};
 use crate::package::{Method, MethodOptions, Package, QueueLimits};
+use crate::queued_bytes::SPARE_BYTES;
 use crate::service::Service;
+use crate::spare::MAX_BUFFER_BYTES;
 use crate::{CallError, Client, Code, Incoming, NoError, Pending, Port, SubmitOptions, Submitter};
 
 /// Keeps its calls and never answers them.
@@ -172,7 +174,7 @@ fn call_after_the_last_generation_has_another_slot() {
     // As if the memory had been used 2^32 - 2 times.
     let used = lock(&instance.spare).pop().unwrap();
     used.0.open_state.set_generation(u32::MAX - 1);
-    lock(&instance.spare).push(used);
+    assert!(lock(&instance.spare).push(used).is_ok());
     let last = call();
     assert_eq!(last, u64::from(u32::MAX) << 32 | u64::from(first as u32));
     for _ in 0..3 {
@@ -260,4 +262,37 @@ fn borrowed_argument_of_a_stopped_call_is_not_read() {
         _ => panic!("the call is running"),
     };
     assert_eq!(borrow(5000, cancel), Code::Cancelled);
+}
+
+#[test]
+fn spare_calls_keep_large_buffers_up_to_their_limits() {
+    let runtime = runtime();
+    let instance = Instance::open(|| Dropper, runtime.handle().clone());
+    let sizes = [MAX_BUFFER_BYTES + 1].into_iter();
+    let sizes = sizes.chain([MAX_BUFFER_BYTES; 40]).chain([SPARE_BYTES; 2]);
+    let calls: Vec<_> = sizes
+        .map(|size| (instance.take_spare().unwrap(), size))
+        .collect();
+    for ((call, mut outcome), size) in calls {
+        outcome.data = Vec::with_capacity(size);
+        instance.recycle(call, outcome);
+    }
+    let mut kept = Vec::new();
+    while let Some((call, outcome)) = lock(&instance.spare).pop() {
+        kept.push(outcome.data.capacity());
+        call.retire();
+    }
+    let count = |size| kept.iter().filter(|kept| **kept == size).count();
+    assert_eq!(kept.len(), 43);
+    assert_eq!(count(MAX_BUFFER_BYTES), (8 << 20) / MAX_BUFFER_BYTES);
+    assert_eq!(count(SPARE_BYTES), 2);
+    assert_eq!(count(0), 43 - 32 - 2, "the others are freed");
+    // The bytes of the calls that were taken out do not count any more.
+    let (call, mut outcome) = instance.take_spare().unwrap();
+    outcome.data = Vec::with_capacity(MAX_BUFFER_BYTES);
+    instance.recycle(call, outcome);
+    let again = instance.take_spare().unwrap();
+    assert_eq!(again.1.data.capacity(), MAX_BUFFER_BYTES);
+    instance.recycle(again.0, again.1);
+    instance.close();
 }
