@@ -546,11 +546,12 @@ typedef struct tw_table {
   uint32_t (*log_set_port)(tw_handle port, uint64_t token, uint32_t level, tw_error *error);
   /* Like port_arm, but first waits a moment for a completion, without sleeping: in an event loop,
    * other events wait meanwhile. Call it after `submit` if few calls are outstanding. With several
-   * processors it spins for at most `max_ns`, limited to 50,000, and less if that did not help
+   * processors it spins for at most `max_ns`, limited to 1,000,000, and less if that did not help
    * lately; with 0 it does not spin. With one processor it never spins; it yields once, and less
-   * often if that did not help. From the first call with a `max_ns` above 0, threads that are pinned
-   * to one processor spin too, if the threads of the process may together use several. While it
-   * spins, the port is not armed. One thread at a time.
+   * often if that did not help. From the first call with a `max_ns` above 0, all threads of the
+   * library may spin for so long before they sleep, and at least 50,000. Those that are pinned to
+   * one processor spin too, if the threads of the process may together use several. While it spins,
+   * the port is not armed. One thread at a time.
    * TW_ARGUMENT: another thread waits on the port. */
   uint32_t (*port_spin)(tw_handle port, uint64_t max_ns, uint32_t *ready, tw_error *error);
 } tw_table;

@@ -21,6 +21,11 @@ function M.init_worker()
   client = open()
 end
 
+function M.options_reach_a_service_without_host_imports()
+  local opened, err = echo.open(libraries.echo, { host = 7 })
+  failed(opened, err, "argument", "host: expected a table")
+end
+
 function M.text_with_nul_is_unchanged()
   local bytes = "\0a\0\255" .. ("x"):rep(100000)
   equal(client:echo_bytes(bytes), bytes)

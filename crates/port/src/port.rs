@@ -365,10 +365,10 @@ impl Port {
 
     /// Like [`arm`](Self::arm), but first waits a moment, without sleeping, for a completion to reap.
     ///
-    /// On several processors, it spins for at most `max_ns` nanoseconds, limited to 50 us, and less
-    /// if spinning did not help lately. From the first call with a `max_ns` above 0, threads of this
-    /// process that are pinned to one processor spin too, if the threads of the process may together
-    /// use several. On one processor, it does not spin, but yields the processor once, and less
+    /// On several processors, it spins for at most `max_ns` nanoseconds, limited to 1 ms, and less
+    /// if spinning did not help lately. From the first call with a `max_ns` above 0, all threads of
+    /// this process may spin for so long. Those that are pinned to one processor spin too, if the
+    /// threads of the process may together use several. On one processor, it does not spin, but yields the processor once, and less
     /// often if that did not help.
     ///
     /// # Errors
@@ -376,7 +376,7 @@ impl Port {
     pub fn spin_or_arm(&self, max_ns: u64) -> Result<bool, Failure> {
         self.check_open()?;
         if max_ns > 0 {
-            spin::let_pinned_threads_spin();
+            spin::let_threads_spin(max_ns);
         }
         let mut spin = self.lock_spin()?;
         // A thread that completes a call meanwhile need not wake the target.

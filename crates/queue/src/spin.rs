@@ -6,18 +6,24 @@
 //! and a park that turns out to be short raises it again. At most (processors - 1) threads of the
 //! process spin at a time.
 //!
+//! A program whose threads have processors of their own can ask for longer spins
+//! ([`let_threads_spin`]): if a wake-up takes longer than the budget, each side finds the other one
+//! asleep every time.
+//!
 //! On one processor, nobody spins. Instead, a waiter yields the processor once. If the other side
 //! then runs and answers, both save the park and the wake-up. If it does not, or if another program
 //! takes the processor meanwhile, the number of waits until the next yield doubles.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::clock;
 
-/// The longest spin: the upper end of the measured cost of a wake-up across processors.
+/// The longest spin by default: the upper end of the measured cost of a wake-up across processors.
 const MAX_SPIN_NS: u64 = 50_000;
+/// The longest spin that a program can ask for. See `docs/internals/queue.md`.
+const MAX_REQUESTED_NS: u64 = 1_000_000;
 /// A smaller budget counts as none: reading the clock costs 25 ns, a wake-up on one processor about
 /// 1 us.
 const MIN_SPIN_NS: u64 = 1_000;
@@ -47,8 +53,13 @@ const MAX_LINGER: u32 = 5;
 
 static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
-/// See [`let_pinned_threads_spin`].
-static PINNED_SPIN: AtomicBool = AtomicBool::new(false);
+/// The longest spin that the program has asked for, or 0: see [`let_threads_spin`].
+static REQUESTED_NS: AtomicU64 = AtomicU64::new(0);
+
+/// The longest spin of this process.
+fn longest_ns() -> u64 {
+    MAX_SPIN_NS.max(REQUESTED_NS.load(Ordering::Relaxed))
+}
 
 /// An adaptive spin: it remembers how one waiter's previous waits went.
 #[derive(Debug)]
@@ -123,10 +134,10 @@ impl AdaptiveSpin {
         }
     }
 
-    /// Spins until `found` returns true or the budget is used up, for at most 50 us. Returns
-    /// whether it was found.
+    /// Spins until `found` returns true or the budget is used up, for at most 50 us, or as long as
+    /// the program has asked for. Returns whether it was found.
     pub fn until(&mut self, found: impl FnMut() -> bool) -> bool {
-        self.until_within(MAX_SPIN_NS, found)
+        self.until_within(u64::MAX, found)
     }
 
     /// Like [`until`](Self::until), for at most `max_ns`.
@@ -153,7 +164,7 @@ impl AdaptiveSpin {
             for _ in 0..16 {
                 if found() {
                     let took = clock::now().saturating_sub(start);
-                    self.budget_ns = self.budget_ns.max(took * 4).min(MAX_SPIN_NS);
+                    self.budget_ns = self.budget_ns.max(took * 4).min(longest_ns());
                     self.linger();
                     return true;
                 }
@@ -245,7 +256,7 @@ impl AdaptiveSpin {
     /// included, because shared waiters do not use `yield_once`.
     fn pack(&self) -> u64 {
         const { assert!(MAX_SPIN_NS < 1 << 16 && MAX_LINGER < 16) };
-        self.budget_ns
+        self.budget_ns.min(MAX_SPIN_NS)
             | self.yielding.pack() << 16
             | self.resuming.pack() << 38
             | u64::from(self.linger) << 60
@@ -263,9 +274,16 @@ impl AdaptiveSpin {
 
     /// Learns from a sleep of this duration: a short one would have been worth spinning for.
     pub fn record_sleep(&mut self, ns: u64) {
-        if ns < MAX_SPIN_NS && self.budget_ns < MAX_SPIN_NS {
-            self.budget_ns = (self.budget_ns * 2).clamp(MIN_SPIN_NS * 4, MAX_SPIN_NS);
+        let longest_ns = longest_ns();
+        if ns >= longest_ns || self.budget_ns >= longest_ns {
+            return;
         }
+        self.budget_ns = if longest_ns > MAX_SPIN_NS {
+            // A budget that only doubled would be halved again by the next miss.
+            longest_ns
+        } else {
+            (self.budget_ns * 2).clamp(MIN_SPIN_NS * 4, MAX_SPIN_NS)
+        };
     }
 }
 
@@ -352,18 +370,20 @@ impl Drop for SpinPermit {
     }
 }
 
-/// From now on, a thread that is pinned to one processor spins if the threads of the process may
-/// together use several. Without it, such a thread does not spin, because a thread that it waits for
-/// is likely to be pinned to the same one.
-pub fn let_pinned_threads_spin() {
-    if !PINNED_SPIN.load(Ordering::Relaxed) {
-        PINNED_SPIN.store(true, Ordering::Relaxed);
+/// From now on, the threads of this process spin for up to `max_ns`, if that is more than 50 us,
+/// and at most 1 ms. A thread that is pinned to one processor spins if the threads of the process
+/// may together use several. Without this, such a thread does not spin, because a thread that it
+/// waits for is likely to be pinned to the same one.
+pub fn let_threads_spin(max_ns: u64) {
+    let wanted = max_ns.min(MAX_REQUESTED_NS);
+    if REQUESTED_NS.load(Ordering::Relaxed) < wanted {
+        REQUESTED_NS.fetch_max(wanted, Ordering::Relaxed);
     }
 }
 
 /// The number of processors that the calling thread may use: its affinity mask, limited by the
 /// quota of the control group. The mask is read again at every 256th call of the thread, because it
-/// can change; the quota is read once. After [`let_pinned_threads_spin`], the masks of all threads
+/// can change; the quota is read once. After [`let_threads_spin`], the masks of all threads
 /// count for a thread that may use one processor.
 pub fn processors() -> usize {
     thread_local! {
@@ -373,7 +393,7 @@ pub fn processors() -> usize {
         let (asked, mut known) = cell.get();
         if asked.is_multiple_of(256) {
             let mut in_mask = in_affinity_mask();
-            if in_mask == 1 && PINNED_SPIN.load(Ordering::Relaxed) {
+            if in_mask == 1 && REQUESTED_NS.load(Ordering::Relaxed) > 0 {
                 in_mask = in_masks_of_process();
             }
             known = in_mask.min(quota()).max(1);

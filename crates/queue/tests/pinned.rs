@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use thalweg_queue::spin::{let_pinned_threads_spin, processors};
+use thalweg_queue::spin::{let_threads_spin, processors};
 
 /// Pins the calling thread to the first processor of its mask.
 fn pin() {
@@ -31,7 +31,7 @@ fn processors_of_a_pinned_thread() -> usize {
 fn pinned_thread_counts_the_processors_of_all_threads_after_it_is_allowed() {
     let all = processors();
     assert_eq!(processors_of_a_pinned_thread(), 1);
-    let_pinned_threads_spin();
+    let_threads_spin(1);
     assert_eq!(processors_of_a_pinned_thread(), all);
     assert_eq!(processors(), all);
 }

@@ -13,9 +13,8 @@ local wakers = require "thalweg.waker"
 --- How to read a message without a value.
 local NOTHING = { size = 0, get = function() return true end }
 
---- The longest spin in nanoseconds: the cost of a wake-up across two processors, which is also the limit of
--- the core.
-local SPIN = 50000
+--- The longest spin in nanoseconds: see "Waiting a moment" in docs/internals/lua.md.
+local SPIN = 200000
 
 local Package = {}
 Package.__index = Package

@@ -292,25 +292,22 @@ impl Emitter<'_> {
         for (index, function) in self.plan.functions.iter().enumerate() {
             self.method(index, function, out);
         }
-        let (parameters, options) = match self.plan.package.host {
-            Some(_) => (
-                "path, options",
-                " `options.host` has the functions that the service calls.",
-            ),
-            None => ("path", ""),
+        let host = match self.plan.package.host {
+            Some(_) => " `options.host` has the functions that the service calls.",
+            None => "",
         };
         out.line("local M = { package = package }");
         out.blank();
         out.docs(
             "",
-            &format!("Opens a client of the service in the library at `path`.{options}"),
+            &format!("Opens a client of the service in the library at `path`.{host}"),
         );
         out.line(&format!(
             "---@return {}.client?, thalweg.Error?",
             self.plan.package.name
         ));
-        out.open(&format!("function M.open({parameters})"));
-        out.line(&format!("return package:open({parameters})"));
+        out.open("function M.open(path, options)");
+        out.line("return package:open(path, options)");
         out.close("end");
         out.blank();
         out.line("return M");

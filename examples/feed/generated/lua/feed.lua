@@ -165,8 +165,8 @@ local M = { package = package }
 
 --- Opens a client of the service in the library at `path`.
 ---@return feed.client?, thalweg.Error?
-function M.open(path)
-  return package:open(path)
+function M.open(path, options)
+  return package:open(path, options)
 end
 
 return M
