@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use thalweg_queue::CachePadded;
 use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::log::{self, Level};
-use thalweg_runtime::{Handle, Run};
+use thalweg_runtime::{Handle, Run, TurnSlot};
 
 use crate::call::{Call, CallCore, CallRef, Destination};
 use crate::code::{self, Code, Failure};
@@ -106,6 +106,7 @@ pub struct Instance {
     /// Memory of calls that ended, for reuse.
     spare: CachePadded<Mutex<SpareCalls>>,
     actor: CachePadded<Mutex<ActorState>>,
+    turn_slot: TurnSlot,
     /// The threads that serve the calls instead of the actor.
     pollers: Option<Box<Pollers>>,
     /// Number of turns that submissions scheduled.
@@ -174,6 +175,7 @@ impl Instance {
                 service: None,
                 batch: VecDeque::new(),
             })),
+            turn_slot: TurnSlot::default(),
             pollers: None,
             #[cfg(test)]
             schedules: AtomicU64::new(0),
@@ -645,6 +647,9 @@ impl Run for Instance {
         if has_more {
             self.schedule();
         }
+    }
+    fn turn_slot(&self) -> &TurnSlot {
+        &self.turn_slot
     }
 }
 

@@ -103,6 +103,7 @@ pub use shutdown::{Leaked, ShutdownError, Unfinished};
 pub use sleep_future::{Sleep, sleep_async, sleep_until_async};
 pub use stack::StackError;
 pub use supervised::spawn_under;
+pub use task::TurnSlot;
 pub use timers::{TimerKey, Timers};
 pub use wait::{WakeReason, sleep, sleep_until, yield_now};
 

@@ -12,7 +12,6 @@ use crate::groups::Groups;
 use crate::id::ActorId;
 use crate::join::{JoinError, JoinHandle};
 use crate::log::{self, Level};
-use crate::preempt;
 use crate::registry::Registry;
 use crate::scheduler::{Run, Scheduler};
 use crate::shutdown::ShutdownError;
@@ -412,23 +411,13 @@ impl Handle {
         owner: Option<TurnOwner<'_>>,
         job: impl FnOnce() + Send + 'static,
     ) {
-        self.schedule_or(OnShortage::Wait, owner, job);
-    }
-
-    /// Like [`schedule_job`](Self::schedule_job). `on_shortage` specifies what happens if no stack
-    /// is free.
-    fn schedule_or(
-        &self,
-        on_shortage: OnShortage,
-        owner: Option<TurnOwner<'_>>,
-        job: impl FnOnce() + Send + 'static,
-    ) {
+        let wait = OnShortage::Wait;
         match worker::current() {
             Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => {
-                worker.submit(Task::detached(worker.next_id(), on_shortage, owner, job));
+                worker.submit(Task::detached(worker.next_id(), wait, owner, job));
             }
             _ => {
-                let task = Task::detached(ActorId::next(), on_shortage, owner, job);
+                let task = Task::detached(ActorId::next(), wait, owner, job);
                 self.scheduler.inject(task);
             }
         }
@@ -490,8 +479,7 @@ impl Handle {
     /// Schedules one turn of `actor`, on any worker. The actor must ensure that it is not scheduled
     /// twice at the same time.
     pub fn schedule(&self, actor: Arc<dyn Run>) {
-        let turn = ScheduledTurn(Some(actor));
-        self.schedule_or(OnShortage::Refuse, None, move || turn.run());
+        self.submit(Task::turn_of(actor));
     }
 
     /// Like [`spawn`](Self::spawn), but if no stack is free, the actor waits for one and does not
@@ -539,28 +527,5 @@ impl Handle {
     /// Returns the registry of this runtime's actors.
     pub fn registry(&self) -> &Registry {
         &self.scheduler.registry
-    }
-}
-
-/// A turn of an object that was passed to [`Handle::schedule`].
-struct ScheduledTurn(Option<Arc<dyn Run>>);
-
-impl ScheduledTurn {
-    fn run(mut self) {
-        if let Some(actor) = self.0.take() {
-            let _guard = preempt::NoAllocationPoints::begin();
-            actor.run();
-        }
-    }
-}
-
-impl Drop for ScheduledTurn {
-    fn drop(&mut self) {
-        // Otherwise the runtime is stopping, and there are no more turns.
-        if let Some(actor) = self.0.take()
-            && worker::current().is_some_and(Worker::is_refusing)
-        {
-            actor.refuse();
-        }
     }
 }

@@ -55,7 +55,7 @@ use crate::shim::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
 use crate::shutdown::{Leaked, Shutdown, ShutdownError, Unfinished};
 use crate::stack::Depot;
 use crate::stall::{Watcher, WorkerStatus};
-use crate::task::{Header, OnShortage, Task};
+use crate::task::{Header, OnShortage, Task, TurnSlot};
 use crate::threads;
 use crate::timers::Timers;
 use crate::worker::Worker;
@@ -71,6 +71,9 @@ pub trait Run: Send + Sync + 'static {
     /// object. The call runs on the worker's own stack and must not wait. It ends the turn:
     /// schedule another turn if there is still work to do.
     fn refuse(self: Arc<Self>);
+
+    /// Where the memory of the object's turns is kept for reuse.
+    fn turn_slot(&self) -> &TurnSlot;
 }
 
 /// The part of a worker that other threads access.

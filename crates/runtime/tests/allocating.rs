@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use thalweg_queue::{mpmc, mpsc, oneshot};
 use thalweg_runtime::preempt::{NoPark, NoPreempt};
 use thalweg_runtime::{
-    Builder, Config, JoinError, Run, Runtime, channel, preempt, runtime, sleep, spawn, wait,
-    yield_now,
+    Builder, Config, JoinError, Run, Runtime, TurnSlot, channel, preempt, runtime, sleep, spawn,
+    wait, yield_now,
 };
 
 // SAFETY: the actors below hold nothing across an allocation that another actor of their worker
@@ -238,7 +238,11 @@ fn a_wait_while_unwinding_from_such_a_section_gives_up() {
 
 #[test]
 fn a_service_has_no_points_in_its_allocations_but_those_that_it_says() {
-    struct Service(Arc<AtomicU64>, std::sync::mpsc::Sender<(bool, bool)>);
+    struct Service(
+        Arc<AtomicU64>,
+        std::sync::mpsc::Sender<(bool, bool)>,
+        TurnSlot,
+    );
     impl Run for Service {
         fn run(self: Arc<Self>) {
             let end = Instant::now() + Duration::from_millis(20);
@@ -257,11 +261,15 @@ fn a_service_has_no_points_in_its_allocations_but_those_that_it_says() {
         fn refuse(self: Arc<Self>) {
             unreachable!("there are stacks");
         }
+
+        fn turn_slot(&self) -> &TurnSlot {
+            &self.2
+        }
     }
     let runtime = Runtime::start(Config::with_workers(1)).unwrap();
     let (tx, rx) = std::sync::mpsc::channel();
     let others = Arc::new(AtomicU64::new(0));
-    let service = Arc::new(Service(Arc::clone(&others), tx));
+    let service = Arc::new(Service(Arc::clone(&others), tx, TurnSlot::default()));
     let handle = runtime.handle().clone();
     // One actor schedules both, so that the other one is already queued when the service begins.
     runtime.handle().spawn(move || {

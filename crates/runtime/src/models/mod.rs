@@ -17,6 +17,7 @@ mod ring;
 mod shortage;
 mod sync;
 mod task;
+mod turn;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

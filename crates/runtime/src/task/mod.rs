@@ -22,6 +22,7 @@
 mod control;
 mod joiner;
 pub(crate) mod state;
+mod turn;
 
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,6 +34,7 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 pub(crate) use self::control::RunningTurn;
 pub(crate) use self::joiner::{JoinWaker, Joiner};
 use self::state::TaskState;
+pub use self::turn::TurnSlot;
 use crate::cancel::TokenNode;
 use crate::exit::{Control, ExitReason};
 use crate::fiber::Fiber;
@@ -133,6 +135,56 @@ pub(crate) struct Header {
     pub(crate) name: Option<Name>,
     #[cfg(loom)]
     memory: crate::shim::Memory,
+}
+
+impl Header {
+    /// The header of a task that is in no queue. `turn`: what a turn does on a shortage of stacks;
+    /// `None` for an actor.
+    #[inline(always)]
+    fn new(
+        vtable: &'static VTable,
+        state: TaskState,
+        turn: Option<OnShortage>,
+        id: ActorId,
+        name: Option<Name>,
+    ) -> Self {
+        Self {
+            vtable,
+            state,
+            joiner: UnsafeCell::new(MaybeUninit::uninit()),
+            joiner_queue: AtomicPtr::new(std::ptr::null_mut()),
+            next: Cell::new(None),
+            fiber: Cell::new(None),
+            frame: Cell::new(std::ptr::null()),
+            remote_queue: AtomicPtr::new(std::ptr::null_mut()),
+            next_remote: Cell::new(None),
+            join_set_index: Cell::new(0),
+            phase: Cell::new(Phase::Unstarted),
+            notified: Cell::new(false),
+            stop_notified: Cell::new(false),
+            stop_notices: Cell::new(0),
+            in_remote_queue: AtomicBool::new(false),
+            control: AtomicPtr::new(std::ptr::null_mut()),
+            kill_flag: AtomicBool::new(false),
+            raised: Cell::new(false),
+            ending: Cell::new(false),
+            masks: Cell::new(0),
+            actor: Cell::new(std::ptr::null()),
+            scope: Cell::new(std::ptr::null()),
+            id,
+            reported_id: Cell::new(id),
+            slices: Cell::new(0),
+            run_time_ns: Cell::new(0),
+            trace: Cell::new(std::ptr::null()),
+            parent: Cell::new(None),
+            supervised: Cell::new(false),
+            is_turn: turn.is_some(),
+            on_shortage: Cell::new(turn.unwrap_or(OnShortage::End)),
+            name,
+            #[cfg(loom)]
+            memory: crate::shim::Memory::new(),
+        }
+    }
 }
 
 /// A reference to a task (rule 1).
@@ -246,6 +298,9 @@ impl<F: FnOnce() -> T, T> TaskCell<F, T> {
     /// # Safety
     /// The caller dropped the last reference.
     unsafe fn free(header: NonNull<Header>) {
+        // Before the box exists: the parts are reached through the header.
+        #[cfg(not(loom))]
+        Task(header).drop_parts();
         // SAFETY: the caller's contract; the task was boxed.
         let cell = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
         #[cfg(loom)]
@@ -257,17 +312,7 @@ impl<F: FnOnce() -> T, T> TaskCell<F, T> {
             std::mem::forget(cell);
         }
         #[cfg(not(loom))]
-        {
-            let control = cell.header.control.load(Ordering::Relaxed);
-            if !control.is_null() {
-                // SAFETY: rule 4. The pointer came from `into_raw`, and this field owned it.
-                drop(unsafe { Arc::from_raw(control) });
-            }
-            if !cell.header.trace.get().is_null() {
-                drop(Task(header).replace_trace(None));
-            }
-            drop(cell);
-        }
+        drop(cell);
     }
 }
 
@@ -323,42 +368,7 @@ impl Task {
         f: F,
     ) -> Self {
         let cell = Box::new(TaskCell {
-            header: Header {
-                vtable: &TaskCell::<F, T>::VTABLE,
-                state,
-                joiner: UnsafeCell::new(MaybeUninit::uninit()),
-                joiner_queue: AtomicPtr::new(std::ptr::null_mut()),
-                next: Cell::new(None),
-                fiber: Cell::new(None),
-                frame: Cell::new(std::ptr::null()),
-                remote_queue: AtomicPtr::new(std::ptr::null_mut()),
-                next_remote: Cell::new(None),
-                join_set_index: Cell::new(0),
-                phase: Cell::new(Phase::Unstarted),
-                notified: Cell::new(false),
-                stop_notified: Cell::new(false),
-                stop_notices: Cell::new(0),
-                in_remote_queue: AtomicBool::new(false),
-                control: AtomicPtr::new(std::ptr::null_mut()),
-                kill_flag: AtomicBool::new(false),
-                raised: Cell::new(false),
-                ending: Cell::new(false),
-                masks: Cell::new(0),
-                actor: Cell::new(std::ptr::null()),
-                scope: Cell::new(std::ptr::null()),
-                id,
-                reported_id: Cell::new(id),
-                slices: Cell::new(0),
-                run_time_ns: Cell::new(0),
-                trace: Cell::new(std::ptr::null()),
-                parent: Cell::new(None),
-                supervised: Cell::new(false),
-                is_turn: turn.is_some(),
-                on_shortage: Cell::new(turn.unwrap_or(OnShortage::End)),
-                name,
-                #[cfg(loom)]
-                memory: crate::shim::Memory::new(),
-            },
+            header: Header::new(&TaskCell::<F, T>::VTABLE, state, turn, id, name),
             stage: UnsafeCell::new(Stage::<F, T>::Unstarted(f)),
         });
         Self(NonNull::from(Box::leak(cell)).cast())
@@ -444,6 +454,11 @@ impl Task {
 
     fn end(self, how: Option<ExitReason>) {
         let header = self.header();
+        if header.is_turn && how.is_none() && header.state.is_only_running() {
+            // The usual end of a turn, which has no output to drop.
+            self.clear_thread_name();
+            return self.free();
+        }
         let worker = worker::current();
         if !header.is_turn
             && let Some(worker) = worker
@@ -538,6 +553,22 @@ impl Task {
         if self.header().state.drop_reference() {
             self.free();
         }
+    }
+
+    /// Drops the control and the trace context of a task without references. Returns whether it had
+    /// a control.
+    #[cfg(not(loom))]
+    fn drop_parts(self) -> bool {
+        let header = self.header();
+        if !header.trace.get().is_null() {
+            drop(self.replace_trace(None));
+        }
+        let control = header.control.load(Ordering::Relaxed);
+        if !control.is_null() {
+            // SAFETY: rule 4. The pointer came from `into_raw`, and this field owned it.
+            drop(unsafe { Arc::from_raw(control) });
+        }
+        !control.is_null()
     }
 
     fn free(self) {

@@ -56,6 +56,13 @@ impl TaskState {
         Self(AtomicUsize::new(REFERENCE))
     }
 
+    /// Whether the runtime has the only reference to a task that no thread can join or reach. No
+    /// thread then sees its end.
+    #[inline(always)]
+    pub(crate) fn is_only_running(&self) -> bool {
+        self.0.load(Ordering::Acquire) == REFERENCE
+    }
+
     pub(crate) fn is_complete(&self) -> bool {
         self.0.load(Ordering::Acquire) & COMPLETE != 0
     }

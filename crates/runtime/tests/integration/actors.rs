@@ -6,7 +6,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use thalweg_queue::clock;
-use thalweg_runtime::{Config, JoinError, Run, Runtime, WakeReason, wait};
+use thalweg_runtime::{Config, JoinError, Run, Runtime, TurnSlot, WakeReason, wait};
 
 fn runtime(workers: usize) -> Runtime {
     Runtime::start(Config {
@@ -162,7 +162,7 @@ fn stopping_ends_waits_and_runs_destructors() {
 
 #[test]
 fn a_scheduled_actor_runs_once_each_time() {
-    struct Counter(AtomicUsize, mpsc::Sender<usize>);
+    struct Counter(AtomicUsize, mpsc::Sender<usize>, TurnSlot);
     impl Run for Counter {
         fn run(self: Arc<Self>) {
             let turn = self.0.fetch_add(1, Ordering::Relaxed) + 1;
@@ -172,10 +172,14 @@ fn a_scheduled_actor_runs_once_each_time() {
         fn refuse(self: Arc<Self>) {
             unreachable!("there are stacks");
         }
+
+        fn turn_slot(&self) -> &TurnSlot {
+            &self.2
+        }
     }
     let runtime = runtime(2);
     let (tx, rx) = mpsc::channel();
-    let counter = Arc::new(Counter(AtomicUsize::new(0), tx));
+    let counter = Arc::new(Counter(AtomicUsize::new(0), tx, TurnSlot::default()));
     for turn in 1..=if cfg!(miri) { 5 } else { 100 } {
         runtime.handle().schedule(counter.clone());
         assert_eq!(rx.recv().unwrap(), turn);

@@ -1,0 +1,194 @@
+//! The task of an object's turns ([`Run`]). Its memory is used again by the next turn.
+//!
+//! 1. A turn is a task without a handle. When its last reference is dropped, no queue, waker or
+//!    thread can reach it. Its memory then returns to the [`TurnSlot`] of its object, and the next
+//!    turn takes it from there.
+//! 2. A slot has at most one task. An object may be scheduled again while its last turn is ending;
+//!    that turn gets new memory, and one of the two tasks is freed.
+//! 3. A slot is closed when its object is dropped. A task that returns to a closed slot is freed.
+//! 4. The reused task keeps its ID. A task that other threads could reach by its ID, because it has
+//!    a [`Control`](crate::exit::Control), is not reused.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use super::{Header, OnShortage, Task, VTable, apply_exit_signal, drop_quietly};
+use crate::exit::ExitReason;
+use crate::id::ActorId;
+use crate::join::JoinError;
+use crate::preempt;
+use crate::scheduler::Run;
+use crate::shim::{AtomicPtr, Ordering, UnsafeCell};
+use crate::task::state::TaskState;
+use crate::worker::{self, Worker};
+
+/// Keeps the memory of an object's turns for reuse, so that a turn allocates nothing. The object
+/// has one ([`Run::turn_slot`]).
+#[derive(Debug)]
+pub struct TurnSlot(Arc<SlotState>);
+
+impl Default for TurnSlot {
+    fn default() -> Self {
+        Self(Arc::new(SlotState(AtomicPtr::new(ptr::null_mut()))))
+    }
+}
+
+impl Drop for TurnSlot {
+    /// Rule 3.
+    fn drop(&mut self) {
+        if let Some(task) = self.0.replace(CLOSED) {
+            // SAFETY: the swap took the task out of the slot.
+            drop(unsafe { Box::from_raw(task.as_ptr()) });
+        }
+    }
+}
+
+/// A [`TurnCell`], null or [`CLOSED`].
+#[derive(Debug)]
+struct SlotState(AtomicPtr<TurnCell>);
+
+/// Marks a closed slot. No memory has this address.
+const CLOSED: *mut TurnCell = ptr::without_provenance_mut(1);
+
+impl SlotState {
+    fn replace(&self, with: *mut TurnCell) -> Option<NonNull<TurnCell>> {
+        NonNull::new(self.0.swap(with, Ordering::AcqRel))
+    }
+
+    /// Keeps a task. Returns `false` if the slot is closed or has one.
+    fn put(&self, task: *mut TurnCell) -> bool {
+        let empty = ptr::null_mut();
+        self.0
+            .compare_exchange(empty, task, Ordering::Release, Ordering::Relaxed)
+            .is_ok()
+    }
+}
+
+#[repr(C)]
+struct TurnCell {
+    header: Header,
+    /// The object, until the turn starts. It belongs to the owner of the stage (`task`'s rule 3).
+    object: UnsafeCell<Option<Arc<dyn Run>>>,
+    slot: Arc<SlotState>,
+}
+
+static VTABLE: VTable = VTable {
+    run,
+    cancel,
+    take: |_, _| unreachable!("a turn has no handle"),
+    discard: |_| {},
+    free,
+};
+
+impl Task {
+    /// The task of a turn that is in no queue yet.
+    #[inline]
+    pub(crate) fn turn_of(object: Arc<dyn Run>) -> Self {
+        let slot = &object.turn_slot().0;
+        let cell = match slot.replace(ptr::null_mut()) {
+            Some(cell) => cell,
+            None => new_cell(Arc::clone(slot)),
+        };
+        // SAFETY: rule 1: no other thread can reach the task.
+        unsafe { cell.as_ref() }
+            .object
+            .with_mut(|place| unsafe { *place = Some(object) });
+        Self(cell.cast())
+    }
+}
+
+#[cold]
+fn new_cell(slot: Arc<SlotState>) -> NonNull<TurnCell> {
+    NonNull::from(Box::leak(Box::new(TurnCell {
+        header: new_header(ActorId::next()),
+        object: UnsafeCell::new(None),
+        slot,
+    })))
+}
+
+fn new_header(id: ActorId) -> Header {
+    let shortage = Some(OnShortage::Refuse);
+    Header::new(&VTABLE, TaskState::detached(), shortage, id, None)
+}
+
+/// Takes the object out of the task.
+///
+/// # Safety
+/// The caller owns the stage of the task (`task`'s rule 3).
+unsafe fn take_object(header: NonNull<Header>) -> Option<Arc<dyn Run>> {
+    // SAFETY: the header is the first field of its cell, and the object belongs to the caller.
+    unsafe { header.cast::<TurnCell>().as_ref() }
+        .object
+        .with_mut(|place| unsafe { (*place).take() })
+}
+
+/// # Safety
+/// The contract of `VTable::run`.
+unsafe fn run(header: NonNull<Header>) -> Option<ExitReason> {
+    // SAFETY: the caller's contract.
+    let Some(object) = (unsafe { take_object(header) }) else {
+        unreachable!("a turn is started once");
+    };
+    let turn = || {
+        let _guard = preempt::NoAllocationPoints::begin();
+        object.run();
+    };
+    let output = preempt::user_code(|| catch_unwind(AssertUnwindSafe(turn)));
+    // SAFETY: `task`'s rule 1.
+    let raised = unsafe { header.as_ref() }.raised.get();
+    if output.is_ok() && !raised {
+        return None;
+    }
+    end_badly(Task(header), output.map_err(JoinError::from_payload))
+}
+
+#[cold]
+fn end_badly(task: Task, output: Result<(), JoinError>) -> Option<ExitReason> {
+    let output = if task.header().raised.get() {
+        apply_exit_signal(task, output)
+    } else {
+        output
+    };
+    let how = output.as_ref().err().map(ExitReason::from);
+    drop_quietly(output);
+    how
+}
+
+/// # Safety
+/// The contract of `VTable::cancel`.
+unsafe fn cancel(header: NonNull<Header>, why: JoinError) {
+    drop_quietly(why);
+    // SAFETY: the caller's contract. The task is empty if it was abandoned during its turn.
+    let object = unsafe { take_object(header) };
+    let is_refused = worker::current().is_some_and(Worker::is_refusing);
+    let ended = catch_unwind(AssertUnwindSafe(|| match object {
+        Some(object) if is_refused => object.refuse(),
+        // The runtime is stopping, and there are no more turns.
+        other => drop(other),
+    }));
+    drop_quietly(ended);
+}
+
+/// Rule 1.
+///
+/// # Safety
+/// The contract of `VTable::free`.
+unsafe fn free(header: NonNull<Header>) {
+    #[cfg(not(loom))]
+    let has_control = Task(header).drop_parts();
+    #[cfg(loom)]
+    let has_control = false;
+    let cell = header.cast::<TurnCell>().as_ptr();
+    // SAFETY: the caller dropped the last reference. The old header has nothing to drop: a turn has
+    // no name.
+    unsafe {
+        #[cfg(loom)]
+        (*cell).header.memory.free();
+        let id = (*cell).header.id;
+        ptr::write(&raw mut (*cell).header, new_header(id));
+        if has_control || !(*cell).slot.put(cell) {
+            drop(Box::from_raw(cell));
+        }
+    }
+}
