@@ -6,13 +6,14 @@
 //! or holds its result. After the call has ended, the last user to leave returns the memory to the
 //! instance.
 
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 
 use thalweg_queue::clock;
-use thalweg_queue::no_preempt::lock;
+use thalweg_queue::no_preempt::{LockGuard, lock};
 use thalweg_runtime::{TimerKey, wait};
 
 use crate::code::{Code, Failure};
@@ -237,7 +238,7 @@ impl CallCore {
             // call.
             self.open_state.reopen();
         }
-        let call = CallRef(Some(self));
+        let call = CallRef::of_user(self);
         if closed.is_some() {
             call.stop(Code::Cancelled.because("the port was closed"));
         }
@@ -382,6 +383,31 @@ impl CallCore {
         }
     }
 
+    /// The rest of the work when the call has ended.
+    #[cold]
+    fn finish(
+        &self,
+        mut state: LockGuard<'_, CallState>,
+        port: Option<&Arc<Port>>,
+        was_stopped: bool,
+    ) {
+        let timer = match state.streams.is_dead() {
+            true => state.timer.take(),
+            false => None,
+        };
+        let notices = state.notices.take();
+        drop(state);
+        if was_stopped {
+            self.instance.note_stopped_call();
+        }
+        if let Some(key) = timer {
+            self.instance.runtime.timers().cancel(key);
+        }
+        if let (Some(notices), Some(port)) = (notices, port) {
+            notices.release(self, port);
+        }
+    }
+
     /// Makes a stream part of this call, so that it ends with the call.
     pub(crate) fn adopt_stream(&self, stream: &Arc<dyn EndStream>) {
         self.has_streams.store(true, Ordering::Release);
@@ -443,23 +469,36 @@ impl CallCore {
 
 /// A reference of a user that works for a call or holds its result.
 #[derive(Debug)]
-pub struct CallRef(Option<Arc<CallCore>>);
+pub struct CallRef(ManuallyDrop<Arc<CallCore>>);
 
 impl CallRef {
     /// The call with this generation, unless it has ended.
     pub(crate) fn enter(core: &Arc<CallCore>, generation: u32) -> Option<Self> {
         core.open_state.enter_generation(generation).ok()?;
-        Some(Self(Some(Arc::clone(core))))
+        Some(Self::of_user(Arc::clone(core)))
     }
 
     /// The running call, whatever its generation.
     pub(crate) fn enter_any(core: &Arc<CallCore>) -> Option<Self> {
         core.open_state.enter_below(u32::MAX >> 2).ok()?;
-        Some(Self(Some(Arc::clone(core))))
+        Some(Self::of_user(Arc::clone(core)))
     }
 
+    /// The caller has entered the call.
+    fn of_user(core: Arc<CallCore>) -> Self {
+        Self(ManuallyDrop::new(core))
+    }
+
+    #[inline(always)]
     pub(crate) fn core(&self) -> &Arc<CallCore> {
-        self.0.as_ref().expect("it is not dropped")
+        &self.0
+    }
+
+    /// Takes the `Arc` out, which is still counted as a user.
+    fn into_core(self) -> Arc<CallCore> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: it is taken once, because `this` is not dropped.
+        unsafe { ManuallyDrop::take(&mut this.0) }
     }
 
     /// Ends the call as `cancelled`, unless it has already ended.
@@ -486,17 +525,15 @@ impl CallRef {
     }
 
     /// Drops the reference. The last one returns the memory of the call and of its buffer.
-    pub(crate) fn leave(mut self, outcome: Box<Outcome>) {
-        if let Some(core) = self.0.take() {
-            leave(core, Some(outcome));
-        }
+    pub(crate) fn leave(self, outcome: Box<Outcome>) {
+        leave(self.into_core(), Some(outcome));
     }
 }
 
 impl Clone for CallRef {
     fn clone(&self) -> Self {
         self.open_state.enter_again();
-        Self(self.0.clone())
+        Self::of_user(Arc::clone(&self.0))
     }
 }
 
@@ -510,9 +547,8 @@ impl Deref for CallRef {
 
 impl Drop for CallRef {
     fn drop(&mut self) {
-        if let Some(core) = self.0.take() {
-            leave(core, None);
-        }
+        // SAFETY: it is taken once, because this is the drop.
+        leave(unsafe { ManuallyDrop::take(&mut self.0) }, None);
     }
 }
 
@@ -541,56 +577,44 @@ impl CallBuffer {
             .expect("a call buffer belongs to a call")
             .core
             .core();
+        let state = lock(&core.state);
         let mut unwanted = Vec::new();
-        let (port, timer, notices, was_stopped) = {
-            let mut state = lock(&core.state);
-            if let Some(why) = &state.stop_reason {
-                unwanted = std::mem::take(&mut outcome.data);
-                (outcome.code, outcome.message) = (why.code, why.message.clone());
-            }
-            if !core.open_state.close() {
-                drop(state);
-                close_handles(&unwanted);
-                drop(Completion(self));
-                return false;
-            }
-            outcome.handle = core.handle();
-            outcome.kind = Kind::CallEnded;
-            outcome.token = state.token;
-            let port = match &state.sink {
-                Sink::Port { port, .. } => Some(Arc::clone(port)),
-                Sink::Waiter | Sink::Host => None,
-            };
-            let timer = match state.streams.is_dead() {
-                true => state.timer.take(),
-                false => None,
-            };
-            (
-                port,
-                timer,
-                state.notices.take(),
-                state.stop_reason.is_some(),
-            )
+        let was_stopped = state.stop_reason.is_some();
+        if let Some(why) = &state.stop_reason {
+            unwanted = std::mem::take(&mut outcome.data);
+            (outcome.code, outcome.message) = (why.code, why.message.clone());
+        }
+        if !core.open_state.close() {
+            drop(state);
+            close_handles(&unwanted);
+            drop(Completion(self));
+            return false;
+        }
+        outcome.handle = core.handle();
+        outcome.kind = Kind::CallEnded;
+        outcome.token = state.token;
+        let port = match &state.sink {
+            Sink::Port { port, .. } => Some(Arc::clone(port)),
+            Sink::Waiter | Sink::Host => None,
         };
-        if was_stopped {
-            core.instance.note_stopped_call();
+        let has_more = was_stopped || state.timer.is_some() || state.notices.is_some();
+        if has_more {
+            core.finish(state, port.as_ref(), was_stopped);
+            // An outcome that is not delivered is dropped, and the handles in it are closed.
+            close_handles(&unwanted);
+        } else {
+            drop(state);
         }
-        if let Some(key) = timer {
-            core.instance.runtime.timers().cancel(key);
-        }
-        if let (Some(notices), Some(port)) = (notices, &port) {
-            notices.release(core, port);
-        }
-        // An outcome that is not delivered is dropped, and the handles in it are closed.
-        close_handles(&unwanted);
         match port {
             Some(port) => {
                 core.instance.check_port_backlog(&port, outcome.data.len());
                 port.complete(Completion(self));
             }
             None => {
-                let core = Arc::clone(core);
-                core.result.complete(Completion(self));
+                let cell = &raw const core.result;
+                // SAFETY: the buffer keeps the call alive until `complete` has stored it in the
+                // cell, and `complete` accesses nothing afterwards (rule 3 of `result_cell`).
+                unsafe { &*cell }.complete(Completion(self));
             }
         }
         true

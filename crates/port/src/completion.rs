@@ -7,8 +7,11 @@
 //! to the instance, together with the call if that has no other user.
 
 use std::cell::Cell;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
+use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use thalweg_queue::prefetch;
 use thalweg_wire::{Decode, Encode, Handle, message};
@@ -16,6 +19,7 @@ use thalweg_wire::{Decode, Encode, Handle, message};
 use crate::call::Call;
 use crate::code::{Code, Failure};
 use crate::handles::{self, Lent, Object};
+use crate::mailbox::Linked;
 use crate::queued_bytes::SPARE_BYTES;
 use crate::versions::CBOR_PREFIX;
 
@@ -61,6 +65,8 @@ pub struct Outcome {
     /// The reason for a failure, for humans; the text of a log record.
     pub message: String,
     pub(crate) call: Option<Call>,
+    /// The next call in the [mailbox](crate::mailbox).
+    next: AtomicPtr<Self>,
     /// The slot in the handle table for the time when a host holds the completion.
     pub(crate) slot: handles::LentSlot,
     /// Whether the method is idempotent. Used by inline calls, which have no `call`.
@@ -78,6 +84,7 @@ impl Outcome {
             data: Vec::new(),
             message: String::new(),
             call: None,
+            next: AtomicPtr::new(ptr::null_mut()),
             slot: handles::LentSlot::none(),
             is_idempotent: false,
         })
@@ -90,6 +97,15 @@ impl Outcome {
             .ok()
             .flatten()
             .unwrap_or_else(Self::new)
+    }
+
+    /// Prefetches the memory that the outcome points to.
+    #[inline(always)]
+    pub(crate) fn prefetch_contents(&self) {
+        prefetch::line(self.data.as_ptr());
+        if let Some(call) = &self.call {
+            prefetch::value(&raw const *call.core.core());
+        }
     }
 
     /// Empties it for the next call. A buffer of more than `max_bytes` is freed.
@@ -170,29 +186,40 @@ impl Outcome {
 
 /// The buffer of a call; see the module documentation.
 #[derive(Debug)]
-pub(crate) struct CallBuffer(Option<Box<Outcome>>);
+pub(crate) struct CallBuffer(ManuallyDrop<Box<Outcome>>);
 
 impl CallBuffer {
     /// The buffer of a call. It holds a reference to the call.
     #[inline(always)]
     pub(crate) fn new(mut outcome: Box<Outcome>, call: Call) -> Self {
         outcome.call = Some(call);
-        Self(Some(outcome))
+        Self(ManuallyDrop::new(outcome))
     }
 
     /// A buffer without a call in the handle table.
     pub(crate) fn without_call(outcome: Box<Outcome>) -> Self {
-        Self(Some(outcome))
+        Self::of_outcome(outcome)
+    }
+
+    #[inline(always)]
+    fn of_outcome(outcome: Box<Outcome>) -> Self {
+        Self(ManuallyDrop::new(outcome))
+    }
+
+    #[inline(always)]
+    fn into_outcome(self) -> Box<Outcome> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: it is taken once, because `this` is not dropped.
+        unsafe { ManuallyDrop::take(&mut this.0) }
     }
 
     /// Lends the buffer of a call to foreign code that serves the call.
     ///
     /// # Errors
     /// The errors of [`handles::lend`]. The buffer is returned.
-    pub(crate) fn lend(mut self) -> Result<u64, (Self, Failure)> {
-        let outcome = self.0.take().expect(NOT_DROPPED);
-        handles::lend(Lent::Incoming, outcome)
-            .map_err(|(outcome, failure)| (Self(Some(outcome)), failure))
+    pub(crate) fn lend(self) -> Result<u64, (Self, Failure)> {
+        handles::lend(Lent::Incoming, self.into_outcome())
+            .map_err(|(outcome, failure)| (Self::of_outcome(outcome), failure))
     }
 
     /// Takes back a lent buffer.
@@ -200,11 +227,14 @@ impl CallBuffer {
     /// # Errors
     /// The errors of [`handles::take_back`].
     pub(crate) fn take_back(number: u64) -> Result<Self, Failure> {
-        Ok(Self(Some(handles::take_back(Lent::Incoming, number)?)))
+        Ok(Self::of_outcome(handles::take_back(
+            Lent::Incoming,
+            number,
+        )?))
     }
 
     pub(crate) fn contents(&mut self) -> &mut Outcome {
-        self.0.as_mut().expect(NOT_DROPPED)
+        &mut self.0
     }
 
     /// Converts the answer to the caller's version of the package.
@@ -224,30 +254,43 @@ impl CallBuffer {
     /// Prefetches the outcome, which is read soon.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        if let Some(outcome) = &self.0 {
-            prefetch::value(&raw const **outcome);
-        }
-    }
-
-    /// Prefetches the memory that the outcome points to.
-    #[inline(always)]
-    pub(crate) fn prefetch_contents(&self) {
-        prefetch::line(self.data.as_ptr());
-        if let Some(call) = &self.call {
-            prefetch::value(&raw const *call.core.core());
-        }
+        prefetch::value(&raw const **self.0);
     }
 }
 
-/// The message of the panic that would show a use after drop. The box is empty only while the
-/// buffer is dropped.
-const NOT_DROPPED: &str = "it is not dropped";
+// SAFETY: the box becomes a pointer and a box again.
+unsafe impl Linked for CallBuffer {
+    type Node = Outcome;
+
+    #[inline(always)]
+    fn into_node(self) -> *mut Outcome {
+        Box::into_raw(self.into_outcome())
+    }
+
+    #[inline(always)]
+    unsafe fn from_node(node: *mut Outcome) -> Self {
+        // SAFETY: the caller's contract.
+        Self::of_outcome(unsafe { Box::from_raw(node) })
+    }
+
+    // Relaxed: the mailbox orders all accesses.
+    #[inline(always)]
+    fn next(node: &Outcome) -> *mut Outcome {
+        node.next.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn set_next(node: &Outcome, next: *mut Outcome) {
+        node.next.store(next, Ordering::Relaxed);
+    }
+}
 
 impl Deref for CallBuffer {
     type Target = Outcome;
 
+    #[inline(always)]
     fn deref(&self) -> &Outcome {
-        self.0.as_ref().expect(NOT_DROPPED)
+        &self.0
     }
 }
 
@@ -259,9 +302,8 @@ impl DerefMut for CallBuffer {
 
 impl Drop for CallBuffer {
     fn drop(&mut self) {
-        let Some(mut outcome) = self.0.take() else {
-            return;
-        };
+        // SAFETY: it is taken once, because this is the drop.
+        let mut outcome = unsafe { ManuallyDrop::take(&mut self.0) };
         match outcome.call.take() {
             Some(call) => call.core.leave(outcome),
             None => {
@@ -288,6 +330,13 @@ impl Completion {
         Self(CallBuffer::without_call(outcome))
     }
 
+    /// The buffer, which owns the handles in the message afterwards.
+    pub(crate) fn into_buffer(self) -> CallBuffer {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: it is taken once, because `this` is not dropped.
+        unsafe { ptr::read(&raw const this.0) }
+    }
+
     /// Reports that a call is still running, `elapsed` nanoseconds after it began.
     pub(crate) fn still_running(token: u64, handle: u64, elapsed: u64) -> Self {
         let mut outcome = Outcome::spare();
@@ -311,10 +360,9 @@ impl Completion {
     /// # Errors
     /// `overloaded`: the maximum number of handles is open, or there is not enough memory for one
     /// more. The completion is returned.
-    pub fn lend(mut self) -> Result<u64, (Self, Failure)> {
-        let outcome = self.0.0.take().expect(NOT_DROPPED);
-        handles::lend(Lent::Completion, outcome)
-            .map_err(|(outcome, failure)| (Self(CallBuffer(Some(outcome))), failure))
+    pub fn lend(self) -> Result<u64, (Self, Failure)> {
+        handles::lend(Lent::Completion, self.into_buffer().into_outcome())
+            .map_err(|(outcome, failure)| (Self(CallBuffer::of_outcome(outcome)), failure))
     }
 
     /// Takes back a [lent](Self::lend) completion.
@@ -323,10 +371,10 @@ impl Completion {
     /// `stale`: it was already taken back. `argument`, `forked`: the number does not belong to this
     /// process.
     pub fn take_back(number: u64) -> Result<Self, Failure> {
-        Ok(Self(CallBuffer(Some(handles::take_back(
+        Ok(Self(CallBuffer::of_outcome(handles::take_back(
             Lent::Completion,
             number,
-        )?))))
+        )?)))
     }
 
     /// Takes a handle out of a [lent](Self::lend) completion, like [`Outcome::take`].
@@ -374,11 +422,13 @@ pub(crate) fn close_unread_stream(handle: Handle) {
 /// Closes the handles in a message that was not delivered.
 #[inline]
 pub(crate) fn close_handles(data: &[u8]) {
-    if !data.is_empty() {
+    // Most messages have no handles: their number is after 8 bytes.
+    if !data.is_empty() && data.get(8..12) != Some(&[0; 4]) {
         close_all(data);
     }
 }
 
+#[cold]
 fn close_all(data: &[u8]) {
     if let Ok(message) = message::open_any(data) {
         for handle in message.handles().filter(|handle| handle.0 != 0) {
@@ -391,9 +441,6 @@ fn close_all(data: &[u8]) {
 impl Drop for Completion {
     #[inline]
     fn drop(&mut self) {
-        // `None` if the outcome was moved out by `lend`.
-        if let Some(outcome) = &self.0.0 {
-            close_handles(&outcome.data);
-        }
+        close_handles(&self.0.data);
     }
 }

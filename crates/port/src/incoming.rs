@@ -58,10 +58,12 @@ impl Incoming {
         }
     }
 
+    #[inline]
     fn buffer(&self) -> &CallBuffer {
         self.buffer.as_ref().expect("answering consumes the call")
     }
 
+    #[inline]
     fn core(&self) -> &Arc<CallCore> {
         self.call().core.core()
     }
@@ -72,10 +74,12 @@ impl Incoming {
     }
 
     /// The call, for the service's methods.
+    #[inline]
     pub fn call(&self) -> &Call {
         self.buffer().call()
     }
 
+    #[inline]
     fn layouts(&self) -> &'static Method {
         // The submission has checked the number.
         &self.core().instance.package.methods[self.method() as usize]

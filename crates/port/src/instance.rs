@@ -4,13 +4,12 @@
 //! schedules a turn. A turn serves up to 64 calls and then yields to other actors. It also yields
 //! between two calls when its time slice has passed.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use thalweg_queue::CachePadded;
 use thalweg_queue::no_preempt::lock;
+use thalweg_queue::{CachePadded, prefetch};
 use thalweg_runtime::log::{self, Level};
 use thalweg_runtime::{Handle, Run, TurnSlot};
 
@@ -21,6 +20,7 @@ use crate::handles::{self, Object};
 use crate::host::HostBinding;
 use crate::incoming::Incoming;
 use crate::inline::Inline;
+use crate::mailbox::{Found, List, Mailbox};
 use crate::mailbox_waiters::MailboxWaiters;
 use crate::nested::{REPLACED_SERVICE, catch_in_call};
 use crate::open_state::OpenState;
@@ -49,26 +49,7 @@ struct ActorState {
     make: Box<dyn Fn() -> Box<dyn Dispatch> + Send>,
     service: Option<Box<dyn Dispatch>>,
     /// Calls that this turn took out of the mailbox.
-    batch: VecDeque<CallBuffer>,
-}
-
-#[derive(Default)]
-struct Mailbox {
-    calls: VecDeque<CallBuffer>,
-    /// Maximum number of calls in it. 0: it accepts none any more.
-    capacity: u32,
-    /// Resources without any handle.
-    dropped: Vec<DroppedResource>,
-    /// Set while a turn is scheduled or running. At most one turn exists, so the service is never
-    /// entered twice. Without an actor: see rule 1 of `poll.rs`.
-    scheduled: bool,
-}
-
-impl Mailbox {
-    /// Returns whether the caller must schedule a turn.
-    fn claim_schedule(&mut self) -> bool {
-        !std::mem::replace(&mut self.scheduled, true)
-    }
+    batch: List<CallBuffer>,
 }
 
 /// An instance of a service: a mailbox and the actor that serves it.
@@ -92,7 +73,9 @@ pub struct Instance {
     pub(crate) method_stats: StatsByMethod,
     /// The memory of all calls of this instance.
     calls: Mutex<Slab<Weak<CallCore>>>,
-    mailbox: CachePadded<Mutex<Mailbox>>,
+    mailbox: CachePadded<Mailbox<CallBuffer>>,
+    /// Resources without any handle. A turn drops them.
+    dropped: Mutex<Vec<DroppedResource>>,
     /// The mailbox may contain calls that have ended.
     has_stopped_calls: AtomicBool,
     /// The port of a call had too many unreaped results. Until the mailbox is empty, each call
@@ -146,10 +129,6 @@ impl Instance {
         make_inline: fn() -> Option<Box<dyn Inline>>,
         runtime: Handle,
     ) -> Self {
-        let mailbox = Mailbox {
-            capacity,
-            ..Mailbox::default()
-        };
         Self {
             package,
             runtime,
@@ -164,7 +143,8 @@ impl Instance {
             make_inline,
             method_stats: StatsByMethod::default(),
             calls: Mutex::default(),
-            mailbox: CachePadded::new(Mutex::new(mailbox)),
+            mailbox: CachePadded::new(Mailbox::new(capacity)),
+            dropped: Mutex::default(),
             has_stopped_calls: AtomicBool::new(false),
             saw_full_port: AtomicBool::new(false),
             mailbox_waiters: MailboxWaiters::default(),
@@ -173,7 +153,7 @@ impl Instance {
             actor: CachePadded::new(Mutex::new(ActorState {
                 make,
                 service: None,
-                batch: VecDeque::new(),
+                batch: List::default(),
             })),
             turn_slot: TurnSlot::default(),
             pollers: None,
@@ -208,7 +188,7 @@ impl Instance {
 
     /// Number of calls in the mailbox.
     pub(crate) fn queued_calls(&self) -> usize {
-        lock(&self.mailbox).calls.len()
+        self.mailbox.len()
     }
 
     pub(crate) fn check_open(&self) -> Result<(), Failure> {
@@ -275,31 +255,22 @@ impl Instance {
         if !self.has_stopped_calls.swap(false, Ordering::AcqRel) {
             return false;
         }
-        let ended: Vec<CallBuffer> = {
-            let mut mailbox = lock(&self.mailbox);
-            let has_ended = |buffer: &CallBuffer| buffer.call().core.has_ended();
-            let mut ended = Vec::new();
-            // One pass over all calls. If there is no memory for the list, the rest stays for a
-            // later sweep.
-            for _ in 0..mailbox.calls.len() {
-                match mailbox.calls.pop_front() {
-                    Some(buffer) if has_ended(&buffer) && ended.try_reserve(1).is_ok() => {
-                        ended.push(buffer);
-                    }
-                    buffer => mailbox.calls.extend(buffer),
-                }
-            }
-            ended
-        };
-        // Not under the lock: dropping them closes handles.
-        for buffer in &ended {
+        let mut ended = self.mailbox.extract(|outcome| {
+            outcome
+                .call
+                .as_ref()
+                .is_some_and(|call| call.core.has_ended())
+        });
+        let has_any = !ended.is_empty();
+        // Not under a lock: dropping them closes handles.
+        while let Some(buffer) = ended.pop_front() {
             self.queued_bytes.remove(&buffer.data);
             close_unread_streams(&buffer.data);
         }
-        if !ended.is_empty() {
+        if has_any {
             self.wake_waiters();
         }
-        !ended.is_empty()
+        has_any
     }
 
     /// Drops a resource in a turn of the instance.
@@ -309,20 +280,14 @@ impl Instance {
             std::mem::forget(dropped);
             return;
         }
-        let idle = {
-            let mut mailbox = lock(&self.mailbox);
-            mailbox.dropped.push(dropped);
-            mailbox.claim_schedule()
-        };
-        if idle {
-            self.schedule();
-        }
+        lock(&self.dropped).push(dropped);
+        self.schedule_if_idle();
     }
 
-    /// Schedules a turn unless one is scheduled or running. A running turn checks again before it
-    /// ends.
+    /// Makes a turn look for work that is not in the mailbox. Schedules one unless one is scheduled
+    /// or running.
     fn schedule_if_idle(self: &Arc<Self>) {
-        if lock(&self.mailbox).claim_schedule() {
+        if self.mailbox.notify() {
             self.schedule();
         }
     }
@@ -574,52 +539,75 @@ fn drop_catching_panic<T>(value: T) {
     }
 }
 
+impl Instance {
+    /// The work of a turn that is not in the mailbox.
+    #[cold]
+    fn attend(self: &Arc<Self>, actor: &mut ActorState) {
+        self.drop_replaced_service(actor);
+        // A resource that was dropped before a call was submitted is gone when that call is served.
+        let dropped = std::mem::take(&mut *lock(&self.dropped));
+        for dropped in dropped {
+            self.drop_resource(actor, dropped);
+        }
+    }
+
+    #[cold]
+    fn drop_service_of_closed(&self, actor: &mut ActorState) {
+        // A concurrent `close` may not have done this yet.
+        self.end_streams();
+        drop_catching_panic(actor.service.take());
+    }
+
+    fn serve_batch(self: &Arc<Self>, actor: &mut ActorState, time_slice: &mut TimeSlice) {
+        while let Some(buffer) = actor.batch.pop_front() {
+            if let [Some(next), after_next] = actor.batch.first_two() {
+                next.prefetch_contents();
+                if let Some(after_next) = after_next {
+                    prefetch::value(after_next);
+                }
+            }
+            self.queued_bytes.remove(&buffer.data);
+            self.wake_waiters();
+            self.serve(actor, buffer);
+            time_slice.after_call();
+        }
+    }
+
+    /// Ends a turn that found nothing more to do. Returns `false` if there is more.
+    #[inline]
+    fn end_turn(&self) -> bool {
+        let saw_full_port = self.saw_full_port.load(Ordering::Relaxed);
+        if saw_full_port {
+            self.saw_full_port.store(false, Ordering::Relaxed);
+        }
+        let has_ended = self.mailbox.end_turn();
+        if saw_full_port && !has_ended {
+            self.saw_full_port.store(true, Ordering::Relaxed);
+        }
+        has_ended
+    }
+}
+
 impl Run for Instance {
     fn run(self: Arc<Self>) {
         let mut actor = self.actor.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut calls_left, mut time_slice) = (CALLS_PER_TURN, TimeSlice::new());
-        while calls_left > 0 {
-            let dropped = {
-                let mut mailbox = lock(&self.mailbox);
-                if mailbox.calls.len() <= calls_left {
-                    std::mem::swap(&mut actor.batch, &mut mailbox.calls);
-                } else {
-                    actor.batch.extend(mailbox.calls.drain(..calls_left));
-                }
-                // `close` and `replace` set their flag before they take the lock.
-                let must_close = self.open_state.is_closed() && actor.service.is_some();
-                let must_drop = must_close || self.is_replaced.load(Ordering::Acquire);
-                if actor.batch.is_empty() && mailbox.dropped.is_empty() && !must_drop {
-                    mailbox.scheduled = false;
-                    self.saw_full_port.store(false, Ordering::Relaxed);
-                    return;
-                }
-                std::mem::take(&mut mailbox.dropped)
-            };
+        loop {
+            let found = self.mailbox.take(calls_left, &mut actor.batch);
             calls_left -= actor.batch.len();
             self.wake_waiters();
-            self.drop_replaced_service(&mut actor);
-            // A resource that was dropped before a call was submitted is gone when that call is
-            // served.
-            for dropped in dropped {
-                self.drop_resource(&mut actor, dropped);
+            if found == Found::Attention {
+                self.attend(&mut actor);
             }
-            if actor.batch.is_empty() && self.open_state.is_closed() {
-                // A concurrent `close` may not have done this yet.
-                self.end_streams();
-                drop_catching_panic(actor.service.take());
+            self.serve_batch(&mut actor, &mut time_slice);
+            if found == Found::Attention && self.open_state.is_closed() {
+                self.drop_service_of_closed(&mut actor);
             }
-            while let Some(buffer) = actor.batch.pop_front() {
-                if let Some(next) = actor.batch.front() {
-                    next.prefetch_contents();
-                }
-                if let Some(after_next) = actor.batch.get(1) {
-                    after_next.prefetch();
-                }
-                self.queued_bytes.remove(&buffer.data);
-                self.wake_waiters();
-                self.serve(&mut actor, buffer);
-                time_slice.after_call();
+            if calls_left == 0 {
+                break;
+            }
+            if self.end_turn() {
+                return;
             }
         }
         drop(actor);
@@ -629,25 +617,27 @@ impl Run for Instance {
     /// Called if no stack is available for a turn. The calls in the mailbox did not begin, and end
     /// as `overloaded`. All other work waits for the next turn.
     fn refuse(self: Arc<Self>) {
-        let (calls, has_more) = {
-            let mut mailbox = lock(&self.mailbox);
-            let has_more = !mailbox.dropped.is_empty()
-                || self.open_state.is_closed()
-                || self.is_replaced.load(Ordering::Acquire);
-            mailbox.scheduled = has_more;
-            (std::mem::take(&mut mailbox.calls), has_more)
-        };
-        for mut buffer in calls {
+        let mut calls = List::default();
+        let found = self.mailbox.take(usize::MAX, &mut calls);
+        while let Some(mut buffer) = calls.pop_front() {
             self.queued_bytes.remove(&buffer.data);
             close_unread_streams(&buffer.data);
             buffer.fail(Code::Overloaded.because("no stack was free for a turn of the service"));
             buffer.deliver();
         }
         self.wake_waiters();
+        let has_more = found == Found::Attention
+            && (!lock(&self.dropped).is_empty()
+                || self.open_state.is_closed()
+                || self.is_replaced.load(Ordering::Acquire));
         if has_more {
+            self.mailbox.notify();
+        }
+        if has_more || !self.mailbox.end_turn() {
             self.schedule();
         }
     }
+
     fn turn_slot(&self) -> &TurnSlot {
         &self.turn_slot
     }

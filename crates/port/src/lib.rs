@@ -35,6 +35,7 @@ mod host;
 mod incoming;
 mod inline;
 mod instance;
+mod mailbox;
 mod mailbox_waiters;
 #[cfg(all(test, loom))]
 mod models;

@@ -1,5 +1,6 @@
 //! A running call in Rust: its caller waits for it or awaits it.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -249,7 +250,7 @@ impl<T, E> fmt::Debug for Pending<T, E> {
 }
 
 thread_local! {
-    static SPIN: std::cell::RefCell<AdaptiveSpin> = std::cell::RefCell::default();
+    static SPIN: RefCell<AdaptiveSpin> = const { RefCell::new(AdaptiveSpin::new()) };
 }
 
 impl<T, E: Decode> Pending<T, E> {
@@ -305,8 +306,9 @@ impl<T, E: Decode> Pending<T, E> {
         cancel(&self.state);
     }
 
-    fn read(&self, completion: Completion) -> Result<T, CallError<E>> {
-        read(completion, self.guard.clone(), self.method, self.read)
+    /// The result owns the guard afterwards.
+    fn read(&mut self, completion: Completion) -> Result<T, CallError<E>> {
+        read(completion, self.guard.take(), self.method, self.read)
     }
 
     /// Waits for the outcome. A waiting actor does not block its worker.
@@ -356,7 +358,7 @@ impl<T, E: Decode> Pending<T, E> {
                 break completion;
             }
             if deadline.is_some_and(|deadline| clock::now() >= deadline) {
-                cell.gate.disarm();
+                cell.disarm();
                 return None;
             }
             if !wait::is_actor() && SPIN.with_borrow_mut(|spin| spin.until(|| cell.is_filled())) {
@@ -367,10 +369,8 @@ impl<T, E: Decode> Pending<T, E> {
             }
             let due = self.notice.as_mut().map(|notice| notice.notify_if_due());
             let until = deadline.into_iter().chain(due).min();
-            cell.gate.arm(wait::waker());
-            if let Some(completion) = cell.take() {
-                cell.gate.disarm();
-                break completion;
+            if !cell.arm(wait::waker()) {
+                continue;
             }
             let woke = if wait::is_actor() {
                 wait::park(until)
@@ -430,12 +430,10 @@ impl<T, E: Decode> Future for Pending<T, E> {
         }
         let completion = match &this.state {
             PendingState::Sent(call) | PendingState::Batched(call, _) => {
-                call.result.take().or_else(|| {
-                    let cell = &call.result;
-                    cell.gate.arm(context.waker().clone());
-                    cell.take().inspect(|_| {
-                        cell.gate.disarm();
-                    })
+                let cell = &call.result;
+                cell.take().or_else(|| {
+                    cell.arm(context.waker().clone());
+                    cell.take()
                 })
             }
             PendingState::Refused(failure) => return Poll::Ready(Err(failure.clone().into())),
@@ -459,6 +457,9 @@ impl<T, E: Decode> Future for Pending<T, E> {
 
 impl<T, E> Drop for Pending<T, E> {
     fn drop(&mut self) {
+        if self.state.call().is_none() {
+            return;
+        }
         cancel(&self.state);
         self.stop_notices();
         if let Some(call) = self.state.call() {

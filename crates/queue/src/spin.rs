@@ -124,7 +124,7 @@ impl Default for AdaptiveSpin {
 
 impl AdaptiveSpin {
     /// Creates the state of a waiter that has learnt nothing yet. It starts with the full budget.
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Self {
             budget_ns: MAX_SPIN_NS,
             yielding: Backoff::NEW,

@@ -3,11 +3,11 @@
 //! This is for a service that brings its own threads, such as foreign code that polls for work. Any
 //! number of threads may poll, and any thread may answer.
 //!
-//! 1. `Mailbox::scheduled` is set while a poller looks into the mailbox or is being woken for it. The
-//!    submission that sets it wakes one poller. A poller that takes the last call clears it, and a
-//!    poller that leaves calls behind wakes the next one.
-//! 2. A poller that finds no call registers its waker and clears `scheduled` under the mailbox's
-//!    lock. A submission that comes later therefore sets it, and finds the waker.
+//! 1. `SCHEDULED` of the [mailbox](crate::mailbox) is set while a poller looks into the mailbox or is
+//!    being woken for it. The submission that sets it wakes one poller. A poller that takes the last
+//!    call clears it, and a poller that leaves calls behind wakes the next one.
+//! 2. A poller that finds no call registers its waker and then clears `SCHEDULED`, unless a call was
+//!    pushed meanwhile. A later submission therefore sets it, and finds the waker.
 //! 3. A waker is in the list only while its thread sleeps: a submission must not wake a thread that
 //!    does something else. A poller that another event woke removes its waker.
 
@@ -155,25 +155,37 @@ impl Instance {
     /// Takes a call out of the mailbox. If there is none, `sleeper` is registered. Rules 1 and 2.
     fn take_call(&self, sleeper: Option<&Waker>) -> Found {
         let pollers = self.pollers.as_deref().expect("a poller calls it");
-        let mut mailbox = lock(&self.mailbox);
-        let Some(buffer) = mailbox.calls.pop_front() else {
-            mailbox.scheduled = false;
-            self.saw_full_port.store(false, Ordering::Relaxed);
-            if self.open_state.is_closed() || mailbox.capacity == 0 {
-                return Found::End;
+        loop {
+            if let Some((buffer, has_more)) = self.mailbox.poll() {
+                self.queued_bytes.remove(&buffer.data);
+                self.wake_waiters();
+                if has_more {
+                    pollers.wake_one();
+                } else if self.mailbox.is_finished() {
+                    // Pollers may have waited for this call, which was being pushed.
+                    pollers.wake_all();
+                }
+                return Found::Call(buffer);
             }
-            lock(&pollers.asleep).extend(sleeper.cloned());
-            return Found::Nothing;
-        };
-        mailbox.scheduled = !mailbox.calls.is_empty();
-        let has_more = mailbox.scheduled;
-        drop(mailbox);
-        self.queued_bytes.remove(&buffer.data);
-        self.wake_waiters();
-        if has_more {
-            pollers.wake_one();
+            self.saw_full_port.store(false, Ordering::Relaxed);
+            let mut found = Found::Nothing;
+            let is_idle = self.mailbox.idle(|| {
+                if self.accepts_no_calls() {
+                    found = Found::End;
+                } else {
+                    lock(&pollers.asleep).extend(sleeper.cloned());
+                }
+            });
+            if is_idle {
+                return found;
+            }
+            sleeper.inspect(|waker| pollers.remove(waker));
         }
-        Found::Call(buffer)
+    }
+
+    /// Whether the mailbox stays empty.
+    fn accepts_no_calls(&self) -> bool {
+        self.open_state.is_closed() || self.mailbox.is_finished() && self.mailbox.len() == 0
     }
 
     /// Accepts no more calls. Pollers get the calls that wait, and then `None`. Calls that they have
@@ -182,7 +194,7 @@ impl Instance {
         if self.is_forked() {
             return;
         }
-        lock(&self.mailbox).capacity = 0;
+        self.mailbox.finish();
         self.wake_pollers();
     }
 
@@ -190,9 +202,7 @@ impl Instance {
     pub(super) fn wake_pollers(&self) {
         if let Some(pollers) = &self.pollers {
             // A poller that has not seen the reason has registered itself when this lock is taken.
-            let mailbox = lock(&self.mailbox);
-            pollers.wake_all();
-            drop(mailbox);
+            self.mailbox.exclude_idle(|| pollers.wake_all());
         }
     }
 }

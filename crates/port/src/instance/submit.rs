@@ -11,7 +11,7 @@ use thalweg_runtime::log::{Level, Limit};
 
 use super::{CALLS_PER_TURN, Instance};
 use crate::call::{BorrowedBytes, Call, CallRef, Destination, is_past};
-use crate::code::{Code, Failure, append, no_memory};
+use crate::code::{Code, Failure, append};
 use crate::completion::{CallBuffer, close_unread_streams};
 use crate::notice::notice_interval;
 use crate::package::Package;
@@ -253,8 +253,6 @@ enum MailboxFull {
     /// It has this many calls, its maximum. 0: it accepts no call.
     Calls(u32),
     Bytes,
-    /// The list cannot grow.
-    Memory(usize),
 }
 
 impl MailboxFull {
@@ -270,7 +268,6 @@ impl MailboxFull {
             Self::Bytes => Code::Overloaded.because(format!(
                 "more than {max_queued_bytes} bytes of arguments would wait for the service"
             )),
-            Self::Memory(bytes) => no_memory(bytes),
         };
         REFUSED.write(
             Level::Warning,
@@ -367,19 +364,23 @@ impl Instance {
     /// Returns whether the caller must schedule a turn, or the buffer and the reason if the mailbox
     /// is full.
     fn push(&self, buffer: CallBuffer) -> Result<bool, (CallBuffer, MailboxFull)> {
-        let mut mailbox = thalweg_queue::no_preempt::lock(&self.mailbox);
-        if mailbox.calls.len() >= mailbox.capacity as usize {
-            return Err((buffer, MailboxFull::Calls(mailbox.capacity)));
-        }
-        if mailbox.calls.try_reserve(1).is_err() {
-            let more = (mailbox.calls.len() + 1) * size_of::<CallBuffer>();
-            return Err((buffer, MailboxFull::Memory(more)));
+        if let Err(capacity) = self.mailbox.reserve() {
+            return Err((buffer, MailboxFull::Calls(capacity)));
         }
         let max_queued_bytes = self.package.limits.max_queued_bytes;
         if !self.queued_bytes.try_add(&buffer.data, max_queued_bytes) {
+            self.unreserve();
             return Err((buffer, MailboxFull::Bytes));
         }
-        mailbox.calls.push_back(buffer);
-        Ok(mailbox.claim_schedule())
+        Ok(self.mailbox.push(buffer))
+    }
+
+    #[cold]
+    fn unreserve(&self) {
+        self.mailbox.free(1);
+        if self.mailbox.is_finished() {
+            // A poller may wait for the call.
+            self.wake_pollers();
+        }
     }
 }

@@ -2,6 +2,8 @@
 //! test --profile loom -p thalweg-port --lib models`.
 
 mod callback_slot;
+mod mailbox;
 mod mailbox_waiters;
 mod open_state;
 mod port;
+mod result_cell;
