@@ -29,6 +29,7 @@ impl<T: Decode, const N: usize> Decode for [T; N] {
         Shape::Text(">"),
     ]);
     const HAS_HANDLES: bool = T::HAS_HANDLES;
+    const IS_DENSE: bool = T::IS_DENSE;
     const DEPTH: u32 = T::DEPTH + 1;
 
     type View<'a> = [T::View<'a>; N];

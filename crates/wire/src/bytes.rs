@@ -62,6 +62,19 @@ impl<'a> Bytes<'a> {
         *place.expect("a checked field lies inside")
     }
 
+    /// `size` bytes from `at` on: the elements of a list of a fixed length.
+    #[inline(always)]
+    pub(crate) fn items(self, at: u32, size: usize) -> &'a [u8] {
+        // As in `words`.
+        let from = at.wrapping_sub(self.slots_at) as usize;
+        let range = if from < self.slots.len() {
+            &self.slots[from..]
+        } else {
+            &self.tails[at.wrapping_sub(self.tails_at) as usize..]
+        };
+        range.get(..size).expect("a checked list lies inside")
+    }
+
     /// The byte at `at`.
     #[inline]
     pub fn u8(self, at: u32) -> u8 {

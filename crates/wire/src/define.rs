@@ -33,6 +33,17 @@ pub const fn run(numbers: &[(u32, u32)]) -> (u32, usize) {
     (first, (last + size - first) as usize)
 }
 
+/// Where the padding before the offset `at` of a record begins, and its size, from the offset and
+/// the size of each field.
+pub const fn padding(fields: &[(u32, u32)], at: u32) -> (u32, usize) {
+    let (mut end, mut i) = (0, 0);
+    while i < fields.len() && fields[i].0 < at {
+        end = fields[i].0 + fields[i].1;
+        i += 1;
+    }
+    (end, (at - end) as usize)
+}
+
 /// The offsets of a record's fields, in the order in which CBOR writes the fields: a shorter name is
 /// first, and names of the same length are in the order of their bytes (RFC 8949, 4.2.1).
 ///
@@ -218,7 +229,7 @@ macro_rules! __default {
 
 #[cfg(test)]
 mod tests {
-    use super::{key_order, run};
+    use super::{key_order, padding, run};
 
     #[test]
     fn keys_of_cbor_are_ordered_by_length_and_then_by_bytes() {
@@ -229,5 +240,15 @@ mod tests {
     #[test]
     fn run_of_numbers_includes_its_padding() {
         assert_eq!(run(&[(8, 1), (12, 4), (16, 8)]), (8, 16));
+    }
+
+    #[test]
+    fn padding_is_between_a_field_and_the_next_offset() {
+        let fields = [(0, 1), (8, 8), (16, 4)];
+        assert_eq!(padding(&fields, 0), (0, 0));
+        assert_eq!(padding(&fields, 8), (1, 7));
+        assert_eq!(padding(&fields, 16), (16, 0));
+        assert_eq!(padding(&fields, 24), (20, 4));
+        assert_eq!(padding(&[], 1), (0, 1));
     }
 }

@@ -10,11 +10,14 @@ use std::fmt;
 /// the caller can try again with more space.
 ///
 /// All unwritten bytes are zero: those of the fixed part from the start, those of a tail from its
-/// allocation.
+/// allocation. Only a [dense](crate::Decode::IS_DENSE) record's slot is not zero at the start.
 #[derive(Debug)]
 pub struct Encoder<'a> {
     slots: &'a mut [u8],
     slots_at: u32,
+    /// Number of bytes at the beginning of the slots that are initialised: written, or zeroed at the
+    /// start. The compiler knows it if it can see the record.
+    filled: usize,
     tails: Tails<'a>,
     /// Offset of the first byte of the tail area, at or after the end of the slots.
     tails_at: u32,
@@ -77,6 +80,7 @@ impl<'a> Encoder<'a> {
         Encoder {
             slots: &mut [],
             slots_at: 0,
+            filled: 0,
             tails: Tails::Grows(buffer),
             tails_at: 0,
             next,
@@ -95,10 +99,40 @@ impl<'a> Encoder<'a> {
     #[inline(always)]
     pub fn fixed(slot: &'a mut [u8], slot_at: u32, tails: &'a mut [u8], tails_at: u32) -> Self {
         slot.fill(0);
+        let filled = slot.len();
+        Self::with(slot, filled, slot_at, tails, tails_at)
+    }
+
+    /// The same for a record of this type. The slot of a type that writes all of it is not zeroed
+    /// first: 50 of the 240 instructions of an event of 488 bytes did that. Such a record must be
+    /// written from its first byte to its last, or it cannot be finished.
+    #[inline(always)]
+    pub fn record<T: crate::Decode>(
+        slot: &'a mut [u8],
+        slot_at: u32,
+        tails: &'a mut [u8],
+        tails_at: u32,
+    ) -> Self {
+        if T::IS_DENSE {
+            Self::with(slot, 0, slot_at, tails, tails_at)
+        } else {
+            Self::fixed(slot, slot_at, tails, tails_at)
+        }
+    }
+
+    #[inline(always)]
+    fn with(
+        slot: &'a mut [u8],
+        filled: usize,
+        slot_at: u32,
+        tails: &'a mut [u8],
+        tails_at: u32,
+    ) -> Self {
         let limit = (u64::from(tails_at) + tails.len() as u64).min(u64::from(MAX_SIZE));
         Encoder {
             slots: slot,
             slots_at: slot_at,
+            filled,
             tails: Tails::Fixed(tails),
             tails_at,
             next: u64::from(tails_at),
@@ -116,14 +150,28 @@ impl<'a> Encoder<'a> {
     /// The record can never be written.
     #[inline(always)]
     pub fn measure<T: crate::Encode + ?Sized>(value: &T, tails_at: u32) -> Result<u32, NoRoom> {
+        let counted = Self::count(value, tails_at);
+        let used = counted.next - u64::from(tails_at);
+        if counted.impossible || counted.next > u64::from(MAX_SIZE) {
+            return Err(no_room(true, counted.next, used));
+        }
+        Ok(used as u32)
+    }
+
+    /// Whether a record's tails fit between `tails_at`, which is not 0, and `end`. Like
+    /// [`measure`](Self::measure), with fewer comparisons.
+    #[inline(always)]
+    pub fn fits<T: crate::Encode + ?Sized>(value: &T, tails_at: u32, end: u32) -> bool {
+        let counted = Self::count(value, tails_at);
+        !counted.impossible && counted.next <= u64::from(end)
+    }
+
+    #[inline(always)]
+    fn count<T: crate::Encode + ?Sized>(value: &T, tails_at: u32) -> Encoder<'static> {
         let mut counting = Encoder::fixed(&mut [], 0, &mut [], 0);
         counting.next = u64::from(tails_at);
         value.encode(&mut counting, 0);
-        let used = counting.next - u64::from(tails_at);
-        if counting.impossible || counting.next > u64::from(MAX_SIZE) {
-            return Err(no_room(true, counting.next, used));
-        }
-        Ok(used as u32)
+        counting
     }
 
     /// Whether something did not fit. Writing can continue, but then only counts.
@@ -146,6 +194,9 @@ impl<'a> Encoder<'a> {
         let used = self.next - u64::from(self.tails_at);
         if self.overflowed() {
             Err(no_room(self.impossible, self.next, used))
+        } else if self.filled < self.slots.len() {
+            // The encoder of the type is wrong, and part of the slot may be uninitialised.
+            Err(NoRoom { needed: None })
         } else {
             Ok(used as u32)
         }
@@ -172,7 +223,7 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// The bytes from `at` on, if they are inside.
+    /// The bytes from `at` on, if they are inside. The caller writes all of them.
     #[inline(always)]
     fn place(&mut self, at: u32, size: usize) -> Option<&mut [u8]> {
         // The slot is tried first, and compared only with its own length. If the compiler knows the
@@ -180,7 +231,11 @@ impl<'a> Encoder<'a> {
         // the slot.
         let from = at.wrapping_sub(self.slots_at) as usize;
         if from < self.slots.len() {
-            return self.slots.get_mut(from..from + size);
+            let place = self.slots.get_mut(from..from + size)?;
+            if from == self.filled {
+                self.filled += size;
+            }
+            return Some(place);
         }
         let from = at.wrapping_sub(self.tails_at) as usize;
         let tails = match &mut self.tails {
@@ -223,11 +278,20 @@ impl<'a> Encoder<'a> {
         self.words(at, value.to_le_bytes());
     }
 
+    /// Writes an empty string or list at `at`. The root of a message is zero already, and so is the
+    /// tail of a list.
+    #[inline(always)]
+    pub(crate) fn empty(&mut self, at: u32) {
+        if let Tails::Fixed(_) = self.tails {
+            self.u64(at, 0);
+        }
+    }
+
     /// Writes a string or `list<u8>`: `{offset, length}` at `at`, and the bytes as the next tail.
     #[inline(always)]
     pub fn bytes(&mut self, at: u32, bytes: &[u8]) {
         if bytes.is_empty() {
-            return;
+            return self.empty(at);
         }
         let mut offset = self.next;
         if bytes.len() > PIECE
@@ -276,11 +340,12 @@ impl<'a> Encoder<'a> {
     #[inline(always)]
     pub fn list(&mut self, at: u32, count: usize, size: u32, align: u32) -> Option<u32> {
         if count == 0 {
+            self.empty(at);
             return None;
         }
         if size == 0 {
             self.impossible |= count > MAX_UNSIZED as usize;
-            self.u32(at + 4, count as u32);
+            self.u64(at, (count as u64) << 32);
             return None;
         }
         let before = self.next;

@@ -102,7 +102,7 @@ pub trait Encode {
     type As: Decode;
 
     /// Writes the fixed part at `at`, and the tails after the tails so far. Precondition: the bytes
-    /// of the fixed part are zero.
+    /// of the fixed part are zero, unless the type [is dense](Decode::IS_DENSE).
     fn encode(&self, to: &mut Encoder<'_>, at: u32);
 
     /// The number of handles in the value. If `given` is true, a message with these handles was
@@ -152,6 +152,9 @@ pub trait Decode: Encode<As = Self> + Sized + 'static {
     const DEPTH: u32;
     /// Whether a value can have handles. [`Encode::handles`] returns their number.
     const HAS_HANDLES: bool = false;
+    /// Whether [`Encode::encode`] writes every byte of the fixed part, also for a default value and
+    /// in the padding. A stream's slot is then not zeroed first.
+    const IS_DENSE: bool = false;
 
     /// The borrowed form that a reader gets: the value in place.
     type View<'a>: Copy + Debug + PartialEq + Encode<As = Self>;

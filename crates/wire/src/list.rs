@@ -250,7 +250,7 @@ impl<T: Decode> Encode for ListView<'_, T> {
     #[inline(always)]
     fn encode(&self, to: &mut Encoder<'_>, at: u32) {
         if self.is_empty() {
-            return;
+            return to.empty(at);
         }
         match self.source {
             Source::Slice(items) => items.encode(to, at),
@@ -310,6 +310,7 @@ impl<T: Decode> Decode for Vec<T> {
     const ALIGN: u32 = 4;
     const SHAPE: Shape = Shape::Parts(&[Shape::Text("list<"), T::SHAPE, Shape::Text(">")]);
     const HAS_HANDLES: bool = T::HAS_HANDLES;
+    const IS_DENSE: bool = true;
     const DEPTH: u32 = T::DEPTH + 1;
 
     type View<'a> = ListView<'a, T>;

@@ -29,6 +29,7 @@ macro_rules! number {
             const ALIGN: u32 = $size;
             const SHAPE: Shape = Shape::Text($text);
             const DEPTH: u32 = 0;
+            const IS_DENSE: bool = true;
 
             type View<'a> = $type;
 
@@ -50,9 +51,7 @@ macro_rules! number {
             #[inline]
             fn view_items<'a, const N: usize>(from: Bytes<'a>, at: u32) -> [$type; N] {
                 let mut items = [<$type>::default(); N];
-                let bytes = from
-                    .get(at, N as u32 * $size)
-                    .expect("a checked list lies inside");
+                let bytes = from.items(at, N * $size);
                 for (item, word) in items.iter_mut().zip(bytes.chunks_exact($size)) {
                     *item = <$type>::from_le_bytes(word.try_into().expect("a chunk is a word"));
                 }
@@ -122,6 +121,7 @@ impl Decode for u8 {
     const ALIGN: u32 = 1;
     const SHAPE: Shape = Shape::Text("u8");
     const DEPTH: u32 = 0;
+    const IS_DENSE: bool = true;
 
     type View<'a> = u8;
 
@@ -176,6 +176,7 @@ impl Decode for bool {
     const ALIGN: u32 = 1;
     const SHAPE: Shape = Shape::Text("bool");
     const DEPTH: u32 = 0;
+    const IS_DENSE: bool = true;
 
     type View<'a> = bool;
 
@@ -217,6 +218,7 @@ impl Decode for char {
     const ALIGN: u32 = 4;
     const SHAPE: Shape = Shape::Text("char");
     const DEPTH: u32 = 0;
+    const IS_DENSE: bool = true;
 
     type View<'a> = char;
 

@@ -25,6 +25,7 @@ impl Decode for String {
     const ALIGN: u32 = 4;
     const SHAPE: Shape = Shape::Text("string");
     const DEPTH: u32 = 0;
+    const IS_DENSE: bool = true;
 
     type View<'a> = &'a str;
 

@@ -61,6 +61,7 @@ macro_rules! __enumeration {
             const ALIGN: u32 = Self::SIZE;
             const SHAPE: $crate::Shape = $crate::Shape::Enum(&[$($wit),+]);
             const DEPTH: u32 = 0;
+            const IS_DENSE: bool = true;
 
             type View<'a> = $name;
 

@@ -127,6 +127,7 @@ macro_rules! __flags {
             const ALIGN: u32 = Self::SIZE;
             const SHAPE: $crate::Shape = $crate::Shape::Flags(&[$($wit),+]);
             const DEPTH: u32 = 0;
+            const IS_DENSE: bool = true;
 
             type View<'a> = $name;
 

@@ -122,7 +122,12 @@ macro_rules! __record {
 
             #[inline(always)]
             fn encode(&self, to: &mut $crate::Encoder<'_>, at: u32) {
-                $( $crate::__encode_run!(self, to, at, $($field: $ty => $at),+); )*
+                const FIELDS: &[(u32, u32)] = &[$($( ($at, <$ty as $crate::Decode>::SIZE), )+)*];
+                $(
+                    $crate::__encode_padding!($name, FIELDS, to, at, [$($at),+][0]);
+                    $crate::__encode_run!(self, to, at, $($field: $ty => $at),+);
+                )*
+                $crate::__encode_padding!($name, FIELDS, to, at, <$name as $crate::Decode>::SIZE);
             }
 
             #[inline]
@@ -148,6 +153,7 @@ macro_rules! __record {
             ]);
             const DEPTH: u32 = $crate::define::deepest(&[$($( <$ty as $crate::Decode>::DEPTH, )+)*]) + 1;
             const HAS_HANDLES: bool = false $($( || <$ty as $crate::Decode>::HAS_HANDLES )+)*;
+            const IS_DENSE: bool = true $($( && <$ty as $crate::Decode>::IS_DENSE )+)*;
 
             type View<$a> = $view_a;
 
@@ -246,6 +252,18 @@ macro_rules! __record {
     (@impl Default = $value:expr, $name:ident $view:tt $fields:tt) => {
         $crate::__default! { $name = $value }
     };
+}
+
+/// Zeroes the padding before an offset of a dense record.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __encode_padding {
+    ($name:ident, $fields:ident, $to:ident, $base:ident, $at:expr) => {{
+        const PADDING: (u32, usize) = $crate::define::padding($fields, $at);
+        if <$name as $crate::Decode>::IS_DENSE && PADDING.1 > 0 {
+            $to.words($base + PADDING.0, [0; PADDING.1]);
+        }
+    }};
 }
 
 /// Encodes a run: a field of any type, or several numbers.

@@ -5,6 +5,37 @@ use crate::sample::{Match, MatchView, Rights, Step};
 use proptest::prelude::*;
 use thalweg_wire::{Bytes, Decode, Encode, Encoder, Handle, ListView, NoRoom, message};
 
+thalweg_wire::record! {
+    /// Padding is after the first field and at the end.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Dense / DenseView<'a> {
+        pub flag: bool => "flag" @ 0;
+        pub line: u64 => "line" @ 8;
+        pub text: String as &'a str => "text" @ 16;
+        pub bytes: Vec<u8> as ListView<'a, u8> => "bytes" @ 24;
+        pub pair: [u16; 2] => "pair" @ 32;
+    }
+    size 40, align 8, hash 0x596d_e0e9_467a_9599
+}
+
+fn dense() -> impl Strategy<Value = Dense> {
+    let bytes = proptest::collection::vec(any::<u8>(), 0..9);
+    (
+        any::<bool>(),
+        any::<u64>(),
+        texts(),
+        bytes,
+        any::<[u16; 2]>(),
+    )
+        .prop_map(|(flag, line, text, bytes, pair)| Dense {
+            flag,
+            line,
+            text,
+            bytes,
+            pair,
+        })
+}
+
 type Nested = (
     Vec<Match>,
     Option<Result<Vec<Step>, String>>,
@@ -132,6 +163,24 @@ proptest! {
         }
         prop_assert_eq!(Encoder::measure(&nested, 8192 + start), Ok(taken(&nested, start)));
         prop_assert_eq!(Encoder::measure(&matched, 8192 + start), Ok(taken(&matched, start)));
+    }
+
+    #[test]
+    fn dense_record_overwrites_every_byte_of_its_slot(dense in dense(), dirt in any::<u8>()) {
+        const { assert!(Dense::IS_DENSE && !Match::IS_DENSE, "a match has options") };
+        let written = |dirt| {
+            let (mut slot, mut tails) = ([dirt; Dense::SIZE as usize], [0; 64]);
+            let mut encoder = Encoder::record::<Dense>(&mut slot, 64, &mut tails, 128);
+            dense.encode(&mut encoder, 64);
+            encoder.finish_record().unwrap();
+            slot
+        };
+        prop_assert_eq!(written(dirt), written(0));
+
+        let mut slot = [dirt; Dense::SIZE as usize];
+        let mut encoder = Encoder::record::<Dense>(&mut slot, 64, &mut [], 128);
+        encoder.u64(64 + 8, 1);
+        prop_assert_eq!(encoder.finish_record(), Err(NoRoom { needed: None }));
     }
 
     #[test]
