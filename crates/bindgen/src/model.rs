@@ -388,7 +388,7 @@ pub struct StreamOptions {
     /// The maximum number of unread records, 64 to 1,048,576; default 8,192.
     pub capacity: u32,
     /// How long a reader waits for more records after a batch, before the next record wakes it, in
-    /// nanoseconds; default 512,000.
+    /// nanoseconds; default 0: only the reader of a fast stream waits.
     pub linger_ns: u64,
     /// The maximum size of one record in bytes, 65,536 to 536,870,912; default 67,108,864.
     pub max_record_size: u32,
@@ -399,7 +399,7 @@ impl StreamOptions {
     pub const DEFAULT: Self = Self {
         overflow: OverflowPolicy::Block,
         capacity: 8_192,
-        linger_ns: 512_000,
+        linger_ns: 0,
         max_record_size: 64 << 20,
     };
 }

@@ -237,7 +237,7 @@ world w { export i; }
         Some(StreamOptions {
             overflow,
             capacity,
-            linger_ns: 512_000,
+            linger_ns: 0,
             max_record_size: 64 << 20,
         })
     };
@@ -278,9 +278,9 @@ world w { export i; }
         Ok::<Vec<_>, String>(package.functions.iter().map(lingers).collect())
     };
     let said = "[i.s]\nlinger = \"1us\"\n";
-    assert_eq!(parsed(said), Ok(vec![1_000, 512_000]));
+    assert_eq!(parsed(said), Ok(vec![1_000, 0]));
     let said = "[i.s]\nlinger = \"1s\"\ncapacity = 64\n";
-    assert_eq!(parsed(said), Ok(vec![1_000_000_000, 512_000]));
+    assert_eq!(parsed(said), Ok(vec![1_000_000_000, 0]));
     let too_long = parsed("[i.s]\nlinger = \"2s\"\n").unwrap_err();
     assert!(too_long.ends_with("it must be at most 1s"), "{too_long}");
 }

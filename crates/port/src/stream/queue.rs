@@ -66,6 +66,8 @@ pub(super) struct Queue {
     pub(super) unseen: u64,
     /// Records were delivered since the reader last found the queue empty.
     pub(super) delivered_since_empty: bool,
+    /// When the reader last found the queue empty, and the number of delivered records then.
+    last_empty: (u64, u64),
     /// How long the reader lingers: see [`waking`](super::waking).
     pub(super) linger: u64,
     /// The lingering reader. It is woken early if the stream becomes full or ends.
@@ -279,6 +281,14 @@ impl Queue {
         !self.control.is_empty() || self.conflated.len() > 0 || self.first().is_some()
     }
 
+    /// Called if the reader found no record. Whether the records since it last found none came so fast
+    /// that more will come before a wake-up is over: at least one per `interval` nanoseconds.
+    pub(super) fn arrive_within(&mut self, interval: u64) -> bool {
+        let empty = (clock::now(), self.counts.delivered);
+        let (since, delivered) = std::mem::replace(&mut self.last_empty, empty);
+        empty.0.saturating_sub(since) < (empty.1 - delivered).saturating_mul(interval)
+    }
+
     /// A control record. Control records have their own sequence numbers.
     fn take_control(&mut self) -> Option<OpenBatch> {
         let segment = self.control.pop_front()?;
@@ -359,6 +369,18 @@ impl Queue {
         self.delivered_since_empty = true;
         self.open = Some(batch.clone());
         Some(batch)
+    }
+
+    /// Adds records to the counts that were delivered without the queue.
+    pub(super) fn add_delivered(&mut self, records: u64) {
+        self.publish(records);
+        self.counts.delivered += records;
+        self.sequence += records;
+    }
+
+    /// Whether records are missing before the next one.
+    pub(super) fn has_gap(&self) -> bool {
+        self.last_gap.lost > 0 || self.entries.iter().any(|entry| entry.gap.lost > 0)
     }
 
     /// Adds the records of a writer to the counts.
@@ -542,6 +564,19 @@ mod tests {
         queue.take(u32::MAX).expect("there is one");
         queue.open = None;
         queue.free_read_segments().len()
+    }
+
+    #[test]
+    fn records_are_fast_compared_with_the_time_since_the_queue_was_empty() {
+        let mut queue = Queue::new(4, 32, 8, false);
+        assert!(!queue.arrive_within(u64::MAX), "no record came");
+        push(&mut queue, 1, 2).seal();
+        read_one(&mut queue);
+        assert!(queue.arrive_within(u64::MAX), "any interval is shorter");
+        assert!(!queue.arrive_within(u64::MAX), "no record came since");
+        push(&mut queue, 1, 2).seal();
+        read_one(&mut queue);
+        assert!(!queue.arrive_within(0), "no interval is that short");
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! When and how a stream's reader is woken if it does not wait inside `acquire`: as a task, or in
 //! an event loop through its port.
 //!
-//! The reader of a busy stream lingers. If it were woken for every record, it would take one record
-//! at a time and cost its writers a context switch for each. A reader that has just received
-//! records and finds no more therefore first waits without being armed: 64 us, and twice as long
-//! each time that records arrived in the meantime, up to 512 us. A busy stream thus wakes its
-//! reader 2,000 times a second, which is 1 % of a processor at 5 us per wake-up. A stream's options
-//! may set a shorter time, for readers that need each record soon. If no record arrived, the reader
-//! is armed, and the next record wakes it at once. This is a wait with a limit, not a poll: a
-//! stream without records wakes no reader.
+//! A reader that finds no record is armed, and the next record wakes it at once. Only the reader of
+//! a stream whose records arrive faster than it could be woken lingers: more than one in 2 us. If it
+//! were woken for every record, it would take one record at a time and cost its writers a context
+//! switch for each. It therefore first waits without being armed: 64 us, and twice as long each time
+//! that records arrived in the meantime, up to 512 us. Such a stream thus wakes its reader 2,000
+//! times a second, which is 1 % of a processor at 5 us per wake-up. The option `linger` lets the
+//! readers of slower streams wait, too, and sets the limit. If no record arrived, the reader is
+//! armed. This is a wait with a limit, not a poll: a stream without records wakes no reader.
 //!
 //! If a stream was full while its reader slept, it is small for its writers: they fill it in the
 //! time of one wake-up. A reader on its own thread then spins for 40 us before it lingers, as long
@@ -32,6 +32,15 @@ use crate::stream::queue::Queue;
 
 /// Twice the cost of a wake-up across processors: a shorter wait would save none.
 const MIN_LINGER_NS: u64 = 64_000;
+
+/// The limit of the wait without the option `linger`: a busy stream wakes its reader 2,000 times a
+/// second.
+const MAX_LINGER_NS: u64 = 512_000;
+
+/// Time between two records below which their reader lingers without the option `linger`. A wake-up
+/// takes 5 us or more, so that several records arrive in its time. Five times the rate of 100,000
+/// records per second, up to which a reader is to be woken for each.
+const FAST_NS: u64 = 2_000;
 
 /// How long the reader of a full stream spins before it sleeps.
 const SPIN_NS: u64 = 40_000;
@@ -123,10 +132,15 @@ impl StreamCore {
     /// Called by a writer after a commit: wakes the reader if it is armed. It uses no fence if the
     /// reader sleeps rarely, because the reader then pays for the ordering with `membarrier`. If
     /// the reader sleeps often, the writer uses a fence.
+    ///
+    /// Returns whether a callback or several readers were called in this way.
     #[inline]
-    pub(super) fn wake_reader(&self) {
+    pub(super) fn wake_reader(&self) -> bool {
         match self.wake_mode.load(Ordering::Relaxed) {
-            UNFENCED => self.count_wake(self.gate.signal_light()),
+            UNFENCED => {
+                self.count_wake(self.gate.signal_light());
+                false
+            }
             FENCED => {
                 self.count_wake(self.gate.signal());
                 // After the fence: if the kernel does not support barriers on behalf of other
@@ -134,8 +148,12 @@ impl StreamCore {
                 if self.wake_mode.load(Ordering::Relaxed) & (CALLBACK | MANY_READERS) != 0 {
                     self.wake_readers();
                 }
+                false
             }
-            _ => self.wake_readers(),
+            _ => {
+                self.wake_readers();
+                true
+            }
         }
     }
 
@@ -211,7 +229,10 @@ impl StreamCore {
     /// linger, and must be armed.
     pub(super) fn start_linger(&self, waker: Waker) -> Option<u64> {
         let mut queue = lock(&self.queue);
-        let limit = self.options.linger_ns;
+        let limit = match self.options.linger_ns {
+            0 if queue.arrive_within(FAST_NS) => MAX_LINGER_NS,
+            limit => limit,
+        };
         if !std::mem::take(&mut queue.delivered_since_empty) || limit < MIN_LINGER_NS {
             queue.linger = 0;
             queue.lingering_reader = None;
