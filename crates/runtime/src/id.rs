@@ -14,7 +14,9 @@ const BLOCK: u64 = 1 << 12;
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl ActorId {
-    pub(crate) fn number(self) -> u64 {
+    /// The number; never 0.
+    #[inline(always)]
+    pub fn number(self) -> u64 {
         self.0.get()
     }
 

@@ -54,7 +54,7 @@ impl Drop for Callback {
 #[derive(Default)]
 struct Queue {
     records: VecDeque<u32>,
-    callback_slot: CallbackSlot<Callback, u32>,
+    callback_slot: CallbackSlot<Callback>,
 }
 
 #[derive(Default)]
@@ -93,12 +93,12 @@ impl Stream {
     }
 
     /// Thread `me` writes a record and runs the callback if no other thread does.
-    fn write(&self, me: u32, record: u32) {
+    fn write(&self, me: u64, record: u32) {
         self.lock().records.push_back(record);
         self.deliver(me);
     }
 
-    fn deliver(&self, me: u32) {
+    fn deliver(&self, me: u64) {
         let mut queue = self.lock();
         let Some(mut callback) = queue.callback_slot.take(|| me) else {
             return;
@@ -126,7 +126,7 @@ impl Stream {
         self.finish(me, callback);
     }
 
-    fn finish(&self, me: u32, callback: Callback) {
+    fn finish(&self, me: u64, callback: Callback) {
         let mut over = callback;
         loop {
             drop(over);
@@ -145,7 +145,7 @@ impl Stream {
         }
     }
 
-    fn close(&self, me: u32) {
+    fn close(&self, me: u64) {
         if !self.closed.swap(true, Ordering::AcqRel) {
             let callback = self.lock().callback_slot.take(|| me);
             if let Some(callback) = callback {
@@ -156,7 +156,7 @@ impl Stream {
 
     /// Waits until the callback is dropped. Returns `false` on the callback's own thread, without
     /// waiting.
-    fn join(&self, me: u32) -> bool {
+    fn join(&self, me: u64) -> bool {
         let mut queue = self.lock();
         while queue.callback_slot.is_set() {
             if queue.callback_slot.is_running_on(me) {
@@ -168,7 +168,7 @@ impl Stream {
     }
 }
 
-fn writes(stream: &Arc<Stream>, me: u32, record: u32) -> JoinHandle<()> {
+fn writes(stream: &Arc<Stream>, me: u64, record: u32) -> JoinHandle<()> {
     let stream = stream.clone();
     thread::spawn(move || stream.write(me, record))
 }

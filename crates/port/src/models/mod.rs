@@ -2,6 +2,7 @@
 //! test --profile loom -p thalweg-port --lib models`.
 
 mod callback_slot;
+mod lease;
 mod mailbox;
 mod mailbox_waiters;
 mod open_state;

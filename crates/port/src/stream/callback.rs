@@ -13,21 +13,24 @@
 //! 4. The callback is finished by the outcome, by a close, or when it returns `Break`. It is then
 //!    dropped once, without the lock, by the runner, or, without a runner, by the closing thread.
 //!    [`StreamCore::join`] returns after that.
+//! 5. The only writer of a stream may hold a lease of the callback and call it without the lock: see
+//!    `lease` and `direct`. Every function here that needs the callback revokes the lease first.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
-use std::thread::{self, ThreadId};
 
-use thalweg_runtime::{ActorId, WakeReason, wait};
+use thalweg_runtime::{WakeReason, wait};
 
 use crate::code::{Code, Failure, would_park};
 use crate::stream::callback_slot::{AfterCallback, CallbackSlot};
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::Reason;
+use crate::stream::lease::{Lease, Runner};
 use crate::stream::receiving::OpenBatch;
+use crate::stream::segment::Segment;
 use crate::stream::waking::{CALLBACK, MANY_READERS};
 
 /// The argument of a callback.
@@ -54,23 +57,27 @@ pub enum CallbackEvent<'a> {
 /// last call.
 pub type Callback = Box<dyn FnMut(CallbackEvent<'_>) -> ControlFlow<()> + Send>;
 
-/// The thread or actor that runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Runner {
-    Actor(ActorId),
-    Thread(ThreadId),
-}
-
-impl Runner {
-    fn current() -> Self {
-        wait::current().map_or_else(|| Self::Thread(thread::current().id()), Self::Actor)
+/// The thread or actor that runs: the number of the actor, which is odd here, or the address of a
+/// variable of the thread.
+#[inline]
+pub(super) fn current_runner() -> Runner {
+    thread_local! {
+        static OF_THREAD: u64 = const { 0 };
+    }
+    match wait::current() {
+        Some(actor) => actor.number() << 1 | 1,
+        None => OF_THREAD.with(|of_thread| std::ptr::from_ref(of_thread).addr() as u64),
     }
 }
 
 /// A stream's callback (rule 1). It is part of the queue.
 #[derive(Default)]
 pub(super) struct CallbackState {
-    slot: CallbackSlot<Callback, Runner>,
+    slot: CallbackSlot<Callback>,
+    /// Number of records of the lease that are in the counts (rule 4 of `lease`).
+    pub(super) settled: u64,
+    /// The segment that the holder of the lease writes into.
+    lent_segment: Weak<Segment>,
     join_waiters: Vec<Waker>,
     stream: Weak<StreamCore>,
 }
@@ -90,7 +97,35 @@ impl CallbackState {
     }
 
     fn take(&mut self) -> Option<Callback> {
-        self.slot.take(Runner::current)
+        self.slot.take(current_runner)
+    }
+
+    /// See [`CallbackSlot::lend`].
+    pub(super) fn lend(&mut self, lease: &Lease<Callback>, segment: &Arc<Segment>) -> bool {
+        let lent = self.slot.lend(lease);
+        if lent {
+            (self.settled, self.lent_segment) = (0, Arc::downgrade(segment));
+        }
+        lent
+    }
+
+    /// The segment of the record with which the callback is being called, if its lease was revoked
+    /// during the call.
+    pub(super) fn segment_of_call(&self) -> Option<Arc<Segment>> {
+        self.slot
+            .is_returning()
+            .then(|| self.lent_segment.upgrade())
+            .flatten()
+    }
+
+    /// See [`CallbackSlot::revoke`].
+    pub(super) fn revoke(&mut self, lease: &Lease<Callback>) -> bool {
+        self.slot.revoke(lease)
+    }
+
+    /// See [`CallbackSlot::take_back`].
+    pub(super) fn take_back(&mut self, lease: &Lease<Callback>) {
+        self.slot.take_back(lease);
     }
 }
 
@@ -117,7 +152,7 @@ impl Wake for MissedWake {
 }
 
 /// A panic in a host's callback closes only its own stream.
-fn call(callback: &mut Callback, event: CallbackEvent<'_>) -> ControlFlow<()> {
+pub(super) fn call(callback: &mut Callback, event: CallbackEvent<'_>) -> ControlFlow<()> {
     catch_unwind(AssertUnwindSafe(|| callback(event))).unwrap_or_else(|payload| {
         drop_catching_panic(payload);
         ControlFlow::Break(())
@@ -168,6 +203,7 @@ impl StreamCore {
     ) -> Result<Option<Callback>, Failure> {
         self.cancel_wake_request();
         let mut queue = lock(&self.queue);
+        self.revoke_lease(&mut queue);
         if self.closed.load(Ordering::Acquire) {
             return Err(Code::Stale.because("the stream is closed"));
         }
@@ -201,6 +237,7 @@ impl StreamCore {
     #[cold]
     pub(super) fn deliver(&self) {
         let mut queue = lock(&self.queue);
+        self.revoke_lease(&mut queue);
         let Some(mut callback) = queue.callback.take() else {
             return;
         };
@@ -289,7 +326,11 @@ impl StreamCore {
 
     /// After a close there are no further calls.
     pub(super) fn close_callback(&self) {
-        let callback = lock(&self.queue).callback.take();
+        let callback = {
+            let mut queue = lock(&self.queue);
+            self.revoke_lease(&mut queue);
+            queue.callback.take()
+        };
         if let Some(callback) = callback {
             self.finish(callback);
         }
@@ -306,11 +347,13 @@ impl StreamCore {
         loop {
             {
                 let mut queue = lock(&self.queue);
+                // Only then is it known which thread calls.
+                self.revoke_lease(&mut queue);
                 let callback = &mut queue.callback;
                 if !callback.is_set() {
                     return Ok(());
                 }
-                if callback.slot.is_running_on(Runner::current()) {
+                if callback.slot.is_running_on(current_runner()) {
                     return Err(
                         Code::WouldPark.because("a callback cannot wait for itself to finish")
                     );

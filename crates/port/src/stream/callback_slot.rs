@@ -1,13 +1,15 @@
 //! The states of a stream's callback. All transitions are made under one lock, that of the stream's
 //! queue. None of them calls or drops a callback.
 
+use crate::stream::lease::{Lease, Runner};
+
 /// The callback, and the thread or actor that runs it.
-pub(crate) struct CallbackSlot<C, W> {
+pub(crate) struct CallbackSlot<C> {
     location: Location<C>,
     /// Replaces the running callback.
     replacement: Option<C>,
     /// The thread or actor that runs the callback.
-    runner: Option<W>,
+    runner: Option<Runner>,
 }
 
 enum Location<C> {
@@ -16,6 +18,10 @@ enum Location<C> {
     Idle(C),
     /// The runner has taken it.
     Running,
+    /// The only writer holds the lease.
+    Lent,
+    /// The lease was revoked during a call, whose runner will take the callback back.
+    Returning,
 }
 
 /// What the runner must do after it has dropped the callback.
@@ -28,7 +34,7 @@ pub(crate) enum AfterCallback<C> {
     Discard(C),
 }
 
-impl<C, W> Default for CallbackSlot<C, W> {
+impl<C> Default for CallbackSlot<C> {
     fn default() -> Self {
         Self {
             location: Location::Unset,
@@ -38,14 +44,19 @@ impl<C, W> Default for CallbackSlot<C, W> {
     }
 }
 
-impl<C, W: PartialEq> CallbackSlot<C, W> {
+impl<C> CallbackSlot<C> {
     /// Whether there is a callback, idle or running.
     pub(crate) fn is_set(&self) -> bool {
         !matches!(self.location, Location::Unset)
     }
 
+    /// Whether the lease was revoked during a call that is still running.
+    pub(crate) fn is_returning(&self) -> bool {
+        matches!(self.location, Location::Returning)
+    }
+
     /// Whether `runner` is running the callback.
-    pub(crate) fn is_running_on(&self, runner: W) -> bool {
+    pub(crate) fn is_running_on(&self, runner: Runner) -> bool {
         self.runner == Some(runner)
     }
 
@@ -53,7 +64,7 @@ impl<C, W: PartialEq> CallbackSlot<C, W> {
     // An event to a callback runs this and another function that is inlined in the same way. As calls
     // they cost 37 instructions together.
     #[inline(always)]
-    pub(crate) fn take(&mut self, runner: impl FnOnce() -> W) -> Option<C> {
+    pub(crate) fn take(&mut self, runner: impl FnOnce() -> Runner) -> Option<C> {
         match std::mem::replace(&mut self.location, Location::Running) {
             Location::Idle(callback) => {
                 self.runner = Some(runner());
@@ -72,11 +83,52 @@ impl<C, W: PartialEq> CallbackSlot<C, W> {
         self.runner = None;
     }
 
-    /// Sets another callback. Returns the previous one, for the caller to drop, unless it is
-    /// running.
+    /// Lends the callback if it is idle and nothing replaces it. The lease is not held.
+    pub(crate) fn lend(&mut self, lease: &Lease<C>) -> bool {
+        if self.replacement.is_some() || !matches!(self.location, Location::Idle(_)) {
+            return false;
+        }
+        if let Location::Idle(callback) = std::mem::replace(&mut self.location, Location::Lent) {
+            // SAFETY: every state but `Lent` and `Returning` excludes a holder.
+            unsafe { lease.grant(callback) };
+        }
+        true
+    }
+
+    /// Revokes the lease, if there is one. The callback is then idle, or its runner will take it
+    /// back.
+    pub(crate) fn revoke(&mut self, lease: &Lease<C>) -> bool {
+        if !matches!(self.location, Location::Lent) {
+            return false;
+        }
+        match lease.revoke() {
+            Ok(callback) => self.location = callback.map_or(Location::Unset, Location::Idle),
+            Err(runner) => {
+                (self.location, self.runner) = (Location::Returning, Some(runner));
+            }
+        }
+        true
+    }
+
+    /// For the writer that held the lease and is in no call: the callback is idle after this, unless
+    /// another thread has it.
+    pub(crate) fn take_back(&mut self, lease: &Lease<C>) {
+        self.revoke(lease);
+        if matches!(self.location, Location::Returning) {
+            // SAFETY: the caller is the former holder.
+            let callback = unsafe { lease.take() };
+            self.location = callback.map_or(Location::Unset, Location::Idle);
+            self.runner = None;
+        }
+    }
+
+    /// Sets another callback, unless the current one is lent. Returns the previous one, for the
+    /// caller to drop, unless it is running.
     pub(crate) fn replace(&mut self, callback: C) -> Option<C> {
         match &mut self.location {
-            Location::Running => self.replacement.replace(callback),
+            Location::Running | Location::Returning | Location::Lent => {
+                self.replacement.replace(callback)
+            }
             location => match std::mem::replace(location, Location::Idle(callback)) {
                 Location::Idle(former) => Some(former),
                 _ => None,

@@ -10,7 +10,9 @@ use thalweg_wire::evolve::Conversion;
 use crate::call::CallCore;
 use crate::code::{Code, Failure};
 use crate::package::{Overflow, StreamOptions};
+use crate::stream::callback::Callback;
 use crate::stream::counts::{Counts, Reason};
+use crate::stream::lease::Lease;
 use crate::stream::outcome::StreamOutcome;
 use crate::stream::pool;
 use crate::stream::queue::Queue;
@@ -55,6 +57,8 @@ pub struct StreamCore {
     /// A thread is reading.
     pub(super) is_reading: AtomicBool,
     pub(super) queue: Mutex<Queue>,
+    /// The lease of the callback.
+    pub(super) lease: Lease<Callback>,
     /// The stream's own eventfd, created on demand.
     pub(super) event: OnceLock<Arc<EventFd>>,
     /// Conversion of the records for a reader with another version.
@@ -141,6 +145,7 @@ impl StreamCore {
                 max_segments as usize,
                 source.is_some(),
             )),
+            lease: Lease::default(),
             source,
             event: OnceLock::new(),
             conversion: OnceLock::new(),
@@ -173,7 +178,9 @@ impl StreamCore {
 
     /// Counts of the records so far, without control records.
     pub fn counts(&self) -> Counts {
-        lock(&self.queue).counts()
+        let mut queue = lock(&self.queue);
+        self.settle(&mut queue);
+        queue.counts()
     }
 
     /// Number of records that are missing after the last one, and why. Known once the last record

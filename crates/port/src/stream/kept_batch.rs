@@ -23,10 +23,16 @@ impl StreamCore {
     /// `argument`: no batch is open.
     pub fn keep(self: &Arc<Self>) -> Result<KeptBatch, Failure> {
         let mut queue = lock(&self.queue);
-        let open = queue.open_batch()?;
-        open.kept = true;
+        let segment = match self.segment_of_call(&mut queue) {
+            Some(segment) => segment,
+            None => {
+                let open = queue.open_batch()?;
+                open.kept = true;
+                Arc::clone(&open.segment)
+            }
+        };
         Ok(KeptBatch {
-            segment: Some(Arc::clone(&open.segment)),
+            segment: Some(segment),
             stream: Arc::downgrade(self),
         })
     }

@@ -37,7 +37,8 @@
 //!    gone, delivered + dropped + conflated + undelivered = published.
 //! 8. A writer wakes its reader only if the reader is armed. It finds out without a fence, unless
 //!    the reader sleeps often: `StreamCore::wake_reader`.
-//! 9. A callback replaces the reader. The writing threads call it: see the rules of `callback`.
+//! 9. A callback replaces the reader. The writing threads call it: see the rules of `callback`. The
+//!    only writer of a stream calls it without the queue: `direct`.
 //! 10. A control record has a segment of its own and is read before all waiting records. It uses no
 //!     credit and is never dropped. A writer waits if `MAX_CONTROL_RECORDS` are unread. Control
 //!     records are not counted in rule 7.
@@ -46,6 +47,8 @@
 //!     therefore separate for each reader.
 //! 12. A reader with another version of the package reads a copy of each batch, in a segment of its
 //!     own: `converted`.
+//! 13. The type of a writer is the one that the stream was created for: a slot holds one record of
+//!     it. `StreamWriter::new` checks this once.
 //!
 //! Stream parameters, which the caller writes, have another implementation: `upstream`.
 
@@ -55,8 +58,10 @@ mod conflate;
 mod converted;
 mod core;
 mod counts;
+mod direct;
 mod future;
 mod kept_batch;
+pub(crate) mod lease;
 mod outcome;
 mod owned;
 mod pool;

@@ -94,7 +94,7 @@ mod tests {
         assert!(take(STRIDE, 2, 8).is_none(), "somebody has it still");
         assert!(take(STRIDE, 3, 16).is_none(), "its tails are shorter");
         let (open, segment) = take(STRIDE, 3, 8).unwrap();
-        assert!(open.fits(8) && !open.fits(9) && !segment.is_sealed());
+        assert!(open.fits("12345678") && !open.fits("123456789") && !segment.is_sealed());
         assert!(take(STRIDE, 3, 8).is_none(), "it was the only one");
         drop(held);
 

@@ -182,6 +182,13 @@ impl StreamCore {
     /// `argument`: no batch is open, or it has fewer records.
     pub fn release(&self, count: u32) -> Result<(), Failure> {
         let mut queue = lock(&self.queue);
+        if self.segment_of_call(&mut queue).is_some() {
+            // The batch of one record ends with the call.
+            return match count {
+                0 | 1 => Ok(()),
+                _ => Err(Code::Argument.because("the open batch has 1 record")),
+            };
+        }
         let open_count = queue.open_batch()?.count;
         if count > open_count {
             let why = format!("the open batch has {open_count} records, not {count}");

@@ -100,12 +100,12 @@ impl Segment {
     /// Poisons the slots of released records.
     ///
     /// # Safety
-    /// The records are committed, and no reader reads them any more.
+    /// No reader reads the records any more.
     #[cfg(debug_assertions)]
     pub(crate) unsafe fn poison(&self, from: u32, count: u32) {
         let (at, size) = (from * self.stride, count * self.stride);
-        // SAFETY: rule 1: they are before the mark, so no writer accesses them. The caller promises
-        // that no reader does.
+        // SAFETY: rule 1: they are before the mark, so no writer accesses them, or the writer is the
+        // caller. The caller promises that no reader does.
         unsafe {
             let slots = self.memory.as_ptr().add(at as usize);
             slots.write_bytes(POISON, size as usize);
@@ -194,8 +194,17 @@ pub(crate) struct SegmentWriter {
     segment: Arc<Segment>,
     records: u32,
     end: u32,
+    /// Number of visible records, or [`UNANNOUNCED`].
     committed: u32,
 }
+
+/// The readers were not told of the segment yet. The distance from this value to the number of
+/// records is larger than any batch, so that a writer needs one comparison to find out whether it
+/// has to do anything after a record.
+const UNANNOUNCED: u32 = 0x8000_0000;
+
+/// Maximum number of records that a writer makes visible together.
+pub(crate) const MAX_BATCH: u32 = UNANNOUNCED;
 
 impl SegmentWriter {
     /// The writer's side of an empty segment, and the segment for the reader. A segment has one
@@ -217,44 +226,51 @@ impl SegmentWriter {
         let open = Self {
             records: 0,
             end: segment.tails_at,
-            committed: 0,
+            committed: UNANNOUNCED,
             segment: Arc::clone(&segment),
         };
         Ok((open, segment))
     }
 
-    /// Tail bytes that a record would need here.
-    ///
-    /// # Errors
-    /// The record can never be written.
+    /// Whether there is a free slot, and space for the tails of the record.
     #[inline(always)]
-    pub(crate) fn measure<T: Encode + ?Sized>(&self, value: &T) -> Result<u32, NoRoom> {
-        Encoder::measure(value, self.end)
+    pub(crate) fn fits<T: Encode + ?Sized>(&self, value: &T) -> bool {
+        self.records < self.segment.slots && Encoder::fits(value, self.end, self.segment.size)
     }
 
-    /// Whether there is a free slot and this number of tail bytes.
-    #[inline(always)]
-    pub(crate) fn fits(&self, tails: u32) -> bool {
-        self.records < self.segment.slots && tails <= self.segment.size - self.end
-    }
-
-    /// Writes one more record, which is not visible yet. [`fits`](Self::fits) has checked the
-    /// capacity.
+    /// Writes one more record, which is not visible yet.
     ///
     /// # Errors
-    /// The record needs more tail bytes than it [measured](Self::measure), or there is no free
-    /// slot.
-    #[inline(always)]
+    /// There is no free slot, or there are too few tail bytes.
     pub(crate) fn write<T: Encode + ?Sized>(&mut self, value: &T) -> Result<(), NoRoom> {
-        let segment = &*self.segment;
-        if self.records == segment.slots {
+        if self.records == self.segment.slots {
             return Err(NoRoom { needed: None });
         }
-        assert!(<T::As as Decode>::SIZE <= segment.stride);
+        assert!(<T::As as Decode>::SIZE <= self.segment.stride);
+        // SAFETY: checked above.
+        unsafe { self.write_unchecked(value) }
+    }
+
+    /// Like [`write`](Self::write).
+    ///
+    /// # Errors
+    /// The record needs more tail bytes than when it was [measured](Self::fits).
+    ///
+    /// # Safety
+    /// There is a free slot, and a record of this type is not larger than a slot.
+    #[inline(always)]
+    pub(crate) unsafe fn write_unchecked<T: Encode + ?Sized>(
+        &mut self,
+        value: &T,
+    ) -> Result<(), NoRoom> {
+        let segment = &*self.segment;
+        debug_assert!(self.records < segment.slots);
+        debug_assert!(<T::As as Decode>::SIZE <= segment.stride);
         let slot_at = self.records * segment.stride;
         // SAFETY: rule 1: both ranges are beyond the mark and inside the allocation. They do not
         // overlap: the slot ends at or before `tails_at`, and the tails begin at or after it.
-        // `SegmentWriter` is the only writer, and it is borrowed exclusively.
+        // `SegmentWriter` is the only writer, and it is borrowed exclusively. The caller promises
+        // that the slot exists and holds the record.
         let (slot, tails) = unsafe {
             (
                 std::slice::from_raw_parts_mut(
@@ -267,7 +283,7 @@ impl SegmentWriter {
                 ),
             )
         };
-        let mut encoder = Encoder::fixed(slot, slot_at, tails, self.end);
+        let mut encoder = Encoder::record::<T::As>(slot, slot_at, tails, self.end);
         value.encode(&mut encoder, slot_at);
         self.end += encoder.finish_record()?;
         self.records += 1;
@@ -278,10 +294,39 @@ impl SegmentWriter {
         Arc::clone(&self.segment)
     }
 
-    /// Number of written records that are not visible yet.
+    /// Number of written records that are not visible yet; more than any batch in a segment that is
+    /// not announced.
     #[inline]
     pub(crate) fn pending(&self) -> u32 {
-        self.records - self.committed
+        self.records.wrapping_sub(self.committed)
+    }
+
+    /// Whether the readers were told of the segment: [`announce`](Self::announce).
+    #[inline]
+    pub(crate) fn is_announced(&self) -> bool {
+        self.committed != UNANNOUNCED
+    }
+
+    /// From here on, [`pending`](Self::pending) is the number of records that are not visible.
+    pub(crate) fn announce(&mut self) {
+        self.committed = 0;
+    }
+
+    /// The end of the tails so far.
+    #[inline]
+    pub(crate) fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// Forgets the written records, none of which is visible. The next one overwrites them.
+    #[inline]
+    pub(crate) fn rewind(&mut self) {
+        #[cfg(debug_assertions)]
+        // SAFETY: the records are not visible, so that only this writer accesses them.
+        unsafe {
+            self.segment.poison(0, self.records);
+        }
+        (self.records, self.end) = (0, self.segment.tails_at);
     }
 
     /// Makes the written records visible.
@@ -314,11 +359,11 @@ mod tests {
         open.write("sixsix").unwrap();
         assert_eq!(segment.mark().0, 0, "nothing is visible yet");
         // A slot is free, but no tail byte.
-        assert_eq!((open.measure("x"), open.fits(1)), (Ok(1), false));
+        assert!(!open.fits("x"));
         assert_eq!(open.write("x").unwrap_err().needed, Some(1));
-        assert_eq!((open.measure(""), open.fits(0)), (Ok(0), true));
+        assert!(open.fits(""));
         open.write("").unwrap();
-        assert!(!open.fits(0));
+        assert!(!open.fits(""));
         open.write("").unwrap_err();
         open.commit();
         let (records, end) = segment.mark();

@@ -15,6 +15,7 @@ use crate::nested::{self, DropCause};
 use crate::package::Overflow;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
+use crate::stream::direct::Direct;
 use crate::stream::pool;
 use crate::stream::queue::Queue;
 use crate::stream::segment::{Segment, SegmentWriter};
@@ -42,9 +43,11 @@ pub enum Sent {
 pub(super) struct WriterState {
     pub(super) number: u64,
     pub(super) open: Option<SegmentWriter>,
+    /// The writer holds the lease of the callback, and the open segment is in no queue.
+    pub(super) direct: Option<Direct>,
     /// Readers that do not receive the records of the open segment.
     pub(super) skipped: Vec<SkippedReader>,
-    /// Records that were sent and are not in the stream's counts yet.
+    /// Records that were sent and are neither in the stream's counts yet nor in the open segment.
     pub(super) published: u64,
     /// The gap before the writer's next record.
     pub(super) gap: Gap,
@@ -86,6 +89,7 @@ impl StreamCore {
         WriterState {
             number: self.next_writer.fetch_add(1, Ordering::Relaxed),
             open: None,
+            direct: None,
             skipped: Vec::new(),
             published: 0,
             gap: Gap::default(),
@@ -142,6 +146,7 @@ impl StreamCore {
         writer: &mut WriterState,
         and: impl FnOnce(&mut Queue, &mut WriterState),
     ) {
+        self.end_lease(writer);
         let waiters = {
             let mut queue = lock(&self.queue);
             self.flush_segment(&mut queue, writer);
@@ -157,9 +162,10 @@ impl StreamCore {
     }
 
     /// Seals the writer's open segment and adds its records to the counts.
-    fn flush_segment(&self, queue: &mut Queue, writer: &mut WriterState) {
+    pub(super) fn flush_segment(&self, queue: &mut Queue, writer: &mut WriterState) {
         if let Some(open) = writer.open.take() {
             let records = open.seal();
+            writer.published += records;
             if !writer.skipped.is_empty() {
                 self.lose_for(queue, std::mem::take(&mut writer.skipped), records);
             }
@@ -167,7 +173,8 @@ impl StreamCore {
         queue.publish(std::mem::take(&mut writer.published));
     }
 
-    /// Writes one record. It becomes visible once `batch` written records are invisible.
+    /// Writes one record. It becomes visible once `batch` written records, from 1 to
+    /// [`MAX_BATCH`](super::segment::MAX_BATCH), are invisible.
     ///
     /// The record is measured first, then a segment is acquired if needed, and then the record is
     /// written, at this one place. The record is passed only to inlined functions. The compiler
@@ -182,27 +189,25 @@ impl StreamCore {
         deadline: u64,
     ) -> Result<Sent, Failure> {
         self.check_open()?;
-        let (fits, tails) = match &writer.open {
-            Some(open) => {
-                let tails = open.measure(value);
-                (tails.is_ok_and(|tails| open.fits(tails)), tails)
-            }
-            None => (false, Encoder::measure(value, ALIGNED)),
-        };
-        if !fits && !self.acquire_segment(writer, tails, deadline)? {
+        let fits = writer.open.as_ref().is_some_and(|open| open.fits(value));
+        if !fits && !self.acquire_segment(writer, Encoder::measure(value, ALIGNED), deadline)? {
             return Ok(Sent::Dropped);
         }
         let Some(open) = &mut writer.open else {
             unreachable!("a segment was acquired");
         };
-        open.write(value).map_err(misreported_size)?;
-        if !fits {
-            return self.finish_in_new_segment(writer, batch, deadline);
-        }
-        writer.published += 1;
+        // SAFETY: `fits` has checked that a slot is free, and a segment that was just acquired has
+        // one. Rule 13: the slot holds a record of this type.
+        let written = unsafe { open.write_unchecked(value) };
+        written.map_err(misreported_size)?;
         if open.pending() >= batch {
+            if !open.is_announced() {
+                return self.finish_in_new_segment(writer, batch, deadline);
+            }
             open.commit();
-            self.wake_reader();
+            if self.wake_reader() && batch == 1 {
+                self.try_lease(writer);
+            }
         }
         Ok(Sent::Written)
     }
@@ -210,6 +215,7 @@ impl StreamCore {
     /// Makes the written records visible.
     pub(super) fn commit(&self, writer: &mut WriterState) {
         if let Some(open) = &mut writer.open
+            && open.is_announced()
             && open.pending() > 0
         {
             open.commit();
@@ -285,6 +291,7 @@ impl StreamCore {
         tails: Result<u32, NoRoom>,
         deadline: u64,
     ) -> Result<bool, Failure> {
+        self.end_lease(writer);
         // Includes the bytes that align the next tail.
         let tail_bytes = self
             .tails()
@@ -317,8 +324,7 @@ impl StreamCore {
         }
     }
 
-    /// Finishes a send that has acquired a segment.
-    #[cold]
+    /// Finishes a send into a segment that the readers were not told of.
     #[inline(never)]
     fn finish_in_new_segment(
         &self,
@@ -326,6 +332,9 @@ impl StreamCore {
         batch: u32,
         deadline: u64,
     ) -> Result<Sent, Failure> {
+        if writer.direct.is_some() {
+            return Ok(self.send_direct(writer, batch));
+        }
         match self.options.overflow {
             Overflow::Conflate(key) => {
                 let sent = self.conflate(writer, key, deadline);
@@ -333,15 +342,14 @@ impl StreamCore {
             }
             Overflow::Latest => {
                 // Such a segment has exactly one record.
-                writer.published += 1;
                 self.flush_segment(&mut lock(&self.queue), writer);
             }
             _ => {
-                writer.published += 1;
-                if let Some(open) = &mut writer.open
-                    && open.pending() >= batch
-                {
-                    open.commit();
+                if let Some(open) = &mut writer.open {
+                    open.announce();
+                    if open.pending() >= batch {
+                        open.commit();
+                    }
                 }
             }
         }
@@ -523,8 +531,9 @@ fn grouped(number: u64) -> String {
     grouped
 }
 
-/// A record was larger than measured: its `Encode` implementation is incorrect.
+/// A record was larger than measured, or did not fill its slot: its `Encode` implementation is
+/// incorrect.
 #[cold]
 fn misreported_size(_: NoRoom) -> Failure {
-    Code::Argument.because("a record is larger than it was when it was measured")
+    Code::Argument.because("a record is larger than it was when it was measured, or incomplete")
 }

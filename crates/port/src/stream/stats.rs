@@ -155,7 +155,8 @@ impl StreamCore {
     /// Statistics of this stream alone. Records in it count as `occupancy` if it `is_open`, and
     /// otherwise as `undelivered`.
     pub(super) fn own_stats(&self, is_open: bool) -> Stats {
-        let queue = core::lock(&self.queue);
+        let mut queue = core::lock(&self.queue);
+        self.settle(&mut queue);
         let mut stats = Stats {
             streams: 1,
             counts: queue.counts(),

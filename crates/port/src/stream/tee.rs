@@ -47,6 +47,7 @@ impl StreamCore {
         }
         {
             let mut queue = lock(&first.queue);
+            first.revoke_lease(&mut queue);
             queue.shared = true;
             let tees = first.tees();
             let mut started = lock(&tee.queue);
@@ -79,6 +80,7 @@ impl StreamCore {
         let Some(source) = &self.source else {
             let waiters = {
                 let mut queue = lock(&self.queue);
+                self.settle(&mut queue);
                 if self.tees().is_empty() {
                     None
                 } else {

@@ -10,6 +10,7 @@ use crate::call::Call;
 use crate::code::{Code, Failure};
 use crate::package::StreamOptions;
 use crate::stream::outcome::StreamOutcome;
+use crate::stream::segment::MAX_BATCH;
 use crate::stream::sending::{Sent, WriterState};
 use crate::stream::{EndStream, StreamCore, StreamError, StreamReader, Untyped};
 
@@ -129,6 +130,7 @@ impl<T, E> StreamWriter<T, E> {
 
 impl<T: Decode, E> StreamWriter<T, E> {
     pub(crate) fn new(core: Arc<StreamCore>) -> Self {
+        assert!(T::SIZE <= core.stride, "rule 13");
         Self {
             state: RefCell::new(core.new_writer_state()),
             core,
@@ -234,7 +236,7 @@ impl<T: Decode, E> StreamWriter<T, E> {
     pub fn batch(&self, records: u32) -> WriteBatch<'_, T, E> {
         WriteBatch {
             writer: self,
-            records,
+            records: records.clamp(1, MAX_BATCH),
         }
     }
 
@@ -287,9 +289,8 @@ impl<T: Decode, E> WriteBatch<'_, T, E> {
     #[inline(always)]
     pub fn send<V: Encode<As = T> + ?Sized>(&mut self, record: &V) -> Result<Sent, Failure> {
         let state = &mut *self.writer.state.borrow_mut();
-        self.writer
-            .core
-            .send(state, record, self.records.max(1), u64::MAX)
+        let core = &self.writer.core;
+        core.send(state, record, self.records, u64::MAX)
     }
 }
 

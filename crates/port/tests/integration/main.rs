@@ -26,6 +26,7 @@ mod stack_shortage;
 mod stream_values;
 mod streams;
 mod streams_conflate;
+mod streams_direct;
 mod streams_finish;
 mod streams_kept_batches;
 mod streams_linger;

@@ -1,0 +1,186 @@
+//! The direct tier: the only writer of a stream calls its callback for each record, under a lease
+//! of the callback (`lease`).
+//!
+//! The record is written into a segment that is in no queue, and the next one overwrites it. There
+//! is no lock and no counted reference. Whatever else needs the callback or the queue's order, such
+//! as another writer, a control record, a second reader, or the end of the stream, revokes the
+//! lease. The writer then continues as any writer of a stream with a callback, until it finds the
+//! stream empty again.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::package::Overflow;
+use crate::stream::callback::{CallbackEvent, call, current_runner};
+use crate::stream::core::{StreamCore, lock};
+use crate::stream::counts::Gap;
+use crate::stream::pool;
+use crate::stream::queue::Queue;
+use crate::stream::receiving::OpenBatch;
+use crate::stream::segment::{Segment, SegmentWriter};
+use crate::stream::sending::{Sent, WriterState};
+use crate::stream::waking::CALLBACK;
+
+/// The state of a writer that holds the lease.
+#[derive(Debug)]
+pub(super) struct Direct {
+    /// The current record, for the callback.
+    batch: OpenBatch,
+    /// Sequence number of the first record under this lease.
+    first_sequence: u64,
+}
+
+impl StreamCore {
+    /// Takes the lease if the writer is the only one, no record waits, and no gap is to be
+    /// reported.
+    #[cold]
+    pub(super) fn try_lease(&self, writer: &mut WriterState) {
+        let mode = self.wake_mode.load(Ordering::Relaxed);
+        let alone = mode == CALLBACK && self.writers.load(Ordering::Relaxed) == 1;
+        let one_by_one = matches!(
+            self.options.overflow,
+            Overflow::Latest | Overflow::Conflate(_)
+        );
+        if !alone || one_by_one || self.conversion.get().is_some() || writer.gap.lost > 0 {
+            return;
+        }
+        let mut queue = lock(&self.queue);
+        if self.has_ended.load(Ordering::Acquire) || queue.has_records() || queue.has_gap() {
+            return;
+        }
+        let Some((open, segment)) = self.unqueued_segment(&mut queue) else {
+            return;
+        };
+        if !queue.callback.lend(&self.lease, &segment) {
+            return queue.spare.push(segment);
+        }
+        self.flush_segment(&mut queue, writer);
+        // No writer waits: there is no other one.
+        drop(queue.free_read_segments());
+        writer.open = Some(open);
+        writer.direct = Some(Direct {
+            batch: OpenBatch::of_one(segment),
+            first_sequence: queue.sequence,
+        });
+    }
+
+    /// A segment of the standard size.
+    fn unqueued_segment(&self, queue: &mut Queue) -> Option<(SegmentWriter, Arc<Segment>)> {
+        let (slots, tails) = (self.slots, self.tails());
+        queue
+            .take_spare()
+            .or_else(|| pool::take(self.stride, slots, tails))
+            .or_else(|| Segment::new(self.stride, slots, tails).map(SegmentWriter::new))
+    }
+
+    /// Passes the record that the writer has just written to the callback, or puts it into the
+    /// queue if the lease was revoked or the record is one of a batch.
+    #[inline(never)]
+    pub(super) fn send_direct(&self, writer: &mut WriterState, batch: u32) -> Sent {
+        let (Some(direct), Some(open)) = (&mut writer.direct, &mut writer.open) else {
+            return Sent::Written;
+        };
+        if batch > 1 || !self.lease.enter(current_runner()) {
+            self.queue_direct(writer, batch);
+            return Sent::Written;
+        }
+        direct.batch.end = open.end();
+        direct.batch.first_sequence = direct.first_sequence + self.lease.count();
+        let event = CallbackEvent::Records(&direct.batch);
+        // SAFETY: the lease was entered. A callback that writes into its own stream has another
+        // writer, which has no lease.
+        let flow = unsafe { self.lease.with(|callback| call(callback, event)) };
+        let still_held = self.lease.leave();
+        if still_held && flow == Some(ControlFlow::Continue(())) {
+            open.rewind();
+            return Sent::Written;
+        }
+        if flow.is_some_and(|flow| flow.is_break()) {
+            self.close();
+        }
+        self.end_lease(writer);
+        Sent::Written
+    }
+
+    /// Puts the writer's segment with its record into the queue.
+    #[cold]
+    fn queue_direct(&self, writer: &mut WriterState, batch: u32) {
+        writer.direct = None;
+        {
+            let mut queue = lock(&self.queue);
+            self.return_lease(&mut queue);
+            if let Some(open) = &mut writer.open {
+                let gap = std::mem::take(&mut writer.gap);
+                queue.push(open.segment(), writer.number, gap);
+                open.announce();
+                if open.pending() >= batch {
+                    open.commit();
+                }
+            }
+        }
+        self.wake_readers();
+    }
+
+    /// Ends the writer's lease, if it has one. The record in its segment, if any, was delivered.
+    #[cold]
+    pub(super) fn end_lease(&self, writer: &mut WriterState) {
+        if writer.direct.take().is_none() {
+            return;
+        }
+        let open = writer.open.take();
+        {
+            let mut queue = lock(&self.queue);
+            self.return_lease(&mut queue);
+            // A host may keep its memory, so that the next user checks that it has no other owner.
+            queue.spare.extend(open.map(|open| open.segment()));
+        }
+        self.deliver();
+    }
+
+    /// For the writer, which is not in a call: puts the callback back unless another thread has
+    /// done so.
+    fn return_lease(&self, queue: &mut Queue) {
+        queue.callback.take_back(&self.lease);
+        self.settle(queue);
+    }
+
+    /// Adds the records that were delivered under the lease to the counts.
+    pub(super) fn settle(&self, queue: &mut Queue) {
+        let delivered = self.lease.delivered();
+        let before = std::mem::replace(&mut queue.callback.settled, delivered);
+        queue.add_delivered(delivered - before);
+    }
+
+    /// The segment of the record that the running call of a lease has. The lease is revoked, so that
+    /// the writer does not overwrite the record.
+    pub(super) fn segment_of_call(&self, queue: &mut Queue) -> Option<Arc<Segment>> {
+        self.revoke_lease(queue);
+        queue.callback.segment_of_call()
+    }
+
+    /// Revokes the lease, if there is one. During a call, the writer then is the runner.
+    pub(super) fn revoke_lease(&self, queue: &mut Queue) {
+        if queue.callback.revoke(&self.lease) {
+            self.settle(queue);
+        }
+    }
+}
+
+impl OpenBatch {
+    /// A batch of one record, the first one of a segment.
+    fn of_one(segment: Arc<Segment>) -> Self {
+        let Gap { lost, reason } = Gap::default();
+        Self {
+            segment,
+            from: 0,
+            count: 1,
+            end: 0,
+            first_sequence: 0,
+            lost_before: lost,
+            reason,
+            control: false,
+            kept: false,
+        }
+    }
+}
