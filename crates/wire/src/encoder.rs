@@ -100,12 +100,15 @@ impl<'a> Encoder<'a> {
     pub fn fixed(slot: &'a mut [u8], slot_at: u32, tails: &'a mut [u8], tails_at: u32) -> Self {
         slot.fill(0);
         let filled = slot.len();
-        Self::with(slot, filled, slot_at, tails, tails_at)
+        let limit = (u64::from(tails_at) + tails.len() as u64).min(u64::from(MAX_SIZE));
+        Self::with(slot, filled, slot_at, tails, tails_at, limit)
     }
 
     /// The same for a record of this type. The slot of a type that writes all of it is not zeroed
     /// first: 50 of the 240 instructions of an event of 488 bytes did that. Such a record must be
     /// written from its first byte to its last, or it cannot be finished.
+    ///
+    /// Precondition: `tails` ends at or before [`MAX_SIZE`].
     #[inline(always)]
     pub fn record<T: crate::Decode>(
         slot: &'a mut [u8],
@@ -113,11 +116,13 @@ impl<'a> Encoder<'a> {
         tails: &'a mut [u8],
         tails_at: u32,
     ) -> Self {
-        if T::IS_DENSE {
-            Self::with(slot, 0, slot_at, tails, tails_at)
-        } else {
-            Self::fixed(slot, slot_at, tails, tails_at)
+        let mut filled = 0;
+        if !T::IS_DENSE {
+            slot.fill(0);
+            filled = slot.len();
         }
+        let limit = u64::from(tails_at) + tails.len() as u64;
+        Self::with(slot, filled, slot_at, tails, tails_at, limit)
     }
 
     #[inline(always)]
@@ -127,8 +132,8 @@ impl<'a> Encoder<'a> {
         slot_at: u32,
         tails: &'a mut [u8],
         tails_at: u32,
+        limit: u64,
     ) -> Self {
-        let limit = (u64::from(tails_at) + tails.len() as u64).min(u64::from(MAX_SIZE));
         Encoder {
             slots: slot,
             slots_at: slot_at,
@@ -309,7 +314,8 @@ impl<'a> Encoder<'a> {
         } else {
             self.next += bytes.len() as u64;
             if self.next > self.limit {
-                return;
+                // Every path fills the slot, so that the compiler knows how much is filled.
+                return self.empty(at);
             }
             match &mut self.tails {
                 Tails::Grows(tails) => {
@@ -355,6 +361,7 @@ impl<'a> Encoder<'a> {
             .and_then(|bytes| offset.checked_add(bytes));
         let Some(end) = room.filter(|end| *end <= u64::from(MAX_SIZE)) else {
             self.impossible = true;
+            self.empty(at);
             return None;
         };
         self.next = end;
