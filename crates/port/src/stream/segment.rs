@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use thalweg_wire::{Decode, Encode, Encoder, NoRoom};
+use thalweg_wire::{Decode, Encode, Encoder, MAX_SIZE, NoRoom};
 
 /// Alignment of a segment: a cache line, which is more than any record needs.
 const ALIGN: usize = 64;
@@ -44,6 +44,9 @@ impl Segment {
     pub(crate) fn new(stride: u32, slots: u32, tails: u32) -> Option<Self> {
         let tails_at = stride.checked_mul(slots)?.checked_next_multiple_of(8)?;
         let size = tails_at.checked_add(tails)?.max(1);
+        if size > MAX_SIZE {
+            return None;
+        }
         let layout = Layout::from_size_align(size as usize, ALIGN).ok()?;
         // SAFETY: the size is not 0.
         let memory = NonNull::new(unsafe { alloc(layout) })?;

@@ -202,7 +202,10 @@ impl StreamCore {
         written.map_err(misreported_size)?;
         if open.pending() >= batch {
             if !open.is_announced() {
-                return self.finish_in_new_segment(writer, batch, deadline);
+                return match &writer.direct {
+                    Some(_) => Ok(self.send_direct(writer, batch)),
+                    None => self.finish_in_new_segment(writer, batch, deadline),
+                };
             }
             open.commit();
             if self.wake_reader() && batch == 1 {
@@ -325,6 +328,7 @@ impl StreamCore {
     }
 
     /// Finishes a send into a segment that the readers were not told of.
+    #[cold]
     #[inline(never)]
     fn finish_in_new_segment(
         &self,
@@ -332,9 +336,6 @@ impl StreamCore {
         batch: u32,
         deadline: u64,
     ) -> Result<Sent, Failure> {
-        if writer.direct.is_some() {
-            return Ok(self.send_direct(writer, batch));
-        }
         match self.options.overflow {
             Overflow::Conflate(key) => {
                 let sent = self.conflate(writer, key, deadline);
