@@ -14,7 +14,7 @@ use thalweg_queue::explore::model;
 use crate::stream::callback_slot::{AfterCallback, CallbackSlot};
 use crate::stream::lease::Lease;
 
-/// What a callback has received. Loom detects two concurrent uses, and a use that is not ordered
+/// The records of a callback. Loom detects two concurrent uses, and a use that is not ordered
 /// before the drop.
 #[derive(Default)]
 struct Received {

@@ -321,7 +321,7 @@ impl SegmentWriter {
         self.end
     }
 
-    /// Forgets the written records, none of which is visible. The next one overwrites them.
+    /// Forgets the written records, which must be invisible. The next one overwrites them.
     #[inline]
     pub(crate) fn rewind(&mut self) {
         #[cfg(debug_assertions)]
