@@ -199,6 +199,22 @@ fn close_revokes_a_lease_during_or_between_calls() {
     });
 }
 
+/// Rule 3: the holder notices in `leave` that the lease was revoked during its call, even if it
+/// writes nothing more.
+#[test]
+fn holder_of_a_revoked_lease_returns_it_after_its_call() {
+    with_each_barrier(|| {
+        let (stream, received) = Stream::lent();
+        let writer = {
+            let stream = stream.clone();
+            thread::spawn(move || stream.send(1, 1))
+        };
+        stream.close(2);
+        writer.join().unwrap();
+        assert_eq!(received.dropped.load(Relaxed), 1);
+    });
+}
+
 /// Another writer takes the callback. All records arrive, those of each writer in order.
 #[test]
 fn another_writer_revokes_the_lease_and_no_record_is_lost() {
