@@ -7,13 +7,15 @@
 //! | `mutex_shards` | 16; a port always uses the same one |
 //! | `global_lock` | one slot behind one lock, which a submission holds until the consumer has accepted the call |
 //!
-//! They do what a call through the library does at least: `submit` copies the arguments, the
-//! consumer evaluates the method and puts the completion into the queue of the call's port, and both
-//! queues wake their reader only if it sleeps. They wait like the library, with its own building
-//! blocks ([`AdaptiveSpin`], [`AtomicWaker`], [`Parker`]). They do less than the library: a call has
-//! no handle, no deadline and no cancellation, nothing is checked, and the consumer takes a port's
-//! lock once for all of its completions in a row.
+//! They do what a call through the library does at least: `submit` reserves a slot of the port and
+//! copies the arguments into a message, the consumer evaluates the method, builds the result's message
+//! and puts the completion into the queue of the call's port, and both queues wake their reader only if
+//! it sleeps. They wait like the library, with its own building blocks ([`AdaptiveSpin`],
+//! [`AtomicWaker`], [`Parker`]). They do less than the library: a call has no handle, no deadline and no
+//! cancellation, nothing is checked, and the consumer takes a port's lock once for all of its
+//! completions in a row.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -55,51 +57,58 @@ const CONSUMER: &str = "peer-consumer";
 /// Size of the arguments of the one method: a header of 16 bytes, then `a`, `b` and `x`.
 const ARGS: usize = 40;
 
+/// The memory of a call's arguments and, later, of its result.
+#[repr(C, align(8))]
+struct Message([u8; ARGS]);
+
+/// Size of the result's message: a header of 16 bytes, then a `bool`, and padding.
+const RESULT: usize = 24;
+
 /// A call in a queue.
 struct Record {
     port: *const Port,
     token: u64,
-    args: [u8; ARGS],
+    message: Box<Message>,
 }
 
 // SAFETY: a port lives until the client, and with it the consumer, was closed, and may be used on
 // every thread.
 unsafe impl Send for Record {}
 
-/// A message that is a `bool`, aligned as the header requires.
-#[repr(C, align(8))]
-struct Answer([u8; 24]);
-
-/// Both results of the method. A completion refers to one of them, so nothing is allocated.
-static ANSWERS: [Answer; 2] = [answer(0), answer(1)];
-
-const fn answer(value: u8) -> Answer {
-    let mut bytes = [0; 24];
-    bytes[16] = value;
-    Answer(bytes)
-}
-
 impl Record {
-    fn complete(&self) -> TwCompletion {
+    fn complete(mut self) -> Completion {
         let word = |at: usize| {
-            let bytes = self.args[at..].first_chunk().expect("there are 40 bytes");
+            let bytes = self.message.0[at..]
+                .first_chunk()
+                .expect("there are 40 bytes");
             u64::from_ne_bytes(*bytes)
         };
         let (a, b) = (word(16).cast_signed(), word(24).cast_signed());
-        let answer = &ANSWERS[usize::from(predicates::parity(a, b, f64::from_bits(word(32))))];
-        TwCompletion {
+        let value = predicates::parity(a, b, f64::from_bits(word(32)));
+        let message = &mut self.message.0;
+        message.fill(0);
+        message[..4].copy_from_slice(&(RESULT as u32).to_le_bytes());
+        message[12..16].copy_from_slice(&16_u32.to_le_bytes());
+        message[16] = u8::from(value);
+        let data = Box::into_raw(self.message);
+        Completion(TwCompletion {
             token: self.token,
             call: 0,
             kind: TW_COMPLETION_CALL,
             code: TW_OK,
-            data: answer.0.as_ptr(),
-            data_size: answer.0.len() as u64,
+            data: data.cast::<u8>(),
+            data_size: RESULT as u64,
             message: std::ptr::null(),
             message_size: 0,
             retryable: 0,
             owner: 0,
-        }
+        })
     }
+}
+
+thread_local! {
+    /// The calls of one submission, so that their messages are not built under the lock.
+    static RECORDS: RefCell<Vec<Record>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A queue behind a mutex.
@@ -177,20 +186,34 @@ impl Client {
     /// Adds calls and returns how many there was room for. Does not wake the consumer.
     fn push(&self, port: TwHandle, calls: &[TwSubmission]) -> usize {
         // SAFETY: the caller passes a port that is open.
-        let number = unsafe { &*(port as *const Port) }.number;
-        self.shards[number % self.shards.len()].with(|queue| {
-            let room = (DEEP_CALLS as usize).saturating_sub(queue.len());
-            let taken = calls.len().min(room);
-            queue.extend(calls[..taken].iter().map(|call| {
-                let mut args = [0; ARGS];
-                // SAFETY: the caller passes a message of this size.
-                unsafe { args.as_mut_ptr().copy_from_nonoverlapping(call.args, ARGS) };
-                Record {
-                    port: port as *const Port,
-                    token: call.token,
-                    args,
-                }
-            }));
+        let port = unsafe { &*(port as *const Port) };
+        let reserved = port.reserve(calls.len());
+        let record = |call: &TwSubmission| {
+            let mut message = Box::new(Message([0; ARGS]));
+            // SAFETY: the caller passes a message of this size.
+            unsafe {
+                message
+                    .0
+                    .as_mut_ptr()
+                    .copy_from_nonoverlapping(call.args, ARGS)
+            };
+            Record {
+                port,
+                token: call.token,
+                message,
+            }
+        };
+        RECORDS.with_borrow_mut(|records| {
+            // Not under the lock.
+            records.extend(calls[..reserved].iter().map(record));
+            let taken = self.shards[port.number % self.shards.len()].with(|queue| {
+                let room = (DEEP_CALLS as usize).saturating_sub(queue.len());
+                let taken = records.len().min(room);
+                queue.extend(records.drain(..taken));
+                taken
+            });
+            records.clear();
+            port.free(reserved - taken);
             taken
         })
     }
@@ -252,26 +275,74 @@ fn complete_all(taken: &mut VecDeque<Record>) {
         // SAFETY: as for `Send` of a record.
         let port = unsafe { &*first.port };
         port.completions.with(|completions| {
-            completions.push_back(Completion(first.complete()));
-            while let Some(next) = records.next_if(|next| next.port == first.port) {
-                completions.push_back(Completion(next.complete()));
+            let own = first.port;
+            completions.push_back(first.complete());
+            while let Some(next) = records.next_if(|next| next.port == own) {
+                completions.push_back(next.complete());
             }
         });
         port.waker.signal();
     }
 }
 
+/// A completion that owns its message.
 struct Completion(TwCompletion);
 
-// SAFETY: it points to statics.
+// SAFETY: it owns what it points to.
 unsafe impl Send for Completion {}
+
+impl Completion {
+    /// The completion for the caller, who releases it.
+    fn into_raw(self) -> TwCompletion {
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: it is moved out once.
+        unsafe { std::ptr::read(&raw const this.0) }
+    }
+}
+
+impl Drop for Completion {
+    fn drop(&mut self) {
+        // SAFETY: `Record::complete` leaked the message.
+        drop(unsafe { Box::from_raw(self.0.data.cast::<Message>().cast_mut()) });
+    }
+}
 
 /// The completion queue of one thread.
 struct Port {
     number: usize,
+    /// Maximum number of calls that are running or not yet reaped.
+    capacity: usize,
+    /// Number of those calls.
+    reserved: CachePadded<AtomicUsize>,
     completions: Queue<Completion>,
     waker: AtomicWaker,
     spin: Mutex<AdaptiveSpin>,
+}
+
+impl Port {
+    /// Reserves up to `wanted` slots. Returns their number.
+    fn reserve(&self, wanted: usize) -> usize {
+        let mut reserved = self.reserved.load(Ordering::Relaxed);
+        loop {
+            let more = wanted.min(self.capacity - reserved);
+            let exchanged = self.reserved.compare_exchange_weak(
+                reserved,
+                reserved + more,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            );
+            match exchanged {
+                Ok(_) => return more,
+                Err(now) => reserved = now,
+            }
+        }
+    }
+
+    fn free(&self, slots: usize) {
+        if slots > 0 {
+            self.reserved.fetch_sub(slots, Ordering::Release);
+        }
+    }
 }
 
 /// A client's handle points to this.
@@ -311,10 +382,12 @@ unsafe extern "C" fn client_close(client: TwHandle, _error: *mut TwError) -> u32
     TW_OK
 }
 
-unsafe extern "C" fn port_open(_capacity: u32, port: *mut TwHandle, _error: *mut TwError) -> u32 {
+unsafe extern "C" fn port_open(capacity: u32, port: *mut TwHandle, _error: *mut TwError) -> u32 {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let new = Port {
         number: NUMBER.fetch_add(1, Ordering::Relaxed),
+        capacity: capacity as usize,
+        reserved: CachePadded::default(),
         completions: Queue::default(),
         waker: AtomicWaker::new(),
         spin: Mutex::default(),
@@ -354,16 +427,20 @@ unsafe extern "C" fn port_reap(
         let port = &*(port as *const Port);
         port.completions.with(|completions| {
             let taken = completions.len().min(max as usize);
-            for (at, Completion(completion)) in completions.drain(..taken).enumerate() {
-                out.add(at).write(completion);
+            for (at, completion) in completions.drain(..taken).enumerate() {
+                out.add(at).write(completion.into_raw());
             }
             *count = taken as u32;
         });
+        port.free(*count as usize);
     }
     TW_OK
 }
 
-unsafe extern "C" fn release(_completion: *mut TwCompletion) {}
+unsafe extern "C" fn release(completion: *mut TwCompletion) {
+    // SAFETY: see `client_open`; the completion came from `port_reap` and is released once.
+    drop(Completion(unsafe { completion.read() }));
+}
 
 unsafe extern "C" fn submit(
     port: TwHandle,
