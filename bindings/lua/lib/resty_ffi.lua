@@ -18,7 +18,6 @@ void thalweg_resty_ffi_finish(tw_handle client);
 
 local NAME = "libthalweg_resty_ffi"
 local MAX_QUEUE = 65536
-local WORDS = ffi.typeof("uint32_t *")
 
 local package_of_shim = packages.new("thalweg:resty-ffi", "0.1.0", 0x2c9a1d692cca5565ULL)
 --- A runtime has its own limit, `max_queue`.
@@ -41,12 +40,8 @@ local CALL = package_of_shim:method {
   params = 12,
   put = function(w, at, request)
     if request == nil then return end
-    if type(request) ~= "string" then w:fail("request", "a string or nil", request) end
-    local size = #request + 1
-    local first = w:reserve(size, 1)
-    local words = ffi.cast(WORDS, w.data + at)
-    words[0], words[1], words[2] = 1, first, size
-    ffi.copy(w.data + first, request) -- and a NUL
+    w.data[at] = 1
+    w:string(at + 4, request, "request")
   end,
   ok = { size = 12, check = check_answer, get = get_answer },
   error = {

@@ -1,13 +1,14 @@
 //! A call as the service's generated code sees it: parameters to read, and an answer to give.
 
 use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
 
 use thalweg_runtime::log::{Level, Limit};
 use thalweg_wire::{Decode, Encode, Handle, Malformed, Rule, message};
 
 use crate::call::{Call, CallCore};
-use crate::code::{Code, Failure};
+use crate::code::{Code, Failure, append};
 use crate::completion::{CallBuffer, close_unread_streams};
 use crate::handles::{self, Lent, Object};
 use crate::nested::DropCause;
@@ -132,22 +133,27 @@ impl Incoming {
     }
 
     /// Calls `f` with the parameters of a [lent](Self::lend) call, after the same checks as in
-    /// [`params`](Self::params), and with the start of the message that contains them. Until the call
-    /// is taken back, foreign code may read the message there, and write to the bytes of a list.
+    /// [`params`](Self::params), and with the memory of the message that contains them. A NUL follows
+    /// the message. Until the call is taken back, foreign code may read the message there, and write
+    /// to the bytes of a list.
     ///
     /// # Errors
     /// The errors of [`take_back`](Self::take_back). `argument`: the arguments are malformed.
+    /// `overloaded`: there is no memory for the NUL.
     pub fn with_lent<P: Decode, R>(
         number: u64,
-        f: impl FnOnce(P::View<'_>, *mut u8) -> R,
+        f: impl FnOnce(P::View<'_>, Range<*mut u8>) -> R,
     ) -> Result<R, Failure> {
         handles::with_lent(Lent::Incoming, number, |outcome| {
             let call = &outcome.call.as_ref().expect("a lent call has one").core;
             let layouts = &call.instance.package.methods[call.method() as usize];
-            let start = outcome.data.as_mut_ptr();
+            // Only the first time can this move the message.
+            append(&mut outcome.data, b"\0")?;
+            outcome.data.pop();
+            let memory = outcome.data.as_mut_ptr_range();
             let view = message::open(&outcome.data, layouts.params).and_then(|m| m.view::<P>());
             match view {
-                Ok(view) => Ok(f(view, start)),
+                Ok(view) => Ok(f(view, memory)),
                 Err(malformed) => Err(Refusal::from(malformed).0),
             }
         })?

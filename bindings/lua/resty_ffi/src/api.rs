@@ -1,6 +1,7 @@
 //! The functions that lua-resty-ffi offers to its libraries. Any thread may call them.
 
 use std::ffi::{c_char, c_int};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use thalweg::port::log::{Level, Limit};
@@ -62,11 +63,13 @@ pub extern "C" fn ngx_http_lua_ffi_task_poll(tq: Pointer) -> Pointer {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ngx_http_lua_ffi_get_req(task: Pointer, len: *mut c_int) -> *mut c_char {
     let (bytes, size) = guard((std::ptr::null_mut(), 0), || {
-        let find = |(request,): (Option<ListView<'_, u8>>,), start: *mut u8| {
+        let find = |(request,): (Option<ListView<'_, u8>>,), message: Range<*mut u8>| {
             let bytes = request?.as_bytes();
-            let size = bytes.len().checked_sub(1)?;
-            let offset = bytes.as_ptr().addr() - start.addr();
-            Some((start.wrapping_add(offset).cast(), size as c_int))
+            let at = match bytes {
+                [] => message.end,
+                [first, ..] => message.start.with_addr((&raw const *first).addr()),
+            };
+            Some((at.cast(), bytes.len() as c_int))
         };
         let request = Incoming::with_lent::<(Option<Vec<u8>>,), _>(to_handle(task), find);
         request.ok().flatten().unwrap_or((std::ptr::null_mut(), 0))

@@ -28,8 +28,7 @@ pub use api::{ngx_http_lua_ffi_get_req, ngx_http_lua_ffi_respond, ngx_http_lua_f
 use pointer::to_pointer;
 pub use pointer::{Pointer, to_handle};
 
-/// The parameters, the result and the error of the only method. The request ends with a NUL, which
-/// does not belong to it: libraries in C expect one. The error is the code and the text of the
+/// The parameters, the result and the error of the only method. The error is the code and the text of the
 /// foreign library. `lib/resty_ffi.lua` has the hashes.
 const CALL: &str =
     "record{request:option<list<u8>>}\noption<list<u8>>\ntuple<s32,option<list<u8>>>\n";

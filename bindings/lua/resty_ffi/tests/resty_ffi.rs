@@ -28,9 +28,9 @@ impl Runtime {
         Self { client, tq, port }
     }
 
-    /// Submits a call, with a NUL behind the request.
+    /// Submits a call.
     fn call(&self, request: Option<&str>) -> Result<u64, Code> {
-        let request = request.map(|text| [text.as_bytes(), b"\0"].concat());
+        let request = request.map(str::as_bytes);
         let mut args = Vec::new();
         let layout = RestyFfi::PACKAGE.methods[0].params;
         message::encode_into(&(request,), layout, &mut args).unwrap();

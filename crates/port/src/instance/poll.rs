@@ -20,8 +20,8 @@ use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::{Handle, WakeReason, wait};
 
 use super::Instance;
-use crate::code::{Code, Failure};
-use crate::completion::CallBuffer;
+use crate::code::{Code, Failure, append};
+use crate::completion::{CallBuffer, close_unread_streams};
 use crate::incoming::Incoming;
 use crate::service::Service;
 
@@ -136,10 +136,12 @@ impl Instance {
                 found => found,
             };
             match found {
-                Found::Call(buffer) if self.must_serve(&buffer) => {
-                    return Some(Incoming::new(buffer));
+                Found::Call(buffer) => {
+                    let buffer = self.must_serve(&buffer).then_some(buffer);
+                    if let Some(buffer) = buffer.and_then(join_arguments) {
+                        return Some(Incoming::new(buffer));
+                    }
                 }
-                Found::Call(_) => {}
                 Found::Nothing => {
                     let woke = pollers.sleep();
                     pollers.remove(&waker);
@@ -205,6 +207,26 @@ impl Instance {
             self.mailbox.exclude_idle(|| pollers.wake_all());
         }
     }
+}
+
+/// Copies a second part of the arguments behind the first one, because foreign code may read them
+/// after the call has ended. `None`: the call has ended.
+fn join_arguments(mut buffer: CallBuffer) -> Option<CallBuffer> {
+    let mut args = std::mem::take(&mut buffer.data);
+    let core = &buffer.call().core;
+    let joined = core.read_borrowed(|tail| append(&mut args, tail));
+    // A stop removes the second part.
+    let is_stopped = core.check_stopped().is_err();
+    buffer.data = args;
+    match joined {
+        Some(Err(failure)) => {
+            buffer.fail(failure);
+            buffer.deliver();
+        }
+        None if is_stopped => close_unread_streams(&buffer.data),
+        _ => return Some(buffer),
+    }
+    None
 }
 
 impl Pollers {

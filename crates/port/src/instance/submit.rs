@@ -300,7 +300,7 @@ impl Instance {
     fn reads_parts(&self, method: u32) -> bool {
         let method = self.package.methods.get(method as usize);
         let is_inline = method.is_none_or(|method| method.options.is_inline);
-        self.pollers.is_none() && self.versions.get().is_none() && !is_inline
+        self.versions.get().is_none() && !is_inline
     }
 
     /// Makes a call whose caller waits for it. `write` puts the arguments into a buffer. A call

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use thalweg_port::{
     Code, Completion, Incoming, Instance, Method, Object, Package, Port, QueueLimits, Service,
-    close_handle, find,
+    SubmitOptions, Submitter, close_handle, find,
 };
 use thalweg_queue::clock;
 use thalweg_wire::message;
@@ -175,6 +175,54 @@ fn lent_call_is_taken_back_once_and_keeps_its_arguments_after_its_end() {
     assert_eq!(Incoming::take_back(number).unwrap_err().code, Code::Stale);
     assert_eq!(text(number).unwrap_err().code, Code::Stale);
     assert!(port.is_empty());
+}
+
+/// Submits a call whose text is in borrowed memory. Returns its handle.
+fn submit_borrowed(instance: &Arc<Instance>, port: &Arc<Port>, text: &'static str) -> u64 {
+    let mut args = Vec::new();
+    let layout = Echo::PACKAGE.methods[0].params;
+    message::encode_into(&(text,), layout, &mut args).unwrap();
+    let head = &args[..args.len() - text.len()];
+    let mut submitter = Submitter::new(instance, port);
+    let (parts, options) = ((head, text.as_bytes()), SubmitOptions::default());
+    // SAFETY: the text is static.
+    unsafe { submitter.submit_borrowed(1, 0, parts, u64::MAX, options) }.unwrap()
+}
+
+#[test]
+fn borrowed_argument_is_copied_when_the_call_is_polled() {
+    let (instance, port) = open(4);
+    submit_borrowed(&instance, &port, "borrowed");
+    let number = instance.poll().unwrap().lend().unwrap();
+    let read = |number| {
+        Incoming::with_lent::<(String,), _>(number, |(text,), memory| {
+            assert!(memory.contains(&text.as_ptr().cast_mut()));
+            // SAFETY: a NUL follows the message.
+            assert_eq!(unsafe { memory.end.read() }, 0);
+            (text.to_owned(), memory)
+        })
+    };
+    let first = read(number).unwrap();
+    assert_eq!(first.0, "borrowed");
+    assert_eq!(read(number).unwrap(), first, "it is not moved again");
+    answer(Incoming::take_back(number).unwrap());
+    assert_eq!(reap(&port).code, Code::Ok);
+}
+
+#[test]
+fn stopped_call_with_a_borrowed_argument_is_not_polled() {
+    let (instance, port) = open(4);
+    let handle = submit_borrowed(&instance, &port, "stopped");
+    match find(handle).unwrap() {
+        Object::Call(call) => call.cancel(),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(reap(&port).code, Code::Cancelled);
+    submit_borrowed(&instance, &port, "next");
+    let call = instance.poll().unwrap();
+    assert_eq!(call.params::<(String,)>().unwrap().0, "next");
+    answer(call);
+    assert_eq!(reap(&port).code, Code::Ok);
 }
 
 #[test]
