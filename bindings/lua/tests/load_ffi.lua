@@ -113,6 +113,9 @@ function M.library_may_write_to_its_configuration_and_request()
   equal(select(2, demo:call(request)), "wwwww")
   equal(request, "wri" .. "te")
   equal(request:byte(), ("write "):byte())
+  local long = "write" .. ("x"):rep(10000) -- it is borrowed, and copied when it is polled
+  equal(select(2, demo:call(long)), ("w"):rep(10005))
+  equal(long, "write" .. ("x"):rep(10000))
   equal(cfg:byte(), ("t"):byte())
 end
 
@@ -312,6 +315,7 @@ function M.call_that_timed_out_in_the_queue_is_not_served()
   local polled = library.hostile_polled()
   for _ = 1, 3 do -- it does not count for the bound any more
     refused("timed_out", demo:call("text"))
+    refused("timed_out", demo:call(("x"):rep(10000)))
   end
   library.hostile_start(1)
   equal(select(2, demo:call("text", { timeout = 10 })), "a text")

@@ -61,7 +61,7 @@ static void serve_one(void *task, char *request, int len) {
     memcpy(answer, request, (size_t)len);
     memmove(answer, answer + 5, (size_t)len - 5);
     ngx_http_lua_ffi_respond(task, 0, answer, len - 5);
-  } else if (strcmp(request, "write") == 0) {
+  } else if (strncmp(request, "write", 5) == 0) {
     memset(request, 'w', (size_t)len);
     ngx_http_lua_ffi_respond(task, 0, strdup(request), 0);
   } else if (strcmp(request, "text") == 0) {
