@@ -549,9 +549,9 @@ typedef struct tw_table {
    * processors it spins for at most `max_ns`, limited to 1,000,000, and less if that did not help
    * lately; with 0 it does not spin. With one processor it never spins; it yields once, and less
    * often if that did not help. From the first call with a `max_ns` above 0, all threads of the
-   * library may spin for so long before they sleep, and at least 50,000. Those that are pinned to
-   * one processor spin too, if the threads of the process may together use several. While it spins,
-   * the port is not armed. One thread at a time.
+   * library may spin for up to `max_ns`, or 50,000 if that is more, before they sleep. Threads that
+   * are pinned to one processor spin too, if the threads of the process may together use several.
+   * While it spins, the port is not armed. One thread at a time.
    * TW_ARGUMENT: another thread waits on the port. */
   uint32_t (*port_spin)(tw_handle port, uint64_t max_ns, uint32_t *ready, tw_error *error);
 } tw_table;

@@ -367,9 +367,9 @@ impl Port {
     ///
     /// On several processors, it spins for at most `max_ns` nanoseconds, limited to 1 ms, and less
     /// if spinning did not help lately. From the first call with a `max_ns` above 0, all threads of
-    /// this process may spin for so long. Those that are pinned to one processor spin too, if the
-    /// threads of the process may together use several. On one processor, it does not spin, but yields the processor once, and less
-    /// often if that did not help.
+    /// this process may spin for up to `max_ns` before they sleep. Threads that are pinned to one
+    /// processor spin too, if the threads of the process may together use several. On one processor,
+    /// it does not spin, but yields the processor once, and less often if that did not help.
     ///
     /// # Errors
     /// `argument`: another thread is waiting on this port. `closed`.

@@ -288,11 +288,11 @@ fn complete_all(taken: &mut VecDeque<Record>) {
 /// A completion that owns its message.
 struct Completion(TwCompletion);
 
-// SAFETY: it owns what it points to.
+// SAFETY: the completion owns its message.
 unsafe impl Send for Completion {}
 
 impl Completion {
-    /// The completion for the caller, who releases it.
+    /// Gives the completion to the caller, which releases it.
     fn into_raw(self) -> TwCompletion {
         let this = std::mem::ManuallyDrop::new(self);
         // SAFETY: it is moved out once.
