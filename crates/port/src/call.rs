@@ -18,14 +18,14 @@ use thalweg_runtime::{TimerKey, wait};
 
 use crate::code::{Code, Failure};
 use crate::completion::{CallBuffer, Completion, Kind, Outcome, close_handles};
-use crate::handles;
+use crate::end_stream::EndStream;
+use crate::handles::{self, Object};
 use crate::instance::Instance;
 use crate::nested::{self, catch_in_call};
 use crate::notice::NoticeState;
 use crate::open_state::OpenState;
 use crate::port::Port;
 use crate::result_cell::ResultCell;
-use crate::stream::EndStream;
 use crate::weak_list::WeakList;
 
 /// Where to send a call's completion.
@@ -685,4 +685,17 @@ impl Drop for UnrunJob {
 /// Whether this deadline, in nanoseconds of the clock, has passed.
 pub(crate) fn is_past(deadline: u64) -> bool {
     deadline != u64::MAX && deadline <= clock::now()
+}
+
+pub(crate) fn host_closed() -> Failure {
+    Code::Closed.because("the host's port was closed")
+}
+
+/// Ends the host calls that a closed port will not answer.
+pub(crate) fn end_host_calls(host_call: Vec<u64>) {
+    for call in host_call {
+        if let Ok(Object::Call(call)) = handles::find(call) {
+            call.stop(host_closed());
+        }
+    }
 }

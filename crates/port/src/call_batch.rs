@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use thalweg_queue::no_preempt::lock;
 
 use crate::call::{CallRef, Destination};
-use crate::client::InstanceGuard;
 use crate::code::Failure;
 use crate::completion::{CallBuffer, close_unread_streams};
+use crate::instance::guard::InstanceGuard;
 use crate::instance::submit::MailboxWriter;
 
 /// Buffers of calls that are not submitted yet.

@@ -1,5 +1,6 @@
 //! A client in Rust: a host's handle to one instance in the same process.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,30 +11,21 @@ use thalweg_wire::{Decode, Encode, Handle, Malformed, message};
 
 use crate::call::CallCore;
 use crate::call_batch::{CallBatch, SubmitOnDrop};
+use crate::call_error::CallError;
 use crate::code::{Code, Failure, unencodable};
 use crate::handles;
-use crate::host::self_call;
 use crate::instance::Instance;
+use crate::instance::guard::InstanceGuard;
+use crate::instance::host::Host;
 use crate::nested;
-use crate::pending::{Pending, Reply};
+use crate::pending::{Pending, Reply, read};
+use crate::queued_bytes::SPARE_BYTES;
 use crate::service::Service;
 use crate::stream::Stats;
 
-/// Closes the instance when the last client, call, stream and resource that refers to it is
-/// dropped.
-#[derive(Debug)]
-pub(crate) struct InstanceGuard(Arc<Instance>);
-
-impl InstanceGuard {
-    pub(crate) fn instance(&self) -> &Arc<Instance> {
-        &self.0
-    }
-}
-
-impl Drop for InstanceGuard {
-    fn drop(&mut self) {
-        self.0.close();
-    }
+thread_local! {
+    /// A buffer for arguments, kept for reuse.
+    static ARGUMENTS: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// A call and its generation.
@@ -60,10 +52,26 @@ impl Client {
         Ok(Self::start_on(&Instance::runtime()?, make))
     }
 
+    /// Opens an instance on the process's runtime whose imports are implemented by `host`. If the
+    /// host in turn has a client of this instance, both stay open until one of them is closed.
+    ///
+    /// # Errors
+    /// The runtime could not be started. `argument`: the service has no imports.
+    pub fn start_with_host<S: Service>(
+        make: impl Fn() -> S + Send + 'static,
+        host: &Self,
+    ) -> Result<Self, Failure> {
+        let client = Self::start(make)?;
+        client
+            .instance()
+            .set_host(Host::Client(Arc::clone(&host.guard)))?;
+        Ok(client)
+    }
+
     /// Opens an instance on the given runtime.
     pub fn start_on<S: Service>(runtime: &Runtime, make: impl Fn() -> S + Send + 'static) -> Self {
         Self {
-            guard: Arc::new(InstanceGuard(Instance::open(make, runtime.clone()))),
+            guard: Arc::new(InstanceGuard::new(Instance::open(make, runtime.clone()))),
             timeout: None,
             detached: false,
             batch: None,
@@ -73,7 +81,7 @@ impl Client {
     /// Closes the instance now. Its calls and streams end as `cancelled`, and its resources become
     /// stale.
     pub fn close(&self) {
-        self.guard.0.close();
+        self.guard.instance().close();
     }
 
     /// Statistics of a method's streams since this client was opened. `method` is the method's
@@ -82,7 +90,7 @@ impl Client {
     /// # Errors
     /// `argument`: there is no such method.
     pub fn stream_stats(&self, method: &str) -> Result<Stats, Failure> {
-        let instance = &self.guard.0;
+        let instance = self.guard.instance();
         let mut methods = (0..).zip(instance.package.methods);
         match methods.find(|(_, known)| known.name == method) {
             Some((number, _)) => instance.stream_stats(number),
@@ -127,12 +135,8 @@ impl Client {
         made
     }
 
-    pub(crate) fn guard(&self) -> &Arc<InstanceGuard> {
-        &self.guard
-    }
-
     pub(crate) fn instance(&self) -> &Arc<Instance> {
-        &self.guard.0
+        self.guard.instance()
     }
 
     /// The deadline of a call that is made now, and the call that it is part of.
@@ -149,7 +153,7 @@ impl Client {
         match caller {
             Some((caller, generation)) => {
                 let origin = caller.origin_instance(generation);
-                if origin.is_some_and(|instance| Arc::ptr_eq(&instance, &self.guard.0)) {
+                if origin.is_some_and(|instance| Arc::ptr_eq(&instance, self.guard.instance())) {
                     return Err(self_call());
                 }
                 let deadline_and_parent = caller.nested_deadline(generation)?;
@@ -169,7 +173,7 @@ impl Client {
         params: &P,
         read: fn(&mut Reply) -> Result<T, Malformed>,
     ) -> Pending<T, E> {
-        let instance = &self.guard.0;
+        let instance = self.guard.instance();
         let layouts = &instance.package.methods[method as usize];
         let (deadline, caller) = match self.deadline_and_parent() {
             Ok(deadline_and_parent) => deadline_and_parent,
@@ -196,6 +200,34 @@ impl Client {
             Err(failure) => Pending::refused(Some(Arc::clone(&self.guard)), failure, layouts, read),
         }
     }
+
+    /// Calls an inline method on this thread. Returns its result.
+    ///
+    /// # Errors
+    /// The service's error, or another outcome of the call.
+    pub fn call_inline<P: Encode, T, E: Decode>(
+        &self,
+        method: u32,
+        params: &P,
+        read_reply: fn(&mut Reply) -> Result<T, Malformed>,
+    ) -> Result<T, CallError<E>> {
+        let instance = self.instance();
+        let layouts = &instance.package.methods[method as usize];
+        let (deadline, _) = self.deadline_and_parent()?;
+        let mut args = ARGUMENTS.take();
+        message::encode_into(params, layouts.params, &mut args).map_err(unencodable)?;
+        let ended = instance.call_inline(method, &args, deadline);
+        if args.capacity() <= SPARE_BYTES {
+            ARGUMENTS.set(args);
+        }
+        let guard = Some(Arc::clone(&self.guard));
+        read(ended?, guard, layouts, read_reply)
+    }
+}
+
+/// A host that waits for a client while that client's service waits for the host would deadlock.
+fn self_call() -> Failure {
+    Code::WouldPark.because("a host must not call the client whose service waits for its answer")
 }
 
 /// A resource that the host owns. Clones refer to the same resource. It is closed when the last

@@ -21,7 +21,10 @@ use crate::code::{Code, Failure};
 use crate::handles::{self, Lent, Object};
 use crate::mailbox::Linked;
 use crate::queued_bytes::SPARE_BYTES;
-use crate::versions::CBOR_PREFIX;
+
+/// Bytes before the CBOR of an outcome. They are 0, so its data is not a message, whose handles would
+/// be closed, and the CBOR is aligned like a message.
+pub(crate) const CBOR_PREFIX: usize = 8;
 
 thread_local! {
     /// The buffer of an inline call that ended on this thread, for reuse.

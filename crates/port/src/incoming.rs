@@ -10,11 +10,12 @@ use thalweg_wire::{Decode, Encode, Handle, Malformed, Rule, message};
 use crate::call::{Call, CallCore};
 use crate::code::{Code, Failure, append};
 use crate::completion::{CallBuffer, close_unread_streams};
+use crate::end_stream::EndStream;
 use crate::handles::{self, Lent, Object};
 use crate::nested::DropCause;
 use crate::package::Method;
 use crate::resource::{self, Resource};
-use crate::stream::{EndStream, FutureReader, StreamError, StreamReader, Upstream};
+use crate::stream::{FutureReader, StreamError, StreamReader, Upstream};
 use crate::task::{Task, TaskKind};
 
 /// The message of a call that the service dropped.

@@ -16,8 +16,8 @@ use thalweg_runtime::{Handle, Run, TurnSlot};
 use crate::call::{Call, CallCore, CallRef, Destination};
 use crate::code::{self, Code, Failure};
 use crate::completion::{CallBuffer, Outcome, close_unread_streams};
+use crate::end_stream::EndStream;
 use crate::handles::{self, Object};
-use crate::host::HostBinding;
 use crate::incoming::Incoming;
 use crate::inline::Inline;
 use crate::mailbox::{Found, List, Mailbox};
@@ -31,14 +31,19 @@ use crate::resource::{DroppedResource, Resource, Value};
 use crate::service::{Dispatch, Service};
 use crate::slab::Slab;
 use crate::spare::{MAX_BUFFER_BYTES, SpareCall, SpareCalls};
-use crate::stream::{EndStream, StatsByMethod};
+use crate::stream::StatsByMethod;
 use crate::time_slice::TimeSlice;
 use crate::versions::VersionMap;
 use crate::weak_list::WeakList;
 
+pub(crate) mod guard;
+pub(crate) mod host;
+mod inline_calls;
 mod poll;
+mod streams;
 pub(crate) mod submit;
 
+use self::host::HostBinding;
 use self::poll::Pollers;
 
 /// Maximum number of calls in a turn, so that many calls do not starve the other actors of a

@@ -26,12 +26,14 @@
 
 mod call;
 mod call_batch;
+mod call_error;
 mod client;
 mod code;
 mod completion;
 mod define;
+mod end_stream;
 mod handles;
-mod host;
+mod host_call;
 mod incoming;
 mod inline;
 mod instance;
@@ -43,6 +45,7 @@ mod nested;
 mod notice;
 mod open_state;
 mod owned;
+mod owned_streams;
 mod package;
 mod pending;
 mod port;
@@ -62,20 +65,21 @@ mod wake_target;
 mod weak_list;
 
 pub use call::{Call, CallRef};
+pub use call_error::{CallError, NoError};
 pub use client::{Client, OwnedHandle};
 pub use code::{Code, Failure};
 pub use completion::{Completion, Kind, Outcome};
 pub use handles::{HandleCounts, Object, close_handle, epoch, find, handle_counts, insert, remove};
-pub use host::{answer_host_call, host_call_deadline};
 pub use incoming::{Incoming, Refusal};
 pub use inline::{Inline, InlineCall};
 pub use instance::Instance;
+pub use instance::host::{answer_host_call, host_call_deadline};
 pub use instance::submit::{SubmitOptions, Submitter};
 pub use owned::{Owned, OwnedView, ResourceClient};
 pub use package::{
     ConflationKey, Method, MethodOptions, Overflow, Package, QueueLimits, StreamOptions,
 };
-pub use pending::{CallError, NoError, Pending, Reply};
+pub use pending::{Pending, Reply};
 pub use port::{Port, Reap};
 pub use resource::Resource;
 pub use service::Service;

@@ -22,8 +22,8 @@ use thalweg_runtime::{ActorId, wait};
 
 use crate::call::{CallCore, CallRef};
 use crate::code::{Code, Failure};
+use crate::end_stream::EndStream;
 use crate::handles::{self, Object};
-use crate::stream::EndStream;
 
 thread_local! {
     static CURRENT_CALLS: RefCell<Vec<(Option<ActorId>, u64)>> = const { RefCell::new(Vec::new()) };

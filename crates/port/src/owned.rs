@@ -14,9 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Shape};
 
 use crate::call::Call;
-use crate::client::{InstanceGuard, OwnedHandle};
+use crate::client::OwnedHandle;
 use crate::code::Failure;
 use crate::handles::{self, Object};
+use crate::instance::guard::InstanceGuard;
 use crate::resource::{self, Resource};
 
 /// A typed client of a resource. Generated code has one for each resource type.

@@ -11,16 +11,16 @@ use std::time::Duration;
 
 use thalweg_queue::{AdaptiveSpin, clock};
 use thalweg_runtime::{WakeReason, wait};
-use thalweg_wire::{
-    Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Rule, Shape, message,
-};
+use thalweg_wire::{Decode, Handle, Malformed, Rule, message};
 
 use crate::call::CallRef;
 use crate::call_batch::CallBatch;
-use crate::client::{InstanceGuard, OwnedHandle};
+use crate::call_error::{CallError, NoError};
+use crate::client::OwnedHandle;
 use crate::code::{Code, Failure, would_park};
 use crate::completion::Completion;
 use crate::handles::{self, Object};
+use crate::instance::guard::InstanceGuard;
 use crate::notice::NoticeCallback;
 use crate::owned;
 use crate::owned::ResourceClient;
@@ -117,71 +117,6 @@ fn value<T: Decode>(
         let _ = completion.take(index);
     }
     Ok(value)
-}
-
-/// Why a call has no result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CallError<E> {
-    /// The service's own error.
-    Service(E),
-    /// Any other outcome.
-    Ended(Failure),
-}
-
-impl<E: fmt::Debug> fmt::Display for CallError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Service(error) => write!(f, "the service's error: {error:?}"),
-            Self::Ended(failure) => failure.fmt(f),
-        }
-    }
-}
-
-impl<E: fmt::Debug> std::error::Error for CallError<E> {}
-
-impl<E> From<Failure> for CallError<E> {
-    fn from(failure: Failure) -> Self {
-        Self::Ended(failure)
-    }
-}
-
-/// The error type of a function without an error. It has no values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoError {}
-
-impl Encode for NoError {
-    type As = Self;
-
-    fn encode(&self, _: &mut Encoder<'_>, _: u32) {
-        match *self {}
-    }
-}
-
-impl Decode for NoError {
-    const SIZE: u32 = 0;
-    const ALIGN: u32 = 1;
-    const SHAPE: Shape = Shape::Text("!");
-    const DEPTH: u32 = 0;
-    type View<'a> = Self;
-
-    fn check(_: &mut Checker<'_>, at: u32) -> Result<(), Malformed> {
-        Err(Malformed {
-            rule: Rule::Layout,
-            at,
-        })
-    }
-
-    fn view<'a>(_: Bytes<'a>, _: u32) -> Self {
-        unreachable!("a value of this type cannot pass the check")
-    }
-
-    fn owned(view: Self) -> Self {
-        view
-    }
-
-    fn as_view(&self) -> Self {
-        *self
-    }
 }
 
 /// Decodes the result of a call that ended, or returns its outcome as an error.

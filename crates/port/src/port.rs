@@ -9,11 +9,10 @@ use thalweg_queue::{AdaptiveSpin, AtomicWaker, CachePadded, EventFd, Ring, clock
 use thalweg_runtime::log::{self, Level, Limit};
 use thalweg_runtime::{WakeReason, wait};
 
-use crate::call::CallCore;
+use crate::call::{CallCore, end_host_calls};
 use crate::code::{Code, Failure, no_memory, would_park};
 use crate::completion::{Completion, Kind};
 use crate::handles;
-use crate::host::end_host_calls;
 use crate::notice::notice_was_reaped;
 use crate::open_state::{EnterError, OpenState};
 use crate::queued_bytes::QueuedBytes;

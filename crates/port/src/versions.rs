@@ -28,7 +28,7 @@ use thalweg_wire::evolve::{Conversion, Unconverted};
 use thalweg_wire::{MAX_SIZE, cbor};
 
 use crate::code::{Code, Failure, no_memory};
-use crate::completion::{Outcome, close_handles, close_unread_stream};
+use crate::completion::{CBOR_PREFIX, Outcome, close_handles, close_unread_stream};
 use crate::handles::{self, Object};
 use crate::instance::Instance;
 use crate::package::{Method, Package};
@@ -88,10 +88,6 @@ impl MessageConversion {
         }
     }
 }
-
-/// Bytes before the CBOR of an outcome. They are 0, so its data is not a message, whose handles would
-/// be closed, and the CBOR is aligned like a message.
-pub(crate) const CBOR_PREFIX: usize = 8;
 
 const PARTS: [&str; 4] = ["parameters", "result", "error", "element"];
 

@@ -9,6 +9,7 @@ use thalweg_wire::evolve::Conversion;
 
 use crate::call::CallCore;
 use crate::code::{Code, Failure};
+use crate::end_stream::EndStream;
 use crate::package::{Overflow, StreamOptions};
 use crate::stream::callback::Callback;
 use crate::stream::counts::{Counts, Reason};
@@ -17,7 +18,6 @@ use crate::stream::outcome::StreamOutcome;
 use crate::stream::pool;
 use crate::stream::queue::Queue;
 use crate::stream::stats::MethodStats;
-use crate::stream::upstream_core::EndStream;
 use crate::stream::waking::{CALLBACK, FENCED, UNFENCED};
 
 /// Maximum number of records in a segment, and tail bytes for each: a path and a line of text.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use thalweg_wire::{Decode, Encode, message};
 
+use crate::call_error::CallError;
 use crate::code::{Code, Failure};
-use crate::pending::CallError;
 use crate::stream::core::StreamCore;
 
 /// The outcome of a stream.

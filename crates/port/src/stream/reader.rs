@@ -9,11 +9,10 @@ use std::task::{Context, Poll};
 
 use thalweg_wire::Decode;
 
-use crate::client::InstanceGuard;
 use crate::code::{Code, Failure};
 use crate::stream::counts::{Counts, Reason};
 use crate::stream::outcome::{StreamError, Untyped, typed_error};
-use crate::stream::{Event, OpenBatch, Stats, StreamCore, Subscription, Views};
+use crate::stream::{Event, Guard, OpenBatch, Stats, StreamCore, Subscription, Views};
 
 /// Reads a stream: record by record as an `Iterator` or a `futures::Stream`, or in batches, in
 /// place. Dropping it closes the stream.
@@ -49,7 +48,7 @@ pub struct StreamReader<T, E = Untyped> {
     is_moved: bool,
     types: PhantomData<fn() -> (T, E)>,
     /// Keeps the instance open, on the caller's side.
-    guard: Option<Arc<InstanceGuard>>,
+    guard: Option<Arc<dyn Guard>>,
 }
 
 /// A batch: some records of a stream, in place. Dropping it releases them.
@@ -170,7 +169,7 @@ impl<T: Decode, E: StreamError> StreamReader<T, E> {
         }
     }
 
-    pub(crate) fn with_guard(core: Arc<StreamCore>, guard: Arc<InstanceGuard>) -> Self {
+    pub(crate) fn with_guard(core: Arc<StreamCore>, guard: Arc<dyn Guard>) -> Self {
         let mut reader = Self::new(core);
         reader.guard = Some(guard);
         reader

@@ -10,8 +10,7 @@ use std::thread;
 
 use thalweg_queue::no_preempt::lock;
 
-use crate::code::{Code, Failure};
-use crate::instance::Instance;
+use crate::code::Code;
 use crate::slab::Slab;
 use crate::stream::core::{self, StreamCore};
 use crate::stream::counts::Counts;
@@ -172,19 +171,5 @@ impl StreamCore {
             .is_some_and(|outcome| is_fault(outcome.why.code))
             .into();
         stats
-    }
-}
-
-impl Instance {
-    /// Statistics of the streams of a method.
-    ///
-    /// # Errors
-    /// `argument`: there is no such method.
-    pub fn stream_stats(&self, method: u32) -> Result<Stats, Failure> {
-        let method = self.library_method(method)?;
-        if self.package.methods.get(method as usize).is_none() {
-            return Err(Code::Argument.because(format!("there is no method {method}")));
-        }
-        Ok(self.method_stats.of_method(method).sum())
     }
 }

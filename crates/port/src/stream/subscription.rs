@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use thalweg_wire::Decode;
 
-use crate::client::InstanceGuard;
 use crate::code::{Code, Failure};
 use crate::stream::counts::{Counts, Reason};
 use crate::stream::outcome::{StreamError, Untyped, read_outcome};
-use crate::stream::{Callback, CallbackEvent, OpenBatch, Stats, StreamCore, Views};
+use crate::stream::{Callback, CallbackEvent, Guard, OpenBatch, Stats, StreamCore, Views};
 
 /// The argument of a callback.
 pub enum Event<'a, T, E: StreamError = Untyped> {
@@ -110,7 +109,7 @@ impl<'a, T: Decode> Records<'a, T> {
 pub struct Subscription<T, E = Untyped> {
     core: Arc<StreamCore>,
     /// Keeps the instance open, on the caller's side.
-    _guard: Option<Arc<InstanceGuard>>,
+    _guard: Option<Arc<dyn Guard>>,
     types: PhantomData<fn() -> (T, E)>,
 }
 
@@ -141,7 +140,7 @@ fn erase_types<T: Decode, E: StreamError>(
 impl<T: Decode, E: StreamError> Subscription<T, E> {
     pub(super) fn new(
         core: Arc<StreamCore>,
-        guard: Option<Arc<InstanceGuard>>,
+        guard: Option<Arc<dyn Guard>>,
         callback: impl FnMut(Event<'_, T, E>) -> ControlFlow<()> + Send + 'static,
     ) -> Result<Self, Failure> {
         // From here on, an error drops `new` and so closes the stream.

@@ -12,9 +12,10 @@ use std::task::{Context, Poll};
 use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, Shape, message};
 
 use crate::code::{Code, Failure};
+use crate::end_stream::EndStream;
 use crate::handles::{self, Object};
 use crate::nested::DropCause;
-use crate::stream::upstream_core::{EndStream, UpstreamCore};
+use crate::stream::upstream_core::UpstreamCore;
 
 /// The caller's end of a stream parameter. If it is dropped without [`end`](Self::end), the service
 /// gets `cancelled` after the sent elements.

@@ -26,7 +26,7 @@ use thalweg_wire::{Decode, message};
 use crate::call::CallCore;
 use crate::code::{Code, Failure, append, no_memory, would_park};
 use crate::completion::close_unread_stream;
-use crate::instance::Instance;
+use crate::end_stream::EndStream;
 use crate::package::MAX_RECORD_SIZE;
 use crate::port::Port;
 use crate::stream::sending::too_large;
@@ -35,11 +35,6 @@ use crate::stream::waking::port_waker;
 /// Rule 1. As many elements as a segment has records, and as many bytes as a batch of large ones.
 const ELEMENTS: usize = 256;
 const BYTES: usize = 1 << 20;
-
-/// An object that ends with a call or with its client.
-pub(crate) trait EndStream: Send + Sync {
-    fn end(&self, why: Failure);
-}
 
 /// A stream parameter of any element type.
 #[derive(Debug)]
@@ -92,7 +87,8 @@ impl UpstreamCore {
         Self::with_conversion(layout, is_future, None)
     }
 
-    fn with_conversion(
+    /// A stream whose elements are converted when they are sent.
+    pub(crate) fn with_conversion(
         layout: u64,
         is_future: bool,
         conversion: Option<Conversion<'static>>,
@@ -343,34 +339,6 @@ impl UpstreamCore {
     /// `overloaded`, `closed`: the port accepts no further completion.
     pub fn arm_port(&self, port: &Arc<Port>, token: u64, handle: u64) -> Result<bool, Failure> {
         Ok(self.arm_room(port_waker(port, token, handle)?))
-    }
-}
-
-impl Instance {
-    /// Creates a stream or a future for a parameter of a method. Both are given by their numbers.
-    /// It ends with the client.
-    ///
-    /// # Errors
-    /// `argument`: there is no such method, or its parameter is not a stream. `closed`, `forked`.
-    pub fn upstream(&self, method: u32, parameter: u32) -> Result<Arc<UpstreamCore>, Failure> {
-        let method = self.library_method(method)?;
-        self.admit(method)?;
-        let described = &self.package.methods[method as usize];
-        let (layout, is_future) = described.upstream_parameter(parameter).ok_or_else(|| {
-            let name = described.name;
-            Code::Argument.because(format!("parameter {parameter} of {name} is not a stream"))
-        })?;
-        let stream = UpstreamCore::with_conversion(
-            layout,
-            is_future,
-            self.upstream_conversion(method, parameter),
-        );
-        let ends: Arc<dyn EndStream> = Arc::clone(&stream) as _;
-        self.track_stream(&ends);
-        // A concurrent close did not see the new stream.
-        self.check_open()
-            .inspect_err(|why| stream.end(why.clone()))?;
-        Ok(stream)
     }
 }
 

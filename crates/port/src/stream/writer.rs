@@ -8,11 +8,12 @@ use thalweg_wire::{Decode, Encode};
 
 use crate::call::Call;
 use crate::code::{Code, Failure};
+use crate::end_stream::EndStream;
 use crate::package::StreamOptions;
 use crate::stream::outcome::StreamOutcome;
 use crate::stream::segment::MAX_BATCH;
 use crate::stream::sending::{Sent, WriterState};
-use crate::stream::{EndStream, StreamCore, StreamError, StreamReader, Untyped};
+use crate::stream::{StreamCore, StreamError, StreamReader, Untyped};
 
 /// Writes records into a stream. Each clone has its own segments and keeps the order of its
 /// records.

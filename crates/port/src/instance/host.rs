@@ -13,26 +13,20 @@
 use std::sync::{Arc, Mutex};
 
 use thalweg_queue::no_preempt::lock;
-use thalweg_wire::{Encode, Malformed, message};
 
-use crate::call::{Call, CallRef, Destination, is_past};
-use crate::client::Client;
-use crate::code::{Code, Failure, append, unencodable};
+use super::Instance;
+use super::guard::InstanceGuard;
+use crate::call::{Call, CallRef, Destination, host_closed, is_past};
+use crate::code::{Code, Failure, append};
 use crate::completion::{CallBuffer, Completion, Kind, Outcome};
 use crate::handles::{self, Object};
-use crate::instance::Instance;
-use crate::instance::submit::MailboxWriter;
-use crate::nested::nested_failure;
-use crate::package::Method;
-use crate::pending::{Pending, Reply};
 use crate::port::Port;
-use crate::service::Service;
 
 /// What answers the host calls of an instance's service.
 #[derive(Clone, Debug)]
 pub(crate) enum Host {
     /// Another service, in Rust.
-    Client(Client),
+    Client(Arc<InstanceGuard>),
     /// The thread that reaps this port.
     Port { port: Arc<Port>, token: u64 },
     /// The thread that reaps the port of the call during which the service makes the host call.
@@ -44,7 +38,7 @@ pub(crate) enum Host {
 pub(crate) struct HostBinding(Mutex<Option<Host>>);
 
 impl HostBinding {
-    fn get(&self) -> Option<Host> {
+    pub(crate) fn get(&self) -> Option<Host> {
         lock(&self.0).clone()
     }
 
@@ -78,7 +72,7 @@ impl Instance {
         self.set_host(Host::Caller { token })
     }
 
-    fn set_host(&self, host: Host) -> Result<(), Failure> {
+    pub(crate) fn set_host(&self, host: Host) -> Result<(), Failure> {
         if self.package.imports.is_empty() {
             return Err(Code::Argument.because(format!("{} has no imports", self.package.name)));
         }
@@ -89,77 +83,8 @@ impl Instance {
     }
 }
 
-impl Client {
-    /// Opens an instance on the process's runtime whose imports are implemented by `host`. If the
-    /// host in turn has a client of this instance, both stay open until one of them is closed.
-    ///
-    /// # Errors
-    /// The runtime could not be started. `argument`: the service has no imports.
-    pub fn start_with_host<S: Service>(
-        make: impl Fn() -> S + Send + 'static,
-        host: &Self,
-    ) -> Result<Self, Failure> {
-        let client = Self::start(make)?;
-        client.instance().set_host(Host::Client(host.clone()))?;
-        Ok(client)
-    }
-}
-
-impl Call {
-    /// Calls the host import with this number. The call is submitted when this returns.
-    pub fn ask<P: Encode, T, E>(
-        &self,
-        import: u32,
-        params: &P,
-        read: fn(&mut Reply) -> Result<T, Malformed>,
-    ) -> Pending<T, E>
-    where
-        E: thalweg_wire::Decode,
-    {
-        let layouts = &self.core.instance.package.imports[import as usize];
-        match self.start_host_call(import, params, layouts) {
-            Ok(call) => Pending::sent(None, None, call, layouts, read),
-            Err(why) => Pending::refused(None, why, layouts, read),
-        }
-    }
-
-    fn start_host_call<P: Encode>(
-        &self,
-        import: u32,
-        params: &P,
-        layouts: &'static Method,
-    ) -> Result<CallRef, Failure> {
-        let caller = &self.core;
-        caller.check_stopped().map_err(|why| nested_failure(&why))?;
-        let deadline = caller.deadline();
-        let write = |buffer| message::encode(params, layouts.params, buffer).map_err(unencodable);
-        let instance = &caller.instance;
-        let host_call = match instance.host.get() {
-            None => return Err(Code::Closed.because("the client has no host")),
-            Some(Host::Client(host)) => {
-                let mark = |call: &CallRef| {
-                    call.set_origin(caller.handle());
-                    call.clone()
-                };
-                let mut writer = MailboxWriter::new(host.instance());
-                writer.start(import, write, Destination::Waiter, deadline, true, mark)?
-            }
-            Some(Host::Port { port, token }) => {
-                instance.send_to_port(import, write, deadline, &port, token)?
-            }
-            Some(Host::Caller { token }) => {
-                let none = || Code::Closed.because("no host is available to answer this call");
-                let port = caller.port().ok_or_else(none)?;
-                instance.send_to_port(import, write, deadline, &port, token)?
-            }
-        };
-        caller.core().adopt(caller.generation(), &host_call);
-        Ok(host_call)
-    }
-}
-
 impl Instance {
-    fn send_to_port(
+    pub(crate) fn send_to_port(
         self: &Arc<Self>,
         import: u32,
         write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
@@ -203,19 +128,6 @@ impl Instance {
             call.stop(host_closed());
         }
         Ok(call)
-    }
-}
-
-fn host_closed() -> Failure {
-    Code::Closed.because("the host's port was closed")
-}
-
-/// Ends the host calls that a closed port will not answer.
-pub(crate) fn end_host_calls(host_call: Vec<u64>) {
-    for call in host_call {
-        if let Ok(Object::Call(call)) = handles::find(call) {
-            call.stop(host_closed());
-        }
     }
 }
 
@@ -266,9 +178,4 @@ pub fn answer_host_call(call: u64, code: Code, data: &[u8]) -> Result<(), Failur
 /// The errors of [`answer_host_call`].
 pub fn host_call_deadline(call: u64) -> Result<u64, Failure> {
     Ok(find_host_call(call)?.deadline())
-}
-
-/// A host that waits for a client while that client's service waits for the host would deadlock.
-pub(crate) fn self_call() -> Failure {
-    Code::WouldPark.because("a host must not call the client whose service waits for its answer")
 }

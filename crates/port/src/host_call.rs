@@ -1,0 +1,64 @@
+//! Host calls in Rust: a service calls its host and waits for the answer.
+
+use thalweg_wire::{Encode, Malformed, message};
+
+use crate::call::{Call, CallRef, Destination};
+use crate::code::{Code, Failure, unencodable};
+use crate::instance::host::Host;
+use crate::instance::submit::MailboxWriter;
+use crate::nested::nested_failure;
+use crate::package::Method;
+use crate::pending::{Pending, Reply};
+
+impl Call {
+    /// Calls the host import with this number. The call is submitted when this returns.
+    pub fn ask<P: Encode, T, E>(
+        &self,
+        import: u32,
+        params: &P,
+        read: fn(&mut Reply) -> Result<T, Malformed>,
+    ) -> Pending<T, E>
+    where
+        E: thalweg_wire::Decode,
+    {
+        let layouts = &self.core.instance.package.imports[import as usize];
+        match self.start_host_call(import, params, layouts) {
+            Ok(call) => Pending::sent(None, None, call, layouts, read),
+            Err(why) => Pending::refused(None, why, layouts, read),
+        }
+    }
+
+    fn start_host_call<P: Encode>(
+        &self,
+        import: u32,
+        params: &P,
+        layouts: &'static Method,
+    ) -> Result<CallRef, Failure> {
+        let caller = &self.core;
+        caller.check_stopped().map_err(|why| nested_failure(&why))?;
+        let deadline = caller.deadline();
+        let write = |buffer| message::encode(params, layouts.params, buffer).map_err(unencodable);
+        let instance = &caller.instance;
+        let host_call = match instance.host.get() {
+            None => return Err(Code::Closed.because("the client has no host")),
+            Some(Host::Client(host)) => {
+                let mark = |call: &CallRef| {
+                    call.set_origin(caller.handle());
+                    call.clone()
+                };
+                let mut writer = MailboxWriter::new(host.instance());
+                writer.start(import, write, Destination::Waiter, deadline, true, mark)?
+            }
+            Some(Host::Port { port, token }) => {
+                instance.send_to_port(import, write, deadline, &port, token)?
+            }
+            Some(Host::Caller { token }) => {
+                let none = || Code::Closed.because("no host is available to answer this call");
+                let port = caller.port().ok_or_else(none)?;
+                instance.send_to_port(import, write, deadline, &port, token)?
+            }
+        };
+        caller.core().adopt(caller.generation(), &host_call);
+        Ok(host_call)
+    }
+}
