@@ -51,6 +51,10 @@ const LINGER_NS: u64 = 30;
 /// The longest linger is 1 us. A message that finds its receiver asleep waits at least that long.
 const MAX_LINGER: u32 = 5;
 
+/// How often a thread asks for its number of processors before it reads its mask again. Reading it
+/// takes some 1,000 instructions.
+const CALLS_PER_READ: u32 = 256;
+
 static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
 /// The longest spin that the program has asked for, or 0: see [`let_threads_spin`].
@@ -385,22 +389,30 @@ pub fn let_threads_spin(max_ns: u64) {
 /// quota of the control group. The mask is read again at every 256th call of the thread, because it
 /// can change; the quota is read once. After [`let_threads_spin`], the masks of all threads
 /// count for a thread that may use one processor.
+#[inline]
 pub fn processors() -> usize {
-    thread_local! {
-        static KNOWN: Cell<(u32, usize)> = const { Cell::new((0, 1)) };
+    let (calls_left, known) = KNOWN.get();
+    if calls_left == 0 {
+        return read_processors();
     }
-    KNOWN.with(|cell| {
-        let (asked, mut known) = cell.get();
-        if asked.is_multiple_of(256) {
-            let mut in_mask = in_affinity_mask();
-            if in_mask == 1 && REQUESTED_NS.load(Ordering::Relaxed) > 0 {
-                in_mask = in_masks_of_process();
-            }
-            known = in_mask.min(quota()).max(1);
-        }
-        cell.set((asked.wrapping_add(1), known));
-        known
-    })
+    KNOWN.set((calls_left - 1, known));
+    known
+}
+
+thread_local! {
+    /// The number of calls until the mask is read again, and the number of processors.
+    static KNOWN: Cell<(u32, usize)> = const { Cell::new((0, 1)) };
+}
+
+#[cold]
+fn read_processors() -> usize {
+    let mut in_mask = in_affinity_mask();
+    if in_mask == 1 && REQUESTED_NS.load(Ordering::Relaxed) > 0 {
+        in_mask = in_masks_of_process();
+    }
+    let known = in_mask.min(quota()).max(1);
+    KNOWN.set((CALLS_PER_READ - 1, known));
+    known
 }
 
 /// The mask of a thread; 0 is the calling thread. `None`: the thread has ended, or the set has too

@@ -36,6 +36,7 @@ mod id;
 mod idle;
 pub mod inbox;
 mod injector;
+mod injector_slot;
 pub mod inspect;
 mod interval;
 pub mod io;

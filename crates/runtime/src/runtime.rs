@@ -418,16 +418,16 @@ impl Handle {
             }
             _ => {
                 let task = Task::detached(ActorId::next(), wait, owner, job);
-                self.scheduler.inject(task);
+                self.scheduler.inject_new(task);
             }
         }
     }
 
-    /// Schedules an existing task in the same way.
+    /// Schedules a new task in the same way.
     pub(crate) fn submit(&self, task: Task) {
         match worker::current() {
             Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => worker.submit(task),
-            _ => self.scheduler.inject(task),
+            _ => self.scheduler.inject_new(task),
         }
     }
 
@@ -505,7 +505,7 @@ impl Handle {
         if trace::is_used() {
             trace::attach_child(task);
         }
-        self.scheduler.inject(task);
+        self.scheduler.inject_new(task);
         JoinHandle::new(task)
     }
 

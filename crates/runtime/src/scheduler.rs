@@ -44,6 +44,7 @@ use crate::counters::CounterSet;
 use crate::groups::Groups;
 use crate::idle::{Announcement, Idle};
 use crate::injector::Injector;
+use crate::injector_slot::InjectorSlot;
 use crate::inspect::{ActorTable, Crashes, MovedActors, WorkerRequests};
 use crate::io::BlockingPool;
 use crate::join::JoinError;
@@ -145,6 +146,8 @@ pub(crate) struct Scheduler {
     pub(crate) moved: MovedActors,
     /// The counters of threads that are not workers of this runtime.
     pub(crate) outside: CounterSet,
+    /// The first of the tasks that other threads added.
+    injector_slot: InjectorSlot,
     injector: Injector<Task>,
     /// Rule 7: turns that wait for a stack. Turns have a reserve of stacks.
     turns_without_stack: Injector<Task>,
@@ -196,6 +199,7 @@ impl Scheduler {
             actor_table: config.inspect.then(|| ActorTable::new(config.workers)),
             config,
             timers: Timers::default(),
+            injector_slot: InjectorSlot::new(),
             injector: Injector::new(),
             turns_without_stack: Injector::new(),
             actors_without_stack: Injector::new(),
@@ -284,6 +288,19 @@ impl Scheduler {
         }
     }
 
+    /// Like [`inject`](Self::inject), for a task that was just created.
+    #[inline]
+    pub(crate) fn inject_new(self: &Arc<Self>, task: Task) {
+        if !self.injector.is_empty() || !self.injector_slot.put(task) {
+            return self.inject(task);
+        }
+        // The fence in `announce` is that of `injector_slot`'s rule 3.
+        self.announce();
+        if self.is_stopping() {
+            self.injector_slot.take().into_iter().for_each(cancel);
+        }
+    }
+
     /// Whether a task must not be put into a shared queue. The caller has that queue's lock, so a
     /// listing that has already visited the queue is informed about the task.
     fn refuses(&self, task: Task) -> bool {
@@ -299,7 +316,12 @@ impl Scheduler {
     }
 
     /// Calls `look` for each task that waits for a worker and is in no ring.
-    pub(crate) fn for_each_waiting(&self, mut look: impl FnMut(Task)) {
+    pub(crate) fn for_each_waiting(self: &Arc<Self>, mut look: impl FnMut(Task)) {
+        // A worker could free the task in the slot while `look` reads it.
+        self.injector_slot
+            .take()
+            .into_iter()
+            .for_each(|task| self.inject(task));
         self.injector.for_each(&mut look);
         self.turns_without_stack.for_each(&mut look);
         self.actors_without_stack.for_each(&mut look);
@@ -308,17 +330,18 @@ impl Scheduler {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn take_injected(&self) -> Option<Task> {
-        self.injector.pop()
+        self.injector_slot.take().or_else(|| self.injector.pop())
     }
 
     pub(crate) fn injected(&self) -> usize {
-        self.injector.len()
+        self.injector.len() + usize::from(!self.injector_slot.is_empty())
     }
 
     #[inline(always)]
     pub(crate) fn has_injected(&self) -> bool {
-        !self.injector.is_empty()
+        !self.injector_slot.is_empty() || !self.injector.is_empty()
     }
 
     /// Rule 1, after the task was published.
@@ -465,6 +488,7 @@ impl Scheduler {
         self.shutdown.begin(timeout);
         self.stopping.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
+        self.injector_slot.take().into_iter().for_each(cancel);
         self.injector.drain().for_each(cancel);
         self.turns_without_stack.drain().for_each(cancel);
         self.actors_without_stack.drain().for_each(cancel);

@@ -80,7 +80,7 @@ fn ask_all<T: Send + 'static>(
 }
 
 /// The tasks in the queues that all workers share.
-fn queued_actors(scheduler: &Scheduler) -> Vec<ActorInfo> {
+fn queued_actors(scheduler: &Arc<Scheduler>) -> Vec<ActorInfo> {
     let mut waiting = Vec::new();
     scheduler.for_each_waiting(|task| waiting.push(task.info_as_new()));
     waiting

@@ -7,6 +7,7 @@
 
 mod exit;
 mod idle;
+mod injector_slot;
 mod join_set;
 mod mailbox_state;
 mod placement;

@@ -83,13 +83,10 @@ impl Worker {
             || !self.shared().placed.is_empty()
             || self.scheduler.is_stopping()
             || self.lifo_slot.get().is_some()
-            || self.try_steal()
+            || (!self.is_alone() && self.try_steal())
     }
 
     fn try_steal(&self) -> bool {
-        if self.is_alone() {
-            return false;
-        }
         let workers = &self.scheduler.workers;
         let mine = &self.shared().ring;
         // Begins with another victim each time, so that thieves do not all go to the same worker.
