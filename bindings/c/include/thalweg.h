@@ -284,6 +284,7 @@ typedef struct tw_method {
 #define TW_METHOD_NOTICES 8u    /* supports TW_SUBMIT_NOTICES */
 #define TW_METHOD_CAN_BLOCK 16u /* supports TW_SUBMIT_BLOCK (policy `overflow = "block"`) */
 #define TW_METHOD_CBOR 32u      /* supports client_set_format (policy `format = "cbor"`) */
+#define TW_METHOD_BRIEF 64u     /* call_inline can call it while the client's service is idle */
 
 /* Formats for `transcode` and `client_set_format`. */
 #define TW_FLAT 0u /* a message, see "Messages" below */
@@ -419,10 +420,12 @@ typedef struct tw_table {
   /* The stream's own eventfd, for stream_arm with port 0. It belongs to the stream: do not close
    * it, and remove it from epoll before stream_close. You need not read from it. */
   uint32_t (*stream_fd)(tw_handle stream, int *fd, tw_error *error);
-  /* Calls a method that has TW_METHOD_INLINE, on this thread and without a port. `args` is read in
-   * place. TW_OK: the call ended, and *out is its completion, with token and call 0; pass it to
-   * `release`.
-   * TW_ARGUMENT: the method is not inline. */
+  /* Calls a method that has TW_METHOD_INLINE or TW_METHOD_BRIEF, on this thread and without a port.
+   * `args` is read in place. TW_OK: the call ended, and *out is its completion, with token and call
+   * 0; pass it to `release`.
+   * TW_WOULD_PARK: the method is brief, and its service is busy, has not begun its first call, or
+   * must not run on this thread. The call was not made: use `submit`.
+   * TW_ARGUMENT: the method is neither inline nor brief. */
   uint32_t (*call_inline)(tw_handle client, uint32_t method, const uint8_t *args,
                           uint64_t args_size, uint64_t deadline_ns, tw_completion *out,
                           tw_error *error);

@@ -289,7 +289,8 @@ static inline uint32_t tw_call(const tw_client *client, tw_submission *submissio
   return code == TW_OK ? tw_call_wait(client, submission, out, error) : code;
 }
 
-/* Calls an inline method on this thread, without a port. The rest is as in tw_call. */
+/* Calls an inline or a brief method on this thread, without a port. The rest is as in tw_call, but a
+ * brief method may be refused as TW_WOULD_PARK: then use tw_call. */
 static inline uint32_t tw_call_inline(const tw_client *client, const tw_submission *submission,
                                       tw_completion *out, tw_error *error) {
   return client->table->call_inline(submission->client, submission->method, submission->args,
@@ -416,12 +417,16 @@ static inline tw_completion *tw_request_result(tw_request *request, uint32_t cod
   return &request->completion;
 }
 
-/* Makes a blocking call with tw_call, and frees the message. Returns the completion for `X_read`,
- * which is valid as long as `*request`. */
+/* Makes a blocking call with tw_call, and frees the message. A brief method runs on this thread if
+ * its service is idle. Returns the completion for `X_read`, which is valid as long as `*request`. */
 static inline tw_completion *tw_request_call(tw_request *request, uint64_t deadline_ns,
                                              tw_error *error) {
   uint32_t code = tw_request_end(request, error);
   request->submission.deadline_ns = deadline_ns;
+  if (code == TW_OK && (request->method->flags & TW_METHOD_BRIEF) != 0 &&
+      tw_call_inline(request->client, &request->submission, &request->completion, error) == TW_OK) {
+    return tw_request_result(request, TW_OK);
+  }
   if (code == TW_OK) {
     code = tw_call(request->client, &request->submission, &request->completion, error);
   }

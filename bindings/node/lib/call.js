@@ -98,7 +98,8 @@ class Call {
     const port = this.#port;
     const { signal, timeout, onNotice } = this.#settings;
     const isInline = port.inline[this.method.number];
-    if (isInline) {
+    const isBrief = port.brief[this.method.number];
+    if (isInline || isBrief) {
       port.flush(); // the calls before it
     }
     const outbox = port.outbox();
@@ -112,6 +113,11 @@ class Call {
     port.enter(this);
     port.wait(1);
     outbox.add(this, number, onNotice ? NOTICES : 0, timeout);
+    if (isBrief && port.callIfIdle(outbox)) {
+      this.#given.forEach(give);
+      this.complete(port);
+      return;
+    }
     if (signal !== undefined) {
       this.#onAbort = () => this.fail(aborted(signal));
       addEventListener.call(signal, 'abort', this.#onAbort);

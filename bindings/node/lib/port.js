@@ -14,7 +14,7 @@
  * 5. `native` calls `#deliver` with the completions of a turn of the event loop. They are in shared
  *    memory, which is used again in the next turn.
  */
-import { errorOf, WOULD_PARK } from './errors.js';
+import { errorOf, OK, WOULD_PARK } from './errors.js';
 import { check, lastError, open } from './native.js';
 import { Reader } from './reader.js';
 import { Writer } from './writer.js';
@@ -26,6 +26,7 @@ const SUBMISSION = 56;
 const COMPLETION = 64;
 /** TW_METHOD_INLINE of thalweg.h, and kinds of completions. */
 const INLINE = 2;
+const BRIEF = 64;
 export const NOTICE = 3;
 export const HOST_CALL = 4;
 
@@ -103,8 +104,11 @@ export class Port {
     this.#results = this.reader(this.native.results);
     /** Batches, results of inline calls, and what functions return. */
     this.records = this.reader(this.native.records);
+    const methods = Array.from(new Uint32Array(this.native.flags));
     /** Whether calls of a method run on this thread, by the method's number. */
-    this.inline = Array.from(new Uint32Array(this.native.flags), (flags) => (flags & INLINE) !== 0);
+    this.inline = methods.map((flags) => (flags & INLINE) !== 0);
+    /** The same, for calls that do so only if the service is idle. */
+    this.brief = methods.map((flags) => (flags & BRIEF) !== 0);
   }
 
   /** A reader of messages of this port. */
@@ -192,6 +196,17 @@ export class Port {
       check(own);
     }
     this.#load(this.records, 0, own);
+  }
+
+  /** The same for a brief method. False if the service is busy: submit the outbox. */
+  callIfIdle(outbox) {
+    const own = this.native.callInline(outbox.buffer);
+    if (typeof own === 'number' && own !== OK) {
+      return false;
+    }
+    outbox.clear();
+    this.#load(this.records, 0, own);
+    return true;
   }
 
   #deliver(count, own) {

@@ -1,14 +1,14 @@
-//! Inline methods. They run on this thread with the GIL held, because they do not wait.
+//! Inline and brief methods. They run on this thread with the GIL held, because they do not wait.
 
 use pyo3::prelude::*;
-use thalweg_capi::abi::TW_OK;
+use thalweg_capi::abi::{TW_OK, TwError};
 
 use crate::awaitable::{Polled, Step};
 use crate::client::Caller;
 use crate::completion::Completion;
 use crate::errors;
 
-/// Calls the method and returns its completion.
+/// Calls an inline method and returns its completion.
 pub fn call(
     py: Python<'_>,
     caller: &Caller<'_>,
@@ -16,6 +16,27 @@ pub fn call(
     message: &[u8],
     deadline_ns: u64,
 ) -> PyResult<Completion> {
+    attempt(caller, method, message, deadline_ns)
+        .map_err(|(code, error)| errors::from_table(py, code, &error))
+}
+
+/// Calls a brief method and returns its completion. `None`: the call was not made, and must be
+/// submitted.
+pub fn call_if_idle(
+    caller: &Caller<'_>,
+    method: u32,
+    message: &[u8],
+    deadline_ns: u64,
+) -> Option<Completion> {
+    attempt(caller, method, message, deadline_ns).ok()
+}
+
+fn attempt(
+    caller: &Caller<'_>,
+    method: u32,
+    message: &[u8],
+    deadline_ns: u64,
+) -> Result<Completion, (u32, TwError)> {
     let (mut ended, mut error) = (Completion::blank(), errors::blank());
     // SAFETY: the function reads the message before it returns, and the other pointers are ours.
     let code = unsafe {
@@ -32,7 +53,7 @@ pub fn call(
     if code == TW_OK {
         Ok(Completion::new(caller.library, ended))
     } else {
-        Err(errors::from_table(py, code, &error))
+        Err((code, error))
     }
 }
 

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use thalweg_capi::abi::{
-    TW_ABI, TW_LIBRARY_SYMBOL, TW_METHOD_CAN_BLOCK, TW_METHOD_INLINE, TW_OK, TwError, TwHandle,
-    TwLibraryFunction, TwMethod, TwTable,
+    TW_ABI, TW_LIBRARY_SYMBOL, TW_METHOD_BRIEF, TW_METHOD_CAN_BLOCK, TW_METHOD_INLINE, TW_OK,
+    TwError, TwHandle, TwLibraryFunction, TwMethod, TwTable,
 };
 
 use crate::function_info::FunctionInfo;
@@ -49,6 +49,11 @@ impl Library {
     /// Whether a method may be called on the caller's thread.
     pub fn is_inline(&self, method: u32) -> bool {
         self.has_flag(method, TW_METHOD_INLINE)
+    }
+
+    /// Whether a method may run on the caller's thread while its service is idle.
+    pub fn is_brief(&self, method: u32) -> bool {
+        self.has_flag(method, TW_METHOD_BRIEF)
     }
 
     /// Whether a call of a method may wait for capacity.

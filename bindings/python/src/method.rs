@@ -18,7 +18,7 @@ use crate::kind::{Field, Kind};
 use crate::library::Library;
 use crate::message;
 use crate::owned::Handles;
-use crate::pending_call::{self, PendingCall};
+use crate::pending_call::{self, PendingCall, Ticket};
 use crate::raw_type;
 use crate::reader::{Reader, StreamError};
 use crate::resource::Resource;
@@ -177,6 +177,12 @@ impl Method {
     }
 }
 
+/// How far a call is that an awaitable stands for.
+enum Begun {
+    Submitted(Ticket),
+    Ended(Completion),
+}
+
 impl Method {
     fn run<'py>(
         &self,
@@ -194,8 +200,11 @@ impl Method {
             })?
         } else {
             host::check_not_serving(py, caller.number)?;
-            let port = ThreadPort::of(py, caller.library)?;
             self.with_message(&caller, arguments, Face::Sync, |message, sources, _| {
+                if let Some(ended) = self.run_if_brief(&caller, message, deadline, on_notice) {
+                    return Ok(ended);
+                }
+                let port = ThreadPort::of(py, caller.library)?;
                 let waits = caller.library.waits(self.number);
                 let submission = self.submission(&caller, message, deadline, on_notice, waits);
                 port.call(py, &submission, sources)
@@ -220,20 +229,26 @@ impl Method {
             let ended = this.with_message(&caller, arguments, Face::Async, |message, _, _| {
                 inline::call(py, &caller, this.number, message, deadline)
             })?;
-            let value = this.finish(ended, &caller.client, class, Face::Async);
-            let ready = inline::Ready(Some(value.map(Bound::unbind)));
-            return awaitable::new(py, Box::new(ready));
+            return this.ready(ended, &caller.client, class);
         }
-        let ticket = this.with_message(
+        let begun = this.with_message(
             &caller,
             arguments,
             Face::Async,
             |message, sources, gives| {
+                if let Some(ended) = this.run_if_brief(&caller, message, deadline, on_notice) {
+                    return Ok(Begun::Ended(ended));
+                }
                 // On a loop, a submission never blocks.
                 let submission = this.submission(&caller, message, deadline, on_notice, false);
                 pending_call::submit(py, caller.library, &submission, sources, gives)
+                    .map(Begun::Submitted)
             },
         )?;
+        let ticket = match begun {
+            Begun::Submitted(ticket) => ticket,
+            Begun::Ended(ended) => return this.ready(ended, &caller.client, class),
+        };
         let call = PendingCall::new(
             ticket,
             slf.clone().unbind(),
@@ -241,6 +256,32 @@ impl Method {
             class.cloned().map(Bound::unbind),
         );
         awaitable::new(py, Box::new(call))
+    }
+
+    /// Runs a brief method on this thread, if its service is idle.
+    fn run_if_brief(
+        &self,
+        caller: &Caller<'_>,
+        message: &[u8],
+        deadline_ns: u64,
+        on_notice: Option<&Bound<'_, PyAny>>,
+    ) -> Option<Completion> {
+        if on_notice.is_some() || !caller.library.is_brief(self.number) {
+            return None;
+        }
+        inline::call_if_idle(caller, self.number, message, deadline_ns)
+    }
+
+    /// An awaitable for a call that has ended.
+    fn ready<'py>(
+        &self,
+        ended: Completion,
+        client: &Bound<'py, Client>,
+        class: Option<&Bound<'py, PyType>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let value = self.finish(ended, client, class, Face::Async);
+        let ready = inline::Ready(Some(value.map(Bound::unbind)));
+        awaitable::new(client.py(), Box::new(ready))
     }
 
     fn submission<'a, 'py>(

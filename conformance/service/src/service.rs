@@ -628,4 +628,9 @@ impl Conformance for Echo {
         failed.expect("a future that nobody closed");
         Ok(reader)
     }
+
+    fn doze(&mut self, _: &Call, milliseconds: u32) -> u32 {
+        thalweg::runtime::sleep(Duration::from_millis(milliseconds.into()));
+        milliseconds
+    }
 }

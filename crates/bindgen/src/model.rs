@@ -371,6 +371,9 @@ pub struct FunctionOptions {
     /// The function runs on the caller's thread. No parameter is a handle, and the result is a
     /// value.
     pub is_inline: bool,
+    /// The function is short and never waits, so a caller's thread may run it while the service is
+    /// idle.
+    pub is_brief: bool,
     /// A caller may use CBOR for the function. It takes and returns only values.
     pub is_cbor: bool,
     /// The interval of progress notices in nanoseconds; 0: none.

@@ -241,6 +241,7 @@ fn conflate(types: &[TypeDef], function: &Function, key: usize) -> String {
 fn options(function: &Function) -> Option<String> {
     let FunctionOptions {
         is_inline,
+        is_brief,
         is_idempotent,
         is_cbor,
         notice_interval_ns,
@@ -248,6 +249,7 @@ fn options(function: &Function) -> Option<String> {
     } = function.options;
     let fields: String = [
         (is_inline, "is_inline: true".to_owned()),
+        (is_brief, "is_brief: true".to_owned()),
         (is_idempotent, "is_idempotent: true".to_owned()),
         (is_cbor, "is_cbor: true".to_owned()),
         (

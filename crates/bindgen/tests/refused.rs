@@ -488,6 +488,50 @@ fn function_with_handles_cannot_have_the_format_cbor() {
 }
 
 #[test]
+fn brief_function_that_waits_or_is_inline() {
+    let wit = "package a:b@0.1.0;
+interface i {
+  resource r { m: func() -> stream<u8>; }
+  f: func();
+  s: func(numbers: stream<u8>);
+}
+world w { export i; }
+";
+    for (table, place, reason) in [
+        (
+            "[i.f]\nbrief = true\ninline = true\n",
+            "3:1: key `i.f.inline`",
+            "a function is either inline or brief",
+        ),
+        (
+            "[i.f]\nnotice_interval = \"5s\"\nbrief = true\n",
+            "3:1: key `i.f.brief`",
+            "a brief function never waits: it has no notices",
+        ),
+        (
+            "[i.s]\nbrief = true\n",
+            "2:1: key `i.s.brief`",
+            "a brief function never waits, but `numbers` is a stream or a future",
+        ),
+    ] {
+        let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", table)]);
+        assert_eq!(
+            folder.refusal("b.wit"),
+            format!("b.thalweg.toml:{place}: {reason}")
+        );
+    }
+    let toml = "[i.r.m]\nbrief = true\n[i.f]\nbrief = true\ntimeout = \"5s\"\n";
+    let folder = Folder::with(&[("b.wit", wit), ("b.thalweg.toml", toml)]);
+    let package = thalweg_bindgen::parse(&folder.path("b.wit")).expect("it is right");
+    let brief: Vec<_> = package
+        .functions
+        .iter()
+        .map(|f| f.options.is_brief)
+        .collect();
+    assert_eq!(brief, [true, true, false]);
+}
+
+#[test]
 fn inline_function_with_timeout_or_notices() {
     let reason = "an inline function always runs to completion: it has no notices and no timeout";
     for option in ["timeout", "notice_interval"] {

@@ -86,6 +86,9 @@ pub const TW_METHOD_CAN_BLOCK: u32 = 16;
 /// A flag of a method: a client can use CBOR for it, see `client_set_format`.
 pub const TW_METHOD_CBOR: u32 = 32;
 
+/// A flag of a method: `call_inline` can call it while the client's service is idle.
+pub const TW_METHOD_BRIEF: u32 = 64;
+
 /// A flag of a submission: requests progress notices.
 pub const TW_SUBMIT_NOTICES: u32 = 1;
 /// A flag of a submission: waits for the client's capacity.

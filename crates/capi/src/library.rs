@@ -8,9 +8,9 @@ use thalweg_queue::clock;
 use thalweg_wire::Shape;
 
 use crate::abi::{
-    TW_ABI, TW_CBOR, TW_FLAT, TW_METHOD_ASYNC, TW_METHOD_CAN_BLOCK, TW_METHOD_CBOR,
-    TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE, TW_METHOD_NOTICES, TwError, TwHandle, TwMethod,
-    TwTable,
+    TW_ABI, TW_CBOR, TW_FLAT, TW_METHOD_ASYNC, TW_METHOD_BRIEF, TW_METHOD_CAN_BLOCK,
+    TW_METHOD_CBOR, TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE, TW_METHOD_NOTICES, TwError, TwHandle,
+    TwMethod, TwTable,
 };
 use crate::error::{argument, enter};
 use crate::export::Export;
@@ -67,6 +67,7 @@ fn flags(package: &Package, method: &Method) -> u32 {
     let bit = |is: bool, bit: u32| if is { bit } else { 0 };
     bit(method.is_async, TW_METHOD_ASYNC)
         | bit(method.options.is_inline, TW_METHOD_INLINE)
+        | bit(method.options.is_brief, TW_METHOD_BRIEF)
         | bit(method.options.is_idempotent, TW_METHOD_IDEMPOTENT)
         | bit(method.options.is_cbor, TW_METHOD_CBOR)
         | bit(method.options.notice_interval_ns > 0, TW_METHOD_NOTICES)

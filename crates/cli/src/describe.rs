@@ -13,8 +13,8 @@ use std::path::PathBuf;
 
 use thalweg_bindgen::{SourceError, parse_text, wit_name};
 use thalweg_capi::abi::{
-    TW_METHOD_ASYNC, TW_METHOD_CAN_BLOCK, TW_METHOD_CBOR, TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE,
-    TW_METHOD_NOTICES,
+    TW_METHOD_ASYNC, TW_METHOD_BRIEF, TW_METHOD_CAN_BLOCK, TW_METHOD_CBOR, TW_METHOD_IDEMPOTENT,
+    TW_METHOD_INLINE, TW_METHOD_NOTICES,
 };
 
 use crate::description::{Field, Kind, Type, Unreadable};
@@ -598,6 +598,7 @@ fn policy(interface: &str, methods: &[Signature<'_>]) -> String {
     for method in methods {
         let lines: Vec<_> = [
             (TW_METHOD_INLINE, "inline = true"),
+            (TW_METHOD_BRIEF, "brief = true"),
             (TW_METHOD_IDEMPOTENT, "idempotent = true"),
             (TW_METHOD_CBOR, "format = \"cbor\""),
             (
@@ -628,8 +629,8 @@ mod tests {
     use thalweg_bindgen::model::{self, Package};
     use thalweg_bindgen::{LANGUAGES, parse, parse_text};
     use thalweg_capi::abi::{
-        TW_METHOD_ASYNC, TW_METHOD_CAN_BLOCK, TW_METHOD_CBOR, TW_METHOD_IDEMPOTENT,
-        TW_METHOD_INLINE,
+        TW_METHOD_ASYNC, TW_METHOD_BRIEF, TW_METHOD_CAN_BLOCK, TW_METHOD_CBOR,
+        TW_METHOD_IDEMPOTENT, TW_METHOD_INLINE,
     };
 
     /// The packages of the repository.
@@ -669,6 +670,7 @@ mod tests {
                 let options = &function.options;
                 let flags = bit(function.is_async, TW_METHOD_ASYNC)
                     | bit(options.is_inline, TW_METHOD_INLINE)
+                    | bit(options.is_brief, TW_METHOD_BRIEF)
                     | bit(options.is_idempotent, TW_METHOD_IDEMPOTENT)
                     | bit(options.is_cbor, TW_METHOD_CBOR)
                     | bit(package.limits.block_when_full, TW_METHOD_CAN_BLOCK);

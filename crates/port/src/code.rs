@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
+use thalweg_runtime::preempt::NoWait;
 use thalweg_wire::NoRoom;
 
 /// How a call or a stream can end, and why a function can fail. The numbers never change. They are
@@ -107,9 +108,18 @@ impl Code {
     }
 }
 
-/// The failure of an operation that would have to wait where an actor must not.
+/// The failure of an operation that would have to wait where it must not.
 pub(crate) fn would_park() -> Failure {
-    Code::WouldPark.because("an actor must not wait here")
+    match NoWait::current() {
+        Some(method) => must_not_wait(method),
+        None => Code::WouldPark.because("an actor must not wait here"),
+    }
+}
+
+/// The failure of a [brief](crate::MethodOptions::is_brief) method that waits.
+#[cold]
+pub(crate) fn must_not_wait(method: &str) -> Failure {
+    Code::WouldPark.because(format!("{method} is brief: it must not wait"))
 }
 
 /// The failure of an allocation of `bytes` bytes. It allocates its message only if there is memory.

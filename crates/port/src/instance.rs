@@ -36,6 +36,7 @@ use crate::time_slice::TimeSlice;
 use crate::versions::VersionMap;
 use crate::weak_list::WeakList;
 
+mod brief;
 pub(crate) mod guard;
 pub(crate) mod host;
 mod inline_calls;
@@ -500,7 +501,8 @@ impl Instance {
         }
         let call = &buffer.call().core;
         let method = call.method();
-        if self.package.methods[method as usize].options.is_inline {
+        let options = &self.package.methods[method as usize].options;
+        if options.is_inline {
             let args = std::mem::take(&mut buffer.data);
             self.answer_inline(method, &args, buffer.contents());
             buffer.deliver();
@@ -527,7 +529,11 @@ impl Instance {
             // answer is its last user.
             let handle = call.handle();
             call.set_incarnation(self.incarnation());
-            if let Err(why) = catch_in_call(handle, || service.dispatch(Incoming::new(buffer))) {
+            let served = match options.is_brief {
+                true => Self::dispatch_brief(&mut **service, handle, buffer),
+                false => catch_in_call(handle, || service.dispatch(Incoming::new(buffer))),
+            };
+            if let Err(why) = served {
                 self.replace();
                 if let Ok(Object::Call(call)) = handles::find(handle) {
                     call.stop(why);

@@ -15,7 +15,8 @@
 //! 3. `SCHEDULED` is set while a turn is scheduled or running. The thread that sets it schedules the
 //!    turn, so there is one wake-up each time the idle instance gets work. Only the turn clears it,
 //!    by a CAS that fails if there is a call or `ATTENTION`. At most one turn exists, so the service
-//!    is never entered twice.
+//!    is never entered twice. A thread that [claims](Mailbox::claim_turn) the bit of an idle, empty
+//!    mailbox is the turn itself.
 //! 4. `ATTENTION` reports other work for the turn, and calls in `waiting`. A thread stores the work
 //!    first and sets the bit afterwards (Release). The turn clears the bit (Acquire) and then looks.
 //! 5. Calls in `waiting` are older than those of the head. A thread that moves calls there holds the
@@ -274,6 +275,20 @@ impl<T: Linked> Mailbox<T> {
             node.map_addr(|at| at | bits_of(head) | SCHEDULED)
         });
         bits_of(before) & SCHEDULED == 0
+    }
+
+    /// Sets `SCHEDULED` if the mailbox is idle and empty. The caller then is the turn, and ends it
+    /// by [`end_turn`](Self::end_turn).
+    #[inline]
+    pub(crate) fn claim_turn(&self) -> bool {
+        // Acquire: as for a turn, which sees what the one before it did.
+        let claimed = self.head.compare_exchange(
+            ptr::null_mut(),
+            only_bits(SCHEDULED),
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        );
+        claimed.is_ok()
     }
 
     /// Rule 4: reports work that is stored elsewhere. Returns whether the caller must schedule a

@@ -2,14 +2,15 @@
 //! call.
 //!
 //! An actor stays on its thread while it runs, and other actors run there while it waits. Each
-//! thread therefore has one list of pairs (actor, call). The entries of an actor are in the order
-//! in which it entered them, and its last entry is its current call.
+//! thread therefore has one list of pairs (owner, call). The owner is an actor, or the thread itself
+//! while it runs a [brief](crate::MethodOptions::is_brief) method. The entries of an owner are in
+//! the order in which it entered them, and its last entry is its current call.
 //!
 //! If a panic in a call unwinds a writer of the call's stream, the stream must end with the panic's
 //! message, which is unknown until the panic is caught. The stream is therefore deferred here. It
 //! ends when the scope of the call's code is left: with the panic's message, or, if the service
-//! caught the panic itself, without it. An entry without an actor marks that a stream was deferred,
-//! so that leaving a scope without deferred streams costs nothing.
+//! caught the panic itself, without it. An entry `Deferred` marks that a stream was deferred, so that
+//! leaving a scope without deferred streams costs nothing.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -25,14 +26,25 @@ use crate::code::{Code, Failure};
 use crate::end_stream::EndStream;
 use crate::handles::{self, Object};
 
+/// Whose code runs: an actor's, or, if `None`, that of a thread without an actor.
+type Owner = Option<ActorId>;
+
+/// An entry of the list of current calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Current(Owner, u64),
+    /// A stream of this call was deferred.
+    Deferred(u64),
+}
+
 thread_local! {
-    static CURRENT_CALLS: RefCell<Vec<(Option<ActorId>, u64)>> = const { RefCell::new(Vec::new()) };
+    static CURRENT_CALLS: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
     static DEFERRED_ENDS: RefCell<Vec<DeferredEnd>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A stream whose writer was unwound by a panic.
 struct DeferredEnd {
-    actor: ActorId,
+    owner: Owner,
     /// The call that panicked.
     call: u64,
     stream: Arc<dyn EndStream>,
@@ -69,31 +81,29 @@ impl DropCause {
 /// Ends the stream when the code of its call, which a panic is unwinding, is left.
 #[cold]
 pub(crate) fn end_on_scope_exit(call: u64, stream: Arc<dyn EndStream>) {
-    let Some(actor) = wait::current() else {
-        return;
-    };
     let deferred = DeferredEnd {
-        actor,
+        owner: wait::current(),
         call,
         stream,
     };
     DEFERRED_ENDS.with_borrow_mut(|all| all.push(deferred));
-    CURRENT_CALLS.with_borrow_mut(|list| list.push((None, call)));
+    CURRENT_CALLS.with_borrow_mut(|list| list.push(Entry::Deferred(call)));
 }
 
-/// Ends the streams that the running actor has deferred for this call.
+/// Ends the streams that the running code has deferred for this call.
 #[cold]
 fn end_deferred(call: u64, why: &Failure) {
-    let Some(actor) = wait::current() else {
-        return;
-    };
+    let owner = wait::current();
     let deferred: Vec<DeferredEnd> = DEFERRED_ENDS.with_borrow_mut(|all| {
-        let is_own = |deferred: &mut DeferredEnd| deferred.actor == actor && deferred.call == call;
+        let is_own = |deferred: &mut DeferredEnd| deferred.owner == owner && deferred.call == call;
         all.extract_if(.., is_own).collect()
     });
     for one in deferred {
         CURRENT_CALLS.with_borrow_mut(|list| {
-            if let Some(mark) = list.iter().rposition(|entry| *entry == (None, call)) {
+            if let Some(mark) = list
+                .iter()
+                .rposition(|entry| *entry == Entry::Deferred(call))
+            {
                 list.remove(mark);
             }
         });
@@ -101,45 +111,49 @@ fn end_deferred(call: u64, why: &Failure) {
     }
 }
 
-/// The actor works for the call as long as this exists.
-pub(crate) struct CallScope(Option<ActorId>);
+/// The actor or thread works for the call as long as this exists.
+pub(crate) struct CallScope(Owner);
 
-/// Makes the call with this handle the actor's current call.
+/// Makes the call with this handle the current call of the actor, or of the thread without one.
 pub(crate) fn enter(handle: u64) -> CallScope {
-    let actor = wait::current();
-    if let Some(actor) = actor {
-        CURRENT_CALLS.with_borrow_mut(|list| list.push((Some(actor), handle)));
-    }
-    CallScope(actor)
+    let owner = wait::current();
+    CURRENT_CALLS.with_borrow_mut(|list| list.push(Entry::Current(owner, handle)));
+    CallScope(owner)
 }
 
-/// The call that the actor works for. It may have ended.
+/// The call that the actor or thread works for. It may have ended.
 pub(crate) fn current() -> Option<u64> {
-    let actor = wait::current()?;
     CURRENT_CALLS.with_borrow(|list| {
-        let entry = list.iter().rev().find(|(whose, _)| *whose == Some(actor));
-        entry.map(|(_, handle)| *handle)
+        if list.is_empty() {
+            return None;
+        }
+        let owner = wait::current();
+        list.iter().rev().find_map(|entry| match entry {
+            Entry::Current(whose, handle) if *whose == owner => Some(*handle),
+            _ => None,
+        })
     })
 }
 
 impl Drop for CallScope {
     fn drop(&mut self) {
-        if let Some(actor) = self.0 {
-            let own = Some(actor);
-            let call = CURRENT_CALLS.with_borrow_mut(|list| {
-                // Usually no other actor has entered a call here since, and no stream was deferred.
-                if list.last().is_some_and(|(whose, _)| *whose == own) {
-                    list.pop();
-                    return None;
-                }
-                let last = list.iter().rposition(|(whose, _)| *whose == own)?;
-                let (_, call) = list.remove(last);
-                list.contains(&(None, call)).then_some(call)
-            });
-            if let Some(call) = call {
-                let why = "the service caught a panic that dropped a writer";
-                end_deferred(call, &Code::GuestPanicked.because(why));
+        let owner = self.0;
+        let is_own = |entry: &Entry| matches!(entry, Entry::Current(whose, _) if *whose == owner);
+        let call = CURRENT_CALLS.with_borrow_mut(|list| {
+            // Usually no other actor has entered a call here since, and no stream was deferred.
+            if list.last().is_some_and(is_own) {
+                list.pop();
+                return None;
             }
+            let last = list.iter().rposition(is_own)?;
+            let Entry::Current(_, call) = list.remove(last) else {
+                return None;
+            };
+            list.contains(&Entry::Deferred(call)).then_some(call)
+        });
+        if let Some(call) = call {
+            let why = "the service caught a panic that dropped a writer";
+            end_deferred(call, &Code::GuestPanicked.because(why));
         }
     }
 }

@@ -126,6 +126,9 @@ impl Method {
 pub struct MethodOptions {
     /// The method runs on the caller's thread: [`Inline`](crate::Inline) serves it.
     pub is_inline: bool,
+    /// The method is short and never waits, so a caller's thread may run it while the instance is
+    /// idle. A wait in it ends the call as `would_park` and replaces the service.
+    pub is_brief: bool,
     /// It is safe to run the method twice, so a call whose outcome is unknown may be repeated.
     pub is_idempotent: bool,
     /// A caller may use CBOR for it: [`Instance::set_cbor`](crate::Instance::set_cbor). Its parameters
@@ -143,6 +146,7 @@ impl MethodOptions {
     /// The defaults.
     pub const NONE: Self = Self {
         is_inline: false,
+        is_brief: false,
         is_idempotent: false,
         is_cbor: false,
         notice_interval_ns: 0,

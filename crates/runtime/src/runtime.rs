@@ -509,6 +509,12 @@ impl Handle {
         JoinHandle::new(task)
     }
 
+    /// Whether the runtime stops or has stopped. It runs no further turns then.
+    #[inline]
+    pub fn is_stopping(&self) -> bool {
+        self.scheduler.is_stopping()
+    }
+
     /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.scheduler.workers.len()

@@ -21,7 +21,8 @@ pub enum WakeReason {
     /// A signal was handled on this thread. Never in an actor.
     Interrupted,
     /// The actor's runtime stops, the actor got an exit signal, its scope is cancelled, or it is
-    /// being unwound and cannot wait. Give up and return.
+    /// being unwound and cannot wait, as a thread in a [`NoWait`](crate::preempt::NoWait) section.
+    /// Give up and return.
     Stopping,
 }
 
@@ -84,6 +85,9 @@ pub fn park(deadline: Option<u64>) -> WakeReason {
     if let Some((worker, _)) = actor() {
         return worker.park(deadline);
     }
+    if !crate::preempt::may_park() {
+        return WakeReason::Stopping;
+    }
     match Parker::current().park(deadline) {
         ParkResult::Woken => WakeReason::Woken,
         ParkResult::TimedOut => WakeReason::TimedOut,
@@ -111,9 +115,13 @@ pub fn yield_now() {
 
 /// Whether the caller can wait here. An actor cannot in [`native`](crate::native) and in a
 /// [`NoPark`](crate::preempt::NoPark) section, where waits panic, nor while a panic unwinds it,
-/// where waits end at once. A thread always can.
+/// where waits end at once. Neither an actor nor a thread can in a
+/// [`NoWait`](crate::preempt::NoWait) section.
 pub fn can_park() -> bool {
-    !is_actor() || crate::preempt::can_park()
+    match is_actor() {
+        true => crate::preempt::can_park(),
+        false => crate::preempt::thread_may_wait(),
+    }
 }
 
 /// Whether the caller is an actor that must end: its runtime stops, it got an exit signal, or its

@@ -386,12 +386,21 @@ public:
     if constexpr (M::is_inline) {
       const std::uint32_t code = begin();
       end(code == TW_OK ? block() : code);
+      return true;
     }
-    return M::is_inline;
+    if (!is_brief() || was_run_) {
+      return false;
+    }
+    begun_ = begin();
+    if (begun_ != TW_OK || !run_if_idle()) {
+      return false;
+    }
+    end(TW_OK);
+    return true;
   }
   bool await_suspend(std::coroutine_handle<> awaiting) {
     waiter = awaiting;
-    std::uint32_t code = begin();
+    std::uint32_t code = begun_ ? *begun_ : begin();
     if (code == TW_OK) {
       if (on_notice_.function != nullptr && (M::method_entry()->flags & TW_METHOD_NOTICES) != 0) {
         request_.submission.flags |= TW_SUBMIT_NOTICES;
@@ -427,6 +436,14 @@ private:
     was_run_ = true;
     return tw_request_end(&request_, &error_);
   }
+  /// A method that runs on this thread if its service is idle.
+  static bool is_brief() noexcept {
+    return (M::method_entry()->flags & TW_METHOD_BRIEF) != 0;
+  }
+  bool run_if_idle() noexcept {
+    return tw_call_inline(&session_->tw, &request_.submission, &request_.completion, &error_) ==
+           TW_OK;
+  }
   /// The call has ended, or was not made.
   void end(std::uint32_t code) noexcept {
     if (code != TW_OK) {
@@ -440,6 +457,9 @@ private:
     tw_submission *const submission = &request_.submission;
     if constexpr (M::is_inline) {
       return tw_call_inline(&by, submission, &request_.completion, &error_);
+    }
+    if (is_brief() && run_if_idle()) {
+      return TW_OK;
     }
     std::uint32_t code = session_->enter(&error_);
     if (code != TW_OK) {
@@ -508,6 +528,7 @@ private:
   detail::session_ref session_;
   notice_handler on_notice_;
   bool was_run_ = false;
+  std::optional<std::uint32_t> begun_; // by await_ready, for await_suspend
   std::uint32_t shared_count_ = 0;
   std::array<std::uint32_t, M::shared_handles> shared_; // their indexes, if `owns_handles`
   tw_error error_;

@@ -149,13 +149,10 @@ local function watched_wait(port, entry, call, method, options, senders)
   return raised
 end
 
-local function call_inline(port, client, method, writer, deadline)
-  local completion = port.inline_completion
-  if port.table.call_inline(client._cell.number, method.number, writer.data, writer.size, deadline,
-      completion, port.error) ~= OK then
-    return nil, port:failure()
-  end
-  return result(port, client, method, completion)
+-- Runs a call on this thread. False: it was refused.
+local function run_here(port, client, method, writer, deadline)
+  return port.table.call_inline(client._cell.number, method.number, writer.data, writer.size,
+    deadline, port.inline_completion, port.error) == OK
 end
 
 --- Calls `method` of a client, or of a resource, which is then the first handle of the message.
@@ -188,10 +185,18 @@ local function call(of, method, options, a, b, c, d, e, f)
     return nil, errors.wrap(raised, method.name)
   end
   local deadline = options.timeout and port:deadline(options.timeout) or 0
-  if is_inline then return call_inline(port, client, method, writer, deadline) end
+  if is_inline then
+    if not run_here(port, client, method, writer, deadline) then return nil, port:failure() end
+    return result(port, client, method, port.inline_completion)
+  end
 
   local senders
   local given = writer.given
+  if port.brief[method.number] and not writer.borrowed
+      and run_here(port, client, method, writer, deadline) then
+    give(given)
+    return result(port, client, method, port.inline_completion)
+  end
   if #writer.upstreams > 0 then
     senders, failure = upstream.open(port, client, method, writer)
     if not senders then return nil, failure end

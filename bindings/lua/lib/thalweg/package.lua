@@ -102,14 +102,17 @@ function Package:port(path)
   port, failure = ports.open(table, path, waker, self.capacity)
   if not port then return nil, failure end
   port:receive_log()
-  -- Methods that run on the caller's thread, by their number.
+  -- Methods that run on the caller's thread, by their number: always, and if their service is idle.
   port.inline = {}
+  port.brief = {}
   local flags = {}
   for i = 0, table.method_count - 1 do
     flags[ffi.string(table.methods[i].name)] = table.methods[i].flags
   end
   for i = 0, self.method_count - 1 do
-    port.inline[i] = bit.band(flags[self.methods[i].name] or 0, abi.METHOD_INLINE) ~= 0
+    local of = flags[self.methods[i].name] or 0
+    port.inline[i] = bit.band(of, abi.METHOD_INLINE) ~= 0
+    port.brief[i] = bit.band(of, abi.METHOD_BRIEF) ~= 0
   end
   self.ports[path] = port
   return port

@@ -159,9 +159,25 @@ proc wait(c: var Call, session: Session, options: CallOptions): uint32 =
     table.release(addr c.completion)
     return c.error.fail(Outcome.interrupted, "a signal arrived during the call")
 
+proc callInline(c: var Call, session: Session, number: uint32, options: CallOptions): uint32 =
+  session.table.callInline(session.instance, number, c.writer.data, uint64(c.writer.size),
+    options.deadline.ns, addr c.completion, addr c.error)
+
+proc ranHere(c: var Call, session: Session, number: uint32, options: CallOptions): bool =
+  ## Runs a brief function on this thread, if its service is idle. Then `c.completion` is the
+  ## completion.
+  let isBrief = number < session.table.methodCount and
+    (session.table.methods[number].flags and methodBrief) != 0
+  result = isBrief and options.onNotice == nil and c.writer.status == WriterStatus.ready and
+    session.enter(c.error) == 0 and c.callInline(session, number, options) == 0
+  if result:
+    c.writer.settle(true)
+    c.writer.free()
+
 proc run*(c: var Call, session: Session, number: uint32, options: CallOptions) =
   ## Makes a call that blocks. Then `c.completion` is its completion.
   c.prepare(session, number, options)
+  if c.ranHere(session, number, options): return
   c.submission.flags = submitBlock
   var code = uint32(c.writer.status)
   if code == 0: code = session.enterBlocking(c.error)
@@ -186,8 +202,7 @@ proc runInline*(c: var Call, session: Session, number: uint32, options: CallOpti
   var code = uint32(c.writer.status)
   if code == 0: code = session.enter(c.error)
   if code == 0:
-    code = session.table.callInline(session.instance, number, c.writer.data,
-      uint64(c.writer.size), options.deadline.ns, addr c.completion, addr c.error)
+    code = c.callInline(session, number, options)
   if code != 0: raise c.refused(code)
   c.writer.settle(true)
   c.writer.free()
@@ -219,6 +234,11 @@ proc start*[T](c: var Call, session: Session, number: uint32, options: CallOptio
   ## Submits a call whose completion ends a future.
   result = newFuture[T]("thalweg")
   c.prepare(session, number, options)
+  if c.ranHere(session, number, options):
+    finishCall[T](CallOperation[T](future: result, session: session, number: number,
+      failure: failure, read: read), addr c.completion, nil)
+    session.table.release(addr c.completion)
+    return
   var code = uint32(c.writer.status)
   if code == 0: code = session.enter(c.error)
   if code == 0:

@@ -20,6 +20,7 @@ const
 
   methodInline* = 2'u32
   methodNotices* = 8'u32
+  methodBrief* = 64'u32
 
 type
   Handle* = uint64

@@ -215,6 +215,12 @@ impl Runner {
                     read(step, stream)
                 })
             }
+            "doze" => {
+                let milliseconds = u32::read(&step["params"][0]);
+                finish(step, method, c.doze(milliseconds), move |_, came| {
+                    compare(step, method, came)
+                })
+            }
             "fails-to-come" => {
                 let code = u32::read(&step["params"][0]);
                 finish(step, method, c.fails_to_come(code), move |_, future| {

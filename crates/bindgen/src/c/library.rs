@@ -196,6 +196,7 @@ fn flags(package: &Package, function: &Function) -> String {
     let bits = [
         (function.is_async, "TW_METHOD_ASYNC"),
         (function.options.is_inline, "TW_METHOD_INLINE"),
+        (function.options.is_brief, "TW_METHOD_BRIEF"),
         (function.options.is_idempotent, "TW_METHOD_IDEMPOTENT"),
         (function.options.notice_interval_ns > 0, "TW_METHOD_NOTICES"),
         (package.limits.block_when_full, "TW_METHOD_CAN_BLOCK"),

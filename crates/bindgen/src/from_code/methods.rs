@@ -10,6 +10,7 @@ use syn::{FnArg, GenericArgument, Pat, ReturnType};
 
 /// The options of `#[thalweg::method]`.
 const OPTIONS: &[&str] = &[
+    "brief",
     "capacity",
     "conflation_key",
     "format",

@@ -55,6 +55,7 @@ const OPTIONS: &[(&str, Scope, ValueType)] = &[
         ValueType::OneOf(&["flat", "cbor"]),
     ),
     ("inline", Scope::Func, ValueType::Bool),
+    ("brief", Scope::Func, ValueType::Bool),
     (
         "overflow",
         Scope::Stream,

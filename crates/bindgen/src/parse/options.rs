@@ -38,6 +38,13 @@ pub fn apply(
             }
             check_limits(function)?;
         }
+        "brief" => {
+            function.options.is_brief = switch;
+            if switch {
+                check_brief(function)?;
+            }
+            check_limits(function)?;
+        }
         // Read together with `overflow`.
         "conflation_key" => {}
         "idempotent" => function.options.is_idempotent = switch,
@@ -174,16 +181,37 @@ fn check_inline(types: &[TypeDef], function: &Function) -> Result<(), String> {
     check_values(types, "an inline function", function)
 }
 
-/// An inline call is not supervised: nothing can send a notice or end it while it runs on the
-/// caller's thread.
+/// A brief function never waits, so it cannot read a stream.
+fn check_brief(function: &Function) -> Result<(), String> {
+    match function
+        .params
+        .iter()
+        .find(|field| is_stream_or_future(&field.ty))
+    {
+        Some(field) => Err(format!(
+            "a brief function never waits, but `{}` is a stream or a future",
+            field.name
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Nothing can send a notice or end an inline call while it runs on the caller's thread. A brief
+/// call is too short for notices.
 fn check_limits(function: &Function) -> Result<(), String> {
     let options = &function.options;
-    match options.is_inline && (options.notice_interval_ns > 0 || options.timeout_ns > 0) {
-        true => Err(
-            "an inline function always runs to completion: it has no notices and no timeout"
-                .to_owned(),
-        ),
-        false => Ok(()),
+    let refuse = |reason: &str| Err(reason.to_owned());
+    if options.is_inline && (options.notice_interval_ns > 0 || options.timeout_ns > 0) {
+        return refuse(
+            "an inline function always runs to completion: it has no notices and no timeout",
+        );
+    }
+    match (options.is_inline, options.is_brief) {
+        (true, true) => refuse("a function is either inline or brief"),
+        (_, true) if options.notice_interval_ns > 0 => {
+            refuse("a brief function never waits: it has no notices")
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calls of inline methods.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use thalweg_runtime::log::{self, Level};
 
@@ -13,13 +14,15 @@ use crate::inline::InlineCall;
 use crate::nested::{catch_panic, log_panic};
 
 impl Instance {
-    /// Calls an inline method on this thread. The returned completion contains the outcome.
+    /// Calls an inline or a brief method on this thread. The returned completion contains the
+    /// outcome.
     ///
     /// # Errors
-    /// `argument`: there is no such method, or it is not inline. `closed`, `forked`. In these cases
-    /// the service was not called.
+    /// `would_park`: the method is brief, and the service is busy or this thread may not run it. In
+    /// this case [submit](Self::submit) the call. `argument`: there is no such method, or it is
+    /// neither inline nor brief. `closed`, `forked`. The service was not called.
     pub fn call_inline(
-        &self,
+        self: &Arc<Self>,
         method: u32,
         args: &[u8],
         deadline: u64,
@@ -27,6 +30,9 @@ impl Instance {
         let method = self.library_method(method)?;
         self.admit(method)?;
         let layouts = &self.package.methods[method as usize];
+        if layouts.options.is_brief {
+            return self.call_brief(method, args, deadline);
+        }
         if !layouts.options.is_inline {
             return Err(
                 Code::Argument.because(format!("{} is not inline: submit it", layouts.name))

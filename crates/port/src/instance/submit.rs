@@ -303,14 +303,17 @@ impl Instance {
         self.versions.get().is_none() && !is_inline
     }
 
-    /// Makes a call whose caller waits for it. `write` puts the arguments into a buffer. A call
-    /// that fails here has no completion.
+    /// Makes a call whose caller waits for it. `write` puts the arguments into a buffer. A call of a
+    /// brief method may have ended when this returns. A call that fails here has no completion.
     pub(crate) fn send(
         self: &Arc<Self>,
         method: u32,
         write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
         deadline: u64,
     ) -> Result<CallRef, Failure> {
+        if let Some(turn) = self.claim_turn(method) {
+            return turn.call(method, write, deadline);
+        }
         MailboxWriter::new(self).start(
             method,
             write,

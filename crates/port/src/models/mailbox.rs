@@ -109,6 +109,19 @@ impl Shared {
         }
     }
 
+    /// Serves a call without the mailbox if the instance is idle, like the caller of a brief method.
+    fn serve_here(&self, number: u32) {
+        if !self.mailbox.claim_turn() {
+            return self.push(number);
+        }
+        // SAFETY: there is one turn at a time.
+        self.served
+            .with_mut(|served| unsafe { (*served).push(number) });
+        if !self.mailbox.end_turn() {
+            self.turn();
+        }
+    }
+
     /// The numbers in the order in which turns took them.
     fn served(&self) -> Vec<u32> {
         assert_eq!(self.mailbox.len(), 0);
@@ -200,6 +213,47 @@ fn turn_sees_a_request() {
             }
         });
         (10..12).for_each(|number| shared.push(number));
+        requester.join().unwrap();
+        assert_eq!(shared.served(), [10, 11]);
+        // SAFETY: all threads have ended.
+        assert!(shared.has_attended.with(|has| unsafe { *has }));
+    });
+}
+
+#[test]
+fn claimed_turn_excludes_other_turns_and_keeps_the_order() {
+    large_model(|| {
+        let shared = Shared::new(8);
+        let other = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.serve_here(10);
+                shared.push(11);
+                shared.serve_here(12);
+            }
+        });
+        (20..22).for_each(|number| shared.serve_here(number));
+        other.join().unwrap();
+        let served = shared.served();
+        assert_eq!(of(&served, 1), [10, 11, 12]);
+        assert_eq!(of(&served, 2), [20, 21]);
+    });
+}
+
+#[test]
+fn claimed_turn_passes_a_request_on() {
+    large_model(|| {
+        let shared = Shared::new(8);
+        let requester = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.request.store(true, Relaxed);
+                if shared.mailbox.notify() {
+                    shared.turn();
+                }
+            }
+        });
+        (10..12).for_each(|number| shared.serve_here(number));
         requester.join().unwrap();
         assert_eq!(shared.served(), [10, 11]);
         // SAFETY: all threads have ended.

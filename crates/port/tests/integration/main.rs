@@ -3,6 +3,7 @@
 //! A test that needs a process of its own is a separate binary next to this folder, and its header
 //! says why.
 
+mod brief;
 mod call_batch;
 mod callbacks;
 mod calls;

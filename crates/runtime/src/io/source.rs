@@ -347,7 +347,7 @@ impl Drop for ReadinessWait<'_> {
 /// Blocks a thread that is no worker until `fd` is ready.
 ///
 /// # Errors
-/// `TimedOut`, or the system's error.
+/// `TimedOut`, also if the thread must not wait and cannot panic. The system's error.
 pub(crate) fn wait_on_thread(
     fd: BorrowedFd<'_>,
     direction: Direction,
@@ -357,6 +357,9 @@ pub(crate) fn wait_on_thread(
         Direction::Read => PollFlags::IN,
         Direction::Write => PollFlags::OUT,
     };
+    if !crate::preempt::may_park() {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
     loop {
         let left = deadline.map(|at| timespec(at.saturating_sub(clock::now())));
         match poll(&mut [PollFd::new(&fd, flags)], left.as_ref()) {

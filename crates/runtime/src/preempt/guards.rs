@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::task::Waker;
 
-use thalweg_queue::{NoPreemptGuard, no_preempt};
+use thalweg_queue::{NoPreemptGuard, ParkHooks, ParkResult, no_preempt, set_park_hooks};
 
 /// The depth on a worker's own frames.
 pub(crate) const WORKER_DEPTH: u32 = 1;
@@ -14,9 +15,13 @@ const NO_ALLOCATION_POINTS: u32 = 1 << 31;
 const NATIVE: u32 = 1 << 31;
 
 thread_local! {
-    /// The number of [`NoPark`] guards of the running actor, and [`NATIVE`]. It is 0 while another
-    /// actor runs.
+    /// The number of [`NoPark`] and [`NoWait`] guards of the running actor or of the thread, and
+    /// [`NATIVE`]. It is 0 while another actor runs.
     static NO_PARK: Cell<u32> = const { Cell::new(0) };
+    /// The innermost [`NoWait`] section.
+    static NO_WAIT: Cell<Option<&'static str>> = const { Cell::new(None) };
+    /// A wait was refused in a [`NoWait`] section of this thread.
+    static WAS_REFUSED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs a task's closure at depth 0. `f` catches its panics.
@@ -26,6 +31,7 @@ pub(crate) fn user_code<R>(f: impl FnOnce() -> R) -> R {
     let result = f();
     // The closure may have forgotten guards.
     NO_PARK.set(0);
+    NO_WAIT.set(None);
     no_preempt::set_depth(WORKER_DEPTH);
     result
 }
@@ -62,10 +68,19 @@ pub(crate) fn may_yield() -> bool {
 #[cold]
 fn refuse() -> bool {
     if !std::thread::panicking() {
+        if let Some(what) = NO_WAIT.get() {
+            WAS_REFUSED.set(true);
+            panic!("would park: {what} must not wait");
+        }
         assert!(!is_native(), "would park: an actor must not wait in native");
         panic!("an actor must not wait, or yield, in a NoPark section");
     }
     false
+}
+
+/// Whether a thread that is not a worker may wait: it is in no [`NoWait`] section.
+pub(crate) fn thread_may_wait() -> bool {
+    NO_PARK.get() == 0
 }
 
 /// Like [`may_park`], but never panics.
@@ -211,6 +226,84 @@ impl Drop for NoPark {
         }
     }
 }
+
+/// A section in which the caller must not wait, be it an actor or a thread: while this exists, a
+/// wait of this crate or of [`thalweg_queue`] panics with a message that begins with `would park`
+/// and names the section. It is also a [`NoPreempt`] section. Sections nest.
+///
+/// Use it where code of others runs on a thread that must not be blocked.
+///
+/// ```
+/// use std::time::Duration;
+/// use thalweg_runtime::{preempt::NoWait, sleep, wait};
+///
+/// let waited = std::thread::spawn(|| {
+///     let section = NoWait::new("the callback");
+///     assert!(!wait::can_park());
+///     let slept = std::panic::catch_unwind(|| sleep(Duration::from_millis(1)));
+///     (slept.is_err(), section.has_refused())
+/// });
+/// assert_eq!(waited.join().unwrap(), (true, true));
+/// ```
+#[derive(Debug)]
+#[must_use = "the section ends when this is dropped"]
+pub struct NoWait {
+    outer: Option<&'static str>,
+    had_refused: bool,
+    /// The hooks to restore, on a thread that is not a worker.
+    hooks: Option<Option<&'static ParkHooks>>,
+    _no_preempt: NoPreemptGuard,
+    of_one_thread: PhantomData<*const ()>,
+}
+
+impl NoWait {
+    /// Begins a section. `what` names it in the panic's message: "`what` must not wait".
+    #[inline]
+    pub fn new(what: &'static str) -> Self {
+        let is_worker = crate::worker::current().is_some();
+        NO_PARK.set(NO_PARK.get() + 1);
+        Self {
+            outer: NO_WAIT.replace(Some(what)),
+            had_refused: WAS_REFUSED.replace(false),
+            hooks: (!is_worker).then(|| set_park_hooks(Some(&NO_WAIT_HOOKS))),
+            _no_preempt: NoPreemptGuard::enter(),
+            of_one_thread: PhantomData,
+        }
+    }
+
+    /// Whether a wait was refused in this section.
+    pub fn has_refused(&self) -> bool {
+        WAS_REFUSED.get()
+    }
+
+    /// The innermost section that the caller is in, by its name.
+    pub fn current() -> Option<&'static str> {
+        NO_WAIT.get()
+    }
+}
+
+impl Drop for NoWait {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(hooks) = self.hooks {
+            set_park_hooks(hooks);
+        }
+        NO_PARK.set(NO_PARK.get() - 1);
+        NO_WAIT.set(self.outer);
+        WAS_REFUSED.set(self.had_refused);
+    }
+}
+
+/// Refuses the waits of [`thalweg_queue`] on a thread that is in a [`NoWait`] section. While a panic
+/// unwinds the thread, a wait ends at once.
+static NO_WAIT_HOOKS: ParkHooks = ParkHooks {
+    waker: || {
+        may_park();
+        Some(Waker::noop().clone())
+    },
+    park: |_| ParkResult::TimedOut,
+    timed_out: || {},
+};
 
 /// The module's rule 4.
 pub(crate) struct NoAllocationPoints(());

@@ -23,14 +23,14 @@ mod guards;
 
 pub use crate::tsc::{rdtsc, tsc_hz};
 pub use allocator::Preempting;
-pub use guards::{NoPark, NoPreempt};
+pub use guards::{NoPark, NoPreempt, NoWait};
 
 pub(crate) use allocator::AllocationPoints;
 #[cfg(any(miri, loom, thalweg_threads))]
 pub(crate) use allocator::PointsLeft;
 pub(crate) use guards::{
     Native, NoAllocationPoints, WORKER_DEPTH, can_park, is_allowed, is_native, may_park, may_yield,
-    user_code,
+    thread_may_wait, user_code,
 };
 
 use std::time::Duration;

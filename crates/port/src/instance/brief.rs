@@ -1,0 +1,152 @@
+//! Brief methods: short, and without waits. A caller's thread may run them while the instance is
+//! idle.
+//!
+//! 1. A thread [claims](crate::mailbox::Mailbox::claim_turn) the turn of an idle instance with an
+//!    empty mailbox. Until it ends the turn, no other thread serves the instance, and calls that are
+//!    submitted meanwhile wait in the mailbox, so calls are served in their order.
+//! 2. The thread serves one call. If the mailbox has work afterwards, it schedules an ordinary turn.
+//! 3. A wait in a brief method panics ([`NoWait`]), on the actor as well. Such a call ends as
+//!    `would_park`, and so does one that is not answered when its method returns.
+//! 4. Only a thread that may wait runs brief methods for others: neither an actor, whose stack is
+//!    small, nor code in a brief method. The service must already exist, because its constructor
+//!    may wait, and must not be about to be replaced.
+
+use std::sync::{Arc, MutexGuard};
+
+use thalweg_runtime::preempt::NoWait;
+use thalweg_runtime::wait;
+
+use super::{ActorState, Instance};
+use crate::call::{CallRef, Destination};
+use crate::code::{Code, Failure, append, must_not_wait};
+use crate::completion::{CallBuffer, Completion};
+use crate::handles::{self, Object};
+use crate::incoming::Incoming;
+use crate::nested::catch_in_call;
+use crate::service::Dispatch;
+
+/// The turn of an idle instance, which belongs to the caller's thread until this is dropped.
+pub(super) struct ClaimedTurn<'a> {
+    instance: &'a Arc<Instance>,
+    /// `None` while this is being dropped.
+    actor: Option<MutexGuard<'a, ActorState>>,
+}
+
+impl Drop for ClaimedTurn<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // Before the end of the turn, so that the next one finds the lock free.
+        self.actor = None;
+        if !self.instance.end_turn() {
+            self.instance.schedule();
+        }
+    }
+}
+
+impl ClaimedTurn<'_> {
+    /// Makes a call and serves it. It has ended when this returns, or another thread is ending it.
+    ///
+    /// # Errors
+    /// The call did not begin.
+    #[inline]
+    pub(super) fn call(
+        mut self,
+        method: u32,
+        write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
+        deadline: u64,
+    ) -> Result<CallRef, Failure> {
+        let to = Destination::Waiter;
+        let (call, buffer) = self
+            .instance
+            .begin(method, write, to, deadline, CallRef::clone)?;
+        if let (Some(buffer), Some(actor)) = (buffer, &mut self.actor) {
+            self.instance.serve(actor, buffer);
+        }
+        Ok(call)
+    }
+}
+
+impl Instance {
+    /// Claims the turn of this instance for one call of `method`, if the method is brief and the
+    /// caller's thread may run it (rule 4).
+    #[inline]
+    pub(super) fn claim_turn(self: &Arc<Self>, method: u32) -> Option<ClaimedTurn<'_>> {
+        let method = self.package.methods.get(method as usize)?;
+        if !method.options.is_brief || wait::is_actor() || !wait::can_park() {
+            return None;
+        }
+        if self.pollers.is_some() || self.is_forked() || self.runtime.is_stopping() {
+            return None;
+        }
+        if !self.mailbox.claim_turn() {
+            return None;
+        }
+        // It fails if the thread of the previous turn has not dropped its guard yet.
+        let actor = self.actor.try_lock().ok();
+        let is_ready = actor.as_ref().is_some_and(|actor| actor.service.is_some());
+        let turn = ClaimedTurn {
+            instance: self,
+            actor,
+        };
+        is_ready.then_some(turn)
+    }
+
+    /// Calls a brief method on this thread. The returned completion contains the outcome.
+    ///
+    /// # Errors
+    /// `would_park`: the thread may not run it, or the instance is busy. The call did not begin.
+    pub(crate) fn call_brief(
+        self: &Arc<Self>,
+        method: u32,
+        args: &[u8],
+        deadline: u64,
+    ) -> Result<Completion, Failure> {
+        let Some(turn) = self.claim_turn(method) else {
+            return Err(Code::WouldPark.because("the service is busy: submit the call"));
+        };
+        let write = |mut buffer: Vec<u8>| {
+            append(&mut buffer, &self.convert_arguments(method, args)?)?;
+            Ok(buffer)
+        };
+        let call = turn.call(method, write, deadline)?;
+        let mut completion = completion_of(&call);
+        completion.handle = 0;
+        Ok(completion)
+    }
+
+    /// Rule 3.
+    ///
+    /// # Errors
+    /// The method panicked or waited.
+    pub(super) fn dispatch_brief(
+        service: &mut dyn Dispatch,
+        call: u64,
+        buffer: CallBuffer,
+    ) -> Result<(), Failure> {
+        let name = buffer.call().core.method_name();
+        let section = NoWait::new(name);
+        let served = catch_in_call(call, || service.dispatch(Incoming::new(buffer)));
+        served.map_err(|why| match section.has_refused() {
+            true => must_not_wait(name),
+            false => why,
+        })?;
+        if let Ok(Object::Call(call)) = handles::find(call) {
+            call.stop(Code::WouldPark.because(format!(
+                "{name} is brief, and did not answer before it returned"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The completion of a call that has ended, or that another thread is ending.
+fn completion_of(call: &CallRef) -> Completion {
+    loop {
+        if let Some(completion) = call.result.take() {
+            return completion;
+        }
+        if call.result.arm(wait::waker()) {
+            wait::park(None);
+        }
+    }
+}
