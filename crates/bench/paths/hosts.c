@@ -60,6 +60,10 @@ int main(int argc, char **argv) {
       lab_nop_result result;
       must(lab_nop(&client, TW_FOREVER, &result, &error), "nop", &error);
       read.records = 1;
+    } else if (strcmp(path, "call_brief") == 0) {
+      lab_tally_result result;
+      must(lab_tally(&client, 1, TW_FOREVER, &result, &error), "tally", &error);
+      read.records = 1;
     } else if (strcmp(path, "view") == 0) {
       lab_match_stream stream = generate(&client, now);
       wait_until_full(&stream.tw, now);

@@ -516,7 +516,7 @@ fn unsupported_functions_are_refused_with_a_suggestion() {
         ),
         (
             "#[thalweg::method(other)] fn f(&self);",
-            "4:1: function `f`: `other` is not an option; the options are capacity, conflation_key, format, idempotent, inline, linger, max_record_size, notice_interval, overflow, timeout",
+            "4:1: function `f`: `other` is not an option; the options are brief, capacity, conflation_key, format, idempotent, inline, linger, max_record_size, notice_interval, overflow, timeout",
         ),
         (
             "type T;",

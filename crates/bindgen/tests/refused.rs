@@ -452,7 +452,7 @@ fn unknown_option() {
     assert_eq!(
         policy_refusal("[i.s]\noverflow = \"block\"\nretries = 3\n"),
         "b.thalweg.toml:3:1: key `i.s.retries`: there is no such option; there are: `timeout`, `notice_interval`, `idempotent`, `format`, \
-         `inline`, `overflow`, `capacity`, `conflation_key`, `linger`, `max_record_size`"
+         `inline`, `brief`, `overflow`, `capacity`, `conflation_key`, `linger`, `max_record_size`"
     );
     assert_eq!(
         policy_refusal("i.s = 3\n"),

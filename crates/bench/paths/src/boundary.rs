@@ -123,7 +123,17 @@ pub fn call(count: u64) {
     }
 }
 
-/// The same, run by a separate actor.
+/// A call of a brief method that changes and reads the instance's state, run by this thread.
+pub fn call_brief(count: u64) {
+    let lab = LabClient::start(LabService::default).expect("the runtime starts");
+    for _ in 0..count {
+        lab.tally(1).wait().expect("it cannot fail");
+    }
+    let sum = lab.tally(0).wait().expect("it cannot fail");
+    assert_eq!(sum, count, "each call was served once");
+}
+
+/// The same as `call`, run by a separate actor.
 pub fn call_async(count: u64) {
     let lab = LabClient::start(LabService::default).expect("the runtime starts");
     for _ in 0..count {

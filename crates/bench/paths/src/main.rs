@@ -44,6 +44,7 @@ const PATHS: [Path; 28] = [
     ("stream_direct", 1_000_000, boundary::stream_direct),
     ("call", 20_000, boundary::call),
     ("call_async", 20_000, boundary::call_async),
+    ("call_brief", 1_000_000, boundary::call_brief),
     ("submit_reap_64", 100_000, boundary::submit_reap_64),
 ];
 

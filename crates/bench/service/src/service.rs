@@ -10,17 +10,19 @@ use crate::gate::NextGate;
 use crate::lab::{BytesPayload, Event, Lab, Match, MatchView, Pulse, Scalars, Tick};
 use crate::{predicates, ticks};
 
-/// Its only state is the gate of its next stream, which a measurement in the same process sets.
+/// Its state is the gate of its next stream, which a measurement in the same process sets, and the sum
+/// of `tally`.
 #[derive(Clone, Debug, Default)]
 pub struct LabService {
     next_gate: NextGate,
+    sum: u64,
 }
 
 impl LabService {
     /// A service whose streams of events, ticks and pulses start at this gate.
     #[must_use]
     pub fn at(next_gate: NextGate) -> Self {
-        Self { next_gate }
+        Self { next_gate, sum: 0 }
     }
 }
 
@@ -129,6 +131,11 @@ impl Lab for LabService {
 
     fn echo(&mut self, _: &Call, data: Vec<u8>) -> Vec<u8> {
         data
+    }
+
+    fn tally(&mut self, _: &Call, amount: u64) -> u64 {
+        self.sum += amount;
+        self.sum
     }
 }
 
