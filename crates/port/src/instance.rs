@@ -530,7 +530,7 @@ impl Instance {
             let handle = call.handle();
             call.set_incarnation(self.incarnation());
             let served = match options.is_brief {
-                true => Self::dispatch_brief(&mut **service, handle, buffer),
+                true => Self::dispatch_brief(&mut **service, buffer),
                 false => catch_in_call(handle, || service.dispatch(Incoming::new(buffer))),
             };
             if let Err(why) = served {

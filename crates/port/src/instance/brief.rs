@@ -20,7 +20,6 @@ use super::{ActorState, Instance};
 use crate::call::{CallRef, Destination};
 use crate::code::{Code, Failure, append, must_not_wait};
 use crate::completion::{CallBuffer, Completion};
-use crate::handles::{self, Object};
 use crate::incoming::Incoming;
 use crate::nested::catch_in_call;
 use crate::service::Dispatch;
@@ -120,19 +119,19 @@ impl Instance {
     /// The method panicked or waited.
     pub(super) fn dispatch_brief(
         service: &mut dyn Dispatch,
-        call: u64,
         buffer: CallBuffer,
     ) -> Result<(), Failure> {
-        let name = buffer.call().core.method_name();
-        let section = NoWait::new(name);
-        let served = catch_in_call(call, || service.dispatch(Incoming::new(buffer)));
+        let call = buffer.call().core.clone();
+        let section = NoWait::new(call.method_name());
+        let served = catch_in_call(call.handle(), || service.dispatch(Incoming::new(buffer)));
         served.map_err(|why| match section.has_refused() {
-            true => must_not_wait(name),
+            true => must_not_wait(call.method_name()),
             false => why,
         })?;
-        if let Ok(Object::Call(call)) = handles::find(call) {
+        if !call.has_ended() {
             call.stop(Code::WouldPark.because(format!(
-                "{name} is brief, and did not answer before it returned"
+                "{} is brief, and did not answer before it returned",
+                call.method_name()
             )));
         }
         Ok(())
