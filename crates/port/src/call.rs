@@ -26,6 +26,7 @@ use crate::notice::NoticeState;
 use crate::open_state::OpenState;
 use crate::port::Port;
 use crate::result_cell::ResultCell;
+use crate::spare::SpareCall;
 use crate::weak_list::WeakList;
 
 /// Where to send a call's completion.
@@ -99,6 +100,10 @@ pub struct CallCore {
     incarnation: AtomicU64,
     /// Whether `stop_reason` is set.
     has_stop_reason: AtomicBool,
+    /// Whether the call uses anything of `state`. A user that puts something there, under the lock,
+    /// sets this first. A call that does not use it is begun and delivered without the lock: a
+    /// caller in Rust waits for it, without a deadline.
+    uses_state: AtomicBool,
     /// The call has or had a stream, which may outlive the call. The memory is then not reused.
     has_streams: AtomicBool,
     pub(crate) state: Mutex<CallState>,
@@ -143,6 +148,7 @@ impl CallCore {
                 deadline: AtomicU64::new(u64::MAX),
                 incarnation: AtomicU64::new(0),
                 has_stop_reason: AtomicBool::new(false),
+                uses_state: AtomicBool::new(false),
                 has_streams: AtomicBool::new(false),
                 state: Mutex::new(CallState {
                     sink: Sink::Waiter,
@@ -182,19 +188,35 @@ impl CallCore {
     }
 
     /// Begins a call: from here on it has a generation, and its deadline is active. The call takes
-    /// over the slot that the port reserved. Until this point the caller owns the `CallCore`.
+    /// over the slot that the port reserved. Until this point the caller owns the `CallCore`;
+    /// afterwards it is a user of the call.
     ///
     /// # Errors
     /// `overloaded`: there is not enough memory to register the call with its port. The call did
-    /// not begin, and the `CallCore` is returned.
+    /// not begin.
+    #[inline(always)]
     pub(crate) fn begin(
-        self: Arc<Self>,
+        self: &Arc<Self>,
         method: u32,
         to: Destination<'_>,
         deadline: u64,
-    ) -> Result<CallRef, (Arc<Self>, Failure)> {
+    ) -> Result<(), Failure> {
         self.method.store(method, Ordering::Relaxed);
         self.deadline.store(deadline, Ordering::Relaxed);
+        self.result.reset();
+        let is_plain = matches!(to, Destination::Waiter) && deadline == u64::MAX;
+        if is_plain && !self.uses_state.load(Ordering::Relaxed) {
+            self.open_state.reopen();
+            return Ok(());
+        }
+        self.begin_with_state(to, deadline)
+    }
+
+    fn begin_with_state(
+        self: &Arc<Self>,
+        to: Destination<'_>,
+        deadline: u64,
+    ) -> Result<(), Failure> {
         let mut closed = None;
         {
             let mut state = lock(&self.state);
@@ -210,13 +232,7 @@ impl CallCore {
                     if !matches!(&state.sink, Sink::Port { port: last, .. } if Arc::ptr_eq(last, port))
                     {
                         self.detach_port(&mut state);
-                        let slab_key = match port.add_call(&self) {
-                            Ok(slab_key) => slab_key,
-                            Err(failure) => {
-                                drop(state);
-                                return Err((self, failure));
-                            }
-                        };
+                        let slab_key = port.add_call(self)?;
                         let own_port = Arc::clone(port);
                         state.sink = Sink::Port {
                             port: own_port,
@@ -226,30 +242,29 @@ impl CallCore {
                         closed = port.check_open().err();
                     }
                 }
-                Destination::Waiter | Destination::Host => {
+                Destination::Waiter => self.detach_port(&mut state),
+                Destination::Host => {
                     self.detach_port(&mut state);
-                    if matches!(to, Destination::Host) {
-                        state.sink = Sink::Host;
-                    }
-                    self.result.reset();
+                    state.sink = Sink::Host;
                 }
             }
+            let uses_state = !matches!(to, Destination::Waiter) || deadline != u64::MAX;
+            self.uses_state.store(uses_state, Ordering::Relaxed);
             // The lock is held: a port that closes either finds a running call of its own or no
             // call.
             self.open_state.reopen();
         }
-        let call = CallRef::of_user(self);
         if closed.is_some() {
-            call.stop(Code::Cancelled.because("the port was closed"));
+            CallRef::clone_of_user(self).stop(Code::Cancelled.because("the port was closed"));
         }
         if deadline != u64::MAX {
-            let waker = Waker::from(Arc::clone(call.core()));
-            let key = call.instance.runtime.timers().at(deadline, waker);
-            lock(&call.state).timer = Some(key);
+            let waker = Waker::from(Arc::clone(self));
+            let key = self.instance.runtime.timers().at(deadline, waker);
+            lock(&self.state).timer = Some(key);
             // The timer may have fired before the key was stored.
-            call.cancel_timer_if_done();
+            self.cancel_timer_if_done();
         }
-        Ok(call)
+        Ok(())
     }
 
     fn detach_port(&self, state: &mut CallState) {
@@ -281,7 +296,13 @@ impl CallCore {
 
     /// Marks this as a host call that was made during the call with this handle.
     pub(crate) fn set_origin(&self, origin: u64) {
-        lock(&self.state).origin = origin;
+        self.lock_to_use().origin = origin;
+    }
+
+    /// Locks the state to put something there (`uses_state`). The caller is a user of the call.
+    pub(crate) fn lock_to_use(&self) -> LockGuard<'_, CallState> {
+        self.uses_state.store(true, Ordering::Release);
+        lock(&self.state)
     }
 
     /// The instance whose service made this host call. `None` if the call of this generation is not
@@ -323,7 +344,7 @@ impl CallCore {
     /// Reports to the service why it should stop, and ends the call's streams.
     fn request_stop(&self, why: Failure) {
         let (why, streams, nested) = {
-            let mut state = lock(&self.state);
+            let mut state = self.lock_to_use();
             // Only the first reason counts.
             let why = state.stop_reason.get_or_insert(why).clone();
             state.borrowed = None;
@@ -341,7 +362,7 @@ impl CallCore {
 
     /// Sets the second part of the arguments, before the service has the call.
     pub(crate) fn set_borrowed(&self, bytes: BorrowedBytes) {
-        let mut state = lock(&self.state);
+        let mut state = self.lock_to_use();
         // A call that was stopped meanwhile has ended.
         if state.stop_reason.is_none() {
             state.borrowed = Some(bytes);
@@ -411,7 +432,7 @@ impl CallCore {
     /// Makes a stream part of this call, so that it ends with the call.
     pub(crate) fn adopt_stream(&self, stream: &Arc<dyn EndStream>) {
         self.has_streams.store(true, Ordering::Release);
-        lock(&self.state).streams.push(stream);
+        self.lock_to_use().streams.push(stream);
         self.instance.track_stream(stream);
         // A concurrent stop of the call did not see the new stream.
         if let Err(why) = self.check_stopped() {
@@ -485,8 +506,21 @@ impl CallRef {
     }
 
     /// The caller has entered the call.
+    #[inline(always)]
     fn of_user(core: Arc<CallCore>) -> Self {
         Self(ManuallyDrop::new(core))
+    }
+
+    /// A reference for memory that no call uses ([`SpareCall`]). The call that begins in it counts
+    /// the reference as its first user.
+    pub(crate) fn of_core(core: Arc<CallCore>) -> Self {
+        Self::of_user(core)
+    }
+
+    /// A further reference. The caller is a user of the call.
+    fn clone_of_user(core: &Arc<CallCore>) -> Self {
+        core.open_state.enter_again();
+        Self::of_user(Arc::clone(core))
     }
 
     #[inline(always)]
@@ -494,8 +528,8 @@ impl CallRef {
         &self.0
     }
 
-    /// Takes the `Arc` out, which is still counted as a user.
-    fn into_core(self) -> Arc<CallCore> {
+    /// Takes the `Arc` out. It stays counted as a user, if it was.
+    pub(crate) fn into_core(self) -> Arc<CallCore> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: it is taken once, because `this` is not dropped.
         unsafe { ManuallyDrop::take(&mut this.0) }
@@ -523,17 +557,11 @@ impl CallRef {
         self.cancel_timer_if_done();
         is_first
     }
-
-    /// Drops the reference. The last one returns the memory of the call and of its buffer.
-    pub(crate) fn leave(self, outcome: Box<Outcome>) {
-        leave(self.into_core(), Some(outcome));
-    }
 }
 
 impl Clone for CallRef {
     fn clone(&self) -> Self {
-        self.open_state.enter_again();
-        Self::of_user(Arc::clone(&self.0))
+        Self::clone_of_user(&self.0)
     }
 }
 
@@ -546,30 +574,81 @@ impl Deref for CallRef {
 }
 
 impl Drop for CallRef {
+    #[inline]
     fn drop(&mut self) {
         // SAFETY: it is taken once, because this is the drop.
-        leave(unsafe { ManuallyDrop::take(&mut self.0) }, None);
+        let core = unsafe { ManuallyDrop::take(&mut self.0) };
+        if core.instance.is_forked() {
+            // A call that was running at the fork belongs to the parent process, and so do the
+            // locks.
+            std::mem::forget(core);
+        } else if core.open_state.leave(1) {
+            core.reuse();
+        }
     }
 }
 
-fn leave(core: Arc<CallCore>, outcome: Option<Box<Outcome>>) {
-    if core.instance.is_forked() {
-        // A call that was running at the fork belongs to the parent process, and so do the locks.
-        std::mem::forget((core, outcome));
-    } else if core.open_state.leave(1) {
-        if core.has_streams.load(Ordering::Acquire) {
-            core.retire();
+impl CallCore {
+    /// Returns the memory of a call that its last user has left, without its buffer.
+    #[cold]
+    fn reuse(self: Arc<Self>) {
+        if self.has_streams.load(Ordering::Acquire) {
+            self.retire();
         } else {
-            let outcome = outcome.unwrap_or_else(Outcome::new);
-            Arc::clone(&core.instance).recycle(core, outcome);
+            Arc::clone(&self.instance).recycle(SpareCall::new(self));
         }
+    }
+}
+
+/// Drops the buffer of a call, and its reference to the call. If that was the last one, the memory
+/// of both is used again.
+#[inline]
+pub(crate) fn leave_with_buffer(mut outcome: Box<Outcome>) {
+    let core = outcome.call.as_ref().expect("it is the buffer of a call");
+    let core = core.core.core();
+    if core.instance.is_forked() {
+        std::mem::forget(outcome);
+    } else if core.open_state.leave(1) {
+        let has_streams = core.has_streams.load(Ordering::Acquire);
+        let instance = Arc::clone(&core.instance);
+        let spare = SpareCall::of_outcome(outcome);
+        if !has_streams {
+            instance.recycle(spare);
+        }
+    } else if let Some(call) = outcome.call.take() {
+        // The reference was counted as a user, and has left.
+        drop(call.core.into_core());
     }
 }
 
 impl CallBuffer {
     /// Rule 2: delivers the first outcome. If the call was asked to stop, it ends for that reason,
     /// even if the service answers before it notices the request.
+    #[inline]
     pub(crate) fn deliver(mut self) -> bool {
+        let outcome = self.contents();
+        let core = outcome
+            .call
+            .as_ref()
+            .expect("a call buffer belongs to a call")
+            .core
+            .core();
+        if core.uses_state.load(Ordering::Acquire) {
+            return self.deliver_with_state();
+        }
+        if !core.open_state.close() {
+            drop(Completion(self));
+            return false;
+        }
+        outcome.handle = core.handle();
+        outcome.kind = Kind::CallEnded;
+        let cell = &raw const core.result;
+        // SAFETY: as in `deliver_with_state`.
+        unsafe { &*cell }.complete(Completion(self));
+        true
+    }
+
+    fn deliver_with_state(mut self) -> bool {
         let outcome = self.contents();
         let core = outcome
             .call

@@ -42,7 +42,7 @@ impl CallBatch {
     pub(crate) fn add(
         &self,
         method: u32,
-        write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
         deadline: u64,
     ) -> Result<CallRef, Failure> {
         let instance = self.guard.instance();

@@ -181,7 +181,9 @@ impl Client {
                 return Pending::refused(Some(Arc::clone(&self.guard)), why, layouts, read);
             }
         };
-        let write = |buffer| message::encode(params, layouts.params, buffer).map_err(unencodable);
+        let write = |buffer: &mut Vec<u8>| {
+            message::encode_into(params, layouts.params, buffer).map_err(unencodable)
+        };
         let sent = match &self.batch {
             None => instance.send(method, write, deadline),
             Some(batch) => batch.add(method, write, deadline),

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use thalweg_queue::prefetch;
 use thalweg_wire::{Decode, Encode, Handle, message};
 
-use crate::call::Call;
+use crate::call::{self, Call};
 use crate::code::{Code, Failure};
 use crate::handles::{self, Lent, Object};
 use crate::mailbox::Linked;
@@ -112,6 +112,7 @@ impl Outcome {
     }
 
     /// Empties it for the next call. A buffer of more than `max_bytes` is freed.
+    #[inline]
     pub(crate) fn clear(&mut self, max_bytes: usize) {
         if self.data.capacity() > max_bytes {
             self.data = Vec::new();
@@ -205,7 +206,7 @@ impl CallBuffer {
     }
 
     #[inline(always)]
-    fn of_outcome(outcome: Box<Outcome>) -> Self {
+    pub(crate) fn of_outcome(outcome: Box<Outcome>) -> Self {
         Self(ManuallyDrop::new(outcome))
     }
 
@@ -306,18 +307,22 @@ impl DerefMut for CallBuffer {
 impl Drop for CallBuffer {
     fn drop(&mut self) {
         // SAFETY: it is taken once, because this is the drop.
-        let mut outcome = unsafe { ManuallyDrop::take(&mut self.0) };
-        match outcome.call.take() {
-            Some(call) => call.core.leave(outcome),
-            None => {
-                outcome.clear(SPARE_BYTES);
-                (outcome.token, outcome.handle, outcome.kind) = (0, 0, Kind::CallEnded);
-                outcome.is_idempotent = false;
-                // Fails only while the thread exits; the buffer is then freed.
-                let _ = SPARE.try_with(|spare| spare.set(Some(outcome)));
-            }
+        let outcome = unsafe { ManuallyDrop::take(&mut self.0) };
+        if outcome.call.is_some() {
+            call::leave_with_buffer(outcome);
+        } else {
+            keep_for_inline_calls(outcome);
         }
     }
+}
+
+#[cold]
+fn keep_for_inline_calls(mut outcome: Box<Outcome>) {
+    outcome.clear(SPARE_BYTES);
+    (outcome.token, outcome.handle, outcome.kind) = (0, 0, Kind::CallEnded);
+    outcome.is_idempotent = false;
+    // Fails only while the thread exits; the buffer is then freed.
+    let _ = SPARE.try_with(|spare| spare.set(Some(outcome)));
 }
 
 /// A completed operation and its result. Dropping it closes the handles in its message that were

@@ -37,7 +37,9 @@ impl Call {
         let caller = &self.core;
         caller.check_stopped().map_err(|why| nested_failure(&why))?;
         let deadline = caller.deadline();
-        let write = |buffer| message::encode(params, layouts.params, buffer).map_err(unencodable);
+        let write = |buffer: &mut Vec<u8>| {
+            message::encode_into(params, layouts.params, buffer).map_err(unencodable)
+        };
         let instance = &caller.instance;
         let host_call = match instance.host.get() {
             None => return Err(Code::Closed.because("the client has no host")),

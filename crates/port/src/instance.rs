@@ -13,9 +13,9 @@ use thalweg_queue::{CachePadded, prefetch};
 use thalweg_runtime::log::{self, Level};
 use thalweg_runtime::{Handle, Run, TurnSlot};
 
-use crate::call::{Call, CallCore, CallRef, Destination};
+use crate::call::{CallCore, CallRef, Destination};
 use crate::code::{self, Code, Failure};
-use crate::completion::{CallBuffer, Outcome, close_unread_streams};
+use crate::completion::{CallBuffer, close_unread_streams};
 use crate::end_stream::EndStream;
 use crate::handles::{self, Object};
 use crate::incoming::Incoming;
@@ -93,7 +93,7 @@ pub struct Instance {
     /// yet.
     queued_bytes: QueuedBytes,
     /// Memory of calls that ended, for reuse.
-    spare: CachePadded<Mutex<SpareCalls>>,
+    spare: CachePadded<SpareCalls>,
     actor: CachePadded<Mutex<ActorState>>,
     turn_slot: TurnSlot,
     /// The threads that serve the calls instead of the actor.
@@ -197,26 +197,38 @@ impl Instance {
         self.mailbox.len()
     }
 
+    #[inline]
     pub(crate) fn check_open(&self) -> Result<(), Failure> {
-        if self.is_forked() {
-            return Err(Code::Forked.because("the client was made before fork()"));
-        }
-        if self.open_state.is_closed() {
-            return Err(Code::Closed.because("the client is closed"));
+        if self.is_forked() || self.open_state.is_closed() {
+            return Err(self.not_open());
         }
         Ok(())
     }
 
+    #[cold]
+    fn not_open(&self) -> Failure {
+        if self.is_forked() {
+            return Code::Forked.because("the client was made before fork()");
+        }
+        Code::Closed.because("the client is closed")
+    }
+
+    #[inline]
     pub(crate) fn admit(&self, method: u32) -> Result<(), Failure> {
         self.check_open()?;
         if method as usize >= self.package.methods.len() {
-            return Err(Code::Argument.because(format!(
-                "{} has {} methods, none with the number {method}",
-                self.package.name,
-                self.package.methods.len()
-            )));
+            return Err(self.no_method(method));
         }
         Ok(())
+    }
+
+    #[cold]
+    fn no_method(&self, method: u32) -> Failure {
+        Code::Argument.because(format!(
+            "{} has {} methods, none with the number {method}",
+            self.package.name,
+            self.package.methods.len()
+        ))
     }
 
     /// Called when a call was stopped. The call may be in the mailbox.
@@ -311,30 +323,28 @@ impl Instance {
     }
 
     /// Memory for a call and for its buffer.
+    #[inline(always)]
     pub(crate) fn take_spare(self: &Arc<Self>) -> Result<SpareCall, Failure> {
-        let spare = lock(&self.spare).pop();
-        match spare {
+        match self.spare.take() {
             Some(spare) => Ok(spare),
-            None => Ok((CallCore::make(self)?, Outcome::new())),
+            None => self.make_call(),
         }
     }
 
+    #[cold]
+    fn make_call(self: &Arc<Self>) -> Result<SpareCall, Failure> {
+        CallCore::make(self).map(SpareCall::new)
+    }
+
     /// Keeps the memory of a call for reuse.
-    pub(crate) fn recycle(&self, calls: Arc<CallCore>, mut outcome: Box<Outcome>) {
-        outcome.clear(MAX_BUFFER_BYTES);
-        let kept = {
-            let mut spare = lock(&self.spare);
-            // `close` first sets the state and then empties the list. If there is no memory for the
-            // list, there is none for the next call either.
-            if self.open_state.is_closed() || calls.open_state.is_exhausted() {
-                Err((calls, outcome))
-            } else {
-                spare.push((calls, outcome))
-            }
-        };
-        if let Err((calls, _)) = kept {
-            calls.retire();
+    #[inline]
+    pub(crate) fn recycle(&self, mut spare: SpareCall) {
+        spare.clear(MAX_BUFFER_BYTES);
+        if spare.core().open_state.is_exhausted() {
+            // The memory is freed.
+            return;
         }
+        self.spare.put(spare, || self.open_state.is_closed());
     }
 
     /// Registers the memory of a call. Returns its key.
@@ -412,20 +422,18 @@ impl Instance {
         else {
             return;
         };
-        let Ok((calls, mut outcome)) = self.take_spare() else {
+        let Ok(mut spare) = self.take_spare() else {
             let _ = handles::close_handle(handle);
             return;
         };
         let layout = self.package.methods[method as usize].params;
-        outcome.answer(Code::Ok, layout, &(thalweg_wire::Handle(handle),));
+        spare.answer(Code::Ok, layout, &(thalweg_wire::Handle(handle),));
         // The arguments are so small that they are not counted in `queued_bytes`.
-        match calls.begin(method, Destination::Waiter, u64::MAX) {
-            Ok(core) => actor
-                .batch
-                .push_front(CallBuffer::new(outcome, Call { core })),
-            Err((calls, _)) => {
+        match spare.core().begin(method, Destination::Waiter, u64::MAX) {
+            Ok(()) => actor.batch.push_front(spare.into_buffer()),
+            Err(_) => {
                 let _ = handles::close_handle(handle);
-                self.recycle(calls, outcome);
+                self.recycle(spare);
             }
         }
     }
@@ -451,10 +459,7 @@ impl Instance {
         // Before the calls are stopped: otherwise the last writer of a stream could finish first,
         // and the stream would end regularly.
         self.end_streams();
-        let spare = lock(&self.spare).take_all();
-        for (calls, _) in spare {
-            calls.retire();
-        }
+        self.spare.free_all();
         let (is_unused, calls) = {
             let calls = lock(&self.calls);
             (calls.is_unused(), calls.iter().cloned().collect::<Vec<_>>())

@@ -55,6 +55,7 @@ mod result_cell;
 mod service;
 mod slab;
 mod spare;
+mod spare_list;
 pub mod stream;
 mod sync;
 mod task;

@@ -119,13 +119,18 @@ impl<T: Linked> List<T> {
         (self.last, self.len) = (node, self.len + 1);
     }
 
+    #[inline]
     pub(crate) fn push_front(&mut self, value: T) {
-        let mut list = Self::default();
-        list.push_back(value);
-        list.append(self);
-        *self = list;
+        let node = value.into_node();
+        // SAFETY: the list owns the value now.
+        T::set_next(unsafe { &*node }, self.first);
+        if self.first.is_null() {
+            self.last = node;
+        }
+        (self.first, self.len) = (node, self.len + 1);
     }
 
+    #[inline]
     pub(crate) fn pop_front(&mut self) -> Option<T> {
         // SAFETY: the list owns its values.
         let node = unsafe { self.first.as_ref() }?;

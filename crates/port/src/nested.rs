@@ -163,28 +163,35 @@ impl CallCore {
     ///
     /// # Errors
     /// The parent call was stopped, so it may not make further calls.
-    pub(crate) fn nested_deadline(&self, generation: u32) -> Result<u64, Failure> {
+    pub(crate) fn nested_deadline(self: &Arc<Self>, generation: u32) -> Result<u64, Failure> {
+        // As a user, so that no other call begins meanwhile.
+        let user = CallRef::enter(self, generation);
         let state = lock(&self.state);
-        if self.open_state.generation() != generation {
-            return Ok(u64::MAX);
-        }
         match &state.stop_reason {
+            _ if self.open_state.generation() != generation => Ok(u64::MAX),
             Some(why) => Err(nested_failure(why)),
             // The parent has answered, so the new call is independent of it.
-            None if self.has_ended() => Ok(u64::MAX),
-            None => Ok(self.deadline()),
+            None => Ok(user.as_ref().map_or(u64::MAX, |call| call.deadline())),
         }
     }
 
     /// Records that `call` was made on behalf of the call of this generation and ends with it.
-    pub(crate) fn adopt(&self, generation: u32, call: &CallRef) {
+    pub(crate) fn adopt(self: &Arc<Self>, generation: u32, call: &CallRef) {
+        // As a user, so that no other call begins meanwhile.
+        let user = CallRef::enter(self, generation);
         let (stop_reason, nested) = {
-            let mut state = lock(&self.state);
+            let mut state = match &user {
+                Some(user) => user.lock_to_use(),
+                None => lock(&self.state),
+            };
             if self.open_state.generation() != generation {
                 return;
             }
-            state.nested.push(call.handle());
-            let prune = state.nested.len() >= 16 && state.nested.len().is_power_of_two();
+            let mut prune = false;
+            if user.is_some() {
+                state.nested.push(call.handle());
+                prune = state.nested.len() >= 16 && state.nested.len().is_power_of_two();
+            }
             let nested = prune.then(|| std::mem::take(&mut state.nested));
             (state.stop_reason.clone(), nested)
         };
@@ -195,7 +202,7 @@ impl CallCore {
             // Not under the lock, under which no other lock may be taken.
             nested.retain(|call| handles::find(*call).is_ok());
             let mut state = lock(&self.state);
-            if self.open_state.generation() == generation && state.stop_reason.is_none() {
+            if state.stop_reason.is_none() {
                 state.nested.append(&mut nested);
                 return;
             }

@@ -113,7 +113,7 @@ impl CallRef {
     /// and now belongs to the call.
     pub(crate) fn send_notices(&self, port: &Port, interval: u64) {
         let has_ended = {
-            let mut state = lock(&self.state);
+            let mut state = self.lock_to_use();
             let has_ended = self.has_ended();
             if !has_ended {
                 state.notices = Some(Box::new(NoticeState {

@@ -1,70 +1,178 @@
 //! The memory of calls that have ended, for reuse by the next calls of the same instance.
 
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::call::CallCore;
-use crate::completion::Outcome;
+use crate::call::{Call, CallCore, CallRef};
+use crate::completion::{CallBuffer, Outcome};
+use crate::mailbox::Linked;
 use crate::queued_bytes::SPARE_BYTES;
+use crate::spare_list::SpareList;
 
-/// Maximum number of calls whose memory is kept.
-const MAX_CALLS: usize = 4096;
 /// Maximum capacity in bytes of a message buffer that is kept with its call.
 pub(crate) const MAX_BUFFER_BYTES: usize = 256 << 10;
 /// Maximum total capacity in bytes of the kept buffers that are larger than [`SPARE_BYTES`]. It is
 /// enough for 50 answers of 100 KiB. See "Large answers" in `docs/internals/port.md`.
 const MAX_LARGE_BYTES: usize = 8 << 20;
 
-/// The memory of a call and of its buffer.
-pub(crate) type SpareCall = (Arc<CallCore>, Box<Outcome>);
+/// The memory of a call and of its buffer, while no call uses it. If it is dropped, the memory is
+/// freed.
+pub(crate) struct SpareCall(ManuallyDrop<Box<Outcome>>);
+
+impl SpareCall {
+    /// New memory, or the memory of a call that its last user has left without a buffer.
+    #[cold]
+    pub(crate) fn new(core: Arc<CallCore>) -> Self {
+        let mut outcome = Outcome::new();
+        let core = CallRef::of_core(core);
+        outcome.call = Some(Call { core });
+        Self::of_outcome(outcome)
+    }
+
+    /// The memory of a call and of its buffer `outcome`, which has a reference to the call. The
+    /// caller has left the call as its last user.
+    #[inline(always)]
+    pub(crate) fn of_outcome(outcome: Box<Outcome>) -> Self {
+        Self(ManuallyDrop::new(outcome))
+    }
+
+    #[inline(always)]
+    fn into_outcome(self) -> Box<Outcome> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: it is taken once, because `this` is not dropped.
+        unsafe { ManuallyDrop::take(&mut this.0) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn core(&self) -> &Arc<CallCore> {
+        let call = self.call.as_ref().expect("the memory has a call");
+        call.core.core()
+    }
+
+    /// The buffer of a call that has begun.
+    #[inline(always)]
+    pub(crate) fn into_buffer(self) -> CallBuffer {
+        CallBuffer::of_outcome(self.into_outcome())
+    }
+
+    /// Separates the call from its buffer, after the call has begun.
+    pub(crate) fn into_parts(self) -> (CallRef, Box<Outcome>) {
+        let mut outcome = self.into_outcome();
+        let call = outcome.call.take().expect("the memory has a call");
+        (call.core, outcome)
+    }
+}
+
+impl Deref for SpareCall {
+    type Target = Outcome;
+
+    #[inline(always)]
+    fn deref(&self) -> &Outcome {
+        &self.0
+    }
+}
+
+impl DerefMut for SpareCall {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Outcome {
+        &mut self.0
+    }
+}
+
+impl Drop for SpareCall {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: it is taken once, because this is the drop.
+        let mut outcome = unsafe { ManuallyDrop::take(&mut self.0) };
+        if let Some(call) = outcome.call.take() {
+            call.core.into_core().retire();
+        }
+    }
+}
+
+// SAFETY: the box becomes a pointer and a box again.
+unsafe impl Linked for SpareCall {
+    type Node = Outcome;
+
+    #[inline(always)]
+    fn into_node(self) -> *mut Outcome {
+        Box::into_raw(self.into_outcome())
+    }
+
+    #[inline(always)]
+    unsafe fn from_node(node: *mut Outcome) -> Self {
+        // SAFETY: the caller's contract.
+        Self::of_outcome(unsafe { Box::from_raw(node) })
+    }
+
+    #[inline(always)]
+    fn next(node: &Outcome) -> *mut Outcome {
+        CallBuffer::next(node)
+    }
+
+    #[inline(always)]
+    fn set_next(node: &Outcome, next: *mut Outcome) {
+        CallBuffer::set_next(node, next);
+    }
+}
 
 /// The memory of calls that ended.
 #[derive(Default)]
 pub(crate) struct SpareCalls {
-    calls: Vec<SpareCall>,
+    list: SpareList<SpareCall>,
     /// Total capacity of the large buffers.
-    large_bytes: usize,
-}
-
-/// The capacity that counts for a buffer.
-#[inline]
-fn large_bytes(outcome: &Outcome) -> usize {
-    match outcome.data.capacity() {
-        small if small <= SPARE_BYTES => 0,
-        large => large,
-    }
+    large_bytes: AtomicUsize,
 }
 
 impl SpareCalls {
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<SpareCall> {
-        let spare = self.calls.pop()?;
-        self.large_bytes -= large_bytes(&spare.1);
-        Some(spare)
+    #[inline(always)]
+    pub(crate) fn take(&self) -> Option<SpareCall> {
+        let call = self.list.take()?;
+        if call.data.capacity() > SPARE_BYTES {
+            self.forget_bytes(&call);
+        }
+        Some(call)
     }
 
-    /// Keeps the memory of a call. Returns a buffer that is not kept, which the caller drops without
-    /// the lock.
-    ///
-    /// # Errors
-    /// There are enough calls, or there is no memory for the list. The call is returned.
-    #[inline]
-    pub(crate) fn push(&mut self, (call, mut outcome): SpareCall) -> Result<Vec<u8>, SpareCall> {
-        if self.calls.len() >= MAX_CALLS || self.calls.try_reserve(1).is_err() {
-            return Err((call, outcome));
+    /// Keeps the memory of a call, unless the instance is closed or there is enough of it.
+    #[inline(always)]
+    pub(crate) fn put(&self, mut call: SpareCall, is_closed: impl Fn() -> bool) {
+        if call.data.capacity() > SPARE_BYTES {
+            self.count_bytes(&mut call);
         }
-        let mut refused = Vec::new();
-        let large = large_bytes(&outcome);
-        if self.large_bytes + large > MAX_LARGE_BYTES {
-            refused = std::mem::take(&mut outcome.data);
-        } else {
-            self.large_bytes += large;
+        if let Err(refused) = self.list.put(call, is_closed) {
+            self.refuse(refused);
         }
-        self.calls.push((call, outcome));
-        Ok(refused)
     }
 
-    /// All calls.
-    pub(crate) fn take_all(&mut self) -> Vec<SpareCall> {
-        std::mem::take(self).calls
+    /// Frees the memory of all calls. The instance is closed.
+    pub(crate) fn free_all(&self) {
+        self.list.free_all();
+    }
+
+    /// Counts a large buffer, or frees it if there are enough of them.
+    #[cold]
+    fn count_bytes(&self, call: &mut SpareCall) {
+        let large = call.data.capacity();
+        let before = self.large_bytes.fetch_add(large, Ordering::Relaxed);
+        if before + large > MAX_LARGE_BYTES {
+            self.large_bytes.fetch_sub(large, Ordering::Relaxed);
+            call.data = Vec::new();
+        }
+    }
+
+    #[cold]
+    fn forget_bytes(&self, call: &SpareCall) {
+        let large = call.data.capacity();
+        self.large_bytes.fetch_sub(large, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn refuse(&self, call: SpareCall) {
+        if call.data.capacity() > SPARE_BYTES {
+            self.forget_bytes(&call);
+        }
     }
 }

@@ -87,33 +87,28 @@ impl Instance {
     pub(crate) fn send_to_port(
         self: &Arc<Self>,
         import: u32,
-        write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
         deadline: u64,
         port: &Arc<Port>,
         token: u64,
     ) -> Result<CallRef, Failure> {
         port.reserve_below(self.package.limits.max_queued_bytes)?;
-        let (calls, mut outcome) = self.take_spare().inspect_err(|_| port.unreserve())?;
-        let written = write(std::mem::take(&mut outcome.data)).and_then(|mut args| {
-            let number = self.convert_host_call(import, &mut args)?;
-            Ok((number, args))
+        let mut spare = self.take_spare().inspect_err(|_| port.unreserve())?;
+        let begun = write(&mut spare.data).and_then(|()| {
+            let number = self.convert_host_call(import, &mut spare.data)?;
+            spare.core().begin(import, Destination::Host, deadline)?;
+            Ok(number)
         });
-        match written {
-            Ok((number, args)) => (outcome.number, outcome.data) = (number, args),
+        let number = match begun {
+            Ok(number) => number,
             Err(failure) => {
                 port.unreserve();
-                self.recycle(calls, outcome);
-                return Err(failure);
-            }
-        }
-        let call = match calls.begin(import, Destination::Host, deadline) {
-            Ok(call) => call,
-            Err((calls, failure)) => {
-                port.unreserve();
-                self.recycle(calls, outcome);
+                self.recycle(spare);
                 return Err(failure);
             }
         };
+        let (call, mut outcome) = spare.into_parts();
+        outcome.number = number;
         if is_past(deadline) {
             port.unreserve();
             call.stop(Code::TimedOut.because("the deadline had passed when the host was called"));

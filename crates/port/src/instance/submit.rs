@@ -10,7 +10,7 @@ use std::sync::Arc;
 use thalweg_runtime::log::{Level, Limit};
 
 use super::{CALLS_PER_TURN, Instance};
-use crate::call::{BorrowedBytes, Call, CallRef, Destination, is_past};
+use crate::call::{BorrowedBytes, CallRef, Destination, is_past};
 use crate::code::{Code, Failure, append};
 use crate::completion::{CallBuffer, close_unread_streams};
 use crate::notice::notice_interval;
@@ -119,10 +119,8 @@ impl<'a> Submitter<'a> {
             port.reserve().inspect_err(|_| port.unreserve())?;
         }
         let to = Destination::Port { port, token };
-        let write = |mut buffer: Vec<u8>| {
-            append(&mut buffer, &instance.convert_arguments(method, args)?)?;
-            Ok(buffer)
-        };
+        let write =
+            |buffer: &mut Vec<u8>| append(buffer, &instance.convert_arguments(method, args)?);
         let begin = |call: &CallRef| {
             if let Some(borrowed) = borrowed {
                 call.set_borrowed(borrowed);
@@ -177,10 +175,11 @@ impl<'a> MailboxWriter<'a> {
 
     /// Makes a call whose arguments `write` puts into a buffer. `extract` returns what the caller
     /// keeps of the call. A call that fails here has no completion.
+    #[inline(always)]
     pub(crate) fn start<R>(
         &mut self,
         method: u32,
-        write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
         to: Destination<'_>,
         deadline: u64,
         waits: bool,
@@ -201,6 +200,7 @@ impl<'a> MailboxWriter<'a> {
     ///
     /// # Errors
     /// The reason, with the buffer.
+    #[inline]
     pub(crate) fn push_or_wait(
         &mut self,
         buffer: CallBuffer,
@@ -208,31 +208,37 @@ impl<'a> MailboxWriter<'a> {
     ) -> Result<(), (CallBuffer, Failure)> {
         match self.push(buffer) {
             Ok(()) => Ok(()),
-            Err((buffer, MailboxFull::Calls(1..) | MailboxFull::Bytes))
-                if waits && self.instance.package.limits.blocks_on_overflow =>
-            {
-                self.schedule();
-                let instance = self.instance;
-                let waited = instance.mailbox_waiters.wait(buffer, |buffer| {
-                    self.push(buffer).map_err(|(buffer, _)| buffer)
-                });
-                self.schedule();
-                waited
-            }
-            Err((buffer, full)) => Err((buffer, full.failure(self.instance.package))),
+            Err((buffer, full)) => self.wait_for_capacity(buffer, full, waits),
         }
+    }
+
+    #[cold]
+    fn wait_for_capacity(
+        &mut self,
+        buffer: CallBuffer,
+        full: MailboxFull,
+        waits: bool,
+    ) -> Result<(), (CallBuffer, Failure)> {
+        let instance = self.instance;
+        let may_wait = waits && instance.package.limits.blocks_on_overflow;
+        if !may_wait || matches!(full, MailboxFull::Calls(0)) {
+            return Err((buffer, full.failure(instance.package)));
+        }
+        self.schedule();
+        let waited = instance.mailbox_waiters.wait(buffer, |buffer| {
+            self.push(buffer).map_err(|(buffer, _)| buffer)
+        });
+        self.schedule();
+        waited
     }
 
     /// Returns the buffer and the reason if the mailbox is full.
     #[inline]
     fn push(&mut self, buffer: CallBuffer) -> Result<(), (CallBuffer, MailboxFull)> {
-        let instance = self.instance;
-        self.needs_schedule |= instance
-            .push(buffer)
-            .or_else(|(buffer, failure)| match instance.sweep() {
-                true => instance.push(buffer),
-                false => Err((buffer, failure)),
-            })?;
+        self.needs_schedule |= match self.instance.push(buffer) {
+            Ok(must_schedule) => must_schedule,
+            Err(refused) => self.instance.sweep_and_push(refused)?,
+        };
         self.unscheduled += 1;
         if self.unscheduled >= CALLS_PER_TURN {
             self.schedule();
@@ -308,7 +314,7 @@ impl Instance {
     pub(crate) fn send(
         self: &Arc<Self>,
         method: u32,
-        write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
         deadline: u64,
     ) -> Result<CallRef, Failure> {
         if let Some(turn) = self.claim_turn(method) {
@@ -326,11 +332,11 @@ impl Instance {
 
     /// Begins a call. Returns the value of `extract` and the buffer to push into the mailbox. There
     /// is no buffer if the deadline has already passed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin<R>(
         self: &Arc<Self>,
         method: u32,
-        write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
         to: Destination<'_>,
         deadline: u64,
         extract: impl FnOnce(&CallRef) -> R,
@@ -338,23 +344,14 @@ impl Instance {
         self.admit(method)?;
         let options = &self.package.methods[method as usize].options;
         let deadline = options.limit_deadline(deadline);
-        let (calls, mut outcome) = self.take_spare()?;
-        match write(std::mem::take(&mut outcome.data)) {
-            Ok(args) => outcome.data = args,
-            Err(failure) => {
-                self.recycle(calls, outcome);
-                return Err(failure);
-            }
+        let mut spare = self.take_spare()?;
+        let begun = write(&mut spare.data).and_then(|()| spare.core().begin(method, to, deadline));
+        if let Err(failure) = begun {
+            self.recycle(spare);
+            return Err(failure);
         }
-        let core = match calls.begin(method, to, deadline) {
-            Ok(core) => core,
-            Err((calls, failure)) => {
-                self.recycle(calls, outcome);
-                return Err(failure);
-            }
-        };
-        let extracted = extract(&core);
-        let buffer = CallBuffer::new(outcome, Call { core });
+        let buffer = spare.into_buffer();
+        let extracted = extract(&buffer.call().core);
         if !is_past(deadline) {
             return Ok((extracted, Some(buffer)));
         }
@@ -364,8 +361,20 @@ impl Instance {
         Ok((extracted, None))
     }
 
+    #[cold]
+    fn sweep_and_push(
+        &self,
+        (buffer, full): (CallBuffer, MailboxFull),
+    ) -> Result<bool, (CallBuffer, MailboxFull)> {
+        match self.sweep() {
+            true => self.push(buffer),
+            false => Err((buffer, full)),
+        }
+    }
+
     /// Returns whether the caller must schedule a turn, or the buffer and the reason if the mailbox
     /// is full.
+    #[inline]
     fn push(&self, buffer: CallBuffer) -> Result<bool, (CallBuffer, MailboxFull)> {
         if let Err(capacity) = self.mailbox.reserve() {
             return Err((buffer, MailboxFull::Calls(capacity)));

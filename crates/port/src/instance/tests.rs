@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
 use std::task::Wake;
 
-use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::{Config, Runtime};
 use thalweg_wire::message;
 
@@ -172,9 +171,9 @@ fn call_after_the_last_generation_has_another_slot() {
     };
     let first = call();
     // As if the memory had been used 2^32 - 2 times.
-    let used = lock(&instance.spare).pop().unwrap();
-    used.0.open_state.set_generation(u32::MAX - 1);
-    assert!(lock(&instance.spare).push(used).is_ok());
+    let used = instance.spare.take().unwrap();
+    used.core().open_state.set_generation(u32::MAX - 1);
+    instance.recycle(used);
     let last = call();
     assert_eq!(last, u64::from(u32::MAX) << 32 | u64::from(first as u32));
     for _ in 0..3 {
@@ -273,14 +272,13 @@ fn spare_calls_keep_large_buffers_up_to_their_limits() {
     let calls: Vec<_> = sizes
         .map(|size| (instance.take_spare().unwrap(), size))
         .collect();
-    for ((call, mut outcome), size) in calls {
-        outcome.data = Vec::with_capacity(size);
-        instance.recycle(call, outcome);
+    for (mut call, size) in calls {
+        call.data = Vec::with_capacity(size);
+        instance.recycle(call);
     }
     let mut kept = Vec::new();
-    while let Some((call, outcome)) = lock(&instance.spare).pop() {
-        kept.push(outcome.data.capacity());
-        call.retire();
+    while let Some(call) = instance.spare.take() {
+        kept.push(call.data.capacity());
     }
     let count = |size| kept.iter().filter(|kept| **kept == size).count();
     assert_eq!(kept.len(), 43);
@@ -288,11 +286,11 @@ fn spare_calls_keep_large_buffers_up_to_their_limits() {
     assert_eq!(count(SPARE_BYTES), 2);
     assert_eq!(count(0), 43 - 32 - 2, "the others are freed");
     // The bytes of the calls that were taken out do not count any more.
-    let (call, mut outcome) = instance.take_spare().unwrap();
-    outcome.data = Vec::with_capacity(MAX_BUFFER_BYTES);
-    instance.recycle(call, outcome);
+    let mut call = instance.take_spare().unwrap();
+    call.data = Vec::with_capacity(MAX_BUFFER_BYTES);
+    instance.recycle(call);
     let again = instance.take_spare().unwrap();
-    assert_eq!(again.1.data.capacity(), MAX_BUFFER_BYTES);
-    instance.recycle(again.0, again.1);
+    assert_eq!(again.data.capacity(), MAX_BUFFER_BYTES);
+    instance.recycle(again);
     instance.close();
 }

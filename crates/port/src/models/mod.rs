@@ -8,3 +8,4 @@ mod mailbox_waiters;
 mod open_state;
 mod port;
 mod result_cell;
+mod spare_list;
