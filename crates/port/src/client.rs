@@ -144,26 +144,31 @@ impl Client {
     /// # Errors
     /// The parent call was stopped, so it may not make further calls. `would_park`: the parent call
     /// answers a host call of this client's own service.
+    #[inline]
     pub(crate) fn deadline_and_parent(&self) -> Result<(u64, Option<ParentCall>), Failure> {
         let deadline = self.timeout.map_or(u64::MAX, clock::deadline);
-        let caller = match nested::current() {
-            Some(handle) if !self.detached => handles::find_call_core(handle),
-            _ => None,
-        };
-        match caller {
-            Some((caller, generation)) => {
-                let origin = caller.origin_instance(generation);
-                if origin.is_some_and(|instance| Arc::ptr_eq(&instance, self.guard.instance())) {
-                    return Err(self_call());
-                }
-                let deadline_and_parent = caller.nested_deadline(generation)?;
-                Ok((
-                    deadline.min(deadline_and_parent),
-                    Some((caller, generation)),
-                ))
-            }
-            None => Ok((deadline, None)),
+        match nested::current() {
+            Some(handle) if !self.detached => self.deadline_within(handle, deadline),
+            _ => Ok((deadline, None)),
         }
+    }
+
+    /// The same for a call that is part of the call with the handle `parent`.
+    #[cold]
+    fn deadline_within(
+        &self,
+        parent: u64,
+        deadline: u64,
+    ) -> Result<(u64, Option<ParentCall>), Failure> {
+        let Some((parent, generation)) = handles::find_call_core(parent) else {
+            return Ok((deadline, None));
+        };
+        let origin = parent.origin_instance(generation);
+        if origin.is_some_and(|instance| Arc::ptr_eq(&instance, self.guard.instance())) {
+            return Err(self_call());
+        }
+        let of_parent = parent.nested_deadline(generation)?;
+        Ok((deadline.min(of_parent), Some((parent, generation))))
     }
 
     /// Makes a call. It is submitted when this returns.

@@ -242,13 +242,18 @@ impl CallBuffer {
     }
 
     /// Converts the answer to the caller's version of the package.
+    #[inline]
     pub(crate) fn convert_for_caller(&mut self) {
-        let core = self.call().core.core();
-        if core.instance.versions.get().is_some() {
-            let core = Arc::clone(core);
-            core.instance
-                .convert_outcome(core.method(), self.contents());
+        if self.call().core.instance.versions.get().is_some() {
+            self.convert_for_other_version();
         }
+    }
+
+    #[cold]
+    fn convert_for_other_version(&mut self) {
+        let core = Arc::clone(self.call().core.core());
+        core.instance
+            .convert_outcome(core.method(), self.contents());
     }
 
     pub(crate) fn call(&self) -> &Call {

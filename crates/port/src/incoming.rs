@@ -334,26 +334,31 @@ impl Incoming {
 }
 
 impl Drop for Incoming {
+    #[inline]
     fn drop(&mut self) {
-        let Some(mut buffer) = self.buffer.take() else {
-            return;
-        };
-        match DropCause::now(buffer.call().core.handle()) {
-            DropCause::OwnPanic => {}
-            DropCause::OtherPanic(why) => {
-                close_unread_streams(&buffer.data);
-                buffer.call().core.stop(why);
+        if let Some(buffer) = self.buffer.take() {
+            end_unanswered(buffer);
+        }
+    }
+}
+
+#[cold]
+fn end_unanswered(mut buffer: CallBuffer) {
+    match DropCause::now(buffer.call().core.handle()) {
+        DropCause::OwnPanic => {}
+        DropCause::OtherPanic(why) => {
+            close_unread_streams(&buffer.data);
+            buffer.call().core.stop(why);
+        }
+        DropCause::Intended => {
+            close_unread_streams(&buffer.data);
+            let core = &buffer.call().core;
+            // A service may drop a call that was stopped.
+            if core.check_stopped().is_ok() {
+                log_unanswered(core.method_name());
             }
-            DropCause::Intended => {
-                close_unread_streams(&buffer.data);
-                let core = &buffer.call().core;
-                // A service may drop a call that was stopped.
-                if core.check_stopped().is_ok() {
-                    log_unanswered(core.method_name());
-                }
-                buffer.fail(Code::GuestLost.because(UNANSWERED));
-                buffer.deliver();
-            }
+            buffer.fail(Code::GuestLost.because(UNANSWERED));
+            buffer.deliver();
         }
     }
 }

@@ -260,6 +260,7 @@ impl Instance {
         }
     }
 
+    #[inline]
     fn wake_waiters(&self) {
         if self.package.limits.blocks_on_overflow {
             self.mailbox_waiters.wake_all();

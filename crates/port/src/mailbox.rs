@@ -321,7 +321,7 @@ impl<T: Linked> Mailbox<T> {
     }
 
     /// Called by the turn: takes up to `most` calls, and clears `ATTENTION`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&self, most: usize, calls: &mut List<T>) -> Found {
         let head = self.head.load(Ordering::Relaxed);
         if bits_of(head) & ATTENTION != 0 {
@@ -339,13 +339,19 @@ impl<T: Linked> Mailbox<T> {
         let mut list = unsafe { List::from_newest(newest_of(head)) };
         self.move_to(calls, &mut list, most);
         if !list.is_empty() {
-            let mut waiting = lock(&self.waiting);
-            // Rule 5: all other calls in it were pushed later.
-            list.append(&mut waiting);
-            *waiting = list;
-            self.update(|head| head.map_addr(|at| at | ATTENTION));
+            self.put_back(list);
         }
         Found::OnlyCalls
+    }
+
+    /// Puts back the calls that a turn took and does not serve.
+    #[cold]
+    fn put_back(&self, mut list: List<T>) {
+        let mut waiting = lock(&self.waiting);
+        // Rule 5: all other calls in it were pushed later.
+        list.append(&mut waiting);
+        *waiting = list;
+        self.update(|head| head.map_addr(|at| at | ATTENTION));
     }
 
     #[cold]

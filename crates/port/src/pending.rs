@@ -316,11 +316,26 @@ impl<T, E: Decode> Pending<T, E> {
                 return Some(Err(Code::ShutDown.because("the runtime stops").into()));
             }
         };
-        self.stop_notices();
-        // Drops the reference to the call, so that the result is its last user.
-        self.state = PendingState::Done;
-        Some(self.read(completion))
+        Some(self.end(completion))
     }
+
+    /// Drops the reference to the call, so that the result is its last user. Returns the result.
+    #[inline]
+    fn end(&mut self, completion: Completion) -> Result<T, CallError<E>> {
+        if self.notice.is_some() {
+            self.stop_notices();
+        }
+        match std::mem::replace(&mut self.state, PendingState::Done) {
+            PendingState::Sent(call) => drop(call),
+            other => drop_state(other),
+        }
+        self.read(completion)
+    }
+}
+
+#[cold]
+fn drop_state(state: PendingState) {
+    drop(state);
 }
 
 fn already_taken<E>() -> CallError<E> {
@@ -347,6 +362,17 @@ fn cancel(state: &PendingState) {
 }
 
 impl<T, E> Pending<T, E> {
+    /// Cancels the call, whose result is not read any more.
+    #[cold]
+    fn give_up(&mut self) {
+        cancel(&self.state);
+        self.stop_notices();
+        if let Some(call) = self.state.call() {
+            call.result.abandon();
+        }
+    }
+
+    #[cold]
     fn stop_notices(&mut self) {
         if let (Some(call), Some(notice)) = (self.state.call(), &mut self.notice) {
             notice.stop(call);
@@ -375,11 +401,7 @@ impl<T, E: Decode> Future for Pending<T, E> {
             PendingState::Done => return Poll::Ready(Err(already_taken())),
         };
         match completion {
-            Some(completion) => {
-                this.stop_notices();
-                this.state = PendingState::Done;
-                Poll::Ready(this.read(completion))
-            }
+            Some(completion) => Poll::Ready(this.end(completion)),
             None => {
                 if let (Some(call), Some(notice)) = (this.state.call(), &mut this.notice) {
                     notice.notify_and_rearm(call, context.waker());
@@ -391,14 +413,10 @@ impl<T, E: Decode> Future for Pending<T, E> {
 }
 
 impl<T, E> Drop for Pending<T, E> {
+    #[inline]
     fn drop(&mut self) {
-        if self.state.call().is_none() {
-            return;
-        }
-        cancel(&self.state);
-        self.stop_notices();
-        if let Some(call) = self.state.call() {
-            call.result.abandon();
+        if !matches!(self.state, PendingState::Done) {
+            self.give_up();
         }
     }
 }

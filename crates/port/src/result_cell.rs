@@ -37,6 +37,16 @@ fn is_completion(word: Word) -> bool {
     word.addr() > ABANDONED.addr()
 }
 
+/// Rule 1: drops a completion whose caller has abandoned the call.
+///
+/// # Safety
+/// The pointer came from `into_node`, and the caller owns it.
+#[cold]
+unsafe fn drop_abandoned(pointer: Word) {
+    // SAFETY: the caller's contract.
+    drop(Completion(unsafe { CallBuffer::from_node(pointer) }));
+}
+
 /// Receives the completion of a call without a port.
 #[derive(Debug)]
 pub(crate) struct ResultCell {
@@ -68,6 +78,7 @@ impl ResultCell {
     }
 
     /// Called by the thread that ends the call.
+    #[inline]
     pub(crate) fn complete(&self, completion: Completion) {
         let _no_preempt = NoPreemptGuard::enter();
         let pointer = completion.into_buffer().into_node();
@@ -76,13 +87,12 @@ impl ResultCell {
             other => other,
         };
         if stored.is_err() {
-            // Rule 1: the caller has abandoned the call.
-            //
             // SAFETY: the pointer was not stored.
-            drop(Completion(unsafe { CallBuffer::from_node(pointer) }));
+            unsafe { drop_abandoned(pointer) };
         }
     }
 
+    #[cold]
     fn complete_armed(&self, pointer: Word) -> Result<Word, Word> {
         let Ok(_) = self.exchange(ARMED, TAKING) else {
             // The caller took its waker back.

@@ -25,11 +25,15 @@ impl TimeSlice {
         }
     }
 
+    #[inline]
     pub(crate) fn after_call(&mut self) {
         self.calls_until_check -= 1;
-        if self.calls_until_check > 0 {
-            return;
+        if self.calls_until_check == 0 {
+            self.check();
         }
+    }
+
+    fn check(&mut self) {
         let now = clock::now();
         if self.started_at == 0 {
             self.started_at = now;

@@ -424,6 +424,7 @@ impl Handle {
     }
 
     /// Schedules a new task in the same way.
+    #[inline]
     pub(crate) fn submit(&self, task: Task) {
         match worker::current() {
             Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => worker.submit(task),

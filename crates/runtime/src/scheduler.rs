@@ -345,13 +345,15 @@ impl Scheduler {
     }
 
     /// Rule 1, after the task was published.
+    #[inline]
     pub(crate) fn announce(self: &Arc<Self>) {
         match self.idle.announce() {
             Announcement::Searching => {}
             Announcement::Wake(index) => self.workers[index].remote_queue.unpark(),
-            Announcement::NoneIdle => {
+            Announcement::NoneIdle if self.started() < self.workers.len() => {
                 self.start_worker_if_possible();
             }
+            Announcement::NoneIdle => {}
         }
     }
 

@@ -162,6 +162,7 @@ impl<'a> MailboxWriter<'a> {
         }
     }
 
+    #[inline]
     fn schedule(&mut self) {
         self.unscheduled = 0;
         if std::mem::take(&mut self.needs_schedule) {
@@ -233,7 +234,7 @@ impl<'a> MailboxWriter<'a> {
     }
 
     /// Returns the buffer and the reason if the mailbox is full.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, buffer: CallBuffer) -> Result<(), (CallBuffer, MailboxFull)> {
         self.needs_schedule |= match self.instance.push(buffer) {
             Ok(must_schedule) => must_schedule,
@@ -374,7 +375,7 @@ impl Instance {
 
     /// Returns whether the caller must schedule a turn, or the buffer and the reason if the mailbox
     /// is full.
-    #[inline]
+    #[inline(always)]
     fn push(&self, buffer: CallBuffer) -> Result<bool, (CallBuffer, MailboxFull)> {
         if let Err(capacity) = self.mailbox.reserve() {
             return Err((buffer, MailboxFull::Calls(capacity)));

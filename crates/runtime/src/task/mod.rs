@@ -419,7 +419,12 @@ impl Task {
         }
         // SAFETY: the caller's contract.
         let how = unsafe { (self.header().vtable.run)(self.0) };
-        self.end(how);
+        let header = self.header();
+        if how.is_none() && header.state.is_only_running() {
+            self.end_unobserved();
+        } else {
+            self.end(how);
+        }
     }
 
     /// Completes a task that will never start.
@@ -452,13 +457,24 @@ impl Task {
         self.end(Some(how));
     }
 
+    /// The usual end of a turn, and of a task without a handle: no other thread can see it.
+    #[inline]
+    fn end_unobserved(self) {
+        let header = self.header();
+        // A turn has no output, and is no actor.
+        if !header.is_turn {
+            if let Some(worker) = worker::current() {
+                worker.count_end(self, None);
+            }
+            // SAFETY: `task::state`'s rule 2: there is no handle.
+            unsafe { (header.vtable.discard)(self.0) };
+        }
+        self.clear_thread_name();
+        self.free();
+    }
+
     fn end(self, how: Option<ExitReason>) {
         let header = self.header();
-        if header.is_turn && how.is_none() && header.state.is_only_running() {
-            // The usual end of a turn, which has no output to drop.
-            self.clear_thread_name();
-            return self.free();
-        }
         let worker = worker::current();
         if !header.is_turn
             && let Some(worker) = worker

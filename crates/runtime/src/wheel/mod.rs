@@ -241,7 +241,15 @@ impl Wheel {
     /// first timer fires. It is earlier if a slot has to cascade first, which happens at most once
     /// per level. If a timer is alone in its slot, its own time is returned. `None` if there are no
     /// timers.
+    #[inline]
     pub(crate) fn next_deadline(&self) -> Option<u64> {
+        if self.is_empty() {
+            return None;
+        }
+        self.first_deadline()
+    }
+
+    fn first_deadline(&self) -> Option<u64> {
         if self.has_late() {
             return Some(self.now.get() * TICK_NS);
         }

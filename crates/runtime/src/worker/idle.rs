@@ -75,15 +75,24 @@ impl Worker {
         }
     }
 
-    /// Looks for work everywhere. A stolen task is in the LIFO slot afterwards, and the rest of the
-    /// stolen tasks in the ring.
+    /// Looks for work everywhere. A task that it takes is in the LIFO slot afterwards, and the rest of
+    /// the stolen tasks in the ring.
     fn find_work(&self) -> bool {
         !self.remote_queue.is_empty()
-            || self.scheduler.has_injected()
-            || !self.shared().placed.is_empty()
-            || self.scheduler.is_stopping()
             || self.lifo_slot.get().is_some()
+            || self.take_sent()
+            || self.scheduler.is_stopping()
             || (!self.is_alone() && self.try_steal())
+    }
+
+    /// Takes a task that another thread put into the injector, or placed here.
+    #[inline]
+    fn take_sent(&self) -> bool {
+        let sent = self.take_unstarted_of_others();
+        if sent.is_some() {
+            self.lifo_slot.set(sent);
+        }
+        sent.is_some()
     }
 
     fn try_steal(&self) -> bool {

@@ -349,6 +349,7 @@ impl Worker {
         }
     }
 
+    #[inline]
     fn take_unstarted_of_others(&self) -> Option<Task> {
         let placed = self.shared().placed.pop();
         let sent = placed.or_else(|| self.scheduler.take_injected())?;
@@ -541,10 +542,14 @@ impl Worker {
     }
 
     /// Wakes the tasks whose deadlines have passed, in the order of the deadlines.
+    #[inline]
     fn fire_timers(&self) {
-        if self.wheel.is_empty() {
-            return;
+        if !self.wheel.is_empty() {
+            self.fire_due_timers();
         }
+    }
+
+    fn fire_due_timers(&self) {
         self.wheel.advance(clock::now(), |entry| {
             // SAFETY: the entry is in the fiber of a parked actor of this worker.
             let named = unsafe { entry.as_ref() }.data.get();
