@@ -51,7 +51,7 @@ impl ClaimedTurn<'_> {
     pub(super) fn call(
         mut self,
         method: u32,
-        write: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Failure>,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
         deadline: u64,
     ) -> Result<CallRef, Failure> {
         let to = Destination::Waiter;
@@ -103,10 +103,7 @@ impl Instance {
         let Some(turn) = self.claim_turn(method) else {
             return Err(Code::WouldPark.because("the service is busy: submit the call"));
         };
-        let write = |mut buffer: Vec<u8>| {
-            append(&mut buffer, &self.convert_arguments(method, args)?)?;
-            Ok(buffer)
-        };
+        let write = |buffer: &mut Vec<u8>| append(buffer, &self.convert_arguments(method, args)?);
         let call = turn.call(method, write, deadline)?;
         let mut completion = completion_of(&call);
         completion.handle = 0;
