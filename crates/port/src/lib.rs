@@ -85,8 +85,8 @@ pub use port::{Port, Reap};
 pub use resource::Resource;
 pub use service::Service;
 pub use stream::{
-    Batch, Counts, Event, FutureReader, FutureWriter, Reason, Records, Sent, Stats, StreamError,
-    StreamReader, StreamWriter, Subscription, Untyped, Upstream, UpstreamFuture,
+    Batch, Counts, Event, FutureReader, FutureWriter, Reason, Records, ReservedRecord, Sent, Stats,
+    StreamError, StreamReader, StreamWriter, Subscription, Untyped, Upstream, UpstreamFuture,
     UpstreamFutureWriter, UpstreamWriter, Views, WriteBatch,
 };
 pub use task::Task;

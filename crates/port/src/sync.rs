@@ -7,7 +7,7 @@ pub(crate) use loom::{
     cell::UnsafeCell,
     sync::{
         Mutex,
-        atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence},
+        atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering, fence},
     },
     thread::yield_now,
 };
@@ -15,7 +15,7 @@ pub(crate) use loom::{
 pub(crate) use std::{
     sync::{
         Mutex,
-        atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence},
+        atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering, fence},
     },
     thread::yield_now,
 };

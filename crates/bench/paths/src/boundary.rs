@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use thalweg::port::{Event, Instance, Port};
+use thalweg::port::{Event, Instance, Pending, Port, StreamReader};
 use thalweg::wire::{Decode, message};
-use thalweg_lab::lab::{EchoRequest, EchoRequestView, LabClient, LabServer, Match, MatchView};
+use thalweg_lab::lab::{
+    self, EchoRequest, EchoRequestView, LabClient, LabServer, Match, MatchView,
+};
 use thalweg_lab::{Content, Contents, LabService};
 
 fn view<'a>(content: &Content<'a>) -> MatchView<'a> {
@@ -90,13 +92,22 @@ pub fn stream_event(count: u64) {
 
 /// The same, one at a time, to a callback on the writer's thread.
 pub fn stream_direct(count: u64) {
+    subscribe(count, |lab, count| lab.events(count, 1));
+}
+
+/// The same, with events that the service writes field by field in the stream's memory.
+pub fn stream_direct_reserved(count: u64) {
+    subscribe(count, LabClient::events_reserved);
+}
+
+fn subscribe(count: u64, open: fn(&LabClient, u64) -> Pending<StreamReader<lab::Event>>) {
     // Events that are written before the subscription are queued and cost less. The stream is full when it
     // is subscribed to, so that each run has the same number of them, and the difference between two
     // counts contains only events that go to the callback at once.
     const QUEUED_AT_MOST: u64 = 16_384;
     let count = QUEUED_AT_MOST + count;
     let lab = LabClient::start(LabService::default).expect("the runtime starts");
-    let stream = lab.events(count, 1).wait().expect("it cannot fail");
+    let stream = open(&lab, count).wait().expect("it cannot fail");
     while stream.stats().waits == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }

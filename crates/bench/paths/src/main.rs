@@ -42,6 +42,11 @@ const PATHS: [Path; 29] = [
     ("stream_match", 1_000_000, boundary::stream_match),
     ("stream_event", 1_000_000, boundary::stream_event),
     ("stream_direct", 1_000_000, boundary::stream_direct),
+    (
+        "stream_direct_reserved",
+        1_000_000,
+        boundary::stream_direct_reserved,
+    ),
     ("call", 20_000, boundary::call),
     ("call_async", 20_000, boundary::call_async),
     ("call_brief", 1_000_000, boundary::call_brief),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use thalweg::port::{Failure, StreamWriter};
 use thalweg::queue::clock;
 use thalweg::runtime;
+use thalweg::wire::Record;
 
 use crate::gate::{Gate, number};
 use crate::lab::{
@@ -150,5 +151,22 @@ pub(crate) fn feed(
         batch.send(&event(n, at, &detail, &payload))?;
     }
     drop(batch);
+    writer.finish()
+}
+
+/// Writes events field by field in the stream's memory. Stops early when the reader is gone.
+pub(crate) fn write_reserved(
+    mut writer: StreamWriter<Event>,
+    count: u64,
+    gate: Option<Arc<Gate>>,
+) -> Result<(), Failure> {
+    let mark = pass(gate);
+    for n in mark..mark + count {
+        if let Some(mut event) = writer.reserve(0)? {
+            event.set(Event::FIELDS.kind, &EventKind::Quote);
+            event.set(Event::FIELDS.quote, &quote(n, n));
+            event.commit()?;
+        }
+    }
     writer.finish()
 }

@@ -43,6 +43,13 @@ impl Lab for LabService {
         self.feed(call, count, batch, 1, 0, 0)
     }
 
+    fn events_reserved(&mut self, call: &Call, count: u64) -> StreamReader<Event> {
+        let (writer, reader) = call.stream();
+        let gate = self.next_gate.get();
+        call.spawn(move |_| drop(events::write_reserved(writer, count, gate)));
+        reader
+    }
+
     fn ticks(&mut self, call: &Call, count: u64, batch: u32) -> StreamReader<Tick> {
         let (writer, reader) = call.stream();
         let gate = self.next_gate.get();

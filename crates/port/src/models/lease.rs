@@ -58,8 +58,15 @@ struct Queue {
 struct Stream {
     queue: Mutex<Queue>,
     lease: Lease<Callback>,
+    /// The slot that the holder of the lease fills in place, before it enters the lease.
+    slot: UnsafeCell<u64>,
     closed: AtomicBool,
 }
+
+// SAFETY: loom reports an access to the slot that is not ordered.
+unsafe impl Sync for Stream {}
+// SAFETY: as above.
+unsafe impl Send for Stream {}
 
 impl Stream {
     /// A stream with an idle callback that thread 1 holds the lease of.
@@ -68,7 +75,7 @@ impl Stream {
         {
             let mut queue = stream.lock();
             assert!(queue.slot.replace(Callback(received.clone())).is_none());
-            assert!(queue.slot.lend(&stream.lease));
+            assert!(queue.slot.lend(&stream.lease, 0));
         }
         (stream, received)
     }
@@ -78,12 +85,17 @@ impl Stream {
     }
 
     fn settle(&self, queue: &mut Queue) {
-        let delivered = self.lease.delivered();
+        let delivered = self.lease.sequence();
         queue.delivered += delivered - std::mem::replace(&mut queue.settled, delivered);
     }
 
-    /// As `send_direct`: returns whether the writer still holds the lease.
+    /// As `reserve` and `send_direct`: returns whether the writer still holds the lease. Without it,
+    /// the writer does not use the slot again.
     fn send(&self, me: u64, record: u64) -> bool {
+        self.slot.with_mut(|slot| {
+            // SAFETY: only the holder writes the slot, and loom reports a concurrent reader.
+            unsafe { *slot = record }
+        });
         if !self.lease.enter(me) {
             let mut queue = self.lock();
             queue.slot.take_back(&self.lease);
@@ -95,12 +107,29 @@ impl Stream {
         }
         self.lease.count();
         // SAFETY: between `enter` and `leave`.
-        unsafe { self.lease.with(|callback| callback.call(record)) };
+        unsafe { self.lease.with(|callback| callback.call(self.read_slot())) };
         let held = self.lease.leave();
         if !held {
             self.end_lease(me);
         }
         held
+    }
+
+    fn read_slot(&self) -> u64 {
+        self.slot.with(|slot| {
+            // SAFETY: loom reports a concurrent writer.
+            unsafe { *slot }
+        })
+    }
+
+    /// As `keep`: if a call runs, its record, which is read after the lock is released.
+    fn keep(&self) -> Option<u64> {
+        let is_returning = {
+            let mut queue = self.lock();
+            queue.slot.revoke(&self.lease);
+            queue.slot.is_returning()
+        };
+        is_returning.then(|| self.read_slot())
     }
 
     fn end_lease(&self, me: u64) {
@@ -212,6 +241,20 @@ fn holder_of_a_revoked_lease_returns_it_after_its_call() {
         stream.close(2);
         writer.join().unwrap();
         assert_eq!(received.dropped.load(Relaxed), 1);
+    });
+}
+
+/// A record that was filled in place is complete for a thread that keeps it during its call, and is
+/// not overwritten by the next one.
+#[test]
+fn kept_record_of_a_running_call_is_complete_and_stays() {
+    with_each_barrier(|| {
+        let (stream, _) = Stream::lent();
+        let writer = writer(&stream);
+        let kept = stream.keep();
+        assert!(matches!(kept, None | Some(1 | 2)), "{kept:?}");
+        writer.join().unwrap();
+        assert_eq!(stream.counts(), 2);
     });
 }
 

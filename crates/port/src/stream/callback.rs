@@ -57,16 +57,15 @@ pub enum CallbackEvent<'a> {
 /// last call.
 pub type Callback = Box<dyn FnMut(CallbackEvent<'_>) -> ControlFlow<()> + Send>;
 
-/// The thread or actor that runs: the number of the actor, which is odd here, or the address of a
-/// variable of the thread.
+/// The thread or actor that runs: the address of the actor's task, or of a variable of the thread.
 #[inline]
 pub(super) fn current_runner() -> Runner {
     thread_local! {
         static OF_THREAD: u64 = const { 0 };
     }
-    match wait::current() {
-        Some(actor) => actor.number() << 1 | 1,
-        None => OF_THREAD.with(|of_thread| std::ptr::from_ref(of_thread).addr() as u64),
+    match wait::current_address() {
+        0 => OF_THREAD.with(|of_thread| std::ptr::from_ref(of_thread).addr() as u64),
+        actor => actor,
     }
 }
 
@@ -74,7 +73,8 @@ pub(super) fn current_runner() -> Runner {
 #[derive(Default)]
 pub(super) struct CallbackState {
     slot: CallbackSlot<Callback>,
-    /// Number of records of the lease that are in the counts (rule 4 of `lease`).
+    /// Sequence number of the first record of the lease that is not in the counts (rule 4 of
+    /// `lease`).
     pub(super) settled: u64,
     /// The segment that the holder of the lease writes into.
     lent_segment: Weak<Segment>,
@@ -101,10 +101,15 @@ impl CallbackState {
     }
 
     /// See [`CallbackSlot::lend`].
-    pub(super) fn lend(&mut self, lease: &Lease<Callback>, segment: &Arc<Segment>) -> bool {
-        let lent = self.slot.lend(lease);
+    pub(super) fn lend(
+        &mut self,
+        lease: &Lease<Callback>,
+        segment: &Arc<Segment>,
+        sequence: u64,
+    ) -> bool {
+        let lent = self.slot.lend(lease, sequence);
         if lent {
-            (self.settled, self.lent_segment) = (0, Arc::downgrade(segment));
+            (self.settled, self.lent_segment) = (sequence, Arc::downgrade(segment));
         }
         lent
     }
@@ -152,6 +157,7 @@ impl Wake for MissedWake {
 }
 
 /// A panic in a host's callback closes only its own stream.
+#[inline(always)]
 pub(super) fn call(callback: &mut Callback, event: CallbackEvent<'_>) -> ControlFlow<()> {
     catch_unwind(AssertUnwindSafe(|| callback(event))).unwrap_or_else(|payload| {
         drop_catching_panic(payload);

@@ -83,14 +83,15 @@ impl<C> CallbackSlot<C> {
         self.runner = None;
     }
 
-    /// Lends the callback if it is idle and nothing replaces it. The lease is not held.
-    pub(crate) fn lend(&mut self, lease: &Lease<C>) -> bool {
+    /// Lends the callback if it is idle and nothing replaces it. The lease is not held. `sequence` is
+    /// the number of its first record.
+    pub(crate) fn lend(&mut self, lease: &Lease<C>, sequence: u64) -> bool {
         if self.replacement.is_some() || !matches!(self.location, Location::Idle(_)) {
             return false;
         }
         if let Location::Idle(callback) = std::mem::replace(&mut self.location, Location::Lent) {
             // SAFETY: every state but `Lent` and `Returning` excludes a holder.
-            unsafe { lease.grant(callback) };
+            unsafe { lease.grant(callback, sequence) };
         }
         true
     }

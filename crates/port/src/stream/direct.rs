@@ -7,7 +7,6 @@
 //! lease. The writer then continues as any writer of a stream with a callback, until it finds the
 //! stream empty again.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -27,8 +26,8 @@ use crate::stream::waking::CALLBACK;
 pub(super) struct Direct {
     /// The current record, for the callback.
     batch: OpenBatch,
-    /// Sequence number of the first record under this lease.
-    first_sequence: u64,
+    /// All bytes of the slot are 0, so that a reserved record does not have to clear it.
+    pub(super) is_slot_clear: bool,
 }
 
 impl StreamCore {
@@ -52,7 +51,8 @@ impl StreamCore {
         let Some((open, segment)) = self.unqueued_segment(&mut queue) else {
             return;
         };
-        if !queue.callback.lend(&self.lease, &segment) {
+        let sequence = queue.sequence;
+        if !queue.callback.lend(&self.lease, &segment, sequence) {
             return queue.spare.push(segment);
         }
         self.flush_segment(&mut queue, writer);
@@ -61,7 +61,7 @@ impl StreamCore {
         writer.open = Some(open);
         writer.direct = Some(Direct {
             batch: OpenBatch::of_one(segment),
-            first_sequence: queue.sequence,
+            is_slot_clear: false,
         });
     }
 
@@ -74,38 +74,44 @@ impl StreamCore {
             .or_else(|| Segment::new(self.stride, slots, tails).map(SegmentWriter::new))
     }
 
-    /// Passes the record that the writer has just written to the callback, or puts it into the
-    /// queue if the lease was revoked or the record is one of a batch.
+    /// Passes the record in the writer's slot to the callback, or puts it into the queue if the lease
+    /// was revoked. `end` is the end of its tails.
     #[inline(never)]
-    pub(super) fn send_direct(&self, writer: &mut WriterState, batch: u32) -> Sent {
-        let (Some(direct), Some(open)) = (&mut writer.direct, &mut writer.open) else {
+    pub(super) fn send_direct(&self, writer: &mut WriterState, end: u32) -> Sent {
+        let Some(direct) = &mut writer.direct else {
             return Sent::Written;
         };
-        if batch > 1 || !self.lease.enter(current_runner()) {
-            self.queue_direct(writer, batch);
-            return Sent::Written;
+        if !self.lease.enter(current_runner()) {
+            return self.queue_direct(writer, end, 1);
         }
-        direct.batch.end = open.end();
-        direct.batch.first_sequence = direct.first_sequence + self.lease.count();
+        direct.is_slot_clear = false;
+        direct.batch.end = end;
+        direct.batch.first_sequence = self.lease.count();
         let event = CallbackEvent::Records(&direct.batch);
         // SAFETY: the lease was entered. A callback that writes into its own stream has another
         // writer, which has no lease.
         let flow = unsafe { self.lease.with(|callback| call(callback, event)) };
-        let still_held = self.lease.leave();
-        if still_held && flow == Some(ControlFlow::Continue(())) {
-            open.rewind();
-            return Sent::Written;
+        let is_over = flow.is_some_and(|flow| flow.is_break());
+        if !self.lease.leave() || is_over {
+            self.end_lease_after_call(writer, is_over);
         }
-        if flow.is_some_and(|flow| flow.is_break()) {
+        Sent::Written
+    }
+
+    /// Ends a lease that was revoked during a call, or whose callback is not to be called again.
+    #[cold]
+    #[inline(never)]
+    fn end_lease_after_call(&self, writer: &mut WriterState, is_over: bool) {
+        if is_over {
             self.close();
         }
         self.end_lease(writer);
-        Sent::Written
     }
 
     /// Puts the writer's segment with its record into the queue.
     #[cold]
-    fn queue_direct(&self, writer: &mut WriterState, batch: u32) {
+    #[inline(never)]
+    pub(super) fn queue_direct(&self, writer: &mut WriterState, end: u32, batch: u32) -> Sent {
         writer.direct = None;
         {
             let mut queue = lock(&self.queue);
@@ -113,6 +119,7 @@ impl StreamCore {
             if let Some(open) = &mut writer.open {
                 let gap = std::mem::take(&mut writer.gap);
                 queue.push(open.segment(), writer.number, gap);
+                open.add_record(end);
                 open.announce();
                 if open.pending() >= batch {
                     open.commit();
@@ -120,6 +127,7 @@ impl StreamCore {
             }
         }
         self.wake_readers();
+        Sent::Written
     }
 
     /// Ends the writer's lease, if it has one. The record in its segment, if any, was delivered.
@@ -147,9 +155,9 @@ impl StreamCore {
 
     /// Adds the records that were delivered under the lease to the counts.
     pub(super) fn settle(&self, queue: &mut Queue) {
-        let delivered = self.lease.delivered();
-        let before = std::mem::replace(&mut queue.callback.settled, delivered);
-        queue.add_delivered(delivered - before);
+        let sequence = self.lease.sequence();
+        let before = std::mem::replace(&mut queue.callback.settled, sequence);
+        queue.add_delivered(sequence - before);
     }
 
     /// The segment of the record that the running call of a lease has. The lease is revoked, so that

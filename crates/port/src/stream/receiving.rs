@@ -61,6 +61,7 @@ impl OpenBatch {
     #[inline]
     pub(super) fn read<T: Decode>(&self, skip: u32, count: u32) -> Views<'_, T> {
         assert!(skip <= self.count && count <= self.count - skip);
+        assert!(self.segment.stride() == T::SIZE.max(1), "rule 13");
         let first = self.from + skip;
         // SAFETY: `Queue::take` made the batch from the segment's mark, or made a longer batch of
         // which this is the rest.

@@ -1,6 +1,7 @@
 //! The memory of a stream: slots and the area of their tails, in one allocation.
 
 use std::alloc::{Layout, alloc, dealloc};
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -170,7 +171,8 @@ impl Segment {
             (
                 std::slice::from_raw_parts(
                     self.memory.as_ptr().add(at as usize),
-                    (count * self.stride) as usize,
+                    // This cannot overflow, so that the compiler divides it by the stride.
+                    count as usize * self.stride as usize,
                 ),
                 std::slice::from_raw_parts(
                     self.memory.as_ptr().add(self.tails_at as usize),
@@ -195,10 +197,95 @@ impl Drop for Segment {
 #[derive(Debug)]
 pub(crate) struct SegmentWriter {
     segment: Arc<Segment>,
+    /// Copies of the segment's fields, which the writer needs for each record.
+    memory: NonNull<u8>,
+    stride: u32,
+    slots: u32,
+    size: u32,
     records: u32,
+    /// End of the tails.
     end: u32,
     /// Number of visible records, or [`UNANNOUNCED`].
     committed: u32,
+}
+
+/// The slot that a [`SegmentWriter`] writes next. Its record is not visible, and may be written in
+/// several parts.
+#[derive(Debug)]
+pub(crate) struct NextSlot {
+    /// The segment's first byte, from which offsets count.
+    memory: NonNull<u8>,
+    at: u32,
+    stride: u32,
+    /// Size of the segment.
+    size: u32,
+    /// End of the tails so far.
+    pub(crate) end: u32,
+}
+
+// SAFETY: a slot has one writer, as its segment has.
+unsafe impl Send for NextSlot {}
+
+impl NextSlot {
+    /// Writes a value at an offset of the slot, and its tails after the tails so far.
+    ///
+    /// # Errors
+    /// There are too few tail bytes.
+    ///
+    /// # Safety
+    /// The segment has this slot and is alive. The slot is the next one of its writer, which writes
+    /// nothing meanwhile. The value ends inside the slot.
+    #[inline(always)]
+    pub(crate) unsafe fn fill<T: Encode + ?Sized>(
+        &mut self,
+        offset: u32,
+        value: &T,
+    ) -> Result<(), NoRoom> {
+        debug_assert!(offset + <T::As as Decode>::SIZE <= self.stride);
+        let (at, end) = (self.at + offset, self.end);
+        // SAFETY: rule 1: both ranges are beyond the mark and inside the allocation. They do not
+        // overlap: the slot ends at or before `tails_at`, and the tails begin at or after it. The
+        // caller promises that there is no other writer.
+        let (place, tails) = unsafe {
+            (
+                std::slice::from_raw_parts_mut(
+                    self.memory.as_ptr().add(at as usize),
+                    <T::As as Decode>::SIZE as usize,
+                ),
+                std::slice::from_raw_parts_mut(
+                    self.memory.as_ptr().add(end as usize),
+                    (self.size - end) as usize,
+                ),
+            )
+        };
+        let mut encoder = Encoder::record::<T::As>(place, at, tails, end);
+        value.encode(&mut encoder, at);
+        self.end = end + encoder.finish_record()?;
+        Ok(())
+    }
+
+    /// Sets a range of the slot to 0.
+    ///
+    /// # Safety
+    /// As [`fill`](Self::fill). The range is inside the slot.
+    #[inline(always)]
+    pub(crate) unsafe fn clear(&mut self, bytes: Range<u32>) {
+        debug_assert!(bytes.start <= bytes.end && bytes.end <= self.stride);
+        // SAFETY: as in `fill`.
+        unsafe {
+            let place = self.memory.as_ptr().add((self.at + bytes.start) as usize);
+            place.write_bytes(0, (bytes.end - bytes.start) as usize);
+        }
+    }
+
+    /// Sets the whole slot to 0.
+    ///
+    /// # Safety
+    /// As [`fill`](Self::fill).
+    pub(crate) unsafe fn clear_all(&mut self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.clear(0..self.stride) };
+    }
 }
 
 /// The readers were not told of the segment yet. The distance from this value to the number of
@@ -208,6 +295,9 @@ const UNANNOUNCED: u32 = 0x8000_0000;
 
 /// Maximum number of records that a writer makes visible together.
 pub(crate) const MAX_BATCH: u32 = UNANNOUNCED;
+
+// SAFETY: `memory` is that of the segment, which is `Send` and alive as long as this.
+unsafe impl Send for SegmentWriter {}
 
 impl SegmentWriter {
     /// The writer's side of an empty segment, and the segment for the reader. A segment has one
@@ -227,6 +317,10 @@ impl SegmentWriter {
             None => return Err(segment),
         }
         let open = Self {
+            memory: segment.memory,
+            stride: segment.stride,
+            slots: segment.slots,
+            size: segment.size,
             records: 0,
             end: segment.tails_at,
             committed: UNANNOUNCED,
@@ -238,7 +332,13 @@ impl SegmentWriter {
     /// Whether there is a free slot, and space for the tails of the record.
     #[inline(always)]
     pub(crate) fn fits<T: Encode + ?Sized>(&self, value: &T) -> bool {
-        self.records < self.segment.slots && Encoder::fits(value, self.end, self.segment.size)
+        self.records < self.slots && Encoder::fits(value, self.end, self.size)
+    }
+
+    /// Whether there is a free slot, and space for so many bytes of tails.
+    #[inline(always)]
+    pub(crate) fn has_space(&self, tails: u32) -> bool {
+        self.records < self.slots && tails <= self.size - self.end
     }
 
     /// Writes one more record, which is not visible yet.
@@ -246,51 +346,34 @@ impl SegmentWriter {
     /// # Errors
     /// There is no free slot, or there are too few tail bytes.
     pub(crate) fn write<T: Encode + ?Sized>(&mut self, value: &T) -> Result<(), NoRoom> {
-        if self.records == self.segment.slots {
+        if self.records == self.slots {
             return Err(NoRoom { needed: None });
         }
-        assert!(<T::As as Decode>::SIZE <= self.segment.stride);
+        assert!(<T::As as Decode>::SIZE <= self.stride);
+        let mut slot = self.next_slot();
         // SAFETY: checked above.
-        unsafe { self.write_unchecked(value) }
+        unsafe { slot.fill(0, value)? };
+        self.add_record(slot.end);
+        Ok(())
     }
 
-    /// Like [`write`](Self::write).
-    ///
-    /// # Errors
-    /// The record needs more tail bytes than when it was [measured](Self::fits).
-    ///
-    /// # Safety
-    /// There is a free slot, and a record of this type is not larger than a slot.
+    /// The next slot. It remains the next one until [`add_record`](Self::add_record).
     #[inline(always)]
-    pub(crate) unsafe fn write_unchecked<T: Encode + ?Sized>(
-        &mut self,
-        value: &T,
-    ) -> Result<(), NoRoom> {
-        let segment = &*self.segment;
-        debug_assert!(self.records < segment.slots);
-        debug_assert!(<T::As as Decode>::SIZE <= segment.stride);
-        let slot_at = self.records * segment.stride;
-        // SAFETY: rule 1: both ranges are beyond the mark and inside the allocation. They do not
-        // overlap: the slot ends at or before `tails_at`, and the tails begin at or after it.
-        // `SegmentWriter` is the only writer, and it is borrowed exclusively. The caller promises
-        // that the slot exists and holds the record.
-        let (slot, tails) = unsafe {
-            (
-                std::slice::from_raw_parts_mut(
-                    segment.memory.as_ptr().add(slot_at as usize),
-                    <T::As as Decode>::SIZE as usize,
-                ),
-                std::slice::from_raw_parts_mut(
-                    segment.memory.as_ptr().add(self.end as usize),
-                    (segment.size - self.end) as usize,
-                ),
-            )
-        };
-        let mut encoder = Encoder::record::<T::As>(slot, slot_at, tails, self.end);
-        value.encode(&mut encoder, slot_at);
-        self.end += encoder.finish_record()?;
+    pub(crate) fn next_slot(&self) -> NextSlot {
+        NextSlot {
+            memory: self.memory,
+            at: self.records * self.stride,
+            stride: self.stride,
+            size: self.size,
+            end: self.end,
+        }
+    }
+
+    /// Adds the record in the next slot to the written ones. `end` is the end of its tails.
+    #[inline(always)]
+    pub(crate) fn add_record(&mut self, end: u32) {
         self.records += 1;
-        Ok(())
+        self.end = end;
     }
 
     pub(crate) fn segment(&self) -> Arc<Segment> {
@@ -304,6 +387,12 @@ impl SegmentWriter {
         self.records.wrapping_sub(self.committed)
     }
 
+    /// The value of [`pending`](Self::pending) with one more record.
+    #[inline(always)]
+    pub(crate) fn pending_with_next(&self) -> u32 {
+        (self.records + 1).wrapping_sub(self.committed)
+    }
+
     /// Whether the readers were told of the segment: [`announce`](Self::announce).
     #[inline]
     pub(crate) fn is_announced(&self) -> bool {
@@ -315,21 +404,11 @@ impl SegmentWriter {
         self.committed = 0;
     }
 
-    /// The end of the tails so far.
-    #[inline]
-    pub(crate) fn end(&self) -> u32 {
-        self.end
-    }
-
-    /// Forgets the written records, which must be invisible. The next one overwrites them.
-    #[inline]
-    pub(crate) fn rewind(&mut self) {
-        #[cfg(debug_assertions)]
-        // SAFETY: the records are not visible, so that only this writer accesses them.
-        unsafe {
-            self.segment.poison(0, self.records);
-        }
-        (self.records, self.end) = (0, self.segment.tails_at);
+    /// Poisons the next slot, whose record was read in place.
+    #[cfg(debug_assertions)]
+    pub(crate) fn poison_next(&mut self) {
+        // SAFETY: the slot is not visible, so that only this writer accesses it.
+        unsafe { self.segment.poison(self.records, 1) };
     }
 
     /// Makes the written records visible.

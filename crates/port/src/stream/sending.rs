@@ -18,7 +18,7 @@ use crate::stream::counts::{Gap, Reason};
 use crate::stream::direct::Direct;
 use crate::stream::pool;
 use crate::stream::queue::Queue;
-use crate::stream::segment::{Segment, SegmentWriter};
+use crate::stream::segment::{NextSlot, Segment, SegmentWriter};
 use crate::stream::tee::{Admission, SkippedReader};
 use crate::stream::waking::{CALLBACK, MANY_READERS};
 
@@ -189,30 +189,103 @@ impl StreamCore {
         deadline: u64,
     ) -> Result<Sent, Failure> {
         self.check_open()?;
-        let fits = writer.open.as_ref().is_some_and(|open| open.fits(value));
-        if !fits && !self.acquire_segment(writer, Encoder::measure(value, ALIGNED), deadline)? {
-            return Ok(Sent::Dropped);
-        }
-        let Some(open) = &mut writer.open else {
-            unreachable!("a segment was acquired");
+        let open = match &mut writer.open {
+            Some(open) if open.fits(value) => open,
+            _ => {
+                let tails = Encoder::measure(value, ALIGNED);
+                match self.acquire_segment(writer, tails, deadline)? {
+                    Some(open) => open,
+                    None => return Ok(Sent::Dropped),
+                }
+            }
         };
+        let mut slot = open.next_slot();
         // SAFETY: `fits` has checked that a slot is free, and a segment that was just acquired has
         // one. Rule 13: the slot holds a record of this type.
-        let written = unsafe { open.write_unchecked(value) };
-        written.map_err(misreported_size)?;
-        if open.pending() >= batch {
-            if !open.is_announced() {
-                return match &writer.direct {
-                    Some(_) => Ok(self.send_direct(writer, batch)),
-                    None => self.finish_in_new_segment(writer, batch, deadline),
-                };
-            }
-            open.commit();
-            if self.wake_reader() && batch == 1 {
-                self.try_lease(writer);
-            }
+        unsafe { slot.fill(0, value) }.map_err(misreported_size)?;
+        let sent = self.add_record(writer, slot.end, batch, deadline);
+        #[cfg(debug_assertions)]
+        if let (Some(open), Some(_)) = (&mut writer.open, &writer.direct) {
+            // A view of the record that the callback has kept must not be used any more.
+            open.poison_next();
+        }
+        sent
+    }
+
+    /// Adds the record in the next slot to the written ones, and makes them visible if there are
+    /// `batch`. `end` is the end of its tails.
+    #[inline(always)]
+    pub(super) fn add_record(
+        &self,
+        writer: &mut WriterState,
+        end: u32,
+        batch: u32,
+        deadline: u64,
+    ) -> Result<Sent, Failure> {
+        let Some(open) = &mut writer.open else {
+            unreachable!("the record is in the open segment");
+        };
+        if open.pending_with_next() < batch {
+            open.add_record(end);
+            return Ok(Sent::Written);
+        }
+        if !open.is_announced() {
+            return match &writer.direct {
+                Some(_) if batch == 1 => Ok(self.send_direct(writer, end)),
+                Some(_) => Ok(self.queue_direct(writer, end, batch)),
+                None => self.finish_in_new_segment(writer, end, batch, deadline),
+            };
+        }
+        open.add_record(end);
+        open.commit();
+        if self.wake_reader() && batch == 1 {
+            self.try_lease(writer);
         }
         Ok(Sent::Written)
+    }
+
+    /// Finds a slot for a record that will be filled in place, with so many bytes of tails. All
+    /// bytes of the slot are 0. `None`: the record is dropped.
+    #[inline(always)]
+    pub(super) fn reserve(
+        &self,
+        writer: &mut WriterState,
+        tails: u32,
+        deadline: u64,
+    ) -> Result<Option<NextSlot>, Failure> {
+        self.check_open()?;
+        if let WriterState {
+            open: Some(open),
+            direct: Some(direct),
+            ..
+        } = writer
+            && direct.is_slot_clear
+            && open.has_space(tails)
+        {
+            direct.is_slot_clear = false;
+            return Ok(Some(open.next_slot()));
+        }
+        self.reserve_and_clear(writer, tails, deadline)
+    }
+
+    #[inline(never)]
+    fn reserve_and_clear(
+        &self,
+        writer: &mut WriterState,
+        tails: u32,
+        deadline: u64,
+    ) -> Result<Option<NextSlot>, Failure> {
+        let open = match &mut writer.open {
+            Some(open) if open.has_space(tails) => open,
+            _ => match self.acquire_segment(writer, Ok(tails), deadline)? {
+                Some(open) => open,
+                None => return Ok(None),
+            },
+        };
+        let mut slot = open.next_slot();
+        // SAFETY: a slot is free, as in `send`.
+        unsafe { slot.clear_all() };
+        Ok(Some(slot))
     }
 
     /// Makes the written records visible.
@@ -275,17 +348,20 @@ impl StreamCore {
     }
 
     /// Acquires a segment for a record with these tail bytes, because the open segment has no
-    /// capacity for it or does not exist. Returns `false` if the record is dropped.
+    /// capacity for it or does not exist. Returns `None` if the record is dropped.
     #[cold]
     #[inline(never)]
-    fn acquire_segment(
+    fn acquire_segment<'w>(
         &self,
-        writer: &mut WriterState,
+        writer: &'w mut WriterState,
         tails: Result<u32, NoRoom>,
         deadline: u64,
-    ) -> Result<bool, Failure> {
-        let made = self.try_acquire_segment(writer, tails, deadline);
-        made.map_err(|why| writer.refuse(why))
+    ) -> Result<Option<&'w mut SegmentWriter>, Failure> {
+        match self.try_acquire_segment(writer, tails, deadline) {
+            Ok(true) => Ok(writer.open.as_mut()),
+            Ok(false) => Ok(None),
+            Err(why) => Err(writer.refuse(why)),
+        }
     }
 
     fn try_acquire_segment(
@@ -333,9 +409,13 @@ impl StreamCore {
     fn finish_in_new_segment(
         &self,
         writer: &mut WriterState,
+        end: u32,
         batch: u32,
         deadline: u64,
     ) -> Result<Sent, Failure> {
+        if let Some(open) = &mut writer.open {
+            open.add_record(end);
+        }
         match self.options.overflow {
             Overflow::Conflate(key) => {
                 let sent = self.conflate(writer, key, deadline);
@@ -535,6 +615,6 @@ fn grouped(number: u64) -> String {
 /// A record was larger than measured, or did not fill its slot: its `Encode` implementation is
 /// incorrect.
 #[cold]
-fn misreported_size(_: NoRoom) -> Failure {
+pub(super) fn misreported_size(_: NoRoom) -> Failure {
     Code::Argument.because("a record is larger than it was when it was measured, or incomplete")
 }

@@ -51,8 +51,8 @@ use crate::stream::{StreamCore, StreamError, StreamReader, Untyped};
 /// shared::<thalweg_port::StreamWriter<u64>>();
 /// ```
 pub struct StreamWriter<T, E = Untyped> {
-    core: Arc<StreamCore>,
-    state: RefCell<WriterState>,
+    pub(super) core: Arc<StreamCore>,
+    pub(super) state: RefCell<WriterState>,
     types: PhantomData<fn(T, E)>,
 }
 

@@ -32,6 +32,7 @@ mod streams_finish;
 mod streams_kept_batches;
 mod streams_linger;
 mod streams_policies;
+mod streams_reserved;
 mod streams_stats;
 mod streams_tee;
 mod versions;

@@ -175,6 +175,21 @@ macro_rules! __record {
             ] }
         }
 
+        const _: () = {
+            #[derive(Clone, Copy, Debug)]
+            #[allow(missing_docs)]
+            pub struct Fields {
+                $($( pub $field: $crate::Field<$name, $ty>, )+)*
+            }
+
+            impl $crate::Record for $name {
+                type Fields = Fields;
+                const FIELDS: Fields = Fields {
+                    $($( $field: $crate::Field::at($at), )+)*
+                };
+            }
+        };
+
         // The layout hash of this type in all languages.
         const _: () = assert!(
             <$name as $crate::Decode>::HASH == $hash,
