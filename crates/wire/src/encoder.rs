@@ -196,14 +196,24 @@ impl<'a> Encoder<'a> {
     /// The record did not fit; the contents of the slot and the tail area are unspecified.
     #[inline(always)]
     pub fn finish_record(self) -> Result<u32, NoRoom> {
-        let used = self.next - u64::from(self.tails_at);
+        let tails_at = self.tails_at;
+        Ok(self.finish_record_at()? - tails_at)
+    }
+
+    /// Like [`finish_record`](Self::finish_record), but returns the offset of the next free byte.
+    ///
+    /// # Errors
+    /// As [`finish_record`](Self::finish_record).
+    #[inline(always)]
+    pub fn finish_record_at(self) -> Result<u32, NoRoom> {
         if self.overflowed() {
+            let used = self.next - u64::from(self.tails_at);
             Err(no_room(self.impossible, self.next, used))
         } else if self.filled < self.slots.len() {
             // The encoder of the type is wrong, and part of the slot may be uninitialised.
             Err(NoRoom { needed: None })
         } else {
-            Ok(used as u32)
+            Ok(self.next as u32)
         }
     }
 

@@ -16,6 +16,7 @@
 //! 5. The only writer of a stream may hold a lease of the callback and call it without the lock: see
 //!    `lease` and `direct`. Every function here that needs the callback revokes the lease first.
 
+use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -159,10 +160,14 @@ impl Wake for MissedWake {
 /// A panic in a host's callback closes only its own stream.
 #[inline(always)]
 pub(super) fn call(callback: &mut Callback, event: CallbackEvent<'_>) -> ControlFlow<()> {
-    catch_unwind(AssertUnwindSafe(|| callback(event))).unwrap_or_else(|payload| {
-        drop_catching_panic(payload);
-        ControlFlow::Break(())
-    })
+    catch_unwind(AssertUnwindSafe(|| callback(event))).unwrap_or_else(break_after_panic)
+}
+
+#[cold]
+#[inline(never)]
+fn break_after_panic(payload: Box<dyn Any + Send>) -> ControlFlow<()> {
+    drop_catching_panic(payload);
+    ControlFlow::Break(())
 }
 
 /// Drops a value of the host, whose destructor may panic.

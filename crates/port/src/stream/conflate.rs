@@ -103,10 +103,7 @@ impl StreamCore {
         key: ConflationKey,
         deadline: u64,
     ) -> Result<Sent, Failure> {
-        let open = writer
-            .open
-            .take()
-            .expect("the record is in the open segment");
+        let open = std::mem::take(&mut writer.open);
         let segment = open.segment();
         open.seal();
         let mut bytes = Vec::new();

@@ -18,7 +18,7 @@ use crate::stream::pool;
 use crate::stream::queue::Queue;
 use crate::stream::receiving::OpenBatch;
 use crate::stream::segment::{Segment, SegmentWriter};
-use crate::stream::sending::{Sent, WriterState};
+use crate::stream::sending::WriterState;
 use crate::stream::waking::CALLBACK;
 
 /// The state of a writer that holds the lease.
@@ -58,7 +58,7 @@ impl StreamCore {
         self.flush_segment(&mut queue, writer);
         // No writer waits: there is no other one.
         drop(queue.free_read_segments());
-        writer.open = Some(open);
+        writer.open = open;
         writer.direct = Some(Direct {
             batch: OpenBatch::of_one(segment),
             is_slot_clear: false,
@@ -77,9 +77,9 @@ impl StreamCore {
     /// Passes the record in the writer's slot to the callback, or puts it into the queue if the lease
     /// was revoked. `end` is the end of its tails.
     #[inline(never)]
-    pub(super) fn send_direct(&self, writer: &mut WriterState, end: u32) -> Sent {
+    pub(super) fn send_direct(self: &Arc<Self>, writer: &mut WriterState, end: u32) {
         let Some(direct) = &mut writer.direct else {
-            return Sent::Written;
+            return;
         };
         if !self.lease.enter(current_runner()) {
             return self.queue_direct(writer, end, 1);
@@ -95,7 +95,6 @@ impl StreamCore {
         if !self.lease.leave() || is_over {
             self.end_lease_after_call(writer, is_over);
         }
-        Sent::Written
     }
 
     /// Ends a lease that was revoked during a call, or whose callback is not to be called again.
@@ -111,23 +110,21 @@ impl StreamCore {
     /// Puts the writer's segment with its record into the queue.
     #[cold]
     #[inline(never)]
-    pub(super) fn queue_direct(&self, writer: &mut WriterState, end: u32, batch: u32) -> Sent {
+    pub(super) fn queue_direct(self: &Arc<Self>, writer: &mut WriterState, end: u32, batch: u32) {
         writer.direct = None;
         {
             let mut queue = lock(&self.queue);
             self.return_lease(&mut queue);
-            if let Some(open) = &mut writer.open {
-                let gap = std::mem::take(&mut writer.gap);
-                queue.push(open.segment(), writer.number, gap);
-                open.add_record(end);
-                open.announce();
-                if open.pending() >= batch {
-                    open.commit();
-                }
+            let gap = std::mem::take(&mut writer.gap);
+            let open = &mut writer.open;
+            queue.push(open.segment(), writer.number, gap);
+            open.add_record(end);
+            open.announce();
+            if open.pending() >= batch {
+                open.commit();
             }
         }
         self.wake_readers();
-        Sent::Written
     }
 
     /// Ends the writer's lease, if it has one. The record in its segment, if any, was delivered.
@@ -136,12 +133,12 @@ impl StreamCore {
         if writer.direct.take().is_none() {
             return;
         }
-        let open = writer.open.take();
+        let open = std::mem::take(&mut writer.open);
         {
             let mut queue = lock(&self.queue);
             self.return_lease(&mut queue);
             // A host may keep its memory, so that the next user checks that it has no other owner.
-            queue.spare.extend(open.map(|open| open.segment()));
+            queue.spare.push(open.segment());
         }
         self.deliver();
     }

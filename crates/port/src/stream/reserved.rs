@@ -101,7 +101,7 @@ impl<T: Decode, E> ReservedRecord<'_, T, E> {
     #[inline(always)]
     pub fn set<V: Encode + ?Sized>(&mut self, field: Field<T, V::As>, value: &V) {
         let from = field.offset();
-        self.written.add(from..from + <V::As as Decode>::SIZE);
+        self.written.add((from, from + <V::As as Decode>::SIZE));
         // SAFETY: rule 1: the slot is free and remains it. The field is inside a record of this type,
         // and rule 13 of the stream: the slot holds one.
         if let Err(why) = unsafe { self.slot.fill(from, value) } {
@@ -122,23 +122,23 @@ impl<T: Decode, E> ReservedRecord<'_, T, E> {
         self.writer.core.check_open()?;
         let (core, state) = (&self.writer.core, self.writer.state.get_mut());
         if self.is_direct {
-            return Ok(core.send_direct(state, self.slot.end));
+            core.send_direct(state, self.slot.end);
+            self.clear();
+            return Ok(Sent::Written);
         }
         core.add_record(state, self.slot.end, 1, u64::MAX)
     }
-}
 
-impl<T: Decode, E> Drop for ReservedRecord<'_, T, E> {
     /// Rule 2. If the writer had a lease and still has one, it is the same: a writer takes a lease
     /// only after a record in the queue.
     #[inline(always)]
-    fn drop(&mut self) {
-        if self.is_direct
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.is_direct)
             && let Some(direct) = &mut self.writer.state.get_mut().direct
         {
-            for part in self.written.iter() {
+            for part in self.written.parts() {
                 // SAFETY: a segment that is written under a lease has a free slot, because its
-                // records are in the same one. The range is that of a field, as in `set`.
+                // records are in the same one. The range is that of fields, as in `set`.
                 unsafe { self.slot.clear(part) };
             }
             direct.is_slot_clear = true;
@@ -146,39 +146,41 @@ impl<T: Decode, E> Drop for ReservedRecord<'_, T, E> {
     }
 }
 
-/// Maximum number of separate parts of a record. With more, one of them also contains the bytes
-/// between two.
-const PARTS: usize = 4;
+impl<T: Decode, E> Drop for ReservedRecord<'_, T, E> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
 
-/// The parts of a slot that may contain other bytes than 0. If the offsets of the written fields are
-/// constants, these are constants, too, and each part is cleared by a few stores.
+/// The two parts of a slot that may contain other bytes than 0: the fields from the first one on that
+/// are next to each other, and all others with the bytes between them. If the offsets of the fields
+/// are constants, these are constants too, and clearing a part takes a few stores. An array of more
+/// parts is not: the compiler kept it in memory.
 #[derive(Debug, Default)]
 struct WrittenParts {
-    parts: [(u32, u32); PARTS],
-    count: usize,
+    first: (u32, u32),
+    others: (u32, u32),
 }
 
 impl WrittenParts {
     #[inline(always)]
-    fn add(&mut self, part: Range<u32>) {
-        let last = self.count.saturating_sub(1);
-        let (start, end) = self.parts[last];
-        let is_adjacent = start <= part.start && part.start <= end;
-        if self.count > 0 && (is_adjacent || self.count == PARTS) {
-            self.parts[last] = (start.min(part.start), end.max(part.end));
+    fn add(&mut self, (start, end): (u32, u32)) {
+        let is_empty = |(start, end): (u32, u32)| start == end;
+        if is_empty(self.first) {
+            self.first = (start, end);
+        } else if self.first.0 <= start && start <= self.first.1 {
+            self.first.1 = self.first.1.max(end);
+        } else if is_empty(self.others) {
+            self.others = (start, end);
         } else {
-            self.parts[self.count] = (part.start, part.end);
-            self.count += 1;
+            self.others = (self.others.0.min(start), self.others.1.max(end));
         }
     }
 
     #[inline(always)]
-    fn iter(&self) -> impl Iterator<Item = Range<u32>> {
-        let parts = self.parts;
-        parts
-            .into_iter()
-            .take(self.count)
-            .map(|(start, end)| start..end)
+    fn parts(&self) -> [Range<u32>; 2] {
+        [self.first, self.others].map(|(start, end)| start..end)
     }
 }
 

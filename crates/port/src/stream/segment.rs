@@ -194,9 +194,12 @@ impl Drop for Segment {
 }
 
 /// The writer's side of a segment. [`commit`](Self::commit) makes the written records visible.
+///
+/// By default it has no segment, and no slot either. A writer therefore does not ask for each record
+/// whether it has a segment.
 #[derive(Debug)]
 pub(crate) struct SegmentWriter {
-    segment: Arc<Segment>,
+    segment: Option<Arc<Segment>>,
     /// Copies of the segment's fields, which the writer needs for each record.
     memory: NonNull<u8>,
     stride: u32,
@@ -242,6 +245,7 @@ impl NextSlot {
         value: &T,
     ) -> Result<(), NoRoom> {
         debug_assert!(offset + <T::As as Decode>::SIZE <= self.stride);
+        debug_assert!(self.end <= self.size);
         let (at, end) = (self.at + offset, self.end);
         // SAFETY: rule 1: both ranges are beyond the mark and inside the allocation. They do not
         // overlap: the slot ends at or before `tails_at`, and the tails begin at or after it. The
@@ -254,13 +258,14 @@ impl NextSlot {
                 ),
                 std::slice::from_raw_parts_mut(
                     self.memory.as_ptr().add(end as usize),
-                    (self.size - end) as usize,
+                    // In 64 bits, so that the compiler sees that the tails end at `size`.
+                    self.size as usize - end as usize,
                 ),
             )
         };
         let mut encoder = Encoder::record::<T::As>(place, at, tails, end);
         value.encode(&mut encoder, at);
-        self.end = end + encoder.finish_record()?;
+        self.end = encoder.finish_record_at()?;
         Ok(())
     }
 
@@ -299,6 +304,21 @@ pub(crate) const MAX_BATCH: u32 = UNANNOUNCED;
 // SAFETY: `memory` is that of the segment, which is `Send` and alive as long as this.
 unsafe impl Send for SegmentWriter {}
 
+impl Default for SegmentWriter {
+    fn default() -> Self {
+        Self {
+            segment: None,
+            memory: NonNull::dangling(),
+            stride: 0,
+            slots: 0,
+            size: 0,
+            records: 0,
+            end: 0,
+            committed: 0,
+        }
+    }
+}
+
 impl SegmentWriter {
     /// The writer's side of an empty segment, and the segment for the reader. A segment has one
     /// writer until it is reset.
@@ -324,7 +344,7 @@ impl SegmentWriter {
             records: 0,
             end: segment.tails_at,
             committed: UNANNOUNCED,
-            segment: Arc::clone(&segment),
+            segment: Some(Arc::clone(&segment)),
         };
         Ok((open, segment))
     }
@@ -376,8 +396,22 @@ impl SegmentWriter {
         self.end = end;
     }
 
+    /// Whether it has a segment.
+    pub(crate) fn is_open(&self) -> bool {
+        self.segment.is_some()
+    }
+
+    /// The segment, for its reader.
+    ///
+    /// # Panics
+    /// There is none.
     pub(crate) fn segment(&self) -> Arc<Segment> {
-        Arc::clone(&self.segment)
+        Arc::clone(self.open_segment())
+    }
+
+    fn open_segment(&self) -> &Arc<Segment> {
+        let segment = self.segment.as_ref();
+        segment.expect("records are written into a segment")
     }
 
     /// Number of written records that are not visible yet; more than any batch in a segment that is
@@ -408,14 +442,16 @@ impl SegmentWriter {
     #[cfg(debug_assertions)]
     pub(crate) fn poison_next(&mut self) {
         // SAFETY: the slot is not visible, so that only this writer accesses it.
-        unsafe { self.segment.poison(self.records, 1) };
+        unsafe { self.open_segment().poison(self.records, 1) };
     }
 
     /// Makes the written records visible.
     #[inline]
     pub(crate) fn commit(&mut self) {
         let mark = u64::from(self.records) << 32 | u64::from(self.end);
-        self.segment.committed.0.store(mark, Ordering::Release);
+        if let Some(segment) = &self.segment {
+            segment.committed.0.store(mark, Ordering::Release);
+        }
         self.committed = self.records;
     }
 
@@ -424,7 +460,9 @@ impl SegmentWriter {
     /// only owner when it sees the flag.
     pub(crate) fn seal(mut self) -> u64 {
         self.commit();
-        self.segment.sealed.store(true, Ordering::Release);
+        if let Some(segment) = &self.segment {
+            segment.sealed.store(true, Ordering::Release);
+        }
         u64::from(self.records)
     }
 }

@@ -42,7 +42,7 @@ pub enum Sent {
 #[derive(Debug)]
 pub(super) struct WriterState {
     pub(super) number: u64,
-    pub(super) open: Option<SegmentWriter>,
+    pub(super) open: SegmentWriter,
     /// The writer holds the lease of the callback, and the open segment is in no queue.
     pub(super) direct: Option<Direct>,
     /// Readers that do not receive the records of the open segment.
@@ -88,7 +88,7 @@ impl StreamCore {
     pub(super) fn new_writer_state(&self) -> WriterState {
         WriterState {
             number: self.next_writer.fetch_add(1, Ordering::Relaxed),
-            open: None,
+            open: SegmentWriter::default(),
             direct: None,
             skipped: Vec::new(),
             published: 0,
@@ -163,8 +163,8 @@ impl StreamCore {
 
     /// Seals the writer's open segment and adds its records to the counts.
     pub(super) fn flush_segment(&self, queue: &mut Queue, writer: &mut WriterState) {
-        if let Some(open) = writer.open.take() {
-            let records = open.seal();
+        if writer.open.is_open() {
+            let records = std::mem::take(&mut writer.open).seal();
             writer.published += records;
             if !writer.skipped.is_empty() {
                 self.lose_for(queue, std::mem::take(&mut writer.skipped), records);
@@ -179,35 +179,31 @@ impl StreamCore {
     /// The record is measured first, then a segment is acquired if needed, and then the record is
     /// written, at this one place. The record is passed only to inlined functions. The compiler
     /// therefore constructs it directly in the segment, instead of copying it from memory or
-    /// registers.
+    /// registers. The functions that are not inlined take the address of the `Arc`, so that the
+    /// address of the stream is not kept meanwhile.
     #[inline(always)]
     pub(super) fn send<T: Encode + ?Sized>(
-        &self,
+        self: &Arc<Self>,
         writer: &mut WriterState,
         value: &T,
         batch: u32,
         deadline: u64,
     ) -> Result<Sent, Failure> {
         self.check_open()?;
-        let open = match &mut writer.open {
-            Some(open) if open.fits(value) => open,
-            _ => {
-                let tails = Encoder::measure(value, ALIGNED);
-                match self.acquire_segment(writer, tails, deadline)? {
-                    Some(open) => open,
-                    None => return Ok(Sent::Dropped),
-                }
-            }
-        };
-        let mut slot = open.next_slot();
+        if !writer.open.fits(value)
+            && !self.acquire_segment(writer, Encoder::measure(value, ALIGNED), deadline)?
+        {
+            return Ok(Sent::Dropped);
+        }
+        let mut slot = writer.open.next_slot();
         // SAFETY: `fits` has checked that a slot is free, and a segment that was just acquired has
         // one. Rule 13: the slot holds a record of this type.
         unsafe { slot.fill(0, value) }.map_err(misreported_size)?;
         let sent = self.add_record(writer, slot.end, batch, deadline);
         #[cfg(debug_assertions)]
-        if let (Some(open), Some(_)) = (&mut writer.open, &writer.direct) {
+        if writer.direct.is_some() {
             // A view of the record that the callback has kept must not be used any more.
-            open.poison_next();
+            writer.open.poison_next();
         }
         sent
     }
@@ -216,25 +212,24 @@ impl StreamCore {
     /// `batch`. `end` is the end of its tails.
     #[inline(always)]
     pub(super) fn add_record(
-        &self,
+        self: &Arc<Self>,
         writer: &mut WriterState,
         end: u32,
         batch: u32,
         deadline: u64,
     ) -> Result<Sent, Failure> {
-        let Some(open) = &mut writer.open else {
-            unreachable!("the record is in the open segment");
-        };
+        let open = &mut writer.open;
         if open.pending_with_next() < batch {
             open.add_record(end);
             return Ok(Sent::Written);
         }
         if !open.is_announced() {
-            return match &writer.direct {
-                Some(_) if batch == 1 => Ok(self.send_direct(writer, end)),
-                Some(_) => Ok(self.queue_direct(writer, end, batch)),
-                None => self.finish_in_new_segment(writer, end, batch, deadline),
-            };
+            match &writer.direct {
+                Some(_) if batch == 1 => self.send_direct(writer, end),
+                Some(_) => self.queue_direct(writer, end, batch),
+                None => return self.finish_in_new_segment(writer, end, batch, deadline),
+            }
+            return Ok(Sent::Written);
         }
         open.add_record(end);
         open.commit();
@@ -248,41 +243,33 @@ impl StreamCore {
     /// bytes of the slot are 0. `None`: the record is dropped.
     #[inline(always)]
     pub(super) fn reserve(
-        &self,
+        self: &Arc<Self>,
         writer: &mut WriterState,
         tails: u32,
         deadline: u64,
     ) -> Result<Option<NextSlot>, Failure> {
         self.check_open()?;
-        if let WriterState {
-            open: Some(open),
-            direct: Some(direct),
-            ..
-        } = writer
+        if let Some(direct) = &mut writer.direct
             && direct.is_slot_clear
-            && open.has_space(tails)
+            && writer.open.has_space(tails)
         {
             direct.is_slot_clear = false;
-            return Ok(Some(open.next_slot()));
+            return Ok(Some(writer.open.next_slot()));
         }
         self.reserve_and_clear(writer, tails, deadline)
     }
 
     #[inline(never)]
     fn reserve_and_clear(
-        &self,
+        self: &Arc<Self>,
         writer: &mut WriterState,
         tails: u32,
         deadline: u64,
     ) -> Result<Option<NextSlot>, Failure> {
-        let open = match &mut writer.open {
-            Some(open) if open.has_space(tails) => open,
-            _ => match self.acquire_segment(writer, Ok(tails), deadline)? {
-                Some(open) => open,
-                None => return Ok(None),
-            },
-        };
-        let mut slot = open.next_slot();
+        if !writer.open.has_space(tails) && !self.acquire_segment(writer, Ok(tails), deadline)? {
+            return Ok(None);
+        }
+        let mut slot = writer.open.next_slot();
         // SAFETY: a slot is free, as in `send`.
         unsafe { slot.clear_all() };
         Ok(Some(slot))
@@ -290,10 +277,8 @@ impl StreamCore {
 
     /// Makes the written records visible.
     pub(super) fn commit(&self, writer: &mut WriterState) {
-        if let Some(open) = &mut writer.open
-            && open.is_announced()
-            && open.pending() > 0
-        {
+        let open = &mut writer.open;
+        if open.is_announced() && open.pending() > 0 {
             open.commit();
             self.wake_reader();
         }
@@ -348,20 +333,17 @@ impl StreamCore {
     }
 
     /// Acquires a segment for a record with these tail bytes, because the open segment has no
-    /// capacity for it or does not exist. Returns `None` if the record is dropped.
+    /// capacity for it or does not exist. Returns `false` if the record is dropped.
     #[cold]
     #[inline(never)]
-    fn acquire_segment<'w>(
-        &self,
-        writer: &'w mut WriterState,
+    fn acquire_segment(
+        self: &Arc<Self>,
+        writer: &mut WriterState,
         tails: Result<u32, NoRoom>,
         deadline: u64,
-    ) -> Result<Option<&'w mut SegmentWriter>, Failure> {
-        match self.try_acquire_segment(writer, tails, deadline) {
-            Ok(true) => Ok(writer.open.as_mut()),
-            Ok(false) => Ok(None),
-            Err(why) => Err(writer.refuse(why)),
-        }
+    ) -> Result<bool, Failure> {
+        let made = self.try_acquire_segment(writer, tails, deadline);
+        made.map_err(|why| writer.refuse(why))
     }
 
     fn try_acquire_segment(
@@ -376,7 +358,7 @@ impl StreamCore {
             .tails()
             .max(self.within_limit(tails)?.saturating_add(8));
         if let Overflow::Conflate(_) = self.options.overflow {
-            writer.open = Some(self.single_record_segment(tail_bytes)?.0);
+            writer.open = self.single_record_segment(tail_bytes)?.0;
             return Ok(true);
         }
         if self.wake_mode.load(Ordering::Relaxed) & (CALLBACK | MANY_READERS) != 0 {
@@ -386,7 +368,7 @@ impl StreamCore {
         loop {
             match self.next_segment(writer, tail_bytes, deadline)? {
                 NextSegment::Ready(open) => {
-                    writer.open = Some(open);
+                    writer.open = open;
                     return Ok(true);
                 }
                 NextSegment::Dropped(reason) => {
@@ -407,15 +389,13 @@ impl StreamCore {
     #[cold]
     #[inline(never)]
     fn finish_in_new_segment(
-        &self,
+        self: &Arc<Self>,
         writer: &mut WriterState,
         end: u32,
         batch: u32,
         deadline: u64,
     ) -> Result<Sent, Failure> {
-        if let Some(open) = &mut writer.open {
-            open.add_record(end);
-        }
+        writer.open.add_record(end);
         match self.options.overflow {
             Overflow::Conflate(key) => {
                 let sent = self.conflate(writer, key, deadline);
@@ -426,11 +406,10 @@ impl StreamCore {
                 self.flush_segment(&mut lock(&self.queue), writer);
             }
             _ => {
-                if let Some(open) = &mut writer.open {
-                    open.announce();
-                    if open.pending() >= batch {
-                        open.commit();
-                    }
+                let open = &mut writer.open;
+                open.announce();
+                if open.pending() >= batch {
+                    open.commit();
                 }
             }
         }
