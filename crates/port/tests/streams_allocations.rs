@@ -46,6 +46,11 @@ fn round(writer: &StreamWriter<Record>, reader: &mut StreamReader<Record>, texts
     for i in 0..450 {
         writer.send(&texts[i % 2]).unwrap();
     }
+    read(reader);
+}
+
+/// Reads the available events.
+fn read(reader: &mut StreamReader<Record>) {
     let counts = reader.counts();
     let mut left = counts.undelivered;
     while left > 0 {
@@ -71,4 +76,21 @@ fn event_write_and_read_allocate_nothing() {
         let events = 900 * ROUNDS;
         assert_eq!(ALLOCATIONS.get() - before, 0, "{policy:?}, {events} events");
     }
+}
+
+#[test]
+fn additional_reader_allocates_nothing_for_an_event() {
+    let texts = [(1, 2, String::new()), (3, 4, "y".repeat(60))];
+    let (writer, mut first) = pair(POLICIES[0]);
+    let mut second = first.tee().unwrap();
+    let mut rounds = |count: u64| {
+        for _ in 0..count {
+            round(&writer, &mut first, &texts);
+            read(&mut second);
+        }
+    };
+    rounds(3);
+    let before = ALLOCATIONS.get();
+    rounds(ROUNDS);
+    assert_eq!(ALLOCATIONS.get() - before, 0);
 }

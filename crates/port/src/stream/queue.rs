@@ -51,6 +51,7 @@ pub(super) struct Queue {
     /// This reader is gone and other readers remain. The queue receives no further records.
     is_detached: bool,
     pub(super) entries: VecDeque<QueueEntry>,
+    /// Segments for reuse. Other readers and hosts may still have some of them.
     pub(super) spare: Vec<Arc<Segment>>,
     /// Writers that wait for credit.
     pub(super) waiters: Vec<Waker>,
@@ -155,7 +156,7 @@ impl Queue {
         if let Some(sole) = Arc::get_mut(&mut entry.segment) {
             sole.poison_all();
         }
-        if self.has_standard_size(&entry.segment) {
+        if self.has_standard_size(&entry.segment) && self.spare.len() <= self.max_segments {
             self.spare.push(entry.segment);
         }
     }
@@ -435,14 +436,16 @@ impl Queue {
         std::mem::take(&mut self.waiters)
     }
 
-    /// A spare segment without another owner.
+    /// The newest spare segment without another owner. With several readers, the others remain until
+    /// the other readers have released them. With one, a host has kept their memory, and returns it.
     pub(super) fn take_spare(&mut self) -> Option<(SegmentWriter, Arc<Segment>)> {
-        while let Some(segment) = self.spare.pop() {
-            if let Ok(open) = SegmentWriter::reuse(segment) {
-                return Some(open);
-            }
+        if !self.shared {
+            return std::iter::from_fn(|| self.spare.pop())
+                .find_map(|segment| SegmentWriter::reuse(segment).ok());
         }
-        None
+        let is_sole = |segment: &mut Arc<Segment>| Arc::get_mut(segment).is_some();
+        let index = self.spare.iter_mut().rposition(is_sole)?;
+        SegmentWriter::reuse(self.spare.swap_remove(index)).ok()
     }
 
     /// The segments of the standard size, for another stream.
