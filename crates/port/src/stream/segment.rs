@@ -496,6 +496,44 @@ mod tests {
     }
 
     #[test]
+    fn slot_is_filled_in_parts_and_is_visible_once_its_record_was_added() {
+        let (mut open, segment) = SegmentWriter::new(Segment::new(16, 2, 10).unwrap());
+        for number in 0..2_u64 {
+            assert!(open.has_space(4) && !open.has_space(11));
+            let mut slot = open.next_slot();
+            // SAFETY: the slot has 16 bytes, and nothing else is written.
+            unsafe {
+                slot.clear_all();
+                slot.fill(0, &u64::MAX).unwrap();
+                slot.clear(0..8);
+                slot.fill(0, &number).unwrap();
+                assert_eq!(slot.fill(8, "eleven byte").unwrap_err().needed, Some(11));
+                slot.fill(8, "four").unwrap();
+            }
+            open.commit();
+            assert_eq!(u64::from(segment.mark().0), number);
+            open.add_record(slot.end);
+        }
+        assert!(!open.has_space(0), "no slot is free");
+        open.commit();
+        let (records, end) = segment.mark();
+        // SAFETY: the mark has these records.
+        let (slots, tails, tails_at) = unsafe { segment.read(0, records, end) };
+        let bytes = Bytes::batch(slots, 0, tails, tails_at);
+        for number in 0..2 {
+            assert_eq!(u64::view(bytes, number * 16), number.into());
+            assert_eq!(String::view(bytes, number * 16 + 8), "four");
+        }
+    }
+
+    #[test]
+    fn writer_without_a_segment_has_no_space() {
+        let open = SegmentWriter::default();
+        assert!(!open.is_open() && !open.has_space(0) && !open.fits(""));
+        assert_eq!(open.pending(), 0);
+    }
+
+    #[test]
     fn segment_is_reused_only_by_its_sole_owner() {
         let (open, segment) = SegmentWriter::new(Segment::new(8, 3, 10).unwrap());
         let segment = SegmentWriter::reuse(segment).unwrap_err();
