@@ -16,7 +16,7 @@ mod sync;
 /// A path: its name, the number of repetitions for a time estimate, and the path itself.
 type Path = (&'static str, u64, fn(u64));
 
-const PATHS: [Path; 29] = [
+const PATHS: [Path; 30] = [
     ("spsc_pair", 10_000_000, channels::spsc_pair),
     ("spsc_pair_rtrb", 10_000_000, channels::spsc_pair_rtrb),
     ("spsc_batch_64", 1_000_000, channels::spsc_batch_64),
