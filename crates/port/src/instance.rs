@@ -500,6 +500,7 @@ impl Instance {
         !has_ended
     }
 
+    #[inline]
     fn serve(self: &Arc<Self>, actor: &mut ActorState, mut buffer: CallBuffer) {
         self.drop_replaced_service(actor);
         if !self.must_serve(&buffer) {

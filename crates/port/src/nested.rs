@@ -115,6 +115,7 @@ fn end_deferred(call: u64, why: &Failure) {
 pub(crate) struct CallScope(Owner);
 
 /// Makes the call with this handle the current call of the actor, or of the thread without one.
+#[inline]
 pub(crate) fn enter(handle: u64) -> CallScope {
     let owner = wait::current();
     CURRENT_CALLS.with_borrow_mut(|list| list.push(Entry::Current(owner, handle)));
@@ -122,11 +123,16 @@ pub(crate) fn enter(handle: u64) -> CallScope {
 }
 
 /// The call that the actor or thread works for. It may have ended.
+#[inline]
 pub(crate) fn current() -> Option<u64> {
+    match CURRENT_CALLS.with_borrow(Vec::is_empty) {
+        true => None,
+        false => current_of_owner(),
+    }
+}
+
+fn current_of_owner() -> Option<u64> {
     CURRENT_CALLS.with_borrow(|list| {
-        if list.is_empty() {
-            return None;
-        }
         let owner = wait::current();
         list.iter().rev().find_map(|entry| match entry {
             Entry::Current(whose, handle) if *whose == owner => Some(*handle),
@@ -136,6 +142,7 @@ pub(crate) fn current() -> Option<u64> {
 }
 
 impl Drop for CallScope {
+    #[inline]
     fn drop(&mut self) {
         let owner = self.0;
         let is_own = |entry: &Entry| matches!(entry, Entry::Current(whose, _) if *whose == owner);

@@ -71,7 +71,14 @@ impl Instance {
     #[inline]
     pub(super) fn claim_turn(self: &Arc<Self>, method: u32) -> Option<ClaimedTurn<'_>> {
         let method = self.package.methods.get(method as usize)?;
-        if !method.options.is_brief || wait::is_actor() || !wait::can_park() {
+        if !method.options.is_brief {
+            return None;
+        }
+        self.claim_idle_turn()
+    }
+
+    fn claim_idle_turn(self: &Arc<Self>) -> Option<ClaimedTurn<'_>> {
+        if wait::is_actor() || !wait::can_park() {
             return None;
         }
         if self.pollers.is_some() || self.is_forked() || self.runtime.is_stopping() {
