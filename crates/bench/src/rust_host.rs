@@ -52,6 +52,9 @@ pub fn serve() -> Result<(), Problem> {
             ["nop-async", numbers @ ..] => {
                 block::timed(numbers, || lab.nop_async().wait().map_err(ended))?
             }
+            ["tally", numbers @ ..] => {
+                block::timed(numbers, || lab.tally(1).wait().map(drop).map_err(ended))?
+            }
             ["bare", numbers @ ..] => block::timed(numbers, || {
                 bare.call();
                 Ok(())

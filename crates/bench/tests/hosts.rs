@@ -49,7 +49,7 @@ fn cpp(mode: &str) -> Command {
 
 /// The answers to calls and reading. `forms` are lines about ticks, `events` those about events.
 fn answers_reading(host: &mut HostProgram, readings: &[&str], forms: &[&str], events: &[&str]) {
-    for operation in ["nop", "nop-async", "bare"] {
+    for operation in ["nop", "nop-async", "tally", "bare"] {
         let block: Block = host.ask(&format!("{operation} 50 5 0")).unwrap();
         assert_eq!(block.latencies.len(), 50, "{operation}");
         assert!(block.latencies.iter().all(|ns| *ns > 0), "{operation}");

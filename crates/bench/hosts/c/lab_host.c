@@ -25,6 +25,12 @@ static void nop_async(void) {
   must(lab_nop_async(&client, TW_FOREVER, &result, &error), "nop-async", &error);
 }
 
+static void tally(void) {
+  lab_tally_result result;
+  tw_error error;
+  must(lab_tally(&client, 1, TW_FOREVER, &result, &error), "tally", &error);
+}
+
 static void bare_nop(void) {
   two_hand_offs.call(two_hand_offs.state);
 }
@@ -76,6 +82,8 @@ static void run(const char *command, const uint64_t numbers[3]) {
     block(nop, numbers);
   } else if (strcmp(command, "nop-async") == 0) {
     block(nop_async, numbers);
+  } else if (strcmp(command, "tally") == 0) {
+    block(tally, numbers);
   } else if (strcmp(command, "bare") == 0) {
     block(bare_nop, numbers);
   } else if (strcmp(command, "views") == 0) {

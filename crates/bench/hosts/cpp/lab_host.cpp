@@ -45,6 +45,8 @@ void run_blocking(const lab::client &client, awaited_bare &bare, std::string_vie
     answer(time_each([&] { need_ok(client.nop().get()); }, numbers));
   } else if (command == "nop-async") {
     answer(time_each([&] { need_ok(client.nop_async().get()); }, numbers));
+  } else if (command == "tally") {
+    answer(time_each([&] { need_ok(client.tally(1).get()); }, numbers));
   } else if (command == "bare") {
     answer(time_each([&] { bare.call(); }, numbers));
   } else if (command == "views") {
@@ -87,6 +89,9 @@ void run_coroutines(const lab::client &client, awaited_bare &bare, std::string_v
     answer(latencies);
   } else if (command == "nop-async") {
     loop.run(time_awaits([&] { return client.nop_async(); }, numbers, latencies));
+    answer(latencies);
+  } else if (command == "tally") {
+    loop.run(time_awaits([&] { return client.tally(1); }, numbers, latencies));
     answer(latencies);
   } else if (command == "bare") {
     bare.run(time_awaits([&] { return awaited_bare::reply{bare}; }, numbers, latencies));

@@ -29,6 +29,7 @@ proc runBlocking(client: LabClient, bare: Bare, command: string, numbers: Number
   case command
   of "nop": timeEach(numbers, client.nop())
   of "nop-async": timeEach(numbers, client.nopAsync2())
+  of "tally": timeEach(numbers, discard client.tally(1))
   of "bare": timeEach(numbers, bare.call())
   of "objects": client.readMatches(numbers[0])
   else: quit("not a command: " & command)
@@ -37,6 +38,7 @@ proc runAwaiting(client: LabClient, bare: Bare, command: string, numbers: Number
   case command
   of "nop": waitFor timeAwaits(numbers, proc (): Future[void] = client.nopAsync())
   of "nop-async": waitFor timeAwaits(numbers, proc (): Future[void] = client.nopAsync2Async())
+  of "tally": waitFor timeAwaits(numbers, proc (): Future[uint64] = client.tallyAsync(1))
   of "bare": waitFor timeAwaits(numbers, proc (): Future[void] = bare.post())
   else: runBlocking(client, bare, command, numbers)
 

@@ -32,9 +32,12 @@ template timeEach*(numbers: Numbers, operation: untyped) =
     latencies[index] = nowNs() - began
   answer(latencies)
 
-proc timeAwaits*(numbers: Numbers, operation: proc (): Future[void]) {.async.} =
+proc timeAwaits*[T](numbers: Numbers, operation: proc (): Future[T]) {.async.} =
   ## The same for operations whose futures are awaited.
-  timeEach(numbers, await operation())
+  when T is void:
+    timeEach(numbers, await operation())
+  else:
+    timeEach(numbers, discard await operation())
 
 var cpuSetSize {.importc: "sizeof(cpu_set_t)", header: "<sched.h>", nodecl.}: csize_t
 

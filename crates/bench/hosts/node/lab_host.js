@@ -20,6 +20,7 @@ const commands = {
   nop: block(nop),
   'nop-64': together(nop),
   'nop-async': block(() => lab.nopAsync()),
+  tally: block(() => lab.tally(1n)),
   bare: block(byHand.bareCall),
   complete: (count) => complete(lab, count),
   drain: (count) => drain(lab, count),

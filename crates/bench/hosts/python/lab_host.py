@@ -53,6 +53,8 @@ def sync_main(library: str, unix_peer: str, bare: Bare) -> None:
                     block(lab.nop, numbers)
                 case "nop-async":
                     block(lab.nop_async, numbers)
+                case "tally":
+                    block(lambda: lab.tally(1), numbers)
                 case "bare":
                     block(bare.call, numbers)
                 case "views":
@@ -96,6 +98,8 @@ async def async_main(library: str, unix_peer: str, bare: Bare) -> None:
                     await async_block(lab.nop, numbers)
                 case "nop-async":
                     await async_block(lab.nop_async, numbers)
+                case "tally":
+                    await async_block(lambda: lab.tally(1), numbers)
                 case "bare":
                     await async_block(async_bare.call, numbers)
                 case "complete":

@@ -4,7 +4,7 @@
 //!
 //! | line | answer |
 //! | --- | --- |
-//! | `nop COUNT UNCOUNTED PAUSE_US`, also `nop-async` | `{"latencies": [ns, ..]}` of COUNT calls, after UNCOUNTED more |
+//! | `nop COUNT UNCOUNTED PAUSE_US`, also `nop-async` and `tally`, which is brief | `{"latencies": [ns, ..]}` of COUNT calls, after UNCOUNTED more |
 //! | `bare COUNT UNCOUNTED PAUSE_US` | the same for two bare hand-offs between two threads |
 //! | `views COUNT`, also `objects`; Nim has only `objects` | `{"ns", "records", "checksum"}`: COUNT matches of a new stream, read in place or as objects |
 //! | `complete COUNT`, `drain COUNT` | the same for COUNT calls, from the first submission on, or only for reaping ready completions; C, and the first in Rust |
