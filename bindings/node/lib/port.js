@@ -104,11 +104,11 @@ export class Port {
     this.#results = this.reader(this.native.results);
     /** Batches, results of inline calls, and what functions return. */
     this.records = this.reader(this.native.records);
-    const methods = Array.from(new Uint32Array(this.native.flags));
+    const flagsOf = Array.from(new Uint32Array(this.native.flags));
     /** Whether calls of a method run on this thread, by the method's number. */
-    this.inline = methods.map((flags) => (flags & INLINE) !== 0);
+    this.inline = flagsOf.map((flags) => (flags & INLINE) !== 0);
     /** The same, for calls that do so only if the service is idle. */
-    this.brief = methods.map((flags) => (flags & BRIEF) !== 0);
+    this.brief = flagsOf.map((flags) => (flags & BRIEF) !== 0);
   }
 
   /** A reader of messages of this port. */

@@ -26,7 +26,7 @@ use crate::stream::Stream;
 use crate::submission::Submission;
 use crate::thread_port::ThreadPort;
 use crate::upstream::Source;
-use crate::{awaitable, cbor, encode, errors, host, inline, upstream};
+use crate::{awaitable, cbor, encode, errors, host, inline, together, upstream};
 
 /// Layout hashes of a method's messages, and of its package.
 #[derive(Clone, Copy)]
@@ -266,7 +266,8 @@ impl Method {
         deadline_ns: u64,
         on_notice: Option<&Bound<'_, PyAny>>,
     ) -> Option<Completion> {
-        if on_notice.is_some() || !caller.library.is_brief(self.number) {
+        // It must not overtake a call that was made before and is collected.
+        if on_notice.is_some() || together::is_used() || !caller.library.is_brief(self.number) {
             return None;
         }
         inline::call_if_idle(caller, self.number, message, deadline_ns)

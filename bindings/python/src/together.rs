@@ -30,7 +30,12 @@ fn blocks() -> MutexGuard<'static, Vec<usize>> {
 
 /// Whether a block is open on the loop at this address.
 pub fn is_open(loop_at: usize) -> bool {
-    COUNT.load(Ordering::Relaxed) > 0 && blocks().contains(&loop_at)
+    is_used() && blocks().contains(&loop_at)
+}
+
+/// Whether a block is open on any loop.
+pub fn is_used() -> bool {
+    COUNT.load(Ordering::Relaxed) > 0
 }
 
 /// Submits the kept calls of the loop that runs on this thread.
@@ -38,7 +43,7 @@ pub fn is_open(loop_at: usize) -> bool {
 /// # Errors
 /// An exception of the loop while it is notified of a refused call.
 pub fn hand_over(py: Python<'_>) -> PyResult<()> {
-    if COUNT.load(Ordering::Relaxed) == 0 {
+    if !is_used() {
         return Ok(());
     }
     match running_loop(py) {
