@@ -16,8 +16,9 @@ pub fn call(
     message: &[u8],
     deadline_ns: u64,
 ) -> PyResult<Completion> {
-    attempt(caller, method, message, deadline_ns)
-        .map_err(|(code, error)| errors::from_table(py, code, &error))
+    let mut error = errors::blank();
+    attempt(caller, method, message, deadline_ns, &mut error)
+        .map_err(|code| errors::from_table(py, code, &error))
 }
 
 /// Calls a brief method and returns its completion. `None`: the call was not made, and must be
@@ -28,7 +29,7 @@ pub fn call_if_idle(
     message: &[u8],
     deadline_ns: u64,
 ) -> Option<Completion> {
-    attempt(caller, method, message, deadline_ns).ok()
+    attempt(caller, method, message, deadline_ns, &mut errors::blank()).ok()
 }
 
 fn attempt(
@@ -36,8 +37,9 @@ fn attempt(
     method: u32,
     message: &[u8],
     deadline_ns: u64,
-) -> Result<Completion, (u32, TwError)> {
-    let (mut ended, mut error) = (Completion::blank(), errors::blank());
+    error: &mut TwError,
+) -> Result<Completion, u32> {
+    let mut ended = Completion::blank();
     // SAFETY: the function reads the message before it returns, and the other pointers are ours.
     let code = unsafe {
         (caller.library.table.call_inline)(
@@ -47,13 +49,13 @@ fn attempt(
             message.len() as u64,
             deadline_ns,
             &raw mut ended,
-            &raw mut error,
+            error,
         )
     };
     if code == TW_OK {
         Ok(Completion::new(caller.library, ended))
     } else {
-        Err((code, error))
+        Err(code)
     }
 }
 
