@@ -19,7 +19,7 @@ use thalweg_runtime::{TimerKey, wait};
 use crate::code::{Code, Failure};
 use crate::completion::{CallBuffer, Completion, Kind, Outcome, close_handles};
 use crate::end_stream::EndStream;
-use crate::handles::{self, Object};
+use crate::handles::{self, Entry, HandleObject, Kind as HandleKind, Reused};
 use crate::instance::Instance;
 use crate::nested::{self, catch_in_call};
 use crate::notice::NoticeState;
@@ -138,7 +138,7 @@ impl CallCore {
     /// # Errors
     /// `overloaded`: too many handles are open, or there is not enough memory.
     pub(crate) fn make(instance: &Arc<Instance>) -> Result<Arc<Self>, Failure> {
-        handles::insert_call_core(|handle_index, generation| {
+        handles::insert_reused(|handle_index, generation| {
             let calls = Arc::new(Self {
                 instance: Arc::clone(instance),
                 open_state: OpenState::closed(generation),
@@ -171,10 +171,6 @@ impl CallCore {
 
     pub(crate) fn handle(&self) -> u64 {
         u64::from(self.open_state.generation()) << 32 | u64::from(self.handle_index)
-    }
-
-    pub(crate) fn handle_index(&self) -> u32 {
-        self.handle_index
     }
 
     /// Records which incarnation of the service serves the call.
@@ -315,7 +311,7 @@ impl CallCore {
             }
             state.origin
         };
-        handles::find_call_core(origin).map(|(origin, _)| Arc::clone(&origin.instance))
+        handles::find_reused::<Self>(origin).map(|(origin, _)| Arc::clone(&origin.instance))
     }
 
     /// Precondition: the caller holds a reference ([`CallRef`]).
@@ -481,10 +477,28 @@ impl CallCore {
 
     /// Removes the call's memory from all lists, so that it is not reused.
     pub(crate) fn retire(self: Arc<Self>) {
-        handles::remove_call_core(&self);
+        handles::remove_reused(self.handle_index, self.open_state.generation());
         self.detach_port(&mut lock(&self.state));
         self.instance
             .remove_call(self.slab_key.load(Ordering::Relaxed));
+    }
+}
+
+impl HandleObject for CallCore {
+    fn close_handle(self: Arc<Self>, _: HandleKind, generation: u32) {
+        if let Some(call) = CallRef::enter(&self, generation) {
+            call.cancel();
+        }
+    }
+}
+
+impl Reused for CallCore {
+    fn generation(&self) -> u32 {
+        self.open_state.generation()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.open_state.is_closed()
     }
 }
 
@@ -497,6 +511,20 @@ impl CallRef {
     pub(crate) fn enter(core: &Arc<CallCore>, generation: u32) -> Option<Self> {
         core.open_state.enter_generation(generation).ok()?;
         Some(Self::of_user(Arc::clone(core)))
+    }
+
+    /// The call with this handle.
+    ///
+    /// # Errors
+    /// `stale`: it has ended. The errors of [`handles::find`].
+    pub(crate) fn find(handle: u64) -> Result<Self, Failure> {
+        Self::of_entry(handles::find(handle)?, handle).ok_or_else(handles::stale)
+    }
+
+    /// The call in the handle table, unless it has ended or is no call.
+    pub(crate) fn of_entry(entry: Entry, handle: u64) -> Option<Self> {
+        let core = entry.downcast(HandleKind::Call).ok()?;
+        Self::enter(&core, handles::generation_of(handle))
     }
 
     /// The running call, whatever its generation.
@@ -773,7 +801,7 @@ pub(crate) fn host_closed() -> Failure {
 /// Ends the host calls that a closed port will not answer.
 pub(crate) fn end_host_calls(host_call: Vec<u64>) {
     for call in host_call {
-        if let Ok(Object::Call(call)) = handles::find(call) {
+        if let Ok(call) = CallRef::find(call) {
             call.stop(host_closed());
         }
     }

@@ -160,7 +160,7 @@ impl Client {
         parent: u64,
         deadline: u64,
     ) -> Result<(u64, Option<ParentCall>), Failure> {
-        let Some((parent, generation)) = handles::find_call_core(parent) else {
+        let Some((parent, generation)) = handles::find_reused::<CallCore>(parent) else {
             return Ok((deadline, None));
         };
         let origin = parent.origin_instance(generation);

@@ -18,7 +18,7 @@ use thalweg_wire::{Decode, Encode, Handle, message};
 
 use crate::call::{self, Call};
 use crate::code::{Code, Failure};
-use crate::handles::{self, Lent, Object};
+use crate::handles::{self, Kind as HandleKind, Lendable, Lent, LentSlot};
 use crate::mailbox::Linked;
 use crate::queued_bytes::SPARE_BYTES;
 
@@ -71,7 +71,7 @@ pub struct Outcome {
     /// The next call in the [mailbox](crate::mailbox).
     next: AtomicPtr<Self>,
     /// The slot in the handle table for the time when a host holds the completion.
-    pub(crate) slot: handles::LentSlot,
+    slot: LentSlot,
     /// Whether the method is idempotent. Used by inline calls, which have no `call`.
     pub(crate) is_idempotent: bool,
 }
@@ -88,7 +88,7 @@ impl Outcome {
             message: String::new(),
             call: None,
             next: AtomicPtr::new(ptr::null_mut()),
-            slot: handles::LentSlot::none(),
+            slot: LentSlot::none(),
             is_idempotent: false,
         })
     }
@@ -185,6 +185,12 @@ impl Outcome {
         let slot = self.data[at..].first_chunk_mut().ok_or_else(none)?;
         let handle = u64::from_le_bytes(std::mem::take(slot));
         if handle == 0 { Err(none()) } else { Ok(handle) }
+    }
+}
+
+impl Lendable for Outcome {
+    fn slot(&mut self) -> &mut LentSlot {
+        &mut self.slot
     }
 }
 
@@ -395,7 +401,9 @@ impl Completion {
     /// # Errors
     /// The errors of [`Outcome::take`] and [`take_back`](Self::take_back).
     pub fn take_of_lent(number: u64, index: u32) -> Result<u64, Failure> {
-        handles::with_lent(Lent::Completion, number, |outcome| outcome.take(index))?
+        handles::with_lent(Lent::Completion, number, |outcome: &mut Outcome| {
+            outcome.take(index)
+        })?
     }
 }
 
@@ -426,7 +434,7 @@ pub(crate) fn close_unread_streams(args: &[u8]) {
 
 /// Closes one stream as [`close_unread_streams`] does.
 pub(crate) fn close_unread_stream(handle: Handle) {
-    if matches!(handles::find(handle.0), Ok(Object::Upstream(_))) {
+    if handles::find(handle.0).is_ok_and(|entry| entry.kind == HandleKind::Upstream) {
         // An error means that another thread closed it at the same time.
         let _ = handles::close_handle(handle.0);
     }

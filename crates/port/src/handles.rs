@@ -1,4 +1,5 @@
-//! The table of the handles that hosts hold.
+//! The table of the handles that hosts hold. It knows objects only by the traits [`HandleObject`],
+//! [`Reused`] and [`Lendable`].
 //!
 //! A handle is `generation u32 | index u32`. The index selects a slot.
 //!
@@ -12,59 +13,77 @@
 //! 4. Memory may be allocated while the lock of the free list is held. The lock of the list and the
 //!    lock of a slot are never held together.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use thalweg_queue::no_preempt::lock;
 
-use crate::call::{CallCore, CallRef};
 use crate::code::{Code, Failure, no_memory};
-use crate::completion::Outcome;
-use crate::instance::Instance;
-use crate::port::Port;
-use crate::resource::Resource;
-use crate::stream::{KeptBatch, StreamCore, UpstreamCore};
 
-/// What a handle can refer to.
-#[derive(Clone)]
-pub enum Object {
-    /// A completion queue.
-    Port(Arc<Port>),
-    /// A client's instance of a service.
-    Client(Arc<Instance>),
-    /// A call that has not ended.
-    Call(CallRef),
-    /// The reading end of a stream.
-    Stream(Arc<StreamCore>),
-    /// A resource: an object of the service.
-    Resource(Resource),
-    /// The memory of a batch.
-    KeptBatch(Arc<KeptBatch>),
-    /// The reading end of a stream that the caller sends to a service.
-    Upstream(Arc<UpstreamCore>),
-    /// The caller's writing end of such a stream.
-    UpstreamWriter(Arc<UpstreamCore>),
+/// What a handle refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Port,
+    Client,
+    Call,
+    Stream,
+    Resource,
+    KeptBatch,
+    Upstream,
+    UpstreamWriter,
 }
 
-impl std::fmt::Debug for Object {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.kind())
+impl Kind {
+    /// The kind for error messages: `a port`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Port => "a port",
+            Self::Client => "a client",
+            Self::Call => "a call",
+            Self::Stream => "a stream",
+            Self::Resource => "a resource",
+            Self::KeptBatch => "a kept batch",
+            Self::Upstream => "a stream for a service",
+            Self::UpstreamWriter => "a stream's writer",
+        }
     }
 }
 
-impl Object {
-    /// The kind of object for error messages: `a port`.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Port(_) => "a port",
-            Self::Client(_) => "a client",
-            Self::Call(_) => "a call",
-            Self::Stream(_) => "a stream",
-            Self::Resource(_) => "a resource",
-            Self::KeptBatch(_) => "a kept batch",
-            Self::Upstream(_) => "a stream for a service",
-            Self::UpstreamWriter(_) => "a stream's writer",
+/// An object that a handle can refer to.
+pub(crate) trait HandleObject: Any + Send + Sync {
+    /// Closes the object of a handle of this kind and generation.
+    fn close_handle(self: Arc<Self>, kind: Kind, generation: u32);
+}
+
+/// An object whose memory is used again, each time with another generation. It counts its
+/// generations itself, so a new one needs no access to the table.
+pub(crate) trait Reused: HandleObject {
+    /// The current or the last generation.
+    fn generation(&self) -> u32;
+    /// Whether the current generation has ended.
+    fn has_ended(&self) -> bool;
+}
+
+/// An object in the table.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) kind: Kind,
+    object: Arc<dyn HandleObject>,
+}
+
+impl Entry {
+    /// The object, if it is of this kind and type.
+    ///
+    /// # Errors
+    /// The kind of the object.
+    #[inline]
+    pub(crate) fn downcast<T: HandleObject>(self, kind: Kind) -> Result<Arc<T>, Kind> {
+        if self.kind != kind {
+            return Err(self.kind);
         }
+        let object: Arc<dyn Any + Send + Sync> = self.object;
+        object.downcast().map_err(|_| self.kind)
     }
 }
 
@@ -80,30 +99,24 @@ const NONE: u32 = u32::MAX;
 enum SlotContent {
     #[default]
     Nothing,
-    Object(Object),
-    /// The memory of a client's successive calls. Its [`OpenState`](crate::open_state::OpenState)
-    /// holds the generation.
-    Calls(Arc<CallCore>),
-    /// A completion that a host has reaped and not released.
-    Completion(Box<Outcome>),
-    /// A call that foreign code serves and has not answered.
-    Incoming(Box<Outcome>),
+    Object(Entry),
+    /// The memory of a client's successive calls.
+    Reused(Arc<dyn Reused>),
+    Lent(Lent, Box<dyn Any + Send>),
 }
 
 /// What is lent by number to code that cannot own it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lent {
+    /// A completion that a host has reaped and not released.
     Completion,
+    /// A call that foreign code serves and has not answered.
     Incoming,
 }
 
-impl SlotContent {
-    fn lent(kind: Lent, outcome: Box<Outcome>) -> Self {
-        match kind {
-            Lent::Completion => Self::Completion(outcome),
-            Lent::Incoming => Self::Incoming(outcome),
-        }
-    }
+/// A value that can be lent by number.
+pub(crate) trait Lendable: Any + Send {
+    fn slot(&mut self) -> &mut LentSlot;
 }
 
 #[derive(Default)]
@@ -290,7 +303,8 @@ fn handle_of(generation: u32, index: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(index)
 }
 
-fn generation_of(handle: u64) -> u32 {
+/// The generation of a handle.
+pub(crate) fn generation_of(handle: u64) -> u32 {
     (handle >> 32) as u32
 }
 
@@ -298,39 +312,37 @@ fn generation_of(handle: u64) -> u32 {
 ///
 /// # Errors
 /// `overloaded`: 16,777,216 handles are open, or there is not enough memory for more.
-pub fn insert(object: Object) -> Result<u64, Failure> {
+pub(crate) fn insert(kind: Kind, object: Arc<dyn HandleObject>) -> Result<u64, Failure> {
     let (index, slot) = table()?.allocate()?;
     let mut state = lock(&slot.state);
     // Rule 1. Generation 0 is never used, so no handle is 0.
     state.generation += 1;
-    state.entry = SlotContent::Object(object);
+    state.entry = SlotContent::Object(Entry { kind, object });
     Ok(handle_of(state.generation, index))
 }
 
-/// Inserts the memory for calls. `make` receives the lower half of their handles and the last
+/// Inserts memory for calls. `make` receives the lower half of their handles and the last
 /// generation of the slot.
 ///
 /// # Errors
 /// The errors of [`insert`] and of `make`.
-pub(crate) fn insert_call_core(
-    make: impl FnOnce(u32, u32) -> Result<Arc<CallCore>, Failure>,
-) -> Result<Arc<CallCore>, Failure> {
+pub(crate) fn insert_reused<T: Reused>(
+    make: impl FnOnce(u32, u32) -> Result<Arc<T>, Failure>,
+) -> Result<Arc<T>, Failure> {
     let table = table()?;
     let (index, slot) = table.allocate()?;
     let last = lock(&slot.state).generation;
     let calls = make(index, last).inspect_err(|_| table.free(index, slot, last))?;
-    lock(&slot.state).entry = SlotContent::Calls(Arc::clone(&calls));
+    lock(&slot.state).entry = SlotContent::Reused(Arc::clone(&calls) as _);
     Ok(calls)
 }
 
-/// Removes the memory for calls after its last call.
-pub(crate) fn remove_call_core(calls: &CallCore) {
+/// Removes memory for calls after its last call. `index` is the lower half of their handles.
+pub(crate) fn remove_reused(index: u32, generation: u32) {
     let Some(table) = current_table() else {
         return;
     };
-    let index = calls.handle_index();
     if let Some(slot) = table.slot(index) {
-        let generation = calls.open_state.generation();
         let entry = {
             let mut state = lock(&slot.state);
             state.generation = generation;
@@ -366,7 +378,7 @@ fn unknown_handle(table: &Table, index: u32) -> Failure {
     }
 }
 
-fn stale() -> Failure {
+pub(crate) fn stale() -> Failure {
     Code::Stale.because("the object of this handle is closed")
 }
 
@@ -374,152 +386,97 @@ fn stale() -> Failure {
 ///
 /// # Errors
 /// `argument`, `stale`, `forked`.
-pub fn find(handle: u64) -> Result<Object, Failure> {
+pub(crate) fn find(handle: u64) -> Result<Entry, Failure> {
     let generation = generation_of(handle);
     let state = lock(&find_slot(handle)?.state);
     match &state.entry {
-        SlotContent::Object(object) if state.generation == generation => Ok(object.clone()),
-        SlotContent::Calls(calls) => CallRef::enter(calls, generation)
-            .map(Object::Call)
-            .ok_or_else(stale),
+        SlotContent::Object(entry) if state.generation == generation => Ok(entry.clone()),
+        SlotContent::Reused(calls) if calls.generation() == generation && !calls.has_ended() => {
+            Ok(Entry {
+                kind: Kind::Call,
+                object: Arc::clone(calls) as _,
+            })
+        }
         _ => Err(stale()),
     }
 }
 
 /// The memory of a call, which may have ended, and the call's generation.
-pub(crate) fn find_call_core(handle: u64) -> Option<(Arc<CallCore>, u32)> {
-    let state = lock(&find_slot(handle).ok()?.state);
-    match &state.entry {
-        SlotContent::Calls(calls) => Some((Arc::clone(calls), generation_of(handle))),
-        _ => None,
-    }
+pub(crate) fn find_reused<T: Reused>(handle: u64) -> Option<(Arc<T>, u32)> {
+    let calls: Arc<dyn Any + Send + Sync> = {
+        let state = lock(&find_slot(handle).ok()?.state);
+        match &state.entry {
+            SlotContent::Reused(calls) => Arc::clone(calls) as _,
+            _ => return None,
+        }
+    };
+    Some((calls.downcast().ok()?, generation_of(handle)))
 }
 
 /// Removes an object. The handle is stale afterwards. A call stays in the table until it ends.
 ///
 /// # Errors
 /// The errors of [`find`].
-pub fn remove(handle: u64) -> Result<Object, Failure> {
+pub(crate) fn remove(handle: u64) -> Result<Entry, Failure> {
     let generation = generation_of(handle);
     let (table, slot) = locate(handle)?;
-    let object = {
+    let entry = {
         let mut state = lock(&slot.state);
         match std::mem::take(&mut state.entry) {
-            SlotContent::Object(object) if state.generation == generation => object,
+            SlotContent::Object(entry) if state.generation == generation => entry,
             other => {
                 state.entry = other;
                 drop(state);
                 return match find(handle)? {
-                    call @ Object::Call(_) => Ok(call),
+                    call if call.kind == Kind::Call => Ok(call),
                     _ => Err(stale()),
                 };
             }
         }
     };
     table.free(handle as u32, slot, generation);
-    Ok(object)
+    Ok(entry)
 }
 
 /// Removes the object of a handle and closes it.
 ///
 /// # Errors
-/// The errors of [`find`].
+/// The errors of [`find`](crate::find).
 pub fn close_handle(handle: u64) -> Result<(), Failure> {
-    match remove(handle)? {
-        Object::Port(port) => port.close(),
-        Object::Client(instance) => instance.close(),
-        Object::Call(call) => call.cancel(),
-        Object::Stream(stream) => stream.close(),
-        Object::Resource(resource) => drop(resource),
-        Object::KeptBatch(batch) => drop(batch),
-        Object::Upstream(stream) => stream.close(),
-        Object::UpstreamWriter(stream) => stream.abandon(),
-    }
+    let Entry { kind, object } = remove(handle)?;
+    object.close_handle(kind, generation_of(handle));
     Ok(())
 }
 
-/// Numbers of open handles, by the kind of object.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HandleCounts {
-    /// Ports.
-    pub ports: u64,
-    /// Clients.
-    pub clients: u64,
-    /// Calls that have not ended.
-    pub calls: u64,
-    /// Calls of these clients that their service has not begun.
-    pub queued_calls: u64,
-    /// Streams to read, and both ends of streams that are parameters.
-    pub streams: u64,
-    /// Resources.
-    pub resources: u64,
-    /// Retained batches.
-    pub batches: u64,
-    /// Completions that were reaped and not released.
-    pub completions: u64,
+/// Something in the table.
+pub(crate) enum Content<'a> {
+    Object(Kind, &'a dyn Any),
+    Lent(Lent),
 }
 
-/// Counts the open handles. The numbers are not those of one moment, because handles may be opened
-/// and closed meanwhile. It looks at every slot of the table, of which there are as many as handles
-/// have been open at the same time.
-///
-/// ```
-/// use thalweg_port::{Object, Port, close_handle, handle_counts, insert};
-///
-/// let port = insert(Object::Port(Port::open(4)?))?;
-/// assert!(handle_counts().ports >= 1);
-/// close_handle(port)?;
-/// # Ok::<(), thalweg_port::Failure>(())
-/// ```
-pub fn handle_counts() -> HandleCounts {
-    let mut counts = HandleCounts::default();
+/// Calls `f` for each slot that is in use. It must not access the table, because the slot is
+/// locked. It looks at every slot of the table, of which there are as many as handles have been
+/// open at the same time.
+pub(crate) fn for_each(mut f: impl FnMut(Content<'_>)) {
     let Some(table) = current_table() else {
-        return counts;
+        return;
     };
     for used in 0..table.used.load(Ordering::Relaxed) {
         let Some(slot) = table.slot(table.first + used) else {
             continue;
         };
-        let client = match &lock(&slot.state).entry {
-            SlotContent::Object(Object::Client(client)) => Some(Arc::clone(client)),
-            entry => {
-                entry.count(&mut counts);
-                None
-            }
-        };
-        // Not under the slot's lock.
-        if let Some(client) = client {
-            counts.clients += 1;
-            counts.queued_calls += client.queued_calls() as u64;
+        match &lock(&slot.state).entry {
+            SlotContent::Nothing => {}
+            SlotContent::Object(entry) => f(Content::Object(entry.kind, &*entry.object)),
+            SlotContent::Reused(calls) if calls.has_ended() => {}
+            SlotContent::Reused(calls) => f(Content::Object(Kind::Call, &**calls)),
+            SlotContent::Lent(kind, _) => f(Content::Lent(*kind)),
         }
     }
-    counts
 }
 
-impl SlotContent {
-    /// Adds the content, which is not a client.
-    fn count(&self, counts: &mut HandleCounts) {
-        let number = match self {
-            Self::Nothing | Self::Object(Object::Client(_) | Object::Call(_)) => return,
-            Self::Calls(call) if call.has_ended() => return,
-            Self::Calls(_) => &mut counts.calls,
-            Self::Completion(_) => &mut counts.completions,
-            // Its call is counted until it ends.
-            Self::Incoming(_) => return,
-            Self::Object(Object::Port(_)) => &mut counts.ports,
-            Self::Object(Object::Stream(_) | Object::Upstream(_) | Object::UpstreamWriter(_)) => {
-                &mut counts.streams
-            }
-            Self::Object(Object::Resource(_)) => &mut counts.resources,
-            Self::Object(Object::KeptBatch(_)) => &mut counts.batches,
-        };
-        *number += 1;
-    }
-}
-
-/// The slot that an [`Outcome`] reserves for the time when a host holds it. The outcome keeps the
-/// slot as long as its memory is reused, so that lending it allocates and frees no slot.
+/// The slot that a [`Lendable`] value reserves for the time when foreign code holds it. The value
+/// keeps the slot as long as its memory is reused, so that lending it allocates and frees no slot.
 #[derive(Debug)]
 pub(crate) struct LentSlot(u32);
 
@@ -542,84 +499,77 @@ impl Drop for LentSlot {
     }
 }
 
-/// Inserts an outcome that foreign code holds until [`take_back`].
+/// Inserts a value that foreign code holds until [`take_back`].
 ///
 /// # Errors
-/// The errors of [`insert`]. The outcome is returned.
+/// The errors of [`insert`]. The value is returned.
 #[inline]
-pub(crate) fn lend(kind: Lent, mut outcome: Box<Outcome>) -> Result<u64, (Box<Outcome>, Failure)> {
+pub(crate) fn lend<T: Lendable>(kind: Lent, mut value: Box<T>) -> Result<u64, (Box<T>, Failure)> {
     let table = match table() {
         Ok(table) => table,
-        Err(failure) => return Err((outcome, failure)),
+        Err(failure) => return Err((value, failure)),
     };
-    let slot = match table.slot(outcome.slot.0) {
+    let slot = match table.slot(value.slot().0) {
         Some(slot) => slot,
         None => match table.allocate() {
             Ok((index, slot)) => {
                 // A slot from before a fork belongs to the parent, so it is overwritten.
-                outcome.slot.0 = index;
+                value.slot().0 = index;
                 slot
             }
-            Err(failure) => return Err((outcome, failure)),
+            Err(failure) => return Err((value, failure)),
         },
     };
-    let index = outcome.slot.0;
+    let index = value.slot().0;
     let mut state = lock(&slot.state);
     state.generation += 1;
-    state.entry = SlotContent::lent(kind, outcome);
+    state.entry = SlotContent::Lent(kind, value);
     Ok(handle_of(state.generation, index))
 }
 
-/// Calls `f` with an outcome that foreign code holds.
+/// Calls `f` with a value that foreign code holds.
 ///
 /// # Errors
 /// `stale`: it was taken back. `argument`, `forked`.
-pub(crate) fn with_lent<R>(
+pub(crate) fn with_lent<T: Lendable, R>(
     kind: Lent,
     number: u64,
-    f: impl FnOnce(&mut Outcome) -> R,
+    f: impl FnOnce(&mut T) -> R,
 ) -> Result<R, Failure> {
     let mut state = lock(&find_slot(number)?.state);
     let is_current = state.generation == generation_of(number);
-    match (&mut state.entry, kind) {
-        (SlotContent::Completion(outcome), Lent::Completion)
-        | (SlotContent::Incoming(outcome), Lent::Incoming)
-            if is_current =>
-        {
-            Ok(f(outcome))
+    match &mut state.entry {
+        SlotContent::Lent(lent, value) if is_current && *lent == kind => {
+            value.downcast_mut().map(f).ok_or_else(released)
         }
         _ => Err(released()),
     }
 }
 
-/// Takes back an outcome from foreign code. Succeeds once.
+/// Takes back a value from foreign code. Succeeds once.
 ///
 /// # Errors
 /// The errors of [`with_lent`].
 #[inline]
-pub(crate) fn take_back(kind: Lent, number: u64) -> Result<Box<Outcome>, Failure> {
+pub(crate) fn take_back<T: Lendable>(kind: Lent, number: u64) -> Result<Box<T>, Failure> {
     let generation = generation_of(number);
-    let mut outcome = {
+    let value = {
         let mut state = lock(&find_slot(number)?.state);
         let is_current = state.generation == generation;
-        match (std::mem::take(&mut state.entry), kind) {
-            (SlotContent::Completion(outcome), Lent::Completion)
-            | (SlotContent::Incoming(outcome), Lent::Incoming)
-                if is_current =>
-            {
-                outcome
-            }
-            (other, _) => {
+        match std::mem::take(&mut state.entry) {
+            SlotContent::Lent(lent, value) if is_current && lent == kind => value,
+            other => {
                 state.entry = other;
                 return Err(released());
             }
         }
     };
+    let mut value: Box<T> = value.downcast().map_err(|_| released())?;
     if generation == u32::MAX {
-        // Rule 1: the outcome gets another slot next time.
-        outcome.slot = LentSlot::none();
+        // Rule 1: the value gets another slot next time.
+        *value.slot() = LentSlot::none();
     }
-    Ok(outcome)
+    Ok(value)
 }
 
 fn released() -> Failure {
@@ -628,21 +578,35 @@ fn released() -> Failure {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::sync::Arc;
+
     use super::{
-        Lent, Object, Outcome, SLOTS_PER_CHUNK, Table, close_handle, find, find_slot, insert, lend,
-        lock, remove, take_back, with_lent,
+        HandleObject, Kind, Lendable, Lent, LentSlot, SLOTS_PER_CHUNK, Table, close_handle, find,
+        find_slot, insert, lend, lock, remove, take_back, with_lent,
     };
-    use crate::code::Code;
-    use crate::port::Port;
+    use crate::code::{Code, Failure};
+
+    struct Port;
+
+    impl HandleObject for Port {
+        fn close_handle(self: Arc<Self>, _: Kind, _: u32) {}
+    }
+
+    fn code_of(stale: u64) -> Code {
+        find(stale).map(drop).unwrap_err().code
+    }
+
+    fn insert_port() -> Result<u64, Failure> {
+        insert(Kind::Port, Arc::new(Port))
+    }
 
     #[test]
     fn closed_handle_stays_stale_after_its_slot_is_reused() {
-        let port = || Object::Port(Port::open(4).unwrap());
-        let first = insert(port()).unwrap();
+        let first = insert_port().unwrap();
         close_handle(first).unwrap();
-        let others: Vec<u64> = (0..8).map(|_| insert(port()).unwrap()).collect();
-        assert_eq!(find(first).unwrap_err().code, Code::Stale);
-        assert_eq!(remove(first).unwrap_err().code, Code::Stale);
+        let others: Vec<u64> = (0..8).map(|_| insert_port().unwrap()).collect();
+        assert_eq!(code_of(first), Code::Stale);
+        assert_eq!(remove(first).map(drop).unwrap_err().code, Code::Stale);
         for other in others {
             assert!(find(other).is_ok());
             close_handle(other).unwrap();
@@ -651,8 +615,7 @@ mod tests {
 
     #[test]
     fn handle_after_its_slot_is_used_up_stays_stale() {
-        let port = || Object::Port(Port::open(1).unwrap());
-        let first = insert(port()).unwrap();
+        let first = insert_port().unwrap();
         close_handle(first).unwrap();
         // As if the slot had been used 2^32 - 3 times.
         lock(&find_slot(first).unwrap().state).generation = u32::MAX - 2;
@@ -661,18 +624,15 @@ mod tests {
         // Miri ten minutes, so it tries only a few.
         let uses = if cfg!(miri) { 16 } else { 3 * SLOTS_PER_CHUNK };
         for _ in 0..uses {
-            let next = insert(port()).unwrap();
+            let next = insert_port().unwrap();
             assert_ne!(next, first, "a number comes again");
-            assert_eq!(find(first).unwrap_err().code, Code::Stale);
+            assert_eq!(code_of(first), Code::Stale);
             close_handle(next).unwrap();
             if next as u32 == first as u32 {
                 last.push(next);
             }
         }
-        assert!(
-            last.iter()
-                .all(|handle| find(*handle).unwrap_err().code == Code::Stale)
-        );
+        assert!(last.iter().all(|handle| code_of(*handle) == Code::Stale));
     }
 
     #[test]
@@ -718,63 +678,78 @@ mod tests {
         assert!(all.iter().all(|index| child.slot(*index).is_none()));
     }
 
-    fn completion() -> Box<Outcome> {
-        let mut outcome = Outcome::new();
-        outcome.data.extend_from_slice(b"result");
-        outcome
+    struct Completion {
+        data: &'static [u8],
+        slot: LentSlot,
+    }
+
+    impl Lendable for Completion {
+        fn slot(&mut self) -> &mut LentSlot {
+            &mut self.slot
+        }
+    }
+
+    fn lend_completion() -> u64 {
+        let slot = LentSlot::none();
+        let completion = Completion {
+            data: b"result",
+            slot,
+        };
+        let lent = lend(Lent::Completion, Box::new(completion));
+        lent.map_err(|(_, failure)| failure).unwrap()
+    }
+
+    fn lend_again(completion: Box<Completion>) -> u64 {
+        let lent = lend(Lent::Completion, completion);
+        lent.map_err(|(_, failure)| failure).unwrap()
+    }
+
+    fn take(kind: Lent, number: u64) -> Result<Box<Completion>, Code> {
+        take_back(kind, number).map_err(|failure| failure.code)
+    }
+
+    fn size_of_lent(kind: Lent, number: u64) -> Result<usize, Failure> {
+        with_lent(kind, number, |completion: &mut Completion| {
+            completion.data.len()
+        })
     }
 
     #[test]
     fn completion_taken_back_twice_is_stale() {
-        let number = lend(Lent::Completion, completion()).unwrap();
-        assert_eq!(
-            with_lent(Lent::Completion, number, |outcome| outcome.data.len()).unwrap(),
-            6
-        );
-        assert_eq!(find(number).unwrap_err().code, Code::Stale);
+        let number = lend_completion();
+        assert_eq!(size_of_lent(Lent::Completion, number).unwrap(), 6);
+        assert_eq!(code_of(number), Code::Stale);
         assert_eq!(close_handle(number).unwrap_err().code, Code::Stale);
-        let outcome = take_back(Lent::Completion, number).unwrap();
-        assert_eq!(outcome.data, b"result");
-        assert_eq!(
-            take_back(Lent::Completion, number).unwrap_err().code,
-            Code::Stale
-        );
+        let completion = take(Lent::Completion, number).ok().unwrap();
+        assert_eq!(completion.data, b"result");
+        assert_eq!(take(Lent::Completion, number).err(), Some(Code::Stale));
         // The memory is reused for another completion.
-        let next = lend(Lent::Completion, outcome).unwrap();
+        let next = lend_again(completion);
         assert_eq!(next as u32, number as u32);
-        assert_eq!(
-            take_back(Lent::Completion, number).unwrap_err().code,
-            Code::Stale
-        );
-        assert!(with_lent(Lent::Completion, number, |_| ()).is_err());
+        assert_eq!(take(Lent::Completion, number).err(), Some(Code::Stale));
+        assert!(size_of_lent(Lent::Completion, number).is_err());
         // It is a completion, and not a call to answer.
-        assert!(with_lent(Lent::Incoming, next, |_| ()).is_err());
-        assert!(take_back(Lent::Incoming, next).is_err());
-        drop(take_back(Lent::Completion, next).unwrap());
+        assert!(size_of_lent(Lent::Incoming, next).is_err());
+        assert!(take(Lent::Incoming, next).is_err());
+        drop(take(Lent::Completion, next).ok().unwrap());
     }
 
     #[test]
     fn completion_after_its_slot_is_used_up_has_another_one() {
-        let first = lend(Lent::Completion, completion()).unwrap();
+        let first = lend_completion();
         lock(&find_slot(first).unwrap().state).generation = u32::MAX;
         let last = u64::from(u32::MAX) << 32 | u64::from(first as u32);
-        let outcome = take_back(Lent::Completion, last).unwrap();
-        let next = lend(Lent::Completion, outcome).unwrap();
+        let completion = take(Lent::Completion, last).ok().unwrap();
+        let next = lend_again(completion);
         assert_ne!(next as u32, first as u32);
-        assert!(
-            take_back(Lent::Completion, first).is_err()
-                && take_back(Lent::Completion, last).is_err()
-        );
-        drop(take_back(Lent::Completion, next).unwrap());
+        assert!(take(Lent::Completion, first).is_err() && take(Lent::Completion, last).is_err());
+        drop(take(Lent::Completion, next).ok().unwrap());
     }
 
     #[test]
     fn handle_that_was_never_issued_is_refused() {
-        assert_eq!(find(0).unwrap_err().code, Code::Argument);
-        assert_eq!(
-            find(1 << 32 | 0x00ff_fff0).unwrap_err().code,
-            Code::Argument
-        );
-        assert_eq!(find(u64::MAX).unwrap_err().code, Code::Argument);
+        assert_eq!(code_of(0), Code::Argument);
+        assert_eq!(code_of(1 << 32 | 0x00ff_fff0), Code::Argument);
+        assert_eq!(code_of(u64::MAX), Code::Argument);
     }
 }

@@ -9,9 +9,9 @@ use thalweg_wire::{Decode, Encode, Handle, Malformed, Rule, message};
 
 use crate::call::{Call, CallCore};
 use crate::code::{Code, Failure, append};
-use crate::completion::{CallBuffer, close_unread_streams};
+use crate::completion::{CallBuffer, Outcome, close_unread_streams};
 use crate::end_stream::EndStream;
-use crate::handles::{self, Lent, Object};
+use crate::handles::{self, Kind, Lent};
 use crate::nested::DropCause;
 use crate::package::Method;
 use crate::resource::{self, Resource};
@@ -145,7 +145,7 @@ impl Incoming {
         number: u64,
         f: impl FnOnce(P::View<'_>, Range<*mut u8>) -> R,
     ) -> Result<R, Failure> {
-        handles::with_lent(Lent::Incoming, number, |outcome| {
+        handles::with_lent(Lent::Incoming, number, |outcome: &mut Outcome| {
             let call = &outcome.call.as_ref().expect("a lent call has one").core;
             let layouts = &call.instance.package.methods[call.method() as usize];
             // Only the first time can this move the message.
@@ -285,8 +285,9 @@ impl Incoming {
         }
     }
 
-    fn reply_object(self, object: Object) {
-        match handles::insert(object) {
+    /// Answers with a handle.
+    fn reply_handle(self, inserted: Result<u64, Failure>) {
+        match inserted {
             Ok(handle) => self.reply(&Handle(handle)),
             Err(failure) => self.fail(failure),
         }
@@ -295,12 +296,12 @@ impl Incoming {
     /// Answers with a new resource, `own<r>`.
     pub fn reply_own<R: Any + Send + Sync>(self, resource: R) {
         let resource = Resource::new(self.core(), Arc::new(resource));
-        self.reply_object(Object::Resource(resource));
+        self.reply_handle(resource.insert());
     }
 
     /// Answers with the reading end of a stream.
     pub fn reply_stream<T: Decode, E: StreamError>(self, stream: StreamReader<T, E>) {
-        self.reply_object(Object::Stream(stream.into_core()));
+        self.reply_handle(handles::insert(Kind::Stream, stream.into_core()));
     }
 
     /// Answers with the reading end of a future.

@@ -17,7 +17,7 @@ use crate::call::{CallCore, CallRef, Destination};
 use crate::code::{self, Code, Failure};
 use crate::completion::{CallBuffer, close_unread_streams};
 use crate::end_stream::EndStream;
-use crate::handles::{self, Object};
+use crate::handles::{self, HandleObject, Kind};
 use crate::incoming::Incoming;
 use crate::inline::Inline;
 use crate::mailbox::{Found, List, Mailbox};
@@ -419,8 +419,7 @@ impl Instance {
     fn call_destructor(self: &Arc<Self>, actor: &mut ActorState, method: u32, value: Value) {
         // If the handle table is full, the resource is dropped in a later turn, without its
         // destructor.
-        let Ok(handle) = handles::insert(Object::Resource(Resource::for_destructor(self, value)))
-        else {
+        let Ok(handle) = Resource::for_destructor(self, value).insert() else {
             return;
         };
         let Ok(mut spare) = self.take_spare() else {
@@ -542,11 +541,17 @@ impl Instance {
             };
             if let Err(why) = served {
                 self.replace();
-                if let Ok(Object::Call(call)) = handles::find(handle) {
+                if let Ok(call) = CallRef::find(handle) {
                     call.stop(why);
                 }
             }
         }
+    }
+}
+
+impl HandleObject for Instance {
+    fn close_handle(self: Arc<Self>, _: Kind, _: u32) {
+        self.close();
     }
 }
 

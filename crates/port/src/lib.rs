@@ -43,6 +43,7 @@ mod mailbox_waiters;
 mod models;
 mod nested;
 mod notice;
+mod object;
 mod open_state;
 mod owned;
 mod owned_streams;
@@ -70,12 +71,13 @@ pub use call_error::{CallError, NoError};
 pub use client::{Client, OwnedHandle};
 pub use code::{Code, Failure};
 pub use completion::{Completion, Kind, Outcome};
-pub use handles::{HandleCounts, Object, close_handle, epoch, find, handle_counts, insert, remove};
+pub use handles::{close_handle, epoch};
 pub use incoming::{Incoming, Refusal};
 pub use inline::{Inline, InlineCall};
 pub use instance::Instance;
 pub use instance::host::{answer_host_call, host_call_deadline};
 pub use instance::submit::{SubmitOptions, Submitter};
+pub use object::{HandleCounts, Object, find, handle_counts, insert, remove};
 pub use owned::{Owned, OwnedView, ResourceClient};
 pub use package::{
     ConflationKey, Method, MethodOptions, Overflow, Package, QueueLimits, StreamOptions,

@@ -24,7 +24,7 @@ use thalweg_runtime::{ActorId, wait};
 use crate::call::{CallCore, CallRef};
 use crate::code::{Code, Failure};
 use crate::end_stream::EndStream;
-use crate::handles::{self, Object};
+use crate::handles;
 
 /// Whose code runs: an actor's, or, if `None`, that of a thread without an actor.
 type Owner = Option<ActorId>;
@@ -224,7 +224,7 @@ impl CallCore {
 
 /// Stops a call, if it has not ended, because its parent call was stopped.
 pub(crate) fn stop(call: u64, why: &Failure) {
-    if let Ok(Object::Call(call)) = handles::find(call) {
+    if let Ok(call) = CallRef::find(call) {
         call.stop(nested_failure(why));
     }
 }
@@ -254,7 +254,7 @@ pub(crate) fn catch_in_call(handle: u64, code: impl FnOnce()) -> Result<(), Fail
 #[inline(never)]
 fn after_panic(handle: u64, why: &Failure) {
     end_deferred(handle, why);
-    let call = handles::find_call_core(handle);
+    let call = handles::find_reused::<CallCore>(handle);
     log_panic(call.map(|(core, _)| core.method_name()), why);
 }
 

@@ -207,7 +207,7 @@ impl Wake for NoticeTimer {
 /// Called when the notice of this call was taken out of the ring. Returns whether its slot is free
 /// (rule 2).
 pub(crate) fn notice_was_reaped(call: u64) -> bool {
-    let Some((core, generation)) = handles::find_call_core(call) else {
+    let Some((core, generation)) = handles::find_reused::<CallCore>(call) else {
         return true;
     };
     let mut state = lock(&core.state);

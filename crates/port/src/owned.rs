@@ -16,7 +16,7 @@ use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, S
 use crate::call::Call;
 use crate::client::OwnedHandle;
 use crate::code::Failure;
-use crate::handles::{self, Object};
+use crate::handles;
 use crate::instance::guard::InstanceGuard;
 use crate::resource::{self, Resource};
 
@@ -132,10 +132,7 @@ impl Call {
     /// `overloaded`: too many handles are open.
     pub fn own<R, T: Any + Send + Sync>(&self, object: T) -> Result<Owned<R>, Failure> {
         let resource = Resource::new(self.core.core(), Arc::new(object));
-        Ok(Owned::new(
-            handles::insert(Object::Resource(resource))?,
-            None,
-        ))
+        Ok(Owned::new(resource.insert()?, None))
     }
 }
 

@@ -6,7 +6,7 @@ use thalweg_wire::Decode;
 
 use crate::call::Call;
 use crate::code::{Code, Failure};
-use crate::handles::{self, Object};
+use crate::handles::{self, Kind};
 use crate::owned::Owned;
 use crate::stream::{FutureReader, StreamReader};
 
@@ -49,7 +49,7 @@ impl Call {
 
 fn into_owned<T: Decode, R>(reader: StreamReader<T>) -> Result<Owned<R>, Failure> {
     let core = reader.into_core();
-    match handles::insert(Object::Stream(Arc::clone(&core))) {
+    match handles::insert(Kind::Stream, Arc::clone(&core) as _) {
         Ok(handle) => Ok(Owned::new(handle, None)),
         Err(failure) => {
             core.close();
@@ -63,10 +63,10 @@ fn reader<T: Decode, R>(owned: Owned<R>) -> Result<StreamReader<T>, Failure> {
     let Some((handle, guard)) = owned.into_parts() else {
         return Err(Code::Argument.because("only the caller can read it"));
     };
-    match handles::remove(handle)? {
-        Object::Stream(core) => Ok(StreamReader::with_guard(core, guard)),
-        other => Err(Code::Argument.because(format!("it is {}, not a stream", other.kind()))),
-    }
+    let core = handles::remove(handle)?.downcast(Kind::Stream);
+    let core = core
+        .map_err(|other| Code::Argument.because(format!("it is {}, not a stream", other.name())))?;
+    Ok(StreamReader::with_guard(core, guard))
 }
 
 impl<T: Decode> Owned<StreamReader<T>> {

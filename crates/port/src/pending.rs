@@ -19,7 +19,7 @@ use crate::call_error::{CallError, NoError};
 use crate::client::OwnedHandle;
 use crate::code::{Code, Failure, would_park};
 use crate::completion::Completion;
-use crate::handles::{self, Object};
+use crate::handles::{self, Kind};
 use crate::instance::guard::InstanceGuard;
 use crate::notice::NoticeCallback;
 use crate::owned;
@@ -92,10 +92,9 @@ impl Reply {
     pub fn stream<T: Decode, E: StreamError>(&mut self) -> Result<StreamReader<T, E>, Malformed> {
         let guard = self.guard()?;
         let handle = self.handle()?;
-        match handles::remove(handle) {
-            Ok(Object::Stream(core)) => Ok(StreamReader::with_guard(core, guard)),
-            _ => Err(NO_HANDLE),
-        }
+        let entry = handles::remove(handle).map_err(|_| NO_HANDLE)?;
+        let core = entry.downcast(Kind::Stream).map_err(|_| NO_HANDLE)?;
+        Ok(StreamReader::with_guard(core, guard))
     }
 }
 

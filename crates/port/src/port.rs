@@ -12,7 +12,7 @@ use thalweg_runtime::{WakeReason, wait};
 use crate::call::{CallCore, end_host_calls};
 use crate::code::{Code, Failure, no_memory, would_park};
 use crate::completion::{Completion, Kind};
-use crate::handles;
+use crate::handles::{self, HandleObject, Kind as HandleKind};
 use crate::notice::notice_was_reaped;
 use crate::open_state::{EnterError, OpenState};
 use crate::queued_bytes::QueuedBytes;
@@ -510,5 +510,11 @@ impl Port {
             prune.retain(|call| handles::find(*call).is_ok());
             lock(&self.host_calls).append(&mut prune);
         }
+    }
+}
+
+impl HandleObject for Port {
+    fn close_handle(self: Arc<Self>, _: HandleKind, _: u32) {
+        self.close();
     }
 }

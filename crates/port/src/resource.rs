@@ -13,7 +13,7 @@ use thalweg_wire::Handle;
 
 use crate::call::CallCore;
 use crate::code::{Code, Failure};
-use crate::handles::{self, Object};
+use crate::handles::{self, Entry, HandleObject, Kind};
 use crate::instance::Instance;
 
 /// An object of the service.
@@ -30,9 +30,10 @@ pub(crate) struct DroppedResource {
 
 /// An object of the service, with the instance that it belongs to.
 #[derive(Clone)]
-pub struct Resource(Arc<ResourceInner>);
+pub struct Resource(pub(crate) Arc<ResourceInner>);
 
-struct ResourceInner {
+/// Dropped with the last reference.
+pub(crate) struct ResourceInner {
     instance: Arc<Instance>,
     incarnation: u64,
     /// `None` once the service has taken it back.
@@ -104,15 +105,27 @@ impl Drop for ResourceInner {
     }
 }
 
-fn expect_resource(object: Object, handle: Handle) -> Result<Resource, Failure> {
-    match object {
-        Object::Resource(resource) => Ok(resource),
-        other => Err(Code::Argument.because(format!(
-            "handle {:#x} is {}, not a resource",
-            handle.0,
-            other.kind()
-        ))),
+impl HandleObject for ResourceInner {
+    /// Dropping the reference of the table is enough.
+    fn close_handle(self: Arc<Self>, _: Kind, _: u32) {}
+}
+
+impl Resource {
+    /// Inserts it into the handle table.
+    ///
+    /// # Errors
+    /// `overloaded`: too many handles are open.
+    pub(crate) fn insert(self) -> Result<u64, Failure> {
+        handles::insert(Kind::Resource, self.0)
     }
+}
+
+fn expect_resource(entry: Entry, handle: Handle) -> Result<Resource, Failure> {
+    let inner = entry.downcast(Kind::Resource).map_err(|other| {
+        let (number, kind) = (handle.0, other.name());
+        Code::Argument.because(format!("handle {number:#x} is {kind}, not a resource"))
+    })?;
+    Ok(Resource(inner))
 }
 
 /// Checks that the resource belongs to the current incarnation of this instance.

@@ -29,9 +29,10 @@ use thalweg_wire::{MAX_SIZE, cbor};
 
 use crate::code::{Code, Failure, no_memory};
 use crate::completion::{CBOR_PREFIX, Outcome, close_handles, close_unread_stream};
-use crate::handles::{self, Object};
+use crate::handles::{self, Kind};
 use crate::instance::Instance;
 use crate::package::{Method, Package};
+use crate::stream::StreamCore;
 
 /// A method or a host import in the caller's version. See [`Method`] for the fields.
 #[derive(Clone, Copy, Debug)]
@@ -336,7 +337,9 @@ fn convert_in_place(
         let _ = handles::close_handle(handle.0);
     }
     for (handle, conversion) in converted.streams {
-        if let Ok(Object::Stream(stream)) = handles::find(handle.0) {
+        let stream =
+            handles::find(handle.0).map(|entry| entry.downcast::<StreamCore>(Kind::Stream));
+        if let Ok(Ok(stream)) = stream {
             stream.set_conversion(conversion);
         }
     }

@@ -19,7 +19,7 @@ use super::guard::InstanceGuard;
 use crate::call::{Call, CallRef, Destination, host_closed, is_past};
 use crate::code::{Code, Failure, append};
 use crate::completion::{CallBuffer, Completion, Kind, Outcome};
-use crate::handles::{self, Object};
+use crate::handles;
 use crate::port::Port;
 
 /// What answers the host calls of an instance's service.
@@ -127,12 +127,11 @@ impl Instance {
 }
 
 fn find_host_call(call: u64) -> Result<CallRef, Failure> {
-    match handles::find(call)? {
-        Object::Call(host_call) if host_call.is_host_call() => Ok(host_call),
-        other => Err(Code::Argument.because(format!(
-            "handle {call:#x} is {}, not a host call",
-            other.kind()
-        ))),
+    let entry = handles::find(call)?;
+    let kind = entry.kind.name();
+    match CallRef::of_entry(entry, call) {
+        Some(host_call) if host_call.is_host_call() => Ok(host_call),
+        _ => Err(Code::Argument.because(format!("handle {call:#x} is {kind}, not a host call"))),
     }
 }
 

@@ -8,7 +8,8 @@ use thalweg_runtime::{Config, Runtime};
 use thalweg_wire::message;
 
 use super::Instance;
-use crate::handles::{self, LOOKUPS, Object};
+use crate::handles::LOOKUPS;
+use crate::object::{self, Object};
 use crate::package::{Method, MethodOptions, Package, QueueLimits};
 use crate::queued_bytes::SPARE_BYTES;
 use crate::service::Service;
@@ -88,7 +89,7 @@ fn late_timer_does_not_end_a_later_call() {
     let runtime = runtime();
     let (client, port) = (open(&runtime), Port::open(4).unwrap());
     let call = client.submit(&port, 1, 0, &[], u64::MAX).unwrap();
-    let Ok(Object::Call(core)) = handles::find(call) else {
+    let Ok(Object::Call(core)) = object::find(call) else {
         panic!("the call is running")
     };
     Arc::clone(core.core()).wake();
@@ -180,7 +181,7 @@ fn call_after_the_last_generation_has_another_slot() {
         let next = call();
         assert_ne!(next as u32, first as u32, "the slot was reused");
         for stale in [first, last] {
-            assert_eq!(handles::find(stale).unwrap_err().code, Code::Stale);
+            assert_eq!(object::find(stale).unwrap_err().code, Code::Stale);
         }
     }
     instance.close();
@@ -256,7 +257,7 @@ fn borrowed_argument_is_read_in_place() {
 
 #[test]
 fn borrowed_argument_of_a_stopped_call_is_not_read() {
-    let cancel = |call| match handles::find(call) {
+    let cancel = |call| match object::find(call) {
         Ok(Object::Call(call)) => call.cancel(),
         _ => panic!("the call is running"),
     };

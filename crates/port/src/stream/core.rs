@@ -10,6 +10,7 @@ use thalweg_wire::evolve::Conversion;
 use crate::call::CallCore;
 use crate::code::{Code, Failure};
 use crate::end_stream::EndStream;
+use crate::handles::{HandleObject, Kind};
 use crate::package::{Overflow, StreamOptions};
 use crate::stream::callback::Callback;
 use crate::stream::counts::{Counts, Reason};
@@ -264,6 +265,12 @@ impl StreamCore {
 impl EndStream for StreamCore {
     fn end(&self, why: Failure) {
         self.end(why);
+    }
+}
+
+impl HandleObject for StreamCore {
+    fn close_handle(self: Arc<Self>, _: Kind, _: u32) {
+        self.close();
     }
 }
 

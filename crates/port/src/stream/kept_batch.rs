@@ -4,6 +4,7 @@
 use std::sync::{Arc, Weak};
 
 use crate::code::Failure;
+use crate::handles::{HandleObject, Kind};
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::segment::Segment;
 
@@ -36,6 +37,11 @@ impl StreamCore {
             stream: Arc::downgrade(self),
         })
     }
+}
+
+impl HandleObject for KeptBatch {
+    /// Dropping the reference of the table is enough.
+    fn close_handle(self: Arc<Self>, _: Kind, _: u32) {}
 }
 
 impl Drop for KeptBatch {

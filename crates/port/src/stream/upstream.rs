@@ -13,7 +13,7 @@ use thalweg_wire::{Bytes, Checker, Decode, Encode, Encoder, Handle, Malformed, S
 
 use crate::code::{Code, Failure};
 use crate::end_stream::EndStream;
-use crate::handles::{self, Object};
+use crate::handles::{self, Kind};
 use crate::nested::DropCause;
 use crate::stream::upstream_core::UpstreamCore;
 
@@ -143,7 +143,7 @@ impl<T: Decode> Upstream<T> {
 
     fn open(is_future: bool) -> Result<(UpstreamWriter<T>, Self), Failure> {
         let core = UpstreamCore::new(T::HASH, is_future);
-        let handle = handles::insert(Object::Upstream(Arc::clone(&core)))?;
+        let handle = handles::insert(Kind::Upstream, Arc::clone(&core) as _)?;
         let writer = UpstreamWriter {
             core: Arc::clone(&core),
             buffer: RefCell::default(),
@@ -157,19 +157,18 @@ impl<T: Decode> Upstream<T> {
     /// # Errors
     /// `stale`. `argument`: the handle is not a stream, or the stream has elements of another type.
     pub(crate) fn look_up(mut self) -> Result<(Self, Arc<UpstreamCore>), Failure> {
-        let core = match handles::find(self.handle)? {
-            Object::Upstream(core) if core.layout() & LOW == T::HASH & LOW => core,
-            Object::Upstream(_) => {
-                return Err(Code::Argument.because("the stream has elements of another type"));
-            }
-            other => {
-                // The handle does not belong to this value, so dropping it must not close the
-                // handle.
-                *self.given.get_mut() = true;
-                let why = format!("a handle is {}, not a stream to read", other.kind());
-                return Err(Code::Argument.because(why));
-            }
-        };
+        let found = handles::find(self.handle)?.downcast::<UpstreamCore>(Kind::Upstream);
+        let core = found.map_err(|other| {
+            // The handle does not belong to this value, so dropping it must not close the handle.
+            *self.given.get_mut() = true;
+            Code::Argument.because(format!(
+                "a handle is {}, not a stream to read",
+                other.name()
+            ))
+        })?;
+        if core.layout() & LOW != T::HASH & LOW {
+            return Err(Code::Argument.because("the stream has elements of another type"));
+        }
         handles::remove(self.handle)?;
         self.handle = 0;
         self.core = Some(Arc::clone(&core));

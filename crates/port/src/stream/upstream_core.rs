@@ -27,6 +27,7 @@ use crate::call::CallCore;
 use crate::code::{Code, Failure, append, no_memory, would_park};
 use crate::completion::close_unread_stream;
 use crate::end_stream::EndStream;
+use crate::handles::{HandleObject, Kind};
 use crate::package::MAX_RECORD_SIZE;
 use crate::port::Port;
 use crate::stream::sending::too_large;
@@ -345,6 +346,15 @@ impl UpstreamCore {
 impl EndStream for UpstreamCore {
     fn end(&self, why: Failure) {
         self.end_now(why, false);
+    }
+}
+
+impl HandleObject for UpstreamCore {
+    fn close_handle(self: Arc<Self>, kind: Kind, _: u32) {
+        match kind {
+            Kind::UpstreamWriter => self.abandon(),
+            _ => self.close(),
+        }
     }
 }
 

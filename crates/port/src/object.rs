@@ -1,0 +1,174 @@
+//! The objects that hosts use by handle.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::call::CallRef;
+use crate::code::Failure;
+use crate::handles::{self, Content, Entry, Kind, Lent};
+use crate::instance::Instance;
+use crate::port::Port;
+use crate::resource::Resource;
+use crate::stream::{KeptBatch, StreamCore, UpstreamCore};
+
+/// What a handle can refer to.
+#[derive(Clone)]
+pub enum Object {
+    /// A completion queue.
+    Port(Arc<Port>),
+    /// A client's instance of a service.
+    Client(Arc<Instance>),
+    /// A call that has not ended.
+    Call(CallRef),
+    /// The reading end of a stream.
+    Stream(Arc<StreamCore>),
+    /// A resource: an object of the service.
+    Resource(Resource),
+    /// The memory of a batch.
+    KeptBatch(Arc<KeptBatch>),
+    /// The reading end of a stream that the caller sends to a service.
+    Upstream(Arc<UpstreamCore>),
+    /// The caller's writing end of such a stream.
+    UpstreamWriter(Arc<UpstreamCore>),
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())
+    }
+}
+
+impl Object {
+    /// The kind of object for error messages: `a port`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Port(_) => Kind::Port,
+            Self::Client(_) => Kind::Client,
+            Self::Call(_) => Kind::Call,
+            Self::Stream(_) => Kind::Stream,
+            Self::Resource(_) => Kind::Resource,
+            Self::KeptBatch(_) => Kind::KeptBatch,
+            Self::Upstream(_) => Kind::Upstream,
+            Self::UpstreamWriter(_) => Kind::UpstreamWriter,
+        }
+        .name()
+    }
+
+    /// `None`: it is a call that has ended meanwhile.
+    #[inline]
+    fn of_entry(entry: Entry, handle: u64) -> Option<Self> {
+        let kind = entry.kind;
+        match kind {
+            Kind::Port => entry.downcast(kind).map(Self::Port),
+            Kind::Client => entry.downcast(kind).map(Self::Client),
+            Kind::Call => return CallRef::of_entry(entry, handle).map(Self::Call),
+            Kind::Stream => entry.downcast(kind).map(Self::Stream),
+            Kind::Resource => entry.downcast(kind).map(|it| Self::Resource(Resource(it))),
+            Kind::KeptBatch => entry.downcast(kind).map(Self::KeptBatch),
+            Kind::Upstream => entry.downcast(kind).map(Self::Upstream),
+            Kind::UpstreamWriter => entry.downcast(kind).map(Self::UpstreamWriter),
+        }
+        .ok()
+    }
+}
+
+/// Inserts an object and returns its handle. A call already has one.
+///
+/// # Errors
+/// `overloaded`: 16,777,216 handles are open, or there is not enough memory for more.
+pub fn insert(object: Object) -> Result<u64, Failure> {
+    match object {
+        Object::Port(port) => handles::insert(Kind::Port, port),
+        Object::Client(instance) => handles::insert(Kind::Client, instance),
+        Object::Call(call) => Ok(call.handle()),
+        Object::Stream(stream) => handles::insert(Kind::Stream, stream),
+        Object::Resource(Resource(inner)) => handles::insert(Kind::Resource, inner),
+        Object::KeptBatch(batch) => handles::insert(Kind::KeptBatch, batch),
+        Object::Upstream(stream) => handles::insert(Kind::Upstream, stream),
+        Object::UpstreamWriter(stream) => handles::insert(Kind::UpstreamWriter, stream),
+    }
+}
+
+/// The object of a handle.
+///
+/// # Errors
+/// `argument`, `stale`, `forked`.
+pub fn find(handle: u64) -> Result<Object, Failure> {
+    Object::of_entry(handles::find(handle)?, handle).ok_or_else(handles::stale)
+}
+
+/// Removes an object. The handle is stale afterwards. A call stays in the table until it ends.
+///
+/// # Errors
+/// The errors of [`find`].
+pub fn remove(handle: u64) -> Result<Object, Failure> {
+    Object::of_entry(handles::remove(handle)?, handle).ok_or_else(handles::stale)
+}
+
+/// Numbers of open handles, by the kind of object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HandleCounts {
+    /// Ports.
+    pub ports: u64,
+    /// Clients.
+    pub clients: u64,
+    /// Calls that have not ended.
+    pub calls: u64,
+    /// Calls of these clients that their service has not begun.
+    pub queued_calls: u64,
+    /// Streams to read, and both ends of streams that are parameters.
+    pub streams: u64,
+    /// Resources.
+    pub resources: u64,
+    /// Retained batches.
+    pub batches: u64,
+    /// Completions that were reaped and not released.
+    pub completions: u64,
+}
+
+/// Counts the open handles. The numbers are not those of one moment, because handles may be opened
+/// and closed meanwhile. It looks at every slot of the table, of which there are as many as handles
+/// have been open at the same time.
+///
+/// ```
+/// use thalweg_port::{Object, Port, close_handle, handle_counts, insert};
+///
+/// let port = insert(Object::Port(Port::open(4)?))?;
+/// assert!(handle_counts().ports >= 1);
+/// close_handle(port)?;
+/// # Ok::<(), thalweg_port::Failure>(())
+/// ```
+pub fn handle_counts() -> HandleCounts {
+    let mut counts = HandleCounts::default();
+    handles::for_each(|content| counts.add(&content));
+    counts
+}
+
+impl HandleCounts {
+    fn add(&mut self, content: &Content<'_>) {
+        let number = match content {
+            Content::Object(Kind::Port, _) => &mut self.ports,
+            Content::Object(Kind::Client, client) => {
+                self.queued_calls += queued_calls(*client);
+                &mut self.clients
+            }
+            Content::Object(Kind::Call, _) => &mut self.calls,
+            Content::Object(Kind::Stream | Kind::Upstream | Kind::UpstreamWriter, _) => {
+                &mut self.streams
+            }
+            Content::Object(Kind::Resource, _) => &mut self.resources,
+            Content::Object(Kind::KeptBatch, _) => &mut self.batches,
+            Content::Lent(Lent::Completion) => &mut self.completions,
+            // Its call is counted until it ends.
+            Content::Lent(Lent::Incoming) => return,
+        };
+        *number += 1;
+    }
+}
+
+fn queued_calls(client: &dyn Any) -> u64 {
+    let instance: Option<&Instance> = client.downcast_ref();
+    instance.map_or(0, |instance| instance.queued_calls() as u64)
+}
