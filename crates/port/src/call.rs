@@ -17,17 +17,23 @@ use thalweg_queue::no_preempt::{LockGuard, lock};
 use thalweg_runtime::{TimerKey, wait};
 
 use crate::code::{Code, Failure};
-use crate::completion::{CallBuffer, Completion, Kind, Outcome, close_handles};
+use crate::completion::{CallBuffer, Completion, Kind, Outcome};
 use crate::end_stream::EndStream;
 use crate::handles::{self, Entry, HandleObject, Kind as HandleKind, Reused};
 use crate::instance::Instance;
-use crate::nested::{self, catch_in_call};
+use crate::message_handles::close_handles;
 use crate::notice::NoticeState;
 use crate::open_state::OpenState;
 use crate::port::Port;
 use crate::result_cell::ResultCell;
 use crate::spare::SpareCall;
 use crate::weak_list::WeakList;
+
+mod nested_calls;
+mod streams;
+
+use self::nested_calls::stop_nested;
+pub(crate) use self::nested_calls::{catch_in_call, nested_failure};
 
 /// Where to send a call's completion.
 #[derive(Clone, Copy)]
@@ -352,7 +358,7 @@ impl CallCore {
             stream.end(why.clone());
         }
         for call in nested {
-            nested::stop(call, &why);
+            stop_nested(call, &why);
         }
     }
 

@@ -6,9 +6,10 @@ use thalweg_queue::no_preempt::lock;
 
 use crate::call::{CallRef, Destination};
 use crate::code::Failure;
-use crate::completion::{CallBuffer, close_unread_streams};
+use crate::completion::CallBuffer;
 use crate::instance::guard::InstanceGuard;
 use crate::instance::submit::MailboxWriter;
+use crate::message_handles::close_unread_streams;
 
 /// Buffers of calls that are not submitted yet.
 #[derive(Debug)]

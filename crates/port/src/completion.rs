@@ -14,12 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use thalweg_queue::prefetch;
-use thalweg_wire::{Decode, Encode, Handle, message};
+use thalweg_wire::{Decode, Encode, message};
 
 use crate::call::{self, Call};
 use crate::code::{Code, Failure};
-use crate::handles::{self, Kind as HandleKind, Lendable, Lent, LentSlot};
+use crate::handles::{self, Lendable, Lent, LentSlot};
 use crate::mailbox::Linked;
+use crate::message_handles::close_handles;
 use crate::queued_bytes::SPARE_BYTES;
 
 /// Bytes before the CBOR of an outcome. They are 0, so its data is not a message, whose handles would
@@ -418,44 +419,6 @@ impl Deref for Completion {
 impl DerefMut for Completion {
     fn deref_mut(&mut self) -> &mut Outcome {
         &mut self.0
-    }
-}
-
-/// Closes the streams in arguments that the service did not read. Otherwise their writers would
-/// wait for ever.
-#[cold]
-pub(crate) fn close_unread_streams(args: &[u8]) {
-    if let Ok(message) = message::open_head(args) {
-        for handle in message.handles() {
-            close_unread_stream(handle);
-        }
-    }
-}
-
-/// Closes one stream as [`close_unread_streams`] does.
-pub(crate) fn close_unread_stream(handle: Handle) {
-    if handles::find(handle.0).is_ok_and(|entry| entry.kind == HandleKind::Upstream) {
-        // An error means that another thread closed it at the same time.
-        let _ = handles::close_handle(handle.0);
-    }
-}
-
-/// Closes the handles in a message that was not delivered.
-#[inline]
-pub(crate) fn close_handles(data: &[u8]) {
-    // Most messages have no handles: their number is after 8 bytes.
-    if !data.is_empty() && data.get(8..12) != Some(&[0; 4]) {
-        close_all(data);
-    }
-}
-
-#[cold]
-fn close_all(data: &[u8]) {
-    if let Ok(message) = message::open_any(data) {
-        for handle in message.handles().filter(|handle| handle.0 != 0) {
-            // A handle that is already closed needs no further action.
-            let _ = handles::close_handle(handle.0);
-        }
     }
 }
 

@@ -2,11 +2,10 @@
 
 use thalweg_wire::{Encode, Malformed, message};
 
-use crate::call::{Call, CallRef, Destination};
+use crate::call::{Call, CallRef, Destination, nested_failure};
 use crate::code::{Code, Failure, unencodable};
 use crate::instance::host::Host;
 use crate::instance::submit::MailboxWriter;
-use crate::nested::nested_failure;
 use crate::package::Method;
 use crate::pending::{Pending, Reply};
 

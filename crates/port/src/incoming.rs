@@ -9,9 +9,10 @@ use thalweg_wire::{Decode, Encode, Handle, Malformed, Rule, message};
 
 use crate::call::{Call, CallCore};
 use crate::code::{Code, Failure, append};
-use crate::completion::{CallBuffer, Outcome, close_unread_streams};
+use crate::completion::{CallBuffer, Outcome};
 use crate::end_stream::EndStream;
 use crate::handles::{self, Kind, Lent};
+use crate::message_handles::close_unread_streams;
 use crate::nested::DropCause;
 use crate::package::Method;
 use crate::resource::{self, Resource};
@@ -182,7 +183,7 @@ impl Incoming {
     /// `stale`. `argument`: the handle is not a stream, or the stream has elements of another type.
     pub fn upstream<T: Decode>(&self, stream: Upstream<T>) -> Result<Upstream<T>, Refusal> {
         let (stream, core) = stream.look_up().map_err(Refusal)?;
-        core.set_call(self.core());
+        core.set_owner(Arc::clone(self.core()) as _);
         let ends: Arc<dyn EndStream> = core;
         self.core().adopt_stream(&ends);
         Ok(stream)

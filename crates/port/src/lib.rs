@@ -39,6 +39,7 @@ mod inline;
 mod instance;
 mod mailbox;
 mod mailbox_waiters;
+mod message_handles;
 #[cfg(all(test, loom))]
 mod models;
 mod nested;
@@ -58,6 +59,7 @@ mod slab;
 mod spare;
 mod spare_list;
 pub mod stream;
+mod stream_ready;
 mod sync;
 mod task;
 mod time_slice;

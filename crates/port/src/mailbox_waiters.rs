@@ -10,7 +10,8 @@ use thalweg_runtime::{WakeReason, wait};
 
 use crate::call::is_past;
 use crate::code::{Code, Failure, would_park};
-use crate::completion::{CallBuffer, close_unread_streams};
+use crate::completion::CallBuffer;
+use crate::message_handles::close_unread_streams;
 use crate::sync::{AtomicBool, Mutex, Ordering, fence, lock};
 
 /// The list of waiters.

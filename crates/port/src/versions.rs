@@ -28,9 +28,10 @@ use thalweg_wire::evolve::{Conversion, Unconverted};
 use thalweg_wire::{MAX_SIZE, cbor};
 
 use crate::code::{Code, Failure, no_memory};
-use crate::completion::{CBOR_PREFIX, Outcome, close_handles, close_unread_stream};
+use crate::completion::{CBOR_PREFIX, Outcome};
 use crate::handles::{self, Kind};
 use crate::instance::Instance;
+use crate::message_handles::{close_handles, close_unread_stream};
 use crate::package::{Method, Package};
 use crate::stream::StreamCore;
 

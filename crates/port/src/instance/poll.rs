@@ -21,8 +21,9 @@ use thalweg_runtime::{Handle, WakeReason, wait};
 
 use super::Instance;
 use crate::code::{Code, Failure, append};
-use crate::completion::{CallBuffer, close_unread_streams};
+use crate::completion::CallBuffer;
 use crate::incoming::Incoming;
+use crate::message_handles::close_unread_streams;
 use crate::service::Service;
 
 /// The threads that poll an instance.

@@ -238,7 +238,7 @@ impl StreamCore {
     pub(super) fn deliver_in_actor(&self) {
         let stream = lock(&self.queue).callback.stream.upgrade();
         if let Some(stream) = stream {
-            let runtime = stream.call.instance.runtime.clone();
+            let runtime = stream.owner.runtime().clone();
             let deliver_on_drop = DeliverOnDrop(stream);
             drop(runtime.spawn_queued(move || drop(deliver_on_drop)));
         }

@@ -7,7 +7,6 @@ use std::task::Waker;
 use thalweg_queue::{AtomicWaker, EventFd, barrier};
 use thalweg_wire::evolve::Conversion;
 
-use crate::call::CallCore;
 use crate::code::{Code, Failure};
 use crate::end_stream::EndStream;
 use crate::handles::{HandleObject, Kind};
@@ -16,6 +15,7 @@ use crate::stream::callback::Callback;
 use crate::stream::counts::{Counts, Reason};
 use crate::stream::lease::Lease;
 use crate::stream::outcome::StreamOutcome;
+use crate::stream::owner::StreamOwner;
 use crate::stream::pool;
 use crate::stream::queue::Queue;
 use crate::stream::stats::MethodStats;
@@ -27,7 +27,7 @@ const TAIL_BYTES: u32 = 192;
 
 /// A stream of any record type. See the module documentation for the rules.
 pub struct StreamCore {
-    pub(super) call: Arc<CallCore>,
+    pub(super) owner: Arc<dyn StreamOwner>,
     pub(super) stride: u32,
     pub(super) options: StreamOptions,
     /// Records per segment, and segments in the stream.
@@ -88,18 +88,18 @@ pub(super) fn lock(mutex: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
 
 impl StreamCore {
     pub(crate) fn new(
-        call: &Arc<CallCore>,
+        owner: Arc<dyn StreamOwner>,
         size: u32,
         align: u32,
         options: StreamOptions,
     ) -> Arc<Self> {
         let stride = size.next_multiple_of(align).max(1);
-        Self::build(call, stride, options, None)
+        Self::build(owner, stride, options, None)
     }
 
     /// `source` is the stream that an additional reader reads.
     pub(super) fn build(
-        call: &Arc<CallCore>,
+        owner: Arc<dyn StreamOwner>,
         stride: u32,
         options: StreamOptions,
         source: Option<Weak<Self>>,
@@ -114,14 +114,14 @@ impl StreamCore {
                 (slots, options.capacity.div_ceil(slots))
             }
         };
-        let method_stats = call.instance.method_stats.of_method(call.method());
+        let method_stats = owner.method_stats();
         Arc::new_cyclic(|stream| Self {
             stats_key: source
                 .is_none()
                 .then(|| method_stats.register(stream.clone())),
             method_stats,
             tees: Mutex::new(Arc::new([])),
-            call: Arc::clone(call),
+            owner,
             stride,
             options,
             slots,
@@ -234,7 +234,7 @@ impl StreamCore {
         } else if !self.closed.load(Ordering::Acquire) {
             self.deliver_in_actor();
         }
-        self.call.cancel_timer_if_done();
+        self.owner.stream_ended();
     }
 
     /// Closes the stream of a reader that never read the last `unseen` records of its open batch.

@@ -7,13 +7,12 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use thalweg_wire::{Decode, Encode};
 
-use crate::call::Call;
 use crate::code::{Code, Failure};
 use crate::package::{Overflow, StreamOptions};
 use crate::stream::{StreamError, StreamReader, StreamWriter, Untyped};
 
 /// Options for a single record.
-const ONE: StreamOptions = StreamOptions {
+pub(crate) const ONE_RECORD: StreamOptions = StreamOptions {
     overflow: Overflow::Block,
     capacity: 1,
     ..StreamOptions::DEFAULT
@@ -115,14 +114,12 @@ impl<T: Decode, E: StreamError> Future for FutureReader<T, E> {
     }
 }
 
-impl Call {
-    /// Creates a future: the writer, and the reader to return. It fails at the call's deadline and
-    /// when the call is stopped.
-    pub fn future<T: Decode, E: StreamError>(&self) -> (FutureWriter<T, E>, FutureReader<T, E>) {
-        let (writer, reader) = self.stream_with(ONE);
-        (
-            FutureWriter(writer.with_drop_reason(NO_VALUE)),
-            FutureReader(reader),
-        )
-    }
+/// The two ends of a future, from those of a stream with the options [`ONE_RECORD`].
+pub(crate) fn into_future<T: Decode, E: StreamError>(
+    (writer, reader): (StreamWriter<T, E>, StreamReader<T, E>),
+) -> (FutureWriter<T, E>, FutureReader<T, E>) {
+    (
+        FutureWriter(writer.with_drop_reason(NO_VALUE)),
+        FutureReader(reader),
+    )
 }

@@ -54,14 +54,12 @@ impl StreamCore {
         let Some(error) = &outcome.error else {
             return outcome;
         };
-        self.outcome_for_reader.get_or_init(|| {
-            let instance = &self.call.instance;
-            match instance.convert_stream_error(self.call.method(), error) {
+        self.outcome_for_reader
+            .get_or_init(|| match self.owner.convert_stream_error(error) {
                 Ok(None) => outcome.clone(),
                 Ok(Some(converted)) => StreamOutcome::error_message(converted),
                 Err(why) => why.into(),
-            }
-        })
+            })
     }
 
     /// The service's own error if the stream ended with the code `error`, as a message with the

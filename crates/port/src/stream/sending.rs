@@ -116,9 +116,9 @@ impl StreamCore {
                 lock(&tee.queue).last_gap.add(gap);
             }
         });
-        match DropCause::now(self.call.handle()) {
+        match DropCause::now(self.owner.handle()) {
             DropCause::OwnPanic => {
-                nested::end_on_scope_exit(self.call.handle(), Arc::clone(self) as _)
+                nested::end_on_scope_exit(self.owner.handle(), Arc::clone(self) as _)
             }
             DropCause::OtherPanic(why) => self.end(why),
             DropCause::Intended if !writer.is_finished => {
@@ -486,7 +486,7 @@ impl StreamCore {
     /// Reports an event of this stream.
     #[cold]
     fn log(&self, limit: &Limit, event: fmt::Arguments<'_>) {
-        let method = self.call.method_name();
+        let method = self.owner.method_name();
         limit.write(
             Level::Warning,
             "stream",

@@ -41,7 +41,7 @@ impl StreamCore {
         // The first reader and all writers are gone, so this reader provides the outcome.
         let first = source.unwrap_or_else(|| Arc::clone(self));
         let weak = Some(Arc::downgrade(&first));
-        let tee = Self::build(&first.call, first.stride, first.options, weak);
+        let tee = Self::build(Arc::clone(&first.owner), first.stride, first.options, weak);
         if let Some(conversion) = self.conversion.get() {
             let _ = tee.conversion.set(Arc::clone(conversion));
         }

@@ -23,15 +23,13 @@ use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::evolve::{Conversion, Unconverted};
 use thalweg_wire::{Decode, message};
 
-use crate::call::CallCore;
 use crate::code::{Code, Failure, append, no_memory, would_park};
-use crate::completion::close_unread_stream;
 use crate::end_stream::EndStream;
 use crate::handles::{HandleObject, Kind};
+use crate::message_handles::close_unread_stream;
 use crate::package::MAX_RECORD_SIZE;
-use crate::port::Port;
+use crate::stream::owner::StreamOwner;
 use crate::stream::sending::too_large;
-use crate::stream::waking::port_waker;
 
 /// Rule 1. As many elements as a segment has records, and as many bytes as a batch of large ones.
 const ELEMENTS: usize = 256;
@@ -47,7 +45,7 @@ pub struct UpstreamCore {
     is_future: bool,
     state: Mutex<UpstreamState>,
     /// The call that it is a parameter of, once the service has read the parameter.
-    call: OnceLock<Arc<CallCore>>,
+    owner: OnceLock<Arc<dyn StreamOwner>>,
 }
 
 #[derive(Debug, Default)]
@@ -99,7 +97,7 @@ impl UpstreamCore {
             conversion,
             is_future,
             state: Mutex::default(),
-            call: OnceLock::new(),
+            owner: OnceLock::new(),
         })
     }
 
@@ -108,14 +106,14 @@ impl UpstreamCore {
     }
 
     /// Rule 4.
-    pub(crate) fn set_call(&self, call: &Arc<CallCore>) {
+    pub(crate) fn set_owner(&self, owner: Arc<dyn StreamOwner>) {
         // It is taken out of the table only once.
-        let _ = self.call.set(Arc::clone(call));
+        let _ = self.owner.set(owner);
     }
 
     /// The handle of the call that it belongs to; 0 if there is none yet.
     pub(super) fn call_handle(&self) -> u64 {
-        self.call.get().map_or(0, |call| call.handle())
+        self.owner.get().map_or(0, |call| call.handle())
     }
 
     /// Sends one element, which is a message. Waits for capacity until `deadline`
@@ -309,7 +307,7 @@ impl UpstreamCore {
 
     /// Wakes `waker` when there is capacity. Returns `true`, and arms nothing, if there is capacity
     /// now or the stream has ended.
-    fn arm_room(&self, waker: Waker) -> bool {
+    pub(crate) fn arm_room(&self, waker: Waker) -> bool {
         let before = {
             let mut state = lock(&self.state);
             if state.outcome.is_some() || state.fits(state.refused_bytes) {
@@ -331,16 +329,6 @@ impl UpstreamCore {
             None => Ok(()),
         })
     }
-
-    /// Sends a [`StreamReady`](crate::Kind::StreamReady) completion to `port` when there is
-    /// capacity for the element that was refused last, or when the stream ends. Returns `true`, and
-    /// arms nothing, if this is already the case.
-    ///
-    /// # Errors
-    /// `overloaded`, `closed`: the port accepts no further completion.
-    pub fn arm_port(&self, port: &Arc<Port>, token: u64, handle: u64) -> Result<bool, Failure> {
-        Ok(self.arm_room(port_waker(port, token, handle)?))
-    }
 }
 
 impl EndStream for UpstreamCore {
@@ -360,8 +348,8 @@ impl HandleObject for UpstreamCore {
 
 impl Drop for UpstreamCore {
     fn drop(&mut self) {
-        if let Some(call) = self.call.get() {
-            call.cancel_timer_if_done();
+        if let Some(call) = self.owner.get() {
+            call.stream_ended();
         }
     }
 }

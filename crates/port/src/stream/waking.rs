@@ -17,7 +17,7 @@
 //! is still writing, and the processors would exchange their cache lines for each.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 use std::thread;
@@ -25,8 +25,6 @@ use std::thread;
 use thalweg_queue::{EventFd, barrier, clock};
 
 use crate::code::{Code, Failure};
-use crate::completion::Completion;
-use crate::port::Port;
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::queue::Queue;
 
@@ -55,48 +53,6 @@ pub(super) const UNFENCED: u8 = 0;
 pub(super) const FENCED: u8 = 1;
 pub(super) const CALLBACK: u8 = 2;
 pub(super) const MANY_READERS: u8 = 4;
-
-/// Wakes a reader that waits through a port. It has a reserved slot there, and releases it if it is
-/// dropped before it was woken.
-struct PortWaker {
-    port: Arc<Port>,
-    token: u64,
-    handle: u64,
-    is_announced: AtomicBool,
-}
-
-impl Drop for PortWaker {
-    fn drop(&mut self) {
-        if !*self.is_announced.get_mut() {
-            self.port.unreserve();
-        }
-    }
-}
-
-/// A waker that sends one completion to `port`. It reserves a slot there.
-///
-/// # Errors
-/// `overloaded`, `closed`: the port accepts no further completion.
-pub(super) fn port_waker(port: &Arc<Port>, token: u64, handle: u64) -> Result<Waker, Failure> {
-    port.reserve()?;
-    Ok(Waker::from(Arc::new(PortWaker {
-        port: Arc::clone(port),
-        token,
-        handle,
-        is_announced: AtomicBool::new(false),
-    })))
-}
-
-impl Wake for PortWaker {
-    fn wake(self: Arc<Self>) {
-        // The slot is for one completion.
-        if self.is_announced.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        self.port
-            .complete(Completion::ready(self.token, self.handle));
-    }
-}
 
 /// Arms a stream when the linger time is over: the timer of [`StreamCore::arm_port`].
 struct LingerTimer {
@@ -253,7 +209,7 @@ impl StreamCore {
         };
         drop(lingering_reader);
         if let Some(timer) = linger_timer {
-            self.call.instance.runtime.timers().cancel(timer);
+            self.owner.runtime().timers().cancel(timer);
         }
     }
 
@@ -268,26 +224,6 @@ impl StreamCore {
         self.arm_gate(&mut queue, waker);
         // If a writer has already taken the waker, that wake-up is the notification.
         self.is_readable(&queue) && self.gate.disarm()
-    }
-
-    /// Sends a [`StreamReady`](crate::Kind::StreamReady) completion to `port` as soon as `acquire`
-    /// would not wait, or after the linger time of a busy stream. Returns `true`, and arms nothing,
-    /// if it would not wait now.
-    ///
-    /// # Errors
-    /// `overloaded`, `closed`: the port accepts no further completion. `argument`: a callback
-    /// receives the records.
-    pub fn arm_port(
-        self: &Arc<Self>,
-        port: &Arc<Port>,
-        token: u64,
-        handle: u64,
-    ) -> Result<bool, Failure> {
-        if self.check_readable()? {
-            return Ok(true);
-        }
-        let arm_port = port_waker(port, token, handle)?;
-        Ok(self.linger_or_arm(arm_port))
     }
 
     /// The stream's own file descriptor, an eventfd. It becomes readable with the next record or
@@ -322,7 +258,7 @@ impl StreamCore {
         Ok(self.linger_or_arm(Waker::from(Arc::clone(event))))
     }
 
-    fn check_readable(&self) -> Result<bool, Failure> {
+    pub(crate) fn check_readable(&self) -> Result<bool, Failure> {
         let queue = lock(&self.queue);
         if queue.callback.is_set() {
             return Err(callback_attached());
@@ -331,7 +267,7 @@ impl StreamCore {
     }
 
     /// Returns `true`, and arms nothing, if the stream is readable now.
-    fn linger_or_arm(self: &Arc<Self>, waker: Waker) -> bool {
+    pub(crate) fn linger_or_arm(self: &Arc<Self>, waker: Waker) -> bool {
         self.cancel_wake_request();
         let Some(until) = self.start_linger(waker.clone()) else {
             return self.arm(waker);
@@ -343,7 +279,7 @@ impl StreamCore {
         };
         // Replaces the previous arming now, and not only when the timer fires.
         self.gate.disarm();
-        let timers = self.call.instance.runtime.timers();
+        let timers = self.owner.runtime().timers();
         let timer = timers.at(until, Waker::from(Arc::new(linger_timer)));
         lock(&self.queue).linger_timer = Some(timer);
         false

@@ -6,14 +6,11 @@ use std::sync::Arc;
 
 use thalweg_wire::{Decode, Encode};
 
-use crate::call::Call;
 use crate::code::{Code, Failure};
-use crate::end_stream::EndStream;
-use crate::package::StreamOptions;
 use crate::stream::outcome::StreamOutcome;
 use crate::stream::segment::MAX_BATCH;
 use crate::stream::sending::{Sent, WriterState};
-use crate::stream::{StreamCore, StreamError, StreamReader, Untyped};
+use crate::stream::{StreamCore, Untyped};
 
 /// Writes records into a stream. Each clone has its own segments and keeps the order of its
 /// records.
@@ -316,30 +313,5 @@ impl<T, E> Clone for StreamWriter<T, E> {
 impl<T, E> Drop for StreamWriter<T, E> {
     fn drop(&mut self) {
         self.core.remove_writer(self.state.get_mut());
-    }
-}
-
-impl Call {
-    /// Creates a stream with the options of this method: the writer, and the reader to return. It
-    /// is complete when all writers have [finished](StreamWriter::finish). It ends at the call's
-    /// deadline and when the call is stopped.
-    pub fn stream<T: Decode, E: StreamError>(&self) -> (StreamWriter<T, E>, StreamReader<T, E>) {
-        let core = self.core.core();
-        let method = core.instance.package.methods.get(core.method() as usize);
-        self.stream_with(method.and_then(|m| m.stream).unwrap_or_default())
-    }
-
-    pub(crate) fn stream_with<T: Decode, E: StreamError>(
-        &self,
-        options: StreamOptions,
-    ) -> (StreamWriter<T, E>, StreamReader<T, E>) {
-        let core = self.core.core();
-        let stream = StreamCore::new(core, T::SIZE, T::ALIGN, options);
-        let ends: Arc<dyn EndStream> = Arc::clone(&stream) as _;
-        core.adopt_stream(&ends);
-        (
-            StreamWriter::new(Arc::clone(&stream)),
-            StreamReader::new(stream),
-        )
     }
 }
