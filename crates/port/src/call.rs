@@ -19,7 +19,7 @@ use thalweg_runtime::{TimerKey, wait};
 use crate::code::{Code, Failure};
 use crate::completion::{CallBuffer, Completion, Kind, Outcome};
 use crate::end_stream::EndStream;
-use crate::handles::{self, Entry, HandleObject, Kind as HandleKind, Reused};
+use crate::handles::{self, Entry, HandleObject, Kind as HandleKind};
 use crate::instance::Instance;
 use crate::message_handles::close_handles;
 use crate::notice::NoticeState;
@@ -490,21 +490,20 @@ impl CallCore {
     }
 }
 
-impl HandleObject for CallCore {
+// SAFETY: calls have no other type.
+unsafe impl HandleObject for CallCore {
+    fn has_kind(kind: HandleKind) -> bool {
+        kind == HandleKind::Call
+    }
+
     fn close_handle(self: Arc<Self>, _: HandleKind, generation: u32) {
         if let Some(call) = CallRef::enter(&self, generation) {
             call.cancel();
         }
     }
-}
 
-impl Reused for CallCore {
-    fn generation(&self) -> u32 {
-        self.open_state.generation()
-    }
-
-    fn has_ended(&self) -> bool {
-        self.open_state.is_closed()
+    fn is_running(&self, generation: u32) -> bool {
+        self.generation() == generation && !self.has_ended()
     }
 }
 
@@ -522,14 +521,15 @@ impl CallRef {
     /// The call with this handle.
     ///
     /// # Errors
-    /// `stale`: it has ended. The errors of [`handles::find`].
+    /// `stale`: it has ended. The errors of [`handles::with`].
     pub(crate) fn find(handle: u64) -> Result<Self, Failure> {
-        Self::of_entry(handles::find(handle)?, handle).ok_or_else(handles::stale)
+        let call = handles::with(handle, |entry| Self::of_entry(entry, handle))?;
+        call.ok_or_else(handles::stale)
     }
 
     /// The call in the handle table, unless it has ended or is no call.
-    pub(crate) fn of_entry(entry: Entry, handle: u64) -> Option<Self> {
-        let core = entry.downcast(HandleKind::Call).ok()?;
+    pub(crate) fn of_entry(entry: &Entry, handle: u64) -> Option<Self> {
+        let core = entry.get(HandleKind::Call).ok()?;
         Self::enter(&core, handles::generation_of(handle))
     }
 

@@ -1,5 +1,5 @@
-//! The table of the handles that hosts hold. It knows objects only by the traits [`HandleObject`],
-//! [`Reused`] and [`Lendable`].
+//! The table of the handles that hosts hold. It knows objects only by the traits [`HandleObject`] and
+//! [`Lendable`].
 //!
 //! A handle is `generation u32 | index u32`. The index selects a slot.
 //!
@@ -10,7 +10,8 @@
 //!    refused as `forked`, however deeply forks are nested.
 //! 3. Free slots are linked through the slots themselves, first in, first out. Freeing a slot
 //!    allocates no memory.
-//! 4. Memory may be allocated while the lock of the free list is held. The lock of the list and the
+//! 4. All objects of one kind have the same type.
+//! 5. Memory may be allocated while the lock of the free list is held. The lock of the list and the
 //!    lock of a slot are never held together.
 
 use std::any::Any;
@@ -51,18 +52,24 @@ impl Kind {
 }
 
 /// An object that a handle can refer to.
-pub(crate) trait HandleObject: Any + Send + Sync {
+///
+/// # Safety
+/// For rule 4: no kind belongs to two types.
+pub(crate) unsafe trait HandleObject: Send + Sync + 'static {
+    /// Whether objects of this kind have this type.
+    fn has_kind(kind: Kind) -> bool
+    where
+        Self: Sized;
+
     /// Closes the object of a handle of this kind and generation.
     fn close_handle(self: Arc<Self>, kind: Kind, generation: u32);
-}
 
-/// An object whose memory is used again, each time with another generation. It counts its
-/// generations itself, so a new one needs no access to the table.
-pub(crate) trait Reused: HandleObject {
-    /// The current or the last generation.
-    fn generation(&self) -> u32;
-    /// Whether the current generation has ended.
-    fn has_ended(&self) -> bool;
+    /// For memory that is used again with another generation each time, and counts its generations
+    /// itself: whether this one is running. The table counts them for all other objects.
+    fn is_running(&self, generation: u32) -> bool {
+        let _ = generation;
+        true
+    }
 }
 
 /// An object in the table.
@@ -73,17 +80,21 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The object, if it is of this kind and type.
+    /// The object, if it is of this kind.
     ///
     /// # Errors
     /// The kind of the object.
     #[inline]
-    pub(crate) fn downcast<T: HandleObject>(self, kind: Kind) -> Result<Arc<T>, Kind> {
-        if self.kind != kind {
+    pub(crate) fn get<T: HandleObject>(&self, kind: Kind) -> Result<Arc<T>, Kind> {
+        if self.kind != kind || !T::has_kind(kind) {
             return Err(self.kind);
         }
-        let object: Arc<dyn Any + Send + Sync> = self.object;
-        object.downcast().map_err(|_| self.kind)
+        let object: *const T = Arc::as_ptr(&self.object).cast();
+        // SAFETY: rule 4. `object` is borrowed, so there is a reference to count from.
+        unsafe {
+            Arc::increment_strong_count(object);
+            Ok(Arc::from_raw(object))
+        }
     }
 }
 
@@ -100,8 +111,6 @@ enum SlotContent {
     #[default]
     Nothing,
     Object(Entry),
-    /// The memory of a client's successive calls.
-    Reused(Arc<dyn Reused>),
     Lent(Lent, Box<dyn Any + Send>),
 }
 
@@ -123,6 +132,21 @@ pub(crate) trait Lendable: Any + Send {
 struct SlotState {
     generation: u32,
     entry: SlotContent,
+}
+
+impl SlotState {
+    /// The object of this generation.
+    #[inline]
+    fn object(&self, generation: u32) -> Option<&Entry> {
+        let SlotContent::Object(entry) = &self.entry else {
+            return None;
+        };
+        let is_current = match entry.kind {
+            Kind::Call => entry.object.is_running(generation),
+            _ => self.generation == generation,
+        };
+        is_current.then_some(entry)
+    }
 }
 
 struct Slot {
@@ -312,7 +336,9 @@ pub(crate) fn generation_of(handle: u64) -> u32 {
 ///
 /// # Errors
 /// `overloaded`: 16,777,216 handles are open, or there is not enough memory for more.
-pub(crate) fn insert(kind: Kind, object: Arc<dyn HandleObject>) -> Result<u64, Failure> {
+pub(crate) fn insert<T: HandleObject>(kind: Kind, object: Arc<T>) -> Result<u64, Failure> {
+    // Rule 4.
+    assert!(T::has_kind(kind), "{kind:?} is the kind of another type");
     let (index, slot) = table()?.allocate()?;
     let mut state = lock(&slot.state);
     // Rule 1. Generation 0 is never used, so no handle is 0.
@@ -326,14 +352,18 @@ pub(crate) fn insert(kind: Kind, object: Arc<dyn HandleObject>) -> Result<u64, F
 ///
 /// # Errors
 /// The errors of [`insert`] and of `make`.
-pub(crate) fn insert_reused<T: Reused>(
+pub(crate) fn insert_reused<T: HandleObject>(
     make: impl FnOnce(u32, u32) -> Result<Arc<T>, Failure>,
 ) -> Result<Arc<T>, Failure> {
+    assert!(T::has_kind(Kind::Call), "calls have another type");
     let table = table()?;
     let (index, slot) = table.allocate()?;
     let last = lock(&slot.state).generation;
     let calls = make(index, last).inspect_err(|_| table.free(index, slot, last))?;
-    lock(&slot.state).entry = SlotContent::Reused(Arc::clone(&calls) as _);
+    lock(&slot.state).entry = SlotContent::Object(Entry {
+        kind: Kind::Call,
+        object: Arc::clone(&calls) as _,
+    });
     Ok(calls)
 }
 
@@ -382,56 +412,54 @@ pub(crate) fn stale() -> Failure {
     Code::Stale.because("the object of this handle is closed")
 }
 
-/// The object of a handle.
+/// Calls `f` with the object of a handle. `f` must not access the table, because the slot is
+/// locked.
 ///
 /// # Errors
 /// `argument`, `stale`, `forked`.
-pub(crate) fn find(handle: u64) -> Result<Entry, Failure> {
-    let generation = generation_of(handle);
+#[inline]
+pub(crate) fn with<R>(handle: u64, f: impl FnOnce(&Entry) -> R) -> Result<R, Failure> {
     let state = lock(&find_slot(handle)?.state);
-    match &state.entry {
-        SlotContent::Object(entry) if state.generation == generation => Ok(entry.clone()),
-        SlotContent::Reused(calls) if calls.generation() == generation && !calls.has_ended() => {
-            Ok(Entry {
-                kind: Kind::Call,
-                object: Arc::clone(calls) as _,
-            })
-        }
-        _ => Err(stale()),
+    match state.object(generation_of(handle)) {
+        Some(entry) => Ok(f(entry)),
+        None => Err(stale()),
     }
 }
 
+/// The object of a handle.
+///
+/// # Errors
+/// The errors of [`with`].
+pub(crate) fn find(handle: u64) -> Result<Entry, Failure> {
+    with(handle, Entry::clone)
+}
+
 /// The memory of a call, which may have ended, and the call's generation.
-pub(crate) fn find_reused<T: Reused>(handle: u64) -> Option<(Arc<T>, u32)> {
-    let calls: Arc<dyn Any + Send + Sync> = {
-        let state = lock(&find_slot(handle).ok()?.state);
-        match &state.entry {
-            SlotContent::Reused(calls) => Arc::clone(calls) as _,
-            _ => return None,
-        }
-    };
-    Some((calls.downcast().ok()?, generation_of(handle)))
+pub(crate) fn find_reused<T: HandleObject>(handle: u64) -> Option<(Arc<T>, u32)> {
+    let state = lock(&find_slot(handle).ok()?.state);
+    match &state.entry {
+        SlotContent::Object(entry) => Some((entry.get(Kind::Call).ok()?, generation_of(handle))),
+        _ => None,
+    }
 }
 
 /// Removes an object. The handle is stale afterwards. A call stays in the table until it ends.
 ///
 /// # Errors
-/// The errors of [`find`].
+/// The errors of [`with`].
 pub(crate) fn remove(handle: u64) -> Result<Entry, Failure> {
     let generation = generation_of(handle);
     let (table, slot) = locate(handle)?;
     let entry = {
         let mut state = lock(&slot.state);
+        match state.object(generation) {
+            None => return Err(stale()),
+            Some(call) if call.kind == Kind::Call => return Ok(call.clone()),
+            Some(_) => {}
+        }
         match std::mem::take(&mut state.entry) {
-            SlotContent::Object(entry) if state.generation == generation => entry,
-            other => {
-                state.entry = other;
-                drop(state);
-                return match find(handle)? {
-                    call if call.kind == Kind::Call => Ok(call),
-                    _ => Err(stale()),
-                };
-            }
+            SlotContent::Object(entry) => entry,
+            _ => return Err(stale()),
         }
     };
     table.free(handle as u32, slot, generation);
@@ -450,7 +478,7 @@ pub fn close_handle(handle: u64) -> Result<(), Failure> {
 
 /// Something in the table.
 pub(crate) enum Content<'a> {
-    Object(Kind, &'a dyn Any),
+    Object(&'a Entry),
     Lent(Lent),
 }
 
@@ -467,9 +495,7 @@ pub(crate) fn for_each(mut f: impl FnMut(Content<'_>)) {
         };
         match &lock(&slot.state).entry {
             SlotContent::Nothing => {}
-            SlotContent::Object(entry) => f(Content::Object(entry.kind, &*entry.object)),
-            SlotContent::Reused(calls) if calls.has_ended() => {}
-            SlotContent::Reused(calls) => f(Content::Object(Kind::Call, &**calls)),
+            SlotContent::Object(entry) => f(Content::Object(entry)),
             SlotContent::Lent(kind, _) => f(Content::Lent(*kind)),
         }
     }
@@ -588,7 +614,12 @@ mod tests {
 
     struct Port;
 
-    impl HandleObject for Port {
+    // SAFETY: these tests use no other ports.
+    unsafe impl HandleObject for Port {
+        fn has_kind(kind: Kind) -> bool {
+            kind == Kind::Port
+        }
+
         fn close_handle(self: Arc<Self>, _: Kind, _: u32) {}
     }
 

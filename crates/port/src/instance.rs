@@ -550,7 +550,12 @@ impl Instance {
     }
 }
 
-impl HandleObject for Instance {
+// SAFETY: clients have no other type.
+unsafe impl HandleObject for Instance {
+    fn has_kind(kind: Kind) -> bool {
+        kind == Kind::Client
+    }
+
     fn close_handle(self: Arc<Self>, _: Kind, _: u32) {
         self.close();
     }

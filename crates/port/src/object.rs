@@ -1,10 +1,9 @@
 //! The objects that hosts use by handle.
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::call::CallRef;
+use crate::call::{CallCore, CallRef};
 use crate::code::Failure;
 use crate::handles::{self, Content, Entry, Kind, Lent};
 use crate::instance::Instance;
@@ -57,17 +56,17 @@ impl Object {
 
     /// `None`: it is a call that has ended meanwhile.
     #[inline]
-    fn of_entry(entry: Entry, handle: u64) -> Option<Self> {
+    fn of_entry(entry: &Entry, handle: u64) -> Option<Self> {
         let kind = entry.kind;
         match kind {
-            Kind::Port => entry.downcast(kind).map(Self::Port),
-            Kind::Client => entry.downcast(kind).map(Self::Client),
+            Kind::Port => entry.get(kind).map(Self::Port),
+            Kind::Client => entry.get(kind).map(Self::Client),
             Kind::Call => return CallRef::of_entry(entry, handle).map(Self::Call),
-            Kind::Stream => entry.downcast(kind).map(Self::Stream),
-            Kind::Resource => entry.downcast(kind).map(|it| Self::Resource(Resource(it))),
-            Kind::KeptBatch => entry.downcast(kind).map(Self::KeptBatch),
-            Kind::Upstream => entry.downcast(kind).map(Self::Upstream),
-            Kind::UpstreamWriter => entry.downcast(kind).map(Self::UpstreamWriter),
+            Kind::Stream => entry.get(kind).map(Self::Stream),
+            Kind::Resource => entry.get(kind).map(|inner| Self::Resource(Resource(inner))),
+            Kind::KeptBatch => entry.get(kind).map(Self::KeptBatch),
+            Kind::Upstream => entry.get(kind).map(Self::Upstream),
+            Kind::UpstreamWriter => entry.get(kind).map(Self::UpstreamWriter),
         }
         .ok()
     }
@@ -95,7 +94,8 @@ pub fn insert(object: Object) -> Result<u64, Failure> {
 /// # Errors
 /// `argument`, `stale`, `forked`.
 pub fn find(handle: u64) -> Result<Object, Failure> {
-    Object::of_entry(handles::find(handle)?, handle).ok_or_else(handles::stale)
+    let object = handles::with(handle, |entry| Object::of_entry(entry, handle))?;
+    object.ok_or_else(handles::stale)
 }
 
 /// Removes an object. The handle is stale afterwards. A call stays in the table until it ends.
@@ -103,7 +103,7 @@ pub fn find(handle: u64) -> Result<Object, Failure> {
 /// # Errors
 /// The errors of [`find`].
 pub fn remove(handle: u64) -> Result<Object, Failure> {
-    Object::of_entry(handles::remove(handle)?, handle).ok_or_else(handles::stale)
+    Object::of_entry(&handles::remove(handle)?, handle).ok_or_else(handles::stale)
 }
 
 /// Numbers of open handles, by the kind of object.
@@ -148,27 +148,33 @@ pub fn handle_counts() -> HandleCounts {
 
 impl HandleCounts {
     fn add(&mut self, content: &Content<'_>) {
-        let number = match content {
-            Content::Object(Kind::Port, _) => &mut self.ports,
-            Content::Object(Kind::Client, client) => {
-                self.queued_calls += queued_calls(*client);
-                &mut self.clients
+        let entry = match content {
+            Content::Object(entry) => entry,
+            Content::Lent(Lent::Completion) => {
+                self.completions += 1;
+                return;
             }
-            Content::Object(Kind::Call, _) => &mut self.calls,
-            Content::Object(Kind::Stream | Kind::Upstream | Kind::UpstreamWriter, _) => {
-                &mut self.streams
-            }
-            Content::Object(Kind::Resource, _) => &mut self.resources,
-            Content::Object(Kind::KeptBatch, _) => &mut self.batches,
-            Content::Lent(Lent::Completion) => &mut self.completions,
             // Its call is counted until it ends.
             Content::Lent(Lent::Incoming) => return,
         };
+        let number = match entry.kind {
+            Kind::Port => &mut self.ports,
+            Kind::Client => {
+                let client = entry.get::<Instance>(Kind::Client);
+                self.queued_calls += client.map_or(0, |client| client.queued_calls() as u64);
+                &mut self.clients
+            }
+            Kind::Call => {
+                let call = entry.get::<CallCore>(Kind::Call);
+                if call.is_ok_and(|call| call.has_ended()) {
+                    return;
+                }
+                &mut self.calls
+            }
+            Kind::Stream | Kind::Upstream | Kind::UpstreamWriter => &mut self.streams,
+            Kind::Resource => &mut self.resources,
+            Kind::KeptBatch => &mut self.batches,
+        };
         *number += 1;
     }
-}
-
-fn queued_calls(client: &dyn Any) -> u64 {
-    let instance: Option<&Instance> = client.downcast_ref();
-    instance.map_or(0, |instance| instance.queued_calls() as u64)
 }

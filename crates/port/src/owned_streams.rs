@@ -49,7 +49,7 @@ impl Call {
 
 fn into_owned<T: Decode, R>(reader: StreamReader<T>) -> Result<Owned<R>, Failure> {
     let core = reader.into_core();
-    match handles::insert(Kind::Stream, Arc::clone(&core) as _) {
+    match handles::insert(Kind::Stream, Arc::clone(&core)) {
         Ok(handle) => Ok(Owned::new(handle, None)),
         Err(failure) => {
             core.close();
@@ -63,7 +63,7 @@ fn reader<T: Decode, R>(owned: Owned<R>) -> Result<StreamReader<T>, Failure> {
     let Some((handle, guard)) = owned.into_parts() else {
         return Err(Code::Argument.because("only the caller can read it"));
     };
-    let core = handles::remove(handle)?.downcast(Kind::Stream);
+    let core = handles::remove(handle)?.get(Kind::Stream);
     let core = core
         .map_err(|other| Code::Argument.because(format!("it is {}, not a stream", other.name())))?;
     Ok(StreamReader::with_guard(core, guard))

@@ -93,7 +93,7 @@ impl Reply {
         let guard = self.guard()?;
         let handle = self.handle()?;
         let entry = handles::remove(handle).map_err(|_| NO_HANDLE)?;
-        let core = entry.downcast(Kind::Stream).map_err(|_| NO_HANDLE)?;
+        let core = entry.get(Kind::Stream).map_err(|_| NO_HANDLE)?;
         Ok(StreamReader::with_guard(core, guard))
     }
 }

@@ -507,13 +507,18 @@ impl Port {
         };
         if let Some(mut prune) = prune {
             // Not under the lock, under which no other lock may be taken.
-            prune.retain(|call| handles::find(*call).is_ok());
+            prune.retain(|call| handles::with(*call, |_| ()).is_ok());
             lock(&self.host_calls).append(&mut prune);
         }
     }
 }
 
-impl HandleObject for Port {
+// SAFETY: ports have no other type.
+unsafe impl HandleObject for Port {
+    fn has_kind(kind: HandleKind) -> bool {
+        kind == HandleKind::Port
+    }
+
     fn close_handle(self: Arc<Self>, _: HandleKind, _: u32) {
         self.close();
     }

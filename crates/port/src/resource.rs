@@ -105,7 +105,12 @@ impl Drop for ResourceInner {
     }
 }
 
-impl HandleObject for ResourceInner {
+// SAFETY: resources have no other type.
+unsafe impl HandleObject for ResourceInner {
+    fn has_kind(kind: Kind) -> bool {
+        kind == Kind::Resource
+    }
+
     /// Dropping the reference of the table is enough.
     fn close_handle(self: Arc<Self>, _: Kind, _: u32) {}
 }
@@ -120,8 +125,8 @@ impl Resource {
     }
 }
 
-fn expect_resource(entry: Entry, handle: Handle) -> Result<Resource, Failure> {
-    let inner = entry.downcast(Kind::Resource).map_err(|other| {
+fn expect_resource(entry: &Entry, handle: Handle) -> Result<Resource, Failure> {
+    let inner = entry.get(Kind::Resource).map_err(|other| {
         let (number, kind) = (handle.0, other.name());
         Code::Argument.because(format!("handle {number:#x} is {kind}, not a resource"))
     })?;
@@ -153,7 +158,7 @@ pub(crate) fn borrow<R: Any + Send + Sync>(
     instance: &Arc<Instance>,
     handle: Handle,
 ) -> Result<Arc<R>, Failure> {
-    let resource = expect_resource(handles::find(handle.0)?, handle)?;
+    let resource = handles::with(handle.0, |entry| expect_resource(entry, handle))??;
     check(&resource, instance)?;
     downcast(resource.value())
 }
@@ -167,5 +172,5 @@ pub(crate) fn own<R: Any + Send + Sync>(
     handle: Handle,
 ) -> Result<Arc<R>, Failure> {
     borrow::<R>(instance, handle)?;
-    downcast(expect_resource(handles::remove(handle.0)?, handle)?.into_value())
+    downcast(expect_resource(&handles::remove(handle.0)?, handle)?.into_value())
 }

@@ -338,8 +338,7 @@ fn convert_in_place(
         let _ = handles::close_handle(handle.0);
     }
     for (handle, conversion) in converted.streams {
-        let stream =
-            handles::find(handle.0).map(|entry| entry.downcast::<StreamCore>(Kind::Stream));
+        let stream = handles::with(handle.0, |entry| entry.get::<StreamCore>(Kind::Stream));
         if let Ok(Ok(stream)) = stream {
             stream.set_conversion(conversion);
         }

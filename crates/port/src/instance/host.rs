@@ -128,10 +128,12 @@ impl Instance {
 
 fn find_host_call(call: u64) -> Result<CallRef, Failure> {
     let entry = handles::find(call)?;
-    let kind = entry.kind.name();
-    match CallRef::of_entry(entry, call) {
+    match CallRef::of_entry(&entry, call) {
         Some(host_call) if host_call.is_host_call() => Ok(host_call),
-        _ => Err(Code::Argument.because(format!("handle {call:#x} is {kind}, not a host call"))),
+        _ => Err(Code::Argument.because(format!(
+            "handle {call:#x} is {}, not a host call",
+            entry.kind.name()
+        ))),
     }
 }
 

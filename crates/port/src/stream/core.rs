@@ -268,7 +268,12 @@ impl EndStream for StreamCore {
     }
 }
 
-impl HandleObject for StreamCore {
+// SAFETY: streams have no other type.
+unsafe impl HandleObject for StreamCore {
+    fn has_kind(kind: Kind) -> bool {
+        kind == Kind::Stream
+    }
+
     fn close_handle(self: Arc<Self>, _: Kind, _: u32) {
         self.close();
     }

@@ -39,7 +39,12 @@ impl StreamCore {
     }
 }
 
-impl HandleObject for KeptBatch {
+// SAFETY: kept batches have no other type.
+unsafe impl HandleObject for KeptBatch {
+    fn has_kind(kind: Kind) -> bool {
+        kind == Kind::KeptBatch
+    }
+
     /// Dropping the reference of the table is enough.
     fn close_handle(self: Arc<Self>, _: Kind, _: u32) {}
 }

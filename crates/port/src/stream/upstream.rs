@@ -143,7 +143,7 @@ impl<T: Decode> Upstream<T> {
 
     fn open(is_future: bool) -> Result<(UpstreamWriter<T>, Self), Failure> {
         let core = UpstreamCore::new(T::HASH, is_future);
-        let handle = handles::insert(Kind::Upstream, Arc::clone(&core) as _)?;
+        let handle = handles::insert(Kind::Upstream, Arc::clone(&core))?;
         let writer = UpstreamWriter {
             core: Arc::clone(&core),
             buffer: RefCell::default(),
@@ -157,7 +157,7 @@ impl<T: Decode> Upstream<T> {
     /// # Errors
     /// `stale`. `argument`: the handle is not a stream, or the stream has elements of another type.
     pub(crate) fn look_up(mut self) -> Result<(Self, Arc<UpstreamCore>), Failure> {
-        let found = handles::find(self.handle)?.downcast::<UpstreamCore>(Kind::Upstream);
+        let found = handles::find(self.handle)?.get::<UpstreamCore>(Kind::Upstream);
         let core = found.map_err(|other| {
             // The handle does not belong to this value, so dropping it must not close the handle.
             *self.given.get_mut() = true;

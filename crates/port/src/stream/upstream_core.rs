@@ -337,7 +337,12 @@ impl EndStream for UpstreamCore {
     }
 }
 
-impl HandleObject for UpstreamCore {
+// SAFETY: streams for a service have no other type.
+unsafe impl HandleObject for UpstreamCore {
+    fn has_kind(kind: Kind) -> bool {
+        matches!(kind, Kind::Upstream | Kind::UpstreamWriter)
+    }
+
     fn close_handle(self: Arc<Self>, kind: Kind, _: u32) {
         match kind {
             Kind::UpstreamWriter => self.abandon(),
