@@ -523,8 +523,7 @@ impl CallRef {
     /// # Errors
     /// `stale`: it has ended. The errors of [`handles::with`].
     pub(crate) fn find(handle: u64) -> Result<Self, Failure> {
-        let call = handles::with(handle, |entry| Self::of_entry(entry, handle))?;
-        call.ok_or_else(handles::stale)
+        handles::with(handle, |entry| Self::of_entry(entry, handle))
     }
 
     /// The call in the handle table, unless it has ended or is no call.

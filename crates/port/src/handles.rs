@@ -416,14 +416,12 @@ pub(crate) fn stale() -> Failure {
 /// locked.
 ///
 /// # Errors
-/// `argument`, `stale`, `forked`.
+/// `argument`, `stale`, `forked`. `stale` also if `f` returns `None`.
 #[inline]
-pub(crate) fn with<R>(handle: u64, f: impl FnOnce(&Entry) -> R) -> Result<R, Failure> {
+pub(crate) fn with<R>(handle: u64, f: impl FnOnce(&Entry) -> Option<R>) -> Result<R, Failure> {
     let state = lock(&find_slot(handle)?.state);
-    match state.object(generation_of(handle)) {
-        Some(entry) => Ok(f(entry)),
-        None => Err(stale()),
-    }
+    let entry = state.object(generation_of(handle));
+    entry.and_then(f).ok_or_else(stale)
 }
 
 /// The object of a handle.
@@ -431,7 +429,7 @@ pub(crate) fn with<R>(handle: u64, f: impl FnOnce(&Entry) -> R) -> Result<R, Fai
 /// # Errors
 /// The errors of [`with`].
 pub(crate) fn find(handle: u64) -> Result<Entry, Failure> {
-    with(handle, Entry::clone)
+    with(handle, |entry| Some(entry.clone()))
 }
 
 /// The memory of a call, which may have ended, and the call's generation.

@@ -17,7 +17,7 @@ pub(crate) fn close_unread_streams(args: &[u8]) {
 
 /// Closes one stream as [`close_unread_streams`] does.
 pub(crate) fn close_unread_stream(handle: Handle) {
-    if handles::with(handle.0, |entry| entry.kind == Kind::Upstream) == Ok(true) {
+    if handles::with(handle.0, |entry| Some(entry.kind == Kind::Upstream)) == Ok(true) {
         // An error means that another thread closed it at the same time.
         let _ = handles::close_handle(handle.0);
     }

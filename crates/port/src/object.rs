@@ -94,8 +94,7 @@ pub fn insert(object: Object) -> Result<u64, Failure> {
 /// # Errors
 /// `argument`, `stale`, `forked`.
 pub fn find(handle: u64) -> Result<Object, Failure> {
-    let object = handles::with(handle, |entry| Object::of_entry(entry, handle))?;
-    object.ok_or_else(handles::stale)
+    handles::with(handle, |entry| Object::of_entry(entry, handle))
 }
 
 /// Removes an object. The handle is stale afterwards. A call stays in the table until it ends.

@@ -507,7 +507,7 @@ impl Port {
         };
         if let Some(mut prune) = prune {
             // Not under the lock, under which no other lock may be taken.
-            prune.retain(|call| handles::with(*call, |_| ()).is_ok());
+            prune.retain(|call| handles::with(*call, |_| Some(())).is_ok());
             lock(&self.host_calls).append(&mut prune);
         }
     }

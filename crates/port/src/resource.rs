@@ -158,7 +158,7 @@ pub(crate) fn borrow<R: Any + Send + Sync>(
     instance: &Arc<Instance>,
     handle: Handle,
 ) -> Result<Arc<R>, Failure> {
-    let resource = handles::with(handle.0, |entry| expect_resource(entry, handle))??;
+    let resource = handles::with(handle.0, |entry| Some(expect_resource(entry, handle)))??;
     check(&resource, instance)?;
     downcast(resource.value())
 }

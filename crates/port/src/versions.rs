@@ -338,8 +338,8 @@ fn convert_in_place(
         let _ = handles::close_handle(handle.0);
     }
     for (handle, conversion) in converted.streams {
-        let stream = handles::with(handle.0, |entry| entry.get::<StreamCore>(Kind::Stream));
-        if let Ok(Ok(stream)) = stream {
+        let stream = handles::with(handle.0, |entry| entry.get::<StreamCore>(Kind::Stream).ok());
+        if let Ok(stream) = stream {
             stream.set_conversion(conversion);
         }
     }

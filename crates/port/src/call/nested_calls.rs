@@ -51,7 +51,7 @@ impl CallCore {
         }
         if let Some(mut nested) = nested {
             // Not under the lock, under which no other lock may be taken.
-            nested.retain(|call| handles::with(*call, |_| ()).is_ok());
+            nested.retain(|call| handles::with(*call, |_| Some(())).is_ok());
             let mut state = lock(&self.state);
             if state.stop_reason.is_none() {
                 state.nested.append(&mut nested);
