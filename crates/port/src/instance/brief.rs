@@ -17,11 +17,11 @@ use thalweg_runtime::preempt::NoWait;
 use thalweg_runtime::wait;
 
 use super::{ActorState, Instance};
+use crate::call::catch_in_call;
 use crate::call::{CallRef, Destination};
 use crate::code::{Code, Failure, append, must_not_wait};
 use crate::completion::{CallBuffer, Completion};
 use crate::incoming::Incoming;
-use crate::nested::catch_in_call;
 use crate::service::Dispatch;
 
 /// The turn of an idle instance, which belongs to the caller's thread until this is dropped.
