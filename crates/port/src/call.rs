@@ -20,20 +20,25 @@ use crate::code::{Code, Failure};
 use crate::completion::{CallBuffer, Completion, Kind, Outcome};
 use crate::end_stream::EndStream;
 use crate::handles::{self, Entry, HandleObject, Kind as HandleKind};
-use crate::instance::Instance;
 use crate::message_handles::close_handles;
-use crate::notice::NoticeState;
 use crate::open_state::OpenState;
+use crate::package::Package;
 use crate::port::Port;
-use crate::result_cell::ResultCell;
+use crate::resource::{Resource, Value};
 use crate::spare::SpareCall;
 use crate::weak_list::WeakList;
 
 mod nested_calls;
+pub(crate) mod notice;
+mod owner;
+pub(crate) mod result_cell;
 mod streams;
 
 use self::nested_calls::stop_nested;
 pub(crate) use self::nested_calls::{catch_in_call, nested_failure};
+use self::notice::NoticeState;
+pub(crate) use self::owner::CallOwner;
+use self::result_cell::ResultCell;
 
 /// Where to send a call's completion.
 #[derive(Clone, Copy)]
@@ -93,7 +98,11 @@ impl BorrowedBytes {
 
 /// One call, shared by its caller, its service and its timer.
 pub struct CallCore {
-    pub(crate) instance: Arc<Instance>,
+    /// The instance that the call belongs to.
+    pub(crate) instance: Arc<dyn CallOwner>,
+    pub(crate) package: &'static Package,
+    /// The process that created the instance.
+    epoch: u64,
     pub(crate) open_state: OpenState,
     /// The lower half of the call's handles.
     handle_index: u32,
@@ -143,10 +152,12 @@ impl CallCore {
     ///
     /// # Errors
     /// `overloaded`: too many handles are open, or there is not enough memory.
-    pub(crate) fn make(instance: &Arc<Instance>) -> Result<Arc<Self>, Failure> {
+    pub(crate) fn make(instance: Arc<dyn CallOwner>) -> Result<Arc<Self>, Failure> {
         handles::insert_reused(|handle_index, generation| {
             let calls = Arc::new(Self {
-                instance: Arc::clone(instance),
+                package: instance.package(),
+                epoch: handles::epoch(),
+                instance: Arc::clone(&instance),
                 open_state: OpenState::closed(generation),
                 handle_index,
                 slab_key: AtomicUsize::new(0),
@@ -261,7 +272,7 @@ impl CallCore {
         }
         if deadline != u64::MAX {
             let waker = Waker::from(Arc::clone(self));
-            let key = self.instance.runtime.timers().at(deadline, waker);
+            let key = self.instance.runtime().timers().at(deadline, waker);
             lock(&self.state).timer = Some(key);
             // The timer may have fired before the key was stored.
             self.cancel_timer_if_done();
@@ -277,7 +288,7 @@ impl CallCore {
 
     /// Whether it is safe to run the call's method a second time.
     pub(crate) fn is_idempotent(&self) -> bool {
-        let methods = self.instance.package.methods;
+        let methods = self.package.methods;
         methods
             .get(self.method() as usize)
             .is_some_and(|method| method.options.is_idempotent)
@@ -309,7 +320,7 @@ impl CallCore {
 
     /// The instance whose service made this host call. `None` if the call of this generation is not
     /// a host call.
-    pub(crate) fn origin_instance(&self, generation: u32) -> Option<Arc<Instance>> {
+    pub(crate) fn origin_instance(&self, generation: u32) -> Option<Arc<dyn CallOwner>> {
         let origin = {
             let state = lock(&self.state);
             if self.open_state.generation() != generation || state.origin == 0 {
@@ -318,6 +329,12 @@ impl CallCore {
             state.origin
         };
         handles::find_reused::<Self>(origin).map(|(origin, _)| Arc::clone(&origin.instance))
+    }
+
+    /// A resource that the call's service created.
+    pub(crate) fn new_resource(&self, value: Value) -> Resource {
+        let instance: Arc<dyn CallOwner> = Arc::clone(&self.instance);
+        Resource::new(instance, self.incarnation(), value)
     }
 
     /// Precondition: the caller holds a reference ([`CallRef`]).
@@ -331,7 +348,7 @@ impl CallCore {
 
     /// The name of the method in the library's version of the package.
     pub(crate) fn method_name(&self) -> &'static str {
-        let method = self.instance.package.methods.get(self.method() as usize);
+        let method = self.package.methods.get(self.method() as usize);
         method.map_or("an unknown method", |method| method.name)
     }
 
@@ -402,7 +419,7 @@ impl CallCore {
             state.timer.take()
         };
         if let Some(key) = timer {
-            self.instance.runtime.timers().cancel(key);
+            self.instance.runtime().timers().cancel(key);
         }
     }
 
@@ -424,7 +441,7 @@ impl CallCore {
             self.instance.note_stopped_call();
         }
         if let Some(key) = timer {
-            self.instance.runtime.timers().cancel(key);
+            self.instance.runtime().timers().cancel(key);
         }
         if let (Some(notices), Some(port)) = (notices, port) {
             notices.release(self, port);
@@ -473,7 +490,7 @@ impl CallCore {
     pub(crate) fn run_guarded(self: &Arc<Self>, generation: u32, code: impl FnOnce()) {
         let handle = u64::from(generation) << 32 | u64::from(self.handle_index);
         if let Err(why) = catch_in_call(handle, code) {
-            self.instance.replace();
+            Arc::clone(&self.instance).replace();
             match CallRef::enter(self, generation) {
                 Some(call) => call.stop(why),
                 None => self.stop_streams(why),
@@ -611,7 +628,7 @@ impl Drop for CallRef {
     fn drop(&mut self) {
         // SAFETY: it is taken once, because this is the drop.
         let core = unsafe { ManuallyDrop::take(&mut self.0) };
-        if core.instance.is_forked() {
+        if core.epoch != handles::epoch() {
             // A call that was running at the fork belongs to the parent process, and so do the
             // locks.
             std::mem::forget(core);
@@ -639,7 +656,7 @@ impl CallCore {
 pub(crate) fn leave_with_buffer(mut outcome: Box<Outcome>) {
     let core = outcome.call.as_ref().expect("it is the buffer of a call");
     let core = core.core.core();
-    if core.instance.is_forked() {
+    if core.epoch != handles::epoch() {
         std::mem::forget(outcome);
     } else if core.open_state.leave(1) {
         let has_streams = core.has_streams.load(Ordering::Acquire);
@@ -719,7 +736,10 @@ impl CallBuffer {
         }
         match port {
             Some(port) => {
-                core.instance.check_port_backlog(&port, outcome.data.len());
+                let unreaped = port.unreaped_bytes() + outcome.data.len() as u64;
+                if unreaped >= core.package.limits.max_unreaped_bytes() {
+                    core.instance.note_full_port();
+                }
                 port.complete(Completion(self));
             }
             None => {
@@ -766,7 +786,7 @@ impl Call {
     /// streams.
     pub fn spawn(&self, job: impl FnOnce(&Self) + Send + 'static) {
         let unrun = UnrunJob(Some(self.clone()));
-        self.core.instance.runtime.spawn_queued(move || {
+        self.core.instance.runtime().spawn_queued(move || {
             let mut unrun = unrun;
             if let Some(call) = unrun.0.take() {
                 let generation = call.core.open_state.generation();
@@ -777,7 +797,7 @@ impl Call {
 
     /// How many actors can run in parallel.
     pub fn workers(&self) -> usize {
-        self.core.instance.runtime.workers()
+        self.core.instance.runtime().workers()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A client in Rust: a host's handle to one instance in the same process.
 
 use std::cell::Cell;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -164,7 +165,9 @@ impl Client {
             return Ok((deadline, None));
         };
         let origin = parent.origin_instance(generation);
-        if origin.is_some_and(|instance| Arc::ptr_eq(&instance, self.guard.instance())) {
+        if origin.is_some_and(|origin| {
+            ptr::addr_eq(Arc::as_ptr(&origin), Arc::as_ptr(self.guard.instance()))
+        }) {
             return Err(self_call());
         }
         let of_parent = parent.nested_deadline(generation)?;

@@ -251,7 +251,7 @@ impl CallBuffer {
     /// Converts the answer to the caller's version of the package.
     #[inline]
     pub(crate) fn convert_for_caller(&mut self) {
-        if self.call().core.instance.versions.get().is_some() {
+        if self.call().core.instance.has_other_caller_version() {
             self.convert_for_other_version();
         }
     }

@@ -4,6 +4,7 @@ use thalweg_wire::{Encode, Malformed, message};
 
 use crate::call::{Call, CallRef, Destination, nested_failure};
 use crate::code::{Code, Failure, unencodable};
+use crate::instance::Instance;
 use crate::instance::host::Host;
 use crate::instance::submit::MailboxWriter;
 use crate::package::Method;
@@ -20,7 +21,7 @@ impl Call {
     where
         E: thalweg_wire::Decode,
     {
-        let layouts = &self.core.instance.package.imports[import as usize];
+        let layouts = &self.core.package.imports[import as usize];
         match self.start_host_call(import, params, layouts) {
             Ok(call) => Pending::sent(None, None, call, layouts, read),
             Err(why) => Pending::refused(None, why, layouts, read),
@@ -39,7 +40,7 @@ impl Call {
         let write = |buffer: &mut Vec<u8>| {
             message::encode_into(params, layouts.params, buffer).map_err(unencodable)
         };
-        let instance = &caller.instance;
+        let instance = Instance::of_call(caller);
         let host_call = match instance.host.get() {
             None => return Err(Code::Closed.because("the client has no host")),
             Some(Host::Client(host)) => {

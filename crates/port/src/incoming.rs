@@ -15,7 +15,7 @@ use crate::handles::{self, Kind, Lent};
 use crate::message_handles::close_unread_streams;
 use crate::nested::DropCause;
 use crate::package::Method;
-use crate::resource::{self, Resource};
+use crate::resource;
 use crate::stream::{FutureReader, StreamError, StreamReader, Upstream};
 use crate::task::{Task, TaskKind};
 
@@ -85,7 +85,7 @@ impl Incoming {
     #[inline]
     fn layouts(&self) -> &'static Method {
         // The submission has checked the number.
-        &self.core().instance.package.methods[self.method() as usize]
+        &self.core().package.methods[self.method() as usize]
     }
 
     /// Decodes the parameters after checking the size, the hash, the bounds and UTF-8.
@@ -148,7 +148,7 @@ impl Incoming {
     ) -> Result<R, Failure> {
         handles::with_lent(Lent::Incoming, number, |outcome: &mut Outcome| {
             let call = &outcome.call.as_ref().expect("a lent call has one").core;
-            let layouts = &call.instance.package.methods[call.method() as usize];
+            let layouts = &call.package.methods[call.method() as usize];
             // Only the first time can this move the message.
             append(&mut outcome.data, b"\0")?;
             outcome.data.pop();
@@ -166,7 +166,7 @@ impl Incoming {
     /// # Errors
     /// `stale`, `argument`.
     pub fn borrow<R: Any + Send + Sync>(&self, handle: Handle) -> Result<Arc<R>, Refusal> {
-        resource::borrow(&self.core().instance, handle).map_err(Refusal)
+        resource::borrow(&*self.core().instance, handle).map_err(Refusal)
     }
 
     /// The resource of an `own` parameter. The handle is stale afterwards.
@@ -174,7 +174,7 @@ impl Incoming {
     /// # Errors
     /// `stale`, `argument`. The handle stays valid in both cases.
     pub fn own<R: Any + Send + Sync>(&self, handle: Handle) -> Result<Arc<R>, Refusal> {
-        resource::own(&self.core().instance, handle).map_err(Refusal)
+        resource::own(&*self.core().instance, handle).map_err(Refusal)
     }
 
     /// A stream parameter. It belongs to the call afterwards.
@@ -296,7 +296,7 @@ impl Incoming {
 
     /// Answers with a new resource, `own<r>`.
     pub fn reply_own<R: Any + Send + Sync>(self, resource: R) {
-        let resource = Resource::new(self.core(), Arc::new(resource));
+        let resource = self.core().new_resource(Arc::new(resource));
         self.reply_handle(resource.insert());
     }
 
@@ -323,7 +323,7 @@ impl Incoming {
                 // to it is kept.
                 let core = Arc::clone(self.core());
                 let here = Arc::clone(&core);
-                here.instance.runtime.spawn_queued(move || {
+                here.instance.runtime().spawn_queued(move || {
                     let generation = core.open_state.generation();
                     core.run_guarded(generation, || {
                         let value = work(self.call());

@@ -13,7 +13,7 @@ use thalweg_queue::{CachePadded, prefetch};
 use thalweg_runtime::log::{self, Level};
 use thalweg_runtime::{Handle, Run, TurnSlot};
 
-use crate::call::{CallCore, CallRef, Destination, catch_in_call};
+use crate::call::{CallCore, CallOwner, CallRef, Destination, catch_in_call};
 use crate::code::{self, Code, Failure};
 use crate::completion::CallBuffer;
 use crate::end_stream::EndStream;
@@ -26,18 +26,18 @@ use crate::message_handles::close_unread_streams;
 use crate::nested::REPLACED_SERVICE;
 use crate::open_state::OpenState;
 use crate::package::Package;
-use crate::port::Port;
 use crate::queued_bytes::QueuedBytes;
-use crate::resource::{DroppedResource, Resource, Value};
+use crate::resource::{DroppedResource, Resource, ResourceOwner, Value};
 use crate::service::{Dispatch, Service};
 use crate::slab::Slab;
-use crate::spare::{MAX_BUFFER_BYTES, SpareCall, SpareCalls};
+use crate::spare::{SpareCall, SpareCalls};
 use crate::stream::StatsByMethod;
 use crate::time_slice::TimeSlice;
 use crate::versions::VersionMap;
 use crate::weak_list::WeakList;
 
 mod brief;
+mod calls;
 pub(crate) mod guard;
 pub(crate) mod host;
 mod inline_calls;
@@ -232,20 +232,6 @@ impl Instance {
         ))
     }
 
-    /// Called when a call was stopped. The call may be in the mailbox.
-    pub(crate) fn note_stopped_call(&self) {
-        self.has_stopped_calls.store(true, Ordering::Release);
-        self.wake_waiters();
-    }
-
-    /// Checks a port before a result of `bytes` bytes is put into it.
-    #[inline]
-    pub(crate) fn check_port_backlog(&self, port: &Port, bytes: usize) {
-        if port.unreaped_bytes() + bytes as u64 >= self.package.limits.max_unreaped_bytes() {
-            self.saw_full_port.store(true, Ordering::Relaxed);
-        }
-    }
-
     /// Ends a call that has not begun if its port has too many unreaped results. Otherwise the
     /// calls that were accepted before the first result could fill the port without a limit.
     #[cold]
@@ -293,17 +279,6 @@ impl Instance {
         has_any
     }
 
-    /// Drops a resource in a turn of the instance.
-    pub(crate) fn discard(self: &Arc<Self>, dropped: DroppedResource) {
-        if self.is_forked() {
-            // The resource belongs to the parent process, and so do the locks.
-            std::mem::forget(dropped);
-            return;
-        }
-        lock(&self.dropped).push(dropped);
-        self.schedule_if_idle();
-    }
-
     /// Makes a turn look for work that is not in the mailbox. Schedules one unless one is scheduled
     /// or running.
     fn schedule_if_idle(self: &Arc<Self>) {
@@ -335,43 +310,7 @@ impl Instance {
 
     #[cold]
     fn make_call(self: &Arc<Self>) -> Result<SpareCall, Failure> {
-        CallCore::make(self).map(SpareCall::new)
-    }
-
-    /// Keeps the memory of a call for reuse.
-    #[inline]
-    pub(crate) fn recycle(&self, mut spare: SpareCall) {
-        spare.clear(MAX_BUFFER_BYTES);
-        if spare.core().open_state.is_exhausted() {
-            // The memory is freed.
-            return;
-        }
-        self.spare.put(spare, || self.open_state.is_closed());
-    }
-
-    /// Registers the memory of a call. Returns its key.
-    ///
-    /// # Errors
-    /// `overloaded`: there is not enough memory for the list.
-    pub(crate) fn add_call(&self, calls: &Arc<CallCore>) -> Result<usize, Failure> {
-        lock(&self.calls).insert(Arc::downgrade(calls))
-    }
-
-    /// Removes a call that was registered with [`add_call`](Self::add_call).
-    pub(crate) fn remove_call(&self, key: usize) {
-        lock(&self.calls).remove(key);
-    }
-
-    pub(crate) fn incarnation(&self) -> u64 {
-        self.incarnation.load(Ordering::Acquire)
-    }
-
-    /// Rule 3: makes the resources stale. A turn then drops the service with everything that it
-    /// kept, and the next call creates a new service.
-    pub(crate) fn replace(self: &Arc<Self>) {
-        self.is_replaced.store(true, Ordering::Release);
-        self.incarnation.fetch_add(1, Ordering::AcqRel);
-        self.schedule_if_idle();
+        CallCore::make(Arc::clone(self) as _).map(SpareCall::new)
     }
 
     /// Drops the service if it must be replaced. Other calls that it kept end as `guest_panicked`.
@@ -410,7 +349,7 @@ impl Instance {
         }
         let whose = if is_current { 0 } else { REPLACED_SERVICE };
         if catch_in_call(whose, || drop(value)).is_err() {
-            self.replace();
+            Arc::clone(self).replace();
         }
     }
 
@@ -420,7 +359,7 @@ impl Instance {
     fn call_destructor(self: &Arc<Self>, actor: &mut ActorState, method: u32, value: Value) {
         // If the handle table is full, the resource is dropped in a later turn, without its
         // destructor.
-        let Ok(handle) = Resource::for_destructor(self, value).insert() else {
+        let Ok(handle) = Resource::for_destructor(Arc::clone(self) as _, value).insert() else {
             return;
         };
         let Ok(mut spare) = self.take_spare() else {
@@ -437,11 +376,6 @@ impl Instance {
                 self.recycle(spare);
             }
         }
-    }
-
-    /// Registers a stream that ends when the instance is closed.
-    pub(crate) fn track_stream(&self, stream: &Arc<dyn EndStream>) {
-        lock(&self.streams).push(stream);
     }
 
     /// Ends the streams of a closed client. It is safe to call this repeatedly and concurrently.
@@ -541,7 +475,7 @@ impl Instance {
                 false => catch_in_call(handle, || service.dispatch(Incoming::new(buffer))),
             };
             if let Err(why) = served {
-                self.replace();
+                Arc::clone(self).replace();
                 if let Ok(call) = CallRef::find(handle) {
                     call.stop(why);
                 }

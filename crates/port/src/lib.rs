@@ -43,7 +43,6 @@ mod message_handles;
 #[cfg(all(test, loom))]
 mod models;
 mod nested;
-mod notice;
 mod object;
 mod open_state;
 mod owned;
@@ -53,7 +52,6 @@ mod pending;
 mod port;
 mod queued_bytes;
 mod resource;
-mod result_cell;
 mod service;
 mod slab;
 mod spare;

@@ -18,7 +18,7 @@ use crate::client::OwnedHandle;
 use crate::code::Failure;
 use crate::handles;
 use crate::instance::guard::InstanceGuard;
-use crate::resource::{self, Resource};
+use crate::resource;
 
 /// A typed client of a resource. Generated code has one for each resource type.
 pub trait ResourceClient: Sized {
@@ -94,7 +94,7 @@ impl<R> Owned<R> {
     /// `stale`; `argument` if the object belongs to another client or has another type. The
     /// resource is closed in both cases.
     pub fn take<T: Any + Send + Sync>(self, call: &Call) -> Result<Arc<T>, Failure> {
-        let value = resource::own(&call.core.instance, Handle(self.view().handle.0))?;
+        let value = resource::own(&*call.core.instance, Handle(self.view().handle.0))?;
         self.given.store(true, Ordering::Relaxed);
         Ok(value)
     }
@@ -131,7 +131,7 @@ impl Call {
     /// # Errors
     /// `overloaded`: too many handles are open.
     pub fn own<R, T: Any + Send + Sync>(&self, object: T) -> Result<Owned<R>, Failure> {
-        let resource = Resource::new(self.core.core(), Arc::new(object));
+        let resource = self.core.new_resource(Arc::new(object));
         Ok(Owned::new(resource.insert()?, None))
     }
 }

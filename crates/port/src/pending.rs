@@ -14,6 +14,7 @@ use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::{Decode, Handle, Malformed, Rule, message};
 
 use crate::call::CallRef;
+use crate::call::notice::NoticeCallback;
 use crate::call_batch::CallBatch;
 use crate::call_error::{CallError, NoError};
 use crate::client::OwnedHandle;
@@ -21,7 +22,6 @@ use crate::code::{Code, Failure, would_park};
 use crate::completion::Completion;
 use crate::handles::{self, Kind};
 use crate::instance::guard::InstanceGuard;
-use crate::notice::NoticeCallback;
 use crate::owned;
 use crate::owned::ResourceClient;
 use crate::package::Method;

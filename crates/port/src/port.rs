@@ -9,11 +9,11 @@ use thalweg_queue::{AdaptiveSpin, AtomicWaker, CachePadded, EventFd, Ring, clock
 use thalweg_runtime::log::{self, Level, Limit};
 use thalweg_runtime::{WakeReason, wait};
 
+use crate::call::notice::notice_was_reaped;
 use crate::call::{CallCore, end_host_calls};
 use crate::code::{Code, Failure, no_memory, would_park};
 use crate::completion::{Completion, Kind};
 use crate::handles::{self, HandleObject, Kind as HandleKind};
-use crate::notice::notice_was_reaped;
 use crate::open_state::{EnterError, OpenState};
 use crate::queued_bytes::QueuedBytes;
 use crate::slab::Slab;

@@ -6,15 +6,14 @@
 //! after it has ended, the object is dropped.
 
 use std::any::Any;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use thalweg_wire::Handle;
 
-use crate::call::CallCore;
 use crate::code::{Code, Failure};
 use crate::handles::{self, Entry, HandleObject, Kind};
-use crate::instance::Instance;
 
 /// An object of the service.
 pub(crate) type Value = Arc<dyn Any + Send + Sync>;
@@ -28,13 +27,22 @@ pub(crate) struct DroppedResource {
     pub(crate) destructor_called: bool,
 }
 
+/// What a resource needs of the instance that it belongs to.
+pub(crate) trait ResourceOwner: Send + Sync {
+    /// The number of the current service: it grows when the service is replaced.
+    fn incarnation(&self) -> u64;
+
+    /// Drops a resource in a turn of the instance.
+    fn discard(self: Arc<Self>, dropped: DroppedResource);
+}
+
 /// An object of the service, with the instance that it belongs to.
 #[derive(Clone)]
 pub struct Resource(pub(crate) Arc<ResourceInner>);
 
 /// Dropped with the last reference.
 pub(crate) struct ResourceInner {
-    instance: Arc<Instance>,
+    instance: Arc<dyn ResourceOwner>,
     incarnation: u64,
     /// `None` once the service has taken it back.
     value: Option<Value>,
@@ -43,32 +51,29 @@ pub(crate) struct ResourceInner {
 }
 
 impl Resource {
-    /// A resource that a call created.
-    pub(crate) fn new(call: &CallCore, value: Value) -> Self {
-        Self::build(&call.instance, call.incarnation(), value, false)
+    /// A resource that this incarnation of the service created.
+    pub(crate) fn new(instance: Arc<dyn ResourceOwner>, incarnation: u64, value: Value) -> Self {
+        Self::build(instance, incarnation, value, false)
     }
 
     /// A resource that is passed to its async destructor.
-    pub(crate) fn for_destructor(instance: &Arc<Instance>, value: Value) -> Self {
-        Self::build(instance, instance.incarnation(), value, true)
+    pub(crate) fn for_destructor(instance: Arc<dyn ResourceOwner>, value: Value) -> Self {
+        let incarnation = instance.incarnation();
+        Self::build(instance, incarnation, value, true)
     }
 
     fn build(
-        instance: &Arc<Instance>,
+        instance: Arc<dyn ResourceOwner>,
         incarnation: u64,
         value: Value,
         destructor_called: bool,
     ) -> Self {
         Self(Arc::new(ResourceInner {
-            instance: Arc::clone(instance),
+            instance,
             incarnation,
             value: Some(value),
             destructor_called: AtomicBool::new(destructor_called),
         }))
-    }
-
-    pub(crate) fn instance(&self) -> &Arc<Instance> {
-        &self.0.instance
     }
 
     /// The incarnation of the service that created it.
@@ -96,7 +101,7 @@ impl Resource {
 impl Drop for ResourceInner {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
-            self.instance.discard(DroppedResource {
+            Arc::clone(&self.instance).discard(DroppedResource {
                 value,
                 incarnation: self.incarnation,
                 destructor_called: *self.destructor_called.get_mut(),
@@ -134,8 +139,8 @@ fn expect_resource(entry: &Entry, handle: Handle) -> Result<Resource, Failure> {
 }
 
 /// Checks that the resource belongs to the current incarnation of this instance.
-fn check(resource: &Resource, instance: &Arc<Instance>) -> Result<(), Failure> {
-    if !Arc::ptr_eq(resource.instance(), instance) {
+fn check(resource: &Resource, instance: &dyn ResourceOwner) -> Result<(), Failure> {
+    if !ptr::addr_eq(Arc::as_ptr(&resource.0.instance), instance) {
         return Err(Code::Argument.because("the resource belongs to another client"));
     }
     if resource.incarnation() != instance.incarnation() {
@@ -155,7 +160,7 @@ fn downcast<R: Any + Send + Sync>(value: Option<Value>) -> Result<Arc<R>, Failur
 /// # Errors
 /// `stale`, `argument`.
 pub(crate) fn borrow<R: Any + Send + Sync>(
-    instance: &Arc<Instance>,
+    instance: &dyn ResourceOwner,
     handle: Handle,
 ) -> Result<Arc<R>, Failure> {
     let resource = handles::with(handle.0, |entry| Some(expect_resource(entry, handle)))??;
@@ -168,7 +173,7 @@ pub(crate) fn borrow<R: Any + Send + Sync>(
 /// # Errors
 /// The errors of [`borrow`]. The handle stays valid in that case.
 pub(crate) fn own<R: Any + Send + Sync>(
-    instance: &Arc<Instance>,
+    instance: &dyn ResourceOwner,
     handle: Handle,
 ) -> Result<Arc<R>, Failure> {
     borrow::<R>(instance, handle)?;

@@ -169,7 +169,7 @@ pub const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("crates/queue", 0),
     ("crates/wire", 3),
     ("crates/runtime", 29),
-    ("crates/port", 14),
+    ("crates/port", 5),
     ("crates/capi", 0),
     ("crates/bindgen", 0),
     ("crates/cli", 0),

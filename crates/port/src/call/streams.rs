@@ -26,11 +26,11 @@ impl StreamOwner for CallCore {
     }
 
     fn runtime(&self) -> &Handle {
-        &self.instance.runtime
+        self.instance.runtime()
     }
 
     fn method_stats(&self) -> Arc<MethodStats> {
-        self.instance.method_stats.of_method(self.method())
+        self.instance.method_stats(self.method())
     }
 
     fn convert_stream_error(&self, error: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
@@ -48,7 +48,7 @@ impl Call {
     /// deadline and when the call is stopped.
     pub fn stream<T: Decode, E: StreamError>(&self) -> (StreamWriter<T, E>, StreamReader<T, E>) {
         let core = self.core.core();
-        let method = core.instance.package.methods.get(core.method() as usize);
+        let method = core.package.methods.get(core.method() as usize);
         self.stream_with(method.and_then(|m| m.stream).unwrap_or_default())
     }
 

@@ -17,8 +17,7 @@ use thalweg_runtime::preempt::NoWait;
 use thalweg_runtime::wait;
 
 use super::{ActorState, Instance};
-use crate::call::catch_in_call;
-use crate::call::{CallRef, Destination};
+use crate::call::{CallRef, Destination, catch_in_call};
 use crate::code::{Code, Failure, append, must_not_wait};
 use crate::completion::{CallBuffer, Completion};
 use crate::incoming::Incoming;

@@ -16,7 +16,7 @@ use thalweg_queue::no_preempt::lock;
 
 use super::Instance;
 use super::guard::InstanceGuard;
-use crate::call::{Call, CallRef, Destination, host_closed, is_past};
+use crate::call::{Call, CallOwner, CallRef, Destination, host_closed, is_past};
 use crate::code::{Code, Failure, append};
 use crate::completion::{CallBuffer, Completion, Kind, Outcome};
 use crate::handles;
@@ -150,9 +150,7 @@ pub fn answer_host_call(call: u64, code: Code, data: &[u8]) -> Result<(), Failur
         Code::Ok | Code::Error => {
             outcome.code = code;
             append(&mut outcome.data, data)?;
-            host_call
-                .instance
-                .convert_host_answer(host_call.method(), &mut outcome);
+            Instance::of_call(&host_call).convert_host_answer(host_call.method(), &mut outcome);
         }
         code => {
             let text = std::str::from_utf8(data)

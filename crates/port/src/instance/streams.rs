@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Instance;
+use crate::call::CallOwner;
 use crate::code::{Code, Failure};
 use crate::end_stream::EndStream;
 use crate::stream::{Stats, UpstreamCore};

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use thalweg_runtime::log::{Level, Limit};
 
 use super::{CALLS_PER_TURN, Instance};
-use crate::call::{BorrowedBytes, CallRef, Destination, is_past};
+use crate::call::notice::notice_interval;
+use crate::call::{BorrowedBytes, CallOwner, CallRef, Destination, is_past};
 use crate::code::{Code, Failure, append};
 use crate::completion::CallBuffer;
 use crate::message_handles::close_unread_streams;
-use crate::notice::notice_interval;
 use crate::package::Package;
 use crate::port::Port;
 

@@ -8,6 +8,7 @@ use thalweg_runtime::{Config, Runtime};
 use thalweg_wire::message;
 
 use super::Instance;
+use crate::call::CallOwner;
 use crate::handles::LOOKUPS;
 use crate::object::{self, Object};
 use crate::package::{Method, MethodOptions, Package, QueueLimits};

@@ -7,8 +7,8 @@ use loom::sync::Arc;
 use loom::thread;
 use thalweg_queue::explore::model;
 
+use crate::call::result_cell::ResultCell;
 use crate::completion::Completion;
-use crate::result_cell::ResultCell;
 
 /// Not a loom type: it is read when all threads have ended.
 #[derive(Default)]

@@ -16,7 +16,7 @@ use thalweg_queue::clock;
 use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::TimerKey;
 
-use crate::call::{CallCore, CallRef, CallState, Sink};
+use super::{CallCore, CallRef, CallState, Sink};
 use crate::code::{Code, Failure};
 use crate::completion::Completion;
 use crate::handles;
@@ -97,13 +97,13 @@ impl NoticeCallback {
     pub(crate) fn notify_and_rearm(&mut self, call: &CallCore, waker: &Waker) {
         let next = self.notify_if_due();
         self.stop(call);
-        self.timer = Some(call.instance.runtime.timers().at(next, waker.clone()));
+        self.timer = Some(call.instance.runtime().timers().at(next, waker.clone()));
     }
 
     /// Stops the timer.
     pub(crate) fn stop(&mut self, call: &CallCore) {
         if let Some(key) = self.timer.take() {
-            call.instance.runtime.timers().cancel(key);
+            call.instance.runtime().timers().cancel(key);
         }
     }
 }
@@ -141,7 +141,7 @@ impl NoticeState {
     /// Releases the timer and the slot.
     pub(crate) fn release(self, call: &CallCore, port: &Port) {
         if let Some(key) = self.timer {
-            call.instance.runtime.timers().cancel(key);
+            call.instance.runtime().timers().cancel(key);
         }
         if !self.is_unreaped {
             port.unreserve();
@@ -153,7 +153,7 @@ impl NoticeTimer {
     /// Arms the timer for the end of the next interval.
     fn rearm(self: Arc<Self>, call: &CallRef) {
         let at = clock::now().saturating_add(self.interval);
-        let timers = call.instance.runtime.timers();
+        let timers = call.instance.runtime().timers();
         let key = timers.at(at, Waker::from(self));
         let late = match &mut lock(&call.state).notices {
             Some(notices) => {
