@@ -479,6 +479,7 @@ impl Handle {
 
     /// Schedules one turn of `actor`, on any worker. The actor must ensure that it is not scheduled
     /// twice at the same time.
+    #[inline]
     pub fn schedule(&self, actor: Arc<dyn Run>) {
         self.submit(Task::turn_of(actor));
     }
@@ -506,7 +507,12 @@ impl Handle {
         if trace::is_used() {
             trace::attach_child(task);
         }
-        self.scheduler.inject_new(task);
+        match worker::current() {
+            Some(worker) if Arc::ptr_eq(&worker.scheduler, &self.scheduler) => {
+                worker.submit_stealable(task);
+            }
+            _ => self.scheduler.inject_new(task),
+        }
         JoinHandle::new(task)
     }
 

@@ -97,6 +97,7 @@ impl<'a> Submitter<'a> {
         self.submit(token, method, &args, deadline, options)
     }
 
+    #[inline]
     fn submit_parts(
         &mut self,
         token: u64,

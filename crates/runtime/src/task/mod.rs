@@ -292,6 +292,12 @@ impl<F: FnOnce() -> T, T> TaskCell<F, T> {
     /// Rule 3: the output belongs to the caller.
     unsafe fn discard(header: NonNull<Header>) {
         // SAFETY: the caller's contract.
+        let is_ok =
+            Self::stage(header).with_mut(|stage| unsafe { matches!(&*stage, Stage::Done(Ok(_))) });
+        if is_ok && !std::mem::needs_drop::<T>() {
+            return;
+        }
+        // SAFETY: the caller's contract.
         drop_quietly(unsafe { Self::replace_stage(header, Stage::Taken) });
     }
 
@@ -367,10 +373,16 @@ impl Task {
         name: Option<Name>,
         f: F,
     ) -> Self {
-        let cell = Box::new(TaskCell {
-            header: Header::new(&TaskCell::<F, T>::VTABLE, state, turn, id, name),
-            stage: UnsafeCell::new(Stage::<F, T>::Unstarted(f)),
-        });
+        // Built in place: the compiler would build the cell on the stack and copy it.
+        let mut cell = Box::<TaskCell<F, T>>::new_uninit();
+        let place = cell.as_mut_ptr();
+        let header = Header::new(&TaskCell::<F, T>::VTABLE, state, turn, id, name);
+        // SAFETY: the box is valid for writing, and all fields are written.
+        let cell = unsafe {
+            (&raw mut (*place).header).write(header);
+            (&raw mut (*place).stage).write(UnsafeCell::new(Stage::Unstarted(f)));
+            cell.assume_init()
+        };
         Self(NonNull::from(Box::leak(cell)).cast())
     }
 
@@ -588,8 +600,8 @@ impl Task {
     }
 
     fn free(self) {
-        // SAFETY: the caller dropped the last reference. `stage` is empty, because the output was
-        // taken or discarded.
+        // SAFETY: the caller dropped the last reference. `stage` has no output that
+        // needs a drop, because the output was taken or discarded.
         unsafe { (self.header().vtable.free)(self.0) };
     }
 

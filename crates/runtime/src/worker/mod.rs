@@ -335,10 +335,15 @@ impl Worker {
     /// Takes an unstarted task from the worker's own ring, or from the places into which other
     /// threads put tasks. The order alternates, so that neither source waits until the other is
     /// empty.
+    #[inline]
     fn take_unstarted(&self) -> Option<Task> {
         if self.is_alone() {
             return self.scheduler.take_injected();
         }
+        self.take_unstarted_of_all()
+    }
+
+    fn take_unstarted_of_all(&self) -> Option<Task> {
         if self.status.tick().is_multiple_of(2 * UNSTARTED_INTERVAL) {
             self.take_unstarted_of_others()
                 .or_else(|| self.shared().take_own())
@@ -489,6 +494,15 @@ impl Worker {
             cancel(task);
         } else if self.lifo_slot.get().is_none() {
             self.lifo_slot.set(Some(task));
+        } else {
+            self.enqueue(task);
+        }
+    }
+
+    /// Queues a new task that an idle worker may start at once.
+    pub(crate) fn submit_stealable(&self, task: Task) {
+        if self.scheduler.is_stopping() {
+            cancel(task);
         } else {
             self.enqueue(task);
         }
