@@ -1,4 +1,4 @@
-//! Which modules of one crate import which, and the cycles among them.
+//! The imports among the modules of one crate, and their cycles.
 //!
 //! The modules are the top-level ones: `call/streams.rs` belongs to `call`. A module imports another
 //! if one of its files names it in a path that starts at the crate: in a `use`, in an expression or

@@ -76,7 +76,7 @@ impl<C> Lease<C> {
     /// For the holder: begins a call, unless the lease was revoked (rule 2).
     #[inline(always)]
     pub(crate) fn enter(&self, runner: Runner) -> bool {
-        // Whoever revokes the lease now may read the record.
+        // A thread that revokes the lease now may read the record.
         self.running.store(runner, Ordering::Release);
         let is_held = self.is_held();
         if !is_held {

@@ -355,7 +355,7 @@ impl SegmentWriter {
         self.records < self.slots && Encoder::fits(value, self.end, self.size)
     }
 
-    /// Whether there is a free slot, and space for so many bytes of tails.
+    /// Whether there is a free slot, and space for `tails` bytes of tails.
     #[inline(always)]
     pub(crate) fn has_space(&self, tails: u32) -> bool {
         self.records < self.slots && tails <= self.size - self.end

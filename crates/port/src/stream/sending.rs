@@ -239,7 +239,7 @@ impl StreamCore {
         Ok(Sent::Written)
     }
 
-    /// Finds a slot for a record that will be filled in place, with so many bytes of tails. All
+    /// Finds a slot for a record that will be filled in place, with `tails` bytes of tails. All
     /// bytes of the slot are 0. `None`: the record is dropped.
     #[inline(always)]
     pub(super) fn reserve(
