@@ -29,7 +29,9 @@ proc runBlocking(client: LabClient, bare: Bare, command: string, numbers: Number
   case command
   of "nop": timeEach(numbers, client.nop())
   of "nop-async": timeEach(numbers, client.nopAsync2())
-  of "tally": timeEach(numbers, discard client.tally(1))
+  of "tally":
+    timeEach(numbers):
+      discard client.tally(1)
   of "bare": timeEach(numbers, bare.call())
   of "objects": client.readMatches(numbers[0])
   else: quit("not a command: " & command)

@@ -37,7 +37,8 @@ proc timeAwaits*[T](numbers: Numbers, operation: proc (): Future[T]) {.async.} =
   when T is void:
     timeEach(numbers, await operation())
   else:
-    timeEach(numbers, discard await operation())
+    timeEach(numbers):
+      discard await operation()
 
 var cpuSetSize {.importc: "sizeof(cpu_set_t)", header: "<sched.h>", nodecl.}: csize_t
 
