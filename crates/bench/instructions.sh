@@ -214,6 +214,7 @@ judge() {
 
 mapfile -t paths < <("$program" --names)
 for path in call view event event_view; do paths+=("c_$path" "cpp_$path"); done
+paths+=(c_call_brief)
 if $has_nim; then paths+=(nim_call); fi
 if (($#)); then paths=("$@"); fi
 settle_all >"$scratch/measured"
