@@ -44,9 +44,9 @@ pub fn resource(_: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Sets the policy of a function of a service or a resource: `idempotent`; `inline` (run on the
-/// caller's thread); `brief` (short, and never waits); `format = "cbor"`; `notice_interval = "5s"`; `timeout = "30s"`; and for its
-/// stream `overflow = "latest"`, `conflation_key`, `capacity = 64`, `linger = "1us"` and
-/// `max_record_size = "1MiB"`.
+/// caller's thread); `brief` (short, and never waits); `format = "cbor"`; `notice_interval = "5s"`;
+/// `timeout = "30s"`; and for its stream `overflow = "latest"`, `conflation_key`, `capacity = 64`,
+/// `linger = "1us"` and `max_record_size = "1MiB"`.
 #[proc_macro_attribute]
 pub fn method(_: TokenStream, item: TokenStream) -> TokenStream {
     item

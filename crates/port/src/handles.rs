@@ -481,8 +481,8 @@ pub(crate) enum Content<'a> {
 }
 
 /// Calls `f` for each slot that is in use. It must not access the table, because the slot is
-/// locked. It looks at every slot of the table, of which there are as many as handles have been
-/// open at the same time.
+/// locked. It looks at every slot of the table. Their number is the largest number of handles that
+/// were open at the same time.
 pub(crate) fn for_each(mut f: impl FnMut(Content<'_>)) {
     let Some(table) = current_table() else {
         return;

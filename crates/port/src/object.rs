@@ -128,8 +128,8 @@ pub struct HandleCounts {
 }
 
 /// Counts the open handles. The numbers are not those of one moment, because handles may be opened
-/// and closed meanwhile. It looks at every slot of the table, of which there are as many as handles
-/// have been open at the same time.
+/// and closed meanwhile. It looks at every slot of the table. Their number is the largest number of
+/// handles that were open at the same time.
 ///
 /// ```
 /// use thalweg_port::{Object, Port, close_handle, handle_counts, insert};

@@ -199,9 +199,9 @@ fn sweep_during_a_turn_keeps_the_order() {
     });
 }
 
-#[test]
-fn turn_sees_a_request() {
-    large_model(|| {
+/// A thread requests attention while `serve` is called for two calls.
+fn request_is_seen(serve: fn(&Shared, u32)) {
+    large_model(move || {
         let shared = Shared::new(8);
         let requester = thread::spawn({
             let shared = shared.clone();
@@ -212,12 +212,17 @@ fn turn_sees_a_request() {
                 }
             }
         });
-        (10..12).for_each(|number| shared.push(number));
+        (10..12).for_each(|number| serve(&shared, number));
         requester.join().unwrap();
         assert_eq!(shared.served(), [10, 11]);
         // SAFETY: all threads have ended.
         assert!(shared.has_attended.with(|has| unsafe { *has }));
     });
+}
+
+#[test]
+fn turn_sees_a_request() {
+    request_is_seen(Shared::push);
 }
 
 #[test]
@@ -242,23 +247,7 @@ fn claimed_turn_excludes_other_turns_and_keeps_the_order() {
 
 #[test]
 fn claimed_turn_passes_a_request_on() {
-    large_model(|| {
-        let shared = Shared::new(8);
-        let requester = thread::spawn({
-            let shared = shared.clone();
-            move || {
-                shared.request.store(true, Relaxed);
-                if shared.mailbox.notify() {
-                    shared.turn();
-                }
-            }
-        });
-        (10..12).for_each(|number| shared.serve_here(number));
-        requester.join().unwrap();
-        assert_eq!(shared.served(), [10, 11]);
-        // SAFETY: all threads have ended.
-        assert!(shared.has_attended.with(|has| unsafe { *has }));
-    });
+    request_is_seen(Shared::serve_here);
 }
 
 #[test]

@@ -177,7 +177,7 @@ macro_rules! __record {
 
         const _: () = {
             #[derive(Clone, Copy, Debug)]
-            #[allow(missing_docs)]
+            #[allow(missing_docs, reason = "the record has the documentation")]
             pub struct Fields {
                 $($( pub $field: $crate::Field<$name, $ty>, )+)*
             }
