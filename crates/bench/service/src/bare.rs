@@ -5,7 +5,10 @@
 //! [`AdaptiveSpin`]: it spins for up to 50 us if it may use several processors, and yields once if
 //! it may use only one. Then it sleeps in a read of an eventfd. The other side writes the eventfd
 //! only if it sleeps.
+//!
+//! With the environment variable [`SLEEPS`], a side sleeps at once.
 
+use std::env;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -16,9 +19,13 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, read, write};
 use thalweg::queue::AdaptiveSpin;
 
+/// Set: a side that waits sleeps at once, without spinning or yielding.
+pub const SLEEPS: &str = "LAB_BARE_SLEEPS";
+
 /// One direction.
 #[derive(Debug)]
 struct HandOff {
+    sleeps_at_once: bool,
     /// What is handed over; 0 is nothing.
     word: AtomicU32,
     asleep: AtomicBool,
@@ -28,6 +35,7 @@ struct HandOff {
 impl HandOff {
     fn new() -> io::Result<Self> {
         Ok(Self {
+            sleeps_at_once: env::var_os(SLEEPS).is_some(),
             word: AtomicU32::new(0),
             asleep: AtomicBool::new(false),
             event: eventfd(0, EventfdFlags::CLOEXEC)?,
@@ -50,7 +58,11 @@ impl HandOff {
 
     fn wait(&self, spin: &mut AdaptiveSpin) -> u32 {
         let found = || self.word.load(Ordering::Acquire) != 0;
-        while !spin.until(found) {
+        while !(if self.sleeps_at_once {
+            found()
+        } else {
+            spin.until(found)
+        }) {
             self.asleep.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst);
             if found() {
@@ -58,7 +70,12 @@ impl HandOff {
                 self.asleep.store(false, Ordering::Relaxed);
                 break;
             }
-            spin.sleep(|| read(&self.event, &mut [0u8; 8]).ok());
+            let mut counter = [0; 8];
+            let mut sleep = || read(&self.event, &mut counter).ok();
+            match self.sleeps_at_once {
+                true => sleep(),
+                false => spin.sleep(sleep),
+            };
         }
         self.word.swap(0, Ordering::Acquire)
     }

@@ -40,10 +40,10 @@ use crate::workloads::{Knob, Workload};
 pub const WORKLOAD: Workload = Workload {
     name: "streaming_events",
     group: "streaming",
-    what: "Events of all sizes, with tails, from several producers, to several consumers, slow ones too; latency at three rates, wake and idle.",
+    what: "Events of all sizes, with tails, from several producers, to several consumers, slow ones too; latency at four rates, wake and idle.",
     source: "the twin of ThetaDataDx' benchmark of channels",
     peers: &["std", "crossbeam", "rtrb", "disruptor"],
-    seconds: 420,
+    seconds: 480,
     run,
     knobs: &[EVENTS],
     cells: Some(open),
@@ -155,6 +155,7 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     }
     let share = events as f64 / 524_288.0;
     for (what, per_s, count) in [
+        ("latency", 1_000, 2_000.0),
         ("latency", 10_000, 20_000.0),
         ("latency", 100_000, 40_000.0),
         ("latency", 1_000_000, 200_000.0),
@@ -163,7 +164,8 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     ] {
         let count = if what == "idle" { 1.0 } else { count * share };
         for linger in [None, Some(("linger", "1us"))] {
-            if what == "idle" && linger.is_some() {
+            // A slow stream does not linger by default either.
+            if per_s <= 1_000 && what != "wake" && linger.is_some() {
                 continue;
             }
             let (per_s, events) = (per_s.to_string(), (count.max(1.0) as u64).to_string());

@@ -385,15 +385,22 @@ impl Streams {
         Ok((run.elapsed, consumers?))
     }
 
-    /// Has a callback take the events of `feed` on the thread that writes them. The clock ends when
-    /// the callback has the last event.
+    /// Has a callback take the events of `feed` on the thread that writes them. With `reserved`, the
+    /// service writes each event field by field in the stream's memory. The clock ends when the
+    /// callback has the last event.
     ///
     /// # Errors
     /// The stream did not end normally.
-    pub fn subscribe(&self, feed: Feed) -> Result<Moved, Problem> {
+    pub fn subscribe(&self, feed: Feed, reserved: bool) -> Result<Moved, Problem> {
         let mut driver = Driver::new("thalweg", 1, 1);
         let gate = driver.gate();
-        let stream = self.at_gate(&driver, |lab| events(lab, feed, false))?;
+        let stream = self.at_gate(&driver, |lab| match reserved {
+            true => lab
+                .events_reserved(feed.count)
+                .wait()
+                .map_err(|why| failed(format!("{why:?}"))),
+            false => events(lab, feed, false),
+        })?;
         let (told, ended) = mpsc::sync_channel(1);
         let mut consumer = None;
         let subscription = stream.subscribe(move |event| {
