@@ -639,6 +639,20 @@ impl Drop for CallRef {
 }
 
 impl CallCore {
+    /// Removes `count` users of a call that has ended. Returns whether the memory may be used again: there
+    /// is no other user, and no stream.
+    #[inline]
+    pub(crate) fn leave_as_last(self: &Arc<Self>, count: u32) -> bool {
+        if !self.open_state.leave(count) {
+            return false;
+        }
+        let has_streams = self.has_streams.load(Ordering::Acquire);
+        if has_streams {
+            Arc::clone(self).retire();
+        }
+        !has_streams
+    }
+
     /// Returns the memory of a call that its last user has left, without its buffer.
     #[cold]
     fn reuse(self: Arc<Self>) {

@@ -18,6 +18,7 @@ use crate::handles;
 use crate::instance::Instance;
 use crate::instance::guard::InstanceGuard;
 use crate::instance::host::Host;
+use crate::instance::submit::Sent;
 use crate::nested;
 use crate::pending::{Pending, Reply, read};
 use crate::queued_bytes::SPARE_BYTES;
@@ -194,20 +195,21 @@ impl Client {
         };
         let sent = match &self.batch {
             None => instance.send(method, write, deadline),
-            Some(batch) => batch.add(method, write, deadline),
+            Some(batch) => batch.add(method, write, deadline).map(Sent::Call),
         };
+        let guard = Some(Arc::clone(&self.guard));
         match sent {
-            Ok(call) => {
-                if let Some((caller, generation)) = caller {
-                    caller.adopt(generation, &call);
+            Ok(sent) => {
+                // A thread that serves a brief call makes no other call.
+                if let (Some((caller, generation)), Sent::Call(call)) = (caller, &sent) {
+                    caller.adopt(generation, call);
                 }
                 if <P::As as Decode>::HAS_HANDLES {
                     params.handles(true);
                 }
-                let batch = self.batch.clone();
-                Pending::sent(Some(Arc::clone(&self.guard)), batch, call, layouts, read)
+                Pending::sent(guard, self.batch.clone(), sent, layouts, read)
             }
-            Err(failure) => Pending::refused(Some(Arc::clone(&self.guard)), failure, layouts, read),
+            Err(failure) => Pending::refused(guard, failure, layouts, read),
         }
     }
 

@@ -94,6 +94,17 @@ impl Outcome {
         })
     }
 
+    /// Moves the result of a call into this empty outcome, and the empty memory into `from`.
+    #[inline]
+    pub(crate) fn take_result(&mut self, from: &mut Self) {
+        std::mem::swap(&mut self.data, &mut from.data);
+        self.code = from.code;
+        if from.code != Code::Ok {
+            std::mem::swap(&mut self.message, &mut from.message);
+            from.code = Code::Ok;
+        }
+    }
+
     /// A reused or new outcome for an inline call.
     pub(crate) fn spare() -> Box<Self> {
         SPARE
@@ -218,7 +229,7 @@ impl CallBuffer {
     }
 
     #[inline(always)]
-    fn into_outcome(self) -> Box<Outcome> {
+    pub(crate) fn into_outcome(self) -> Box<Outcome> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: it is taken once, because `this` is not dropped.
         unsafe { ManuallyDrop::take(&mut this.0) }

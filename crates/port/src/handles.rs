@@ -16,7 +16,7 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use thalweg_queue::no_preempt::lock;
 
@@ -413,15 +413,18 @@ pub(crate) fn stale() -> Failure {
 }
 
 /// Calls `f` with the object of a handle. `f` must not access the table, because the slot is
-/// locked.
+/// locked, and must not allocate memory, because the actor could be preempted there.
 ///
 /// # Errors
 /// `argument`, `stale`, `forked`. `stale` also if `f` returns `None`.
 #[inline]
 pub(crate) fn with<R>(handle: u64, f: impl FnOnce(&Entry) -> Option<R>) -> Result<R, Failure> {
-    let state = lock(&find_slot(handle)?.state);
-    let entry = state.object(generation_of(handle));
-    entry.and_then(f).ok_or_else(stale)
+    let slot = find_slot(handle)?;
+    let found = {
+        let state = slot.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.object(generation_of(handle)).and_then(f)
+    };
+    found.ok_or_else(stale)
 }
 
 /// The object of a handle.

@@ -6,7 +6,7 @@ use crate::call::{Call, CallRef, Destination, nested_failure};
 use crate::code::{Code, Failure, unencodable};
 use crate::instance::Instance;
 use crate::instance::host::Host;
-use crate::instance::submit::MailboxWriter;
+use crate::instance::submit::{MailboxWriter, Sent};
 use crate::package::Method;
 use crate::pending::{Pending, Reply};
 
@@ -23,7 +23,7 @@ impl Call {
     {
         let layouts = &self.core.package.imports[import as usize];
         match self.start_host_call(import, params, layouts) {
-            Ok(call) => Pending::sent(None, None, call, layouts, read),
+            Ok(call) => Pending::sent(None, None, Sent::Call(call), layouts, read),
             Err(why) => Pending::refused(None, why, layouts, read),
         }
     }

@@ -57,6 +57,8 @@ struct ActorState {
     service: Option<Box<dyn Dispatch>>,
     /// Calls that this turn took out of the mailbox.
     batch: List<CallBuffer>,
+    /// Memory for the next brief call that a caller's thread serves.
+    brief_memory: Option<SpareCall>,
 }
 
 /// An instance of a service: a mailbox and the actor that serves it.
@@ -161,6 +163,7 @@ impl Instance {
                 make,
                 service: None,
                 batch: List::default(),
+                brief_memory: None,
             })),
             turn_slot: TurnSlot::default(),
             pollers: None,
@@ -471,7 +474,10 @@ impl Instance {
             let handle = call.handle();
             call.set_incarnation(self.incarnation());
             let served = match options.is_brief {
-                true => Self::dispatch_brief(&mut **service, buffer),
+                true => {
+                    let call = call.clone();
+                    Self::dispatch_brief(&mut **service, &call, buffer)
+                }
                 false => catch_in_call(handle, || service.dispatch(Incoming::new(buffer))),
             };
             if let Err(why) = served {
@@ -519,6 +525,7 @@ impl Instance {
         // A concurrent `close` may not have done this yet.
         self.end_streams();
         drop_catching_panic(actor.service.take());
+        actor.brief_memory = None;
     }
 
     fn serve_batch(self: &Arc<Self>, actor: &mut ActorState, time_slice: &mut TimeSlice) {

@@ -77,7 +77,10 @@ pub use inline::{Inline, InlineCall};
 pub use instance::Instance;
 pub use instance::host::{answer_host_call, host_call_deadline};
 pub use instance::submit::{SubmitOptions, Submitter};
-pub use object::{HandleCounts, Object, find, handle_counts, insert, remove};
+pub use object::{
+    HandleCounts, Object, find, find_client, find_port, find_stream, find_stream_writer,
+    handle_counts, insert, remove,
+};
 pub use owned::{Owned, OwnedView, ResourceClient};
 pub use package::{
     ConflationKey, Method, MethodOptions, Overflow, Package, QueueLimits, StreamOptions,

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::call::{CallCore, CallRef};
-use crate::code::Failure;
-use crate::handles::{self, Content, Entry, Kind, Lent};
+use crate::code::{Code, Failure};
+use crate::handles::{self, Content, Entry, HandleObject, Kind, Lent};
 use crate::instance::Instance;
 use crate::port::Port;
 use crate::resource::Resource;
@@ -95,6 +95,51 @@ pub fn insert(object: Object) -> Result<u64, Failure> {
 /// `argument`, `stale`, `forked`.
 pub fn find(handle: u64) -> Result<Object, Failure> {
     handles::with(handle, |entry| Object::of_entry(entry, handle))
+}
+
+/// The client of a handle.
+///
+/// # Errors
+/// The errors of [`find`]. `argument`: the handle is that of another kind of object.
+#[inline]
+pub fn find_client(handle: u64) -> Result<Arc<Instance>, Failure> {
+    find_as(handle, Kind::Client)
+}
+
+/// The port of a handle.
+///
+/// # Errors
+/// The errors of [`find_client`].
+#[inline]
+pub fn find_port(handle: u64) -> Result<Arc<Port>, Failure> {
+    find_as(handle, Kind::Port)
+}
+
+/// The stream of a handle.
+///
+/// # Errors
+/// The errors of [`find_client`].
+#[inline]
+pub fn find_stream(handle: u64) -> Result<Arc<StreamCore>, Failure> {
+    find_as(handle, Kind::Stream)
+}
+
+/// The writing end of a stream that is a parameter.
+///
+/// # Errors
+/// The errors of [`find_client`].
+#[inline]
+pub fn find_stream_writer(handle: u64) -> Result<Arc<UpstreamCore>, Failure> {
+    find_as(handle, Kind::UpstreamWriter)
+}
+
+#[inline]
+fn find_as<T: HandleObject>(handle: u64, kind: Kind) -> Result<Arc<T>, Failure> {
+    let object = handles::with(handle, |entry| Some(entry.get(kind)))?;
+    object.map_err(|other| {
+        let (is, wanted) = (other.name(), kind.name());
+        Code::Argument.because(format!("handle {handle:#x} is {is}, not {wanted}"))
+    })
 }
 
 /// Removes an object. The handle is stale afterwards. A call stays in the table until it ends.

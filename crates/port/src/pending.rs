@@ -22,6 +22,7 @@ use crate::code::{Code, Failure, would_park};
 use crate::completion::Completion;
 use crate::handles::{self, Kind};
 use crate::instance::guard::InstanceGuard;
+use crate::instance::submit::Sent;
 use crate::owned;
 use crate::owned::ResourceClient;
 use crate::package::Method;
@@ -160,6 +161,8 @@ enum PendingState {
     Sent(CallRef),
     /// The call belongs to a batch, which may already be submitted.
     Batched(CallRef, Arc<CallBatch>),
+    /// A brief call that has ended.
+    Ended(Completion),
     Refused(Failure),
     Done,
 }
@@ -191,13 +194,14 @@ impl<T, E: Decode> Pending<T, E> {
     pub(crate) fn sent(
         guard: Option<Arc<InstanceGuard>>,
         batch: Option<Arc<CallBatch>>,
-        call: CallRef,
+        sent: Sent,
         method: &'static Method,
         read: fn(&mut Reply) -> Result<T, Malformed>,
     ) -> Self {
-        let state = match batch {
-            None => PendingState::Sent(call),
-            Some(batch) => PendingState::Batched(call, batch),
+        let state = match (sent, batch) {
+            (Sent::Ended(completion), _) => PendingState::Ended(completion),
+            (Sent::Call(call), None) => PendingState::Sent(call),
+            (Sent::Call(call), Some(batch)) => PendingState::Batched(call, batch),
         };
         Self {
             state,
@@ -279,12 +283,7 @@ impl<T, E: Decode> Pending<T, E> {
         }
         let call = match &self.state {
             PendingState::Sent(call) | PendingState::Batched(call, _) => call,
-            PendingState::Refused(failure) => {
-                let failure = failure.clone();
-                self.state = PendingState::Done;
-                return Some(Err(failure.into()));
-            }
-            PendingState::Done => return Some(Err(already_taken())),
+            _ => return Some(self.result_without_call()),
         };
         let cell = &call.result;
         let completion = loop {
@@ -295,7 +294,9 @@ impl<T, E: Decode> Pending<T, E> {
                 cell.disarm();
                 return None;
             }
-            if !wait::is_actor() && SPIN.with_borrow_mut(|spin| spin.until(|| cell.is_filled())) {
+            if !wait::is_actor()
+                && SPIN.with_borrow_mut(|spin| spin.until_answer(u64::MAX, || cell.is_filled()))
+            {
                 continue;
             }
             if !wait::can_park() {
@@ -316,6 +317,16 @@ impl<T, E: Decode> Pending<T, E> {
             }
         };
         Some(self.end(completion))
+    }
+
+    /// The result of a call that has ended or never began.
+    #[inline]
+    fn result_without_call(&mut self) -> Result<T, CallError<E>> {
+        match std::mem::replace(&mut self.state, PendingState::Done) {
+            PendingState::Ended(completion) => self.read(completion),
+            PendingState::Refused(failure) => Err(failure.into()),
+            _ => Err(already_taken()),
+        }
     }
 
     /// Drops the reference to the call, so that the result is its last user. Returns the result.
@@ -347,7 +358,7 @@ impl PendingState {
     fn call(&self) -> Option<&CallRef> {
         match self {
             Self::Sent(call) | Self::Batched(call, _) => Some(call),
-            Self::Refused(_) | Self::Done => None,
+            Self::Ended(_) | Self::Refused(_) | Self::Done => None,
         }
     }
 }
@@ -396,8 +407,7 @@ impl<T, E: Decode> Future for Pending<T, E> {
                     cell.take()
                 })
             }
-            PendingState::Refused(failure) => return Poll::Ready(Err(failure.clone().into())),
-            PendingState::Done => return Poll::Ready(Err(already_taken())),
+            _ => return Poll::Ready(this.result_without_call()),
         };
         match completion {
             Some(completion) => Poll::Ready(this.end(completion)),

@@ -385,7 +385,7 @@ impl Port {
         if since > 0 {
             spin.record_sleep(clock::now().saturating_sub(since));
         }
-        if spin.until_within(max_ns, found) {
+        if spin.until_answer(max_ns, found) {
             return Ok(true);
         }
         self.missed_at.store(clock::now(), Ordering::Relaxed);
@@ -420,7 +420,7 @@ impl Port {
             if deadline == 0 {
                 return Err(Code::TimedOut.because("nothing has completed yet"));
             }
-            if spin.until(found) {
+            if spin.until_answer(u64::MAX, found) {
                 break;
             }
             if !wait::can_park() {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_wire::Handle;
 
 use crate::code::{Code, Failure};
-use crate::handles::{self, Entry, HandleObject, Kind};
+use crate::handles::{self, HandleObject, Kind};
 
 /// An object of the service.
 pub(crate) type Value = Arc<dyn Any + Send + Sync>;
@@ -130,8 +130,11 @@ impl Resource {
     }
 }
 
-fn expect_resource(entry: &Entry, handle: Handle) -> Result<Resource, Failure> {
-    let inner = entry.get(Kind::Resource).map_err(|other| {
+fn expect_resource(
+    found: Result<Arc<ResourceInner>, Kind>,
+    handle: Handle,
+) -> Result<Resource, Failure> {
+    let inner = found.map_err(|other| {
         let (number, kind) = (handle.0, other.name());
         Code::Argument.because(format!("handle {number:#x} is {kind}, not a resource"))
     })?;
@@ -163,7 +166,8 @@ pub(crate) fn borrow<R: Any + Send + Sync>(
     instance: &dyn ResourceOwner,
     handle: Handle,
 ) -> Result<Arc<R>, Failure> {
-    let resource = handles::with(handle.0, |entry| Some(expect_resource(entry, handle)))??;
+    let found = handles::with(handle.0, |entry| Some(entry.get(Kind::Resource)))?;
+    let resource = expect_resource(found, handle)?;
     check(&resource, instance)?;
     downcast(resource.value())
 }
@@ -177,5 +181,6 @@ pub(crate) fn own<R: Any + Send + Sync>(
     handle: Handle,
 ) -> Result<Arc<R>, Failure> {
     borrow::<R>(instance, handle)?;
-    downcast(expect_resource(&handles::remove(handle.0)?, handle)?.into_value())
+    let removed = handles::remove(handle.0)?;
+    downcast(expect_resource(removed.get(Kind::Resource), handle)?.into_value())
 }

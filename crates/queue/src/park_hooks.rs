@@ -30,6 +30,7 @@ thread_local! {
 
 /// Installs `hooks` for blocking calls on this thread, and returns the previous ones. With `None`,
 /// the thread itself parks.
+#[inline]
 pub fn set_park_hooks(hooks: Option<&'static ParkHooks>) -> Option<&'static ParkHooks> {
     HOOKS.replace(hooks)
 }

@@ -64,16 +64,19 @@ pub fn waker() -> Waker {
 }
 
 /// Whether the caller is an actor.
+#[inline]
 pub fn is_actor() -> bool {
     actor().is_some()
 }
 
+#[inline]
 fn actor() -> Option<(&'static Worker, Task)> {
     let worker = worker::current()?;
     Some((worker, worker.running()?))
 }
 
 /// The id of the calling actor; `None` on a thread.
+#[inline]
 pub fn current() -> Option<ActorId> {
     actor().map(|(_, task)| task.actor_id())
 }
@@ -119,6 +122,13 @@ pub fn yield_now() {
     if let Some(worker) = worker::current() {
         worker.yield_now();
     }
+}
+
+/// Whether the caller is a thread, and not an actor, that can wait here.
+#[doc(hidden)]
+#[inline]
+pub fn is_thread_that_can_park() -> bool {
+    !is_actor() && crate::preempt::thread_may_wait()
 }
 
 /// Whether the caller can wait here. An actor cannot in [`native`](crate::native) and in a

@@ -17,11 +17,13 @@ use thalweg_runtime::preempt::NoWait;
 use thalweg_runtime::wait;
 
 use super::{ActorState, Instance};
-use crate::call::{CallRef, Destination, catch_in_call};
+use crate::call::{CallOwner as _, CallRef, Destination, catch_in_call};
 use crate::code::{Code, Failure, append, must_not_wait};
-use crate::completion::{CallBuffer, Completion};
+use crate::completion::{CallBuffer, Completion, Outcome};
 use crate::incoming::Incoming;
+use crate::resource::ResourceOwner as _;
 use crate::service::Dispatch;
+use crate::spare::SpareCall;
 
 /// The turn of an idle instance, which belongs to the caller's thread until this is dropped.
 pub(super) struct ClaimedTurn<'a> {
@@ -42,7 +44,7 @@ impl Drop for ClaimedTurn<'_> {
 }
 
 impl ClaimedTurn<'_> {
-    /// Makes a call and serves it. It has ended when this returns, or another thread is ending it.
+    /// Makes a call and serves it. Returns its completion.
     ///
     /// # Errors
     /// The call did not begin.
@@ -52,16 +54,37 @@ impl ClaimedTurn<'_> {
         method: u32,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
         deadline: u64,
-    ) -> Result<CallRef, Failure> {
+    ) -> Result<Completion, Failure> {
+        let Some(actor) = &mut self.actor else {
+            return Err(busy());
+        };
+        let spare = match actor.brief_memory.take() {
+            Some(spare) => spare,
+            None => self.instance.take_spare()?,
+        };
         let to = Destination::Waiter;
-        let (call, buffer) = self
-            .instance
-            .begin(method, write, to, deadline, CallRef::clone)?;
-        if let (Some(buffer), Some(actor)) = (buffer, &mut self.actor) {
-            self.instance.serve(actor, buffer);
+        let (call, buffer) =
+            self.instance
+                .begin_in(spare, method, write, to, deadline, CallRef::clone)?;
+        if let Some(buffer) = buffer {
+            self.instance.serve_brief(actor, &call, buffer);
         }
-        Ok(call)
+        let Some(mut ended) = call.result.take() else {
+            drop(self);
+            return Ok(completion_of(&call));
+        };
+        // The memory of the call stays here, and the caller gets its result.
+        let mut outcome = Outcome::spare();
+        outcome.take_result(ended.0.contents());
+        outcome.is_idempotent = call.is_idempotent();
+        actor.brief_memory = SpareCall::reclaim(ended.into_buffer().into_outcome(), call);
+        Ok(Completion(CallBuffer::without_call(outcome)))
     }
+}
+
+#[cold]
+fn busy() -> Failure {
+    Code::WouldPark.because("the service is busy: submit the call")
 }
 
 impl Instance {
@@ -77,7 +100,7 @@ impl Instance {
     }
 
     fn claim_idle_turn(self: &Arc<Self>) -> Option<ClaimedTurn<'_>> {
-        if wait::is_actor() || !wait::can_park() {
+        if !wait::is_thread_that_can_park() {
             return None;
         }
         if self.pollers.is_some() || self.is_forked() || self.runtime.is_stopping() {
@@ -107,24 +130,39 @@ impl Instance {
         deadline: u64,
     ) -> Result<Completion, Failure> {
         let Some(turn) = self.claim_turn(method) else {
-            return Err(Code::WouldPark.because("the service is busy: submit the call"));
+            return Err(busy());
         };
         let write = |buffer: &mut Vec<u8>| append(buffer, &self.convert_arguments(method, args)?);
-        let call = turn.call(method, write, deadline)?;
-        let mut completion = completion_of(&call);
-        completion.handle = 0;
-        Ok(completion)
+        turn.call(method, write, deadline)
+    }
+
+    /// Serves a call in a claimed turn.
+    #[inline]
+    fn serve_brief(self: &Arc<Self>, actor: &mut ActorState, call: &CallRef, buffer: CallBuffer) {
+        self.drop_replaced_service(actor);
+        if !self.must_serve(&buffer) {
+            return;
+        }
+        let Some(service) = &mut actor.service else {
+            return;
+        };
+        call.set_incarnation(self.incarnation());
+        if let Err(why) = Self::dispatch_brief(&mut **service, call, buffer) {
+            Arc::clone(self).replace();
+            call.stop(why);
+        }
     }
 
     /// Rule 3.
     ///
     /// # Errors
     /// The method panicked or waited.
+    #[inline]
     pub(super) fn dispatch_brief(
         service: &mut dyn Dispatch,
+        call: &CallRef,
         buffer: CallBuffer,
     ) -> Result<(), Failure> {
-        let call = buffer.call().core.clone();
         let section = NoWait::new(call.method_name());
         let served = catch_in_call(call.handle(), || service.dispatch(Incoming::new(buffer)));
         served.map_err(|why| match section.has_refused() {

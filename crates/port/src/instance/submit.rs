@@ -13,10 +13,11 @@ use super::{CALLS_PER_TURN, Instance};
 use crate::call::notice::notice_interval;
 use crate::call::{BorrowedBytes, CallOwner, CallRef, Destination, is_past};
 use crate::code::{Code, Failure, append};
-use crate::completion::CallBuffer;
+use crate::completion::{CallBuffer, Completion};
 use crate::message_handles::close_unread_streams;
 use crate::package::Package;
 use crate::port::Port;
+use crate::spare::SpareCall;
 
 /// Options of a submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +32,14 @@ pub struct SubmitOptions {
     /// ([`blocks_on_overflow`](crate::QueueLimits::blocks_on_overflow)). Otherwise a submission to a
     /// full mailbox fails with `overloaded`.
     pub waits: bool,
+}
+
+/// A call that was made.
+pub(crate) enum Sent {
+    /// It runs, or has ended.
+    Call(CallRef),
+    /// It was brief and has ended.
+    Ended(Completion),
 }
 
 /// Submits calls of one instance to one port, one after the other. The instance is scheduled once
@@ -312,25 +321,21 @@ impl Instance {
         self.versions.get().is_none() && !is_inline
     }
 
-    /// Makes a call whose caller waits for it. `write` puts the arguments into a buffer. A call of a
-    /// brief method may have ended when this returns. A call that fails here has no completion.
+    /// Makes a call whose caller waits for it. `write` puts the arguments into a buffer. A call that
+    /// fails here has no completion.
     pub(crate) fn send(
         self: &Arc<Self>,
         method: u32,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
         deadline: u64,
-    ) -> Result<CallRef, Failure> {
+    ) -> Result<Sent, Failure> {
         if let Some(turn) = self.claim_turn(method) {
-            return turn.call(method, write, deadline);
+            return turn.call(method, write, deadline).map(Sent::Ended);
         }
-        MailboxWriter::new(self).start(
-            method,
-            write,
-            Destination::Waiter,
-            deadline,
-            true,
-            CallRef::clone,
-        )
+        let to = Destination::Waiter;
+        let sent =
+            MailboxWriter::new(self).start(method, write, to, deadline, true, CallRef::clone);
+        sent.map(Sent::Call)
     }
 
     /// Begins a call. Returns the value of `extract` and the buffer to push into the mailbox. There
@@ -344,10 +349,26 @@ impl Instance {
         deadline: u64,
         extract: impl FnOnce(&CallRef) -> R,
     ) -> Result<(R, Option<CallBuffer>), Failure> {
-        self.admit(method)?;
+        self.begin_in(self.take_spare()?, method, write, to, deadline, extract)
+    }
+
+    /// The same in memory that the caller has.
+    #[inline(always)]
+    pub(super) fn begin_in<R>(
+        self: &Arc<Self>,
+        mut spare: SpareCall,
+        method: u32,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
+        to: Destination<'_>,
+        deadline: u64,
+        extract: impl FnOnce(&CallRef) -> R,
+    ) -> Result<(R, Option<CallBuffer>), Failure> {
+        if let Err(failure) = self.admit(method) {
+            self.recycle(spare);
+            return Err(failure);
+        }
         let options = &self.package.methods[method as usize].options;
         let deadline = options.limit_deadline(deadline);
-        let mut spare = self.take_spare()?;
         let begun = write(&mut spare.data).and_then(|()| spare.core().begin(method, to, deadline));
         if let Err(failure) = begun {
             self.recycle(spare);

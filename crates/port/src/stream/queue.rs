@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
-use thalweg_queue::clock;
+use thalweg_queue::{AdaptiveSpin, clock};
 use thalweg_runtime::TimerKey;
 
 use crate::code::{Code, Failure};
@@ -73,9 +73,11 @@ pub(super) struct Queue {
     pub(super) linger: u64,
     /// The lingering reader. It is woken early if the stream becomes full or ends.
     pub(super) lingering_reader: Option<Waker>,
-    /// Writers have waited for credit, so a reader that finds the queue empty spins before it
-    /// sleeps.
-    pub(super) should_spin: bool,
+    /// Writers have waited for credit, so a reader that finds the queue empty yields its processor
+    /// before it sleeps.
+    pub(super) should_yield: bool,
+    /// How the reader's previous spins went.
+    pub(super) spin: AdaptiveSpin,
     /// Old records were dropped, and the writer has not reported it yet.
     pub(super) has_dropped: bool,
     /// Number of delivered records when the reader was last armed.
@@ -282,12 +284,20 @@ impl Queue {
         !self.control.is_empty() || self.conflated.len() > 0 || self.first().is_some()
     }
 
-    /// Called if the reader found no record. Whether the records since it last found none came so fast
-    /// that more will come before a wake-up is over: at least one per `interval` nanoseconds.
-    pub(super) fn arrive_within(&mut self, interval: u64) -> bool {
+    /// Called if the reader found no record. Nanoseconds between the records that came since it last
+    /// found none; `u64::MAX` if there were none.
+    pub(super) fn interval_when_empty(&mut self) -> u64 {
         let empty = (clock::now(), self.counts.delivered);
         let (since, delivered) = std::mem::replace(&mut self.last_empty, empty);
-        empty.0.saturating_sub(since) < (empty.1 - delivered).saturating_mul(interval)
+        let took = empty.0.saturating_sub(since);
+        took.checked_div(empty.1 - delivered).unwrap_or(u64::MAX)
+    }
+
+    /// The reader does not linger now. The next time, it begins with a short linger time.
+    pub(super) fn stop_linger(&mut self) {
+        self.delivered_since_empty = false;
+        self.linger = 0;
+        self.lingering_reader = None;
     }
 
     /// A control record. Control records have their own sequence numbers.
@@ -570,16 +580,22 @@ mod tests {
     }
 
     #[test]
-    fn records_are_fast_compared_with_the_time_since_the_queue_was_empty() {
+    fn interval_is_the_time_since_the_queue_was_empty_by_the_records_that_came() {
         let mut queue = Queue::new(4, 32, 8, false);
-        assert!(!queue.arrive_within(u64::MAX), "no record came");
-        push(&mut queue, 1, 2).seal();
+        assert_eq!(queue.interval_when_empty(), u64::MAX, "no record came");
+        std::thread::sleep(std::time::Duration::from_millis(8));
+        push(&mut queue, 1, 4).seal();
         read_one(&mut queue);
-        assert!(queue.arrive_within(u64::MAX), "any interval is shorter");
-        assert!(!queue.arrive_within(u64::MAX), "no record came since");
-        push(&mut queue, 1, 2).seal();
-        read_one(&mut queue);
-        assert!(!queue.arrive_within(0), "no interval is that short");
+        let interval = queue.interval_when_empty();
+        assert!(
+            (2_000_000..u64::MAX).contains(&interval),
+            "a quarter of 8 ms"
+        );
+        assert_eq!(
+            queue.interval_when_empty(),
+            u64::MAX,
+            "no record came since"
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::Reason;
 use crate::stream::segment::Segment;
 use crate::stream::views::Views;
-use crate::stream::waking::callback_attached;
+use crate::stream::waking::{BeforeSleep, callback_attached};
 
 /// A batch that was acquired and not yet released.
 #[derive(Clone, Debug)]
@@ -132,12 +132,14 @@ impl StreamCore {
             if !is_empty(&result) || deadline == 0 || !wait::can_park() {
                 return result;
             }
-            let linger_until = if wait::is_actor() {
-                None
-            } else if self.spin_for_records(deadline) {
-                continue;
-            } else {
-                self.start_linger(wait::waker())
+            let before_sleep = match wait::is_actor() {
+                true => BeforeSleep::Sleep,
+                false => self.before_sleep(deadline),
+            };
+            let linger_until = match before_sleep {
+                BeforeSleep::Readable => continue,
+                BeforeSleep::Linger(until) => Some(until),
+                BeforeSleep::Sleep => None,
             };
             let woke = if let Some(until) = linger_until {
                 match Parker::current().park(Some(until.min(deadline))) {

@@ -551,7 +551,7 @@ impl StreamCore {
         match policy {
             Overflow::Block | Overflow::Conflate(_) => {
                 queue.stats.waits += 1;
-                queue.should_spin = true;
+                queue.should_yield = true;
                 Admission::Full
             }
             Overflow::Fail => Admission::Full,

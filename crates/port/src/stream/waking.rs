@@ -1,14 +1,21 @@
 //! When and how a stream's reader is woken if it does not wait inside `acquire`: as a task, or in
 //! an event loop through its port.
 //!
-//! A reader that finds no record is armed, and the next record wakes it at once. Only the reader of
-//! a stream whose records arrive faster than it could be woken lingers: more than one in 2 us. If it
-//! were woken for every record, it would take one record at a time and cost its writers a context
-//! switch for each. It therefore first waits without being armed: 64 us, and twice as long each time
-//! that records arrived in the meantime, up to 512 us. Such a stream thus wakes its reader 2,000
-//! times a second, which is 1 % of a processor at 5 us per wake-up. The option `linger` lets the
-//! readers of slower streams wait, too, and sets the limit. If no record arrived, the reader is
-//! armed. This is a wait with a limit, not a poll: a stream without records wakes no reader.
+//! A reader that finds no record does one of three things, by the time between the records that
+//! came since it last found none:
+//!
+//! - 25 us or more, or no record came: it is armed, and the next record wakes it at once.
+//! - Less: a reader on its own thread spins first, as a waiting caller does ([`AdaptiveSpin`](thalweg_queue::AdaptiveSpin)), because
+//!   the next record comes sooner than a wake-up would take. If it misses, it is armed.
+//! - Less than 300 ns: several records arrive in the time of one wake-up, and a reader that took them
+//!   one by one would exchange cache lines with the writer for each. It lingers: it waits without being
+//!   armed, for 64 us, and twice as long each time that records arrived in the meantime, up to 512 us.
+//!   Such a stream thus wakes its reader 2,000 times a second, which is 1 % of a processor at 5 us per
+//!   wake-up. If no record arrived, the reader is armed. This is a wait with a limit, not a poll: a
+//!   stream without records wakes no reader.
+//!
+//! An event loop cannot spin, and nor can a reader on one processor. They linger from 2 us on. The
+//! option `linger` lets all readers of a stream linger instead of spinning, and sets the limit.
 //!
 //! If a stream was full while its reader slept, it is small for its writers: they fill it in the
 //! time of one wake-up. A reader on its own thread then spins for 40 us before it lingers, as long
@@ -22,7 +29,9 @@ use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 use std::thread;
 
+use thalweg_queue::spin::{self, Spun};
 use thalweg_queue::{EventFd, barrier, clock};
+use thalweg_runtime::wait;
 
 use crate::code::{Code, Failure};
 use crate::stream::core::{StreamCore, lock};
@@ -40,6 +49,12 @@ const MAX_LINGER_NS: u64 = 512_000;
 /// records per second, up to which a reader is to be woken for each.
 const FAST_NS: u64 = 2_000;
 
+/// The same for a reader that can spin. It takes a record in 100 to 200 ns.
+const FAST_FOR_SPIN_NS: u64 = 300;
+
+/// Time between two records up to which their reader spins: half of the longest spin.
+const SLOW_NS: u64 = 25_000;
+
 /// How long the reader of a full stream spins before it sleeps.
 const SPIN_NS: u64 = 40_000;
 
@@ -53,6 +68,16 @@ pub(super) const UNFENCED: u8 = 0;
 pub(super) const FENCED: u8 = 1;
 pub(super) const CALLBACK: u8 = 2;
 pub(super) const MANY_READERS: u8 = 4;
+
+/// What a reader that found no record does next.
+pub(super) enum BeforeSleep {
+    /// It looks again.
+    Readable,
+    /// It waits until this time without being armed.
+    Linger(u64),
+    /// It is armed.
+    Sleep,
+}
 
 /// Arms a stream when the linger time is over: the timer of [`StreamCore::arm_port`].
 struct LingerTimer {
@@ -163,12 +188,51 @@ impl StreamCore {
         self.has_ended.load(Ordering::Acquire) || queue.has_records()
     }
 
-    /// Called if the reader found no record. If the stream was full before, spins at most until
-    /// `deadline`. Returns whether the stream is readable now.
-    pub(super) fn spin_for_records(&self, deadline: u64) -> bool {
-        if !lock(&self.queue).should_spin {
-            return false;
+    /// Called by a reader on its own thread that found no record, before it is armed. It spins at most
+    /// until `deadline`.
+    pub(super) fn before_sleep(&self, deadline: u64) -> BeforeSleep {
+        let (interval, should_yield) = {
+            let mut queue = lock(&self.queue);
+            (queue.interval_when_empty(), queue.should_yield)
+        };
+        if should_yield {
+            if self.yield_for_records(deadline) {
+                return BeforeSleep::Readable;
+            }
+        } else if spins_at(interval, self.options.linger_ns, spin::processors()) {
+            match self.spin_for_records(interval, deadline) {
+                Spun::Found => return BeforeSleep::Readable,
+                Spun::Missed => {
+                    lock(&self.queue).stop_linger();
+                    return BeforeSleep::Sleep;
+                }
+                Spun::Not => {}
+            }
         }
+        match self.start_linger(interval, wait::waker()) {
+            Some(until) => BeforeSleep::Linger(until),
+            None => BeforeSleep::Sleep,
+        }
+    }
+
+    /// Spins as a waiting caller does. `interval` is the time between the last records.
+    fn spin_for_records(&self, interval: u64, deadline: u64) -> Spun {
+        let mut spin = std::mem::take(&mut lock(&self.queue).spin);
+        spin.record_sleep(interval);
+        let most = deadline.saturating_sub(clock::now());
+        let found = || match self.queue.try_lock() {
+            Ok(queue) => self.is_readable(&queue),
+            // A writer has the lock.
+            Err(_) => false,
+        };
+        let spun = spin.spin(most, found);
+        lock(&self.queue).spin = spin;
+        spun
+    }
+
+    /// Yields the processor as long as no record comes, for a stream that was full. Returns whether
+    /// the stream is readable now.
+    fn yield_for_records(&self, deadline: u64) -> bool {
         let until = deadline.min(clock::now() + SPIN_NS);
         while clock::now() < until {
             thread::yield_now();
@@ -176,22 +240,21 @@ impl StreamCore {
                 return true;
             }
         }
-        lock(&self.queue).should_spin = false;
+        lock(&self.queue).should_yield = false;
         false
     }
 
-    /// Called if the reader found no record. Returns the end of the linger time. Before that,
-    /// `waker` is woken only if the stream becomes full or ends. `None`: the reader does not
-    /// linger, and must be armed.
-    pub(super) fn start_linger(&self, waker: Waker) -> Option<u64> {
+    /// Called if the reader found no record. `interval` is the time between the last records. Returns
+    /// the end of the linger time. Before that, `waker` is woken only if the stream becomes full or
+    /// ends. `None`: the reader does not linger, and must be armed.
+    fn start_linger(&self, interval: u64, waker: Waker) -> Option<u64> {
         let mut queue = lock(&self.queue);
         let limit = match self.options.linger_ns {
-            0 if queue.arrive_within(FAST_NS) => MAX_LINGER_NS,
+            0 if interval < FAST_NS => MAX_LINGER_NS,
             limit => limit,
         };
         if !std::mem::take(&mut queue.delivered_since_empty) || limit < MIN_LINGER_NS {
-            queue.linger = 0;
-            queue.lingering_reader = None;
+            queue.stop_linger();
             return None;
         }
         let linger = queue.linger.max(MIN_LINGER_NS);
@@ -269,7 +332,8 @@ impl StreamCore {
     /// Returns `true`, and arms nothing, if the stream is readable now.
     pub(crate) fn linger_or_arm(self: &Arc<Self>, waker: Waker) -> bool {
         self.cancel_wake_request();
-        let Some(until) = self.start_linger(waker.clone()) else {
+        let interval = lock(&self.queue).interval_when_empty();
+        let Some(until) = self.start_linger(interval, waker.clone()) else {
             return self.arm(waker);
         };
         let linger_timer = LingerTimer {
@@ -286,7 +350,31 @@ impl StreamCore {
     }
 }
 
+/// Whether a reader on its own thread spins for the next record if records come `interval` nanoseconds
+/// apart.
+fn spins_at(interval: u64, linger_ns: u64, processors: usize) -> bool {
+    linger_ns == 0 && processors > 1 && (FAST_FOR_SPIN_NS..SLOW_NS).contains(&interval)
+}
+
 /// The failure of reading a stream whose records a callback receives.
 pub(super) fn callback_attached() -> Failure {
     Code::Argument.because("the stream's records go to a callback")
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::spins_at;
+
+    #[test]
+    fn reader_spins_if_the_next_record_comes_sooner_than_a_wake_up_but_not_at_once() {
+        for (interval, spins) in [(50, false), (300, true), (24_999, true), (25_000, false)] {
+            assert_eq!(spins_at(interval, 0, 2), spins, "{interval} ns");
+            assert!(!spins_at(interval, 0, 1), "nobody spins on one processor");
+            assert!(
+                !spins_at(interval, 1_000, 2),
+                "the option `linger` replaces spinning"
+            );
+        }
+        assert!(!spins_at(u64::MAX, 0, 2), "no record came");
+    }
 }

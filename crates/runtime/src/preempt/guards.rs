@@ -11,17 +11,44 @@ pub(crate) const WORKER_DEPTH: u32 = 1;
 /// A bit of the depth: no points in allocations. Far above any nesting.
 const NO_ALLOCATION_POINTS: u32 = 1 << 31;
 
-/// A bit of [`NO_PARK`]: the actor runs on its worker's stack. Far above any nesting.
+/// A bit of [`Waits::guards`]: the actor runs on its worker's stack. Far above any nesting.
 const NATIVE: u32 = 1 << 31;
 
-thread_local! {
-    /// The number of [`NoPark`] and [`NoWait`] guards of the running actor or of the thread, and
-    /// [`NATIVE`]. It is 0 while another actor runs.
-    static NO_PARK: Cell<u32> = const { Cell::new(0) };
+/// Whether the running actor, or the thread, may wait. One variable, because each access to a
+/// thread-local variable of a shared library is a function call.
+struct Waits {
+    /// The number of [`NoPark`] and [`NoWait`] guards, and [`NATIVE`]. It is 0 while another actor
+    /// runs.
+    guards: Cell<u32>,
     /// The innermost [`NoWait`] section.
-    static NO_WAIT: Cell<Option<&'static str>> = const { Cell::new(None) };
+    section: Cell<Option<&'static str>>,
     /// A wait was refused in a [`NoWait`] section of this thread.
-    static WAS_REFUSED: Cell<bool> = const { Cell::new(false) };
+    was_refused: Cell<bool>,
+}
+
+thread_local! {
+    static WAITS: Waits = const {
+        Waits {
+            guards: Cell::new(0),
+            section: Cell::new(None),
+            was_refused: Cell::new(false),
+        }
+    };
+}
+
+impl Waits {
+    fn add_guard(&self) {
+        self.guards.set(self.guards.get() + 1);
+    }
+
+    fn remove_guard(&self) {
+        self.guards.set(self.guards.get() - 1);
+    }
+}
+
+#[inline]
+fn guards() -> u32 {
+    WAITS.with(|waits| waits.guards.get())
 }
 
 /// Runs a task's closure at depth 0. `f` catches its panics.
@@ -30,8 +57,10 @@ pub(crate) fn user_code<R>(f: impl FnOnce() -> R) -> R {
     no_preempt::set_depth(0);
     let result = f();
     // The closure may have forgotten guards.
-    NO_PARK.set(0);
-    NO_WAIT.set(None);
+    WAITS.with(|waits| {
+        waits.guards.set(0);
+        waits.section.set(None);
+    });
     no_preempt::set_depth(WORKER_DEPTH);
     result
 }
@@ -55,21 +84,21 @@ pub(super) fn is_allowed_in_allocation() -> Option<bool> {
 /// In a [`NoPark`] section, and in [`native`](crate::native).
 #[inline]
 pub(crate) fn may_park() -> bool {
-    NO_PARK.get() == 0 || refuse()
+    guards() == 0 || refuse()
 }
 
 /// Like [`may_park`], for an actor that yields. In [`native`](crate::native) it returns `false` and
 /// does not panic.
 #[inline]
 pub(crate) fn may_yield() -> bool {
-    NO_PARK.get() == 0 || (!is_native() && refuse())
+    guards() == 0 || (!is_native() && refuse())
 }
 
 #[cold]
 fn refuse() -> bool {
     if !std::thread::panicking() {
-        if let Some(what) = NO_WAIT.get() {
-            WAS_REFUSED.set(true);
+        if let Some(what) = NoWait::current() {
+            WAITS.with(|waits| waits.was_refused.set(true));
             panic!("would park: {what} must not wait");
         }
         assert!(!is_native(), "would park: an actor must not wait in native");
@@ -79,18 +108,19 @@ fn refuse() -> bool {
 }
 
 /// Whether a thread that is not a worker may wait: it is in no [`NoWait`] section.
+#[inline]
 pub(crate) fn thread_may_wait() -> bool {
-    NO_PARK.get() == 0
+    guards() == 0
 }
 
 /// Like [`may_park`], but never panics.
 pub(crate) fn can_park() -> bool {
-    NO_PARK.get() == 0 && !std::thread::panicking()
+    guards() == 0 && !std::thread::panicking()
 }
 
 /// Whether the running actor is on its worker's stack.
 pub(crate) fn is_native() -> bool {
-    NO_PARK.get() & NATIVE != 0
+    guards() & NATIVE != 0
 }
 
 /// While this exists, the actor that created it runs on its worker's own stack. The runtime neither
@@ -105,7 +135,7 @@ impl Native {
         if is_native() {
             return None;
         }
-        NO_PARK.set(NO_PARK.get() | NATIVE);
+        WAITS.with(|waits| waits.guards.set(waits.guards.get() | NATIVE));
         Some(Self {
             _no_preempt: NoPreemptGuard::enter(),
         })
@@ -114,7 +144,7 @@ impl Native {
 
 impl Drop for Native {
     fn drop(&mut self) {
-        NO_PARK.set(NO_PARK.get() & !NATIVE);
+        WAITS.with(|waits| waits.guards.set(waits.guards.get() & !NATIVE));
     }
 }
 
@@ -209,7 +239,7 @@ impl NoPark {
     pub fn new() -> Self {
         let counts = crate::wait::is_actor();
         if counts {
-            NO_PARK.set(NO_PARK.get() + 1);
+            WAITS.with(Waits::add_guard);
         }
         Self {
             counts,
@@ -222,7 +252,7 @@ impl NoPark {
 impl Drop for NoPark {
     fn drop(&mut self) {
         if self.counts {
-            NO_PARK.set(NO_PARK.get() - 1);
+            WAITS.with(Waits::remove_guard);
         }
     }
 }
@@ -250,47 +280,59 @@ impl Drop for NoPark {
 pub struct NoWait {
     outer: Option<&'static str>,
     had_refused: bool,
-    /// The hooks to restore, on a thread that is not a worker.
-    hooks: Option<Option<&'static ParkHooks>>,
-    _no_preempt: NoPreemptGuard,
+    kind: Kind,
     of_one_thread: PhantomData<*const ()>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// Of a worker. The guard is dropped with the section.
+    Worker(NoPreemptGuard),
+    /// Of another thread, which is never preempted: the hooks to restore.
+    Thread(Option<&'static ParkHooks>),
 }
 
 impl NoWait {
     /// Begins a section. `what` names it in the panic's message: "`what` must not wait".
     #[inline]
     pub fn new(what: &'static str) -> Self {
-        let is_worker = crate::worker::current().is_some();
-        NO_PARK.set(NO_PARK.get() + 1);
-        Self {
-            outer: NO_WAIT.replace(Some(what)),
-            had_refused: WAS_REFUSED.replace(false),
-            hooks: (!is_worker).then(|| set_park_hooks(Some(&NO_WAIT_HOOKS))),
-            _no_preempt: NoPreemptGuard::enter(),
-            of_one_thread: PhantomData,
-        }
+        let kind = match crate::worker::current() {
+            Some(_) => Kind::Worker(NoPreemptGuard::enter()),
+            None => Kind::Thread(set_park_hooks(Some(&NO_WAIT_HOOKS))),
+        };
+        WAITS.with(|waits| {
+            waits.add_guard();
+            Self {
+                outer: waits.section.replace(Some(what)),
+                had_refused: waits.was_refused.replace(false),
+                kind,
+                of_one_thread: PhantomData,
+            }
+        })
     }
 
     /// Whether a wait was refused in this section.
     pub fn has_refused(&self) -> bool {
-        WAS_REFUSED.get()
+        WAITS.with(|waits| waits.was_refused.get())
     }
 
     /// The innermost section that the caller is in, by its name.
     pub fn current() -> Option<&'static str> {
-        NO_WAIT.get()
+        WAITS.with(|waits| waits.section.get())
     }
 }
 
 impl Drop for NoWait {
     #[inline]
     fn drop(&mut self) {
-        if let Some(hooks) = self.hooks {
+        if let Kind::Thread(hooks) = self.kind {
             set_park_hooks(hooks);
         }
-        NO_PARK.set(NO_PARK.get() - 1);
-        NO_WAIT.set(self.outer);
-        WAS_REFUSED.set(self.had_refused);
+        WAITS.with(|waits| {
+            waits.remove_guard();
+            waits.section.set(self.outer);
+            waits.was_refused.set(self.had_refused);
+        });
     }
 }
 
