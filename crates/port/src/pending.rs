@@ -294,9 +294,7 @@ impl<T, E: Decode> Pending<T, E> {
                 cell.disarm();
                 return None;
             }
-            if !wait::is_actor()
-                && SPIN.with_borrow_mut(|spin| spin.until_answer(u64::MAX, || cell.is_filled()))
-            {
+            if !wait::is_actor() && SPIN.with_borrow_mut(|spin| spin.until(|| cell.is_filled())) {
                 continue;
             }
             if !wait::can_park() {

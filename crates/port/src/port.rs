@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 use std::task::{Wake, Waker};
 
 use thalweg_queue::no_preempt::lock;
-use thalweg_queue::{AdaptiveSpin, AtomicWaker, CachePadded, EventFd, Ring, clock, spin};
+use thalweg_queue::spin::{self, Spun};
+use thalweg_queue::{AdaptiveSpin, AtomicWaker, CachePadded, EventFd, Ring, clock};
 use thalweg_runtime::log::{self, Level, Limit};
 use thalweg_runtime::{WakeReason, wait};
 
@@ -385,7 +386,7 @@ impl Port {
         if since > 0 {
             spin.record_sleep(clock::now().saturating_sub(since));
         }
-        if spin.until_answer(max_ns, found) {
+        if spin.spin(max_ns, found) == Spun::Found {
             return Ok(true);
         }
         self.missed_at.store(clock::now(), Ordering::Relaxed);
@@ -420,7 +421,7 @@ impl Port {
             if deadline == 0 {
                 return Err(Code::TimedOut.because("nothing has completed yet"));
             }
-            if spin.until_answer(u64::MAX, found) {
+            if spin.until(found) {
                 break;
             }
             if !wait::can_park() {

@@ -10,11 +10,6 @@
 //! ([`let_threads_spin`]): if a wake-up takes longer than the budget, each side finds the other one
 //! asleep every time.
 //!
-//! If a thread spins for the answer of a thread on its own processor, that thread cannot run, and the
-//! kernel may leave it there as long as both sleep between the calls. A spin for an answer that misses
-//! is therefore reported ([`AdaptiveSpin::until_answer`]), and a worker that finds the report moves to
-//! another processor ([`take_miss_here`]).
-//!
 //! On one processor, nobody spins. Instead, a waiter yields the processor once. If the other side
 //! then runs and answers, both save the park and the wake-up. If it does not, or if another program
 //! takes the processor meanwhile, the number of waits until the next yield doubles.
@@ -64,10 +59,6 @@ static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
 /// The longest spin that the program has asked for, or 0: see [`let_threads_spin`].
 static REQUESTED_NS: AtomicU64 = AtomicU64::new(0);
-
-/// The processor on which a thread last spun for an answer and missed it, plus 1. 0: none since the
-/// last one was taken.
-static MISSED_ON: AtomicUsize = AtomicUsize::new(0);
 
 /// The longest spin of this process.
 fn longest_ns() -> u64 {
@@ -171,16 +162,6 @@ impl AdaptiveSpin {
     /// the program has asked for. Returns whether it was found.
     pub fn until(&mut self, found: impl FnMut() -> bool) -> bool {
         self.spin(u64::MAX, found) == Spun::Found
-    }
-
-    /// Like [`until`](Self::until), for at most `max_ns`, and for the answer of another thread. A miss
-    /// is reported to [`take_miss_here`].
-    pub fn until_answer(&mut self, max_ns: u64, found: impl FnMut() -> bool) -> bool {
-        let spun = self.spin(max_ns, found);
-        if spun == Spun::Missed {
-            report_miss();
-        }
-        spun == Spun::Found
     }
 
     /// Like [`until`](Self::until), for at most `max_ns`.
@@ -413,31 +394,6 @@ impl Drop for SpinPermit {
     }
 }
 
-/// The calling thread spun for an answer and missed it.
-#[cold]
-fn report_miss() {
-    // SAFETY: the call takes no address.
-    let here = unsafe { libc::sched_getcpu() };
-    // Fails only on a system that does not know: nothing is reported.
-    MISSED_ON.store((here + 1) as usize, Ordering::Relaxed);
-}
-
-/// Whether a thread spun for an answer on the caller's processor, and missed it: see
-/// [`AdaptiveSpin::until_answer`]. Each report is returned once, or lost if the caller runs on another
-/// processor.
-#[inline]
-pub fn take_miss_here() -> bool {
-    MISSED_ON.load(Ordering::Relaxed) != 0 && is_miss_here()
-}
-
-#[cold]
-fn is_miss_here() -> bool {
-    let missed_on = MISSED_ON.swap(0, Ordering::Relaxed);
-    // SAFETY: the call takes no address.
-    let here = unsafe { libc::sched_getcpu() };
-    missed_on == (here + 1) as usize
-}
-
 /// From now on, the threads of this process spin for up to `max_ns`, if that is more than 50 us,
 /// and at most 1 ms. A thread that is pinned to one processor spins if the threads of the process
 /// may together use several. Without this, such a thread does not spin, because a thread that it
@@ -555,20 +511,6 @@ mod tests {
         assert!(spin.budget_ns < super::MIN_SPIN_NS);
         spin.record_sleep(3_000);
         assert!(spin.budget_ns >= super::MIN_SPIN_NS);
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "asks the system on which processor it runs")]
-    fn miss_is_taken_once_on_the_processor_where_it_was_reported() {
-        assert!(!super::take_miss_here());
-        let is_taken = || {
-            super::report_miss();
-            let taken = super::take_miss_here();
-            assert!(!super::take_miss_here(), "once");
-            taken
-        };
-        // The kernel may move the thread in between.
-        assert!((0..1_000).any(|_| is_taken()));
     }
 
     #[test]

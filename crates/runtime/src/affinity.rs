@@ -61,23 +61,6 @@ mod system {
     /// The kernel queues a new thread on its creator's processor, behind its creator. If processors
     /// share no cache, as in many virtual machines, the kernel leaves it there for 1 to 3 ms.
     pub(crate) fn move_away(thread: &JoinHandle<()>) {
-        // SAFETY: the thread is neither joined nor detached, because its handle exists.
-        unsafe { move_from_here(thread.as_pthread_t()) };
-    }
-
-    /// Moves the calling thread to another processor. It may use the same processors as before.
-    #[cold]
-    pub(crate) fn leave_processor() {
-        // SAFETY: the calling thread exists.
-        unsafe { move_from_here(libc::pthread_self()) };
-    }
-
-    /// Moves a thread to another processor than the caller's, without changing its mask, which is that
-    /// of the caller.
-    ///
-    /// # Safety
-    /// The thread exists.
-    unsafe fn move_from_here(thread: libc::pthread_t) {
         let Some(all) = mask() else { return };
         let mut others = all;
         // SAFETY: the call takes no address.
@@ -93,9 +76,10 @@ mod system {
         if unsafe { libc::CPU_COUNT(&others) } == 0 {
             return;
         }
+        let thread = thread.as_pthread_t();
         for set in [&others, &all] {
-            // SAFETY: the thread exists; the size is that of the set. If the system refuses, the
-            // thread stays where it is.
+            // SAFETY: the thread is neither joined nor detached, because its handle exists; the
+            // size is that of the set. If the system refuses, the thread starts where it is.
             unsafe { libc::pthread_setaffinity_np(thread, size_of_val(set), set) };
         }
     }
@@ -119,8 +103,6 @@ mod system {
 
     pub(crate) fn move_away(_: &std::thread::JoinHandle<()>) {}
 
-    pub(crate) fn leave_processor() {}
-
     impl Pinned {
         pub(crate) fn to(_: &[usize], _: usize) -> Option<Self> {
             None
@@ -128,11 +110,11 @@ mod system {
     }
 }
 
-pub(crate) use system::{allowed, leave_processor, move_away};
+pub(crate) use system::{allowed, move_away};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::{Pinned, allowed, leave_processor, move_away};
+    use super::{Pinned, allowed, move_away};
 
     #[test]
     fn pinned_thread_has_one_processor_until_the_pin_is_dropped() {
@@ -158,21 +140,5 @@ mod tests {
         go.send(Vec::new()).unwrap();
         go.send(allowed()).unwrap();
         thread.join().unwrap();
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "asks the system on which processor it runs")]
-    fn thread_that_leaves_its_processor_runs_on_another_one() {
-        let before = allowed();
-        // SAFETY: the call takes no address.
-        let here = || unsafe { libc::sched_getcpu() };
-        let moves = || {
-            let from = here();
-            leave_processor();
-            from != here()
-        };
-        // The kernel may move the thread, too.
-        assert_eq!((0..1_000).any(|_| moves()), before.len() > 1);
-        assert_eq!(allowed(), before);
     }
 }

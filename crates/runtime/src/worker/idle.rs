@@ -2,10 +2,9 @@
 
 use std::cell::Cell;
 
-use thalweg_queue::{AdaptiveSpin, clock, spin};
+use thalweg_queue::{AdaptiveSpin, clock};
 
 use super::Worker;
-use crate::affinity;
 use crate::io::PollTimeout;
 
 /// The number of searches between two polls for IO events. A poll is a system call.
@@ -15,10 +14,6 @@ impl Worker {
     /// `scheduler`'s rule 3.
     pub(super) fn idle(&self, spin: &mut AdaptiveSpin) {
         self.status.set_searching();
-        if spin::take_miss_here() {
-            // The caller of what this worker has just done spun meanwhile on the same processor.
-            affinity::leave_processor();
-        }
         self.fire_timers();
         self.serve_waiting();
         if self.lifo_slot.get().is_some() || !self.ready.is_empty() {
