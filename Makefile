@@ -206,7 +206,7 @@ lint: setup ## Run formatters, linters, documentation, and the check of generate
 
 .PHONY: prove
 prove: setup-prove ##prove Run all proofs
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-faults prove-trees prove-random prove-fuzz prove-soak prove-nginx prove-package
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-faults prove-trees prove-calls prove-random prove-fuzz prove-soak prove-nginx prove-package
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -444,6 +444,11 @@ prove-nginx: setup-prove ##prove Reload nginx under load: no request is lost, an
 	@if $(HAVE_NGINX); then set -x; scripts/build-services.sh; scripts/generate.sh; bindings/lua/build.sh; \
 	  .venv/bin/python bindings/lua/tests/prove_reload.py; \
 	else scripts/skip.sh $@ "nginx with libnginx-mod-http-lua is not installed"; fi
+
+# Ten million calls of eight threads with random cancels, closes and deadlines: each ends once.
+.PHONY: prove-calls
+prove-calls: setup ##prove Ten million calls with random cancels, closes and deadlines
+	RUST_BACKTRACE=0 THALWEG_CALLS=10000000 cargo test --locked --release -p thalweg-port --test races
 
 # A million supervision trees with random faults. A failure prints its seed.
 .PHONY: prove-trees
