@@ -182,6 +182,7 @@ pub fn epoch() -> u64 {
 }
 
 /// This process's table, if it already exists.
+#[inline(always)]
 fn current_table() -> Option<&'static Table> {
     let known = TABLE.load(Ordering::Acquire);
     // SAFETY: tables are leaked, so a table that was stored here lives for ever.
@@ -259,6 +260,7 @@ impl Table {
         u64::from(self.first) + used.next_multiple_of(SLOTS_PER_CHUNK as u64)
     }
 
+    #[inline(always)]
     fn slot(&self, index: u32) -> Option<&Slot> {
         #[cfg(test)]
         LOOKUPS.set(LOOKUPS.get() + 1);
@@ -383,31 +385,35 @@ pub(crate) fn remove_reused(index: u32, generation: u32) {
     }
 }
 
-/// The table and the slot of a handle.
-fn locate(handle: u64) -> Result<(&'static Table, &'static Slot), Failure> {
-    if handle == 0 {
-        return Err(Code::Argument.because("0 is not a handle"));
-    }
-    let (table, index) = (table()?, handle as u32);
-    match table.slot(index) {
-        Some(slot) => Ok((table, slot)),
-        None => Err(unknown_handle(table, index)),
-    }
+/// The slot of a handle. Generation 0 is never used, so 0 is the handle of no object.
+#[inline(always)]
+fn known_slot(handle: u64) -> Option<&'static Slot> {
+    current_table()?.slot(handle as u32).filter(|_| handle != 0)
 }
 
+#[inline(always)]
 fn find_slot(handle: u64) -> Result<&'static Slot, Failure> {
-    locate(handle).map(|(_, slot)| slot)
+    known_slot(handle).ok_or_else(|| unknown_handle(handle))
 }
 
 #[cold]
-fn unknown_handle(table: &Table, index: u32) -> Failure {
-    if index < table.first {
+#[inline(never)]
+fn unknown_handle(handle: u64) -> Failure {
+    if handle == 0 {
+        return Code::Argument.because("0 is not a handle");
+    }
+    let table = match table() {
+        Ok(table) => table,
+        Err(failure) => return failure,
+    };
+    if (handle as u32) < table.first {
         Code::Forked.because("the handle was made before fork()")
     } else {
         Code::Argument.because("no such handle was ever issued")
     }
 }
 
+#[cold]
 pub(crate) fn stale() -> Failure {
     Code::Stale.because("the object of this handle is closed")
 }
@@ -425,6 +431,35 @@ pub(crate) fn with<R>(handle: u64, f: impl FnOnce(&Entry) -> Option<R>) -> Resul
         state.object(generation_of(handle)).and_then(f)
     };
     found.ok_or_else(stale)
+}
+
+/// The object of a handle, if it is of this kind.
+///
+/// # Errors
+/// The errors of [`with`]. `argument`: the handle is that of another kind of object.
+#[inline]
+pub(crate) fn find_as<T: HandleObject>(handle: u64, kind: Kind) -> Result<Arc<T>, Failure> {
+    if let Some(slot) = known_slot(handle) {
+        let state = slot.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = state.object(generation_of(handle))
+            && let Ok(object) = entry.get(kind)
+        {
+            return Ok(object);
+        }
+    }
+    Err(not_found(handle, kind))
+}
+
+#[cold]
+#[inline(never)]
+fn not_found(handle: u64, wanted: Kind) -> Failure {
+    match with(handle, |entry| Some(entry.kind)) {
+        Ok(kind) => {
+            let (is, wanted) = (kind.name(), wanted.name());
+            Code::Argument.because(format!("handle {handle:#x} is {is}, not {wanted}"))
+        }
+        Err(failure) => failure,
+    }
 }
 
 /// The object of a handle.
@@ -450,7 +485,7 @@ pub(crate) fn find_reused<T: HandleObject>(handle: u64) -> Option<(Arc<T>, u32)>
 /// The errors of [`with`].
 pub(crate) fn remove(handle: u64) -> Result<Entry, Failure> {
     let generation = generation_of(handle);
-    let (table, slot) = locate(handle)?;
+    let (table, slot) = (table()?, find_slot(handle)?);
     let entry = {
         let mut state = lock(&slot.state);
         match state.object(generation) {

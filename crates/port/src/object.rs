@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::call::{CallCore, CallRef};
-use crate::code::{Code, Failure};
-use crate::handles::{self, Content, Entry, HandleObject, Kind, Lent};
+use crate::code::Failure;
+use crate::handles::{self, Content, Entry, Kind, Lent};
 use crate::instance::Instance;
 use crate::port::Port;
 use crate::resource::Resource;
@@ -103,7 +103,7 @@ pub fn find(handle: u64) -> Result<Object, Failure> {
 /// The errors of [`find`]. `argument`: the handle is that of another kind of object.
 #[inline]
 pub fn find_client(handle: u64) -> Result<Arc<Instance>, Failure> {
-    find_as(handle, Kind::Client)
+    handles::find_as(handle, Kind::Client)
 }
 
 /// The port of a handle.
@@ -112,7 +112,7 @@ pub fn find_client(handle: u64) -> Result<Arc<Instance>, Failure> {
 /// The errors of [`find_client`].
 #[inline]
 pub fn find_port(handle: u64) -> Result<Arc<Port>, Failure> {
-    find_as(handle, Kind::Port)
+    handles::find_as(handle, Kind::Port)
 }
 
 /// The stream of a handle.
@@ -121,7 +121,7 @@ pub fn find_port(handle: u64) -> Result<Arc<Port>, Failure> {
 /// The errors of [`find_client`].
 #[inline]
 pub fn find_stream(handle: u64) -> Result<Arc<StreamCore>, Failure> {
-    find_as(handle, Kind::Stream)
+    handles::find_as(handle, Kind::Stream)
 }
 
 /// The writing end of a stream that is a parameter.
@@ -130,16 +130,7 @@ pub fn find_stream(handle: u64) -> Result<Arc<StreamCore>, Failure> {
 /// The errors of [`find_client`].
 #[inline]
 pub fn find_stream_writer(handle: u64) -> Result<Arc<UpstreamCore>, Failure> {
-    find_as(handle, Kind::UpstreamWriter)
-}
-
-#[inline]
-fn find_as<T: HandleObject>(handle: u64, kind: Kind) -> Result<Arc<T>, Failure> {
-    let object = handles::with(handle, |entry| Some(entry.get(kind)))?;
-    object.map_err(|other| {
-        let (is, wanted) = (other.name(), kind.name());
-        Code::Argument.because(format!("handle {handle:#x} is {is}, not {wanted}"))
-    })
+    handles::find_as(handle, Kind::UpstreamWriter)
 }
 
 /// Removes an object. The handle is stale afterwards. A call stays in the table until it ends.

@@ -41,22 +41,18 @@ impl SpareCall {
     /// The memory of a call that has ended, if the caller is its last user. The caller has the buffer
     /// `outcome`, which counts as one user, and counts as another one.
     #[inline]
-    pub(crate) fn reclaim(outcome: Box<Outcome>, call: CallRef) -> Option<Self> {
+    pub(crate) fn reclaim(mut outcome: Box<Outcome>, call: CallRef) -> Option<Self> {
         let core = call.into_core();
         if core.leave_as_last(2) {
             // `outcome` has a reference of its own.
             drop(core);
             return Some(Self::of_outcome(outcome));
         }
-        Self::leave_to_others(outcome);
-        None
-    }
-
-    #[cold]
-    fn leave_to_others(mut outcome: Box<Outcome>) {
         if let Some(call) = outcome.call.take() {
+            // Both references have left.
             drop(call.core.into_core());
         }
+        None
     }
 
     #[inline(always)]

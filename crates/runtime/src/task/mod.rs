@@ -19,6 +19,7 @@
 //!    changes `in_remote_queue` to `true` pushes the task, with a reference. The home worker
 //!    changes it back before it handles the wake-up. A task is therefore in the queue at most once.
 
+pub(crate) mod blocks;
 mod control;
 mod joiner;
 pub(crate) mod state;
@@ -304,21 +305,24 @@ impl<F: FnOnce() -> T, T> TaskCell<F, T> {
     /// # Safety
     /// The caller dropped the last reference.
     unsafe fn free(header: NonNull<Header>) {
-        // Before the box exists: the parts are reached through the header.
-        #[cfg(not(loom))]
-        Task(header).drop_parts();
-        // SAFETY: the caller's contract; the task was boxed.
-        let cell = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
+        let cell = header.cast::<Self>();
         #[cfg(loom)]
         {
+            // SAFETY: the caller's contract.
+            let cell = unsafe { cell.as_ref() };
             cell.header.memory.free();
-            // Dropping the stage reads it.
+            // Dropping the stage reads it. The memory is leaked, so that loom detects a later use.
             cell.stage.with_mut(|_| ());
-            // Leaked, so that loom detects a later use.
-            std::mem::forget(cell);
         }
         #[cfg(not(loom))]
-        drop(cell);
+        {
+            Task(header).drop_parts();
+            // SAFETY: the caller's contract.
+            unsafe {
+                cell.drop_in_place();
+                blocks::free(cell);
+            }
+        }
     }
 }
 
@@ -374,16 +378,15 @@ impl Task {
         f: F,
     ) -> Self {
         // Built in place: the compiler would build the cell on the stack and copy it.
-        let mut cell = Box::<TaskCell<F, T>>::new_uninit();
-        let place = cell.as_mut_ptr();
+        let cell = blocks::allocate::<TaskCell<F, T>>();
+        let place = cell.as_ptr();
         let header = Header::new(&TaskCell::<F, T>::VTABLE, state, turn, id, name);
-        // SAFETY: the box is valid for writing, and all fields are written.
-        let cell = unsafe {
+        // SAFETY: the block is valid for writing.
+        unsafe {
             (&raw mut (*place).header).write(header);
             (&raw mut (*place).stage).write(UnsafeCell::new(Stage::Unstarted(f)));
-            cell.assume_init()
-        };
-        Self(NonNull::from(Box::leak(cell)).cast())
+        }
+        Self(cell.cast())
     }
 
     #[inline(always)]

@@ -41,6 +41,7 @@ use crate::shutdown::{Leaked, Unfinished};
 use crate::stack::Depot;
 use crate::stack::overflow::{self, AlternateStack, Name};
 use crate::stall::{WatchedWorker, WorkerStatus};
+use crate::task::blocks::Blocks;
 use crate::task::{OnShortage, Phase, Task};
 use crate::timeslice::TimeSlice;
 use crate::trace;
@@ -100,6 +101,8 @@ pub(crate) struct Worker {
     uncontended_yields: Cell<u32>,
     slice: TimeSlice,
     ids: IdBlock,
+    /// Memory for the tasks that are spawned here.
+    pub(crate) task_blocks: Blocks,
     /// The value of [`Scheduler::shortages`] when this worker last checked whether it has a stack
     /// for a waiting task.
     seen_shortages: Cell<usize>,
@@ -229,6 +232,7 @@ impl Worker {
             uncontended_yields: Cell::new(0),
             slice: TimeSlice::new(),
             ids: IdBlock::default(),
+            task_blocks: Blocks::new(),
             seen_shortages: Cell::new(0),
             retry_at: Cell::new(None),
             short_of_memory: Cell::new(false),

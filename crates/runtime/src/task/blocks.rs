@@ -1,0 +1,167 @@
+//! The memory of tasks. A worker keeps some of the blocks that it frees for the tasks that it spawns,
+//! because `malloc` and `free` take 140 instructions together.
+//!
+//! Blocks have few sizes, so that tasks of different types share them. A block that a thread without a
+//! worker frees, and one of an unusual size, goes back to the allocator.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+
+use crate::worker;
+
+/// The sizes are the multiples of this one.
+const STEP: usize = 64;
+const SIZES: usize = 8;
+const ALIGN: usize = 16;
+/// Maximum number of kept blocks of one size: 72 KB of all sizes together.
+const MAX_KEPT: u32 = 32;
+
+/// The blocks that a worker keeps.
+pub(crate) struct Blocks([Kept; SIZES]);
+
+struct Kept {
+    /// The first block. Each block contains the address of the next one.
+    first: Cell<*mut u8>,
+    count: Cell<u32>,
+}
+
+impl Blocks {
+    pub(crate) const fn new() -> Self {
+        Self(
+            [const {
+                Kept {
+                    first: Cell::new(ptr::null_mut()),
+                    count: Cell::new(0),
+                }
+            }; SIZES],
+        )
+    }
+
+    #[inline]
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        let kept = &self.0[size];
+        let first = NonNull::new(kept.first.get())?;
+        // SAFETY: `keep` has written it.
+        kept.first.set(unsafe { first.cast::<*mut u8>().read() });
+        kept.count.set(kept.count.get() - 1);
+        Some(first)
+    }
+
+    /// Keeps a free block. Returns whether there was space.
+    #[inline]
+    fn keep(&self, size: usize, block: NonNull<u8>) -> bool {
+        let kept = &self.0[size];
+        if kept.count.get() == MAX_KEPT {
+            return false;
+        }
+        #[cfg(debug_assertions)]
+        // SAFETY: the block has this size and belongs to the caller.
+        unsafe {
+            block.write_bytes(0xdb, layout(size).size());
+        }
+        // SAFETY: as above; blocks are aligned.
+        unsafe { block.cast::<*mut u8>().write(kept.first.get()) };
+        kept.first.set(block.as_ptr());
+        kept.count.set(kept.count.get() + 1);
+        true
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        for size in 0..SIZES {
+            while let Some(block) = self.take(size) {
+                // SAFETY: `allocate` allocated it with this layout.
+                unsafe { dealloc(block.as_ptr(), layout(size)) };
+            }
+        }
+    }
+}
+
+/// The index of the size of blocks for a `T`. `None`: it has an unusual size or alignment.
+const fn size_index<T>() -> Option<usize> {
+    let size = size_of::<T>();
+    if cfg!(loom) || size == 0 || size > STEP * SIZES || align_of::<T>() > ALIGN {
+        return None;
+    }
+    Some((size - 1) / STEP)
+}
+
+/// The layout of blocks of this size.
+const fn layout(size: usize) -> Layout {
+    match Layout::from_size_align(STEP * (size + 1), ALIGN) {
+        Ok(layout) => layout,
+        Err(_) => panic!("the sizes are small"),
+    }
+}
+
+#[inline(never)]
+fn allocate_new(layout: Layout) -> NonNull<u8> {
+    // SAFETY: the size is not 0.
+    NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// Memory for a `T`, to be freed by [`free`].
+#[inline(always)]
+pub(super) fn allocate<T>() -> NonNull<T> {
+    const { assert!(size_of::<T>() > 0) };
+    let block = match const { size_index::<T>() } {
+        None => allocate_new(Layout::new::<T>()),
+        Some(size) => worker::current()
+            .and_then(|worker| worker.task_blocks.take(size))
+            .unwrap_or_else(|| allocate_new(layout(size))),
+    };
+    block.cast()
+}
+
+/// Frees the memory of a `T`.
+///
+/// # Safety
+/// It came from [`allocate`] with this type, and is not used any more. Its value was dropped.
+#[inline(always)]
+pub(super) unsafe fn free<T>(block: NonNull<T>) {
+    let block = block.cast::<u8>();
+    let layout = match const { size_index::<T>() } {
+        None => Layout::new::<T>(),
+        Some(size) => {
+            if worker::current().is_some_and(|worker| worker.task_blocks.keep(size, block)) {
+                return;
+            }
+            layout(size)
+        }
+    };
+    // SAFETY: `allocate` allocated it with this layout.
+    unsafe { dealloc(block.as_ptr(), layout) };
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::ptr::NonNull;
+
+    use super::{Blocks, MAX_KEPT, allocate_new, layout, size_index};
+
+    #[test]
+    fn kept_block_is_taken_once_and_their_number_is_limited() {
+        let blocks = Blocks::new();
+        assert_eq!(blocks.take(1), None);
+        let all: Vec<NonNull<u8>> = (0..=MAX_KEPT).map(|_| allocate_new(layout(1))).collect();
+        let kept = all.iter().filter(|block| blocks.keep(1, **block)).count();
+        assert_eq!(kept, MAX_KEPT as usize);
+        assert_eq!(blocks.take(0), None, "it has another size");
+        assert_eq!(blocks.take(1), Some(all[MAX_KEPT as usize - 1]));
+        assert!(blocks.keep(1, all[MAX_KEPT as usize]));
+        // SAFETY: it was taken, and has this layout.
+        unsafe { std::alloc::dealloc(all[MAX_KEPT as usize - 1].as_ptr(), layout(1)) };
+    }
+
+    #[test]
+    fn types_of_similar_size_share_blocks() {
+        assert_eq!(size_index::<[u64; 9]>(), size_index::<[u64; 16]>());
+        assert_eq!(size_index::<u8>(), Some(0));
+        assert_eq!(size_index::<[u64; 65]>(), None);
+        #[repr(align(64))]
+        struct Aligned(#[expect(dead_code, reason = "it has a size")] u8);
+        assert_eq!(size_index::<Aligned>(), None);
+    }
+}
