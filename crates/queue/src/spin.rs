@@ -123,11 +123,11 @@ impl Backoff {
 /// How a spin ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spun {
-    /// What was waited for is there.
+    /// The condition is true.
     Found,
-    /// It is not, and the thread spun as long as it may.
+    /// It is false, and the thread spun as long as it may.
     Missed,
-    /// It is not, and the thread did not spin.
+    /// It is false, and the thread did not spin.
     Not,
 }
 

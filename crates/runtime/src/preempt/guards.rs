@@ -286,9 +286,9 @@ pub struct NoWait {
 
 #[derive(Debug)]
 enum Kind {
-    /// Of a worker. The guard is dropped with the section.
+    /// A section of a worker. The guard is dropped with it.
     Worker(NoPreemptGuard),
-    /// Of another thread, which is never preempted: the hooks to restore.
+    /// A section of another thread, which is never preempted: the hooks to restore.
     Thread(Option<&'static ParkHooks>),
 }
 
