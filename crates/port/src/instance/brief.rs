@@ -71,13 +71,17 @@ impl ClaimedTurn<'_> {
         }
         let Some(mut ended) = call.result.take() else {
             drop(self);
-            return Ok(completion_of(&call));
+            let mut ended = completion_of(&call);
+            ended.handle = 0;
+            return Ok(ended);
         };
         // The memory of the call stays here, and the caller gets its result.
         let mut outcome = Outcome::spare();
         outcome.take_result(ended.0.contents());
         outcome.is_idempotent = call.is_idempotent();
-        actor.brief_memory = SpareCall::reclaim(ended.into_buffer().into_outcome(), call);
+        let memory = SpareCall::reclaim(ended.into_buffer().into_outcome(), call);
+        // No generation is used twice.
+        actor.brief_memory = memory.filter(|spare| !spare.core().open_state.is_exhausted());
         Ok(Completion(CallBuffer::without_call(outcome)))
     }
 }

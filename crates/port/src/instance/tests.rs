@@ -189,6 +189,61 @@ fn call_after_the_last_generation_has_another_slot() {
     port.close();
 }
 
+/// The same with a brief method.
+struct BriefDropper;
+
+impl Service for BriefDropper {
+    const PACKAGE: &'static Package = &Package {
+        methods: &[Method {
+            options: MethodOptions {
+                is_brief: true,
+                ..MethodOptions::NONE
+            },
+            ..HoldsCalls::PACKAGE.methods[0]
+        }],
+        ..*HoldsCalls::PACKAGE
+    };
+
+    fn dispatch(&mut self, _: Incoming) {}
+}
+
+#[test]
+fn brief_calls_reuse_one_slot_until_its_last_generation() {
+    let runtime = runtime();
+    let instance = Instance::open(|| BriefDropper, runtime.handle().clone());
+    let port = Port::open(4).unwrap();
+    // The constructor of the service may wait, so the actor serves the first call.
+    instance.submit(&port, 0, 0, &[], u64::MAX).unwrap();
+    port.wait(u64::MAX).unwrap();
+    port.reap().unwrap().for_each(drop);
+    let call = || {
+        let ended = loop {
+            match instance.call_inline(0, &[], u64::MAX) {
+                Ok(ended) => break ended,
+                // The turn of the first call has not ended yet.
+                Err(busy) => assert_eq!(busy.code, Code::WouldPark),
+            }
+        };
+        assert_eq!((ended.code, ended.handle), (Code::GuestLost, 0));
+    };
+    let memory = || {
+        let actor = instance.actor.lock().unwrap();
+        let memory = actor.brief_memory.as_ref()?;
+        Some(Arc::clone(memory.core()))
+    };
+    call();
+    let first = memory().unwrap();
+    call();
+    assert!(Arc::ptr_eq(&first, &memory().unwrap()));
+    first.open_state.set_generation(u32::MAX - 1);
+    call();
+    assert!(memory().is_none(), "its last generation was used");
+    call();
+    assert!(!Arc::ptr_eq(&first, &memory().unwrap()));
+    instance.close();
+    port.close();
+}
+
 /// Answers with the number of bytes of its argument. It meets the test at the barrier when it begins,
 /// and again before it reads.
 struct Counts(Arc<Barrier>);
