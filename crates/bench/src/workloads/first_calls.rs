@@ -160,7 +160,7 @@ fn target((host, method): &(LabHost, &str), pace: &Pace) -> Option<Target> {
         ("c", _, "nop", _, PEER_SLEEPS) => Some(ratio(0.8)),
         ("python", "sync", "nop", _, PEER_SLEEPS) => Some(ratio(0.85)),
         ("python" | "node", _, "nop", _, PEER_SLEEPS) => Some(ratio(1.05)),
-        ("c", _, BRIEF, "one_cpu" | "cold", _) => Some(ratio(0.15)),
+        ("c", _, BRIEF, "one_cpu", _) => Some(ratio(0.15)),
         ("python", "sync", BRIEF, "one_cpu", _) => Some(ratio(0.3)),
         ("c", _, "nop", "hot", "spin") => Some(Target::All(vec![p50(2_000.0), ratio(3.0)])),
         _ => None,
@@ -275,8 +275,10 @@ mod tests {
             assert_eq!(text(10, pace).as_deref(), Some("ratio <= 0.15"));
             assert_eq!(text(11, pace).as_deref(), Some("ratio <= 0.3"));
         }
-        assert_eq!(text(10, 4).as_deref(), Some("ratio <= 0.15"));
         let none = |pace| (0..WAYS.len()).all(|way| text(way, pace).is_none());
-        assert!(none(3), "threads that are pinned apart have no target");
+        assert!(
+            none(3) && none(4),
+            "threads pinned apart and cold calls have no target"
+        );
     }
 }
