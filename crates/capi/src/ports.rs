@@ -262,7 +262,7 @@ pub(crate) unsafe extern "C" fn submit(
             // Consecutive calls of one client are submitted together.
             for calls in batch.chunk_by_mut(|one, next| one.client == next.client) {
                 let instance = find_client(calls[0].client)?;
-                let mut submitter = Submitter::new(&instance, &port);
+                let mut submitter = Submitter::for_calls(&instance, &port, calls.len());
                 for submission in calls {
                     submit_one(&mut submitter, submission)?;
                     *accepted += 1;

@@ -9,7 +9,7 @@
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Wake, Waker};
 
 use thalweg_queue::clock;
@@ -23,9 +23,9 @@ use crate::handles::{self, Entry, HandleObject, Kind as HandleKind};
 use crate::message_handles::close_handles;
 use crate::open_state::OpenState;
 use crate::package::Package;
-use crate::port::Port;
+use crate::port::{Port, PortUser};
 use crate::resource::{Resource, Value};
-use crate::spare::SpareCall;
+use crate::spare::{SpareCall, SpareKey};
 use crate::weak_list::WeakList;
 
 mod nested_calls;
@@ -50,6 +50,16 @@ pub(crate) enum Destination<'a> {
     Waiter,
     /// Like `Waiter`, but the call is answered by the host.
     Host,
+}
+
+impl Destination<'_> {
+    #[inline(always)]
+    pub(crate) fn spare_key(&self) -> SpareKey {
+        match self {
+            Self::Port { port, .. } => SpareKey::of_port(port.number()),
+            Self::Waiter | Self::Host => SpareKey::WAITERS,
+        }
+    }
 }
 
 /// Where a call's completion goes. A finished call keeps its port, because the next call most
@@ -106,6 +116,7 @@ pub struct CallCore {
     pub(crate) open_state: OpenState,
     /// The lower half of the call's handles.
     handle_index: u32,
+    pub(crate) spare_key: SpareKey,
     /// Key in the instance's list of calls. Set once, before the call is shared.
     slab_key: AtomicUsize,
     method: AtomicU32,
@@ -152,7 +163,10 @@ impl CallCore {
     ///
     /// # Errors
     /// `overloaded`: too many handles are open, or there is not enough memory.
-    pub(crate) fn make(instance: Arc<dyn CallOwner>) -> Result<Arc<Self>, Failure> {
+    pub(crate) fn make(
+        instance: Arc<dyn CallOwner>,
+        spare_key: SpareKey,
+    ) -> Result<Arc<Self>, Failure> {
         handles::insert_reused(|handle_index, generation| {
             let calls = Arc::new(Self {
                 package: instance.package(),
@@ -160,6 +174,7 @@ impl CallCore {
                 instance: Arc::clone(&instance),
                 open_state: OpenState::closed(generation),
                 handle_index,
+                spare_key,
                 slab_key: AtomicUsize::new(0),
                 method: AtomicU32::new(0),
                 deadline: AtomicU64::new(u64::MAX),
@@ -245,7 +260,8 @@ impl CallCore {
                     if !matches!(&state.sink, Sink::Port { port: last, .. } if Arc::ptr_eq(last, port))
                     {
                         self.detach_port(&mut state);
-                        let slab_key = port.add_call(self)?;
+                        let user: Weak<dyn PortUser> = Arc::<Self>::downgrade(self);
+                        let slab_key = port.add_user(user)?;
                         let own_port = Arc::clone(port);
                         state.sink = Sink::Port {
                             port: own_port,
@@ -282,7 +298,7 @@ impl CallCore {
 
     fn detach_port(&self, state: &mut CallState) {
         if let Sink::Port { port, slab_key } = std::mem::replace(&mut state.sink, Sink::Waiter) {
-            port.remove_call(slab_key);
+            port.remove_user(slab_key);
         }
     }
 
@@ -469,22 +485,6 @@ impl CallCore {
         }
     }
 
-    /// Called when the call's port closes: ends the call and releases the port.
-    pub(crate) fn port_closed(self: &Arc<Self>, port: &Port) {
-        if let Some(call) = CallRef::enter_any(self) {
-            let is_own = matches!(&lock(&self.state).sink, Sink::Port { port: own_port, .. } if std::ptr::eq(&raw const **own_port, port));
-            if is_own {
-                call.stop(Code::Cancelled.because("the port was closed"));
-            }
-        }
-        let mut state = lock(&self.state);
-        if self.has_ended()
-            && matches!(&state.sink, Sink::Port { port: own_port, .. } if std::ptr::eq(&raw const **own_port, port))
-        {
-            self.detach_port(&mut state);
-        }
-    }
-
     /// Runs service code for a call of this generation. The call may have ended and its memory may
     /// be reused when this returns. A panic stops the call and replaces the instance (rule 3).
     pub(crate) fn run_guarded(self: &Arc<Self>, generation: u32, code: impl FnOnce()) {
@@ -507,6 +507,28 @@ impl CallCore {
     }
 }
 
+impl CallState {
+    fn completes_on(&self, port: &Port) -> bool {
+        matches!(&self.sink, Sink::Port { port: own_port, .. } if std::ptr::eq(&raw const **own_port, port))
+    }
+}
+
+impl PortUser for CallCore {
+    /// Ends the call and releases the port.
+    fn on_port_closed(self: Arc<Self>, port: &Port) {
+        if let Some(call) = CallRef::enter_any(&self) {
+            let is_own = lock(&self.state).completes_on(port);
+            if is_own {
+                call.stop(Code::Cancelled.because("the port was closed"));
+            }
+        }
+        let mut state = lock(&self.state);
+        if self.has_ended() && state.completes_on(port) {
+            self.detach_port(&mut state);
+        }
+    }
+}
+
 // SAFETY: calls have no other type.
 unsafe impl HandleObject for CallCore {
     fn has_kind(kind: HandleKind) -> bool {
@@ -521,6 +543,16 @@ unsafe impl HandleObject for CallCore {
 
     fn is_running(&self, generation: u32) -> bool {
         self.generation() == generation && !self.has_ended()
+    }
+
+    fn on_notice_reaped(&self, generation: u32) -> bool {
+        self.note_reaped_notice(generation)
+    }
+
+    fn on_answerer_closed(self: Arc<Self>, generation: u32) {
+        if let Some(call) = CallRef::enter(&self, generation) {
+            call.stop(host_closed());
+        }
     }
 }
 
@@ -835,13 +867,4 @@ pub(crate) fn is_past(deadline: u64) -> bool {
 
 pub(crate) fn host_closed() -> Failure {
     Code::Closed.because("the host's port was closed")
-}
-
-/// Ends the host calls that a closed port will not answer.
-pub(crate) fn end_host_calls(host_call: Vec<u64>) {
-    for call in host_call {
-        if let Ok(call) = CallRef::find(call) {
-            call.stop(host_closed());
-        }
-    }
 }

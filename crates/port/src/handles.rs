@@ -70,6 +70,18 @@ pub(crate) unsafe trait HandleObject: Send + Sync + 'static {
         let _ = generation;
         true
     }
+
+    /// Called when a progress notice of this generation was taken out of its port. Returns whether
+    /// the notice's slot is free.
+    fn on_notice_reaped(&self, generation: u32) -> bool {
+        let _ = generation;
+        true
+    }
+
+    /// Called when the port has closed whose host was to answer this generation.
+    fn on_answerer_closed(self: Arc<Self>, generation: u32) {
+        let _ = generation;
+    }
 }
 
 /// An object in the table.
@@ -95,6 +107,10 @@ impl Entry {
             Arc::increment_strong_count(object);
             Ok(Arc::from_raw(object))
         }
+    }
+
+    pub(crate) fn into_object(self) -> Arc<dyn HandleObject> {
+        self.object
     }
 }
 
@@ -475,6 +491,14 @@ pub(crate) fn find_reused<T: HandleObject>(handle: u64) -> Option<(Arc<T>, u32)>
     let state = lock(&find_slot(handle).ok()?.state);
     match &state.entry {
         SlotContent::Object(entry) => Some((entry.get(Kind::Call).ok()?, generation_of(handle))),
+        _ => None,
+    }
+}
+
+/// Like [`find_reused`], of an unknown type.
+pub(crate) fn find_reused_object(handle: u64) -> Option<Arc<dyn HandleObject>> {
+    match &lock(&find_slot(handle).ok()?.state).entry {
+        SlotContent::Object(entry) => Some(Arc::clone(&entry.object)),
         _ => None,
     }
 }

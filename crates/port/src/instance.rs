@@ -30,7 +30,7 @@ use crate::queued_bytes::QueuedBytes;
 use crate::resource::{DroppedResource, Resource, ResourceOwner, Value};
 use crate::service::{Dispatch, Service};
 use crate::slab::Slab;
-use crate::spare::{SpareCall, SpareCalls};
+use crate::spare::{SpareCall, SpareCalls, SpareKey};
 use crate::stream::StatsByMethod;
 use crate::time_slice::TimeSlice;
 use crate::versions::VersionMap;
@@ -158,7 +158,7 @@ impl Instance {
             saw_full_port: AtomicBool::new(false),
             mailbox_waiters: MailboxWaiters::default(),
             queued_bytes: QueuedBytes::default(),
-            spare: CachePadded::default(),
+            spare: CachePadded::new(SpareCalls::new(capacity)),
             actor: CachePadded::new(Mutex::new(ActorState {
                 make,
                 service: None,
@@ -304,16 +304,16 @@ impl Instance {
 
     /// Memory for a call and for its buffer.
     #[inline(always)]
-    pub(crate) fn take_spare(self: &Arc<Self>) -> Result<SpareCall, Failure> {
-        match self.spare.take() {
+    pub(crate) fn take_spare(self: &Arc<Self>, key: SpareKey) -> Result<SpareCall, Failure> {
+        match self.spare.take(key) {
             Some(spare) => Ok(spare),
-            None => self.make_call(),
+            None => self.make_call(key),
         }
     }
 
     #[cold]
-    fn make_call(self: &Arc<Self>) -> Result<SpareCall, Failure> {
-        CallCore::make(Arc::clone(self) as _).map(SpareCall::new)
+    fn make_call(self: &Arc<Self>, key: SpareKey) -> Result<SpareCall, Failure> {
+        CallCore::make(Arc::clone(self) as _, key).map(SpareCall::new)
     }
 
     /// Drops the service if it must be replaced. Other calls that it kept end as `guest_panicked`.
@@ -365,7 +365,7 @@ impl Instance {
         let Ok(handle) = Resource::for_destructor(Arc::clone(self) as _, value).insert() else {
             return;
         };
-        let Ok(mut spare) = self.take_spare() else {
+        let Ok(mut spare) = self.take_spare(SpareKey::WAITERS) else {
             let _ = handles::close_handle(handle);
             return;
         };
@@ -402,10 +402,13 @@ impl Instance {
             let calls = lock(&self.calls);
             (calls.is_unused(), calls.iter().cloned().collect::<Vec<_>>())
         };
-        for call in calls.iter().filter_map(Weak::upgrade) {
-            if let Some(call) = CallRef::enter_any(&call) {
-                call.stop(code::client_closed());
-            }
+        let running = calls.iter().filter_map(Weak::upgrade);
+        let running = running.filter_map(|call| CallRef::enter_any(&call));
+        let (host_calls, calls): (Vec<_>, Vec<_>) = running.partition(|call| call.is_host_call());
+        // A host call is stopped by its call. In the other order, the service might still answer the
+        // call, because its host call failed.
+        for call in calls.into_iter().chain(host_calls) {
+            call.stop(code::client_closed());
         }
         // Streams of calls that were answered in the meantime.
         self.end_streams();

@@ -23,6 +23,7 @@
 //!    lock, and sets `ATTENTION` with the CAS that takes them. A turn that does not find the bit
 //!    therefore finds the oldest call in the head, and needs no lock.
 
+use std::mem::ManuallyDrop;
 use std::ptr;
 
 use crate::sync::{AtomicPtr, AtomicU64, Mutex, Ordering, lock};
@@ -156,7 +157,7 @@ impl<T: Linked> List<T> {
     }
 
     /// Moves up to `most` values from the front of `other` behind its own.
-    fn append_some(&mut self, other: &mut Self, most: usize) {
+    pub(crate) fn append_some(&mut self, other: &mut Self, most: usize) {
         if other.len <= most {
             return self.append(other);
         }
@@ -169,6 +170,49 @@ impl<T: Linked> List<T> {
 impl<T: Linked> Drop for List<T> {
     fn drop(&mut self) {
         while self.pop_front().is_some() {}
+    }
+}
+
+/// Calls that are pushed together. They are linked as in the head of a mailbox, from the newest to the
+/// oldest.
+pub(crate) struct Unpushed<T: Linked> {
+    newest: *mut T::Node,
+    /// Valid unless there is no call.
+    oldest: *mut T::Node,
+    len: usize,
+}
+
+impl<T: Linked> Default for Unpushed<T> {
+    fn default() -> Self {
+        Self {
+            newest: ptr::null_mut(),
+            oldest: ptr::null_mut(),
+            len: 0,
+        }
+    }
+}
+
+impl<T: Linked> Unpushed<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, call: T) {
+        let node = call.into_node();
+        // SAFETY: the calls belong to this list.
+        T::set_next(unsafe { &*node }, self.newest);
+        if self.newest.is_null() {
+            self.oldest = node;
+        }
+        (self.newest, self.len) = (node, self.len + 1);
+    }
+}
+
+impl<T: Linked> Drop for Unpushed<T> {
+    fn drop(&mut self) {
+        // SAFETY: the calls belong to this list.
+        drop(unsafe { List::<T>::from_newest(self.newest) });
     }
 }
 
@@ -240,26 +284,27 @@ impl<T: Linked> Mailbox<T> {
         self.places.fetch_or(FINISHED, Ordering::AcqRel);
     }
 
-    /// Rule 2: reserves a place.
+    /// Rule 2: reserves up to `wanted` places, and at least one. Returns their number.
     ///
     /// # Errors
     /// The mailbox is full. The error is its capacity, which is 0 if it is finished.
     #[inline]
-    pub(crate) fn reserve(&self) -> Result<(), u32> {
+    pub(crate) fn reserve(&self, wanted: u32) -> Result<u32, u32> {
         let mut places = self.places.load(Ordering::Relaxed);
         loop {
             if places >= u64::from(self.capacity) {
                 let is_finished = places & FINISHED != 0;
                 return Err(if is_finished { 0 } else { self.capacity });
             }
+            let count = u64::from(wanted).min(u64::from(self.capacity) - places);
             let reserve = self.places.compare_exchange_weak(
                 places,
-                places + 1,
+                places + count,
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             );
             match reserve {
-                Ok(_) => return Ok(()),
+                Ok(_) => return Ok(count as u32),
                 Err(now) => places = now,
             }
         }
@@ -274,10 +319,26 @@ impl<T: Linked> Mailbox<T> {
     #[inline]
     pub(crate) fn push(&self, call: T) -> bool {
         let node = call.into_node();
+        // SAFETY: the call belongs to this thread.
+        unsafe { self.push_nodes(node, node) }
+    }
+
+    /// Pushes calls that have reserved places, and empties `calls`, which is not empty. Returns
+    /// whether the caller must schedule a turn.
+    pub(crate) fn push_all(&self, calls: &mut Unpushed<T>) -> bool {
+        let Unpushed { newest, oldest, .. } = *ManuallyDrop::new(std::mem::take(calls));
+        // SAFETY: the calls belong to this thread.
+        unsafe { self.push_nodes(newest, oldest) }
+    }
+
+    /// # Safety
+    /// The caller owns the nodes, which are linked from the newest to the oldest.
+    #[inline(always)]
+    unsafe fn push_nodes(&self, newest: *mut T::Node, oldest: *mut T::Node) -> bool {
         let before = self.update(|head| {
-            // SAFETY: the call belongs to this thread until the CAS succeeds.
-            T::set_next(unsafe { &*node }, newest_of(head));
-            node.map_addr(|at| at | bits_of(head) | SCHEDULED)
+            // SAFETY: the calls belong to this thread until the CAS succeeds.
+            T::set_next(unsafe { &*oldest }, newest_of(head));
+            newest.map_addr(|at| at | bits_of(head) | SCHEDULED)
         });
         bits_of(before) & SCHEDULED == 0
     }

@@ -6,6 +6,7 @@
 
 use std::task::Waker;
 
+use thalweg_queue::WakerList;
 use thalweg_runtime::{WakeReason, wait};
 
 use crate::call::is_past;
@@ -18,12 +19,12 @@ use crate::sync::{AtomicBool, Mutex, Ordering, fence, lock};
 #[derive(Default)]
 pub(crate) struct MailboxWaiters {
     has_waiters: AtomicBool,
-    wakers: Mutex<Vec<Waker>>,
+    wakers: Mutex<WakerList>,
 }
 
 impl MailboxWaiters {
     pub(crate) fn register(&self, waker: Waker) {
-        lock(&self.wakers).push(waker);
+        lock(&self.wakers).insert(waker);
         self.has_waiters.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
@@ -32,8 +33,8 @@ impl MailboxWaiters {
     pub(crate) fn wake_all(&self) {
         fence(Ordering::SeqCst);
         if self.has_waiters.swap(false, Ordering::AcqRel) {
-            let wakers = std::mem::take(&mut *lock(&self.wakers));
-            wakers.into_iter().for_each(Waker::wake);
+            let wakers = lock(&self.wakers).take();
+            wakers.wake();
         }
     }
 

@@ -59,12 +59,46 @@ impl OpenState {
         (self.0.load(Ordering::Relaxed) >> 32) as u32
     }
 
-    fn try_enter(&self, refuse: impl Fn(u64) -> Option<EnterError>) -> Result<(), EnterError> {
+    /// Enters if there are fewer than `most` users.
+    pub(crate) fn enter_below(&self, most: u32) -> Result<(), EnterError> {
+        self.enter_up_to(1, most).map(drop)
+    }
+
+    /// Adds up to `wanted` users, as long as there are fewer than `most`. Returns their number.
+    #[inline]
+    pub(crate) fn enter_up_to(&self, wanted: u32, most: u32) -> Result<u32, EnterError> {
         // Rule 2 requires Acquire for a refusal too.
         let mut word = self.0.load(Ordering::Acquire);
         loop {
-            if let Some(why) = refuse(word) {
-                return Err(why);
+            if word & CLOSED != 0 {
+                return Err(EnterError::Closed);
+            }
+            let room = u64::from(most).saturating_sub(word & ENTERED);
+            if room == 0 {
+                return Err(EnterError::Full);
+            }
+            let count = u64::from(wanted).min(room);
+            match self.0.compare_exchange_weak(
+                word,
+                word + count,
+                Ordering::Acquire,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return Ok(count as u32),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Enters this generation.
+    pub(crate) fn enter_generation(&self, generation: u32) -> Result<(), EnterError> {
+        let mut word = self.0.load(Ordering::Acquire);
+        loop {
+            if (word >> 32) as u32 != generation {
+                return Err(EnterError::OtherGeneration);
+            }
+            if word & CLOSED != 0 {
+                return Err(EnterError::Closed);
             }
             match self
                 .0
@@ -74,32 +108,6 @@ impl OpenState {
                 Err(now) => word = now,
             }
         }
-    }
-
-    /// Enters if there are fewer than `most` users.
-    pub(crate) fn enter_below(&self, most: u32) -> Result<(), EnterError> {
-        self.try_enter(|word| {
-            if word & CLOSED != 0 {
-                Some(EnterError::Closed)
-            } else if word & ENTERED >= u64::from(most) {
-                Some(EnterError::Full)
-            } else {
-                None
-            }
-        })
-    }
-
-    /// Enters this generation.
-    pub(crate) fn enter_generation(&self, generation: u32) -> Result<(), EnterError> {
-        self.try_enter(|word| {
-            if (word >> 32) as u32 != generation {
-                Some(EnterError::OtherGeneration)
-            } else if word & CLOSED != 0 {
-                Some(EnterError::Closed)
-            } else {
-                None
-            }
-        })
     }
 
     /// Adds a user. The caller must be a user.

@@ -1,6 +1,7 @@
 //! A port: the completion queue that one event loop or one thread reaps.
 
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 use std::task::{Wake, Waker};
 
@@ -10,8 +11,6 @@ use thalweg_queue::{AdaptiveSpin, AtomicWaker, CachePadded, EventFd, Ring, clock
 use thalweg_runtime::log::{self, Level, Limit};
 use thalweg_runtime::{WakeReason, wait};
 
-use crate::call::notice::notice_was_reaped;
-use crate::call::{CallCore, end_host_calls};
 use crate::code::{Code, Failure, no_memory, would_park};
 use crate::completion::{Completion, Kind};
 use crate::handles::{self, HandleObject, Kind as HandleKind};
@@ -31,6 +30,7 @@ const MAX_CAPACITY: u32 = 65_536;
 pub struct Port {
     ring: Ring<Completion>,
     capacity: u32,
+    number: u32,
     /// Its users are the slots that are reserved for running calls and for completions that were
     /// not reaped. It changes with each call, so it has its own cache line. A thread that completes
     /// a call reads only the other fields.
@@ -41,8 +41,8 @@ pub struct Port {
     wake_target: Arc<WakeTarget>,
     /// Wakes `wake_target`.
     target_waker: Waker,
-    /// The calls whose completions come to this port.
-    calls: Mutex<Slab<Weak<CallCore>>>,
+    /// Those whose completions come to this port.
+    users: Mutex<Slab<Weak<dyn PortUser>>>,
     /// Size of the results in the ring.
     unreaped: QueuedBytes,
     /// Handles of host calls that were sent to this port and may not be answered yet.
@@ -53,6 +53,12 @@ pub struct Port {
     spin: Mutex<AdaptiveSpin>,
     /// When a spin of [`spin_or_arm`](Self::spin_or_arm) ended without a completion, or 0.
     missed_at: AtomicU64,
+}
+
+/// A call whose completion comes to a port.
+pub(crate) trait PortUser: Send + Sync {
+    /// Called when the port closes. The completion would be dropped.
+    fn on_port_closed(self: Arc<Self>, port: &Port);
 }
 
 fn closed() -> Failure {
@@ -131,6 +137,7 @@ impl Port {
                 "a port's capacity is 1 to {MAX_CAPACITY}, not {capacity}"
             )));
         }
+        static OPENED: AtomicU32 = AtomicU32::new(0);
         let ring = Ring::new(capacity as usize)
             .map_err(|_| no_memory(capacity as usize * size_of::<Completion>()))?;
         let event = EventFd::new()
@@ -139,12 +146,13 @@ impl Port {
         Ok(Arc::new(Self {
             ring,
             capacity,
+            number: OPENED.fetch_add(1, Ordering::Relaxed),
             open_state: CachePadded::new(OpenState::new()),
             is_closed: AtomicBool::new(false),
             gate: AtomicWaker::new(),
             target_waker: Waker::from(Arc::clone(&wake_target)),
             wake_target,
-            calls: Mutex::default(),
+            users: Mutex::default(),
             unreaped: QueuedBytes::default(),
             host_calls: Mutex::default(),
             reaping: AtomicBool::new(false),
@@ -153,18 +161,23 @@ impl Port {
         }))
     }
 
-    /// Rule 1: reserves a slot if the unreaped results have fewer than `bytes` bytes. A completion
-    /// with a reserved slot is always accepted, whatever its size.
+    /// The number of ports that the process had opened before this one.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Checks that the unreaped results have fewer than `bytes` bytes. A completion with a reserved
+    /// slot is always accepted, whatever its size.
     ///
     /// # Errors
-    /// `overloaded` or `closed`.
+    /// `overloaded`.
     #[inline]
-    pub(crate) fn reserve_below(&self, bytes: u64) -> Result<(), Failure> {
+    pub(crate) fn check_unreaped(&self, bytes: u64) -> Result<(), Failure> {
         if self.unreaped.bytes() >= bytes {
             return Err(Code::Overloaded
                 .because(format!("more than {bytes} bytes of results are unreaped")));
         }
-        self.reserve()
+        Ok(())
     }
 
     /// Rule 1: reserves a slot.
@@ -172,8 +185,17 @@ impl Port {
     /// # Errors
     /// `overloaded` or `closed`.
     pub(crate) fn reserve(&self) -> Result<(), Failure> {
+        self.reserve_up_to(1).map(drop)
+    }
+
+    /// Rule 1: reserves up to `wanted` slots, and at least one. Returns their number.
+    ///
+    /// # Errors
+    /// `overloaded` or `closed`.
+    #[inline]
+    pub(crate) fn reserve_up_to(&self, wanted: u32) -> Result<u32, Failure> {
         self.open_state
-            .enter_below(self.capacity)
+            .enter_up_to(wanted, self.capacity)
             .map_err(|why| match why {
                 EnterError::Full => self.full(),
                 _ => closed(),
@@ -197,7 +219,12 @@ impl Port {
 
     /// Releases a reserved slot that was not used.
     pub(crate) fn unreserve(&self) {
-        self.open_state.leave(1);
+        self.unreserve_all(1);
+    }
+
+    /// Releases reserved slots that were not used.
+    pub(crate) fn unreserve_all(&self, slots: u32) {
+        self.open_state.leave(slots);
     }
 
     /// Number of reserved slots.
@@ -231,17 +258,17 @@ impl Port {
         }
     }
 
-    /// Registers a call that completes here. Returns its key.
+    /// Registers something that completes here. Returns its key.
     ///
     /// # Errors
     /// `overloaded`: there is not enough memory for the list.
-    pub(crate) fn add_call(&self, call: &Arc<CallCore>) -> Result<usize, Failure> {
-        lock(&self.calls).insert(Arc::downgrade(call))
+    pub(crate) fn add_user(&self, user: Weak<dyn PortUser>) -> Result<usize, Failure> {
+        lock(&self.users).insert(user)
     }
 
-    /// Removes a call that was registered with [`add_call`](Self::add_call).
-    pub(crate) fn remove_call(&self, place: usize) {
-        lock(&self.calls).remove(place);
+    /// Removes what was registered with [`add_user`](Self::add_user).
+    pub(crate) fn remove_user(&self, key: usize) {
+        lock(&self.users).remove(key);
     }
 
     /// Drops the unreaped completions of a closed port.
@@ -256,7 +283,9 @@ impl Port {
     /// Called when a completion was taken out of the ring. Returns whether its slot is free.
     fn on_reaped(&self, completion: &Completion) -> bool {
         self.unreaped.remove(&completion.data);
-        completion.kind != Kind::StillRunning || notice_was_reaped(completion.handle)
+        completion.kind != Kind::StillRunning
+            || handles::find_reused_object(completion.handle)
+                .is_none_or(|call| call.on_notice_reaped(handles::generation_of(completion.handle)))
     }
 
     pub(crate) fn check_open(&self) -> Result<(), Failure> {
@@ -458,12 +487,18 @@ impl Port {
             return;
         }
         self.is_closed.store(true, Ordering::Relaxed);
-        let calls = std::mem::take(&mut *lock(&self.calls));
-        for call in calls.iter().filter_map(Weak::upgrade) {
-            call.port_closed(self);
+        let users = std::mem::take(&mut *lock(&self.users));
+        for user in users.iter().filter_map(Weak::upgrade) {
+            user.on_port_closed(self);
         }
         let host_calls = std::mem::take(&mut *lock(&self.host_calls));
-        end_host_calls(host_calls);
+        for call in host_calls {
+            if let Ok(found) = handles::find(call) {
+                found
+                    .into_object()
+                    .on_answerer_closed(handles::generation_of(call));
+            }
+        }
         self.gate.signal();
         self.wake_target.set(None);
         self.clear();

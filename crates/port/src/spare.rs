@@ -2,12 +2,12 @@
 
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::call::{Call, CallCore, CallRef};
 use crate::completion::{CallBuffer, Outcome};
-use crate::mailbox::Linked;
+use crate::mailbox::{Linked, List};
 use crate::queued_bytes::SPARE_BYTES;
 use crate::spare_list::SpareList;
 
@@ -16,6 +16,10 @@ pub(crate) const MAX_BUFFER_BYTES: usize = 256 << 10;
 /// Maximum total capacity in bytes of the kept buffers that are larger than [`SPARE_BYTES`]. It is
 /// enough for 50 answers of 100 KiB. See "Large answers" in `docs/internals/port.md`.
 const MAX_LARGE_BYTES: usize = 8 << 20;
+/// So many calls are kept for each port, even if the mailbox holds fewer.
+const MIN_KEPT: usize = 4_096;
+/// Number of lists for the calls that complete on ports.
+const PORT_LISTS: u32 = 64;
 
 /// The memory of a call and of its buffer, while no call uses it. If it is dropped, the memory is
 /// freed.
@@ -135,22 +139,76 @@ unsafe impl Linked for SpareCall {
     }
 }
 
+/// The list to which the memory of a call always returns. Calls of one port share a list, so they
+/// are rarely registered with another port, and threads with ports of their own do not disturb each
+/// other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SpareKey(u32);
+
+impl SpareKey {
+    /// Of calls that complete on no port.
+    pub(crate) const WAITERS: Self = Self(0);
+
+    /// Of the calls of the port with this number.
+    pub(crate) fn of_port(number: u32) -> Self {
+        Self(1 + number % PORT_LISTS)
+    }
+}
+
 /// The memory of calls that ended.
-#[derive(Default)]
 pub(crate) struct SpareCalls {
-    list: SpareList<SpareCall>,
+    of_waiters: SpareList<SpareCall>,
+    /// Made by the first call that completes on a port.
+    of_ports: OnceLock<Box<[SpareList<SpareCall>]>>,
+    /// Maximum number of calls in each list.
+    most: usize,
     /// Total capacity of the large buffers.
     large_bytes: AtomicUsize,
 }
 
 impl SpareCalls {
-    #[inline(always)]
-    pub(crate) fn take(&self) -> Option<SpareCall> {
-        let call = self.list.take()?;
-        if call.data.capacity() > SPARE_BYTES {
-            self.forget_bytes(&call);
+    /// The mailbox holds `capacity` calls, so that many may be kept.
+    pub(crate) fn new(capacity: u32) -> Self {
+        Self {
+            of_waiters: SpareList::default(),
+            of_ports: OnceLock::new(),
+            most: MIN_KEPT.max(capacity as usize),
+            large_bytes: AtomicUsize::new(0),
         }
+    }
+
+    #[inline(always)]
+    fn list(&self, SpareKey(key): SpareKey) -> &SpareList<SpareCall> {
+        match key.checked_sub(1) {
+            None => &self.of_waiters,
+            Some(index) => &self.of_ports()[index as usize],
+        }
+    }
+
+    #[inline(always)]
+    fn of_ports(&self) -> &[SpareList<SpareCall>] {
+        self.of_ports
+            .get_or_init(|| (0..PORT_LISTS).map(|_| SpareList::default()).collect())
+    }
+
+    #[inline(always)]
+    pub(crate) fn take(&self, key: SpareKey) -> Option<SpareCall> {
+        let call = self.list(key).take()?;
+        self.note_taken(&call);
         Some(call)
+    }
+
+    /// Moves up to `most` calls into `calls`. [`note_taken`](Self::note_taken) follows for each.
+    pub(crate) fn take_some(&self, key: SpareKey, most: usize, calls: &mut List<SpareCall>) {
+        self.list(key).take_some(most, calls);
+    }
+
+    /// The bytes of a call that is used do not count any more.
+    #[inline(always)]
+    pub(crate) fn note_taken(&self, call: &SpareCall) {
+        if call.data.capacity() > SPARE_BYTES {
+            self.forget_bytes(call);
+        }
     }
 
     /// Keeps the memory of a call, unless the instance is closed or there is enough of it.
@@ -159,14 +217,18 @@ impl SpareCalls {
         if call.data.capacity() > SPARE_BYTES {
             self.count_bytes(&mut call);
         }
-        if let Err(refused) = self.list.put(call, is_closed) {
+        let list = self.list(call.core().spare_key);
+        if let Err(refused) = list.put(call, self.most, is_closed) {
             self.refuse(refused);
         }
     }
 
     /// Frees the memory of all calls. The instance is closed.
     pub(crate) fn free_all(&self) {
-        self.list.free_all();
+        self.of_waiters.free_all();
+        if let Some(lists) = self.of_ports.get() {
+            lists.iter().for_each(SpareList::free_all);
+        }
     }
 
     /// Counts a large buffer, or frees it if there are enough of them.

@@ -11,11 +11,8 @@
 use crate::mailbox::{Linked, List};
 use crate::sync::{AtomicBool, Mutex, Ordering, UnsafeCell, lock, yield_now};
 
-/// Maximum number of values in `list`. Together with [`MAX_CONTENDED`], 4,096 values are kept.
-const MAX: usize = 3072;
-/// Maximum number of values in `contended`.
-const MAX_CONTENDED: usize = 1024;
-
+/// It fills a cache line, because threads with different lists use them at the same time.
+#[repr(align(64))]
 pub(crate) struct SpareList<T: Linked> {
     /// Rule 2.
     is_busy: AtomicBool,
@@ -59,24 +56,34 @@ impl<T: Linked> SpareList<T> {
         }
     }
 
+    /// Moves up to `most` values into `values`.
+    pub(crate) fn take_some(&self, most: usize, values: &mut List<T>) {
+        let taken = self.try_with(|list| values.append_some(list, most));
+        if taken.is_none() || values.is_empty() {
+            values.append_some(&mut lock(&self.contended), most);
+        }
+    }
+
     #[cold]
     fn take_contended(&self) -> Option<T> {
         lock(&self.contended).pop_front()
     }
 
-    /// Keeps a value.
+    /// Keeps a value, if there are fewer than `most`.
     ///
     /// # Errors
     /// The owner is closed, or there are enough values. The value is returned.
     #[inline(always)]
-    pub(crate) fn put(&self, value: T, is_closed: impl Fn() -> bool) -> Result<(), T> {
+    pub(crate) fn put(&self, value: T, most: usize, is_closed: impl Fn() -> bool) -> Result<(), T> {
         let mut value = Some(value);
-        let kept = self.try_with(|list| push(list, &mut value, MAX, &is_closed));
+        // Neither list counts the values of the other one.
+        let most_contended = most / 4;
+        let kept = self.try_with(|list| push(list, &mut value, most - most_contended, &is_closed));
         if kept.is_none() {
             push(
                 &mut lock(&self.contended),
                 &mut value,
-                MAX_CONTENDED,
+                most_contended,
                 &is_closed,
             );
         }

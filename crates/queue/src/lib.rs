@@ -16,6 +16,7 @@
 //! * [`ring`]: a bounded MPMC ring whose slots record whether they are full or empty.
 //! * [`atomic_waker`]: lets one reader sleep without missing data that is published meanwhile.
 //! * [`park`]: blocks a thread until it is unparked, a deadline passes, or a signal arrives.
+//! * [`WakerList`]: the tasks and threads that wait for one condition.
 //! * [`spin`]: decides how long to spin before parking.
 //! * [`event_fd`]: a wake-up that an event loop can poll.
 //! * [`no_preempt`]: sections in which an actor must not be preempted.
@@ -51,6 +52,7 @@ pub mod spin;
 pub mod spsc;
 mod sync;
 mod wait_list;
+mod waker_list;
 
 pub use atomic_waker::AtomicWaker;
 pub use cache_padded::CachePadded;
@@ -68,3 +70,4 @@ pub use park::{ParkResult, Parker};
 pub use park_hooks::{ParkHooks, set_park_hooks};
 pub use ring::Ring;
 pub use spin::AdaptiveSpin;
+pub use waker_list::WakerList;

@@ -19,7 +19,6 @@ use thalweg_runtime::TimerKey;
 use super::{CallCore, CallRef, CallState, Sink};
 use crate::code::{Code, Failure};
 use crate::completion::Completion;
-use crate::handles;
 use crate::package::Method;
 use crate::port::Port;
 
@@ -204,21 +203,20 @@ impl Wake for NoticeTimer {
     }
 }
 
-/// Called when the notice of this call was taken out of the ring. Returns whether its slot is free
-/// (rule 2).
-pub(crate) fn notice_was_reaped(call: u64) -> bool {
-    let Some((core, generation)) = handles::find_reused::<CallCore>(call) else {
-        return true;
-    };
-    let mut state = lock(&core.state);
-    if core.generation() != generation {
-        return true;
-    }
-    match &mut state.notices {
-        Some(notices) => {
-            notices.is_unreaped = false;
-            false
+impl CallCore {
+    /// Called when a notice of this generation was taken out of the ring. Returns whether its slot
+    /// is free (rule 2).
+    pub(super) fn note_reaped_notice(&self, generation: u32) -> bool {
+        let mut state = lock(&self.state);
+        if self.generation() != generation {
+            return true;
         }
-        None => true,
+        match &mut state.notices {
+            Some(notices) => {
+                notices.is_unreaped = false;
+                false
+            }
+            None => true,
+        }
     }
 }

@@ -23,7 +23,7 @@ use crate::completion::{CallBuffer, Completion, Outcome};
 use crate::incoming::Incoming;
 use crate::resource::ResourceOwner as _;
 use crate::service::Dispatch;
-use crate::spare::SpareCall;
+use crate::spare::{SpareCall, SpareKey};
 
 /// The turn of an idle instance, which belongs to the caller's thread until this is dropped.
 pub(super) struct ClaimedTurn<'a> {
@@ -60,7 +60,7 @@ impl ClaimedTurn<'_> {
         };
         let spare = match actor.brief_memory.take() {
             Some(spare) => spare,
-            None => self.instance.take_spare()?,
+            None => self.instance.take_spare(SpareKey::WAITERS)?,
         };
         let to = Destination::Waiter;
         let (call, buffer) =

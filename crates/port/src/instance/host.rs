@@ -21,6 +21,7 @@ use crate::code::{Code, Failure, append};
 use crate::completion::{CallBuffer, Completion, Kind, Outcome};
 use crate::handles;
 use crate::port::Port;
+use crate::spare::SpareKey;
 
 /// What answers the host calls of an instance's service.
 #[derive(Clone, Debug)]
@@ -92,8 +93,10 @@ impl Instance {
         port: &Arc<Port>,
         token: u64,
     ) -> Result<CallRef, Failure> {
-        port.reserve_below(self.package.limits.max_queued_bytes)?;
-        let mut spare = self.take_spare().inspect_err(|_| port.unreserve())?;
+        port.check_unreaped(self.package.limits.max_queued_bytes)?;
+        port.reserve()?;
+        let spare = self.take_spare(SpareKey::WAITERS);
+        let mut spare = spare.inspect_err(|_| port.unreserve())?;
         let begun = write(&mut spare.data).and_then(|()| {
             let number = self.convert_host_call(import, &mut spare.data)?;
             spare.core().begin(import, Destination::Host, deadline)?;

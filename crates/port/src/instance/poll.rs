@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
-use thalweg_queue::AdaptiveSpin;
 use thalweg_queue::no_preempt::lock;
+use thalweg_queue::{AdaptiveSpin, WakerList};
 use thalweg_runtime::{Handle, WakeReason, wait};
 
 use super::Instance;
@@ -29,7 +29,7 @@ use crate::service::Service;
 /// The threads that poll an instance.
 #[derive(Default)]
 pub(super) struct Pollers {
-    asleep: Mutex<Vec<Waker>>,
+    asleep: Mutex<WakerList>,
     /// Changes when a poller must look into the mailbox.
     signals: AtomicU32,
     /// Used by one poller at a time. The others sleep at once.
@@ -48,13 +48,13 @@ impl Pollers {
 
     fn wake_all(&self) {
         self.signals.fetch_add(1, Ordering::Release);
-        let asleep = std::mem::take(&mut *lock(&self.asleep));
-        asleep.into_iter().for_each(Waker::wake);
+        let asleep = lock(&self.asleep).take();
+        asleep.wake();
     }
 
     /// Rule 3.
     fn remove(&self, waker: &Waker) {
-        lock(&self.asleep).retain(|other| !other.will_wake(waker));
+        lock(&self.asleep).remove(waker);
     }
 }
 

@@ -1,9 +1,12 @@
 //! Submission of calls to an instance's mailbox.
 //!
-//! A [`MailboxWriter`] pushes calls one after the other, and schedules the instance once for up to
-//! [`CALLS_PER_TURN`] of them. No other thread schedules the instance for these calls. A writer
-//! must therefore not wait between two calls, except for capacity in the mailbox, and it schedules
-//! the instance before that wait.
+//! A [`MailboxWriter`] pushes calls and schedules the instance once for up to [`CALLS_PER_TURN`] of
+//! them. No other thread schedules the instance for these calls. A writer must therefore not wait
+//! between two calls, except for capacity in the mailbox, and it schedules the instance before that
+//! wait.
+//!
+//! A writer that expects several calls takes the memory and the places for them together, and pushes
+//! them together. It returns what it did not use.
 
 use std::sync::Arc;
 
@@ -14,10 +17,11 @@ use crate::call::notice::notice_interval;
 use crate::call::{BorrowedBytes, CallOwner, CallRef, Destination, is_past};
 use crate::code::{Code, Failure, append};
 use crate::completion::{CallBuffer, Completion};
+use crate::mailbox::{List, Unpushed};
 use crate::message_handles::close_unread_streams;
 use crate::package::Package;
 use crate::port::Port;
-use crate::spare::SpareCall;
+use crate::spare::{SpareCall, SpareKey};
 
 /// Options of a submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,13 +53,40 @@ pub(crate) enum Sent {
 pub struct Submitter<'a> {
     writer: MailboxWriter<'a>,
     port: &'a Arc<Port>,
+    /// Reserved slots of the port that no call uses yet.
+    slots: u32,
 }
 
 impl<'a> Submitter<'a> {
     /// A submitter for calls of `instance` whose completions go to `port`.
     pub fn new(instance: &'a Arc<Instance>, port: &'a Arc<Port>) -> Self {
-        let writer = MailboxWriter::new(instance);
-        Self { writer, port }
+        Self::for_calls(instance, port, 1)
+    }
+
+    /// A submitter for `count` calls, which are submitted faster if they are expected. They reach the
+    /// service at the latest when the last one was submitted, or when this is dropped.
+    ///
+    /// ```
+    /// use thalweg_port::{Instance, Port, SubmitOptions, Submitter};
+    ///
+    /// fn submit_all(
+    ///     instance: &std::sync::Arc<Instance>,
+    ///     port: &std::sync::Arc<Port>,
+    ///     calls: &[Vec<u8>],
+    /// ) -> Result<(), thalweg_port::Failure> {
+    ///     let mut submitter = Submitter::for_calls(instance, port, calls.len());
+    ///     for (token, args) in (0..).zip(calls) {
+    ///         submitter.submit(token, 0, args, u64::MAX, SubmitOptions::default())?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn for_calls(instance: &'a Arc<Instance>, port: &'a Arc<Port>, count: usize) -> Self {
+        Self {
+            writer: MailboxWriter::for_calls(instance, count),
+            port,
+            slots: 0,
+        }
     }
 
     /// Submits a call whose completion has `token`. Returns the call's handle.
@@ -125,9 +156,13 @@ impl<'a> Submitter<'a> {
                 Some(notice_interval(&instance.package.methods[method as usize])?)
             }
         };
-        port.reserve_below(instance.package.limits.max_queued_bytes)?;
+        port.check_unreaped(instance.package.limits.max_queued_bytes)?;
+        match self.slots {
+            0 => self.slots = port.reserve_up_to(self.writer.expected())?,
+            _ => port.check_open()?,
+        }
         if interval.is_some() {
-            port.reserve().inspect_err(|_| port.unreserve())?;
+            port.reserve()?;
         }
         let to = Destination::Port { port, token };
         let write =
@@ -142,11 +177,11 @@ impl<'a> Submitter<'a> {
             .writer
             .start(method, write, to, deadline, options.waits, begin);
         let (handle, noticed) = unsealed_entries.inspect_err(|_| {
-            port.unreserve();
             if interval.is_some() {
                 port.unreserve();
             }
         })?;
+        self.slots -= 1;
         if let (Some(call), Some(interval)) = (noticed, interval) {
             call.send_notices(port, interval);
         }
@@ -154,27 +189,77 @@ impl<'a> Submitter<'a> {
     }
 }
 
+impl Drop for Submitter<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.slots > 0 {
+            self.port.unreserve_all(self.slots);
+        }
+    }
+}
+
 /// Pushes calls into a mailbox; see the module documentation.
-#[derive(Debug)]
 pub(crate) struct MailboxWriter<'a> {
     instance: &'a Arc<Instance>,
     /// A turn must be scheduled, and no other thread will do it.
     needs_schedule: bool,
     /// Number of calls that were pushed since the last turn was scheduled.
     unscheduled: usize,
+    /// The number of calls that will follow, if it is known.
+    expected: usize,
+    /// Reserved places of the mailbox that no call uses yet.
+    places: u32,
+    /// Memory for calls.
+    spare: List<SpareCall>,
+    /// Calls with a place.
+    unpushed: Unpushed<CallBuffer>,
+}
+
+impl std::fmt::Debug for MailboxWriter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MailboxWriter")
+            .field("instance", self.instance)
+            .field("unpushed", &self.unpushed.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> MailboxWriter<'a> {
     pub(crate) fn new(instance: &'a Arc<Instance>) -> Self {
+        Self::for_calls(instance, 1)
+    }
+
+    /// A writer for `count` calls.
+    #[inline(always)]
+    pub(crate) fn for_calls(instance: &'a Arc<Instance>, count: usize) -> Self {
         Self {
             instance,
             needs_schedule: false,
             unscheduled: 0,
+            expected: count,
+            places: 0,
+            spare: List::default(),
+            unpushed: Unpushed::default(),
+        }
+    }
+
+    /// How many calls are prepared together: those that are expected, 64 at most.
+    #[inline(always)]
+    fn expected(&self) -> u32 {
+        self.expected.clamp(1, CALLS_PER_TURN) as u32
+    }
+
+    /// Makes the calls visible to the service.
+    #[inline]
+    fn flush(&mut self) {
+        if self.unpushed.len() > 0 {
+            self.needs_schedule |= self.instance.mailbox.push_all(&mut self.unpushed);
         }
     }
 
     #[inline]
     fn schedule(&mut self) {
+        self.flush();
         self.unscheduled = 0;
         if std::mem::take(&mut self.needs_schedule) {
             #[cfg(test)]
@@ -197,7 +282,11 @@ impl<'a> MailboxWriter<'a> {
         waits: bool,
         extract: impl FnOnce(&CallRef) -> R,
     ) -> Result<R, Failure> {
-        let (extracted, buffer) = self.instance.begin(method, write, to, deadline, extract)?;
+        let spare = self.take_spare(to.spare_key())?;
+        let begun = self
+            .instance
+            .begin_in(spare, method, write, to, deadline, extract);
+        let (extracted, buffer) = begun?;
         if let Some(buffer) = buffer
             && let Err((buffer, failure)) = self.push_or_wait(buffer, waits)
             && buffer.call().core.withdraw()
@@ -205,6 +294,28 @@ impl<'a> MailboxWriter<'a> {
             return Err(failure);
         }
         Ok(extracted)
+    }
+
+    #[inline(always)]
+    fn take_spare(&mut self, key: SpareKey) -> Result<SpareCall, Failure> {
+        if self.expected <= 1 && self.spare.is_empty() {
+            return self.instance.take_spare(key);
+        }
+        self.take_expected_spare(key)
+    }
+
+    fn take_expected_spare(&mut self, key: SpareKey) -> Result<SpareCall, Failure> {
+        let spare = &self.instance.spare;
+        if self.spare.is_empty() {
+            spare.take_some(key, self.expected() as usize, &mut self.spare);
+        }
+        match self.spare.pop_front() {
+            Some(call) => {
+                spare.note_taken(&call);
+                Ok(call)
+            }
+            None => self.instance.make_call(key),
+        }
     }
 
     /// Pushes a call into the mailbox, or waits for capacity if both `waits` and the bounds allow
@@ -247,21 +358,85 @@ impl<'a> MailboxWriter<'a> {
     /// Returns the buffer and the reason if the mailbox is full.
     #[inline(always)]
     fn push(&mut self, buffer: CallBuffer) -> Result<(), (CallBuffer, MailboxFull)> {
-        self.needs_schedule |= match self.instance.push(buffer) {
-            Ok(must_schedule) => must_schedule,
-            Err(refused) => self.instance.sweep_and_push(refused)?,
+        let refused = match self.try_reserve(&buffer) {
+            Ok(()) => None,
+            Err(full) => self.sweep_and_reserve(&buffer, full).err(),
         };
+        if let Some(full) = refused {
+            return Err((buffer, full));
+        }
+        self.expected = self.expected.saturating_sub(1);
+        if self.expected == 0 && self.unpushed.len() == 0 {
+            self.needs_schedule |= self.instance.mailbox.push(buffer);
+        } else {
+            self.unpushed.add(buffer);
+            if self.expected == 0 {
+                self.flush();
+            }
+        }
         self.unscheduled += 1;
         if self.unscheduled >= CALLS_PER_TURN {
             self.schedule();
         }
         Ok(())
     }
+
+    /// Reserves a place for this call.
+    ///
+    /// # Errors
+    /// The mailbox is full.
+    #[inline(always)]
+    fn try_reserve(&mut self, buffer: &CallBuffer) -> Result<(), MailboxFull> {
+        let instance = self.instance;
+        if self.places == 0 {
+            let reserved = instance.mailbox.reserve(self.expected());
+            self.places = reserved.map_err(MailboxFull::Calls)?;
+        }
+        let max_queued_bytes = instance.package.limits.max_queued_bytes;
+        if !instance
+            .queued_bytes
+            .try_add(&buffer.data, max_queued_bytes)
+        {
+            return Err(MailboxFull::Bytes);
+        }
+        self.places -= 1;
+        Ok(())
+    }
+
+    #[cold]
+    fn sweep_and_reserve(
+        &mut self,
+        buffer: &CallBuffer,
+        full: MailboxFull,
+    ) -> Result<(), MailboxFull> {
+        // The calls that wait here may have ended.
+        self.flush();
+        match self.instance.sweep() {
+            true => self.try_reserve(buffer),
+            false => Err(full),
+        }
+    }
+
+    /// Returns what was not used.
+    #[cold]
+    fn give_back(&mut self) {
+        if self.places > 0 {
+            self.instance.free_places(self.places);
+        }
+        while let Some(call) = self.spare.pop_front() {
+            self.instance.spare.note_taken(&call);
+            self.instance.recycle(call);
+        }
+    }
 }
 
 impl Drop for MailboxWriter<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.schedule();
+        if self.places > 0 || !self.spare.is_empty() {
+            self.give_back();
+        }
     }
 }
 
@@ -349,7 +524,14 @@ impl Instance {
         deadline: u64,
         extract: impl FnOnce(&CallRef) -> R,
     ) -> Result<(R, Option<CallBuffer>), Failure> {
-        self.begin_in(self.take_spare()?, method, write, to, deadline, extract)
+        self.begin_in(
+            self.take_spare(to.spare_key())?,
+            method,
+            write,
+            to,
+            deadline,
+            extract,
+        )
     }
 
     /// The same in memory that the caller has.
@@ -385,35 +567,10 @@ impl Instance {
         Ok((extracted, None))
     }
 
+    /// Frees places that no call uses.
     #[cold]
-    fn sweep_and_push(
-        &self,
-        (buffer, full): (CallBuffer, MailboxFull),
-    ) -> Result<bool, (CallBuffer, MailboxFull)> {
-        match self.sweep() {
-            true => self.push(buffer),
-            false => Err((buffer, full)),
-        }
-    }
-
-    /// Returns whether the caller must schedule a turn, or the buffer and the reason if the mailbox
-    /// is full.
-    #[inline(always)]
-    fn push(&self, buffer: CallBuffer) -> Result<bool, (CallBuffer, MailboxFull)> {
-        if let Err(capacity) = self.mailbox.reserve() {
-            return Err((buffer, MailboxFull::Calls(capacity)));
-        }
-        let max_queued_bytes = self.package.limits.max_queued_bytes;
-        if !self.queued_bytes.try_add(&buffer.data, max_queued_bytes) {
-            self.unreserve();
-            return Err((buffer, MailboxFull::Bytes));
-        }
-        Ok(self.mailbox.push(buffer))
-    }
-
-    #[cold]
-    fn unreserve(&self) {
-        self.mailbox.free(1);
+    fn free_places(&self, places: u32) {
+        self.mailbox.free(places as usize);
         if self.mailbox.is_finished() {
             // A poller may wait for the call.
             self.wake_pollers();

@@ -14,7 +14,7 @@ use crate::object::{self, Object};
 use crate::package::{Method, MethodOptions, Package, QueueLimits};
 use crate::queued_bytes::SPARE_BYTES;
 use crate::service::Service;
-use crate::spare::MAX_BUFFER_BYTES;
+use crate::spare::{MAX_BUFFER_BYTES, SpareKey};
 use crate::{CallError, Client, Code, Incoming, NoError, Pending, Port, SubmitOptions, Submitter};
 
 /// Keeps its calls and never answers them.
@@ -127,6 +127,89 @@ fn batch_of_64_calls_schedules_once() {
     );
 }
 
+/// Submits `count` calls. Returns how many were accepted, and why not all.
+fn submit_all(submitter: &mut Submitter<'_>, count: u64) -> (u64, Option<Code>) {
+    for token in 0..count {
+        let options = SubmitOptions::default();
+        if let Err(why) = submitter.submit(token, 0, &[], u64::MAX, options) {
+            return (token, Some(why.code));
+        }
+    }
+    (count, None)
+}
+
+/// Tokens and codes of the completions that are available.
+fn reaped(port: &Port) -> Vec<(u64, Code)> {
+    let reaped = port.reap().unwrap();
+    reaped.map(|ended| (ended.token, ended.code)).collect()
+}
+
+#[test]
+fn expected_calls_that_are_not_made_leave_nothing_reserved() {
+    let runtime = runtime();
+    let client = Instance::open(|| Dropper, runtime.handle().clone());
+    let port = Port::open(4).unwrap();
+    // The memory of the first calls is used again.
+    for _ in 0..3 {
+        let all = submit_all(&mut Submitter::for_calls(&client, &port, 10), 3);
+        assert_eq!(all, (3, None));
+        let mut ended = Vec::new();
+        while ended.len() < 3 {
+            port.wait(u64::MAX).unwrap();
+            ended.append(&mut reaped(&port));
+        }
+        let lost = (0..3).map(|token| (token, Code::GuestLost));
+        assert_eq!(ended, lost.collect::<Vec<_>>());
+        assert_eq!(client.queued_calls(), 0);
+    }
+    let all = submit_all(&mut Submitter::for_calls(&client, &port, 4), 4);
+    assert_eq!(all, (4, None), "the port has all slots again");
+    client.close();
+    port.close();
+}
+
+#[test]
+fn expected_calls_end_where_the_port_or_the_mailbox_is_full() {
+    let runtime = runtime();
+    let polled = |capacity| {
+        let runtime = runtime.handle().clone();
+        Instance::open_polled::<HoldsCalls>(capacity, runtime).unwrap()
+    };
+    for (calls, slots) in [(4, 100), (100, 4)] {
+        let (client, port) = (polled(calls), Port::open(slots).unwrap());
+        let mut submitter = Submitter::for_calls(&client, &port, 10);
+        let refused = (4, Some(Code::Overloaded));
+        assert_eq!(submit_all(&mut submitter, 10), refused);
+        // The submitter may continue when there is capacity.
+        assert_eq!(submit_all(&mut submitter, 1), (0, refused.1));
+        drop(submitter);
+        assert_eq!(client.queued_calls(), 4);
+        client.close();
+        let closed = (0..4).map(|token| (token, Code::Cancelled));
+        assert_eq!(reaped(&port), closed.collect::<Vec<_>>());
+        port.close();
+    }
+}
+
+#[test]
+fn expected_calls_of_a_closed_client_end_once() {
+    let runtime = runtime();
+    let (client, port) = (open(&runtime), Port::open(4).unwrap());
+    let mut submitter = Submitter::for_calls(&client, &port, 4);
+    assert_eq!(submit_all(&mut submitter, 2), (2, None));
+    client.close();
+    assert_eq!(submit_all(&mut submitter, 1), (0, Some(Code::Closed)));
+    drop(submitter);
+    assert_eq!(reaped(&port), [(0, Code::Cancelled), (1, Code::Cancelled)]);
+    let (other, options) = (open(&runtime), SubmitOptions::default());
+    let mut submitter = Submitter::for_calls(&other, &port, 4);
+    submitter.submit(7, 0, &[], u64::MAX, options).unwrap();
+    port.close();
+    assert_eq!(submit_all(&mut submitter, 1).1, Some(Code::Closed));
+    drop(submitter);
+    other.close();
+}
+
 #[test]
 fn client_batch_schedules_once_and_keeps_the_order() {
     let runtime = runtime();
@@ -173,7 +256,10 @@ fn call_after_the_last_generation_has_another_slot() {
     };
     let first = call();
     // As if the memory had been used 2^32 - 2 times.
-    let used = instance.spare.take().unwrap();
+    let used = instance
+        .spare
+        .take(SpareKey::of_port(port.number()))
+        .unwrap();
     used.core().open_state.set_generation(u32::MAX - 1);
     instance.recycle(used);
     let last = call();
@@ -327,14 +413,14 @@ fn spare_calls_keep_large_buffers_up_to_their_limits() {
     let sizes = [MAX_BUFFER_BYTES + 1].into_iter();
     let sizes = sizes.chain([MAX_BUFFER_BYTES; 40]).chain([SPARE_BYTES; 2]);
     let calls: Vec<_> = sizes
-        .map(|size| (instance.take_spare().unwrap(), size))
+        .map(|size| (instance.take_spare(SpareKey::WAITERS).unwrap(), size))
         .collect();
     for (mut call, size) in calls {
         call.data = Vec::with_capacity(size);
         instance.recycle(call);
     }
     let mut kept = Vec::new();
-    while let Some(call) = instance.spare.take() {
+    while let Some(call) = instance.spare.take(SpareKey::WAITERS) {
         kept.push(call.data.capacity());
     }
     let count = |size| kept.iter().filter(|kept| **kept == size).count();
@@ -343,10 +429,10 @@ fn spare_calls_keep_large_buffers_up_to_their_limits() {
     assert_eq!(count(SPARE_BYTES), 2);
     assert_eq!(count(0), 43 - 32 - 2, "the others are freed");
     // The bytes of the calls that were taken out do not count any more.
-    let mut call = instance.take_spare().unwrap();
+    let mut call = instance.take_spare(SpareKey::WAITERS).unwrap();
     call.data = Vec::with_capacity(MAX_BUFFER_BYTES);
     instance.recycle(call);
-    let again = instance.take_spare().unwrap();
+    let again = instance.take_spare(SpareKey::WAITERS).unwrap();
     assert_eq!(again.data.capacity(), MAX_BUFFER_BYTES);
     instance.recycle(again);
     instance.close();

@@ -8,7 +8,7 @@ use loom::sync::atomic::AtomicBool;
 use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
-use crate::mailbox::{Found, Linked, List, Mailbox};
+use crate::mailbox::{Found, Linked, List, Mailbox, Unpushed};
 
 struct Item(Box<Node>);
 
@@ -103,10 +103,22 @@ impl Shared {
     }
 
     fn push(&self, number: u32) {
-        assert_eq!(self.mailbox.reserve(), Ok(()));
+        assert_eq!(self.mailbox.reserve(1), Ok(1));
         if self.mailbox.push(Item::new(number)) {
             self.turn();
         }
+    }
+
+    /// Pushes two calls together.
+    fn push_two(&self, first: u32) {
+        assert_eq!(self.mailbox.reserve(2), Ok(2));
+        let mut calls = Unpushed::default();
+        calls.add(Item::new(first));
+        calls.add(Item::new(first + 1));
+        if self.mailbox.push_all(&mut calls) {
+            self.turn();
+        }
+        assert_eq!(calls.len(), 0);
     }
 
     /// Serves a call without the mailbox if the instance is idle, like the caller of a brief method.
@@ -134,6 +146,21 @@ impl Shared {
 fn of(served: &[u32], thread: u32) -> Vec<u32> {
     let own = served.iter().copied();
     own.filter(|number| number / 10 == thread).collect()
+}
+
+#[test]
+fn calls_that_are_pushed_together_are_served_once_in_their_order() {
+    model(|| {
+        let shared = Shared::new(8);
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || other.push_two(10));
+        shared.push_two(20);
+        thread.join().unwrap();
+        let served = shared.served();
+        assert_eq!(of(&served, 1), [10, 11]);
+        assert_eq!(of(&served, 2), [20, 21]);
+        assert_eq!(served.len(), 4);
+    });
 }
 
 #[test]

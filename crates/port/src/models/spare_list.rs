@@ -88,7 +88,7 @@ impl Shared {
         // A refused value is dropped.
         let _ = self
             .list
-            .put(value, || self.is_closed.load(Ordering::Acquire));
+            .put(value, 8, || self.is_closed.load(Ordering::Acquire));
     }
 
     fn take_and_put(&self) {

@@ -23,6 +23,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 
+use thalweg_queue::WakerList;
 use thalweg_runtime::{WakeReason, wait};
 
 use crate::code::{Code, Failure, would_park};
@@ -79,7 +80,7 @@ pub(super) struct CallbackState {
     pub(super) settled: u64,
     /// The segment that the holder of the lease writes into.
     lent_segment: Weak<Segment>,
-    join_waiters: Vec<Waker>,
+    join_waiters: WakerList,
     stream: Weak<StreamCore>,
 }
 
@@ -282,7 +283,7 @@ impl StreamCore {
                 let waiters = queue.free_read_segments();
                 if !waiters.is_empty() {
                     drop(queue);
-                    waiters.into_iter().for_each(Waker::wake);
+                    waiters.wake();
                     queue = lock(&self.queue);
                 }
             } else if let Some(outcome) = outcome {
@@ -321,9 +322,9 @@ impl StreamCore {
                 .finish(self.closed.load(Ordering::Acquire))
             {
                 AfterCallback::Dropped => {
-                    let join_waiters = std::mem::take(&mut queue.callback.join_waiters);
+                    let join_waiters = queue.callback.join_waiters.take();
                     drop(queue);
-                    return join_waiters.into_iter().for_each(Waker::wake);
+                    return join_waiters.wake();
                 }
                 // It was set after the previous callback had received the outcome.
                 AfterCallback::Replaced => {
@@ -381,14 +382,7 @@ impl StreamCore {
                 if !wait::can_park() {
                     return Err(would_park());
                 }
-                let waker = wait::waker();
-                if !callback
-                    .join_waiters
-                    .iter()
-                    .any(|known| known.will_wake(&waker))
-                {
-                    callback.join_waiters.push(waker);
-                }
+                callback.join_waiters.insert(wait::waker());
             }
             woke = wait::park((deadline != u64::MAX).then_some(deadline));
         }

@@ -223,7 +223,7 @@ impl StreamCore {
             let mut queue = lock(&self.queue);
             let lingering_reader = queue.lingering_reader.take();
             queue.stats.wakes += u64::from(lingering_reader.is_some());
-            (std::mem::take(&mut queue.waiters), lingering_reader)
+            (queue.waiters.take(), lingering_reader)
         };
         waiters
             .into_iter()

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
-use thalweg_queue::{AdaptiveSpin, clock};
+use thalweg_queue::{AdaptiveSpin, WakerList, clock};
 use thalweg_runtime::TimerKey;
 
 use crate::code::{Code, Failure};
@@ -54,7 +54,7 @@ pub(super) struct Queue {
     /// Segments for reuse. Other readers and hosts may still have some of them.
     pub(super) spare: Vec<Arc<Segment>>,
     /// Writers that wait for credit.
-    pub(super) waiters: Vec<Waker>,
+    pub(super) waiters: WakerList,
     /// The gap after the last segment.
     pub(super) last_gap: Gap,
     pub(super) counts: Counts,
@@ -173,7 +173,7 @@ impl Queue {
     /// quarter of the credit is free or no record is unread. A writer that is faster than its
     /// reader would otherwise be woken for each segment and sleep again.
     #[must_use]
-    pub(super) fn free_read_segments(&mut self) -> Vec<Waker> {
+    pub(super) fn free_read_segments(&mut self) -> WakerList {
         let before = self.entries.len();
         let mut index = 0;
         while let Some(entry) = self.entries.get(index) {
@@ -193,11 +193,11 @@ impl Queue {
                 && (self.segments_in_use() + quarter <= self.max_segments || self.first().is_none())
         };
         if !nobody && !self.single_taken && !enough() {
-            return Vec::new();
+            return WakerList::new();
         }
         // A writer that starts to wait from now on has already seen this credit.
         (self.credit_returned, self.single_taken) = (false, false);
-        std::mem::take(&mut self.waiters)
+        self.waiters.take()
     }
 
     /// Releases the first records of the open batch. Returns whether all are released.
@@ -254,9 +254,7 @@ impl Queue {
 
     /// Registers a writer that waits for credit.
     pub(super) fn add_waiter(&mut self, waker: Waker) {
-        if !self.waiters.iter().any(|known| known.will_wake(&waker)) {
-            self.waiters.push(waker);
-        }
+        self.waiters.insert(waker);
     }
 
     /// Drops the oldest complete segment without an open batch. Returns `false` if there is none.
@@ -435,7 +433,7 @@ impl Queue {
 
     /// Frees the records of a reader that is gone while other readers remain. The counts stay as
     /// they are.
-    pub(super) fn detach(&mut self) -> Vec<Waker> {
+    pub(super) fn detach(&mut self) -> WakerList {
         let counts = self.counts();
         (self.counts, self.unseen, self.is_detached) = (counts, 0, true);
         self.counts.published =
@@ -443,7 +441,7 @@ impl Queue {
         self.entries.clear();
         self.control.clear();
         self.conflated.clear();
-        std::mem::take(&mut self.waiters)
+        self.waiters.take()
     }
 
     /// The newest spare segment without another owner. With several readers, the others remain until
@@ -576,7 +574,7 @@ mod tests {
     fn read_one(queue: &mut Queue) -> usize {
         queue.take(u32::MAX).expect("there is one");
         queue.open = None;
-        queue.free_read_segments().len()
+        queue.free_read_segments().into_iter().count()
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::Waker;
 
 use thalweg_queue::{ParkResult, Parker};
 use thalweg_runtime::{WakeReason, wait};
@@ -202,7 +201,7 @@ impl StreamCore {
         }
         let waiters = queue.free_read_segments();
         drop(queue);
-        waiters.into_iter().for_each(Waker::wake);
+        waiters.wake();
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
-use thalweg_queue::clock;
+use thalweg_queue::{WakerList, clock};
 use thalweg_runtime::log::{Level, Limit};
 use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::{Encode, Encoder, NoRoom};
@@ -157,7 +157,7 @@ impl StreamCore {
             }
             waiters
         };
-        waiters.into_iter().for_each(Waker::wake);
+        waiters.wake();
         self.wake_readers();
     }
 
@@ -500,7 +500,7 @@ impl StreamCore {
         writer: &mut WriterState,
         tails: u32,
         deadline: u64,
-        wakes: &mut Vec<Waker>,
+        wakes: &mut WakerList,
     ) -> Result<NextSegment, Failure> {
         let has_tees = self.wake_mode.load(Ordering::Relaxed) & MANY_READERS != 0;
         let admission = if has_tees {

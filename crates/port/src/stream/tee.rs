@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
+use thalweg_queue::WakerList;
+
 use crate::code::{Code, Failure};
 use crate::stream::core::{StreamCore, lock};
 use crate::stream::counts::{Gap, Reason};
@@ -88,7 +90,7 @@ impl StreamCore {
                 }
             };
             match waiters {
-                Some(waiters) => waiters.into_iter().for_each(Waker::wake),
+                Some(waiters) => waiters.wake(),
                 None => self.wake_all_at_end(),
             }
             return;
@@ -121,7 +123,7 @@ impl StreamCore {
         queue: &mut Queue,
         writer: &mut WriterState,
         waker: Option<&Waker>,
-        wakes: &mut Vec<Waker>,
+        wakes: &mut WakerList,
     ) -> Admission {
         let (mut skipped, mut full, mut present) = (Vec::new(), false, false);
         let mut check = |queue: &mut Queue, reader| match self.admit(queue, writer.number) {

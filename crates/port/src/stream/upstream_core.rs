@@ -18,6 +18,7 @@ use std::fmt::Display;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 
+use thalweg_queue::WakerList;
 use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::evolve::{Conversion, Unconverted};
@@ -54,7 +55,7 @@ struct UpstreamState {
     bytes: usize,
     outcome: Option<Failure>,
     reader: Option<Waker>,
-    writers: Vec<Waker>,
+    writers: WakerList,
     /// One writer that asked to be notified of free capacity.
     room_waker: Option<Waker>,
     /// Size of the element that was refused last.
@@ -67,14 +68,9 @@ impl UpstreamState {
         self.elements.is_empty() || (self.elements.len() < ELEMENTS && self.bytes + size <= BYTES)
     }
 
-    /// Removes a writer that stops waiting, or that is about to wait again.
-    fn remove_writer(&mut self, waker: &Waker) {
-        self.writers.retain(|writer| !writer.will_wake(waker));
-    }
-
     /// All writers that wait for capacity.
-    fn take_waiters(&mut self) -> Vec<Waker> {
-        let mut waiters = std::mem::take(&mut self.writers);
+    fn take_waiters(&mut self) -> WakerList {
+        let mut waiters = self.writers.take();
         waiters.extend(self.room_waker.take());
         waiters
     }
@@ -173,8 +169,7 @@ impl UpstreamCore {
                     });
                 } else {
                     let waker = waker.get_or_insert_with(wait::waker);
-                    state.remove_writer(waker);
-                    state.writers.push(waker.clone());
+                    state.writers.insert(waker.clone());
                     None
                 }
             };
@@ -185,7 +180,7 @@ impl UpstreamCore {
             let late = || Code::TimedOut.because("the stream was full until the deadline");
             if let (Err(why), Some(waker)) = (check_wake(wait::park(Some(deadline)), late), &waker)
             {
-                lock(&self.state).remove_writer(waker);
+                lock(&self.state).writers.remove(waker);
                 return Err(why);
             }
         }
@@ -254,7 +249,7 @@ impl UpstreamCore {
                     let waiters = if half {
                         state.take_waiters()
                     } else {
-                        Vec::new()
+                        WakerList::new()
                     };
                     (element, waiters)
                 }
@@ -268,7 +263,7 @@ impl UpstreamCore {
                 },
             }
         };
-        waiters.into_iter().for_each(Waker::wake);
+        waiters.wake();
         Ok(Some(element))
     }
 

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 
-use thalweg_queue::NoPreemptGuard;
+use thalweg_queue::{NoPreemptGuard, WakerList};
 
 use super::envelope_queue::{BoxedEnvelope, Payload};
 use super::incarnation::{ExitListener, StartReport, StateFactory};
@@ -22,7 +22,7 @@ use crate::exit::{
 use crate::id::ActorId;
 use crate::inspect::{ActorSnapshot, ActorState, ActorStats, Occupancy};
 use crate::join::JoinError;
-use crate::shim::{AtomicU64, AtomicUsize, Cell, LockGuard, Mutex, Ordering, lock, yield_now};
+use crate::shim::{AtomicU64, AtomicUsize, Cell, Mutex, Ordering, lock, yield_now};
 use crate::stack::overflow::Name;
 use crate::task::{RunningTurn, TurnOwner};
 use crate::worker::Worker;
@@ -47,7 +47,7 @@ pub(super) struct Body<A: Actor> {
     /// Messages that were dropped because the mailbox was full.
     pub(super) dropped: AtomicU64,
     /// Senders that wait for capacity, and callers of `wait_restarted`.
-    blocked_senders: Mutex<Vec<Waker>>,
+    blocked_senders: Mutex<WakerList>,
     pub(super) kill_flag: KillFlag,
     pub(super) runtime: Handle,
     /// The number of the current incarnation.
@@ -223,13 +223,8 @@ impl<A: Actor> Body<A> {
     /// Registers a waker for capacity, for the close and for a restart. The caller must check its
     /// condition after this.
     pub(super) fn register_waiter(&self, waker: Waker) {
-        {
-            let mut blocked_senders = self.blocked_senders();
-            // A sender that gave up stays in the list until the next wake-up.
-            if !blocked_senders.iter().any(|other| other.will_wake(&waker)) {
-                blocked_senders.push(waker);
-            }
-        }
+        // A sender that gave up stays in the list until the next wake-up.
+        lock(&self.blocked_senders).insert(waker);
         self.mailbox_state.set_waiters();
     }
 
@@ -246,25 +241,15 @@ impl<A: Actor> Body<A> {
     /// Removes the waker of a task that no longer waits. Another wait may use the same waker, so it
     /// is woken to check again.
     pub(super) fn cancel_wait(&self, waker: &Waker) {
-        let left = {
-            let mut blocked_senders = self.blocked_senders();
-            let place = blocked_senders
-                .iter()
-                .position(|other| other.will_wake(waker));
-            place.map(|place| blocked_senders.swap_remove(place))
-        };
+        let left = lock(&self.blocked_senders).remove(waker);
         if let Some(waker) = left {
             waker.wake();
         }
     }
 
-    fn blocked_senders(&self) -> LockGuard<'_, Vec<Waker>> {
-        lock(&self.blocked_senders)
-    }
-
     pub(super) fn wake_senders(&self) {
-        let all = std::mem::take(&mut *self.blocked_senders());
-        all.into_iter().for_each(Waker::wake);
+        let all = lock(&self.blocked_senders).take();
+        all.wake();
     }
 
     pub(super) fn len(&self) -> usize {

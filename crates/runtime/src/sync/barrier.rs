@@ -4,11 +4,11 @@ use std::fmt;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use thalweg_queue::clock;
+use thalweg_queue::{WakerList, clock};
 
 use super::error::WaitError;
 use super::wait_future::{self, AcquireResult, Primitive, WaitFuture};
-use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue};
 
 const RELEASED: Grant = 1;
 
@@ -126,14 +126,14 @@ impl Primitive for Barrier {
         &self,
         queue: &mut WaitQueue<usize>,
         (): &mut (),
-        wake_list: &mut WakeList,
+        wakers: &mut WakerList,
     ) -> AcquireResult<Self::Output> {
         queue.state += 1;
         if queue.state < self.size {
             return AcquireResult::PushBack;
         }
         queue.state = 0;
-        queue.grant_all(RELEASED, wake_list);
+        queue.grant_all(RELEASED, wakers);
         AcquireResult::Done(BarrierWaitResult { is_leader: true })
     }
 

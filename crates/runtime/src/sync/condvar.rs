@@ -16,12 +16,12 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use thalweg_queue::clock;
+use thalweg_queue::{WakerList, clock};
 
 use super::error::WaitError;
 use super::mutex::MutexGuard;
 use super::wait_future::{self, AcquireResult, Primitive, WaitFuture};
-use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue};
 use crate::shim::{AtomicBool, Ordering};
 use crate::wait;
 
@@ -306,21 +306,21 @@ impl RawCondvar {
     }
 
     fn notify_one(&self) {
-        let mut wake_list = WakeList::default();
+        let mut wakers = WakerList::new();
         let mut queue = self.wait_list.lock();
-        queue.grant_first(NOTIFY_ONE, &mut wake_list);
+        queue.grant_first(NOTIFY_ONE, &mut wakers);
         self.has_waiters.store(!queue.is_empty(), Ordering::Relaxed);
         drop(queue);
-        wake_list.wake();
+        wakers.wake();
     }
 
     fn notify_all(&self) {
-        let mut wake_list = WakeList::default();
+        let mut wakers = WakerList::new();
         let mut queue = self.wait_list.lock();
-        queue.grant_all(NOTIFY_ALL, &mut wake_list);
+        queue.grant_all(NOTIFY_ALL, &mut wakers);
         self.has_waiters.store(false, Ordering::Relaxed);
         drop(queue);
-        wake_list.wake();
+        wakers.wake();
     }
 }
 
@@ -337,7 +337,7 @@ impl Primitive for RawCondvar {
         &self,
         _: &mut WaitQueue<()>,
         (): &mut (),
-        _: &mut WakeList,
+        _: &mut WakerList,
     ) -> AcquireResult<Grant> {
         self.has_waiters.store(true, Ordering::Relaxed);
         AcquireResult::PushBack

@@ -16,11 +16,11 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use thalweg_queue::clock;
+use thalweg_queue::{WakerList, clock};
 
 use super::error::WaitError;
 use super::wait_future::{self, AcquireResult, Primitive, WaitFuture};
-use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue};
 use crate::shim::{AtomicUsize, Ordering};
 
 const PERMIT: usize = 1;
@@ -241,19 +241,19 @@ impl RawNotify {
     }
 
     fn wake_first(&self, mut queue: WaitListGuard<'_, ()>, word: usize) {
-        let mut wake_list = WakeList::default();
-        queue.grant_first(NOTIFY_ONE, &mut wake_list);
+        let mut wakers = WakerList::new();
+        queue.grant_first(NOTIFY_ONE, &mut wakers);
         if queue.is_empty() {
             self.word.store(word & !STATE, Ordering::Release);
         }
         drop(queue);
-        wake_list.wake();
+        wakers.wake();
     }
 
     fn notify_waiters(&self) {
-        let mut wake_list = WakeList::default();
+        let mut wakers = WakerList::new();
         let mut queue = self.wait_list.lock();
-        queue.grant_all(NOTIFY_ALL, &mut wake_list);
+        queue.grant_all(NOTIFY_ALL, &mut wakers);
         // The result is always `Ok`: the closure returns `Some`.
         let _ = self
             .word
@@ -261,7 +261,7 @@ impl RawNotify {
                 Some((word & !QUEUED).wrapping_add(GENERATION))
             });
         drop(queue);
-        wake_list.wake();
+        wakers.wake();
     }
 }
 
@@ -279,7 +279,7 @@ impl Primitive for RawNotify {
         &self,
         _: &mut WaitQueue<()>,
         generation: &mut usize,
-        _: &mut WakeList,
+        _: &mut WakerList,
     ) -> AcquireResult<()> {
         let mut word = self.word.load(Ordering::Acquire);
         loop {

@@ -19,8 +19,10 @@
 //! 5. A woken waiter that gives up without trying clears `WAKING`, and wakes the next waiter if the
 //!    lock is free. A waiter that gives up after a hand-over unlocks.
 
+use thalweg_queue::WakerList;
+
 use super::wait_future::{AcquireResult, Primitive, WaitFuture};
-use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue};
 use crate::shim::{AtomicU32, Ordering};
 
 const LOCKED: u32 = 1;
@@ -112,20 +114,20 @@ impl RawMutex {
                 Err(now) => word = now,
             }
         }
-        let mut wake_list = WakeList::default();
+        let mut wakers = WakerList::new();
         let mut queue = self.wait_list.lock();
         let word = self.word.load(Ordering::Relaxed);
-        if word & HANDOVER != 0 && queue.grant_first(HANDED_OVER, &mut wake_list) {
+        if word & HANDOVER != 0 && queue.grant_first(HANDED_OVER, &mut wakers) {
             // Rule 3.
             self.store_word(&queue, LOCKED | (word & WAKING));
-        } else if word & WAKING == 0 && queue.grant_first(WOKEN, &mut wake_list) {
+        } else if word & WAKING == 0 && queue.grant_first(WOKEN, &mut wakers) {
             // Rule 2.
             self.store_word(&queue, WAKING);
         } else {
             self.store_word(&queue, word & WAKING);
         }
         drop(queue);
-        wake_list.wake();
+        wakers.wake();
     }
 
     /// Rule 4. This also ends a requested hand-over.
@@ -148,7 +150,7 @@ impl Primitive for RawMutex {
         &self,
         _: &mut WaitQueue<()>,
         WasWoken(woken): &mut WasWoken,
-        _: &mut WakeList,
+        _: &mut WakerList,
     ) -> AcquireResult<()> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
@@ -185,10 +187,10 @@ impl Primitive for RawMutex {
                 self.unlock();
             }
             Some(_) => {
-                let mut wake_list = WakeList::default();
-                self.forward_wake(&mut queue, &mut wake_list);
+                let mut wakers = WakerList::new();
+                self.forward_wake(&mut queue, &mut wakers);
                 drop(queue);
-                wake_list.wake();
+                wakers.wake();
             }
             None if queue.is_empty() => {
                 self.word.fetch_and(!(QUEUED | HANDOVER), Ordering::Relaxed);
@@ -199,7 +201,7 @@ impl Primitive for RawMutex {
 }
 
 impl RawMutex {
-    fn forward_wake(&self, queue: &mut WaitQueue<()>, wake_list: &mut WakeList) {
+    fn forward_wake(&self, queue: &mut WaitQueue<()>, wakers: &mut WakerList) {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             let wakes_next = word & LOCKED == 0 && !queue.is_empty();
@@ -213,7 +215,7 @@ impl RawMutex {
                 Err(now) => word = now,
             }
         }
-        queue.grant_first(WOKEN, wake_list);
+        queue.grant_first(WOKEN, wakers);
         if queue.is_empty() {
             self.word.fetch_and(!QUEUED, Ordering::Relaxed);
         }

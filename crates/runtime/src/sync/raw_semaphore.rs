@@ -12,9 +12,11 @@
 //! 5. What happened before a release is visible to the waiter that gets the permits: the grant
 //!    reads the word that the release wrote.
 
+use thalweg_queue::WakerList;
+
 use super::error::{Closed, TryAcquireError};
 use super::wait_future::{AcquireResult, Primitive, WaitFuture};
-use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue};
 use crate::shim::{AtomicUsize, Ordering};
 
 const CLOSED: usize = 1;
@@ -117,19 +119,19 @@ impl RawSemaphore {
             return false;
         }
         available += permits;
-        let mut wake_list = WakeList::default();
+        let mut wakers = WakerList::new();
         while let Some(requested) = queue
             .first_requested()
             .filter(|requested| *requested <= available)
         {
             available -= requested;
-            queue.grant_first(GRANTED, &mut wake_list);
+            queue.grant_first(GRANTED, &mut wakers);
         }
         let queued = if queue.is_empty() { 0 } else { QUEUED };
         self.word
             .store((available * PERMIT) | queued, Ordering::Release);
         drop(queue);
-        wake_list.wake();
+        wakers.wake();
         true
     }
 
@@ -152,13 +154,13 @@ impl RawSemaphore {
 
     /// Ends all present and future waits with an error. Permits can still be released.
     pub(super) fn close(&self) {
-        let mut wake_list = WakeList::default();
+        let mut wakers = WakerList::new();
         let mut queue = self.wait_list.lock();
-        queue.grant_all(REFUSED, &mut wake_list);
+        queue.grant_all(REFUSED, &mut wakers);
         self.word.fetch_or(CLOSED, Ordering::Release);
         self.word.fetch_and(!QUEUED, Ordering::Release);
         drop(queue);
-        wake_list.wake();
+        wakers.wake();
     }
 }
 
@@ -176,7 +178,7 @@ impl Primitive for RawSemaphore {
         &self,
         _: &mut WaitQueue<()>,
         permits: &mut usize,
-        _: &mut WakeList,
+        _: &mut WakerList,
     ) -> AcquireResult<Self::Output> {
         loop {
             match self.try_acquire(*permits) {

@@ -14,10 +14,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use thalweg_queue::{ParkResult, Parker, clock};
+use thalweg_queue::{ParkResult, Parker, WakerList, clock};
 
 use super::error::WaitError;
-use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, Waiter, WakeList};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, Waiter};
 use crate::exit;
 use crate::log::{self, Level};
 use crate::wait::{self, WakeReason};
@@ -48,7 +48,7 @@ pub(super) trait Primitive {
         &self,
         queue: &mut WaitQueue<Self::State>,
         request: &mut Self::Request,
-        wake_list: &mut WakeList,
+        wakers: &mut WakerList,
     ) -> AcquireResult<Self::Output>;
 
     /// The waiter was removed with this grant. `None`: it has to acquire again.
@@ -108,16 +108,16 @@ impl<'a, P: Primitive> WaitFuture<'a, P> {
             spare.get_or_insert_with(|| waker.clone());
         }
         let waker = waker.clone();
-        let mut wake_list = WakeList::default();
+        let mut wakers = WakerList::new();
         let mut queue = this.primitive.wait_list().lock();
         let at_front =
             match this
                 .primitive
-                .acquire_or_queue(&mut queue, &mut this.request, &mut wake_list)
+                .acquire_or_queue(&mut queue, &mut this.request, &mut wakers)
             {
                 AcquireResult::Done(output) => {
                     drop(queue);
-                    wake_list.wake();
+                    wakers.wake();
                     return Poll::Ready(output);
                 }
                 AcquireResult::PushBack => false,

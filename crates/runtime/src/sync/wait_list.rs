@@ -15,6 +15,8 @@ use std::marker::PhantomPinned;
 use std::ptr::NonNull;
 use std::task::Waker;
 
+use thalweg_queue::WakerList;
+
 use crate::shim::{AtomicU32, Mutex, Ordering, UnsafeCell, lock};
 
 /// The reason for which a node is removed from the list. Each primitive defines its own; none is 0.
@@ -202,7 +204,7 @@ impl<S> WaitQueue<S> {
     }
 
     /// Removes the first node with this grant.
-    pub(super) fn grant_first(&mut self, grant: Grant, wake_list: &mut WakeList) -> bool {
+    pub(super) fn grant_first(&mut self, grant: Grant, wakers: &mut WakerList) -> bool {
         let Some(first) = self.first else {
             return false;
         };
@@ -214,12 +216,12 @@ impl<S> WaitQueue<S> {
         waiter.memory.touch();
         // Rule 3.
         waiter.grant.store(grant, Ordering::Release);
-        wake_list.add(waker);
+        wakers.extend(waker);
         true
     }
 
-    pub(super) fn grant_all(&mut self, grant: Grant, wake_list: &mut WakeList) {
-        while self.grant_first(grant, wake_list) {}
+    pub(super) fn grant_all(&mut self, grant: Grant, wakers: &mut WakerList) {
+        while self.grant_first(grant, wakers) {}
     }
 
     fn with_links<R>(waiter: NonNull<Waiter>, f: impl FnOnce(&mut Links) -> R) -> R {
@@ -230,30 +232,5 @@ impl<S> WaitQueue<S> {
         waiter.memory.touch();
         // SAFETY: rule 2.
         waiter.links.with_mut(|links| f(unsafe { &mut *links }))
-    }
-}
-
-/// The wakers to wake after the list is unlocked (rule 5).
-#[derive(Default)]
-pub(super) struct WakeList {
-    first: Option<Waker>,
-    others: Vec<Waker>,
-}
-
-impl WakeList {
-    fn add(&mut self, waker: Option<Waker>) {
-        if self.first.is_none() {
-            self.first = waker;
-        } else {
-            self.others.extend(waker);
-        }
-    }
-
-    /// Wakes in the order of removal.
-    pub(super) fn wake(self) {
-        if let Some(first) = self.first {
-            first.wake();
-        }
-        self.others.into_iter().for_each(Waker::wake);
     }
 }

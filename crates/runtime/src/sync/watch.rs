@@ -28,12 +28,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use thalweg_queue::{SendError, clock};
+use thalweg_queue::{SendError, WakerList, clock};
 
 use super::error::{ClosableWaitError, Closed};
 use super::rwlock::{RwLock, RwLockReadGuard};
 use super::wait_future::{self, AcquireResult, Primitive, WaitFuture};
-use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, WakeList};
+use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue};
 use crate::shim::{AtomicUsize, Ordering};
 
 /// A bit of the version: there is no sender.
@@ -409,13 +409,13 @@ impl Version {
 
     /// Rule 2.
     fn update(&self, change: impl Fn(usize) -> usize) {
-        let mut wake_list = WakeList::default();
+        let mut wakers = WakerList::new();
         let mut queue = self.wait_list.lock();
         let word = self.word.load(Ordering::Relaxed);
         self.word.store(change(word), Ordering::Release);
-        queue.grant_all(CHANGED, &mut wake_list);
+        queue.grant_all(CHANGED, &mut wakers);
         drop(queue);
-        wake_list.wake();
+        wakers.wake();
     }
 }
 
@@ -433,7 +433,7 @@ impl Primitive for Version {
         &self,
         _: &mut WaitQueue<()>,
         seen: &mut usize,
-        _: &mut WakeList,
+        _: &mut WakerList,
     ) -> AcquireResult<Self::Output> {
         let word = self.word.load(Ordering::Acquire);
         if word & !CLOSED != *seen {
@@ -455,9 +455,9 @@ impl Primitive for Version {
 impl ReceiverCount {
     fn decrement(&self) {
         if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let mut wake_list = WakeList::default();
-            self.wait_list.lock().grant_all(CHANGED, &mut wake_list);
-            wake_list.wake();
+            let mut wakers = WakerList::new();
+            self.wait_list.lock().grant_all(CHANGED, &mut wakers);
+            wakers.wake();
         }
     }
 }
@@ -475,7 +475,7 @@ impl Primitive for ReceiverCount {
         &self,
         _: &mut WaitQueue<()>,
         (): &mut (),
-        _: &mut WakeList,
+        _: &mut WakerList,
     ) -> AcquireResult<()> {
         match self.count.load(Ordering::Acquire) {
             0 => AcquireResult::Done(()),
