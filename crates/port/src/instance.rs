@@ -42,6 +42,7 @@ pub(crate) mod guard;
 pub(crate) mod host;
 mod inline_calls;
 mod poll;
+mod push_batch;
 mod streams;
 pub(crate) mod submit;
 
@@ -313,6 +314,7 @@ impl Instance {
 
     #[cold]
     fn make_call(self: &Arc<Self>, key: SpareKey) -> Result<SpareCall, Failure> {
+        self.spare.make_list(key);
         CallCore::make(Arc::clone(self) as _, key).map(SpareCall::new)
     }
 

@@ -157,7 +157,7 @@ impl<T: Linked> List<T> {
     }
 
     /// Moves up to `most` values from the front of `other` behind its own.
-    pub(crate) fn append_some(&mut self, other: &mut Self, most: usize) {
+    fn append_some(&mut self, other: &mut Self, most: usize) {
         if other.len <= most {
             return self.append(other);
         }
@@ -179,7 +179,6 @@ pub(crate) struct Unpushed<T: Linked> {
     newest: *mut T::Node,
     /// Valid unless there is no call.
     oldest: *mut T::Node,
-    len: usize,
 }
 
 impl<T: Linked> Default for Unpushed<T> {
@@ -187,14 +186,13 @@ impl<T: Linked> Default for Unpushed<T> {
         Self {
             newest: ptr::null_mut(),
             oldest: ptr::null_mut(),
-            len: 0,
         }
     }
 }
 
 impl<T: Linked> Unpushed<T> {
-    pub(crate) fn len(&self) -> usize {
-        self.len
+    pub(crate) fn is_empty(&self) -> bool {
+        self.newest.is_null()
     }
 
     #[inline]
@@ -205,7 +203,7 @@ impl<T: Linked> Unpushed<T> {
         if self.newest.is_null() {
             self.oldest = node;
         }
-        (self.newest, self.len) = (node, self.len + 1);
+        self.newest = node;
     }
 }
 
@@ -326,7 +324,7 @@ impl<T: Linked> Mailbox<T> {
     /// Pushes calls that have reserved places, and empties `calls`, which is not empty. Returns
     /// whether the caller must schedule a turn.
     pub(crate) fn push_all(&self, calls: &mut Unpushed<T>) -> bool {
-        let Unpushed { newest, oldest, .. } = *ManuallyDrop::new(std::mem::take(calls));
+        let Unpushed { newest, oldest } = *ManuallyDrop::new(std::mem::take(calls));
         // SAFETY: the calls belong to this thread.
         unsafe { self.push_nodes(newest, oldest) }
     }

@@ -191,6 +191,7 @@ thread_local! {
 }
 
 impl<T, E: Decode> Pending<T, E> {
+    #[inline(always)]
     pub(crate) fn sent(
         guard: Option<Arc<InstanceGuard>>,
         batch: Option<Arc<CallBatch>>,

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::call::{Call, CallCore, CallRef};
 use crate::completion::{CallBuffer, Outcome};
-use crate::mailbox::{Linked, List};
+use crate::mailbox::Linked;
 use crate::queued_bytes::SPARE_BYTES;
 use crate::spare_list::SpareList;
 
@@ -178,37 +178,29 @@ impl SpareCalls {
     }
 
     #[inline(always)]
-    fn list(&self, SpareKey(key): SpareKey) -> &SpareList<SpareCall> {
+    fn list(&self, SpareKey(key): SpareKey) -> Option<&SpareList<SpareCall>> {
         match key.checked_sub(1) {
-            None => &self.of_waiters,
-            Some(index) => &self.of_ports()[index as usize],
+            None => Some(&self.of_waiters),
+            Some(index) => self.of_ports.get()?.get(index as usize),
         }
     }
 
-    #[inline(always)]
-    fn of_ports(&self) -> &[SpareList<SpareCall>] {
-        self.of_ports
-            .get_or_init(|| (0..PORT_LISTS).map(|_| SpareList::default()).collect())
+    /// Makes the list for this key. Called before the first call with the key is made.
+    #[cold]
+    pub(crate) fn make_list(&self, key: SpareKey) {
+        if key != SpareKey::WAITERS {
+            self.of_ports
+                .get_or_init(|| (0..PORT_LISTS).map(|_| SpareList::default()).collect());
+        }
     }
 
     #[inline(always)]
     pub(crate) fn take(&self, key: SpareKey) -> Option<SpareCall> {
-        let call = self.list(key).take()?;
-        self.note_taken(&call);
-        Some(call)
-    }
-
-    /// Moves up to `most` calls into `calls`. [`note_taken`](Self::note_taken) follows for each.
-    pub(crate) fn take_some(&self, key: SpareKey, most: usize, calls: &mut List<SpareCall>) {
-        self.list(key).take_some(most, calls);
-    }
-
-    /// The bytes of a call that is used do not count any more.
-    #[inline(always)]
-    pub(crate) fn note_taken(&self, call: &SpareCall) {
+        let call = self.list(key)?.take()?;
         if call.data.capacity() > SPARE_BYTES {
-            self.forget_bytes(call);
+            self.forget_bytes(&call);
         }
+        Some(call)
     }
 
     /// Keeps the memory of a call, unless the instance is closed or there is enough of it.
@@ -217,8 +209,11 @@ impl SpareCalls {
         if call.data.capacity() > SPARE_BYTES {
             self.count_bytes(&mut call);
         }
-        let list = self.list(call.core().spare_key);
-        if let Err(refused) = list.put(call, self.most, is_closed) {
+        let kept = match self.list(call.core().spare_key) {
+            Some(list) => list.put(call, self.most, is_closed),
+            None => Err(call),
+        };
+        if let Err(refused) = kept {
             self.refuse(refused);
         }
     }

@@ -56,20 +56,12 @@ impl<T: Linked> SpareList<T> {
         }
     }
 
-    /// Moves up to `most` values into `values`.
-    pub(crate) fn take_some(&self, most: usize, values: &mut List<T>) {
-        let taken = self.try_with(|list| values.append_some(list, most));
-        if taken.is_none() || values.is_empty() {
-            values.append_some(&mut lock(&self.contended), most);
-        }
-    }
-
     #[cold]
     fn take_contended(&self) -> Option<T> {
         lock(&self.contended).pop_front()
     }
 
-    /// Keeps a value, if there are fewer than `most`.
+    /// Keeps a value, if there are fewer than `most` in its list.
     ///
     /// # Errors
     /// The owner is closed, or there are enough values. The value is returned.
@@ -80,12 +72,7 @@ impl<T: Linked> SpareList<T> {
         let most_contended = most / 4;
         let kept = self.try_with(|list| push(list, &mut value, most - most_contended, &is_closed));
         if kept.is_none() {
-            push(
-                &mut lock(&self.contended),
-                &mut value,
-                most_contended,
-                &is_closed,
-            );
+            push(&mut lock(&self.contended), &mut value, most / 4, &is_closed);
         }
         value.map_or(Ok(()), Err)
     }

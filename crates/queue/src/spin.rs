@@ -160,11 +160,13 @@ impl AdaptiveSpin {
 
     /// Spins until `found` returns true or the budget is used up, for at most 50 us, or as long as
     /// the program has asked for. Returns whether it was found.
+    #[inline(always)]
     pub fn until(&mut self, found: impl FnMut() -> bool) -> bool {
         self.spin(u64::MAX, found) == Spun::Found
     }
 
     /// Like [`until`](Self::until), for at most `max_ns`.
+    #[inline(always)]
     pub fn spin(&mut self, max_ns: u64, mut found: impl FnMut() -> bool) -> Spun {
         if found() {
             return Spun::Found;
@@ -176,6 +178,11 @@ impl AdaptiveSpin {
         if processors() < 2 {
             return Spun::without_spinning(self.yield_once(found));
         }
+        self.spin_on_several(max_ns, found)
+    }
+
+    /// [`spin`](Self::spin) on several processors.
+    fn spin_on_several(&mut self, max_ns: u64, mut found: impl FnMut() -> bool) -> Spun {
         let budget_ns = self.budget_ns.min(max_ns);
         if budget_ns < MIN_SPIN_NS {
             return Spun::Not;
@@ -251,6 +258,7 @@ impl AdaptiveSpin {
         }
     }
 
+    #[inline(always)]
     fn yield_once(&mut self, mut found: impl FnMut() -> bool) -> bool {
         if !self.yielding.is_due() {
             return false;

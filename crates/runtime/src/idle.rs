@@ -33,6 +33,7 @@ impl Idle {
     }
 
     /// Called after the task was published.
+    #[inline(always)]
     pub(crate) fn announce(&self) -> Announcement {
         fence(Ordering::SeqCst);
         if self.searching.load(Ordering::Relaxed) > 0 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use thalweg::port::{Event, Instance, Pending, Port, StreamReader};
+use thalweg::port::{Event, Instance, Pending, Port, StreamReader, SubmitOptions, Submitter};
 use thalweg::wire::{Decode, message};
 use thalweg_lab::lab::{
     self, EchoRequest, EchoRequestView, LabClient, LabServer, Match, MatchView,
@@ -152,7 +152,7 @@ pub fn call_async(count: u64) {
     }
 }
 
-/// Calls that do nothing, submitted to a port 64 at a time and reaped: the cost of one call.
+/// Calls that do nothing, 64 in a submission to a port, and reaped: the cost of one call.
 pub fn submit_reap_64(count: u64) {
     const BATCH: u64 = 64;
     let runtime = Instance::runtime().expect("the runtime starts");
@@ -162,11 +162,13 @@ pub fn submit_reap_64(count: u64) {
         .expect("it is small");
     for first in (0..count).step_by(BATCH as usize) {
         let batch = BATCH.min(count - first);
+        let mut submitter = Submitter::for_calls(&instance, &port, batch as usize);
         for token in 0..batch {
-            instance
-                .submit(&port, token, 0, &args, u64::MAX)
+            submitter
+                .submit(token, 0, &args, u64::MAX, SubmitOptions::default())
                 .expect("there is room");
         }
+        drop(submitter);
         let mut done = 0;
         while done < batch {
             port.wait(u64::MAX).expect("nobody closes it");

@@ -5,23 +5,23 @@
 //! between two calls, except for capacity in the mailbox, and it schedules the instance before that
 //! wait.
 //!
-//! A writer that expects several calls takes the memory and the places for them together, and pushes
-//! them together. It returns what it did not use.
+//! A writer that expects several calls pushes them together ([`PushBatch`]).
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use thalweg_runtime::log::{Level, Limit};
 
+use super::push_batch::PushBatch;
 use super::{CALLS_PER_TURN, Instance};
 use crate::call::notice::notice_interval;
 use crate::call::{BorrowedBytes, CallOwner, CallRef, Destination, is_past};
 use crate::code::{Code, Failure, append};
 use crate::completion::{CallBuffer, Completion};
-use crate::mailbox::{List, Unpushed};
 use crate::message_handles::close_unread_streams;
 use crate::package::Package;
 use crate::port::Port;
-use crate::spare::{SpareCall, SpareKey};
+use crate::spare::SpareCall;
 
 /// Options of a submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,7 +158,7 @@ impl<'a> Submitter<'a> {
         };
         port.check_unreaped(instance.package.limits.max_queued_bytes)?;
         match self.slots {
-            0 => self.slots = port.reserve_up_to(self.writer.expected())?,
+            0 => self.slots = port.reserve_up_to(self.writer.wanted())?,
             _ => port.check_open()?,
         }
         if interval.is_some() {
@@ -205,68 +205,53 @@ pub(crate) struct MailboxWriter<'a> {
     needs_schedule: bool,
     /// Number of calls that were pushed since the last turn was scheduled.
     unscheduled: usize,
-    /// The number of calls that will follow, if it is known.
-    expected: usize,
-    /// Reserved places of the mailbox that no call uses yet.
-    places: u32,
-    /// Memory for calls.
-    spare: List<SpareCall>,
-    /// Calls with a place.
-    unpushed: Unpushed<CallBuffer>,
+    /// Present if several calls are expected. Not dropped: the writer empties it when it is dropped.
+    batch: Option<ManuallyDrop<PushBatch>>,
 }
 
 impl std::fmt::Debug for MailboxWriter<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("MailboxWriter")
             .field("instance", self.instance)
-            .field("unpushed", &self.unpushed.len())
+            .field("unscheduled", &self.unscheduled)
             .finish_non_exhaustive()
     }
 }
 
 impl<'a> MailboxWriter<'a> {
+    #[inline(always)]
     pub(crate) fn new(instance: &'a Arc<Instance>) -> Self {
-        Self::for_calls(instance, 1)
+        Self {
+            instance,
+            needs_schedule: false,
+            unscheduled: 0,
+            batch: None,
+        }
     }
 
     /// A writer for `count` calls.
     #[inline(always)]
     pub(crate) fn for_calls(instance: &'a Arc<Instance>, count: usize) -> Self {
         Self {
-            instance,
-            needs_schedule: false,
-            unscheduled: 0,
-            expected: count,
-            places: 0,
-            spare: List::default(),
-            unpushed: Unpushed::default(),
+            batch: (count > 1).then(|| ManuallyDrop::new(PushBatch::new(count))),
+            ..Self::new(instance)
         }
     }
 
-    /// How many calls are prepared together: those that are expected, 64 at most.
+    /// How many calls are pushed together.
     #[inline(always)]
-    fn expected(&self) -> u32 {
-        self.expected.clamp(1, CALLS_PER_TURN) as u32
-    }
-
-    /// Makes the calls visible to the service.
-    #[inline]
-    fn flush(&mut self) {
-        if self.unpushed.len() > 0 {
-            self.needs_schedule |= self.instance.mailbox.push_all(&mut self.unpushed);
-        }
+    fn wanted(&self) -> u32 {
+        self.batch.as_ref().map_or(1, |batch| batch.wanted())
     }
 
     #[inline]
     fn schedule(&mut self) {
-        self.flush();
         self.unscheduled = 0;
+        if let Some(batch) = &mut self.batch {
+            self.needs_schedule |= batch.push(self.instance);
+        }
         if std::mem::take(&mut self.needs_schedule) {
-            #[cfg(test)]
-            self.instance
-                .schedules
-                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            self.instance.schedule();
+            self.instance.schedule_submitted();
         }
     }
 
@@ -282,11 +267,8 @@ impl<'a> MailboxWriter<'a> {
         waits: bool,
         extract: impl FnOnce(&CallRef) -> R,
     ) -> Result<R, Failure> {
-        let spare = self.take_spare(to.spare_key())?;
-        let begun = self
-            .instance
-            .begin_in(spare, method, write, to, deadline, extract);
-        let (extracted, buffer) = begun?;
+        let instance = self.instance;
+        let (extracted, buffer) = instance.begin(method, write, to, deadline, extract)?;
         if let Some(buffer) = buffer
             && let Err((buffer, failure)) = self.push_or_wait(buffer, waits)
             && buffer.call().core.withdraw()
@@ -294,28 +276,6 @@ impl<'a> MailboxWriter<'a> {
             return Err(failure);
         }
         Ok(extracted)
-    }
-
-    #[inline(always)]
-    fn take_spare(&mut self, key: SpareKey) -> Result<SpareCall, Failure> {
-        if self.expected <= 1 && self.spare.is_empty() {
-            return self.instance.take_spare(key);
-        }
-        self.take_expected_spare(key)
-    }
-
-    fn take_expected_spare(&mut self, key: SpareKey) -> Result<SpareCall, Failure> {
-        let spare = &self.instance.spare;
-        if self.spare.is_empty() {
-            spare.take_some(key, self.expected() as usize, &mut self.spare);
-        }
-        match self.spare.pop_front() {
-            Some(call) => {
-                spare.note_taken(&call);
-                Ok(call)
-            }
-            None => self.instance.make_call(key),
-        }
     }
 
     /// Pushes a call into the mailbox, or waits for capacity if both `waits` and the bounds allow
@@ -358,22 +318,10 @@ impl<'a> MailboxWriter<'a> {
     /// Returns the buffer and the reason if the mailbox is full.
     #[inline(always)]
     fn push(&mut self, buffer: CallBuffer) -> Result<(), (CallBuffer, MailboxFull)> {
-        let refused = match self.try_reserve(&buffer) {
-            Ok(()) => None,
-            Err(full) => self.sweep_and_reserve(&buffer, full).err(),
+        self.needs_schedule |= match self.try_push(buffer) {
+            Ok(must_schedule) => must_schedule,
+            Err(refused) => self.sweep_and_push(refused)?,
         };
-        if let Some(full) = refused {
-            return Err((buffer, full));
-        }
-        self.expected = self.expected.saturating_sub(1);
-        if self.expected == 0 && self.unpushed.len() == 0 {
-            self.needs_schedule |= self.instance.mailbox.push(buffer);
-        } else {
-            self.unpushed.add(buffer);
-            if self.expected == 0 {
-                self.flush();
-            }
-        }
         self.unscheduled += 1;
         if self.unscheduled >= CALLS_PER_TURN {
             self.schedule();
@@ -381,68 +329,43 @@ impl<'a> MailboxWriter<'a> {
         Ok(())
     }
 
-    /// Reserves a place for this call.
-    ///
-    /// # Errors
-    /// The mailbox is full.
+    /// Returns whether the caller must schedule a turn, or the buffer and the reason if the mailbox
+    /// is full.
     #[inline(always)]
-    fn try_reserve(&mut self, buffer: &CallBuffer) -> Result<(), MailboxFull> {
-        let instance = self.instance;
-        if self.places == 0 {
-            let reserved = instance.mailbox.reserve(self.expected());
-            self.places = reserved.map_err(MailboxFull::Calls)?;
+    fn try_push(&mut self, buffer: CallBuffer) -> Result<bool, (CallBuffer, MailboxFull)> {
+        match &mut self.batch {
+            None => self.instance.push(buffer),
+            Some(batch) => batch.add(self.instance, buffer),
         }
-        let max_queued_bytes = instance.package.limits.max_queued_bytes;
-        if !instance
-            .queued_bytes
-            .try_add(&buffer.data, max_queued_bytes)
-        {
-            return Err(MailboxFull::Bytes);
-        }
-        self.places -= 1;
-        Ok(())
     }
 
     #[cold]
-    fn sweep_and_reserve(
+    fn sweep_and_push(
         &mut self,
-        buffer: &CallBuffer,
-        full: MailboxFull,
-    ) -> Result<(), MailboxFull> {
-        // The calls that wait here may have ended.
-        self.flush();
+        (buffer, full): (CallBuffer, MailboxFull),
+    ) -> Result<bool, (CallBuffer, MailboxFull)> {
+        // Calls that were not pushed may have ended.
+        self.schedule();
         match self.instance.sweep() {
-            true => self.try_reserve(buffer),
-            false => Err(full),
-        }
-    }
-
-    /// Returns what was not used.
-    #[cold]
-    fn give_back(&mut self) {
-        if self.places > 0 {
-            self.instance.free_places(self.places);
-        }
-        while let Some(call) = self.spare.pop_front() {
-            self.instance.spare.note_taken(&call);
-            self.instance.recycle(call);
+            true => self.try_push(buffer),
+            false => Err((buffer, full)),
         }
     }
 }
 
 impl Drop for MailboxWriter<'_> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         self.schedule();
-        if self.places > 0 || !self.spare.is_empty() {
-            self.give_back();
+        if let Some(batch) = &mut self.batch {
+            batch.give_back(self.instance);
         }
     }
 }
 
 /// Why an instance's mailbox is full.
 #[derive(Clone, Copy)]
-enum MailboxFull {
+pub(super) enum MailboxFull {
     /// It has this many calls, its maximum. 0: it accepts no call.
     Calls(u32),
     Bytes,
@@ -508,9 +431,47 @@ impl Instance {
             return turn.call(method, write, deadline).map(Sent::Ended);
         }
         let to = Destination::Waiter;
-        let sent =
-            MailboxWriter::new(self).start(method, write, to, deadline, true, CallRef::clone);
-        sent.map(Sent::Call)
+        let (call, buffer) = self.begin(method, write, to, deadline, CallRef::clone)?;
+        if let Some(buffer) = buffer {
+            match self.push(buffer) {
+                Ok(true) => self.schedule_submitted(),
+                Ok(false) => {}
+                Err(refused) => self.push_refused(refused)?,
+            }
+        }
+        Ok(Sent::Call(call))
+    }
+
+    /// Pushes a call that did not find capacity, which may wait for it.
+    ///
+    /// # Errors
+    /// There is no capacity. The call did not begin.
+    #[cold]
+    fn push_refused(
+        self: &Arc<Self>,
+        (buffer, full): (CallBuffer, MailboxFull),
+    ) -> Result<(), Failure> {
+        let mut writer = MailboxWriter::new(self);
+        let pushed = match writer.sweep_and_push((buffer, full)) {
+            Ok(must_schedule) => {
+                writer.needs_schedule = must_schedule;
+                Ok(())
+            }
+            Err((buffer, full)) => writer.wait_for_capacity(buffer, full, true),
+        };
+        match pushed {
+            Err((buffer, failure)) if buffer.call().core.withdraw() => Err(failure),
+            _ => Ok(()),
+        }
+    }
+
+    /// Schedules a turn for calls that were pushed.
+    #[inline(always)]
+    fn schedule_submitted(self: &Arc<Self>) {
+        #[cfg(test)]
+        self.schedules
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.schedule();
     }
 
     /// Begins a call. Returns the value of `extract` and the buffer to push into the mailbox. There
@@ -567,9 +528,33 @@ impl Instance {
         Ok((extracted, None))
     }
 
+    /// Returns whether the caller must schedule a turn, or the buffer and the reason if the mailbox
+    /// is full.
+    #[inline(always)]
+    fn push(&self, buffer: CallBuffer) -> Result<bool, (CallBuffer, MailboxFull)> {
+        if let Err(capacity) = self.mailbox.reserve(1) {
+            return Err((buffer, MailboxFull::Calls(capacity)));
+        }
+        if let Err(full) = self.add_bytes(&buffer) {
+            self.free_places(1);
+            return Err((buffer, full));
+        }
+        Ok(self.mailbox.push(buffer))
+    }
+
+    /// Counts the arguments of a call that has a place in the mailbox.
+    #[inline(always)]
+    pub(super) fn add_bytes(&self, buffer: &CallBuffer) -> Result<(), MailboxFull> {
+        let max_queued_bytes = self.package.limits.max_queued_bytes;
+        match self.queued_bytes.try_add(&buffer.data, max_queued_bytes) {
+            true => Ok(()),
+            false => Err(MailboxFull::Bytes),
+        }
+    }
+
     /// Frees places that no call uses.
     #[cold]
-    fn free_places(&self, places: u32) {
+    pub(super) fn free_places(&self, places: u32) {
         self.mailbox.free(places as usize);
         if self.mailbox.is_finished() {
             // A poller may wait for the call.

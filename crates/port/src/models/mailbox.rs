@@ -118,7 +118,7 @@ impl Shared {
         if self.mailbox.push_all(&mut calls) {
             self.turn();
         }
-        assert_eq!(calls.len(), 0);
+        assert!(calls.is_empty());
     }
 
     /// Serves a call without the mailbox if the instance is idle, like the caller of a brief method.

@@ -66,6 +66,7 @@ impl Worker {
 
     /// `scheduler`'s rule 4: this worker takes one task, and wakes another worker if there are
     /// more.
+    #[inline(always)]
     pub(super) fn take_and_wake_another(&self) {
         if self.lifo_slot.get().is_none() && self.remote_queue.is_empty() {
             self.lifo_slot.set(self.take_unstarted());
