@@ -284,7 +284,7 @@ fn poller_gets_the_call_or_is_woken() {
         let pusher = thread::spawn({
             let shared = shared.clone();
             move || {
-                assert_eq!(shared.mailbox.reserve(), Ok(()));
+                assert_eq!(shared.mailbox.reserve(1), Ok(1));
                 shared.mailbox.push(Item::new(1))
             }
         });
@@ -312,13 +312,13 @@ fn capacity_is_exact() {
         let mailbox = Arc::new(Mailbox::<Item>::new(1));
         let other = thread::spawn({
             let mailbox = mailbox.clone();
-            move || mailbox.reserve().is_ok()
+            move || mailbox.reserve(1).is_ok()
         });
-        let reserved = mailbox.reserve().is_ok();
+        let reserved = mailbox.reserve(1).is_ok();
         let others = other.join().unwrap();
         assert!(reserved != others);
         mailbox.free(1);
         mailbox.finish();
-        assert_eq!(mailbox.reserve(), Err(0));
+        assert_eq!(mailbox.reserve(1), Err(0));
     });
 }

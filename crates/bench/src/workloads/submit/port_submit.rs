@@ -295,11 +295,13 @@ fn client_thread(
     settle: Duration,
     gate: &StartGate,
 ) -> Result<Times, Problem> {
-    // Rule 1.
-    calls.submit(&table, batch)?;
-    calls.reap_all(&table, settle)?;
+    // Rule 1. The other threads wait at the gate, even for a thread that has failed.
+    let warmed_up = calls
+        .submit(&table, batch)
+        .and_then(|()| calls.reap_all(&table, settle));
     calls.due = 0;
     let began = gate.pass();
+    warmed_up?;
     calls.submit(&table, batch)?;
     let returned = Instant::now();
     calls.reap_all(&table, settle)?;
