@@ -290,7 +290,7 @@ fn bar_of_mode_b(placement: Placement, point: Point, way: Way) -> Option<Target>
 /// The largest ratio of mode B to the best server.
 fn bar(placement: Placement, point: Point) -> Option<f64> {
     match point {
-        (1, 512) if placement == Placement::OneCpu => Some(0.65),
+        (1, 512) if placement == Placement::OneCpu => Some(0.5),
         (1, 10_240) if placement == Placement::OneCpu => Some(0.5),
         (1, 102_400) if placement == Placement::OneCpu => Some(0.35),
         (50, _) if placement != Placement::Split => Some(0.4),
@@ -361,7 +361,7 @@ mod tests {
             panic!("{with_target:?}");
         };
         assert_eq!(best.peer.as_deref(), Some("uds_c_epoll"));
-        assert_eq!(best.target.as_deref(), Some("ratio <= 0.65"));
+        assert_eq!(best.target.as_deref(), Some("ratio <= 0.5"));
         assert_eq!(a.peer.as_deref(), Some(MODE_B_AS_PEER));
         assert_eq!(load_ffi.params["mode"], "load_ffi");
         assert_eq!(load_ffi.target.as_deref(), Some("ratio <= 1.15"));

@@ -27,7 +27,7 @@ use crate::interleave::Side;
 use crate::judgement::Target;
 use crate::lab::Lab;
 use crate::problem::Problem;
-use crate::report::{Row, hold_best};
+use crate::report::Row;
 use crate::workloads::Workload;
 use crate::workloads::queue::grid::{Axis, Grid, Point, with_ours};
 use crate::workloads::queue::rows::{self, Rigour, hold};
@@ -75,8 +75,10 @@ const PEERS: [&str; 7] = [
 ];
 const DIRECT: &str = "direct_callback";
 
-/// Limit for one event at a time, relative to the fastest peer of the cell.
-const ONE_BY_ONE: Target = Target::Ratio(0.6);
+/// Limit for one event at a time, relative to the fastest channel of crossbeam in the cell.
+const ONE_BY_ONE: Target = Target::Ratio(0.55);
+/// Limit for 256 events at a time, relative to the chunks of `rtrb`.
+const LIKE_A_RING: Target = Target::Ratio(1.0);
 /// Limit for 256 events at a time, relative to a callback on the producer's own thread.
 const IN_BATCHES: Target = Target::Ratio(1.3);
 /// Limits for our callback on the producer's own thread, relative to a plain callback: for a whole
@@ -104,8 +106,10 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         };
         let with_tier = |tier| point.clone().with("tier", tier);
         let mut rows = measure(lab, &with_tier("threads"), &peers)?;
-        if verbatim && batch == 1 {
-            hold_best(&mut rows, &ONE_BY_ONE, refusal);
+        match batch {
+            1 if verbatim => hold_fastest_crossbeam(&mut rows, refusal),
+            256 if verbatim => hold(&mut rows, "rtrb", &LIKE_A_RING, refusal),
+            _ => {}
         }
         all.extend(rows);
         if !verbatim {
@@ -129,6 +133,22 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         }
     }
     Ok(all)
+}
+
+fn hold_fastest_crossbeam(rows: &mut [Row], refusal: Option<&str>) {
+    let is_crossbeam = |row: &&Row| {
+        row.peer
+            .as_deref()
+            .is_some_and(|p| p.starts_with("crossbeam"))
+    };
+    let fastest = rows
+        .iter()
+        .filter(is_crossbeam)
+        .filter_map(|row| Some((row.ratio?.median, row.peer.clone()?)))
+        .max_by(|(one, _), (other, _)| one.total_cmp(other));
+    if let Some((_, peer)) = fastest {
+        hold(rows, &peer, &ONE_BY_ONE, refusal);
+    }
 }
 
 fn measure(lab: &mut Lab, point: &Point, peers: &[&str]) -> Result<Vec<Row>, Problem> {

@@ -93,7 +93,8 @@ impl Grid {
 
     /// A row for one point in ns per request, against another subject with the same number of
     /// threads if there is one. Its metrics are `ops_per_s`, `completed_per_s`, `items_per_wake` if
-    /// the consumer was woken, and `scaling_vs_1`; those of the peer begin with `peer_`.
+    /// the consumer was woken, `scaling_vs_1`, and `cost_vs_4` if four threads were measured; those of
+    /// the peer begin with `peer_`.
     ///
     /// # Panics
     /// A point was not measured.
@@ -148,14 +149,26 @@ impl Grid {
         if let Some(Ratio { median, low, high }) = ratio_of_pairs(&one, &many) {
             metrics.estimate("scaling_vs_1", median, Interval { low, high });
         }
+        // The time of a request as a multiple of that with four threads.
+        let four = self.find_samples(subject, 4).map(processes::times);
+        if let Some(Ratio { median, low, high }) =
+            four.and_then(|four| ratio_of_pairs(&many, &four))
+        {
+            metrics.estimate("cost_vs_4", median, Interval { low, high });
+        }
         metrics
     }
 
     fn samples(&self, subject: &Subject, producers: usize) -> &Samples<Sample> {
+        let found = self.find_samples(subject, producers);
+        found.expect("only what was asked for is looked up")
+    }
+
+    fn find_samples(&self, subject: &Subject, producers: usize) -> Option<&Samples<Sample>> {
         let wanted = point_name((subject, producers));
         let mut taken = self.taken.iter();
-        let found = taken.find(|(subject, count, _)| point_name((subject, *count)) == wanted);
-        &found.expect("only what was asked for is looked up").2
+        let found = taken.find(|(subject, count, _)| point_name((subject, *count)) == wanted)?;
+        Some(&found.2)
     }
 }
 

@@ -34,6 +34,7 @@ use super::sample::{StartGate, span};
 use super::table::{Functions, checked, thalweg};
 use super::table_peers::{GLOBAL_LOCK, MUTEX_SHARDS, ONE_MUTEX};
 use crate::cell::Sample;
+use crate::judgement::Target;
 use crate::lab::Lab;
 use crate::placement::allowed;
 use crate::problem::Problem;
@@ -84,6 +85,15 @@ const CHECKED: &str = "completions = submissions, each client's in order, each w
 /// Calls per submission.
 const BATCHES: [&str; 2] = ["1", "64"];
 
+/// Limit from two threads up, relative to each peer.
+const FASTER: Target = Target::Ratio(1.0);
+
+/// Limits of one call per submission without a peer, by the number of threads.
+const BY_THREADS: [(usize, Target); 2] = [
+    (8, Target::AtLeast("scaling_vs_1", 0.9)),
+    (100, Target::Metric("cost_vs_4", 1.5)),
+];
+
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     let settings = Settings::of(lab, GATED)?;
     let measured = SUBJECTS.iter().filter(|one| one.name != "global_lock");
@@ -97,7 +107,12 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
             let params = [("batch", batch), ("each", &each)];
             let peers = WORKLOAD.peers.iter().map(|peer| Some(found(peer, batch)));
             for peer in peers.chain([None]) {
-                rows.push(grid.row(ours, producers, peer, &params, CHECKED));
+                let row = grid.row(ours, producers, peer, &params, CHECKED);
+                let target = target(batch, producers, peer.is_some());
+                rows.push(match target {
+                    Some(target) => row.held_to(target, lab.refusal()),
+                    None => row,
+                });
             }
         }
     }
@@ -108,6 +123,14 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     let row = grid.row(ours, top, None, &params, CHECKED);
     rows.push(row.held_to(&gate::REQUIRED, refusal.as_deref()));
     Ok(rows)
+}
+
+fn target(batch: &str, producers: usize, has_peer: bool) -> Option<&'static Target> {
+    if has_peer {
+        return (producers > 1).then_some(&FASTER);
+    }
+    let (_, target) = BY_THREADS.iter().find(|(count, _)| *count == producers)?;
+    (batch == "1").then_some(target)
 }
 
 /// The number of calls of each thread: all of them fit into the mailbox and into the port.
