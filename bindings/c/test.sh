@@ -15,7 +15,7 @@ scripts/generate.sh
 # 1. Each header by itself, as C99, C11 and C++17.
 headers() {
   local compiler header
-  for header in thalweg.h thalweg_error.h thalweg_message.h thalweg_open.h thalweg_client.h thalweg_stream.h search.h echo.h feed.h hello.h recipes.h conformance.h; do
+  for header in thalweg.h thalweg_error.h thalweg_message.h thalweg_open.h thalweg_client.h thalweg_stream.h thalweg_guest.h thalweg_serve.h search.h echo.h feed.h hello.h recipes.h conformance.h; do
     printf '#include "%s"\n#include "%s"\nint main(void) { return 0; }\n' "$header" "$header" >"$build/header.c"
     cp "$build/header.c" "$build/header.cpp"
     for compiler in "$cc -std=c99" "$cc -std=c11 -O2" 'clang -std=c99' 'c++ -std=c++17' 'clang++ -std=c++17'; do
@@ -109,27 +109,64 @@ programs() {
   "$folder/files" "$target/debug/libthalweg_search.so" "$folder/made"
 }
 
+# Services in C that are opened by address. The first argument names the folder, and the others are options.
+guest() {
+  "$cc" -std=c11 -D_XOPEN_SOURCE=700 -g -fPIC -shared -fvisibility=hidden "${warnings[@]}" "${guest_include[@]}" "${@:2}" \
+    bindings/c/tests/guests/probe.c -o "$guests/libguest_$1.so" -pthread
+}
+guests() {
+  local guests=$build/guests-$1 guest_include=(-Ibindings/c/include "-I$build/probe/guest-c")
+  rm -rf "$guests"
+  mkdir -p "$guests"
+  "$target/debug/thalweg" gen --lang c --guest c --out "$build/probe" bindings/c/tests/guests/wit >/dev/null
+  guest probe "${@:2}"
+  guest again "${@:2}"
+  guest refuses -DPROBE_REFUSES
+  guest silent -DPROBE_SILENT
+  guest abi -DPROBE_ABI
+  guest twice -DPROBE_TWICE
+  mkdir -p "$build/probe/other"
+  sed 's/"thalweg:probe"/"thalweg:other"/' "$build/probe/guest-c/probe_guest.h" >"$build/probe/other/probe_guest.h"
+  guest_include=(-Ibindings/c/include "-I$build/probe/other")
+  guest other
+  echo 'int none;' | "$cc" -shared -fPIC -x c - -o "$guests/libguest_none.so"
+  "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/probe/c" "${@:2}" \
+    bindings/c/tests/guests.c -o "$guests/guests" -pthread -ldl
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guests" "$guests"
+}
+
 # Opens and closes everything repeatedly. Without sanitizers, which retain freed memory.
 soak() {
   "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g -O2 "${warnings[@]}" "${include[@]}" \
     bindings/c/tests/soak.c -o "$build/soak" -pthread -ldl
   "$build/soak" "$target/debug/libthalweg_conformance.so" "$1"
 }
-if [ "${1:-}" = soak ]; then
+case ${1:-} in
+soak)
   scripts/build-services.sh
   soak "$2"
   exit
-fi
+  ;;
+guests)
+  scripts/build-services.sh
+  scripts/generate.sh
+  guests plain -O2
+  guests sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
+  exit
+  ;;
+esac
 
 headers
 fakes
 scripts/build-services.sh
 bindings/c/tests/symbols.sh "$target/debug/libthalweg_"{search,echo,conformance}.so
 programs plain -O2
+guests plain -O2
 versions
 shorter_table
 soak 10000
 programs sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
+guests sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
 # 4. The examples: search against grep on this repository's sources, the others against their expected output.
 example() {

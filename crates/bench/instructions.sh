@@ -11,7 +11,8 @@
 # and a waiter that spins would only count its spinning.
 #
 # The paths c_.., cpp_.. and nim_.. are those of a host in C, C++ or Nim that opens the library of the
-# lab's service. Without Nim, its path is left out.
+# lab's service. Without Nim, its path is left out. The paths guest_.. are those of the host in C with the
+# lab's service in C.
 # In `view` and `event_view`, records are read that a stream already has, and only the host's thread
 # counts, inside `lab_counted_..`. Their programs are compiled with the options of src/hosts.rs.
 #
@@ -64,6 +65,12 @@ options=(-D_GNU_SOURCE -DNDEBUG -O2 -g -Wall -Wextra -Werror -Wno-unused-functio
   -Icrates/bench/hosts/c -Icrates/bench/hosts/cpp)
 "${CC:-cc}" -std=gnu11 "${options[@]}" crates/bench/paths/hosts.c -o "$scratch/hosts_c" -ldl
 "${CXX:-c++}" -std=gnu++20 "${options[@]}" crates/bench/paths/hosts.cpp -o "$scratch/hosts_cpp" -ldl
+# The same service as a guest in C, which the host in C opens by its address.
+cargo build --locked --release -p thalweg-guest
+"${CARGO_TARGET_DIR:-$PWD/target}/debug/thalweg" gen --guest c --out "$scratch" crates/bench/wit >/dev/null
+"${CC:-cc}" -std=gnu11 "${options[@]}" -fPIC -shared "-I$scratch/guest-c" crates/bench/guest/lab_guest.c -o "$scratch/libguest_lab.so"
+THALWEG_LIBRARY=${CARGO_TARGET_DIR:-$PWD/target}/release/libthalweg_guest.so
+export THALWEG_LIBRARY
 has_nim=false
 if command -v nim >/dev/null; then
   has_nim=true
@@ -74,7 +81,10 @@ fi
 # count PATH OPERATIONS: instructions of the whole process.
 count() {
   local out=$scratch/$1.$2 run=("$program" "$1" "$2") collect=()
-  case $1 in c_* | cpp_* | nim_*) run=("$scratch/hosts_${1%%_*}" "$library" "${1#*_}" "$2") ;; esac
+  case $1 in
+  c_* | cpp_* | nim_*) run=("$scratch/hosts_${1%%_*}" "$library" "${1#*_}" "$2") ;;
+  guest_*) run=("$scratch/hosts_c" "thread:$scratch/libguest_lab.so" "${1#*_}" "$2") ;;
+  esac
   case $1 in *_view) collect=(--collect-atstart=no '--toggle-collect=lab_counted_*') ;; esac
   valgrind --quiet --tool=callgrind "${collect[@]}" --callgrind-out-file="$out" "${run[@]}" >"$out.log" 2>&1 || {
     cat "$out.log" >&2
@@ -214,7 +224,7 @@ judge() {
 
 mapfile -t paths < <("$program" --names)
 for path in call view event event_view; do paths+=("c_$path" "cpp_$path"); done
-paths+=(c_call_brief)
+paths+=(c_call_brief guest_call guest_call_brief guest_event)
 if $has_nim; then paths+=(nim_call); fi
 if (($#)); then paths=("$@"); fi
 settle_all >"$scratch/measured"

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "thalweg.h"
@@ -130,11 +131,73 @@ static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *
   return TW_OK;
 }
 
-/* Opens the library at `path`, which dlopen searches for if it has no slash, and checks it.
+/* A function of libthalweg.so, which opens guests. The environment variable THALWEG_LIBRARY has its path;
+ * otherwise dlopen searches for it.
+ * TW_ARGUMENT: it cannot be loaded. */
+static inline uint32_t tw_core_function(const char *name, void **function, tw_error *error) {
+  const char *path = getenv("THALWEG_LIBRARY");
+  void *loaded = dlopen(path && *path ? path : "libthalweg.so", RTLD_NOW | RTLD_LOCAL);
+  const char *why;
+  *function = loaded ? dlsym(loaded, name) : NULL;
+  if (*function) {
+    return TW_OK;
+  }
+  why = dlerror();
+  return tw_fail(error, TW_ARGUMENT, "guests are opened by libthalweg.so, which cannot be used: %s",
+                 why ? why : name);
+}
+
+/* Closes a guest as often as tw_open has opened it, and then all its clients. The table must not be used
+ * any more.
+ * TW_STALE: it is closed, or is no table of a guest: service libraries stay open. */
+static inline uint32_t tw_close(const tw_table *table, tw_error *error) {
+  uint32_t (*address_close)(const tw_table *closed, tw_error *why);
+  void *function;
+  uint32_t code = tw_core_function("tw_address_close", &function, error);
+  if (code == TW_OK) {
+    memcpy(&address_close, &function, sizeof(address_close));
+    code = address_close(table, error);
+  }
+  return code;
+}
+
+/* Opens the guest of an address for tw_open. */
+static inline uint32_t tw_open_address(const char *address, const tw_expected *expected,
+                                       const tw_table **table, tw_error *error) {
+  uint32_t (*address_open)(uint32_t abi, const char *guest, const tw_table **found, tw_error *why);
+  void *function;
+  const tw_table *found = NULL;
+  uint32_t code = tw_core_function("tw_address_open", &function, error);
+  if (code != TW_OK) {
+    return code;
+  }
+  memcpy(&address_open, &function, sizeof(address_open));
+  code = address_open(TW_ABI, address, &found, error);
+  if (code != TW_OK) {
+    return code;
+  }
+  code = tw_table_check(found, expected, error);
+  if (code != TW_OK) {
+    tw_close(found, NULL);
+    return code;
+  }
+  *table = found;
+  return TW_OK;
+}
+
+/* Whether `path` is the address of a guest, a service in another language than Rust: "thread:PATH". */
+static inline bool tw_is_address(const char *path) {
+  return strncmp(path, "thread:", 7) == 0 || strncmp(path, "process:", 8) == 0 ||
+         strncmp(path, "remote:", 7) == 0;
+}
+
+/* Opens the library at `path`, which dlopen searches for if it has no slash, and checks it. Or opens a
+ * guest by its address, "thread:PATH", which tw_close closes.
  *
- * There is no function to close it: a library stays loaded, because its threads run its code.
- * `*table` is valid until the process ends. Opening again returns the same table.
- * TW_ARGUMENT: it cannot be loaded, or is not a Thalweg library. TW_VERSION: it is incompatible. */
+ * There is no function to close a library: it stays loaded, because its threads run its code.
+ * `*table` is valid until the process ends. Opening it again returns the same table.
+ * TW_ARGUMENT: it cannot be loaded, or is not a Thalweg library or guest. TW_VERSION: it is incompatible.
+ * For a guest also TW_OVERLOADED: 64 are open; and its own code if it refuses to be opened. */
 static inline uint32_t tw_open(const char *path, const tw_expected *expected,
                                const tw_table **table, tw_error *error) {
   tw_library_function library;
@@ -146,6 +209,9 @@ static inline uint32_t tw_open(const char *path, const tw_expected *expected,
     return tw_fail(error, TW_ARGUMENT, "tw_open: a null pointer");
   }
   *table = NULL;
+  if (tw_is_address(path)) {
+    return tw_open_address(path, expected, table, error);
+  }
   loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!loaded) {
     const char *why = dlerror();

@@ -3,11 +3,12 @@
 //! [`shape`] has the types of [`crate::plan`] as C sees them. [`plan`] contains all names. One module
 //! writes each part of the header: `library` (constants, opening, clients, resources, streams),
 //! `types`, `access`, `write` and `check` (structs, accessors, writers and checks of each type),
-//! `stream_writer`, `call` and `host`.
+//! `stream_writer`, `call` and `host`; `guest` writes the header of a guest.
 
 mod access;
 mod call;
 mod check;
+mod guest;
 mod handles;
 mod host;
 mod library;
@@ -48,8 +49,8 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
     let plan = plan::Plan::new(package)?;
     let mut out = Source::new(&FORMAT);
     library::head(&plan, &mut out);
-    types::emit(&plan, &mut out);
-    access::emit(&plan, &mut out);
+    types::emit(&plan, "arguments", &mut out);
+    access::emit(&plan, "the batch or of the reply", &mut out);
     library::clients(&plan, &mut out);
     library::handles(&plan, &mut out);
     let mut conversions = Source::new(&FORMAT);
@@ -70,6 +71,21 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
     library::tail(&mut out);
     Ok(vec![Output {
         path: format!("{}.h", plan.prefix()).into(),
+        contents: out.finish(),
+    }])
+}
+
+/// Writes the package's header for a guest: the functions that it implements.
+///
+/// # Errors
+/// A type that C cannot express, or a function that a guest in C cannot have, with its position.
+pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
+    let package = package.for_guest();
+    let plan = plan::Plan::for_guest(&package)?;
+    let mut out = Source::new(&FORMAT);
+    guest::emit(&plan, &mut out);
+    Ok(vec![Output {
+        path: format!("{}_guest.h", plan.prefix()).into(),
         contents: out.finish(),
     }])
 }

@@ -53,6 +53,21 @@ impl Package {
         self.host.as_ref().map_or(0, |host| host.layout)
     }
 
+    /// The package as a guest sees it: the functions are calls that it answers, as a host answers host
+    /// imports. [`Plan::imports`](crate::plan::Plan::imports) has them.
+    pub fn for_guest(&self) -> Self {
+        Self {
+            host: Some(Host {
+                interface: self.interface.clone(),
+                docs: self.docs.clone(),
+                functions: self.functions.clone(),
+                layout: self.layout,
+            }),
+            functions: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// The host imports as a package of their own, with the same types and without resources.
     pub fn host_package(&self) -> Option<Self> {
         let host = self.host.as_ref()?;

@@ -29,7 +29,7 @@ pub unsafe fn enter(error: *mut TwError, body: impl FnOnce() -> Result<(), Failu
 }
 
 /// Truncates the message at a character boundary to fit.
-pub(crate) fn to_tw_error(failure: &Failure) -> TwError {
+pub fn to_tw_error(failure: &Failure) -> TwError {
     let mut error = TwError {
         code: failure.code as u32,
         retryable: failure.retryable().into(),
@@ -44,6 +44,6 @@ pub(crate) fn to_tw_error(failure: &Failure) -> TwError {
 }
 
 /// `TW_ARGUMENT`, with this message.
-pub(crate) fn argument(message: impl Into<String>) -> Failure {
+pub fn argument(message: impl Into<String>) -> Failure {
     Code::Argument.because(message)
 }

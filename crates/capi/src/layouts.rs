@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use thalweg_port::{Failure, FunctionSchema, Service, check_compatible};
+use thalweg_port::{Failure, FunctionSchema, Package, Service, check_compatible};
 
 use crate::abi::{TwError, TwHandle, TwMethod};
 use crate::error::{argument, enter};
@@ -10,7 +10,7 @@ use crate::export::Export;
 use crate::handles::find_client;
 
 /// The type of `tw_table.client_set_layouts`.
-pub(crate) type ClientSetLayouts =
+pub type ClientSetLayouts =
     unsafe extern "C" fn(TwHandle, *const TwMethod, u32, *const TwMethod, u32, *mut TwError) -> u32;
 
 /// The caller's methods or host imports.
@@ -62,15 +62,38 @@ pub(crate) unsafe extern "C" fn client_set_layouts<E: Export>(
     import_count: u32,
     error: *mut TwError,
 ) -> u32 {
-    // SAFETY: thalweg.h requires of the caller what `enter` and `schemas` require.
+    let (methods, imports) = ((methods, method_count), (imports, import_count));
+    // SAFETY: thalweg.h requires of the caller what `enter` and `set_layouts` require.
     unsafe {
         enter(error, || {
-            let methods = schemas(methods, method_count, "methods")?;
-            let imports = schemas(imports, import_count, "imports")?;
-            match client {
-                0 => check_compatible(E::Service::PACKAGE, &methods, &imports),
-                client => find_client(client)?.set_caller_schema(&methods, &imports),
-            }
+            set_layouts(E::Service::PACKAGE, client, methods, imports)
         })
+    }
+}
+
+/// What `tw_table.client_set_layouts` does in the table of this package.
+///
+/// # Errors
+/// `version`, with the first difference; `argument`, `stale`.
+///
+/// # Safety
+/// The pointers are null, or valid for the number of entries beside them; the names and descriptions
+/// are as in `tw_method`.
+pub unsafe fn set_layouts(
+    package: &'static Package,
+    client: TwHandle,
+    (methods, method_count): (*const TwMethod, u32),
+    (imports, import_count): (*const TwMethod, u32),
+) -> Result<(), Failure> {
+    // SAFETY: the caller guarantees what `schemas` requires.
+    let (methods, imports) = unsafe {
+        (
+            schemas(methods, method_count, "methods")?,
+            schemas(imports, import_count, "imports")?,
+        )
+    };
+    match client {
+        0 => check_compatible(package, &methods, &imports),
+        client => find_client(client)?.set_caller_schema(&methods, &imports),
     }
 }

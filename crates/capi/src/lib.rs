@@ -5,7 +5,7 @@
 
 pub mod abi;
 mod counters;
-mod error;
+pub mod error;
 mod export;
 mod handles;
 mod host_calls;
@@ -13,7 +13,7 @@ mod layouts;
 mod library;
 mod log_sink;
 mod panics;
-mod pointers;
+pub mod pointers;
 mod ports;
 mod stream_writers;
 mod streams;
@@ -21,7 +21,8 @@ mod transcode;
 
 pub use error::enter;
 pub use export::Export;
-pub use library::Library;
+pub use layouts::{ClientSetLayouts, set_layouts};
+pub use library::{ClientOpen, Library, new_table};
 
 /// The layout hash of a type, given its line of [`TwMethod::description`](abi::TwMethod). An empty
 /// line means no type: 0.

@@ -15,16 +15,20 @@ use crate::abi::{
 use crate::error::{argument, enter};
 use crate::export::Export;
 use crate::handles::{find_client, wrong_kind};
+use crate::layouts::ClientSetLayouts;
 use crate::pointers::out;
 use crate::{
     counters, host_calls, layouts, log_sink, panics, ports, stream_writers, streams, transcode,
 };
 
+/// The type of `tw_table.client_open`.
+pub type ClientOpen = unsafe extern "C" fn(*mut TwHandle, *mut TwError) -> u32;
+
 /// A library. Its table is built on first use.
 pub struct Library {
     package: &'static Package,
-    client_open: unsafe extern "C" fn(*mut TwHandle, *mut TwError) -> u32,
-    client_set_layouts: layouts::ClientSetLayouts,
+    client_open: ClientOpen,
+    client_set_layouts: ClientSetLayouts,
     table: OnceLock<TwTable>,
 }
 
@@ -102,71 +106,79 @@ impl Library {
 
     /// The table. Every call returns the same one.
     pub fn table(&self) -> &TwTable {
-        self.table.get_or_init(|| {
-            panics::set_hook();
-            let methods = functions(self.package.methods, |method| flags(self.package, method));
-            let imports = functions(self.package.imports, |_| 0);
-            TwTable {
-                abi: TW_ABI,
-                size: size_of::<TwTable>() as u32,
-                package: text(self.package.name),
-                version: text(self.package.version),
-                core: text(env!("CARGO_PKG_VERSION")),
-                layout: self.package.layout,
-                methods: methods.as_ptr(),
-                method_count: methods.len() as u32,
-                reserved: 0,
-                now,
-                client_open: self.client_open,
-                client_close,
-                port_open: ports::open,
-                port_close: ports::close,
-                port_fd: ports::fd,
-                port_arm: ports::arm,
-                port_wait: ports::wait,
-                port_reap: ports::reap,
-                release: ports::release,
-                submit: ports::submit,
-                cancel: ports::cancel,
-                take_handle: ports::take_handle,
-                resource_drop,
-                stream_acquire: streams::acquire,
-                stream_release: streams::release,
-                stream_arm: streams::arm,
-                stream_close: streams::close,
-                transcode: transcode::transcode,
-                stream_subscribe: streams::subscribe,
-                stream_join: streams::join,
-                stream_fd: streams::fd,
-                call_inline: ports::call_inline,
-                client_set_host: host_calls::client_set_host,
-                host_call_answer: host_calls::host_call_answer,
-                host_call_deadline: host_calls::host_call_deadline,
-                stream_tee: streams::tee,
-                stream_stats: streams::stats,
-                stream_retain_batch: streams::retain_batch,
-                retained_batch_release: streams::retained_batch_release,
-                stream_new: stream_writers::new,
-                stream_send: stream_writers::send,
-                stream_finish: stream_writers::finish,
-                imports_layout: imports_layout(self.package),
-                client_set_layouts: self.client_set_layouts,
-                stream_error: streams::error,
-                imports: match imports {
-                    [] => std::ptr::null(),
-                    imports => imports.as_ptr(),
-                },
-                import_count: imports.len() as u32,
-                reserved_imports: 0,
-                client_set_format,
-                release_all: ports::release_all,
-                port_wake: ports::wake,
-                log_set_sink: log_sink::set_sink,
-                counters: counters::counters,
-                log_set_port: log_sink::set_port,
-                port_spin: ports::spin,
-            }
-        })
+        self.table
+            .get_or_init(|| new_table(self.package, self.client_open, self.client_set_layouts))
+    }
+}
+
+/// A new table of a package. What it points to is never freed.
+pub fn new_table(
+    package: &'static Package,
+    client_open: ClientOpen,
+    client_set_layouts: ClientSetLayouts,
+) -> TwTable {
+    panics::set_hook();
+    let methods = functions(package.methods, |method| flags(package, method));
+    let imports = functions(package.imports, |_| 0);
+    TwTable {
+        abi: TW_ABI,
+        size: size_of::<TwTable>() as u32,
+        package: text(package.name),
+        version: text(package.version),
+        core: text(env!("CARGO_PKG_VERSION")),
+        layout: package.layout,
+        methods: methods.as_ptr(),
+        method_count: methods.len() as u32,
+        reserved: 0,
+        now,
+        client_open,
+        client_close,
+        port_open: ports::open,
+        port_close: ports::close,
+        port_fd: ports::fd,
+        port_arm: ports::arm,
+        port_wait: ports::wait,
+        port_reap: ports::reap,
+        release: ports::release,
+        submit: ports::submit,
+        cancel: ports::cancel,
+        take_handle: ports::take_handle,
+        resource_drop,
+        stream_acquire: streams::acquire,
+        stream_release: streams::release,
+        stream_arm: streams::arm,
+        stream_close: streams::close,
+        transcode: transcode::transcode,
+        stream_subscribe: streams::subscribe,
+        stream_join: streams::join,
+        stream_fd: streams::fd,
+        call_inline: ports::call_inline,
+        client_set_host: host_calls::client_set_host,
+        host_call_answer: host_calls::host_call_answer,
+        host_call_deadline: host_calls::host_call_deadline,
+        stream_tee: streams::tee,
+        stream_stats: streams::stats,
+        stream_retain_batch: streams::retain_batch,
+        retained_batch_release: streams::retained_batch_release,
+        stream_new: stream_writers::new,
+        stream_send: stream_writers::send,
+        stream_finish: stream_writers::finish,
+        imports_layout: imports_layout(package),
+        client_set_layouts,
+        stream_error: streams::error,
+        imports: match imports {
+            [] => std::ptr::null(),
+            imports => imports.as_ptr(),
+        },
+        import_count: imports.len() as u32,
+        reserved_imports: 0,
+        client_set_format,
+        release_all: ports::release_all,
+        port_wake: ports::wake,
+        log_set_sink: log_sink::set_sink,
+        counters: counters::counters,
+        log_set_port: log_sink::set_port,
+        port_spin: ports::spin,
     }
 }
 

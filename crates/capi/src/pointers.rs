@@ -6,18 +6,24 @@ use crate::error::argument;
 
 /// The target of a pointer for a result.
 ///
+/// # Errors
+/// `argument`: it is null.
+///
 /// # Safety
 /// `pointer` is null, or valid for writes and used by no other thread.
-pub(crate) unsafe fn out<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T, Failure> {
+pub unsafe fn out<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T, Failure> {
     // SAFETY: the caller guarantees that it is null or valid.
     unsafe { pointer.as_mut() }.ok_or_else(|| argument(format!("{name} is a null pointer")))
 }
 
 /// A message of `size` bytes.
 ///
+/// # Errors
+/// `argument`: it is null, or the size is beyond what a message can have.
+///
 /// # Safety
 /// `data` is null, or points to `size` bytes that no thread writes to.
-pub(crate) unsafe fn message<'a>(data: *const u8, size: u64) -> Result<&'a [u8], Failure> {
+pub unsafe fn message<'a>(data: *const u8, size: u64) -> Result<&'a [u8], Failure> {
     if data.is_null() {
         return Err(argument("the message is a null pointer"));
     }
@@ -30,13 +36,12 @@ pub(crate) unsafe fn message<'a>(data: *const u8, size: u64) -> Result<&'a [u8],
 
 /// `size` bytes of any kind.
 ///
+/// # Errors
+/// `argument`: the pointer is null, or there cannot be so many bytes.
+///
 /// # Safety
 /// `data` is null, or points to `size` bytes that no thread writes to.
-pub(crate) unsafe fn bytes<'a>(
-    data: *const u8,
-    size: u64,
-    name: &str,
-) -> Result<&'a [u8], Failure> {
+pub unsafe fn bytes<'a>(data: *const u8, size: u64, name: &str) -> Result<&'a [u8], Failure> {
     if data.is_null() {
         return Err(argument(format!("{name} is a null pointer")));
     }

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thalweg_bindgen::model::{Position, TypeDef};
 use thalweg_bindgen::{
-    FromCode, LANGUAGES, SourceError, from_code as from_code_in, parse, source_of,
+    FromCode, GUESTS, LANGUAGES, SourceError, from_code as from_code_in, parse, source_of,
     types_without_unknown,
 };
 
@@ -35,6 +35,16 @@ pub struct Arguments {
     )]
     languages: Vec<String>,
 
+    /// Languages of a guest, which implements the package, separated by commas. Without --lang, nothing
+    /// else is generated. The folders are called `guest-LANG`
+    #[arg(
+        long = "guest",
+        value_name = "LANG",
+        value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(GUESTS.iter().map(|language| language.name))
+    )]
+    guests: Vec<String>,
+
     /// The output folder, with one folder per language [default: `generated` next to the folder
     /// `wit`]
     #[arg(long)]
@@ -52,6 +62,7 @@ impl Arguments {
             paths: vec![folder],
             from_code: None,
             languages: Vec::new(),
+            guests: Vec::new(),
             out: None,
             check: false,
         }
@@ -146,7 +157,16 @@ pub fn run(arguments: &Arguments) -> Result<Output, Error> {
         return Err(Error::NoPackage);
     }
     let named = &arguments.languages;
-    let wanted = |name: &str| named.is_empty() || named.iter().any(|named| named == name);
+    let has_all = named.is_empty() && arguments.guests.is_empty();
+    let hosts = LANGUAGES
+        .iter()
+        .filter(|language| has_all || named.iter().any(|named| named == language.name))
+        .map(|language| (language, language.name.to_owned()));
+    let guests = GUESTS
+        .iter()
+        .filter(|language| arguments.guests.iter().any(|named| named == language.name))
+        .map(|language| (language, format!("guest-{}", language.name)));
+    let targets: Vec<_> = hosts.chain(guests).collect();
 
     let mut warnings = String::new();
     let mut files = BTreeMap::new();
@@ -178,9 +198,9 @@ pub fn run(arguments: &Arguments) -> Result<Output, Error> {
             warnings += &warning(def);
         }
         let out = arguments.out.clone().unwrap_or_else(|| find::output(&wit));
-        for language in LANGUAGES.iter().filter(|language| wanted(language.name)) {
-            let folder = out.join(language.name);
-            let glue = glue.take_if(|_| language.name == "rust");
+        for (language, folder) in &targets {
+            let glue = glue.take_if(|_| folder == "rust");
+            let folder = out.join(folder);
             for output in (language.emit)(&package)?.into_iter().chain(glue) {
                 let path = folder.join(&output.path);
                 if files.insert(path.clone(), output.contents).is_some() {

@@ -1,12 +1,14 @@
 //! Opens a library and reads what its table says about its functions.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
-use thalweg_capi::abi::{TW_ABI, TW_LIBRARY_SYMBOL, TwLibraryFunction, TwMethod, TwTable};
+use thalweg_capi::abi::{
+    TW_ABI, TW_LIBRARY_SYMBOL, TW_OK, TwError, TwLibraryFunction, TwMethod, TwTable,
+};
 
 /// Why a library cannot be used.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub enum Error {
     },
     /// A text in the table is not UTF-8, or is missing.
     Text(PathBuf, &'static str),
+    /// A guest cannot be opened.
+    Guest(String),
 }
 
 impl fmt::Display for Error {
@@ -53,6 +57,7 @@ impl fmt::Display for Error {
             Error::Text(path, what) => {
                 write!(f, "{}: {what} in its table is not UTF-8", path.display())
             }
+            Error::Guest(why) => f.write_str(why),
         }
     }
 }
@@ -116,10 +121,15 @@ impl<'a> Function<'a> {
 impl Library {
     /// Loads a library, which runs its initialisers, and reads its table.
     ///
+    /// `path` may also be the address of a guest, `thread:PATH`.
+    ///
     /// # Errors
-    /// The file cannot be loaded, is not a Thalweg library, or has another ABI.
+    /// The file cannot be loaded, is not a Thalweg library or guest, or has another ABI.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let owned = || path.to_owned();
+        if let Some(address) = guest_address(path) {
+            return Self::of_table(path, open_guest(address)?);
+        }
         // Without a `/` in its name, the loader would search the system's folders.
         let full = path
             .canonicalize()
@@ -133,7 +143,12 @@ impl Library {
             unsafe { loaded.get::<TwLibraryFunction>(TW_LIBRARY_SYMBOL.to_bytes_with_nul()) };
         let function = function.map_err(|_| Error::NoTable(owned()))?;
         // SAFETY: the function accepts any number, and the table lives as long as the process.
-        let table = unsafe { function(TW_ABI) };
+        Self::of_table(path, unsafe { function(TW_ABI) })
+    }
+
+    /// `table` is null, or constant and lives as long as the process.
+    fn of_table(path: &Path, table: *const TwTable) -> Result<Self, Error> {
+        let owned = || path.to_owned();
         if table.is_null() {
             return Err(Error::NoTable(owned()));
         }
@@ -171,6 +186,45 @@ impl Library {
             methods: methods.ok_or_else(|| missing("a method"))?,
             imports: imports.ok_or_else(|| missing("a host import"))?,
         })
+    }
+}
+
+/// The address of a guest, if that is what `path` is: `thread:PATH`.
+fn guest_address(path: &Path) -> Option<&str> {
+    let text = path.to_str()?;
+    let (scheme, _) = text.split_once(':')?;
+    matches!(scheme, "thread" | "process" | "remote").then_some(text)
+}
+
+/// The table of a guest, which `libthalweg.so` opens: the one that THALWEG_LIBRARY names, or that the
+/// loader finds.
+fn open_guest(address: &str) -> Result<*const TwTable, Error> {
+    type Open = unsafe extern "C" fn(u32, *const c_char, *mut *const TwTable, *mut TwError) -> u32;
+    let core = std::env::var_os("THALWEG_LIBRARY").unwrap_or_else(|| "libthalweg.so".into());
+    let core = PathBuf::from(core);
+    // SAFETY: loading runs the library's initialisers, which start nothing.
+    let loaded = unsafe { Loaded::open(Some(&core), RTLD_NOW | RTLD_LOCAL) };
+    let loaded = loaded.map_err(|error| Error::Load(core.clone(), reason(&error, &core)))?;
+    let loaded = std::mem::ManuallyDrop::new(loaded);
+    // SAFETY: thalweg_guest.h gives the symbol this type.
+    let open = unsafe { loaded.get::<Open>(b"tw_address_open\0") };
+    let open = open.map_err(|_| Error::NoTable(core))?;
+    let address = CString::new(address).map_err(|why| Error::Guest(why.to_string()))?;
+    let mut table = std::ptr::null();
+    let mut error = TwError {
+        code: TW_OK,
+        retryable: 0,
+        message: [0; 248],
+    };
+    // SAFETY: all pointers are ours.
+    let code = unsafe { open(TW_ABI, address.as_ptr(), &raw mut table, &raw mut error) };
+    match code {
+        TW_OK => Ok(table),
+        _ => {
+            // SAFETY: the function has written a NUL-terminated text.
+            let text = unsafe { CStr::from_ptr(error.message.as_ptr()) };
+            Err(Error::Guest(text.to_string_lossy().into_owned()))
+        }
     }
 }
 

@@ -454,7 +454,7 @@ impl CallCore {
         let notices = state.notices.take();
         drop(state);
         if was_stopped {
-            self.instance.note_stopped_call();
+            Arc::clone(&self.instance).note_stopped_call(self.handle());
         }
         if let Some(key) = timer {
             self.instance.runtime().timers().cancel(key);

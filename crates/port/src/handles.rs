@@ -33,6 +33,7 @@ pub(crate) enum Kind {
     KeptBatch,
     Upstream,
     UpstreamWriter,
+    RecordWriter,
 }
 
 impl Kind {
@@ -47,6 +48,7 @@ impl Kind {
             Self::KeptBatch => "a kept batch",
             Self::Upstream => "a stream for a service",
             Self::UpstreamWriter => "a stream's writer",
+            Self::RecordWriter => "a guest's writer of a stream",
         }
     }
 }

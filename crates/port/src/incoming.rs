@@ -61,6 +61,12 @@ impl Incoming {
         }
     }
 
+    /// The buffer, whose owner ends the call.
+    #[inline]
+    pub(crate) fn into_buffer(mut self) -> CallBuffer {
+        self.buffer.take().expect("answering consumes the call")
+    }
+
     #[inline]
     fn buffer(&self) -> &CallBuffer {
         self.buffer.as_ref().expect("answering consumes the call")
@@ -116,9 +122,8 @@ impl Incoming {
     /// # Errors
     /// `overloaded`: the maximum number of handles is open, or there is not enough memory for one
     /// more. The call has ended with this failure.
-    pub fn lend(mut self) -> Result<u64, Failure> {
-        let buffer = self.buffer.take().expect("answering consumes the call");
-        buffer.lend().map_err(|(mut buffer, failure)| {
+    pub fn lend(self) -> Result<u64, Failure> {
+        self.into_buffer().lend().map_err(|(mut buffer, failure)| {
             buffer.fail(failure.clone());
             buffer.deliver();
             failure
@@ -333,6 +338,26 @@ impl Incoming {
             }
         }
     }
+}
+
+/// Copies a second part of the arguments behind the first one, because foreign code may read them
+/// after the call has ended. `None`: the call has ended.
+pub(crate) fn join_arguments(mut buffer: CallBuffer) -> Option<CallBuffer> {
+    let mut args = std::mem::take(&mut buffer.data);
+    let core = &buffer.call().core;
+    let joined = core.read_borrowed(|tail| append(&mut args, tail));
+    // A stop removes the second part.
+    let is_stopped = core.check_stopped().is_err();
+    buffer.data = args;
+    match joined {
+        Some(Err(failure)) => {
+            buffer.fail(failure);
+            buffer.deliver();
+        }
+        None if is_stopped => close_unread_streams(&buffer.data),
+        _ => return Some(buffer),
+    }
+    None
 }
 
 impl Drop for Incoming {

@@ -17,6 +17,7 @@ use crate::call::{CallCore, CallOwner, CallRef, Destination, catch_in_call};
 use crate::code::{self, Code, Failure};
 use crate::completion::CallBuffer;
 use crate::end_stream::EndStream;
+use crate::guest::GuestInstance;
 use crate::handles::{self, HandleObject, Kind};
 use crate::incoming::Incoming;
 use crate::inline::Inline;
@@ -39,6 +40,7 @@ use crate::weak_list::WeakList;
 mod brief;
 mod calls;
 pub(crate) mod guard;
+pub(crate) mod guest;
 pub(crate) mod host;
 mod inline_calls;
 mod poll;
@@ -53,8 +55,11 @@ use self::poll::Pollers;
 /// worker.
 const CALLS_PER_TURN: usize = 64;
 
+/// Creates the service.
+type Make = Box<dyn Fn() -> Result<Box<dyn Dispatch>, Failure> + Send>;
+
 struct ActorState {
-    make: Box<dyn Fn() -> Box<dyn Dispatch> + Send>,
+    make: Make,
     service: Option<Box<dyn Dispatch>>,
     /// Calls that this turn took out of the mailbox.
     batch: List<CallBuffer>,
@@ -102,6 +107,8 @@ pub struct Instance {
     turn_slot: TurnSlot,
     /// The threads that serve the calls instead of the actor.
     pollers: Option<Box<Pollers>>,
+    /// The foreign code that is the service.
+    guest: Option<Arc<GuestInstance>>,
     /// Number of turns that submissions scheduled.
     #[cfg(test)]
     schedules: AtomicU64,
@@ -125,7 +132,7 @@ impl Instance {
         Arc::new(Self::new(
             S::PACKAGE,
             S::PACKAGE.limits.max_queued_calls,
-            Box::new(move || Box::new(make())),
+            Box::new(move || Ok(Box::new(make()))),
             S::inline,
             runtime,
         ))
@@ -135,7 +142,7 @@ impl Instance {
     fn new(
         package: &'static Package,
         capacity: u32,
-        make: Box<dyn Fn() -> Box<dyn Dispatch> + Send>,
+        make: Make,
         make_inline: fn() -> Option<Box<dyn Inline>>,
         runtime: Handle,
     ) -> Self {
@@ -168,6 +175,7 @@ impl Instance {
             })),
             turn_slot: TurnSlot::default(),
             pollers: None,
+            guest: None,
             #[cfg(test)]
             schedules: AtomicU64::new(0),
         }
@@ -459,7 +467,11 @@ impl Instance {
         }
         if actor.service.is_none() {
             match catch_unwind(AssertUnwindSafe(|| (actor.make)())) {
-                Ok(service) => actor.service = Some(service),
+                Ok(Ok(service)) => actor.service = Some(service),
+                Ok(Err(why)) => {
+                    call.stop(Code::GuestLost.because(why.message));
+                    return;
+                }
                 Err(payload) => {
                     drop_catching_panic(payload);
                     let why = "the constructor of the service panicked";
@@ -522,6 +534,10 @@ impl Instance {
         let dropped = std::mem::take(&mut *lock(&self.dropped));
         for dropped in dropped {
             self.drop_resource(actor, dropped);
+        }
+        if let Some(service) = &mut actor.service {
+            // Only foreign code has something to do here, and it does not panic.
+            service.attend();
         }
     }
 

@@ -32,6 +32,7 @@ mod code;
 mod completion;
 mod define;
 mod end_stream;
+mod guest;
 mod handles;
 mod host_call;
 mod incoming;
@@ -71,10 +72,17 @@ pub use call_error::{CallError, NoError};
 pub use client::{Client, OwnedHandle};
 pub use code::{Code, Failure};
 pub use completion::{Completion, Kind, Outcome};
+pub use guest::{
+    FunctionDescription, Guest, GuestCall, GuestObject, GuestPackage, PackageDescription,
+};
 pub use handles::{close_handle, epoch};
 pub use incoming::{Incoming, Refusal};
 pub use inline::{Inline, InlineCall};
 pub use instance::Instance;
+pub use instance::guest::{
+    find_record_writer, guest_answer, guest_answer_resource, guest_answer_stream, guest_call_check,
+    guest_fail, guest_resource, guest_resource_new, guest_resource_take,
+};
 pub use instance::host::{answer_host_call, host_call_deadline};
 pub use instance::submit::{SubmitOptions, Submitter};
 pub use object::{
@@ -90,9 +98,9 @@ pub use port::{Port, Reap};
 pub use resource::Resource;
 pub use service::Service;
 pub use stream::{
-    Batch, Counts, Event, FutureReader, FutureWriter, Reason, Records, ReservedRecord, Sent, Stats,
-    StreamError, StreamReader, StreamWriter, Subscription, Untyped, Upstream, UpstreamFuture,
-    UpstreamFutureWriter, UpstreamWriter, Views, WriteBatch,
+    Batch, Counts, Event, FutureReader, FutureWriter, Reason, RecordWriter, Records,
+    ReservedRecord, Sent, Stats, StreamError, StreamReader, StreamWriter, Subscription, Untyped,
+    Upstream, UpstreamFuture, UpstreamFutureWriter, UpstreamWriter, Views, WriteBatch,
 };
 pub use task::Task;
 pub use thalweg_runtime::log;

@@ -9,7 +9,7 @@ use crate::handles::{self, Content, Entry, Kind, Lent};
 use crate::instance::Instance;
 use crate::port::Port;
 use crate::resource::Resource;
-use crate::stream::{KeptBatch, StreamCore, UpstreamCore};
+use crate::stream::{KeptBatch, RecordWriter, StreamCore, UpstreamCore};
 
 /// What a handle can refer to.
 #[derive(Clone)]
@@ -30,6 +30,8 @@ pub enum Object {
     Upstream(Arc<UpstreamCore>),
     /// The caller's writing end of such a stream.
     UpstreamWriter(Arc<UpstreamCore>),
+    /// A guest's writing end of a stream.
+    RecordWriter(Arc<RecordWriter>),
 }
 
 impl fmt::Debug for Object {
@@ -50,6 +52,7 @@ impl Object {
             Self::KeptBatch(_) => Kind::KeptBatch,
             Self::Upstream(_) => Kind::Upstream,
             Self::UpstreamWriter(_) => Kind::UpstreamWriter,
+            Self::RecordWriter(_) => Kind::RecordWriter,
         }
         .name()
     }
@@ -67,6 +70,7 @@ impl Object {
             Kind::KeptBatch => entry.get(kind).map(Self::KeptBatch),
             Kind::Upstream => entry.get(kind).map(Self::Upstream),
             Kind::UpstreamWriter => entry.get(kind).map(Self::UpstreamWriter),
+            Kind::RecordWriter => entry.get(kind).map(Self::RecordWriter),
         }
         .ok()
     }
@@ -86,6 +90,7 @@ pub fn insert(object: Object) -> Result<u64, Failure> {
         Object::KeptBatch(batch) => handles::insert(Kind::KeptBatch, batch),
         Object::Upstream(stream) => handles::insert(Kind::Upstream, stream),
         Object::UpstreamWriter(stream) => handles::insert(Kind::UpstreamWriter, stream),
+        Object::RecordWriter(writer) => handles::insert(Kind::RecordWriter, writer),
     }
 }
 
@@ -153,7 +158,7 @@ pub struct HandleCounts {
     pub calls: u64,
     /// Calls of these clients that their service has not begun.
     pub queued_calls: u64,
-    /// Streams to read, and both ends of streams that are parameters.
+    /// Streams to read, both ends of streams that are parameters, and the writers of guests.
     pub streams: u64,
     /// Resources.
     pub resources: u64,
@@ -206,7 +211,9 @@ impl HandleCounts {
                 }
                 &mut self.calls
             }
-            Kind::Stream | Kind::Upstream | Kind::UpstreamWriter => &mut self.streams,
+            Kind::Stream | Kind::Upstream | Kind::UpstreamWriter | Kind::RecordWriter => {
+                &mut self.streams
+            }
             Kind::Resource => &mut self.resources,
             Kind::KeptBatch => &mut self.batches,
         };

@@ -152,10 +152,22 @@ fn check(resource: &Resource, instance: &dyn ResourceOwner) -> Result<(), Failur
     Ok(())
 }
 
+/// The resource of a handle, after the checks that every use of it needs.
+fn find(instance: &dyn ResourceOwner, handle: Handle) -> Result<Resource, Failure> {
+    let found = handles::with(handle.0, |entry| Some(entry.get(Kind::Resource)))?;
+    let resource = expect_resource(found, handle)?;
+    check(&resource, instance)?;
+    Ok(resource)
+}
+
+fn other_type() -> Failure {
+    Code::Argument.because("the resource has another type")
+}
+
 fn downcast<R: Any + Send + Sync>(value: Option<Value>) -> Result<Arc<R>, Failure> {
     value
         .and_then(|value| value.downcast().ok())
-        .ok_or_else(|| Code::Argument.because("the resource has another type"))
+        .ok_or_else(other_type)
 }
 
 /// The object of a handle.
@@ -166,10 +178,26 @@ pub(crate) fn borrow<R: Any + Send + Sync>(
     instance: &dyn ResourceOwner,
     handle: Handle,
 ) -> Result<Arc<R>, Failure> {
-    let found = handles::with(handle.0, |entry| Some(entry.get(Kind::Resource)))?;
-    let resource = expect_resource(found, handle)?;
-    check(&resource, instance)?;
-    downcast(resource.value())
+    downcast(find(instance, handle)?.value())
+}
+
+/// Calls `f` with the object of a handle. No other reference to the object is made, so that it is
+/// dropped in a turn even if the handle is closed meanwhile.
+///
+/// # Errors
+/// The errors of [`borrow`].
+pub(crate) fn with_object<R: Any + Send + Sync, T>(
+    instance: &dyn ResourceOwner,
+    handle: Handle,
+    f: impl FnOnce(&R) -> T,
+) -> Result<T, Failure> {
+    let resource = find(instance, handle)?;
+    let object = resource
+        .0
+        .value
+        .as_ref()
+        .and_then(|value| value.downcast_ref());
+    object.map(f).ok_or_else(other_type)
 }
 
 /// Removes the object of a handle from the table. The handle is stale afterwards.
@@ -180,7 +208,7 @@ pub(crate) fn own<R: Any + Send + Sync>(
     instance: &dyn ResourceOwner,
     handle: Handle,
 ) -> Result<Arc<R>, Failure> {
-    borrow::<R>(instance, handle)?;
+    with_object(instance, handle, |_: &R| ())?;
     let removed = handles::remove(handle.0)?;
     downcast(expect_resource(removed.get(Kind::Resource), handle)?.into_value())
 }

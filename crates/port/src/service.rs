@@ -32,6 +32,9 @@ pub trait Service: Send + 'static {
 pub(crate) trait Dispatch: Send {
     fn dispatch(&mut self, incoming: Incoming);
     fn destructor(&self, value: &(dyn Any + Send + Sync)) -> Option<u32>;
+
+    /// Called in a turn that looks for work beside the calls.
+    fn attend(&mut self) {}
 }
 
 impl<S: Service> Dispatch for S {

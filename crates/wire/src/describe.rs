@@ -1,6 +1,6 @@
 //! Types as text, for code that learns a type at run time.
 //!
-//! The text is a type's [`Shape`], for example `record{path:string,line:u64}`;
+//! The text is a type's [`Shape`](crate::Shape), for example `record{path:string,line:u64}`;
 //! `docs/internals/boundary.md` defines it. It determines the layout, and its hash is the type's
 //! hash, so a difference between a description and a generated type is always detected.
 //!
@@ -19,7 +19,7 @@ mod parse;
 pub(crate) use check::word;
 pub use parse::Unreadable;
 
-use crate::{Bytes, Malformed, Rule, Shape, message};
+use crate::{Bytes, Malformed, Rule, message};
 
 /// A type with its layout. Names are borrowed from the text.
 #[derive(Clone, Debug)]
@@ -30,6 +30,7 @@ pub struct Type<'a> {
     /// Some part of the type is a handle.
     pub(crate) has_handle: bool,
     text: &'a str,
+    hash: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -110,7 +111,7 @@ impl Type<'_> {
 
     /// The hash of the layout. The header of a message contains its low half.
     pub fn hash(&self) -> u64 {
-        Shape::hash_of(self.text)
+        self.hash
     }
 
     /// The text that describes the type.
@@ -144,11 +145,24 @@ impl Type<'_> {
             let rule = Rule::Handles;
             return Err(Malformed { rule, at });
         }
-        self.check_held(bytes)
+        self.check_with_handles(bytes)
     }
 
-    /// The same for a message that can have handles.
-    pub(crate) fn check_held(&self, bytes: &[u8]) -> Result<u32, Malformed> {
+    /// The same for a message that can have handles. What they refer to is not checked.
+    ///
+    /// ```
+    /// use thalweg_wire::{Handle, Rule, describe::Type, message};
+    ///
+    /// let ty = Type::parse("tuple<own<timer>>")?;
+    /// let message = message::encode(&(Handle(7),), ty.hash(), Vec::new())?;
+    /// assert_eq!(ty.check(&message).unwrap_err().rule, Rule::Handles);
+    /// assert!(ty.check_with_handles(&message).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first rule that the message breaks.
+    pub fn check_with_handles(&self, bytes: &[u8]) -> Result<u32, Malformed> {
         let message = message::open(bytes, self.hash())?;
         let handles = message.handles().len() as u32;
         let at = message::root(handles);

@@ -171,10 +171,28 @@ impl<'a> Encoder<'a> {
         !counted.impossible && counted.next <= u64::from(end)
     }
 
+    /// An encoder that only counts the bytes of the tails, which begin at `tails_at`, not 0.
     #[inline(always)]
-    fn count<T: crate::Encode + ?Sized>(value: &T, tails_at: u32) -> Encoder<'static> {
+    pub(crate) fn counting(tails_at: u32) -> Encoder<'static> {
         let mut counting = Encoder::fixed(&mut [], 0, &mut [], 0);
         counting.next = u64::from(tails_at);
+        counting
+    }
+
+    /// The offset after the tails that a counting encoder has counted.
+    ///
+    /// # Errors
+    /// The value can never be written.
+    pub(crate) fn counted(&self) -> Result<u32, NoRoom> {
+        match u32::try_from(self.next) {
+            Ok(end) if !self.impossible && end <= MAX_SIZE => Ok(end),
+            _ => Err(no_room(true, self.next, self.next)),
+        }
+    }
+
+    #[inline(always)]
+    fn count<T: crate::Encode + ?Sized>(value: &T, tails_at: u32) -> Encoder<'static> {
+        let mut counting = Encoder::counting(tails_at);
         value.encode(&mut counting, 0);
         counting
     }

@@ -66,12 +66,36 @@ function M.load(path, flags)
   return loaded
 end
 
---- Loads the library of a service, and checks that it fits the package. Returns its table, or
--- nil and an error. A library stays loaded, because its threads run its code.
+--- Opens a guest, a service in another language than Rust, by its address.
+local function open_address(address, expected)
+  local core, reason = M.load(os.getenv("THALWEG_LIBRARY") or "libthalweg.so", M.RTLD_NOW)
+  local symbol = core and dlsym(core, "tw_address_open")
+  if symbol == nil then
+    return nil, errors.argument("guests are opened by libthalweg.so, which cannot be used: "
+      .. (reason or "it has no tw_address_open"))
+  end
+  local table, failure = ffi.new("const tw_table *[1]"), ffi.new("tw_error")
+  local code = ffi.cast("uint32_t (*)(uint32_t, const char *, const tw_table **, tw_error *)", symbol)(
+    abi.ABI, address, table, failure)
+  if code ~= abi.OK then return nil, errors.from(failure) end
+  local why = mismatch(table[0], expected)
+  if why then
+    ffi.cast("uint32_t (*)(const tw_table *, tw_error *)", dlsym(core, "tw_address_close"))(table[0], nil)
+    return nil, errors.new("version", why)
+  end
+  return table[0]
+end
+
+--- Loads the library of a service, and checks that it fits the package. Or opens a guest by its
+-- address, `thread:PATH`. Returns its table, or nil and an error. A library stays loaded, because its
+-- threads run its code.
 function M.open(path, expected)
   local ours = expected.name .. "@" .. expected.version
   if type(path) ~= "string" or path == "" or path:find("\0", 1, true) then
     return nil, errors.argument(expected.name .. ": path: expected the path of a library")
+  end
+  if path:match("^thread:") or path:match("^process:") or path:match("^remote:") then
+    return open_address(path, expected)
   end
   local loaded, reason = M.load(path, M.RTLD_NOW)
   if not loaded then

@@ -1,6 +1,6 @@
 ## Opens libraries, and checks that they fit the generated code.
 
-import std/strutils
+import std/[os, strutils]
 import errors, table
 
 type
@@ -107,15 +107,39 @@ proc check(table: ptr Table, package: ptr Package) =
       [ours, toHex(package.layout).toLowerAscii, theirs, toHex(table.layout).toLowerAscii,
       different])
 
+proc isAddress(path: string): bool =
+  ## Whether this is the address of a guest, a service in another language than Rust.
+  path.startsWith("thread:") or path.startsWith("process:") or path.startsWith("remote:")
+
+proc openAddress(address: string, package: ptr Package): ptr Table =
+  ## Opens a guest through `libthalweg.so`.
+  type
+    Open = proc (abi: uint32, address: cstring, table: ptr ptr Table, error: ptr TwError): uint32 {.cdecl.}
+    Close = proc (table: ptr Table, error: ptr TwError): uint32 {.cdecl.}
+  let core = dlopen(cstring(getEnv("THALWEG_LIBRARY", "libthalweg.so")), rtldNow)
+  let function = if core.isNil: nil else: dlsym(core, "tw_address_open")
+  if function.isNil:
+    raise newError(Outcome.argument,
+      "guests are opened by libthalweg.so, which cannot be used: " & $dlerror())
+  var error: TwError
+  let code = cast[Open](function)(abiVersion, cstring(address), addr result, addr error)
+  if code != 0: raise newError(code, error)
+  try:
+    check(result, package)
+  except ThalwegError:
+    discard cast[Close](dlsym(core, "tw_address_close"))(result, nil)
+    raise
+
 proc openLibrary*(path: string, package: ptr Package): ptr Table =
-  ## Opens the library at `path`, which `dlopen` searches for if it has no slash. A library stays
-  ## loaded until the process ends, because its threads run its code.
+  ## Opens the library at `path`, which `dlopen` searches for if it has no slash, or a guest by its
+  ## address, `thread:PATH`. It stays loaded until the process ends, because its threads run its code.
   ##
   ## Raises `Outcome.argument` if it cannot be loaded or is no Thalweg library, and
   ## `Outcome.version` if it does not fit the generated code.
   let ours = $package.name & "@" & $package.version
   if '\0' in path:
     raise newError(Outcome.argument, "cannot load the library for $1: its path has a NUL" % ours)
+  if path.isAddress: return openAddress(path, package)
   let loaded = dlopen(path, rtldNow)
   if loaded.isNil:
     raise newError(Outcome.argument, "cannot load the library for $1: $2" % [ours, $dlerror()])

@@ -4,8 +4,8 @@ use super::plan::Plan;
 use super::shape::{Form, Member, Shape, ShapeKind, Shapes, before_name};
 use crate::plan::source::Source;
 
-/// Writes the accessors of all types that are output and not plain.
-pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
+/// Writes the accessors of all types that are output and not plain. `of` is what contains the values.
+pub(super) fn emit(plan: &Plan<'_>, of: &str, out: &mut Source) {
     let shapes = &plan.shapes;
     if !shapes
         .all
@@ -15,7 +15,10 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
         return;
     }
     out.banner("Accessors");
-    out.docs("", LEGEND);
+    out.docs(
+        "",
+        &format!("`base` is that of {of} that contains the value. {LEGEND}"),
+    );
     out.blank();
     for shape in shapes
         .all
@@ -66,8 +69,7 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
 }
 
 const LEGEND: &str = "\
-`base` is that of the batch or of the reply that contains the value. The result is valid as
-long as that memory. An accessor that returns bool sets `*out` if it returns true.";
+The result is valid as long as that memory. An accessor that returns bool sets `*out` if it returns true.";
 
 /// The accessor of a record's member that is a slice, or an option that contains one.
 fn accessor(shapes: &Shapes, shape: &Shape, member: &Member, out: &mut Source) {

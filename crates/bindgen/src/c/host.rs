@@ -103,7 +103,7 @@ tw_host_call_fail: before it returns, or later on any thread with a copy of `*ca
 arguments are valid until it returns. A host call that is not answered ends at its deadline.
 `_answer` and `_fail` return TW_STALE if the host call has ended.";
 
-fn values<'a>(call: &'a Call<'_>) -> impl Iterator<Item = (&'a Parameter, Form)> {
+pub(super) fn values<'a>(call: &'a Call<'_>) -> impl Iterator<Item = (&'a Parameter, Form)> {
     call.parameters
         .iter()
         .filter_map(|parameter| match parameter.kind {
@@ -134,6 +134,11 @@ fn declare(plan: &Plan<'_>, host: &Host<'_>, out: &mut Source) {
     out.blank();
 }
 
+const HOST: Answering = Answering {
+    call: "tw_host_call",
+    send: "tw_host_call_answer",
+};
+
 fn answers(plan: &Plan<'_>, import: &Import<'_>, method: &str, out: &mut Source) {
     let call = &import.call;
     let ok = match call.ok {
@@ -143,6 +148,7 @@ fn answers(plan: &Plan<'_>, import: &Import<'_>, method: &str, out: &mut Source)
     let size = call.ok_size;
     answer(
         plan,
+        &HOST,
         &import.answer,
         ("TW_OK", &format!("{method}.ok")),
         size,
@@ -151,13 +157,30 @@ fn answers(plan: &Plan<'_>, import: &Import<'_>, method: &str, out: &mut Source)
     );
     if call.function.error.is_some() {
         let code = ("TW_ERROR", &*format!("{method}.error"));
-        answer(plan, &import.fail, code, call.error_size, call.error, out);
+        answer(
+            plan,
+            &HOST,
+            &import.fail,
+            code,
+            call.error_size,
+            call.error,
+            out,
+        );
     }
 }
 
+/// What a function that answers uses, as a host or as a guest.
+pub(super) struct Answering {
+    /// The type of the call.
+    pub(super) call: &'static str,
+    /// The function that sends the message.
+    pub(super) send: &'static str,
+}
+
 /// Writes a function that answers with `code` and a value of the layout with this hash.
-fn answer(
+pub(super) fn answer(
     plan: &Plan<'_>,
+    by: &Answering,
     name: &str,
     (code, layout): (&str, &str),
     size: u32,
@@ -171,7 +194,8 @@ fn answer(
         Some(form) => format!("{} value, ", shapes.input(form)),
     };
     out.line(&format!(
-        "static inline uint32_t {name}(const tw_host_call *call, {parameter}tw_error *error) {{"
+        "static inline uint32_t {name}(const {} *call, {parameter}tw_error *error) {{",
+        by.call
     ));
     out.line("  tw_writer writer;");
     let begin = format!("tw_writer_begin(&writer, {layout}, 0, {size});");
@@ -191,7 +215,8 @@ fn answer(
         }
     }
     out.line(&format!(
-        "  return tw_host_call_answer(call, &writer, {code}, error);"
+        "  return {}(call, &writer, {code}, error);",
+        by.send
     ));
     out.line("}");
     out.blank();

@@ -139,7 +139,7 @@ static inline uint32_t @client@_close(@client@ *client, tw_error *error) {
 }";
 
 /// Writes a constant array of `tw_method`.
-fn functions<'a>(
+pub(super) fn functions<'a>(
     package: &Package,
     name: &str,
     functions: impl Iterator<Item = &'a Function>,

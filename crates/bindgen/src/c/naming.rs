@@ -3,7 +3,7 @@
 use super::names::{self, Names};
 use super::plan::{Call, ParameterKind, Resource, ResultKind, Stream};
 use super::shape::{Form, Shape, ShapeKind, Shapes};
-use crate::model::{FunctionKind, Package};
+use crate::model::{Function, FunctionKind, Package};
 
 /// Names the shapes that have a name in WIT, or the others.
 pub(super) fn name_shapes(shapes: &mut Shapes, names: &mut Names, is_named: bool) {
@@ -67,11 +67,10 @@ pub(super) fn name_resources(package: &Package, names: &mut Names) -> Vec<Resour
     resources.collect()
 }
 
-/// Names the functions of a call.
-pub(super) fn name_call(package: &Package, call: &mut Call<'_>, names: &mut Names) {
-    let function = call.function;
+/// Part of the names of a function: `count`, or for a method `query_progress`.
+pub(super) fn stem_of(package: &Package, function: &Function) -> String {
     let own = names::snake(&function.name);
-    let stem = match function.kind {
+    match function.kind {
         FunctionKind::Free => own,
         FunctionKind::Constructor(id) => {
             format!("{}_new", names::snake(&package.resources[id.0].name))
@@ -79,7 +78,13 @@ pub(super) fn name_call(package: &Package, call: &mut Call<'_>, names: &mut Name
         FunctionKind::Method(id) | FunctionKind::Static(id) => {
             format!("{}_{own}", names::snake(&package.resources[id.0].name))
         }
-    };
+    }
+}
+
+/// Names the functions of a call.
+pub(super) fn name_call(package: &Package, call: &mut Call<'_>, names: &mut Names) {
+    let function = call.function;
+    let stem = stem_of(package, function);
     call.method = names.constant(&format!("method_{stem}"));
     call.blocking = names.claim(&stem);
     call.prepare = names.claim(&format!("{stem}_prepare"));

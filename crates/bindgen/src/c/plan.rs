@@ -1,5 +1,6 @@
 //! The contents of a header: shapes, resources, streams and calls, with all their names in C.
 
+use super::guest;
 use super::host::{self, Host};
 use super::names::{self, Names, PARAMETER};
 use super::shape::{Form, Shapes};
@@ -176,6 +177,23 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// A type that C cannot express.
     pub fn new(package: &'a Package) -> Result<Self, SourceError> {
+        Self::build(package, host::plan)
+    }
+
+    /// Plans the header of a guest, given [`Package::for_guest`].
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), or a function that a guest in C cannot have.
+    pub fn for_guest(package: &'a Package) -> Result<Self, SourceError> {
+        guest::refuse(package)?;
+        Self::build(package, guest::plan)
+    }
+
+    /// `name_imports` names the functions that the program answers.
+    fn build(
+        package: &'a Package,
+        name_imports: fn(&'a Package, Vec<Call<'a>>, &mut Names) -> Option<Host<'a>>,
+    ) -> Result<Self, SourceError> {
         let mut names = Names::new(&package.name);
         let fixed = FixedNames {
             package: names.constant("package"),
@@ -232,7 +250,7 @@ impl<'a> Plan<'a> {
         for call in &mut calls {
             naming::name_call(package, call, &mut names);
         }
-        let host = host::plan(package, imports, &mut names);
+        let host = name_imports(package, imports, &mut names);
         naming::name_shapes(&mut shapes, &mut names, false);
         naming::name_streams(&mut streams, &mut shapes, &mut names);
         stream_writer::name(&mut stream_writers, &mut names);

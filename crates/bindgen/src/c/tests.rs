@@ -167,3 +167,49 @@ fn stream_parameter_has_a_stream_writer() {
     contains("tw_request_put_stream(request, root, lines ? &lines->tw : NULL);");
     contains("tw_request_put_stream(request, root + 4, until ? &until->tw : NULL);");
 }
+
+/// The header of a guest with one space between words.
+fn guest_words(name: &str, lines: &str) -> String {
+    let header = super::emit_guest(&package(name, lines)).expect("a guest in C can have all of it");
+    let header = &header[0].contents;
+    header.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn members_of_a_guest_do_not_clash_with_its_own_functions() {
+    let text = guest_words(
+        "clash",
+        "resource cell { drop: func(); } close: func(); %context: func(core: u8) -> string;",
+    );
+    for member in [
+        "void (*cell_drop_)(void *state, const tw_incoming *call, void *self);",
+        "void (*cell_drop)(void *state, void *object);",
+        "void (*close_)(void *state, const tw_incoming *call);",
+        "void (*context_)(void *state, const tw_incoming *call, uint8_t core);",
+    ] {
+        assert!(text.contains(member), "{member}: {text}");
+    }
+}
+
+#[test]
+fn guest_reads_arguments_in_place_and_writes_results_with_pointers() {
+    let text = guest_words(
+        "sides",
+        "record pair { name: string, size: u8 } swap: func(pair: pair) -> result<pair, string>;",
+    );
+    for part in [
+        "void (*swap)(void *state, const tw_incoming *call, const sides_pair *pair);",
+        "sides_swap_answer(const tw_incoming *call, const sides_pair_in *value, tw_error *error)",
+        "sides_swap_fail(const tw_incoming *call, tw_text value, tw_error *error)",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn functions_that_a_guest_cannot_have_are_refused() {
+    let package = package("not-yet", "a: func(); b: func(numbers: stream<u8>);");
+    let refused = super::emit_guest(&package).expect_err("streams are results only");
+    assert_eq!(refused.position.line, 3);
+    assert_eq!(refused.construct, "function `not-yet.b`");
+}

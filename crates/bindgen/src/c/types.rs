@@ -5,20 +5,24 @@ use super::shape::{Case, Form, Label, Member, Shape, ShapeKind, Shapes, unsigned
 use crate::plan::source::Source;
 
 /// Writes all types, each after those that it uses.
-pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
+/// `what` is what the program writes: arguments or results.
+pub(super) fn emit(plan: &Plan<'_>, what: &str, out: &mut Source) {
     out.banner("Types");
-    out.docs("", LEGEND);
+    out.docs("", &LEGEND.replace("arguments", what));
     out.blank();
+    let note = &format!("For {what}.");
     for (index, shape) in plan.shapes.all.iter().enumerate() {
         constants(shape, out);
         match &shape.kind {
-            ShapeKind::List { element, .. } => list(&plan.shapes, shape, *element, out),
+            ShapeKind::List { element, .. } => {
+                list(&plan.shapes, shape, *element, note, out);
+            }
             _ => {
                 if shape.has_flat() {
                     flat(&plan.shapes, shape, out);
                 }
                 if shape.usage.is_input && !shape.is_plain {
-                    input(&plan.shapes, shape, out);
+                    input(&plan.shapes, shape, note, out);
                 }
             }
         }
@@ -179,12 +183,8 @@ fn flat(shapes: &Shapes, shape: &Shape, out: &mut Source) {
     out.blank();
 }
 
-fn input(shapes: &Shapes, shape: &Shape, out: &mut Source) {
-    let note = if shape.has_flat() {
-        "For arguments."
-    } else {
-        ""
-    };
+fn input(shapes: &Shapes, shape: &Shape, note: &str, out: &mut Source) {
+    let note = if shape.has_flat() { note } else { "" };
     out.docs("", &docs(shape, note));
     body(shapes, shape, &shape.input, Side::Input, out);
     out.blank();
@@ -247,7 +247,7 @@ fn field(shapes: &Shapes, member: &Member, side: Side, out: &mut Source) {
 }
 
 /// A list has no flat struct. It has a view and, if its elements differ, an input struct.
-fn list(shapes: &Shapes, shape: &Shape, element: Form, out: &mut Source) {
+fn list(shapes: &Shapes, shape: &Shape, element: Form, note: &str, out: &mut Source) {
     let has_one_struct = shape.input == shape.flat;
     let mut emit = |name: &str, element: &str, note: &str| {
         out.docs("", &docs(shape, note));
@@ -261,6 +261,6 @@ fn list(shapes: &Shapes, shape: &Shape, element: Form, out: &mut Source) {
         emit(&shape.flat, shapes.flat(element), "");
     }
     if shape.usage.is_input && !has_one_struct {
-        emit(&shape.input, shapes.input(element), "For arguments.");
+        emit(&shape.input, shapes.input(element), note);
     }
 }

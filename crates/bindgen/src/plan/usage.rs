@@ -51,6 +51,12 @@ pub(super) fn mark(plan: &mut Plan<'_>) {
     }
     for import in &plan.imports {
         marker.values(import, CHECKED_OUTPUT, INPUT);
+        // Only a guest's functions return streams.
+        if let ResultKind::Stream(index) = import.ok
+            && let Some(element) = plan.streams[index].element
+        {
+            marker.mark(element, INPUT);
+        }
     }
     for index in &plan.named {
         if marker.types[index.0].usage == NONE {

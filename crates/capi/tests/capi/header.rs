@@ -1,10 +1,12 @@
-//! Compares `thalweg.h` with `abi.rs`: the values of all constants, and the names, types and order
+//! Compares `thalweg.h` with `abi.rs`, and `thalweg_guest.h` with its mirror in `crates/guest`: the values of all constants, and the names, types and order
 //! of all fields.
 
 use std::collections::BTreeMap;
 
 const HEADER: &str = include_str!("../../../../bindings/c/include/thalweg.h");
 const MIRROR: &str = include_str!("../../src/abi.rs");
+const GUEST_HEADER: &str = include_str!("../../../../bindings/c/include/thalweg_guest.h");
+const GUEST_MIRROR: &str = include_str!("../../../guest/src/abi.rs");
 
 /// The declarations of a file: constants by name, and the fields of each struct in their order.
 /// Types are Rust types without spaces.
@@ -105,9 +107,9 @@ fn c_field(text: &str) -> (String, String) {
     )
 }
 
-fn header() -> Declared {
+fn header(text: &str) -> Declared {
     let mut code = String::new();
-    for (at, part) in HEADER.split("/*").enumerate() {
+    for (at, part) in text.split("/*").enumerate() {
         code += if at == 0 {
             part
         } else {
@@ -141,8 +143,9 @@ fn header() -> Declared {
     found
 }
 
-fn mirror() -> Declared {
-    let code: String = MIRROR
+fn mirror(text: &str) -> Declared {
+    let code: String = text
+        .replace("pub(crate) ", "pub ")
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"))
         .map(|line| format!("{line}\n"))
@@ -173,7 +176,7 @@ fn mirror() -> Declared {
 
 #[test]
 fn abi_rs_declares_the_same_as_the_header() {
-    let (mut header, mirror) = (header(), mirror());
+    let (mut header, mirror) = (header(HEADER), mirror(MIRROR));
     // Rust reads messages with `thalweg_wire`.
     assert!(header.structs.remove("TwSlice").is_some());
     assert!(header.structs.remove("TwMessage").is_some());
@@ -188,13 +191,28 @@ fn abi_rs_declares_the_same_as_the_header() {
     assert!(header.structs["TwTable"].len() > 20 && header.constants["TW_WOULD_PARK"] == 14);
 }
 
+#[test]
+fn mirror_of_the_guest_abi_declares_the_same_as_its_header() {
+    let (header, mut mirror) = (header(GUEST_HEADER), mirror(GUEST_MIRROR));
+    for fields in mirror.structs.values_mut() {
+        for (_, of) in fields {
+            // A function that the guest may leave out is an option.
+            if let Some(function) = of.strip_prefix("Option<") {
+                *of = function.trim_end_matches('>').to_owned();
+            }
+        }
+    }
+    assert_eq!(header, mirror);
+    assert!(header.structs["TwGuestCore"].len() > 10);
+}
+
 /// Ensures that the C test of null pointers covers every function of the table.
 #[test]
 fn c_test_calls_every_function_with_null_pointers() {
     let file = include_str!("../../../../bindings/c/tests/ports.c");
     let test = "null_pointer_is_refused_by_every_function(void) {";
     let body = between(file, test, "\n}").next().expect("the test");
-    let functions = header().structs["TwTable"].clone();
+    let functions = header(HEADER).structs["TwTable"].clone();
     let functions = functions
         .iter()
         .filter(|(_, of)| of.starts_with("unsafeextern"));

@@ -7,4 +7,5 @@ mod config;
 mod conformance;
 mod describe;
 mod r#gen;
+mod guests;
 mod library;

@@ -31,8 +31,8 @@ pub(crate) trait CallOwner: ResourceOwner + Any {
     /// Keeps the memory of a call for reuse.
     fn recycle(&self, spare: SpareCall);
 
-    /// Called when a call was stopped. The call may be in the mailbox.
-    fn note_stopped_call(&self);
+    /// Called when the call with this handle was stopped. It may be in the mailbox.
+    fn note_stopped_call(self: Arc<Self>, call: u64);
 
     /// Called when the port of a call has too many unreaped results.
     fn note_full_port(&self);

@@ -68,9 +68,14 @@ impl CallOwner for Instance {
         self.spare.put(spare, || self.open_state.is_closed());
     }
 
-    fn note_stopped_call(&self) {
+    fn note_stopped_call(self: Arc<Self>, call: u64) {
         self.has_stopped_calls.store(true, Ordering::Release);
         self.wake_waiters();
+        if let Some(guest) = &self.guest
+            && guest.note_stopped(call)
+        {
+            self.schedule_if_idle();
+        }
     }
 
     fn note_full_port(&self) {

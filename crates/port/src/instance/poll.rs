@@ -20,10 +20,9 @@ use thalweg_queue::{AdaptiveSpin, WakerList};
 use thalweg_runtime::{Handle, WakeReason, wait};
 
 use super::Instance;
-use crate::code::{Code, Failure, append};
+use crate::code::{Code, Failure};
 use crate::completion::CallBuffer;
-use crate::incoming::Incoming;
-use crate::message_handles::close_unread_streams;
+use crate::incoming::{Incoming, join_arguments};
 use crate::service::Service;
 
 /// The threads that poll an instance.
@@ -208,26 +207,6 @@ impl Instance {
             self.mailbox.exclude_idle(|| pollers.wake_all());
         }
     }
-}
-
-/// Copies a second part of the arguments behind the first one, because foreign code may read them
-/// after the call has ended. `None`: the call has ended.
-fn join_arguments(mut buffer: CallBuffer) -> Option<CallBuffer> {
-    let mut args = std::mem::take(&mut buffer.data);
-    let core = &buffer.call().core;
-    let joined = core.read_borrowed(|tail| append(&mut args, tail));
-    // A stop removes the second part.
-    let is_stopped = core.check_stopped().is_err();
-    buffer.data = args;
-    match joined {
-        Some(Err(failure)) => {
-            buffer.fail(failure);
-            buffer.deliver();
-        }
-        None if is_stopped => close_unread_streams(&buffer.data),
-        _ => return Some(buffer),
-    }
-    None
 }
 
 impl Pollers {

@@ -50,6 +50,8 @@
 //! 13. The type of a writer is the one that the stream was created for: a slot holds one record of
 //!     it. `StreamWriter::new` checks this once.
 //!
+//! Foreign code writes records by handle: `described`.
+//!
 //! Stream parameters, which the caller writes, have another implementation: `upstream`.
 
 mod callback;
@@ -58,6 +60,7 @@ mod conflate;
 mod converted;
 mod core;
 mod counts;
+pub(crate) mod described;
 mod direct;
 pub(crate) mod future;
 mod guard;
@@ -84,6 +87,7 @@ mod writer;
 pub use self::core::StreamCore;
 pub use callback::{Callback, CallbackEvent};
 pub use counts::{Counts, Reason};
+pub use described::RecordWriter;
 pub use future::{FutureReader, FutureWriter};
 pub(crate) use guard::Guard;
 pub use kept_batch::KeptBatch;

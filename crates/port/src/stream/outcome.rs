@@ -40,7 +40,8 @@ impl StreamOutcome {
         Ok(Self::error_message(message))
     }
 
-    fn error_message(message: Vec<u8>) -> Self {
+    /// The same, given the message of the error.
+    pub(super) fn error_message(message: Vec<u8>) -> Self {
         Self {
             why: Code::Error.because("the service ended the stream with its error"),
             error: Some(message.into()),

@@ -6,7 +6,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use thalweg_wire::{Decode, Encode, Encoder, MAX_SIZE, NoRoom};
+use thalweg_wire::describe::Type;
+use thalweg_wire::{Bytes, Decode, Encode, Encoder, MAX_SIZE, NoRoom};
 
 /// Alignment of a segment: a cache line, which is more than any record needs.
 const ALIGN: usize = 64;
@@ -212,6 +213,16 @@ pub(crate) struct SegmentWriter {
     committed: u32,
 }
 
+/// A checked value in the memory of foreign code.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DescribedRecord<'a> {
+    pub(crate) ty: &'a Type<'static>,
+    /// Whether a value of the type can have tails.
+    pub(crate) has_tails: bool,
+    pub(crate) from: Bytes<'a>,
+    pub(crate) at: u32,
+}
+
 /// The slot that a [`SegmentWriter`] writes next. Its record is not visible, and may be written in
 /// several parts.
 #[derive(Debug)]
@@ -266,6 +277,39 @@ impl NextSlot {
         let mut encoder = Encoder::record::<T::As>(place, at, tails, end);
         value.encode(&mut encoder, at);
         self.end = encoder.finish_record_at()?;
+        Ok(())
+    }
+
+    /// Writes a checked value of a described type into the slot, and its tails after the tails so far.
+    ///
+    /// # Errors
+    /// There are too few tail bytes.
+    ///
+    /// # Safety
+    /// As [`fill`](Self::fill); the slot holds a record of this type.
+    pub(crate) unsafe fn copy(&mut self, record: &DescribedRecord<'_>) -> Result<(), NoRoom> {
+        let size = record.ty.size();
+        debug_assert!(size <= self.stride);
+        // SAFETY: as in `fill`.
+        let (place, tails) = unsafe {
+            (
+                std::slice::from_raw_parts_mut(
+                    self.memory.as_ptr().add(self.at as usize),
+                    size as usize,
+                ),
+                std::slice::from_raw_parts_mut(
+                    self.memory.as_ptr().add(self.end as usize),
+                    self.size as usize - self.end as usize,
+                ),
+            )
+        };
+        if !record.has_tails {
+            let bytes = record.from.get(record.at, size);
+            place.copy_from_slice(bytes.ok_or(NoRoom { needed: None })?);
+            return Ok(());
+        }
+        let to = Encoder::fixed(place, self.at, tails, self.end);
+        self.end = record.ty.copy_record(record.from, record.at, to, self.at)?;
         Ok(())
     }
 

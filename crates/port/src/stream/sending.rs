@@ -18,7 +18,7 @@ use crate::stream::counts::{Gap, Reason};
 use crate::stream::direct::Direct;
 use crate::stream::pool;
 use crate::stream::queue::Queue;
-use crate::stream::segment::{NextSlot, Segment, SegmentWriter};
+use crate::stream::segment::{DescribedRecord, NextSlot, Segment, SegmentWriter};
 use crate::stream::tee::{Admission, SkippedReader};
 use crate::stream::waking::{CALLBACK, MANY_READERS};
 
@@ -206,6 +206,33 @@ impl StreamCore {
             writer.open.poison_next();
         }
         sent
+    }
+
+    /// Writes one record of foreign code. It becomes visible as in [`send`](Self::send).
+    pub(super) fn send_described(
+        self: &Arc<Self>,
+        writer: &mut WriterState,
+        record: &DescribedRecord<'_>,
+        batch: u32,
+        deadline: u64,
+    ) -> Result<Sent, Failure> {
+        self.check_open()?;
+        let tails = match record.has_tails {
+            false => Ok(0),
+            true => record.ty.measure_record(record.from, record.at, ALIGNED),
+        };
+        // The first tail may have to be aligned.
+        let needed = tails.map_or(0, |tails| tails.saturating_add(ALIGNED));
+        let fits = writer
+            .open
+            .has_space(if record.has_tails { needed } else { 0 });
+        if !fits && !self.acquire_segment(writer, tails, deadline)? {
+            return Ok(Sent::Dropped);
+        }
+        let mut slot = writer.open.next_slot();
+        // SAFETY: a slot is free, as in `send`. The guest's stream was made for this type.
+        unsafe { slot.copy(record) }.map_err(misreported_size)?;
+        self.add_record(writer, slot.end, batch, deadline)
     }
 
     /// Adds the record in the next slot to the written ones, and makes them visible if there are

@@ -152,7 +152,7 @@ impl<T: Decode, E> StreamWriter<T, E> {
         self.end(Code::GuestLost.because(why).into())
     }
 
-    fn end(self, outcome: StreamOutcome) -> Result<(), Failure> {
+    pub(super) fn end(self, outcome: StreamOutcome) -> Result<(), Failure> {
         let ended = self.core.check_open();
         self.core.commit(&mut self.state.borrow_mut());
         self.core.end_with(outcome);

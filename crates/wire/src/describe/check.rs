@@ -6,7 +6,7 @@ use crate::{Checker, Malformed, Rule};
 
 impl Type<'_> {
     /// Checks the value at `at`, whose fixed part is inside the message.
-    pub(super) fn check_at(&self, from: &mut Checker<'_>, at: u32) -> Result<(), Malformed> {
+    pub(crate) fn check_at(&self, from: &mut Checker<'_>, at: u32) -> Result<(), Malformed> {
         match &self.kind {
             Kind::Unit | Kind::Number(_) => Ok(()),
             Kind::Bool => match from.bytes().u8(at) {

@@ -2,7 +2,7 @@
 
 use super::{Case, Field, Kind, Number, Type};
 use crate::layout::max;
-use crate::{MAX_DEPTH, MAX_SIZE};
+use crate::{MAX_DEPTH, MAX_SIZE, Shape};
 use std::fmt;
 
 /// The error of a text that describes no type.
@@ -174,12 +174,14 @@ impl<'a> Parser<'a> {
         if size > u64::from(MAX_SIZE) {
             return Err(self.wrong());
         }
+        let text = &self.text[from..self.at];
         Ok(Type {
             kind,
             size: size as u32,
             align,
             has_handle,
-            text: &self.text[from..self.at],
+            text,
+            hash: Shape::hash_of(text),
         })
     }
 

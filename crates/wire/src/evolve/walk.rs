@@ -35,6 +35,25 @@ pub(super) fn records<'t>(
     walk.to.finish_record()
 }
 
+/// Writes the checked value at `at` unchanged, with its fixed part at `to_at`.
+pub(super) fn record<'m>(
+    ty: &Type<'_>,
+    from: Bytes<'_>,
+    at: u32,
+    to: Encoder<'m>,
+    to_at: u32,
+) -> Encoder<'m> {
+    let mut walk = Walk {
+        from,
+        to,
+        table: &[],
+        written: Vec::new(),
+        streams: Vec::new(),
+    };
+    walk.value(ty, at, ty, to_at);
+    walk.to
+}
+
 /// Converts a checked message whose root is at `root`.
 pub(super) fn all<'t>(
     from: &Type<'t>,

@@ -1,0 +1,206 @@
+/* The C ABI of a guest: a shared library whose code serves calls. C99 and C++17.
+ *
+ * A guest exports one function, `tw_guest`. A program opens it by the address "thread:PATH", through
+ * libthalweg.so, and gets a tw_table as for a service in Rust: see tw_address_open. This header is
+ * the reference for authors of language bindings. Guests in C include the header that
+ * `thalweg gen --guest c` writes for a package; it uses this one.
+ *
+ * The life of an instance of the service:
+ *
+ *   open                        before the first call: returns the guest's state
+ *   call                        the method begins; `answer` or `fail` ends the call, at once or
+ *                               later on any thread
+ *   cancel                      the call ended without the guest
+ *   drop                        no program has the resource any more
+ *   close                       the client was closed, or the guest has failed a call with
+ *                               TW_GUEST_PANICKED; the next call then opens a new state
+ *
+ * The rules of thalweg.h hold for the functions of tw_guest_core. Rules for the guest's functions:
+ *  1. The core calls those of one state one at a time, and those of different states at the same
+ *     time. A function may run on another thread each time; the thread belongs to the core.
+ *  2. They must return soon and must not wait for Thalweg: a call that they make with a client of
+ *     their own and would have to wait for returns TW_WOULD_PARK. Work that takes long or waits goes
+ *     to a thread of the guest, which answers the call later.
+ *  3. They must not unwind, and not exit the thread.
+ *  4. Before `close`, `drop` is called for the resources that are left. After it, the core does not
+ *     use the state. The guest has ended its threads' work for the state when `close` returns, if
+ *     that work uses the state.
+ *  5. Every message of the guest is checked against its description.
+ */
+#ifndef THALWEG_GUEST_H
+#define THALWEG_GUEST_H
+
+#include "thalweg.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of the layouts in this header. */
+#define TW_GUEST_ABI 1u
+
+/* What a guest serves. It belongs to the guest, and is copied. */
+
+/* Overflow policies of a stream: see docs/policy.md. */
+#define TW_OVERFLOW_BLOCK 0u
+#define TW_OVERFLOW_LATEST 1u
+#define TW_OVERFLOW_DROP_NEWEST 2u
+#define TW_OVERFLOW_DROP_OLDEST 3u
+#define TW_OVERFLOW_FAIL 4u
+
+/* The options of a method that thalweg.h does not describe. All zero: the defaults. */
+typedef struct tw_guest_policy {
+  uint64_t notice_interval_ns; /* of progress notices; 0: none */
+  uint64_t timeout_ns;         /* the longest time for a call and its streams; 0: no limit */
+  /* Of the stream that it returns. */
+  uint64_t linger_ns;
+  uint32_t overflow;        /* TW_OVERFLOW_* */
+  uint32_t capacity;        /* in records; 0: 8,192 */
+  uint32_t max_record_size; /* in bytes, 64 KiB to 512 MiB; 0: 64 MiB */
+  uint32_t reserved;        /* 0 */
+} tw_guest_policy;
+
+/* A flag of a package: the policy `overload = "block"`. */
+#define TW_GUEST_BLOCK 1u
+
+/* A package. */
+typedef struct tw_guest_package {
+  uint32_t size;       /* sizeof(tw_guest_package) */
+  uint32_t flags;      /* TW_GUEST_* */
+  const char *package; /* the WIT name: "thalweg:search" */
+  const char *version; /* "0.1.0" */
+  /* `flags`: TW_METHOD_ASYNC, TW_METHOD_IDEMPOTENT, TW_METHOD_CBOR and TW_METHOD_BRIEF. The hashes are
+   * computed from `description`, and those here are ignored. */
+  const tw_method *methods;
+  const tw_guest_policy *policies; /* one for each method, or NULL */
+  const tw_method *imports;
+  uint32_t method_count;
+  uint32_t import_count;
+  uint32_t max_queued_calls; /* that wait for one instance; 0: 4,096 */
+  uint32_t reserved;         /* 0 */
+  uint64_t max_queued_bytes; /* 0: 64 MiB */
+} tw_guest_package;
+
+/* A call, as the guest gets it. */
+typedef struct tw_guest_call {
+  tw_handle call;
+  uint32_t method; /* index into the methods of the package */
+  uint32_t reserved;
+  uint64_t deadline_ns; /* TW_FOREVER: none */
+  /* A message, aligned to 8 bytes: the record of the parameters. It was checked, belongs to the guest
+   * until `call` returns, and may be written to. A resource in it is a handle for `resource_get`, or
+   * for `resource_take` if the parameter is `own`. */
+  uint8_t *args;
+  uint64_t args_size;
+} tw_guest_call;
+
+/* The functions of a guest. `ctx` is that of `serve`. */
+typedef struct tw_guest_functions {
+  uint32_t size; /* sizeof(tw_guest_functions) */
+  uint32_t reserved;
+  /* Sets `*state` for a new instance. Another result than TW_OK ends the call for which the instance
+   * was needed as TW_GUEST_LOST, with the message of `error`. */
+  uint32_t (*open)(void *ctx, uint64_t *state, tw_error *error);
+  void (*call)(void *ctx, uint64_t state, const tw_guest_call *call);
+  /* May be NULL. The guest may have answered the call at the same time. */
+  void (*cancel)(void *ctx, uint64_t state, tw_handle call);
+  /* May be NULL. `type` and `object` are those of resource_new. */
+  void (*drop)(void *ctx, uint64_t state, uint32_t type, uint64_t object);
+  /* May be NULL. */
+  void (*close)(void *ctx, uint64_t state);
+  /* The guest is not used any more; called once, last. The library may be unloaded afterwards. May be
+   * NULL. */
+  void (*unload)(void *ctx);
+} tw_guest_functions;
+
+/* The functions that a guest calls. New ones are only added at the end. */
+typedef struct tw_guest_core {
+  uint32_t abi;  /* TW_GUEST_ABI */
+  uint32_t size; /* of the core's tw_guest_core */
+  const char *core; /* the version of Thalweg */
+  /* The clock of all deadlines: nanoseconds of CLOCK_MONOTONIC. */
+  uint64_t (*now)(void);
+  /* Declares what the guest serves. Only from `tw_guest`, once, with its `opening`. */
+  uint32_t (*serve)(uint64_t opening, const tw_guest_package *package,
+                    const tw_guest_functions *functions, void *ctx, tw_error *error);
+  /* Ends a call with the message of the result (TW_OK) or of the error (TW_ERROR). The program owns
+   * the handles in the message. TW_STALE: the call has ended. TW_GUEST_LOST: the message does not match
+   * the description; the call has ended with this failure. In both cases, the handles in the message
+   * are closed. */
+  uint32_t (*answer)(tw_handle call, uint32_t code, const uint8_t *message, uint64_t message_size,
+                     tw_error *error);
+  /* Ends a call whose result is a resource. `type` is a number of the guest's own for its type, which is
+   * compared when the resource is an argument. TW_OK: the program owns the object, and `drop` is called
+   * for it. Otherwise the guest still owns it, and the codes are those of `answer`. */
+  uint32_t (*answer_resource)(tw_handle call, uint32_t type, uint64_t object, tw_error *error);
+  /* Ends a call without a result, as TW_CANCELLED, TW_TIMED_OUT, TW_GUEST_LOST, TW_GUEST_PANICKED,
+   * TW_OVERLOADED, TW_STALE, TW_ARGUMENT or TW_WOULD_PARK. `text` is the reason in UTF-8.
+   * TW_GUEST_PANICKED also ends the state: `close` follows, the other calls that the guest has end as
+   * TW_GUEST_PANICKED, and the resources become stale. TW_STALE: the call has ended. */
+  uint32_t (*fail)(tw_handle call, uint32_t code, const char *text, uint64_t text_size,
+                   tw_error *error);
+  /* TW_OK: go on with the call. Otherwise the reason to stop: TW_CANCELLED, TW_TIMED_OUT,
+   * TW_GUEST_PANICKED, or TW_STALE if the call has ended and no more is known. */
+  uint32_t (*call_check)(tw_handle call, tw_error *error);
+  /* Makes a handle for an object of the guest, to put it into an answer with several. The handle belongs to
+   * the state that serves `call`. `drop` is called for the object once the handle is closed, also if the
+   * answer is refused. */
+  uint32_t (*resource_new)(tw_handle call, uint32_t type, uint64_t object, tw_handle *resource,
+                           tw_error *error);
+  /* The object of a handle in the arguments. TW_ARGUMENT: the object has another type, or belongs to
+   * another client. TW_STALE: it was closed. */
+  uint32_t (*resource_get)(tw_handle call, tw_handle resource, uint32_t type, uint64_t *object,
+                           tw_error *error);
+  /* The same for a parameter `own`: the guest owns the object again, and gets no `drop`. */
+  uint32_t (*resource_take)(tw_handle call, tw_handle resource, uint32_t type, uint64_t *object,
+                            tw_error *error);
+  /* Ends a call whose result is a stream or a future. `*writer` is a handle for the functions below, which
+   * one thread at a time uses. The codes are those of `answer`. */
+  uint32_t (*answer_stream)(tw_handle call, tw_handle *writer, tw_error *error);
+  /* Writes `count` adjacent records, which become visible together. `first` is the offset of the first one in
+   * the `size` bytes at `base`, from which the offsets in tw_slice count; the contents of strings and
+   * lists follow the last record. `*written` is the number of records that were written, or dropped by the
+   * overflow policy; it may be NULL. While the stream is full, waits until `deadline_ns`.
+   * TW_ARGUMENT: a record is malformed, and nothing was written; or one is too large. TW_TIMED_OUT: the
+   * stream was full. TW_WOULD_PARK: the same in a function of the guest, which must not wait.
+   * TW_OVERLOADED: the same under the policy `fail`. Another code: the outcome of the stream, which has
+   * ended; TW_CLOSED if its reader is gone. */
+  uint32_t (*stream_write)(tw_handle writer, const uint8_t *base, uint64_t size, uint32_t first,
+                           uint32_t count, uint64_t deadline_ns, uint32_t *written,
+                           tw_error *error);
+  /* Ends a stream regularly, with the message of the error of its function, or as TW_GUEST_LOST with a reason.
+   * The handle of the writer is closed, unless the result is TW_ARGUMENT. The other codes are the outcome
+   * of a stream that has ended before. */
+  uint32_t (*stream_finish)(tw_handle writer, tw_error *error);
+  uint32_t (*stream_fail)(tw_handle writer, const uint8_t *message, uint64_t message_size,
+                          tw_error *error);
+  uint32_t (*stream_abort)(tw_handle writer, const char *text, uint64_t text_size,
+                           tw_error *error);
+} tw_guest_core;
+
+/* What a guest exports as `tw_guest`. It checks `abi`, keeps `core`, which is valid for ever, and calls
+ * `core->serve`. Another result than TW_OK refuses to be opened, with the message of `error`. */
+typedef uint32_t (*tw_guest_function)(uint32_t abi, const tw_guest_core *core, uint64_t opening,
+                                      tw_error *error);
+
+/* What libthalweg.so exports. */
+
+/* Opens a guest by its address, "thread:PATH". PATH is searched for as by dlopen if it has no slash.
+ * `*table` is used like that of a service library, until it is closed. If the same address is open, the
+ * result is the same table, which is then closed as often as it was opened.
+ * TW_ARGUMENT: no such address, or the library cannot be loaded, is no guest, or describes itself
+ * wrongly. TW_VERSION: `abi` is not TW_ABI, or the guest has another TW_GUEST_ABI. TW_OVERLOADED: 64
+ * guests are open. The result of the guest, if it refuses. */
+uint32_t tw_address_open(uint32_t abi, const char *address, const tw_table **table,
+                         tw_error *error);
+
+/* Closes what tw_address_open has opened, with all its clients. The guest is unloaded when its last state
+ * is closed. The table stays readable, and its client_open returns TW_CLOSED.
+ * TW_STALE: the table is closed, or is no table of a guest. */
+uint32_t tw_address_close(const tw_table *table, tw_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

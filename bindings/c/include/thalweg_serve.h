@@ -1,0 +1,173 @@
+/* Serving calls in C. C99 and C++17, header-only; needs only libc.
+ *
+ * The header that `thalweg gen --guest c` writes for a package uses this file. A program includes that
+ * header, not this one.
+ */
+#ifndef THALWEG_SERVE_H
+#define THALWEG_SERVE_H
+
+#include "thalweg_error.h"
+#include "thalweg_guest.h"
+#include "thalweg_message.h"
+
+/* Marks the one symbol that a guest exports. */
+#ifdef __cplusplus
+#define TW_GUEST_SYMBOL extern "C" __attribute__((visibility("default")))
+#else
+#define TW_GUEST_SYMBOL __attribute__((visibility("default")))
+#endif
+
+/* Checks that the guest was built for the core that opens it. */
+static inline uint32_t tw_guest_core_check(uint32_t abi, const tw_guest_core *core,
+                                           tw_error *error) {
+  if (abi == TW_GUEST_ABI && core && core->size >= sizeof(tw_guest_core)) {
+    return TW_OK;
+  }
+  return tw_fail(error, TW_VERSION,
+                 "the guest was built for guest abi %u with %u bytes of functions, and "
+                 "libthalweg.so has guest abi %u with %u bytes",
+                 TW_GUEST_ABI, (unsigned)sizeof(tw_guest_core), (unsigned)abi,
+                 core ? (unsigned)core->size : 0);
+}
+
+/* A call that the guest serves. Copy it to answer the call later. */
+typedef struct tw_incoming {
+  const tw_guest_core *core;
+  tw_handle call;
+  uint64_t deadline_ns; /* TW_FOREVER: none */
+  const uint8_t *base; /* for accessors of the arguments; valid until the guest's function returns */
+} tw_incoming;
+
+static inline tw_incoming tw_incoming_of(const tw_guest_core *core, const tw_guest_call *call) {
+  tw_incoming incoming;
+  incoming.core = core;
+  incoming.call = call->call;
+  incoming.deadline_ns = call->deadline_ns;
+  incoming.base = call->args;
+  return incoming;
+}
+
+/* Ends a call as `code`, which is not TW_OK or TW_ERROR: see `fail` in tw_guest_core. `text` is the
+ * reason, and may be NULL. TW_STALE: the call has ended. */
+static inline uint32_t tw_incoming_fail(const tw_incoming *call, uint32_t code, const char *text,
+                                        tw_error *error) {
+  return call->core->fail(call->call, code, text, text ? strlen(text) : 0, error);
+}
+
+/* TW_OK: go on with the call. Otherwise why to stop: see `call_check` in tw_guest_core. A long function
+ * calls it from time to time. */
+static inline uint32_t tw_incoming_check(const tw_incoming *call, tw_error *error) {
+  return call->core->call_check(call->call, error);
+}
+
+/* Ends a call with a message, which this function completes and frees. `code` is TW_OK or TW_ERROR. If the
+ * message cannot be made, the call ends as TW_GUEST_LOST. */
+static inline uint32_t tw_incoming_answer(const tw_incoming *call, tw_writer *writer, uint32_t code,
+                                          tw_error *error) {
+  uint32_t status = tw_writer_end(writer);
+  if (status == TW_OK) {
+    status = call->core->answer(call->call, code, writer->data, writer->size, error);
+  } else {
+    static const char why[] = "the answer has a null pointer, is too large, or memory is short";
+    tw_incoming_fail(call, TW_GUEST_LOST, why, NULL);
+    tw_fail(error, status, "%s", why);
+  }
+  tw_writer_free(writer);
+  return status;
+}
+
+/* The root of a message that was checked. */
+static inline const void *tw_incoming_root(const tw_incoming *call) {
+  tw_message header;
+  memcpy(&header, call->base, sizeof(header));
+  return call->base + header.root;
+}
+
+/* The argument at `offset` of the root. */
+static inline const void *tw_argument_at(const void *root, uint32_t offset) {
+  return (const uint8_t *)root + offset;
+}
+
+/* The object of the resource at `place` in the arguments. If it cannot be used, the call ends, and the
+ * result is false. */
+static inline bool tw_incoming_object(const tw_incoming *call, const void *place, uint32_t type,
+                                      bool is_own, void **object) {
+  tw_handle_ref ref;
+  tw_handle handle;
+  tw_error why;
+  uint64_t number = 0;
+  uint32_t code;
+  memcpy(&ref, place, sizeof(ref));
+  memcpy(&handle, call->base + sizeof(tw_message) + 8 * (size_t)ref.index, sizeof(handle));
+  code = is_own ? call->core->resource_take(call->call, handle, type, &number, &why)
+                : call->core->resource_get(call->call, handle, type, &number, &why);
+  if (code != TW_OK) {
+    tw_incoming_fail(call, code, why.message, NULL);
+    return false;
+  }
+  *object = (void *)(uintptr_t)number;
+  return true;
+}
+
+/* Ends a call whose result is a resource. TW_OK: `object` belongs to the program, and `drop` is called
+ * for it. Otherwise it still belongs to the guest. */
+static inline uint32_t tw_incoming_answer_object(const tw_incoming *call, uint32_t type,
+                                                 void *object, tw_error *error) {
+  return call->core->answer_resource(call->call, type, (uint64_t)(uintptr_t)object, error);
+}
+
+/* ---- Streams --------------------------------------------------------------------------------- */
+
+/* The writing end of a stream or future. One thread at a time uses it. It is closed by _finish, _abort or
+ * _fail_stream. */
+typedef struct tw_record_writer {
+  const tw_guest_core *core;
+  tw_handle handle;
+} tw_record_writer;
+
+/* Ends a call whose result is a stream or a future. */
+static inline uint32_t tw_incoming_answer_stream(const tw_incoming *call, tw_record_writer *writer,
+                                                 tw_error *error) {
+  writer->core = call->core;
+  writer->handle = 0;
+  return call->core->answer_stream(call->call, &writer->handle, error);
+}
+
+/* Writes `count` records of `size` bytes without strings and lists. While the stream is full, waits until
+ * `deadline_ns`: see `stream_write` in tw_guest_core. */
+static inline uint32_t tw_record_writer_send(const tw_record_writer *writer, const void *records,
+                                             uint32_t count, uint32_t size, uint64_t deadline_ns,
+                                             tw_error *error) {
+  return writer->core->stream_write(writer->handle, (const uint8_t *)records,
+                                    (uint64_t)count * size, 0, count, deadline_ns, NULL, error);
+}
+
+/* Writes one record, which is the root of a message. This function completes and frees the message. */
+static inline uint32_t tw_record_writer_send_message(const tw_record_writer *writer,
+                                                     tw_writer *message, uint32_t root,
+                                                     uint64_t deadline_ns, tw_error *error) {
+  uint32_t status = tw_writer_end(message);
+  if (status == TW_OK) {
+    status = writer->core->stream_write(writer->handle, message->data, message->size, root, 1,
+                                        deadline_ns, NULL, error);
+  } else {
+    tw_fail(error, status, "the record has a null pointer, is too large, or memory is short");
+  }
+  tw_writer_free(message);
+  return status;
+}
+
+/* Ends a stream with an error, a message, which this function completes and frees. */
+static inline uint32_t tw_record_writer_fail(const tw_record_writer *writer, tw_writer *message,
+                                             tw_error *error) {
+  uint32_t status = tw_writer_end(message);
+  if (status == TW_OK) {
+    status = writer->core->stream_fail(writer->handle, message->data, message->size, error);
+  } else {
+    tw_fail(error, status, "the error has a null pointer, is too large, or memory is short");
+  }
+  tw_writer_free(message);
+  return status;
+}
+
+#endif

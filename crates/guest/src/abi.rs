@@ -1,0 +1,122 @@
+//! The types and constants of `thalweg_guest.h`, under the same names. The header documents them.
+
+use std::ffi::{c_char, c_void};
+
+use thalweg_capi::abi::{TwError, TwHandle, TwMethod};
+
+/// The version of the layouts.
+pub(crate) const TW_GUEST_ABI: u32 = 1;
+
+/// The name of a guest's one symbol.
+pub(crate) const TW_GUEST_SYMBOL: &std::ffi::CStr = c"tw_guest";
+
+pub(crate) const TW_OVERFLOW_BLOCK: u32 = 0;
+pub(crate) const TW_OVERFLOW_LATEST: u32 = 1;
+pub(crate) const TW_OVERFLOW_DROP_NEWEST: u32 = 2;
+pub(crate) const TW_OVERFLOW_DROP_OLDEST: u32 = 3;
+pub(crate) const TW_OVERFLOW_FAIL: u32 = 4;
+
+/// A flag of a package.
+pub(crate) const TW_GUEST_BLOCK: u32 = 1;
+
+/// The options of a method (`tw_guest_policy`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TwGuestPolicy {
+    pub notice_interval_ns: u64,
+    pub timeout_ns: u64,
+    pub linger_ns: u64,
+    pub overflow: u32,
+    pub capacity: u32,
+    pub max_record_size: u32,
+    pub reserved: u32,
+}
+
+/// A package (`tw_guest_package`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TwGuestPackage {
+    pub size: u32,
+    pub flags: u32,
+    pub package: *const c_char,
+    pub version: *const c_char,
+    pub methods: *const TwMethod,
+    pub policies: *const TwGuestPolicy,
+    pub imports: *const TwMethod,
+    pub method_count: u32,
+    pub import_count: u32,
+    pub max_queued_calls: u32,
+    pub reserved: u32,
+    pub max_queued_bytes: u64,
+}
+
+/// A call (`tw_guest_call`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TwGuestCall {
+    pub call: TwHandle,
+    pub method: u32,
+    pub reserved: u32,
+    pub deadline_ns: u64,
+    pub args: *mut u8,
+    pub args_size: u64,
+}
+
+/// The functions of a guest (`tw_guest_functions`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TwGuestFunctions {
+    pub size: u32,
+    pub reserved: u32,
+    pub open: Option<unsafe extern "C" fn(*mut c_void, *mut u64, *mut TwError) -> u32>,
+    pub call: Option<unsafe extern "C" fn(*mut c_void, u64, *const TwGuestCall)>,
+    pub cancel: Option<unsafe extern "C" fn(*mut c_void, u64, TwHandle)>,
+    pub drop: Option<unsafe extern "C" fn(*mut c_void, u64, u32, u64)>,
+    pub close: Option<unsafe extern "C" fn(*mut c_void, u64)>,
+    pub unload: Option<unsafe extern "C" fn(*mut c_void)>,
+}
+
+/// The functions that a guest calls (`tw_guest_core`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TwGuestCore {
+    pub abi: u32,
+    pub size: u32,
+    pub core: *const c_char,
+    pub now: unsafe extern "C" fn() -> u64,
+    pub serve: unsafe extern "C" fn(
+        u64,
+        *const TwGuestPackage,
+        *const TwGuestFunctions,
+        *mut c_void,
+        *mut TwError,
+    ) -> u32,
+    pub answer: unsafe extern "C" fn(TwHandle, u32, *const u8, u64, *mut TwError) -> u32,
+    pub answer_resource: unsafe extern "C" fn(TwHandle, u32, u64, *mut TwError) -> u32,
+    pub fail: unsafe extern "C" fn(TwHandle, u32, *const c_char, u64, *mut TwError) -> u32,
+    pub call_check: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
+    pub resource_new: unsafe extern "C" fn(TwHandle, u32, u64, *mut TwHandle, *mut TwError) -> u32,
+    pub resource_get: unsafe extern "C" fn(TwHandle, TwHandle, u32, *mut u64, *mut TwError) -> u32,
+    pub resource_take: unsafe extern "C" fn(TwHandle, TwHandle, u32, *mut u64, *mut TwError) -> u32,
+    pub answer_stream: unsafe extern "C" fn(TwHandle, *mut TwHandle, *mut TwError) -> u32,
+    pub stream_write: unsafe extern "C" fn(
+        TwHandle,
+        *const u8,
+        u64,
+        u32,
+        u32,
+        u64,
+        *mut u32,
+        *mut TwError,
+    ) -> u32,
+    pub stream_finish: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
+    pub stream_fail: unsafe extern "C" fn(TwHandle, *const u8, u64, *mut TwError) -> u32,
+    pub stream_abort: unsafe extern "C" fn(TwHandle, *const c_char, u64, *mut TwError) -> u32,
+}
+
+// SAFETY: the pointer is to a constant text.
+unsafe impl Sync for TwGuestCore {}
+
+/// The type of a guest's one symbol (`tw_guest_function`).
+pub(crate) type TwGuestFunction =
+    unsafe extern "C" fn(u32, *const TwGuestCore, u64, *mut TwError) -> u32;

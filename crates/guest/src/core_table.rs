@@ -1,0 +1,245 @@
+//! The functions that a guest calls: `tw_guest_core`.
+
+use std::ffi::c_char;
+
+use thalweg_capi::abi::{TwError, TwHandle};
+use thalweg_capi::enter;
+use thalweg_capi::error::argument;
+use thalweg_capi::pointers::{bytes, message, out};
+use thalweg_port::{
+    Code, Failure, GuestObject, RecordWriter, close_handle, find_record_writer, guest_answer,
+    guest_answer_resource, guest_answer_stream, guest_call_check, guest_fail, guest_resource,
+    guest_resource_new, guest_resource_take,
+};
+use thalweg_queue::clock;
+
+use crate::abi::{TW_GUEST_ABI, TwGuestCore};
+use crate::opening;
+
+pub(crate) static CORE: TwGuestCore = TwGuestCore {
+    abi: TW_GUEST_ABI,
+    size: size_of::<TwGuestCore>() as u32,
+    core: concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast(),
+    now,
+    serve: opening::serve,
+    answer,
+    answer_resource,
+    fail,
+    call_check,
+    resource_new,
+    resource_get,
+    resource_take,
+    answer_stream,
+    stream_write,
+    stream_finish,
+    stream_fail,
+    stream_abort,
+};
+
+unsafe extern "C" fn now() -> u64 {
+    clock::now()
+}
+
+unsafe extern "C" fn answer(
+    call: TwHandle,
+    code: u32,
+    data: *const u8,
+    data_size: u64,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: thalweg_guest.h requires of the guest what `enter` and `message` require; also in all
+    // functions below.
+    unsafe {
+        enter(error, || {
+            let code = known_code(code)?;
+            guest_answer(call, code, message(data, data_size)?)
+        })
+    }
+}
+
+unsafe extern "C" fn answer_resource(
+    call: TwHandle,
+    kind: u32,
+    number: u64,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `answer`.
+    unsafe {
+        enter(error, || {
+            guest_answer_resource(call, GuestObject { kind, number })
+        })
+    }
+}
+
+unsafe extern "C" fn fail(
+    call: TwHandle,
+    code: u32,
+    text: *const c_char,
+    text_size: u64,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `answer`.
+    unsafe {
+        enter(error, || {
+            let code = known_code(code)?;
+            let text = match text_size {
+                0 => &[],
+                size => bytes(text.cast(), size, "text")?,
+            };
+            // A reason is for humans, so that a wrong byte in it must not hide it.
+            guest_fail(call, code.because(String::from_utf8_lossy(text)))
+        })
+    }
+}
+
+unsafe extern "C" fn call_check(call: TwHandle, error: *mut TwError) -> u32 {
+    // SAFETY: see `answer`.
+    unsafe { enter(error, || guest_call_check(call)) }
+}
+
+unsafe extern "C" fn resource_new(
+    call: TwHandle,
+    kind: u32,
+    number: u64,
+    resource: *mut TwHandle,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `answer`.
+    unsafe {
+        enter(error, || {
+            let resource = out(resource, "resource")?;
+            *resource = guest_resource_new(call, GuestObject { kind, number })?;
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn resource_get(
+    call: TwHandle,
+    resource: TwHandle,
+    kind: u32,
+    object: *mut u64,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `answer`.
+    unsafe {
+        enter(error, || {
+            *out(object, "object")? = guest_resource(call, resource, kind)?;
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn resource_take(
+    call: TwHandle,
+    resource: TwHandle,
+    kind: u32,
+    object: *mut u64,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `answer`.
+    unsafe {
+        enter(error, || {
+            *out(object, "object")? = guest_resource_take(call, resource, kind)?;
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn answer_stream(
+    call: TwHandle,
+    writer: *mut TwHandle,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `answer`.
+    unsafe {
+        enter(error, || {
+            *out(writer, "writer")? = guest_answer_stream(call)?;
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn stream_write(
+    writer: TwHandle,
+    base: *const u8,
+    size: u64,
+    first: u32,
+    count: u32,
+    deadline_ns: u64,
+    written: *mut u32,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `answer`; `base` has `size` bytes.
+    unsafe {
+        enter(error, || {
+            let (number, wrote) = match (count, size) {
+                // A record may have no bytes.
+                (0, _) | (_, 0) => find_record_writer(writer)?.write(&[], 0, count, deadline_ns),
+                _ => {
+                    let records = bytes(base, size, "base")?;
+                    find_record_writer(writer)?.write(records, first, count, deadline_ns)
+                }
+            };
+            if let Some(written) = written.as_mut() {
+                *written = number;
+            }
+            wrote
+        })
+    }
+}
+
+unsafe extern "C" fn stream_finish(writer: TwHandle, error: *mut TwError) -> u32 {
+    // SAFETY: see `answer`.
+    unsafe { enter(error, || end_stream(writer, |writer| writer.finish())) }
+}
+
+unsafe extern "C" fn stream_fail(
+    writer: TwHandle,
+    data: *const u8,
+    data_size: u64,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `answer`.
+    unsafe {
+        enter(error, || {
+            let message = message(data, data_size)?;
+            end_stream(writer, |writer| writer.fail(message))
+        })
+    }
+}
+
+unsafe extern "C" fn stream_abort(
+    writer: TwHandle,
+    text: *const c_char,
+    text_size: u64,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `answer`.
+    unsafe {
+        enter(error, || {
+            let text = match text_size {
+                0 => &[],
+                size => bytes(text.cast(), size, "text")?,
+            };
+            let text = String::from_utf8_lossy(text);
+            end_stream(writer, |writer| writer.abort(&text))
+        })
+    }
+}
+
+/// Ends a stream, and closes the handle of its writer unless `end` was refused as `argument`.
+fn end_stream(
+    writer: TwHandle,
+    end: impl FnOnce(&RecordWriter) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let ended = end(&*find_record_writer(writer)?);
+    if !matches!(&ended, Err(why) if why.code == Code::Argument) {
+        close_handle(writer)?;
+    }
+    ended
+}
+
+fn known_code(code: u32) -> Result<Code, Failure> {
+    Code::from_number(code).ok_or_else(|| argument(format!("{code} is not the code of an outcome")))
+}

@@ -1,0 +1,130 @@
+//! A guest library's functions as the core calls them.
+
+use std::ffi::{CStr, c_void};
+
+use libloading::os::unix::Library;
+use thalweg_capi::abi::{TW_OK, TwError};
+use thalweg_port::{Code, Failure, Guest, GuestCall, GuestObject, native};
+
+use crate::abi::{TwGuestCall, TwGuestFunctions};
+
+/// A loaded guest library. Dropping it unloads the library.
+pub(crate) struct ForeignGuest {
+    functions: TwGuestFunctions,
+    ctx: *mut c_void,
+    /// `None` while this is being dropped.
+    library: Option<Library>,
+    name: String,
+}
+
+// SAFETY: thalweg_guest.h requires of the guest that its functions may run on any thread, those of
+// different states at the same time. The core only passes `ctx` to them.
+unsafe impl Send for ForeignGuest {}
+// SAFETY: as above.
+unsafe impl Sync for ForeignGuest {}
+
+impl ForeignGuest {
+    pub(crate) fn new(
+        functions: TwGuestFunctions,
+        ctx: *mut c_void,
+        library: Library,
+        name: String,
+    ) -> Self {
+        Self {
+            functions,
+            ctx,
+            library: Some(library),
+            name,
+        }
+    }
+}
+
+impl Guest for ForeignGuest {
+    fn open(&self) -> Result<u64, Failure> {
+        let Some(open) = self.functions.open else {
+            return Ok(0);
+        };
+        let (mut state, mut error) = (0, no_error());
+        // SAFETY: the rules of thalweg_guest.h for the guest's functions, which the core keeps; also
+        // in all functions below.
+        let code = unsafe { open(self.ctx, &raw mut state, &raw mut error) };
+        match code {
+            TW_OK => Ok(state),
+            code => Err(refused(&self.name, code, &error)),
+        }
+    }
+
+    fn call(&self, state: u64, call: GuestCall<'_>) {
+        let GuestCall {
+            call,
+            method,
+            deadline,
+            args,
+        } = call;
+        let seen = TwGuestCall {
+            call,
+            method,
+            reserved: 0,
+            deadline_ns: deadline,
+            args_size: args.len() as u64,
+            args: args.as_mut_ptr(),
+        };
+        if let Some(function) = self.functions.call {
+            // SAFETY: see `open`.
+            unsafe { function(self.ctx, state, &raw const seen) };
+        }
+    }
+
+    fn cancel(&self, state: u64, call: u64) {
+        if let Some(cancel) = self.functions.cancel {
+            // SAFETY: see `open`.
+            unsafe { cancel(self.ctx, state, call) };
+        }
+    }
+
+    fn drop_resource(&self, state: u64, resource: GuestObject) {
+        if let Some(drop) = self.functions.drop {
+            // SAFETY: see `open`.
+            unsafe { drop(self.ctx, state, resource.kind, resource.number) };
+        }
+    }
+
+    fn close(&self, state: u64) {
+        if let Some(close) = self.functions.close {
+            // SAFETY: see `open`.
+            unsafe { close(self.ctx, state) };
+        }
+    }
+}
+
+impl Drop for ForeignGuest {
+    fn drop(&mut self) {
+        let library = self.library.take();
+        // Unloading runs code of the guest, too.
+        native(|| {
+            if let Some(unload) = self.functions.unload {
+                // SAFETY: see `open`; it is the last call.
+                unsafe { unload(self.ctx) };
+            }
+            drop(library);
+        });
+    }
+}
+
+pub(crate) fn no_error() -> TwError {
+    TwError {
+        code: 0,
+        retryable: 0,
+        message: [0; 248],
+    }
+}
+
+/// The failure of a guest's function that has returned `code` and filled in `error`.
+pub(crate) fn refused(name: &str, code: u32, error: &TwError) -> Failure {
+    let bytes = error.message.map(|byte| byte as u8);
+    // The guest may have forgotten the terminator.
+    let text = CStr::from_bytes_until_nul(&bytes).map_or(&bytes[..], CStr::to_bytes);
+    let text = String::from_utf8_lossy(text);
+    let code = Code::from_number(code).unwrap_or(Code::GuestLost);
+    code.because(format!("the guest {name} refuses to be opened: {text}"))
+}

@@ -1,0 +1,71 @@
+//! `libthalweg.so`: opens guests, which are services in other languages than Rust.
+//!
+//! ```text
+//!   program                this library                            guest library
+//!   tw_address_open -----> dlopen, tw_guest ---------------------> serve(package, functions)
+//!   tw_table <-----------  the table of a slot
+//!   table.client_open ---> Instance::open_guest
+//!   table.submit --------> a turn of the instance ---------------> functions.call
+//!   table.port_reap <----- the completion <----------------------- core.answer
+//! ```
+//!
+//! `thalweg.h` and `thalweg_guest.h` are the reference of both sides.
+
+mod abi;
+mod core_table;
+mod foreign;
+mod opening;
+mod slots;
+
+use std::ffi::{CStr, c_char};
+
+use thalweg_capi::abi::{TW_ABI, TwError, TwTable};
+use thalweg_capi::enter;
+use thalweg_capi::error::argument;
+use thalweg_capi::pointers::out;
+use thalweg_port::Code;
+
+/// Opens a guest by its address: see `thalweg_guest.h`.
+///
+/// # Safety
+/// `address` is null or NUL-terminated. `table` is null or valid for writes. `error` is null or points
+/// to a `tw_error`.
+// SAFETY: no other symbol has this name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tw_address_open(
+    abi: u32,
+    address: *const c_char,
+    table: *mut *const TwTable,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: the caller guarantees that the pointers are valid.
+    unsafe {
+        enter(error, || {
+            let table = out(table, "table")?;
+            *table = std::ptr::null();
+            if abi != TW_ABI {
+                return Err(Code::Version.because(format!(
+                    "the program has abi {abi}, and libthalweg.so has abi {TW_ABI}"
+                )));
+            }
+            if address.is_null() {
+                return Err(argument("address is a null pointer"));
+            }
+            let address = CStr::from_ptr(address).to_str();
+            let address = address.map_err(|_| argument("the address is not UTF-8"))?;
+            *table = slots::open(address)?;
+            Ok(())
+        })
+    }
+}
+
+/// Closes what [`tw_address_open`] has opened.
+///
+/// # Safety
+/// `error` is null or points to a `tw_error`.
+// SAFETY: no other symbol has this name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tw_address_close(table: *const TwTable, error: *mut TwError) -> u32 {
+    // SAFETY: the caller guarantees that `error` is valid. The table is only compared.
+    unsafe { enter(error, || slots::close(table)) }
+}

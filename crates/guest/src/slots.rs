@@ -1,0 +1,216 @@
+//! The guests that are open, and their tables.
+//!
+//! `tw_table.client_open` is not told which table it belongs to. Each slot therefore has functions of
+//! its own. A guest uses a slot until it is closed.
+//!
+//! A table is made once for each slot and package and never freed, so that a program may look at it
+//! after it was closed, and opening a guest again takes no further memory.
+
+use std::collections::{HashMap, VecDeque};
+use std::ptr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use thalweg_capi::abi::{TwError, TwHandle, TwMethod, TwTable};
+use thalweg_capi::error::argument;
+use thalweg_capi::pointers::out;
+use thalweg_capi::{ClientOpen, ClientSetLayouts, enter, new_table, set_layouts};
+use thalweg_port::{Code, Failure, Guest, GuestPackage, Instance, Object, Package, insert};
+
+use crate::opening::{self, OpenedGuest};
+
+/// Maximum number of open guests.
+const SLOTS: usize = 64;
+
+/// An open guest.
+struct Open {
+    address: String,
+    /// How often it was opened and not closed.
+    count: usize,
+    package: &'static GuestPackage,
+    guest: Arc<dyn Guest>,
+    table: &'static TwTable,
+    clients: Vec<Weak<Instance>>,
+}
+
+struct Slots {
+    open: [Option<Open>; SLOTS],
+    /// The free slots. The one that is free for longest is used first.
+    free: VecDeque<usize>,
+    /// The tables by slot and package.
+    tables: HashMap<(usize, *const Package), &'static TwTable>,
+}
+
+// SAFETY: the key is an address that is only compared; tables are never changed.
+unsafe impl Send for Slots {}
+
+fn with_slots<R>(f: impl FnOnce(&mut Slots) -> R) -> R {
+    static ALL: OnceLock<Mutex<Slots>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        Mutex::new(Slots {
+            open: [const { None }; SLOTS],
+            free: (0..SLOTS).collect(),
+            tables: HashMap::new(),
+        })
+    });
+    f(&mut all.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Slots {
+    /// Opens a guest once more.
+    fn open_again(&mut self, address: &str) -> Option<*const TwTable> {
+        let is_its = |open: &&mut Open| open.address == address;
+        let open = self.open.iter_mut().flatten().find(is_its)?;
+        open.count += 1;
+        Some(ptr::from_ref(open.table))
+    }
+}
+
+/// Opens the guest of an address, or the one that is open for it.
+///
+/// # Errors
+/// Those of `tw_address_open`.
+pub(crate) fn open(address: &str) -> Result<*const TwTable, Failure> {
+    if let Some(table) = with_slots(|slots| slots.open_again(address)) {
+        return Ok(table);
+    }
+    let OpenedGuest { package, guest } = match address.split_once(':') {
+        Some(("thread", "")) => return Err(argument("the address thread: has no path")),
+        Some(("thread", path)) => opening::load(path)?,
+        Some(("process" | "remote", _)) => {
+            return Err(argument(format!(
+                "{address}: this version opens only guests in the process, thread:PATH"
+            )));
+        }
+        _ => {
+            return Err(argument(format!(
+                "{address:?} is not the address of a guest, thread:PATH"
+            )));
+        }
+    };
+    // Not under the lock: it runs code of the guest.
+    let mut unused = None;
+    let opened = with_slots(|slots| {
+        if let Some(table) = slots.open_again(address) {
+            // Another thread was faster.
+            unused = Some(guest);
+            return Ok(table);
+        }
+        let Some(slot) = slots.free.pop_front() else {
+            unused = Some(guest);
+            return Err(Code::Overloaded.because(format!("{SLOTS} guests are open")));
+        };
+        let package_of_table = package.package();
+        let table = *slots
+            .tables
+            .entry((slot, ptr::from_ref(package_of_table)))
+            .or_insert_with(|| {
+                let (client_open, client_set_layouts) = FUNCTIONS[slot];
+                let table = new_table(package_of_table, client_open, client_set_layouts);
+                Box::leak(Box::new(table))
+            });
+        slots.open[slot] = Some(Open {
+            address: address.to_owned(),
+            count: 1,
+            package,
+            guest,
+            table,
+            clients: Vec::new(),
+        });
+        Ok(ptr::from_ref(table))
+    });
+    // It is unloaded outside of the lock.
+    drop(unused);
+    opened
+}
+
+/// Closes the guest of a table, if it was closed as often as it was opened.
+///
+/// # Errors
+/// `stale`: no guest with this table is open.
+pub(crate) fn close(table: *const TwTable) -> Result<(), Failure> {
+    let closed = with_slots(|slots| {
+        let is_its =
+            |open: &Option<Open>| open.as_ref().is_some_and(|open| ptr::eq(open.table, table));
+        let mut numbered = slots.open.iter_mut().enumerate();
+        let found = numbered.find(|(_, open)| is_its(open));
+        let Some((slot, Some(open))) = found.map(|(slot, open)| (slot, open.as_mut())) else {
+            return Err(Code::Stale.because("no guest with this table is open"));
+        };
+        open.count -= 1;
+        if open.count > 0 {
+            return Ok(None);
+        }
+        slots.free.push_back(slot);
+        Ok(slots.open[slot].take())
+    })?;
+    let Some(closed) = closed else {
+        return Ok(());
+    };
+    // Not under the lock: it runs code of the guest.
+    for client in closed.clients.iter().filter_map(Weak::upgrade) {
+        client.close();
+    }
+    Ok(())
+}
+
+fn no_guest() -> Failure {
+    Code::Closed.because("the guest was closed")
+}
+
+fn open_client(slot: usize) -> Result<Arc<Instance>, Failure> {
+    let runtime = Instance::runtime()?;
+    with_slots(|slots| {
+        let open = slots.open[slot].as_mut().ok_or_else(no_guest)?;
+        let client = Instance::open_guest(open.package, Arc::clone(&open.guest), runtime);
+        if open.clients.len() == open.clients.capacity() {
+            open.clients.retain(|client| client.strong_count() > 0);
+        }
+        open.clients.push(Arc::downgrade(&client));
+        Ok(client)
+    })
+}
+
+unsafe extern "C" fn client_open<const SLOT: usize>(
+    client: *mut TwHandle,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: thalweg.h requires of the caller what `enter` and `out` require.
+    unsafe {
+        enter(error, || {
+            let client = out(client, "client")?;
+            *client = insert(Object::Client(open_client(SLOT)?))?;
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn client_set_layouts<const SLOT: usize>(
+    client: TwHandle,
+    methods: *const TwMethod,
+    method_count: u32,
+    imports: *const TwMethod,
+    import_count: u32,
+    error: *mut TwError,
+) -> u32 {
+    let (methods, imports) = ((methods, method_count), (imports, import_count));
+    // SAFETY: thalweg.h requires of the caller what `enter` and `set_layouts` require.
+    unsafe {
+        enter(error, || {
+            let package = with_slots(|slots| slots.open[SLOT].as_ref().map(|open| open.package));
+            let package = package.ok_or_else(no_guest)?.package();
+            set_layouts(package, client, methods, imports)
+        })
+    }
+}
+
+macro_rules! functions {
+    ($($slot:literal)*) => {
+        [$((client_open::<$slot>, client_set_layouts::<$slot>)),*]
+    };
+}
+
+/// The functions of each slot.
+static FUNCTIONS: [(ClientOpen, ClientSetLayouts); SLOTS] = functions![
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+    32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+];

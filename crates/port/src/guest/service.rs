@@ -1,0 +1,304 @@
+//! A guest's instance: its state, the calls that the guest has, and its resources.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use thalweg_queue::no_preempt::lock;
+use thalweg_runtime::native;
+
+use super::{Guest, GuestCall, GuestObject, GuestPackage};
+use crate::call::CallRef;
+use crate::code::{self, Failure};
+use crate::completion::CallBuffer;
+use crate::incoming::{Incoming, Refusal, join_arguments};
+use crate::message_handles::close_unread_streams;
+use crate::nested::DropCause;
+use crate::queued_bytes::SPARE_BYTES;
+use crate::service::Dispatch;
+
+/// A guest, as its instance knows it. It outlives the states of the instance.
+pub(crate) struct GuestInstance {
+    pub(crate) package: &'static GuestPackage,
+    guest: Arc<dyn Guest>,
+    /// The call whose [`Guest::call`] runs, or 0.
+    running: AtomicU64,
+    open: Mutex<OpenState>,
+}
+
+/// The state of the instance that the guest has opened, and its calls and objects.
+#[derive(Default)]
+struct OpenState {
+    /// What the guest has returned for it.
+    state: u64,
+    /// The calls that the guest has not answered, although [`Guest::call`] has returned.
+    kept: HashSet<u64>,
+    /// Those that ended otherwise, which the guest does not know yet.
+    cancelled: Vec<u64>,
+    /// The objects that the core owns, by the number of their resource.
+    objects: HashMap<u64, GuestObject>,
+    /// Number of resources so far, in all states.
+    resources: u64,
+}
+
+thread_local! {
+    /// The call whose [`Guest::call`] runs on this thread.
+    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+}
+
+struct Current {
+    call: u64,
+    /// `None` once the guest has answered.
+    buffer: Option<CallBuffer>,
+}
+
+/// [`Guest::call`] runs on this thread as long as this exists.
+struct CurrentScope {
+    outer: Option<Current>,
+}
+
+impl CurrentScope {
+    fn enter(current: Current) -> Self {
+        Self {
+            outer: CURRENT.replace(Some(current)),
+        }
+    }
+
+    /// The call, if the guest has not answered it.
+    fn unanswered(&self) -> Option<CallBuffer> {
+        CURRENT.with_borrow_mut(|current| current.as_mut()?.buffer.take())
+    }
+}
+
+impl Drop for CurrentScope {
+    fn drop(&mut self) {
+        let ended = CURRENT.replace(self.outer.take());
+        // Not while it is borrowed: dropping a buffer uses the call.
+        drop(ended);
+    }
+}
+
+/// Takes the call with this handle if its [`Guest::call`] runs on this thread and has not answered
+/// it.
+pub(crate) fn take_current(call: u64) -> Option<CallBuffer> {
+    CURRENT.with_borrow_mut(|current| match current {
+        Some(current) if current.call == call => current.buffer.take(),
+        _ => None,
+    })
+}
+
+/// Calls `f` with the call with this handle if its [`Guest::call`] runs on this thread and has not
+/// answered it.
+pub(crate) fn with_current<R>(call: u64, f: impl FnOnce(&CallRef) -> R) -> Option<R> {
+    CURRENT.with_borrow(|current| {
+        let current = current.as_ref().filter(|current| current.call == call)?;
+        current.buffer.as_ref().map(|buffer| f(&buffer.call().core))
+    })
+}
+
+impl GuestInstance {
+    pub(crate) fn new(package: &'static GuestPackage, guest: Arc<dyn Guest>) -> Arc<Self> {
+        Arc::new(Self {
+            package,
+            guest,
+            running: AtomicU64::new(0),
+            open: Mutex::default(),
+        })
+    }
+
+    /// Records that the guest has answered a call that it had kept.
+    pub(crate) fn forget_kept(&self, call: u64) {
+        lock(&self.open).kept.remove(&call);
+    }
+
+    /// Takes over an object of the state that serves a call. `None`: the guest does not have the call
+    /// any more.
+    pub(crate) fn new_resource(
+        self: &Arc<Self>,
+        call: u64,
+        object: GuestObject,
+    ) -> Option<GuestResource> {
+        let open = &mut *lock(&self.open);
+        // The lock keeps the state open.
+        if self.running.load(Ordering::Acquire) != call && !open.kept.contains(&call) {
+            return None;
+        }
+        open.resources += 1;
+        open.objects.insert(open.resources, object);
+        Some(GuestResource {
+            instance: Arc::clone(self),
+            number: open.resources,
+            state: open.state,
+            object,
+        })
+    }
+
+    /// Records that a call was stopped. Returns whether a turn must tell the guest.
+    pub(crate) fn note_stopped(&self, call: u64) -> bool {
+        let open = &mut *lock(&self.open);
+        let is_kept = open.kept.remove(&call);
+        if is_kept {
+            open.cancelled.push(call);
+        }
+        is_kept
+    }
+}
+
+/// The service of an instance whose code is foreign.
+pub(crate) struct GuestService {
+    instance: Arc<GuestInstance>,
+    state: u64,
+    /// Memory for the next answer.
+    spare: Vec<u8>,
+}
+
+impl GuestService {
+    /// Opens a state.
+    ///
+    /// # Errors
+    /// The guest has refused it.
+    pub(crate) fn open(instance: &Arc<GuestInstance>) -> Result<Self, Failure> {
+        let state = native(|| instance.guest.open())?;
+        lock(&instance.open).state = state;
+        Ok(Self {
+            instance: Arc::clone(instance),
+            state,
+            spare: Vec::new(),
+        })
+    }
+
+    /// The guest has returned from a call that it did not answer.
+    fn keep(&self, buffer: CallBuffer) {
+        let call = &buffer.call().core;
+        let handle = call.handle();
+        lock(&self.instance.open).kept.insert(handle);
+        // Another thread of the guest may have answered it, or it was stopped.
+        if call.has_ended() && call.check_stopped().is_err() {
+            if self.instance.note_stopped(handle) {
+                self.tell_cancelled();
+            }
+        } else if call.has_ended() {
+            self.instance.forget_kept(handle);
+        }
+    }
+
+    fn tell_cancelled(&self) {
+        let cancelled = mem::take(&mut lock(&self.instance.open).cancelled);
+        if !cancelled.is_empty() {
+            let tell = |call| self.instance.guest.cancel(self.state, call);
+            native(|| cancelled.into_iter().for_each(tell));
+        }
+    }
+}
+
+impl Dispatch for GuestService {
+    fn dispatch(&mut self, incoming: Incoming) {
+        let Some(mut buffer) = join_arguments(incoming.into_buffer()) else {
+            return;
+        };
+        let (call, method, deadline) = {
+            let core = &buffer.call().core;
+            (core.handle(), core.method(), core.deadline())
+        };
+        let types = self.instance.package.types(method);
+        if let Err(malformed) = types.check_params(&buffer.data) {
+            Incoming::new(buffer).refuse(Refusal::from(malformed));
+            return;
+        }
+        // Rule 2. The answer is written into other memory, because it may be a part of the arguments.
+        let mut args = mem::replace(&mut buffer.data, mem::take(&mut self.spare));
+        let scope = CurrentScope::enter(Current {
+            call,
+            buffer: Some(buffer),
+        });
+        // The guest may overwrite the arguments.
+        let streams = types.takes_streams().then(|| args.clone());
+        let seen = GuestCall {
+            call,
+            method,
+            deadline,
+            args: &mut args,
+        };
+        self.instance.running.store(call, Ordering::Release);
+        native(|| self.instance.guest.call(self.state, seen));
+        self.instance.running.store(0, Ordering::Release);
+        let unanswered = scope.unanswered();
+        drop(scope);
+        if let Some(buffer) = unanswered {
+            self.keep(buffer);
+        }
+        if let Some(args) = streams {
+            close_unread_streams(&args);
+        }
+        if args.capacity() <= SPARE_BYTES {
+            args.clear();
+            self.spare = args;
+        }
+    }
+
+    fn destructor(&self, _: &(dyn std::any::Any + Send + Sync)) -> Option<u32> {
+        None
+    }
+
+    fn attend(&mut self) {
+        self.tell_cancelled();
+    }
+}
+
+impl Drop for GuestService {
+    /// Rule 4.
+    fn drop(&mut self) {
+        let (kept, objects) = {
+            let open = &mut *lock(&self.instance.open);
+            open.cancelled.clear();
+            (mem::take(&mut open.kept), mem::take(&mut open.objects))
+        };
+        for call in kept {
+            // Unless the service is being replaced, they have ended.
+            let why = match DropCause::now(call) {
+                DropCause::OtherPanic(why) => why,
+                DropCause::OwnPanic | DropCause::Intended => code::client_closed(),
+            };
+            if let Ok(call) = CallRef::find(call) {
+                call.stop(why);
+            }
+        }
+        native(|| {
+            let guest = &self.instance.guest;
+            for object in objects.into_values() {
+                guest.drop_resource(self.state, object);
+            }
+            guest.close(self.state);
+        });
+    }
+}
+
+/// An object of a guest in the handle table.
+pub(crate) struct GuestResource {
+    instance: Arc<GuestInstance>,
+    /// Its number among the resources of the instance.
+    number: u64,
+    state: u64,
+    pub(crate) object: GuestObject,
+}
+
+impl GuestResource {
+    /// The guest owns the object from here on. Returns `false` if its state has ended, with the object.
+    pub(crate) fn take_back(&self) -> bool {
+        lock(&self.instance.open)
+            .objects
+            .remove(&self.number)
+            .is_some()
+    }
+}
+
+impl Drop for GuestResource {
+    /// This is in a turn, as for every resource, unless the guest owns the object.
+    fn drop(&mut self) {
+        if self.take_back() {
+            native(|| self.instance.guest.drop_resource(self.state, self.object));
+        }
+    }
+}
