@@ -71,7 +71,8 @@ SEARCH := -p thalweg-search -p thalweg-search-rust -p thalweg-search-run
 # One cargo command: packages that are built together share features, and separate commands would rebuild them.
 .PHONY: build
 build: build-python build-c build-cpp build-node build-nim ## Build the libraries, the command, the Python package, the example and the lab
-	cargo build --locked --release $(SEARCH) -p thalweg-cli -p thalweg-bench -p thalweg-lab
+	cargo build --locked --release $(SEARCH) -p thalweg-cli -p thalweg-bench -p thalweg-lab -p thalweg-guest
+	@ln -f "$(RELEASE)/libthalweg_guest.so" "$(RELEASE)/libthalweg.so"
 	@"$(RELEASE)/thalweg" gen crates/bench/wit >/dev/null
 
 # Builds the programs that `make run` runs.

@@ -7,6 +7,7 @@ cd "$(dirname "$0")/../.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 scripts/build-services.sh
 scripts/generate.sh
+scripts/build-guests.sh
 bindings/lua/build.sh
 bindings/lua/tests/resty_ffi/build.sh
 export PYTHONDONTWRITEBYTECODE=1

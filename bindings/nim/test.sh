@@ -9,6 +9,7 @@ export LIBRARY=$target/debug/libthalweg_conformance.so
 mkdir -p "$build"
 scripts/build-services.sh
 scripts/generate.sh
+scripts/build-guests.sh
 export RUST_BACKTRACE=0
 
 # compile OUT SOURCE FLAGS..
@@ -41,6 +42,12 @@ misuse() {
   fake no_symbol -DFAKE_NO_SYMBOL
   compile "$build/misuse" bindings/nim/tests/misuse.nim --mm:orc --threads:on
   "$build/misuse"
+}
+
+# A service in C.
+guests() {
+  compile "$build/guests" bindings/nim/tests/guests.nim --mm:orc --threads:on "--path:$target/guests/nim"
+  GUEST=thread:$target/guests/libguest_probe.so THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/guests"
 }
 
 # 3. Malformed messages. A sanitizer finds a read outside of one.
@@ -122,6 +129,7 @@ programs orc --mm:orc --threads:on
 programs arc --mm:arc -d:release --threads:on
 programs refc --mm:refc --threads:on
 misuse
+guests
 hostile
 for memory in orc arc refc; do
   compile "$build/leaks-$memory" bindings/nim/tests/leaks.nim "--mm:$memory" -d:release

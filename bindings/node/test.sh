@@ -10,9 +10,10 @@ read -ra nodes <<<"${NODES:-${NODE:-node}}"
 export NODE=${nodes[0]}
 scripts/build-services.sh
 scripts/generate.sh
+scripts/build-guests.sh
 
 export RUST_BACKTRACE=0
-export THALWEG_TEST_LIBRARIES=$target/debug
+export THALWEG_TEST_LIBRARIES=$target/debug THALWEG_TEST_GUESTS=$target/guests
 
 bindings/node/build.sh
 packed=$target/node-tests/packed

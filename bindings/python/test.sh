@@ -9,8 +9,9 @@ bindings/python/build.sh
 scripts/build-services.sh
 # The tests also use the program, to create packages of other versions.
 scripts/generate.sh
+scripts/build-guests.sh
 
 # A panic that a test asks for says so in one line.
 export RUST_BACKTRACE=0 PYTHONDONTWRITEBYTECODE=1
-export THALWEG_TEST_LIBRARIES=$target/debug
+export THALWEG_TEST_LIBRARIES=$target/debug THALWEG_TEST_GUESTS=$target/guests
 exec .venv/bin/python -m pytest "$@"

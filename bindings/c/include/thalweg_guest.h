@@ -113,6 +113,9 @@ typedef struct tw_guest_functions {
   void (*unload)(void *ctx);
 } tw_guest_functions;
 
+/* A flag of stream_write: further records follow soon. */
+#define TW_WRITE_MORE 1u
+
 /* The functions that a guest calls. New ones are only added at the end. */
 typedef struct tw_guest_core {
   uint32_t abi;  /* TW_GUEST_ABI */
@@ -157,7 +160,8 @@ typedef struct tw_guest_core {
   /* Ends a call whose result is a stream or a future. `*writer` is a handle for the functions below, which
    * one thread at a time uses. The codes are those of `answer`. */
   uint32_t (*answer_stream)(tw_handle call, tw_handle *writer, tw_error *error);
-  /* Writes `count` adjacent records, which become visible together. `first` is the offset of the first one in
+  /* Writes `count` adjacent records, which become visible together, and with TW_WRITE_MORE together with
+   * those of the next write or when the stream ends. `first` is the offset of the first one in
    * the `size` bytes at `base`, from which the offsets in tw_slice count; the contents of strings and
    * lists follow the last record. `*written` is the number of records that were written, or dropped by the
    * overflow policy; it may be NULL. While the stream is full, waits until `deadline_ns`.
@@ -166,8 +170,8 @@ typedef struct tw_guest_core {
    * TW_OVERLOADED: the same under the policy `fail`. Another code: the outcome of the stream, which has
    * ended; TW_CLOSED if its reader is gone. */
   uint32_t (*stream_write)(tw_handle writer, const uint8_t *base, uint64_t size, uint32_t first,
-                           uint32_t count, uint64_t deadline_ns, uint32_t *written,
-                           tw_error *error);
+                           uint32_t count, uint32_t flags, uint64_t deadline_ns,
+                           uint32_t *written, tw_error *error);
   /* Ends a stream regularly, with the message of the error of its function, or as TW_GUEST_LOST with a reason.
    * The handle of the writer is closed, unless the result is TW_ARGUMENT. The other codes are the outcome
    * of a stream that has ended before. */

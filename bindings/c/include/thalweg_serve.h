@@ -123,6 +123,10 @@ static inline uint32_t tw_incoming_answer_object(const tw_incoming *call, uint32
 typedef struct tw_record_writer {
   const tw_guest_core *core;
   tw_handle handle;
+  /* Records become visible to the reader when this many are not, 1 unless you set it. All are visible when
+   * the stream ends, and when it was full. */
+  uint32_t batch;
+  uint32_t pending; /* records that are not visible */
 } tw_record_writer;
 
 /* Ends a call whose result is a stream or a future. */
@@ -130,26 +134,40 @@ static inline uint32_t tw_incoming_answer_stream(const tw_incoming *call, tw_rec
                                                  tw_error *error) {
   writer->core = call->core;
   writer->handle = 0;
+  writer->batch = 1;
+  writer->pending = 0;
   return call->core->answer_stream(call->call, &writer->handle, error);
+}
+
+/* Writes `count` records at `first` of `base`. */
+static inline uint32_t tw_record_writer_write(tw_record_writer *writer, const void *base,
+                                              uint64_t size, uint32_t first, uint32_t count,
+                                              uint64_t deadline_ns, tw_error *error) {
+  bool has_more = writer->pending + count < writer->batch;
+  uint32_t code =
+      writer->core->stream_write(writer->handle, (const uint8_t *)base, size, first, count,
+                                 has_more ? TW_WRITE_MORE : 0, deadline_ns, NULL, error);
+  writer->pending = has_more && code == TW_OK ? writer->pending + count : 0;
+  return code;
 }
 
 /* Writes `count` records of `size` bytes without strings and lists. While the stream is full, waits until
  * `deadline_ns`: see `stream_write` in tw_guest_core. */
-static inline uint32_t tw_record_writer_send(const tw_record_writer *writer, const void *records,
+static inline uint32_t tw_record_writer_send(tw_record_writer *writer, const void *records,
                                              uint32_t count, uint32_t size, uint64_t deadline_ns,
                                              tw_error *error) {
-  return writer->core->stream_write(writer->handle, (const uint8_t *)records,
-                                    (uint64_t)count * size, 0, count, deadline_ns, NULL, error);
+  return tw_record_writer_write(writer, records, (uint64_t)count * size, 0, count, deadline_ns,
+                                error);
 }
 
 /* Writes one record, which is the root of a message. This function completes and frees the message. */
-static inline uint32_t tw_record_writer_send_message(const tw_record_writer *writer,
-                                                     tw_writer *message, uint32_t root,
-                                                     uint64_t deadline_ns, tw_error *error) {
+static inline uint32_t tw_record_writer_send_message(tw_record_writer *writer, tw_writer *message,
+                                                     uint32_t root, uint64_t deadline_ns,
+                                                     tw_error *error) {
   uint32_t status = tw_writer_end(message);
   if (status == TW_OK) {
-    status = writer->core->stream_write(writer->handle, message->data, message->size, root, 1,
-                                        deadline_ns, NULL, error);
+    status = tw_record_writer_write(writer, message->data, message->size, root, 1, deadline_ns,
+                                    error);
   } else {
     tw_fail(error, status, "the record has a null pointer, is too large, or memory is short");
   }

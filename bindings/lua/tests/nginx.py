@@ -33,6 +33,7 @@ LUA_PATH = ";".join(
         f"{ROOT}/bindings/lua/tests/?.lua",
         f"{ROOT}/conformance/lua/?.lua",
         f"{ROOT}/conformance/generated/lua/?.lua",
+        f"{BUILD}/guests/lua/?.lua",
         *(
             f"{ROOT}/examples/{name}/generated/lua/?.lua"
             for name in ("echo", "search", "feed", "hello")

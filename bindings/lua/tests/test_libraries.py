@@ -45,6 +45,26 @@ def test_wrong_path_is_refused(tmp_path: Path, path: Path | str, error: str) -> 
     assert opened(tmp_path, path).startswith(error)
 
 
+GUEST = f"thread:{nginx.BUILD}/guests/libguest_probe.so"
+CORE = f"env THALWEG_LIBRARY={nginx.LIBRARIES}/libthalweg.so;"
+
+
+def test_guest_is_opened_by_its_address(tmp_path: Path) -> None:
+    """A guest in C serves each worker's calls, and a wrong address is refused."""
+    server = f"""location / {{ content_by_lua_block {{
+      local probe = require "probe"
+      local client = assert(probe.open("{GUEST}"))
+      local _, lost = client:misbehave(1)
+      local _, refused = probe.open("process:guest")
+      ngx.say(client:echo("text"), " ", lost.code, " ", refused.code, " ", refused.message)
+    }} }}"""
+    with nginx.started(tmp_path, "", server, main=CORE) as running:
+        first, second = (running.get("/").text for _ in range(2))
+    expected = "text guest_lost argument process:guest: this version opens only guests"
+    assert first.startswith(expected) and first == second
+    assert not running.alerts()
+
+
 @pytest.mark.parametrize(
     ("macros", "error"),
     [

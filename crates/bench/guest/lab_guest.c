@@ -123,6 +123,7 @@ static void events(void *state, const tw_incoming *call, uint64_t count, uint32_
   writing *job = job_of(count, batch);
   (void)state;
   if (lab_events_answer(call, &job->events, NULL) == TW_OK) {
+    job->events.tw.batch = job->batch;
     start(write_events, job);
   } else {
     free(job);

@@ -19,6 +19,9 @@ pub(crate) const TW_OVERFLOW_FAIL: u32 = 4;
 /// A flag of a package.
 pub(crate) const TW_GUEST_BLOCK: u32 = 1;
 
+/// A flag of a write.
+pub(crate) const TW_WRITE_MORE: u32 = 1;
+
 /// The options of a method (`tw_guest_policy`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,6 +106,7 @@ pub(crate) struct TwGuestCore {
         TwHandle,
         *const u8,
         u64,
+        u32,
         u32,
         u32,
         u64,

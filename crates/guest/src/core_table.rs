@@ -13,7 +13,7 @@ use thalweg_port::{
 };
 use thalweg_queue::clock;
 
-use crate::abi::{TW_GUEST_ABI, TwGuestCore};
+use crate::abi::{TW_GUEST_ABI, TW_WRITE_MORE, TwGuestCore};
 use crate::opening;
 
 pub(crate) static CORE: TwGuestCore = TwGuestCore {
@@ -166,6 +166,7 @@ unsafe extern "C" fn stream_write(
     size: u64,
     first: u32,
     count: u32,
+    flags: u32,
     deadline_ns: u64,
     written: *mut u32,
     error: *mut TwError,
@@ -173,14 +174,17 @@ unsafe extern "C" fn stream_write(
     // SAFETY: see `answer`; `base` has `size` bytes.
     unsafe {
         enter(error, || {
-            let (number, wrote) = match (count, size) {
+            if flags & !TW_WRITE_MORE != 0 {
+                return Err(argument(format!("unknown flags {flags:#x} of a write")));
+            }
+            let records = match (count, size) {
                 // A record may have no bytes.
-                (0, _) | (_, 0) => find_record_writer(writer)?.write(&[], 0, count, deadline_ns),
-                _ => {
-                    let records = bytes(base, size, "base")?;
-                    find_record_writer(writer)?.write(records, first, count, deadline_ns)
-                }
+                (0, _) | (_, 0) => &[],
+                _ => bytes(base, size, "base")?,
             };
+            let has_more = flags & TW_WRITE_MORE != 0;
+            let writer = find_record_writer(writer)?;
+            let (number, wrote) = writer.write(records, first, count, has_more, deadline_ns);
             if let Some(written) = written.as_mut() {
                 *written = number;
             }

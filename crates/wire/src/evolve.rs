@@ -33,7 +33,7 @@ mod walk;
 use std::fmt;
 
 use crate::describe::{Kind, Type};
-use crate::{Bytes, Encoder, Handle, MAX_SIZE, Malformed, NoRoom, Rule, message};
+use crate::{Bytes, Encoder, Handle, Malformed, NoRoom, message};
 
 pub use fit::{Addition, Comparison, Difference, compare, fits};
 
@@ -179,100 +179,15 @@ impl<'a> Conversion<'a> {
     }
 }
 
-/// Records of a type that is known only at run time, in the memory of the code that writes them.
-impl Type<'_> {
-    /// Whether a value has bytes outside of its fixed part, which strings and lists have.
-    pub fn has_tails(&self) -> bool {
-        match &self.kind {
-            Kind::Text | Kind::List(_) => true,
-            Kind::Array { item, .. } => item.has_tails(),
-            Kind::Option { value, .. } => value.has_tails(),
-            Kind::Variant { cases, .. } => {
-                let mut payloads = cases.iter().filter_map(|case| case.payload.as_ref());
-                payloads.any(Self::has_tails)
-            }
-            Kind::Tuple(fields) | Kind::Record { fields, .. } => {
-                fields.iter().any(|field| field.ty.has_tails())
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether a value contains a handle.
-    pub fn has_handle(&self) -> bool {
-        self.has_handle
-    }
-
-    /// Checks `count` adjacent values without handles. `first` is the offset of the first one in
-    /// `bytes`, from which the offsets in them count; their tails follow the last one.
-    ///
-    /// ```
-    /// use thalweg_wire::{Rule, describe::Type};
-    ///
-    /// let ty = Type::parse("record{name:string,is-new:bool}")?;
-    /// let mut bytes = [0; 16];
-    /// bytes[..9].copy_from_slice(&[12, 0, 0, 0, 4, 0, 0, 0, 1]);
-    /// bytes[12..].copy_from_slice(b"left");
-    /// assert!(ty.check_records(&bytes, 0, 1).is_ok());
-    /// bytes[8] = 2;
-    /// assert_eq!(ty.check_records(&bytes, 0, 1).unwrap_err().rule, Rule::Bool);
-    /// assert_eq!(ty.check_records(&bytes, 8, 1).unwrap_err().rule, Rule::Root);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The first rule that a value breaks.
-    pub fn check_records(&self, bytes: &[u8], first: u32, count: u32) -> Result<(), Malformed> {
-        let broken = |rule| Malformed { rule, at: first };
-        let end = u64::from(first) + u64::from(self.size) * u64::from(count);
-        if end > bytes.len() as u64 || bytes.len() > MAX_SIZE as usize {
-            return Err(broken(Rule::Root));
-        }
-        if first % self.align != 0 {
-            return Err(broken(Rule::Alignment));
-        }
-        let mut checker = crate::Checker::new(Bytes::message(bytes), end as u32, 0);
-        let mut places = (0..count).map(|number| first + number * self.size);
-        places.try_for_each(|at| self.check_at(&mut checker, at))
-    }
-
-    /// Number of bytes that the tails of a checked value take if they begin at `tails_at`, which is
-    /// not 0. `at` is its offset in `from`.
-    ///
-    /// # Errors
-    /// The value can never be written.
-    pub fn measure_record(&self, from: Bytes<'_>, at: u32, tails_at: u32) -> Result<u32, NoRoom> {
-        let end = walk::record(self, from, at, Encoder::counting(tails_at), 0).counted()?;
-        Ok(end - tails_at)
-    }
-
-    /// Writes a checked value as a record: its fixed part at `to_at`, where `to` begins. Returns the
-    /// offset of the next free byte.
-    ///
-    /// ```
-    /// use thalweg_wire::{Bytes, Encoder, describe::Type};
-    ///
-    /// let ty = Type::parse("record{name:string}")?;
-    /// let mut bytes = *b"\x10\0\0\0\x04\0\0\0........left";
-    /// let from = Bytes::message(&bytes);
-    /// assert_eq!(ty.measure_record(from, 0, 8), Ok(4));
-    /// let (mut slot, mut tails) = ([0xff; 8], [0; 4]);
-    /// let end = ty.copy_record(from, 0, Encoder::fixed(&mut slot, 0, &mut tails, 64), 0)?;
-    /// assert_eq!((end, slot, &tails), (68, *b"\x40\0\0\0\x04\0\0\0", b"left"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `to` has no room.
-    pub fn copy_record(
-        &self,
-        from: Bytes<'_>,
-        at: u32,
-        to: Encoder<'_>,
-        to_at: u32,
-    ) -> Result<u32, NoRoom> {
-        walk::record(self, from, at, to, to_at).finish_record_at()
-    }
+/// Writes the checked value at `at` unchanged, with its fixed part at `to_at`.
+pub(crate) fn copy_value(
+    ty: &Type<'_>,
+    from: Bytes<'_>,
+    at: u32,
+    to: &mut Encoder<'_>,
+    to_at: u32,
+) {
+    walk::copy(ty, from, at, to, to_at);
 }
 
 /// The case that replaces cases which the reader lacks.

@@ -143,19 +143,20 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
 }
 
 const LEGEND: &str = "\
-The program's calls arrive in these functions. `state` is what `open` has set. A function answers its
-call with the function of its name and `_answer` or `_fail`, or with tw_incoming_fail: before it
-returns, or later on any thread with a copy of `*call`. Its arguments are valid until it returns.
+The program's calls arrive in these functions. `state` is what `open` has set. A function
+answers its call with the function of its name and `_answer` or `_fail`, or with
+tw_incoming_fail: before it returns, or later on any thread with a copy of `*call`. Its
+arguments are valid until it returns.
 
-The functions of one state are called one at a time, those of different states at the same time, on
-threads of Thalweg. They return soon and never wait: work that takes long or waits is done on a
-thread of the guest, which answers later. A call that is not answered ends at its deadline, or when
-its client is closed.";
+The functions of one state are called one at a time, those of different states at the same
+time, on threads of Thalweg. They return soon and never wait: work that takes long or waits is
+done on a thread of the guest, which answers later. A call that is not answered ends at its
+deadline, or when its client is closed.";
 
 const ANSWERS: &str = "\
-Each ends its call. TW_STALE: the call has ended before. TW_GUEST_LOST: the result is malformed; the
-call has ended with this failure. An object that is a result belongs to the program if the result is
-TW_OK, and otherwise still to the guest.";
+Each ends its call. TW_STALE: the call has ended before. TW_GUEST_LOST: the result is
+malformed; the call has ended with this failure. An object that is a result belongs to the
+program if the result is TW_OK, and otherwise still to the guest.";
 
 fn head(plan: &Plan<'_>, out: &mut Source) {
     let package = plan.package;
@@ -347,7 +348,9 @@ fn stream_writer(plan: &Plan<'_>, index: usize, stream: &Stream, out: &mut Sourc
     let size = stream.size.to_string();
     let what = match stream.is_future {
         true => "Sets the value of a future. Call _send once, and then _finish.",
-        false => "Writes a stream. Call _finish when it is complete.",
+        false => {
+            "Writes a stream. Call _finish when it is complete. With `tw.batch`, records become visible in groups."
+        }
     };
     out.docs("", what);
     out.template(
@@ -360,14 +363,14 @@ typedef struct @name@ {
     match stream.element {
         None => out.template(
             "\
-static inline uint32_t @name@_send(const @name@ *writer, uint32_t count, uint64_t deadline_ns, tw_error *error) {
+static inline uint32_t @name@_send(@name@ *writer, uint32_t count, uint64_t deadline_ns, tw_error *error) {
   return tw_record_writer_send(&writer->tw, NULL, count, 0, deadline_ns, error);
 }",
             &[("name", &name)],
         ),
         Some(form) if shapes.is_plain(form) => out.template(
             "\
-static inline uint32_t @name@_send(const @name@ *writer, const @element@ *records, uint32_t count, uint64_t deadline_ns, tw_error *error) {
+static inline uint32_t @name@_send(@name@ *writer, const @element@ *records, uint32_t count, uint64_t deadline_ns, tw_error *error) {
   return tw_record_writer_send(&writer->tw, records, count, @size@, deadline_ns, error);
 }",
             &[("name", &name), ("element", shapes.input(form)), ("size", &size)],
@@ -386,7 +389,7 @@ static inline uint32_t @name@_send(const @name@ *writer, const @element@ *record
             };
             out.template(
                 "\
-static inline uint32_t @name@_send(const @name@ *writer, @parameter@, uint64_t deadline_ns, tw_error *error) {
+static inline uint32_t @name@_send(@name@ *writer, @parameter@, uint64_t deadline_ns, tw_error *error) {
   tw_writer message;
   uint32_t root = tw_writer_begin(&message, 0, 0, @size@);
   @put@

@@ -20,6 +20,7 @@ mod service;
 
 use crate::code::Failure;
 
+pub(crate) use package::MethodTypes;
 pub use package::{FunctionDescription, GuestPackage, PackageDescription};
 pub(crate) use service::{GuestInstance, GuestResource, GuestService, take_current, with_current};
 

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use thalweg_queue::no_preempt::lock;
-use thalweg_wire::describe::Type;
+use thalweg_wire::describe::{PreparedType, Type};
 use thalweg_wire::{Malformed, Shape};
 
 use crate::code::{Code, Failure};
 use crate::package::{Method, MethodOptions, Overflow, Package, QueueLimits, StreamOptions};
-use crate::stream::described::ElementType;
 
 /// A package as a guest describes it.
 #[derive(Clone, Debug)]
@@ -52,13 +51,13 @@ pub struct GuestPackage {
 /// The types of a method.
 #[derive(Debug)]
 pub(crate) struct MethodTypes {
-    params: Type<'static>,
-    ok: Type<'static>,
+    params: PreparedType<'static>,
+    ok: PreparedType<'static>,
     /// `None`: the function does not return a `result`.
-    error: Option<Type<'static>>,
+    error: Option<PreparedType<'static>>,
     takes_streams: bool,
     /// The elements of the stream or future that it returns.
-    element: Option<ElementType>,
+    element: Option<PreparedType<'static>>,
     returns_future: bool,
 }
 
@@ -143,11 +142,12 @@ impl MethodTypes {
     fn of(method: &Method) -> Self {
         let [params, ok, error, element] = lines(method.description);
         let parse = |text| Type::parse(text).expect("`check` has parsed it");
+        let message = |text| PreparedType::new(parse(text));
         Self {
-            params: parse(params),
-            ok: parse(ok),
-            error: (!error.is_empty()).then(|| parse(error)),
-            element: (!element.is_empty()).then(|| ElementType::new(parse(element))),
+            params: message(params),
+            ok: message(ok),
+            error: (!error.is_empty()).then(|| message(error)),
+            element: (!element.is_empty()).then(|| message(element)),
             returns_future: ok.starts_with("future<"),
             takes_streams: ["stream<", "future<"]
                 .iter()
@@ -156,7 +156,7 @@ impl MethodTypes {
     }
 
     /// The elements of the stream or future that the method returns, if it returns one.
-    pub(crate) fn element(&self) -> Option<&ElementType> {
+    pub(crate) fn element(&self) -> Option<&PreparedType<'static>> {
         self.element.as_ref()
     }
 
@@ -166,7 +166,7 @@ impl MethodTypes {
     }
 
     /// The type of the error, if the function returns a `result` with one.
-    pub(crate) fn error(&self) -> Option<&Type<'static>> {
+    pub(crate) fn error(&self) -> Option<&PreparedType<'static>> {
         self.error.as_ref()
     }
 
@@ -176,7 +176,7 @@ impl MethodTypes {
     }
 
     pub(crate) fn check_params(&self, message: &[u8]) -> Result<(), Malformed> {
-        self.params.check_with_handles(message).map(drop)
+        self.params.check(message)
     }
 
     /// Checks an answer. The code is `Ok` or `Error`.
@@ -189,9 +189,7 @@ impl MethodTypes {
             _ => ("result", Some(&self.ok)),
         };
         let ty = ty.ok_or("it is an error, and the function has none")?;
-        let checked = ty.check_with_handles(message);
-        checked
-            .map(drop)
+        ty.check(message)
             .map_err(|why| format!("the {what} is malformed: {why}"))
     }
 }
@@ -232,7 +230,8 @@ fn check(function: &FunctionDescription<'_>) -> Result<(), Failure> {
     if !params.starts_with("record{") {
         return refuse("its parameters are not a record");
     }
-    if Type::parse(element).is_ok_and(|element| element.has_handle()) {
+    let prepared = Type::parse(element).map(PreparedType::new);
+    if prepared.is_ok_and(|element| element.has_handle()) {
         return refuse("the elements of its stream have handles");
     }
     let streamed = ["stream<", "future<"]

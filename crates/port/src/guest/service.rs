@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::native;
 
+use super::package::MethodTypes;
 use super::{Guest, GuestCall, GuestObject, GuestPackage};
 use crate::call::CallRef;
 use crate::code::{self, Failure};
@@ -52,9 +53,10 @@ struct Current {
     call: u64,
     /// `None` once the guest has answered.
     buffer: Option<CallBuffer>,
+    types: &'static MethodTypes,
 }
 
-/// [`Guest::call`] runs on this thread as long as this exists.
+/// [`Guest::call`] runs on this thread until [`end`](Self::end), or until this is dropped by a panic.
 struct CurrentScope {
     outer: Option<Current>,
 }
@@ -66,9 +68,11 @@ impl CurrentScope {
         }
     }
 
-    /// The call, if the guest has not answered it.
-    fn unanswered(&self) -> Option<CallBuffer> {
-        CURRENT.with_borrow_mut(|current| current.as_mut()?.buffer.take())
+    /// Returns the call if the guest has not answered it.
+    fn end(mut self) -> Option<CallBuffer> {
+        let ended = CURRENT.replace(self.outer.take());
+        mem::forget(self);
+        ended?.buffer
     }
 }
 
@@ -82,9 +86,9 @@ impl Drop for CurrentScope {
 
 /// Takes the call with this handle if its [`Guest::call`] runs on this thread and has not answered
 /// it.
-pub(crate) fn take_current(call: u64) -> Option<CallBuffer> {
+pub(crate) fn take_current(call: u64) -> Option<(CallBuffer, &'static MethodTypes)> {
     CURRENT.with_borrow_mut(|current| match current {
-        Some(current) if current.call == call => current.buffer.take(),
+        Some(current) if current.call == call => Some((current.buffer.take()?, current.types)),
         _ => None,
     })
 }
@@ -193,25 +197,40 @@ impl GuestService {
     }
 }
 
+/// Adds the second part of the arguments, if the buffer has only the first one. `None`: they are
+/// malformed, or the call has ended.
+#[cold]
+fn complete_arguments(buffer: CallBuffer, types: &MethodTypes) -> Option<CallBuffer> {
+    let buffer = join_arguments(buffer)?;
+    match types.check_params(&buffer.data) {
+        Ok(()) => Some(buffer),
+        Err(malformed) => {
+            Incoming::new(buffer).refuse(Refusal::from(malformed));
+            None
+        }
+    }
+}
+
 impl Dispatch for GuestService {
     fn dispatch(&mut self, incoming: Incoming) {
-        let Some(mut buffer) = join_arguments(incoming.into_buffer()) else {
-            return;
-        };
+        let mut buffer = incoming.into_buffer();
         let (call, method, deadline) = {
             let core = &buffer.call().core;
             (core.handle(), core.method(), core.deadline())
         };
         let types = self.instance.package.types(method);
-        if let Err(malformed) = types.check_params(&buffer.data) {
-            Incoming::new(buffer).refuse(Refusal::from(malformed));
-            return;
+        if types.check_params(&buffer.data).is_err() {
+            let Some(joined) = complete_arguments(buffer, types) else {
+                return;
+            };
+            buffer = joined;
         }
         // Rule 2. The answer is written into other memory, because it may be a part of the arguments.
         let mut args = mem::replace(&mut buffer.data, mem::take(&mut self.spare));
         let scope = CurrentScope::enter(Current {
             call,
             buffer: Some(buffer),
+            types,
         });
         // The guest may overwrite the arguments.
         let streams = types.takes_streams().then(|| args.clone());
@@ -224,9 +243,7 @@ impl Dispatch for GuestService {
         self.instance.running.store(call, Ordering::Release);
         native(|| self.instance.guest.call(self.state, seen));
         self.instance.running.store(0, Ordering::Release);
-        let unanswered = scope.unanswered();
-        drop(scope);
-        if let Some(buffer) = unanswered {
+        if let Some(buffer) = scope.end() {
             self.keep(buffer);
         }
         if let Some(args) = streams {

@@ -11,8 +11,8 @@ use crate::code::{Code, Failure, append, unencodable};
 use crate::completion::{CallBuffer, Outcome};
 use crate::end_stream::EndStream;
 use crate::guest::{
-    Guest, GuestInstance, GuestObject, GuestPackage, GuestResource, GuestService, take_current,
-    with_current,
+    Guest, GuestInstance, GuestObject, GuestPackage, GuestResource, GuestService, MethodTypes,
+    take_current, with_current,
 };
 use crate::handles::{self, Kind};
 use crate::message_handles::close_handles;
@@ -93,21 +93,18 @@ fn answer(call: u64, code: Code, message: &[u8]) -> Result<(), Failure> {
     if !matches!(code, Code::Ok | Code::Error) {
         return Err(Code::Argument.because("an answer is a result or an error"));
     }
-    let mut buffer = take_answer(call)?;
-    let core = Arc::clone(buffer.call().core.core());
-    let instance = Instance::of_call(&buffer.call().core);
-    let Some(guest) = &instance.guest else {
-        unreachable!("`take_answer` returns calls of guests");
-    };
-    let types = guest.package.types(core.method());
+    let (mut buffer, types) = take_answer(call)?;
     let checked = types
         .check_answer(code, message)
-        .and_then(|()| check_handles(&instance, message));
+        .and_then(|()| check_handles(&buffer.call().core, message));
     if let Err(why) = checked {
-        let (package, method) = (core.package.name, core.method_name());
-        let why = Code::GuestLost.because(format!(
-            "the guest of {package} answered {method} wrongly: {why}"
-        ));
+        let why = {
+            let core = &buffer.call().core;
+            let (package, method) = (core.package.name, core.method_name());
+            Code::GuestLost.because(format!(
+                "the guest of {package} answered {method} wrongly: {why}"
+            ))
+        };
         buffer.fail(why.clone());
         buffer.deliver();
         return Err(why);
@@ -135,30 +132,39 @@ fn answer(call: u64, code: Code, message: &[u8]) -> Result<(), Failure> {
 ///
 /// # Errors
 /// `stale`, `argument`.
-fn take_answer(call: u64) -> Result<CallBuffer, Failure> {
-    if let Some(buffer) = take_current(call) {
-        return Ok(buffer);
+fn take_answer(call: u64) -> Result<(CallBuffer, &'static MethodTypes), Failure> {
+    if let Some(current) = take_current(call) {
+        return Ok(current);
     }
     let served = Served::find(call)?;
     served.guest.forget_kept(call);
+    let types = served.guest.package.types(served.call.method());
     let mut outcome = Outcome::spare();
     outcome.data.clear();
-    Ok(CallBuffer::new(outcome, Call { core: served.call }))
+    let buffer = CallBuffer::new(outcome, Call { core: served.call });
+    Ok((buffer, types))
 }
 
 /// Whether the guest may give the handles of a message to a caller: they are resources of its own
 /// instance, or streams.
-fn check_handles(instance: &Arc<Instance>, data: &[u8]) -> Result<(), String> {
-    let Ok(message) = message::open_any(data) else {
-        return Ok(());
-    };
-    for handle in message.handles() {
+#[inline]
+fn check_handles(call: &CallRef, data: &[u8]) -> Result<(), String> {
+    match message::open_any(data) {
+        Ok(message) if message.handles().len() > 0 => check_each_handle(call, message.handles()),
+        _ => Ok(()),
+    }
+}
+
+#[cold]
+fn check_each_handle(call: &CallRef, all: impl Iterator<Item = Handle>) -> Result<(), String> {
+    let instance = Instance::of_call(call);
+    for handle in all {
         let found = handles::find(handle.0);
         let kind = found
             .map_err(|why| format!("handle {:#x}: {}", handle.0, why.message))?
             .kind;
         match kind {
-            Kind::Resource => resource::with_object(&**instance, handle, |_: &GuestResource| ())
+            Kind::Resource => resource::with_object(&*instance, handle, |_: &GuestResource| ())
                 .map_err(|why| format!("handle {:#x}: {}", handle.0, why.message))?,
             Kind::Stream => {}
             other => {
@@ -192,7 +198,7 @@ pub fn guest_fail(call: u64, why: Failure) -> Result<(), Failure> {
         let name = why.code.name();
         return Err(Code::Argument.because(format!("a guest cannot end a call as {name}")));
     }
-    let mut buffer = take_answer(call)?;
+    let (mut buffer, _) = take_answer(call)?;
     if why.code == Code::GuestPanicked {
         crate::nested::log_panic(Some(buffer.call().core.method_name()), &why);
         // Rule 3 of the crate.
@@ -287,7 +293,7 @@ pub fn guest_answer_stream(call: u64) -> Result<u64, Failure> {
         true => ONE_RECORD,
         false => method.stream.unwrap_or_default(),
     };
-    let (size, align) = element.layout();
+    let (size, align) = (element.size(), element.align());
     let stream = StreamCore::new(Arc::clone(core) as _, size, align, options);
     let ends: Arc<dyn EndStream> = Arc::clone(&stream) as _;
     core.adopt_stream(&ends);

@@ -6,43 +6,22 @@ use std::fmt;
 use std::sync::{Arc, Mutex, TryLockError};
 
 use thalweg_wire::Bytes;
-use thalweg_wire::describe::Type;
+use thalweg_wire::describe::PreparedType;
 
 use crate::code::{Code, Failure};
 use crate::handles::{HandleObject, Kind};
 use crate::stream::outcome::StreamOutcome;
-use crate::stream::segment::DescribedRecord;
+use crate::stream::segment::{DescribedRecord, MAX_BATCH};
 use crate::stream::{StreamCore, StreamWriter};
-
-/// The type of the elements of a stream.
-#[derive(Debug)]
-pub(crate) struct ElementType {
-    ty: Type<'static>,
-    has_tails: bool,
-}
-
-impl ElementType {
-    pub(crate) fn new(ty: Type<'static>) -> Self {
-        Self {
-            has_tails: ty.has_tails(),
-            ty,
-        }
-    }
-
-    /// Size and alignment of a record.
-    pub(crate) fn layout(&self) -> (u32, u32) {
-        (self.ty.size(), self.ty.align())
-    }
-}
 
 /// The writing end. One thread at a time uses it.
 pub struct RecordWriter {
     /// `None`: it has finished. The type `()` does not matter: no record is written with it.
     writer: Mutex<Option<StreamWriter<()>>>,
     core: Arc<StreamCore>,
-    element: &'static ElementType,
+    element: &'static PreparedType<'static>,
     /// The type of the error of the function that returns the stream.
-    error: Option<&'static Type<'static>>,
+    error: Option<&'static PreparedType<'static>>,
 }
 
 impl fmt::Debug for RecordWriter {
@@ -55,8 +34,8 @@ impl RecordWriter {
     /// The first writer of a stream that was made for records of this type.
     pub(crate) fn new(
         core: Arc<StreamCore>,
-        element: &'static ElementType,
-        error: Option<&'static Type<'static>>,
+        element: &'static PreparedType<'static>,
+        error: Option<&'static PreparedType<'static>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             writer: Mutex::new(Some(StreamWriter::new(Arc::clone(&core)))),
@@ -79,7 +58,8 @@ impl RecordWriter {
         }
     }
 
-    /// Writes `count` records, which become visible together. `first` is the offset of the first one
+    /// Writes `count` records, which become visible together: at once, or with those of the next write
+    /// if `has_more`. `first` is the offset of the first one
     /// in `bytes`, from which the offsets of strings and lists count; their contents follow the last
     /// record. Waits until `deadline` while the stream is full (0: does not wait). The first number
     /// that is returned is that of the records that were written or dropped by the overflow policy.
@@ -92,19 +72,20 @@ impl RecordWriter {
         bytes: &[u8],
         first: u32,
         count: u32,
+        has_more: bool,
         deadline: u64,
     ) -> (u32, Result<(), Failure>) {
+        let batch = if has_more { MAX_BATCH } else { count };
         let mut written = 0;
         let wrote = self.with_writer(|writer| {
             let writer = writer.as_mut().ok_or_else(finished)?;
             self.core.check_open()?;
-            let ElementType { ty, has_tails } = self.element;
+            let ty = self.element;
             ty.check_records(bytes, first, count)
                 .map_err(|why| Code::Argument.because(format!("the record is malformed: {why}")))?;
             let state = writer.state.get_mut();
             let mut record = DescribedRecord {
                 ty,
-                has_tails: *has_tails,
                 from: Bytes::message(bytes),
                 at: first,
             };
@@ -112,11 +93,13 @@ impl RecordWriter {
             while written < count && sent.is_ok() {
                 sent = self
                     .core
-                    .send_described(state, &record, count, deadline)
+                    .send_described(state, &record, batch, deadline)
                     .map(|_| written += 1);
                 record.at += ty.size();
             }
-            self.core.commit(state);
+            if !has_more || sent.is_err() {
+                self.core.commit(state);
+            }
             sent
         });
         (written, wrote)

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use thalweg_wire::describe::Type;
+use thalweg_wire::describe::PreparedType;
 use thalweg_wire::{Bytes, Decode, Encode, Encoder, MAX_SIZE, NoRoom};
 
 /// Alignment of a segment: a cache line, which is more than any record needs.
@@ -216,9 +216,7 @@ pub(crate) struct SegmentWriter {
 /// A checked value in the memory of foreign code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DescribedRecord<'a> {
-    pub(crate) ty: &'a Type<'static>,
-    /// Whether a value of the type can have tails.
-    pub(crate) has_tails: bool,
+    pub(crate) ty: &'a PreparedType<'static>,
     pub(crate) from: Bytes<'a>,
     pub(crate) at: u32,
 }
@@ -303,13 +301,8 @@ impl NextSlot {
                 ),
             )
         };
-        if !record.has_tails {
-            let bytes = record.from.get(record.at, size);
-            place.copy_from_slice(bytes.ok_or(NoRoom { needed: None })?);
-            return Ok(());
-        }
-        let to = Encoder::fixed(place, self.at, tails, self.end);
-        self.end = record.ty.copy_record(record.from, record.at, to, self.at)?;
+        let to = Encoder::copied(place, self.at, tails, self.end);
+        self.end = record.ty.copy(record.from, record.at, to, self.at)?;
         Ok(())
     }
 

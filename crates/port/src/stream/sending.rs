@@ -217,16 +217,18 @@ impl StreamCore {
         deadline: u64,
     ) -> Result<Sent, Failure> {
         self.check_open()?;
-        let tails = match record.has_tails {
-            false => Ok(0),
-            true => record.ty.measure_record(record.from, record.at, ALIGNED),
+        let (tails, needed) = match record.ty.has_tails() {
+            false => (Ok(0), 0),
+            true => {
+                let tails = record.ty.measure(record.from, record.at, ALIGNED);
+                // The first tail may have to be aligned.
+                (
+                    tails,
+                    tails.map_or(0, |tails| tails.saturating_add(ALIGNED)),
+                )
+            }
         };
-        // The first tail may have to be aligned.
-        let needed = tails.map_or(0, |tails| tails.saturating_add(ALIGNED));
-        let fits = writer
-            .open
-            .has_space(if record.has_tails { needed } else { 0 });
-        if !fits && !self.acquire_segment(writer, tails, deadline)? {
+        if !writer.open.has_space(needed) && !self.acquire_segment(writer, tails, deadline)? {
             return Ok(Sent::Dropped);
         }
         let mut slot = writer.open.next_slot();

@@ -36,22 +36,16 @@ pub(super) fn records<'t>(
 }
 
 /// Writes the checked value at `at` unchanged, with its fixed part at `to_at`.
-pub(super) fn record<'m>(
-    ty: &Type<'_>,
-    from: Bytes<'_>,
-    at: u32,
-    to: Encoder<'m>,
-    to_at: u32,
-) -> Encoder<'m> {
+pub(super) fn copy(ty: &Type<'_>, from: Bytes<'_>, at: u32, to: &mut Encoder<'_>, to_at: u32) {
     let mut walk = Walk {
         from,
-        to,
+        to: std::mem::replace(to, Encoder::counting(0)),
         table: &[],
         written: Vec::new(),
         streams: Vec::new(),
     };
     walk.value(ty, at, ty, to_at);
-    walk.to
+    *to = walk.to;
 }
 
 /// Converts a checked message whose root is at `root`.

@@ -1,0 +1,66 @@
+"""A service in C, which is opened by its address."""
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import thalweg
+from conftest import LIBRARIES
+
+GUESTS = Path(os.environ.get("THALWEG_TEST_GUESTS", LIBRARIES.parent / "guests"))
+ADDRESS = f"thread:{GUESTS / 'libguest_probe.so'}"
+
+
+@pytest.fixture(scope="module")
+def package() -> Iterator[Any]:
+    """The generated package, which no type checker knows."""
+    core = str(LIBRARIES / "libthalweg.so")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("THALWEG_LIBRARY", core)
+        patch.syspath_prepend(str(GUESTS / "python"))
+        yield importlib.import_module("thalweg_probe")
+    sys.modules.pop("thalweg_probe", None)
+
+
+def test_calls_of_a_guest(package: Any) -> None:
+    with package.Probe.open(ADDRESS) as probe, package.Probe.open(ADDRESS) as other:
+        assert [probe.add(3), probe.add(4), other.add(1)] == [3, 7, 1]
+        assert probe.echo("h\u00e9llo") == "h\u00e9llo"
+        assert probe.bytes(b"\0\1") == b"\0\1"
+        assert probe.later(1, 42) == 42
+        points = [package.Point("a", 1, 2), package.Point("bb", 3, 4)]
+        moved = probe.move_all(points, package.Point("", 10, 20), None)
+        assert moved == [package.Point("bb", 13, 24), package.Point("a", 11, 22)]
+
+
+def test_resources_and_streams_of_a_guest(package: Any) -> None:
+    with package.Probe.open(ADDRESS) as probe:
+        cell = probe.cell(5)
+        assert [cell.add(10), cell.get()] == [15, 15]
+        cell.close()
+        assert sum(probe.numbers(1000)) == 499500
+        assert [point.name for point in probe.points(2, 0)] == ["point 1", "point 2"]
+        with pytest.raises(package.TroubleBecause) as caught:
+            list(probe.points(3, 2))
+        assert caught.value.payload == "it was asked to"
+        assert probe.soon(7).wait() == 7
+
+
+def test_wrong_answers_of_a_guest(package: Any) -> None:
+    with package.Probe.open(ADDRESS) as probe:
+        with pytest.raises(thalweg.GuestLost, match=r"probe\.misbehave"):
+            probe.misbehave(1)
+        with pytest.raises(thalweg.GuestPanicked, match="it went wrong"):
+            probe.misbehave(5)
+        assert probe.add(1) == 1
+
+
+def test_wrong_addresses_are_refused(package: Any) -> None:
+    with pytest.raises(thalweg.BadArgument, match="only guests in the process"):
+        package.Probe.open("process:guest")
+    with pytest.raises(thalweg.BadArgument, match="no/such/guest"):
+        package.Probe.open("thread:/no/such/guest.so")
