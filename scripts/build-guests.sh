@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Build the service in C that the languages' tests open by its address,
-# $CARGO_TARGET_DIR/guests/libguest_probe.so, and write the code of its package for each language next to it.
+# Build the services in C that the languages' tests open by their addresses,
+# $CARGO_TARGET_DIR/guests/libguest_{probe,echo}.so, and write the code of the first one's package for each
+# language next to them.
 # `build-services.sh` has built libthalweg.so, and `generate.sh` the program that generates code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,6 +11,13 @@ guests=$target/guests
 mkdir -p "$guests"
 "$target/debug/thalweg" gen --out "$guests" bindings/c/tests/guests/wit --guest c \
   --lang c,cpp,lua,nim,node,python >/dev/null
-"${CC:-cc}" -std=c11 -D_XOPEN_SOURCE=700 -O2 -fPIC -shared -fvisibility=hidden -Ibindings/c/include \
-  "-I$guests/guest-c" bindings/c/tests/guests/probe.c -o "$guests/libguest_probe.so.new" -pthread
-mv "$guests/libguest_probe.so.new" "$guests/libguest_probe.so"
+"$target/debug/thalweg" gen --out "$guests" examples/echo/wit --guest c >/dev/null
+
+# Another test may have the library open while it is replaced.
+guest() {
+  "${CC:-cc}" -std=c11 -D_XOPEN_SOURCE=700 -O2 -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden \
+    -Ibindings/c/include "-I$guests/guest-c" "$2" -o "$guests/libguest_$1.so.new" -pthread
+  mv "$guests/libguest_$1.so.new" "$guests/libguest_$1.so"
+}
+guest probe bindings/c/tests/guests/probe.c
+guest echo examples/echo/guests/c/echo.c

@@ -159,6 +159,7 @@ esac
 headers
 fakes
 scripts/build-services.sh
+scripts/build-guests.sh
 bindings/c/tests/symbols.sh "$target/debug/libthalweg_"{search,echo,conformance}.so
 programs plain -O2
 guests plain -O2
@@ -184,6 +185,8 @@ example() {
   "$cc" -std=c99 -g -O1 -fsanitize=address,undefined "${warnings[@]}" "${include[@]}" \
     examples/echo/hosts/c/echo.c -o "$build/echo-c" -ldl
   "$build/echo-c" "$target/debug/libthalweg_echo.so" | diff examples/echo/expected.txt - >&2
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/echo-c" "thread:$target/guests/libguest_echo.so" |
+    diff examples/echo/expected.txt - >&2
   if "$build/echo-c" no/such/library 2>"$build/error.txt"; then return 1; fi
   grep -q 'no/such/library' "$build/error.txt"
   "$cc" -std=c99 -g -O1 -fsanitize=address,undefined "${warnings[@]}" "${include[@]}" \

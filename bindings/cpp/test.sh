@@ -28,6 +28,7 @@ if echo '#include <asio.hpp>' | "${compilers[0]}" -std=c++20 -DASIO_STANDALONE -
 mkdir -p "$build"
 scripts/generate.sh
 scripts/build-services.sh
+scripts/build-guests.sh
 export RUST_BACKTRACE=0
 
 # Runs a command in the background, as soon as a processor is free.
@@ -125,6 +126,9 @@ examples() {
     if "$build/$name-cpp" no/such/library 2>"$build/error.txt"; then return 1; fi
     grep -q 'no/such/library' "$build/error.txt"
   done
+  # The same service in C.
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/echo-cpp" "thread:$target/guests/libguest_echo.so" |
+    diff examples/echo/expected.txt - >&2
   echo "examples: expected output"
 }
 

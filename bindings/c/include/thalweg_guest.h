@@ -39,7 +39,7 @@ extern "C" {
 /* The version of the layouts in this header. */
 #define TW_GUEST_ABI 1u
 
-/* What a guest serves. It belongs to the guest, and is copied. */
+/* The package of a guest. These structs belong to the guest, and are copied. */
 
 /* Overflow policies of a stream: see docs/policy.md. */
 #define TW_OVERFLOW_BLOCK 0u
@@ -52,7 +52,7 @@ extern "C" {
 typedef struct tw_guest_policy {
   uint64_t notice_interval_ns; /* of progress notices; 0: none */
   uint64_t timeout_ns;         /* the longest time for a call and its streams; 0: no limit */
-  /* Of the stream that it returns. */
+  /* These are options of the stream that it returns. */
   uint64_t linger_ns;
   uint32_t overflow;        /* TW_OVERFLOW_* */
   uint32_t capacity;        /* in records; 0: 8,192 */
@@ -118,8 +118,8 @@ typedef struct tw_guest_functions {
 
 /* The functions that a guest calls. New ones are only added at the end. */
 typedef struct tw_guest_core {
-  uint32_t abi;  /* TW_GUEST_ABI */
-  uint32_t size; /* of the core's tw_guest_core */
+  uint32_t abi;     /* TW_GUEST_ABI */
+  uint32_t size;    /* of the core's tw_guest_core */
   const char *core; /* the version of Thalweg */
   /* The clock of all deadlines: nanoseconds of CLOCK_MONOTONIC. */
   uint64_t (*now)(void);
@@ -170,24 +170,23 @@ typedef struct tw_guest_core {
    * TW_OVERLOADED: the same under the policy `fail`. Another code: the outcome of the stream, which has
    * ended; TW_CLOSED if its reader is gone. */
   uint32_t (*stream_write)(tw_handle writer, const uint8_t *base, uint64_t size, uint32_t first,
-                           uint32_t count, uint32_t flags, uint64_t deadline_ns,
-                           uint32_t *written, tw_error *error);
+                           uint32_t count, uint32_t flags, uint64_t deadline_ns, uint32_t *written,
+                           tw_error *error);
   /* Ends a stream regularly, with the message of the error of its function, or as TW_GUEST_LOST with a reason.
    * The handle of the writer is closed, unless the result is TW_ARGUMENT. The other codes are the outcome
    * of a stream that has ended before. */
   uint32_t (*stream_finish)(tw_handle writer, tw_error *error);
   uint32_t (*stream_fail)(tw_handle writer, const uint8_t *message, uint64_t message_size,
                           tw_error *error);
-  uint32_t (*stream_abort)(tw_handle writer, const char *text, uint64_t text_size,
-                           tw_error *error);
+  uint32_t (*stream_abort)(tw_handle writer, const char *text, uint64_t text_size, tw_error *error);
 } tw_guest_core;
 
-/* What a guest exports as `tw_guest`. It checks `abi`, keeps `core`, which is valid for ever, and calls
+/* The type of the function `tw_guest` of a guest. It checks `abi`, keeps `core`, which is valid for ever, and calls
  * `core->serve`. Another result than TW_OK refuses to be opened, with the message of `error`. */
 typedef uint32_t (*tw_guest_function)(uint32_t abi, const tw_guest_core *core, uint64_t opening,
                                       tw_error *error);
 
-/* What libthalweg.so exports. */
+/* The two functions of libthalweg.so. */
 
 /* Opens a guest by its address, "thread:PATH". PATH is searched for as by dlopen if it has no slash.
  * `*table` is used like that of a service library, until it is closed. If the same address is open, the

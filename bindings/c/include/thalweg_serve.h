@@ -35,7 +35,8 @@ typedef struct tw_incoming {
   const tw_guest_core *core;
   tw_handle call;
   uint64_t deadline_ns; /* TW_FOREVER: none */
-  const uint8_t *base; /* for accessors of the arguments; valid until the guest's function returns */
+  const uint8_t
+      *base; /* for accessors of the arguments; valid until the guest's function returns */
 } tw_incoming;
 
 static inline tw_incoming tw_incoming_of(const tw_guest_core *core, const tw_guest_call *call) {
@@ -166,8 +167,8 @@ static inline uint32_t tw_record_writer_send_message(tw_record_writer *writer, t
                                                      tw_error *error) {
   uint32_t status = tw_writer_end(message);
   if (status == TW_OK) {
-    status = tw_record_writer_write(writer, message->data, message->size, root, 1, deadline_ns,
-                                    error);
+    status =
+        tw_record_writer_write(writer, message->data, message->size, root, 1, deadline_ns, error);
   } else {
     tw_fail(error, status, "the record has a null pointer, is too large, or memory is short");
   }

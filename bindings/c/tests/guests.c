@@ -296,7 +296,8 @@ static uint32_t read_points(const probe_client *client, uint32_t count, uint32_t
   uint32_t seen = 0;
   uint32_t code;
   REQUIRE_OK(probe_points(client, count, failing, TW_FOREVER, &points, &error), error);
-  while ((code = probe_point_stream_acquire(&points.ok, 256, TW_FOREVER, &batch, &error)) == TW_OK) {
+  while ((code = probe_point_stream_acquire(&points.ok, 256, TW_FOREVER, &batch, &error)) ==
+         TW_OK) {
     uint32_t i;
     for (i = 0; i < batch.tw.count; i++) {
       const probe_point *point = probe_point_batch_at(&batch, i);
@@ -355,10 +356,9 @@ static uint32_t misbehave(const probe_client *client, uint32_t how, tw_error *er
 }
 
 static void wrong_answers_end_only_their_call(void) {
-  static const uint32_t wanted[] = {TW_GUEST_LOST, TW_GUEST_LOST, TW_OK,         TW_OK,
-                                    TW_OK,         TW_OK,         TW_OK,         TW_OK,
-                                    TW_GUEST_LOST, TW_OK,         TW_GUEST_LOST, TW_OK,
-                                    TW_ERROR};
+  static const uint32_t wanted[] = {TW_GUEST_LOST, TW_GUEST_LOST, TW_OK,   TW_OK,         TW_OK,
+                                    TW_OK,         TW_OK,         TW_OK,   TW_GUEST_LOST, TW_OK,
+                                    TW_GUEST_LOST, TW_OK,         TW_ERROR};
   probe_client client = open_client();
   tw_error error;
   uint32_t how;

@@ -61,7 +61,8 @@ def test_guest_is_opened_by_its_address(tmp_path: Path) -> None:
     with nginx.started(tmp_path, "", server, main=CORE) as running:
         first, second = (running.get("/").text for _ in range(2))
     expected = "text guest_lost argument process:guest: this version opens only guests"
-    assert first.startswith(expected) and first == second
+    assert first.startswith(expected)
+    assert first == second
     assert not running.alerts()
 
 

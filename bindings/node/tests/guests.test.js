@@ -1,8 +1,10 @@
 // A service in C, which is opened by its address.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { library } from './support.js';
+import { library, root } from './support.js';
 
 const guests = process.env.THALWEG_TEST_GUESTS ?? join(library('x'), '../../guests');
 const address = `thread:${join(guests, 'libguest_probe.so')}`;
@@ -24,6 +26,13 @@ test('guest_serves_calls_with_the_state_of_its_client', async () => {
   assert.equal(sum, 499500n);
   probe.close();
   other.close();
+});
+
+test('example_prints_the_same_with_a_guest', () => {
+  const echo = join(root, 'examples/echo');
+  const guest = `thread:${join(guests, 'libguest_echo.so')}`;
+  const printed = execFileSync(process.execPath, [join(echo, 'hosts/node/echo.js'), guest]);
+  assert.equal(String(printed), String(readFileSync(join(echo, 'expected.txt'))));
 });
 
 test('wrong_answer_of_a_guest_is_an_error', async () => {

@@ -77,7 +77,7 @@ pub(crate) unsafe extern "C" fn client_set_layouts<E: Export>(
 /// `version`, with the first difference; `argument`, `stale`.
 ///
 /// # Safety
-/// The pointers are null, or valid for the number of entries beside them; the names and descriptions
+/// The pointers are null, or valid for the number of entries next to them; the names and descriptions
 /// are as in `tw_method`.
 pub unsafe fn set_layouts(
     package: &'static Package,

@@ -111,7 +111,7 @@ impl Library {
     }
 }
 
-/// A new table of a package. What it points to is never freed.
+/// A new table of a package. Its texts and arrays are never freed.
 pub fn new_table(
     package: &'static Package,
     client_open: ClientOpen,

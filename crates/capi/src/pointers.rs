@@ -37,7 +37,7 @@ pub unsafe fn message<'a>(data: *const u8, size: u64) -> Result<&'a [u8], Failur
 /// `size` bytes of any kind.
 ///
 /// # Errors
-/// `argument`: the pointer is null, or there cannot be so many bytes.
+/// `argument`: the pointer is null, or the size is larger than memory can be.
 ///
 /// # Safety
 /// `data` is null, or points to `size` bytes that no thread writes to.

@@ -1,4 +1,4 @@
-//! Loading a guest library, and what it declares meanwhile.
+//! Loads a guest library, which declares its package meanwhile.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
@@ -48,7 +48,7 @@ thread_local! {
     static OPENING: RefCell<Option<Opening>> = const { RefCell::new(None) };
 }
 
-/// Loads the library at `path` and lets it declare what it serves.
+/// Loads the library at `path`, which declares its package and its functions.
 ///
 /// # Errors
 /// Those of `tw_address_open`.
@@ -154,8 +154,7 @@ fn check_size<T>(size: u32, name: &str) -> Result<(), Failure> {
 }
 
 /// # Safety
-/// `package` is null, or has the size that it says, and what it points to is as `thalweg_guest.h`
-/// says.
+/// `package` is null, or has the size that it says. Its pointers are as `thalweg_guest.h` requires.
 unsafe fn described<'a>(package: *const TwGuestPackage) -> Result<PackageDescription<'a>, Failure> {
     if package.is_null() {
         return Err(argument("package is a null pointer"));

@@ -150,7 +150,7 @@ impl Type<'_> {
         self.check_with_handles(bytes)
     }
 
-    /// The same for a message that can have handles. What they refer to is not checked.
+    /// The same for a message that can have handles. Their objects are not checked.
     ///
     /// ```
     /// use thalweg_wire::{Handle, Rule, describe::Type, message};

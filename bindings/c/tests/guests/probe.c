@@ -12,7 +12,8 @@
 #define MISBEHAVE 13 /* the number of the method */
 
 /* Read by the tests through dlsym. */
-extern __attribute__((visibility("default"))) atomic_long probe_states, probe_cells, probe_cancels, probe_threads;
+extern __attribute__((visibility("default"))) atomic_long probe_states, probe_cells, probe_cancels,
+    probe_threads;
 atomic_long probe_states, probe_cells, probe_cancels, probe_threads;
 
 typedef struct state {
@@ -376,7 +377,7 @@ static void misbehave(void *opened, const tw_incoming *call, uint32_t how) {
     uint64_t record = 1;
     code = core->answer_stream(call->call, &handle, NULL);
     if (code != TW_ARGUMENT ||
-        core->stream_write(77, (const uint8_t *)&record, 8, 0, 1, 0, NULL, NULL) == TW_OK ||
+        core->stream_write(77, (const uint8_t *)&record, 8, 0, 1, 0, 0, NULL, NULL) == TW_OK ||
         core->stream_finish(call->call, NULL) == TW_OK) {
       unexpected(call, "answer_stream", code);
       break;

@@ -69,6 +69,7 @@ pub(super) fn plan<'a>(
         "cancel",
         "drop",
         "close",
+        "unload",
         "package",
         "policies",
         "functions",
@@ -76,7 +77,10 @@ pub(super) fn plan<'a>(
         names.claim(&format!("guest_{function}"));
     }
     let mut members = Scope::default();
-    let fixed = ["core", "context", "open", "close", "cancel"].map(str::to_owned);
+    let fixed = [
+        "core", "context", "load", "unload", "open", "close", "cancel",
+    ];
+    let fixed = fixed.map(str::to_owned);
     let drops = (0..package.resources.len()).map(|number| drop_member(package, number));
     for member in fixed.into_iter().chain(drops) {
         members.claim(member);
@@ -224,6 +228,14 @@ fn declare(plan: &Plan<'_>, guest: &Host<'_>, out: &mut Source) {
     out.line(&format!("typedef struct {} {{", guest.name));
     out.line("  const tw_guest_core *core; /* set when the guest is opened */");
     out.line("  void *context;");
+    out.docs(
+        "  ",
+        "The library was opened: starts threads, for example. Another result than TW_OK refuses it, with\n\
+         the message of `error`. May be NULL.",
+    );
+    out.line("  uint32_t (*load)(void *context, tw_error *error);");
+    out.docs("  ", "The library is not used any more. May be NULL.");
+    out.line("  void (*unload)(void *context);");
     out.docs(
         "  ",
         "Sets `*state` for a new instance, before its first call. Another result than TW_OK ends that\n\
@@ -607,6 +619,13 @@ static inline void @guest@_cancel(void *ctx, uint64_t state, tw_handle call) {
   }
 }
 
+static inline void @guest@_unload(void *ctx) {
+  const @guest@ *guest = (const @guest@ *)ctx;
+  if (guest->unload) {
+    guest->unload(guest->context);
+  }
+}
+
 static inline void @guest@_close(void *ctx, uint64_t state) {
   const @guest@ *guest = (const @guest@ *)ctx;
   if (guest->close) {
@@ -674,6 +693,14 @@ static inline uint32_t @serve@(@guest@ *guest, uint32_t abi, const tw_guest_core
   functions.cancel = @guest@_cancel;
   functions.drop = @guest@_drop;
   functions.close = @guest@_close;
+  functions.unload = @guest@_unload;
   guest->core = core;
-  return core->serve(opening, &@guest@_package, &functions, guest, error);
+  code = guest->load ? guest->load(guest->context, error) : (uint32_t)TW_OK;
+  if (code == TW_OK) {
+    code = core->serve(opening, &@guest@_package, &functions, guest, error);
+    if (code != TW_OK) {
+      @guest@_unload(guest);
+    }
+  }
+  return code;
 }";

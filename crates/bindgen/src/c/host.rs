@@ -169,7 +169,7 @@ fn answers(plan: &Plan<'_>, import: &Import<'_>, method: &str, out: &mut Source)
     }
 }
 
-/// What a function that answers uses, as a host or as a guest.
+/// The names that an answering function uses, as a host or as a guest.
 pub(super) struct Answering {
     /// The type of the call.
     pub(super) call: &'static str,

@@ -32,7 +32,7 @@ pub(crate) struct GuestInstance {
 /// The state of the instance that the guest has opened, and its calls and objects.
 #[derive(Default)]
 struct OpenState {
-    /// What the guest has returned for it.
+    /// The number that the guest has returned for it.
     state: u64,
     /// The calls that the guest has not answered, although [`Guest::call`] has returned.
     kept: HashSet<u64>,

@@ -74,7 +74,7 @@ struct Probe {
     sums: Mutex<HashMap<u64, u64>>,
     boxes: Mutex<HashMap<u64, u64>>,
     next_box: AtomicU64,
-    /// What was called, in order.
+    /// The functions that were called, in order.
     events: Mutex<Vec<String>>,
     /// Calls that it has not answered.
     kept: Mutex<Option<mpsc::Sender<u64>>>,

@@ -168,7 +168,7 @@ impl<'a> PreparedType<'a> {
         self.ty.has_handle
     }
 
-    /// Checks a whole message of this type, which may have handles. What they refer to is not checked.
+    /// Checks a whole message of this type, which may have handles. Their objects are not checked.
     ///
     /// # Errors
     /// The first rule that the message breaks.
