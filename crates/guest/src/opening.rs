@@ -19,10 +19,9 @@ use thalweg_port::{
 
 use crate::abi::{
     TW_GUEST_ABI, TW_GUEST_BLOCK, TW_GUEST_SYMBOL, TW_OVERFLOW_BLOCK, TW_OVERFLOW_DROP_NEWEST,
-    TW_OVERFLOW_DROP_OLDEST, TW_OVERFLOW_FAIL, TW_OVERFLOW_LATEST, TwGuestFunction,
+    TW_OVERFLOW_DROP_OLDEST, TW_OVERFLOW_FAIL, TW_OVERFLOW_LATEST, TwGuestCore, TwGuestFunction,
     TwGuestFunctions, TwGuestPackage, TwGuestPolicy,
 };
-use crate::core_table::CORE;
 use crate::foreign::{ForeignGuest, no_error, refused};
 
 /// A guest that was opened.
@@ -52,7 +51,7 @@ thread_local! {
 ///
 /// # Errors
 /// Those of `tw_address_open`.
-pub(crate) fn load(path: &str) -> Result<OpenedGuest, Failure> {
+pub(crate) fn load(path: &str, core: &'static TwGuestCore) -> Result<OpenedGuest, Failure> {
     static NUMBERS: AtomicU64 = AtomicU64::new(1);
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
     // Code of the guest runs from here on.
@@ -80,7 +79,7 @@ pub(crate) fn load(path: &str) -> Result<OpenedGuest, Failure> {
         let outer = OPENING.replace(Some(opening));
         let mut error = no_error();
         // SAFETY: the rules of thalweg_guest.h.
-        let code = unsafe { function(TW_GUEST_ABI, &raw const CORE, number, &raw mut error) };
+        let code = unsafe { function(TW_GUEST_ABI, core, number, &raw mut error) };
         let served = OPENING.replace(outer).and_then(|opening| opening.served);
         match (code, served) {
             (TW_OK, Some(served)) => Ok(OpenedGuest {

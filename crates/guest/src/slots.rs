@@ -16,6 +16,7 @@ use thalweg_capi::pointers::out;
 use thalweg_capi::{ClientOpen, ClientSetLayouts, enter, new_table, set_layouts};
 use thalweg_port::{Code, Failure, Guest, GuestPackage, Instance, Object, Package, insert};
 
+use crate::core_table::CORE;
 use crate::opening::{self, OpenedGuest};
 
 /// Maximum number of open guests.
@@ -75,7 +76,7 @@ pub(crate) fn open(address: &str) -> Result<*const TwTable, Failure> {
     }
     let OpenedGuest { package, guest } = match address.split_once(':') {
         Some(("thread", "")) => return Err(argument("the address thread: has no path")),
-        Some(("thread", path)) => opening::load(path)?,
+        Some(("thread", path)) => opening::load(path, &CORE)?,
         Some(("process" | "remote", _)) => {
             return Err(argument(format!(
                 "{address}: this version opens only guests in the process, thread:PATH"

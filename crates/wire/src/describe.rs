@@ -15,11 +15,9 @@
 
 mod check;
 mod parse;
-mod prepared;
 
 pub(crate) use check::word;
 pub use parse::Unreadable;
-pub use prepared::PreparedType;
 
 use crate::{Bytes, Malformed, Rule, message};
 

@@ -53,6 +53,7 @@ mod malformed;
 mod memory;
 pub mod message;
 mod option;
+pub mod prepared;
 mod result;
 mod scalar;
 mod shape;

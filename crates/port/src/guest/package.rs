@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use thalweg_queue::no_preempt::lock;
-use thalweg_wire::describe::{PreparedType, Type};
+use thalweg_wire::describe::Type;
+use thalweg_wire::prepared::PreparedType;
 use thalweg_wire::{Malformed, Shape};
 
 use crate::code::{Code, Failure};

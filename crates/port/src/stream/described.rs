@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, TryLockError};
 
 use thalweg_wire::Bytes;
-use thalweg_wire::describe::PreparedType;
+use thalweg_wire::prepared::PreparedType;
 
 use crate::code::{Code, Failure};
 use crate::handles::{HandleObject, Kind};

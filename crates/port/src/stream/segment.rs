@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use thalweg_wire::describe::PreparedType;
+use thalweg_wire::prepared::PreparedType;
 use thalweg_wire::{Bytes, Decode, Encode, Encoder, MAX_SIZE, NoRoom};
 
 /// Alignment of a segment: a cache line, which is more than any record needs.

@@ -4,13 +4,13 @@
 //! other parts. The type is walked once, and these parts are listed. A check visits only them. A copy
 //! copies the fixed part as it is and then writes their tails, whose offsets change.
 
-use super::{Kind, Type};
+use crate::describe::{Kind, Type, word};
 use crate::{Bytes, Checker, Encoder, MAX_SIZE, Malformed, NoRoom, Rule, message};
 
 /// A [`Type`] that is prepared to check and copy its values.
 ///
 /// ```
-/// use thalweg_wire::{Rule, describe::{PreparedType, Type}, message};
+/// use thalweg_wire::{Rule, describe::Type, message, prepared::PreparedType};
 ///
 /// let ty = PreparedType::new(Type::parse("record{at:u64,name:string}")?);
 /// let mut message = message::encode(&(7u64, "left"), ty.hash(), Vec::new())?;
@@ -132,7 +132,7 @@ impl<'a> PreparedType<'a> {
         list_parts(&ty, 0, &mut parts);
         let is_nested = |part: &Part<'_>| matches!(part, Part::Value { ty, .. } if has_tails(ty));
         let mut message = Vec::new();
-        let written = Encoder::message(ty.hash, 0, ty.size, &mut message).finish_message();
+        let written = Encoder::message(ty.hash(), 0, ty.size, &mut message).finish_message();
         let header = message.first_chunk().copied();
         Self {
             header: header.filter(|_| parts.is_empty() && written.is_ok()),
@@ -155,7 +155,7 @@ impl<'a> PreparedType<'a> {
 
     /// The hash of the layout.
     pub fn hash(&self) -> u64 {
-        self.ty.hash
+        self.ty.hash()
     }
 
     /// Whether a value has bytes outside of its fixed part, which strings and lists have.
@@ -180,7 +180,7 @@ impl<'a> PreparedType<'a> {
         {
             return Ok(());
         }
-        let message = message::open(bytes, self.ty.hash)?;
+        let message = message::open(bytes, self.ty.hash())?;
         let handles = message.handles().len() as u32;
         let at = message::root(handles);
         let end = u64::from(at) + u64::from(self.ty.size);
@@ -210,7 +210,7 @@ impl<'a> PreparedType<'a> {
                     rule,
                 } => {
                     let at = root + at;
-                    if super::word(from.bytes(), at, *size) >= *limit {
+                    if word(from.bytes(), at, *size) >= *limit {
                         return Err(from.broken(*rule, at));
                     }
                 }
@@ -245,7 +245,7 @@ impl<'a> PreparedType<'a> {
     /// `bytes`, from which the offsets in them count; their tails follow the last one.
     ///
     /// ```
-    /// use thalweg_wire::{Rule, describe::{PreparedType, Type}};
+    /// use thalweg_wire::{Rule, describe::Type, prepared::PreparedType};
     ///
     /// let ty = PreparedType::new(Type::parse("record{name:string,is-new:bool}")?);
     /// let mut bytes = [0; 16];
@@ -292,7 +292,7 @@ impl<'a> PreparedType<'a> {
     /// offset of the next free byte.
     ///
     /// ```
-    /// use thalweg_wire::{Bytes, Encoder, describe::{PreparedType, Type}};
+    /// use thalweg_wire::{Bytes, Encoder, describe::Type, prepared::PreparedType};
     ///
     /// let ty = PreparedType::new(Type::parse("record{name:string}")?);
     /// let mut bytes = *b"\x10\0\0\0\x04\0\0\0........left";
