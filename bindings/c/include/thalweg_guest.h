@@ -198,7 +198,8 @@ uint32_t tw_address_open(uint32_t abi, const char *address, const tw_table **tab
                          tw_error *error);
 
 /* Closes what tw_address_open has opened, with all its clients. The guest is unloaded when its last state
- * is closed. The table stays readable, and its client_open returns TW_CLOSED.
+ * is closed. The table stays readable, and its client_open returns TW_CLOSED; in a child of fork(), which
+ * has no open guests, TW_FORKED.
  * TW_STALE: the table is closed, or is no table of a guest. */
 uint32_t tw_address_close(const tw_table *table, tw_error *error);
 

@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "probe.h"
@@ -509,6 +511,30 @@ static void closed_guest_has_no_clients(void) {
   CHECK_CODE(tw_close(NULL, &error), TW_STALE);
 }
 
+static void forked_child_opens_its_own(void) {
+  pid_t child;
+  int status = 0;
+  probe_client client = open_client();
+  CHECK(add(&client, 1) == 1);
+  fflush(stdout);
+  child = fork();
+  if (child == 0) {
+    probe_client inherited;
+    probe_add_result result;
+    probe_library opened;
+    tw_error error;
+    CHECK_CODE(probe_client_open(&library, 8, &inherited, &error), TW_FORKED);
+    CHECK_CODE(probe_add(&client, 1, TW_FOREVER, &result, &error), TW_FORKED);
+    CHECK_CODE(open_guest("probe", &opened, &error), TW_OK);
+    CHECK_CODE(probe_client_open(&opened, 8, &inherited, &error), TW_OK);
+    CHECK(add(&inherited, 5) == 5);
+    _exit(checks_failed == 0 ? 0 : 1);
+  }
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  CHECK(add(&client, 1) == 2);
+  close_client(&client);
+}
+
 static void at_most_64_guests_are_open(void) {
   probe_library opened[64];
   char address[2048];
@@ -558,6 +584,7 @@ int main(int argc, char **argv) {
   RUN(panic_replaces_the_state);
   RUN(many_threads_call_one_instance);
   RUN(closed_guest_has_no_clients);
+  RUN(forked_child_opens_its_own);
   RUN(at_most_64_guests_are_open);
   RUN(guest_is_opened_and_closed_without_growth);
   CHECK_CODE(tw_close(library.table, &error), TW_OK);

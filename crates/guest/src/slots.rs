@@ -8,13 +8,16 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ptr;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use thalweg_capi::abi::{TwError, TwHandle, TwMethod, TwTable};
 use thalweg_capi::error::argument;
 use thalweg_capi::pointers::out;
 use thalweg_capi::{ClientOpen, ClientSetLayouts, enter, new_table, set_layouts};
-use thalweg_port::{Code, Failure, Guest, GuestPackage, Instance, Object, Package, insert};
+use thalweg_port::{
+    Code, Failure, Guest, GuestPackage, Instance, Object, Package, epoch, insert, watch_forks,
+};
 
 use crate::core_table::CORE;
 use crate::opening::{self, OpenedGuest};
@@ -44,16 +47,50 @@ struct Slots {
 // SAFETY: the key is an address that is only compared; tables are never changed.
 unsafe impl Send for Slots {}
 
-fn with_slots<R>(f: impl FnOnce(&mut Slots) -> R) -> R {
-    static ALL: OnceLock<Mutex<Slots>> = OnceLock::new();
-    let all = ALL.get_or_init(|| {
-        Mutex::new(Slots {
+/// The slots of one process. They exist for ever.
+struct OfProcess {
+    /// See [`thalweg_port::epoch`].
+    epoch: u64,
+    slots: Mutex<Slots>,
+}
+
+/// The slots of this process, or of the one from which it was forked, or null.
+static CURRENT: AtomicPtr<OfProcess> = AtomicPtr::new(ptr::null_mut());
+
+/// A forked child begins with no open guests: a thread that does not exist in it may have locked the
+/// parent's.
+fn slots() -> &'static Mutex<Slots> {
+    let known = CURRENT.load(Ordering::Acquire);
+    // SAFETY: what was stored here is never freed.
+    if let Some(current) = unsafe { known.as_ref() }
+        && current.epoch == epoch()
+    {
+        return &current.slots;
+    }
+    watch_forks();
+    let fresh = Box::into_raw(Box::new(OfProcess {
+        epoch: epoch(),
+        slots: Mutex::new(Slots {
             open: [const { None }; SLOTS],
             free: (0..SLOTS).collect(),
             tables: HashMap::new(),
-        })
-    });
-    f(&mut all.lock().unwrap_or_else(PoisonError::into_inner))
+        }),
+    }));
+    let stored = CURRENT.compare_exchange(known, fresh, Ordering::AcqRel, Ordering::Acquire);
+    let current = match stored {
+        Ok(_) => fresh,
+        Err(other) => {
+            // SAFETY: it was not shared.
+            drop(unsafe { Box::from_raw(fresh) });
+            other
+        }
+    };
+    // SAFETY: what was stored is never freed.
+    unsafe { &(*current).slots }
+}
+
+fn with_slots<R>(f: impl FnOnce(&mut Slots) -> R) -> R {
+    f(&mut slots().lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl Slots {
@@ -154,8 +191,12 @@ pub(crate) fn close(table: *const TwTable) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Why a slot of an open table has no guest.
 fn no_guest() -> Failure {
-    Code::Closed.because("the guest was closed")
+    match epoch() {
+        0 => Code::Closed.because("the guest was closed"),
+        _ => Code::Forked.because("the guest was closed, or opened before fork()"),
+    }
 }
 
 fn open_client(slot: usize) -> Result<Arc<Instance>, Failure> {

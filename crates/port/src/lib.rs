@@ -107,3 +107,4 @@ pub use thalweg_runtime::log;
 pub use versions::{FunctionSchema, check_compatible};
 // Foreign code needs a larger stack than an actor has.
 pub use thalweg_runtime::native;
+pub use thalweg_runtime::watch_forks;
