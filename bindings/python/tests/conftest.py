@@ -23,6 +23,18 @@ def program() -> str:
 
 
 @pytest.fixture(scope="session")
+def core_library() -> str:
+    """The path of the library that opens addresses."""
+    return str(LIBRARIES / "libthalweg.so")
+
+
+@pytest.fixture(scope="session")
+def guests() -> Path:
+    """The folder of the built guests."""
+    return Path(os.environ.get("THALWEG_TEST_GUESTS", LIBRARIES.parent / "guests"))
+
+
+@pytest.fixture(scope="session")
 def search_library() -> str:
     return str(LIBRARIES / "libthalweg_search.so")
 

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import LIBRARIES
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ECHO = EXAMPLES / "echo"
@@ -27,9 +26,11 @@ def test_echo_prints_expected_output(echo_library: str) -> None:
     assert ran.stdout == (EXAMPLES / "echo" / "expected.txt").read_text()
 
 
-def test_echo_of_a_guest_prints_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THALWEG_LIBRARY", str(LIBRARIES / "libthalweg.so"))
-    ran = run(f"thread:{LIBRARIES.parent / 'guests' / 'libguest_echo.so'}")
+def test_echo_of_a_guest_prints_the_same(
+    guests: Path, core_library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THALWEG_LIBRARY", core_library)
+    ran = run(f"thread:{guests / 'libguest_echo.so'}")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == (EXAMPLES / "echo" / "expected.txt").read_text()
 

@@ -1,7 +1,6 @@
 """A service in C, which is opened by its address."""
 
 import importlib
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,25 +8,25 @@ from typing import Any
 
 import pytest
 import thalweg
-from conftest import LIBRARIES
 
-GUESTS = Path(os.environ.get("THALWEG_TEST_GUESTS", LIBRARIES.parent / "guests"))
-ADDRESS = f"thread:{GUESTS / 'libguest_probe.so'}"
+
+@pytest.fixture
+def address(guests: Path) -> str:
+    return f"thread:{guests / 'libguest_probe.so'}"
 
 
 @pytest.fixture(scope="module")
-def package() -> Iterator[Any]:
+def package(guests: Path, core_library: str) -> Iterator[Any]:
     """The generated package, which no type checker knows."""
-    core = str(LIBRARIES / "libthalweg.so")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("THALWEG_LIBRARY", core)
-        patch.syspath_prepend(str(GUESTS / "python"))
+        patch.setenv("THALWEG_LIBRARY", core_library)
+        patch.syspath_prepend(str(guests / "python"))
         yield importlib.import_module("thalweg_probe")
     sys.modules.pop("thalweg_probe", None)
 
 
-def test_calls_of_a_guest(package: Any) -> None:
-    with package.Probe.open(ADDRESS) as probe, package.Probe.open(ADDRESS) as other:
+def test_calls_of_a_guest(package: Any, address: str) -> None:
+    with package.Probe.open(address) as probe, package.Probe.open(address) as other:
         assert [probe.add(3), probe.add(4), other.add(1)] == [3, 7, 1]
         assert probe.echo("h\u00e9llo") == "h\u00e9llo"
         assert probe.bytes(b"\0\1") == b"\0\1"
@@ -37,8 +36,8 @@ def test_calls_of_a_guest(package: Any) -> None:
         assert moved == [package.Point("bb", 13, 24), package.Point("a", 11, 22)]
 
 
-def test_resources_and_streams_of_a_guest(package: Any) -> None:
-    with package.Probe.open(ADDRESS) as probe:
+def test_resources_and_streams_of_a_guest(package: Any, address: str) -> None:
+    with package.Probe.open(address) as probe:
         cell = probe.cell(5)
         assert [cell.add(10), cell.get()] == [15, 15]
         cell.close()
@@ -47,11 +46,11 @@ def test_resources_and_streams_of_a_guest(package: Any) -> None:
         with pytest.raises(package.TroubleBecause) as caught:
             list(probe.points(3, 2))
         assert caught.value.payload == "it was asked to"
-        assert probe.soon(7).wait() == 7
+        assert probe.soon(7).result() == 7
 
 
-def test_wrong_answers_of_a_guest(package: Any) -> None:
-    with package.Probe.open(ADDRESS) as probe:
+def test_wrong_answers_of_a_guest(package: Any, address: str) -> None:
+    with package.Probe.open(address) as probe:
         with pytest.raises(thalweg.GuestLost, match=r"probe\.misbehave"):
             probe.misbehave(1)
         with pytest.raises(thalweg.GuestPanicked, match="it went wrong"):
