@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 guests=$target/guests
 mkdir -p "$guests"
-"$target/debug/thalweg" gen --out "$guests" bindings/c/tests/guests/wit --guest c \
+"$target/debug/thalweg" gen --out "$guests" bindings/c/tests/guests/interface --guest c \
   --lang c,cpp,lua,nim,node,python >/dev/null
 "$target/debug/thalweg" gen --out "$guests" examples/echo/wit --guest c >/dev/null
 

@@ -118,7 +118,7 @@ guests() {
   local guests=$build/guests-$1 guest_include=(-Ibindings/c/include "-I$build/probe/guest-c")
   rm -rf "$guests"
   mkdir -p "$guests"
-  "$target/debug/thalweg" gen --lang c --guest c --out "$build/probe" bindings/c/tests/guests/wit >/dev/null
+  "$target/debug/thalweg" gen --lang c --guest c --out "$build/probe" bindings/c/tests/guests/interface >/dev/null
   guest probe "${@:2}"
   guest again "${@:2}"
   guest refuses -DPROBE_REFUSES

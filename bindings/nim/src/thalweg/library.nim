@@ -114,7 +114,8 @@ proc isAddress(path: string): bool =
 proc openAddress(address: string, package: ptr Package): ptr Table =
   ## Opens a guest through `libthalweg.so`.
   type
-    Open = proc (abi: uint32, address: cstring, table: ptr ptr Table, error: ptr TwError): uint32 {.cdecl.}
+    Open = proc (abi: uint32, address: cstring, table: ptr ptr Table,
+        error: ptr TwError): uint32 {.cdecl.}
     Close = proc (table: ptr Table, error: ptr TwError): uint32 {.cdecl.}
   let core = dlopen(cstring(getEnv("THALWEG_LIBRARY", "libthalweg.so")), rtldNow)
   let function = if core.isNil: nil else: dlsym(core, "tw_address_open")

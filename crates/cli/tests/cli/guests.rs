@@ -37,7 +37,7 @@ fn address() -> &'static str {
 }
 
 fn generate(out: &Path, options: &[&str]) -> (i32, String, String) {
-    let wit = root().join("bindings/c/tests/guests/wit");
+    let wit = root().join("bindings/c/tests/guests/interface");
     let arguments = [Path::new("gen"), Path::new("--out"), out, &wit];
     let options = options.iter().map(Path::new);
     run(arguments.into_iter().chain(options).map(PathBuf::from))
