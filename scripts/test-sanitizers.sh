@@ -16,21 +16,23 @@ libraries=$asan/$triple/debug
 # The heap is checked, stacks are not: AddressSanitizer does not know the bounds of actor stacks, so
 # memory that a panic leaves poisoned there would be reported later, in unrelated code.
 CARGO_TARGET_DIR=$asan RUSTFLAGS="-Zsanitizer=address -Cllvm-args=-asan-stack=0" \
-  cargo "+$nightly" build --locked --quiet --target "$triple" -p thalweg-search -p thalweg-echo -p thalweg-feed -p thalweg-hello -p thalweg-recipes -p thalweg-conformance -p thalweg-python
+  cargo "+$nightly" build --locked --quiet --target "$triple" -p thalweg-search -p thalweg-echo -p thalweg-feed -p thalweg-hello -p thalweg-recipes -p thalweg-conformance -p thalweg-python -p thalweg-guest
 
 # A library that was built without it would make all of the following checks void.
-for library in thalweg_search thalweg_echo thalweg_feed thalweg_hello thalweg_recipes thalweg_conformance thalweg_python; do
+for library in thalweg_search thalweg_echo thalweg_feed thalweg_hello thalweg_recipes thalweg_conformance thalweg_python thalweg_guest; do
   if [ "$(nm -D "$libraries/lib$library.so" | grep -c __asan_report)" = 0 ]; then
     printf 'test-sanitizers: lib%s.so has no AddressSanitizer in it\n' "$library" >&2
     exit 1
   fi
 done
+ln -sf libthalweg_guest.so "$libraries/libthalweg.so"
 export RUST_BACKTRACE=0 PYTHONDONTWRITEBYTECODE=1
 
 # C: the programs that `make test-c` built with their own sanitizers, against these libraries.
 c_tests=$target/c-tests/sanitized
 c_conformance=$target/conformance-c/sanitized
-if ! [ -x "$c_tests/files" ] || ! [ -x "$c_conformance" ]; then
+c_guests=$target/c-tests/guests-sanitized
+if ! [ -x "$c_tests/files" ] || ! [ -x "$c_conformance" ] || ! [ -x "$c_guests/guests" ]; then
   bindings/c/test.sh
 fi
 for program in calls hosts ports streams direct subscribe codec process; do
@@ -42,9 +44,13 @@ trap 'rm -rf "$made"' EXIT
 "$c_tests/files" "$libraries/libthalweg_search.so" "$made"
 "$c_conformance" "$libraries/libthalweg_conformance.so" conformance/scenarios.json "$made/c.json"
 
-# The tests also use the program, in its usual build, to create packages of other versions.
+THALWEG_LIBRARY=$libraries/libthalweg.so "$c_guests/guests" "$c_guests"
+
+# The tests also use the program, in its usual build, to create packages of other versions, and
+# guests in C.
 scripts/generate.sh
-export THALWEG_TEST_PROGRAM=$target/debug/thalweg
+scripts/build-guests.sh
+export THALWEG_TEST_PROGRAM=$target/debug/thalweg THALWEG_TEST_GUESTS=$target/guests
 
 # Python: the package from the tree, with the new extension; it takes precedence over the installed
 # one.
