@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Build the services in C that the languages' tests open by their addresses,
-# $CARGO_TARGET_DIR/guests/libguest_{probe,echo}.so, and write the code of the first one's package for each
-# language next to them.
+# Build the services in C and C++ that the languages' tests open by their addresses,
+# $CARGO_TARGET_DIR/guests/libguest_{probe,echo,echo_cpp}.so, and write the code of the first one's package
+# for each language next to them.
 # `build-services.sh` has built libthalweg.so, and `generate.sh` the program that generates code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,15 +9,18 @@ cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 guests=$target/guests
 mkdir -p "$guests"
-"$target/debug/thalweg" gen --out "$guests" bindings/c/tests/guests/interface --guest c \
+"$target/debug/thalweg" gen --out "$guests" bindings/c/tests/guests/interface --guest c,cpp \
   --lang c,cpp,lua,nim,node,python >/dev/null
-"$target/debug/thalweg" gen --out "$guests" examples/echo/wit --guest c >/dev/null
+"$target/debug/thalweg" gen --out "$guests" examples/echo/wit --guest c,cpp >/dev/null
 
 # Another test may have the library open while it is replaced.
 guest() {
-  "${CC:-cc}" -std=c11 -D_XOPEN_SOURCE=700 -O2 -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden \
-    -Ibindings/c/include "-I$guests/guest-c" "$2" -o "$guests/libguest_$1.so.new" -pthread
+  "${@:3}" -O2 -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden -Ibindings/c/include \
+    -Ibindings/cpp/include "-I$guests/guest-c" "-I$guests/guest-cpp" "$2" \
+    -o "$guests/libguest_$1.so.new" -pthread
   mv "$guests/libguest_$1.so.new" "$guests/libguest_$1.so"
 }
-guest probe bindings/c/tests/guests/probe.c
-guest echo examples/echo/guests/c/echo.c
+c=("${CC:-cc}" -std=c11 -D_XOPEN_SOURCE=700)
+guest probe bindings/c/tests/guests/probe.c "${c[@]}"
+guest echo examples/echo/guests/c/echo.c "${c[@]}"
+guest echo_cpp examples/echo/guests/cpp/echo.cpp "${CXX:-g++}" -std=c++20

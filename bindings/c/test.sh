@@ -185,8 +185,10 @@ example() {
   "$cc" -std=c99 -g -O1 -fsanitize=address,undefined "${warnings[@]}" "${include[@]}" \
     examples/echo/hosts/c/echo.c -o "$build/echo-c" -ldl
   "$build/echo-c" "$target/debug/libthalweg_echo.so" | diff examples/echo/expected.txt - >&2
-  THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/echo-c" "thread:$target/guests/libguest_echo.so" |
-    diff examples/echo/expected.txt - >&2
+  for guest in echo echo_cpp; do
+    THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/echo-c" "thread:$target/guests/libguest_$guest.so" |
+      diff examples/echo/expected.txt - >&2
+  done
   if "$build/echo-c" no/such/library 2>"$build/error.txt"; then return 1; fi
   grep -q 'no/such/library' "$build/error.txt"
   "$cc" -std=c99 -g -O1 -fsanitize=address,undefined "${warnings[@]}" "${include[@]}" \

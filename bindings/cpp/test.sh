@@ -12,6 +12,7 @@ for package in search echo feed hello recipes; do
   include+=("-Iexamples/$package/generated/cpp" "-Iexamples/$package/generated/c")
 done
 include+=(-Iconformance/generated/cpp -Iconformance/generated/c)
+include+=("-I$target/guests/guest-cpp" "-I$target/guests/guest-c" "-I$target/guests/cpp" "-I$target/guests/c")
 # g++ 12 warns about std::stop_source itself where it optimises. clang++ has no such warning, and
 # refuses the flag without -Wno-unknown-warning-option, which g++ ignores.
 warnings=(-Wall -Wextra -Wpedantic -Werror -Wno-unknown-warning-option -Wno-maybe-uninitialized)
@@ -55,8 +56,8 @@ compile() {
 headers() {
   local compiler header source standard=c++20
   for compiler in "${compilers[@]}"; do
-    for header in thalweg.hpp thalweg/{expected,view,error,codec,session,client,stream,task,host,poll_loop}.hpp \
-      search.hpp echo.hpp feed.hpp hello.hpp recipes.hpp conformance.hpp; do
+    for header in thalweg.hpp thalweg/{expected,view,error,codec,session,client,stream,task,host,guest,poll_loop}.hpp \
+      search.hpp echo.hpp feed.hpp hello.hpp recipes.hpp conformance.hpp {echo,probe}_guest.hpp; do
       source=$build/header-${header//\//-}.cpp
       printf '#include "%s"\n#include "%s"\nint main() {}\n' "$header" "$header" >"$source"
       run "$compiler" "-std=$standard" "${warnings[@]}" "${include[@]}" -fsyntax-only "$source"
@@ -89,7 +90,27 @@ run_programs() {
   for program in "$build/$(basename "$1")"/*; do "$program" "$library"; done
 }
 
-# 3. Libraries that are refused.
+# 3. Services in C++, plain and under sanitizers: guests COMPILER. g++ marks symbols so that a library is never
+#    unloaded, unless told otherwise, and the test waits until it is.
+guests() {
+  local kind folder flags=()
+  folder=$build/guests-$(basename "$1")
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  if [ "$(basename "$1")" != clang++ ]; then flags+=(-fno-gnu-unique); fi
+  for kind in plain sanitized; do
+    if [ "$kind" = sanitized ]; then flags+=("${sanitizers[@]}"); else flags+=(-O2); fi
+    compile "$1" "$folder/libguest_$kind.so" bindings/cpp/tests/guests/probe.cpp -std=c++20 \
+      -fPIC -shared -fvisibility=hidden "${flags[@]}"
+    compile "$1" "$folder/guests-$kind" bindings/cpp/tests/guests.cpp -std=c++20 "${flags[@]}"
+  done
+  built
+  for kind in plain sanitized; do
+    THALWEG_LIBRARY=$target/debug/libthalweg.so "$folder/guests-$kind" "thread:$folder/libguest_$kind.so"
+  done
+}
+
+# 4. Libraries that are refused.
 opening() {
   local folder=$build/fakes
   fake() {
@@ -105,7 +126,7 @@ opening() {
   "$folder/opening" "$folder"
 }
 
-# 4. The examples: search against grep on this repository's sources, the others against their
+# 5. The examples: search against grep on this repository's sources, the others against their
 #    expected output.
 examples() {
   local name search=$build/search-cpp of=$target/debug/libthalweg_search.so
@@ -126,13 +147,15 @@ examples() {
     if "$build/$name-cpp" no/such/library 2>"$build/error.txt"; then return 1; fi
     grep -q 'no/such/library' "$build/error.txt"
   done
-  # The same service in C.
-  THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/echo-cpp" "thread:$target/guests/libguest_echo.so" |
-    diff examples/echo/expected.txt - >&2
+  # The same service in C and in C++.
+  for name in echo echo_cpp; do
+    THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/echo-cpp" "thread:$target/guests/libguest_$name.so" |
+      diff examples/echo/expected.txt - >&2
+  done
   echo "examples: expected output"
 }
 
-# 5. Every program of the guide.
+# 6. Every program of the guide.
 guide() {
   local folder=$build/guide program programs=()
   rm -rf "$folder"
@@ -154,7 +177,7 @@ guide() {
   echo "guide: ${#programs[@]} programs ran"
 }
 
-# 6. The package with CMake, if available: installed, and in the source tree.
+# 7. The package with CMake, if available: installed, and in the source tree.
 by_cmake() {
   local root=$PWD folder=$build/cmake
   command -v cmake >/dev/null || return 0
@@ -178,6 +201,7 @@ opening
 for compiler in "${compilers[@]}"; do programs "$compiler"; done
 built
 for compiler in "${compilers[@]}"; do run_programs "$compiler"; done
+for compiler in "${compilers[@]}"; do guests "$compiler"; done
 conformance/cpp/test.sh
 compile "${compilers[0]}" "$build/leaks" bindings/cpp/tests/leaks.cpp -std=c++20 -O2 -g
 built

@@ -76,7 +76,7 @@ examples() {
     if "$build/${name}_host" no/such/library 2>"$build/error.txt"; then return 1; fi
     grep -q 'no/such/library' "$build/error.txt"
   done
-  THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/echo_host" "thread:$target/guests/libguest_echo.so" |
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/echo_host" "thread:$target/guests/libguest_echo_cpp.so" |
     diff examples/echo/expected.txt - >&2
   echo "examples: expected output"
 }

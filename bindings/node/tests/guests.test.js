@@ -30,9 +30,11 @@ test('guest_serves_calls_with_the_state_of_its_client', async () => {
 
 test('example_prints_the_same_with_a_guest', () => {
   const echo = join(root, 'examples/echo');
-  const guest = `thread:${join(guests, 'libguest_echo.so')}`;
-  const printed = execFileSync(process.execPath, [join(echo, 'hosts/node/echo.js'), guest]);
-  assert.equal(String(printed), String(readFileSync(join(echo, 'expected.txt'))));
+  for (const name of ['echo', 'echo_cpp']) {
+    const guest = `thread:${join(guests, `libguest_${name}.so`)}`;
+    const printed = execFileSync(process.execPath, [join(echo, 'hosts/node/echo.js'), guest]);
+    assert.equal(String(printed), String(readFileSync(join(echo, 'expected.txt'))));
+  }
 });
 
 test('wrong_answer_of_a_guest_is_an_error', async () => {

@@ -26,11 +26,12 @@ def test_echo_prints_expected_output(echo_library: str) -> None:
     assert ran.stdout == (EXAMPLES / "echo" / "expected.txt").read_text()
 
 
+@pytest.mark.parametrize("guest", ["echo", "echo_cpp"])
 def test_echo_of_a_guest_prints_the_same(
-    guests: Path, core_library: str, monkeypatch: pytest.MonkeyPatch
+    guests: Path, core_library: str, guest: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("THALWEG_LIBRARY", core_library)
-    ran = run(f"thread:{guests / 'libguest_echo.so'}")
+    ran = run(f"thread:{guests / f'libguest_{guest}.so'}")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == (EXAMPLES / "echo" / "expected.txt").read_text()
 

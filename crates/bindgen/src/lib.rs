@@ -82,10 +82,16 @@ pub const LANGUAGES: &[Language] = &[
 
 /// The languages of guests: services that implement a package in another language than Rust. The output
 /// folder is `guest-` and the name.
-pub const GUESTS: &[Language] = &[Language {
-    name: "c",
-    emit: c::emit_guest,
-}];
+pub const GUESTS: &[Language] = &[
+    Language {
+        name: "c",
+        emit: c::emit_guest,
+    },
+    Language {
+        name: "cpp",
+        emit: cpp::emit_guest,
+    },
+];
 
 /// One generated file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -488,5 +488,12 @@ template <class T, std::size_t N> struct codec<std::array<T, N>> {
   }
 };
 
+/// A parameter of a function that the program or a guest serves, at this offset of the root.
+template <class T, std::uint32_t Offset> struct parameter {
+  using type = T;
+  static constexpr std::uint32_t offset = Offset;
+};
+template <class... Parameters> struct parameters {};
+
 } // namespace THALWEG_VIEW_MODE
 } // namespace thalweg

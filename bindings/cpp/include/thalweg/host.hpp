@@ -17,13 +17,6 @@
 namespace thalweg {
 inline namespace THALWEG_VIEW_MODE {
 
-/// A parameter of a host import, at this offset of the root.
-template <class T, std::uint32_t Offset> struct parameter {
-  using type = T;
-  static constexpr std::uint32_t offset = Offset;
-};
-template <class... Parameters> struct parameters {};
-
 /// A host import of a package: number `Number` of `Package::imports()`.
 template <class Package, std::uint32_t Number, std::uint32_t Size, class Parameters, class Ok,
           class Error>

@@ -37,7 +37,7 @@ pub(super) fn refuse(package: &Package) -> Result<(), SourceError> {
         let reason = if function.options.is_inline {
             "a guest has no inline methods: use the option `brief`"
         } else if takes_stream {
-            "a guest in C cannot take streams and futures yet"
+            "a guest cannot take streams and futures yet"
         } else if package
             .resources
             .iter()

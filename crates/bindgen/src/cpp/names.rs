@@ -43,6 +43,16 @@ const MEMBERS: &[&str] = &[
     "waiting",
 ];
 
+/// Members of every service that a guest implements, and of its resources.
+const GUEST_MEMBERS: &[&str] = &[
+    "cancelled",
+    "load",
+    "package",
+    "shared_from_this",
+    "unload",
+    "weak_from_this",
+];
+
 /// The parameter for the options of a call.
 pub(super) const OPTIONS: &str = "run_options";
 
@@ -68,10 +78,10 @@ pub(super) fn parameter(name: &str) -> String {
     }
 }
 
-/// The name of a member of the class `class`.
-fn member(name: &str, class: &str) -> String {
+/// The name of a member of the class `class`, which also has the members `fixed`.
+fn member(name: &str, class: &str, fixed: &[&str]) -> String {
     let mut name = identifier(name);
-    while MEMBERS.contains(&name.as_str()) || name == class {
+    while fixed.contains(&name.as_str()) || name == class {
         name.push('_');
     }
     name
@@ -99,7 +109,7 @@ pub struct Names<'a> {
     pub prefix: String,
     /// The namespace.
     pub namespace: String,
-    /// The class of the client.
+    /// The class of the client, or of the service.
     pub client: String,
     /// The types, in the order of the model.
     pub types: Vec<String>,
@@ -114,14 +124,24 @@ pub struct Names<'a> {
 impl<'a> Names<'a> {
     /// Finds all names. `prefix` is that of the C header.
     pub fn new(package: &'a Package, prefix: &str) -> Self {
+        Self::with(package, prefix, "client", MEMBERS)
+    }
+
+    /// The same for a guest, which has a class `service` instead of a client.
+    pub(super) fn for_guest(package: &'a Package, prefix: &str) -> Self {
+        Self::with(package, prefix, "service", GUEST_MEMBERS)
+    }
+
+    fn with(package: &'a Package, prefix: &str, client: &str, fixed: &[&str]) -> Self {
         let mut namespace = identifier(&package.name);
         if is_in(GLOBAL, &namespace) {
             namespace.push('_');
         }
         let mut scope = Scope::default();
-        let client = scope.claim("client".to_owned());
+        let client = scope.claim(client.to_owned());
         // A variant has the members `value` and `get_if`, which cannot have the name of its class.
-        for name in ["methods", "imports", "package_tables", "value", "get_if"] {
+        let generated = ["methods", "imports", "package_tables", "guest_package"];
+        for name in generated.into_iter().chain(["value", "get_if"]) {
             scope.claim(name.to_owned());
         }
         let mut claim = |name: &String| scope.claim(identifier(name));
@@ -146,16 +166,16 @@ impl<'a> Names<'a> {
             };
             stems.push(methods.claim(stem));
             functions.push(match function.kind {
-                FunctionKind::Free => of_client.claim(member(&function.name, &client)),
+                FunctionKind::Free => of_client.claim(member(&function.name, &client, fixed)),
                 FunctionKind::Constructor(id) => {
-                    of_client.claim(member(&package.resources[id.0].name, &client))
+                    of_client.claim(member(&package.resources[id.0].name, &client, fixed))
                 }
                 FunctionKind::Static(id) => {
                     let name = format!("{}-{}", package.resources[id.0].name, function.name);
-                    of_client.claim(member(&name, &client))
+                    of_client.claim(member(&name, &client, fixed))
                 }
                 FunctionKind::Method(id) => {
-                    of_resources[id.0].claim(member(&function.name, &resources[id.0]))
+                    of_resources[id.0].claim(member(&function.name, &resources[id.0], fixed))
                 }
             });
         }
@@ -270,9 +290,9 @@ mod tests {
 
     #[test]
     fn member_named_like_its_class_or_a_generic_member_gets_an_underscore() {
-        assert_eq!(member("close", "counter"), "close_");
-        assert_eq!(member("counter", "counter"), "counter_");
-        assert_eq!(member("value", "counter"), "value");
+        assert_eq!(member("close", "counter", MEMBERS), "close_");
+        assert_eq!(member("counter", "counter", MEMBERS), "counter_");
+        assert_eq!(member("value", "counter", MEMBERS), "value");
     }
 
     #[test]

@@ -2,19 +2,28 @@
 
 use std::fs;
 
-use super::emit;
-use crate::parse;
+use super::{emit, emit_guest};
+use crate::model::Package;
+use crate::{Output, SourceError, parse};
 
-fn header(wit: &str) -> String {
+fn package(wit: &str) -> Package {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("p.wit");
     fs::write(&path, wit).expect("a file can be written");
-    let package = parse(&path).unwrap_or_else(|refused| panic!("{refused}"));
-    let outputs = emit(&package).unwrap_or_else(|refused| panic!("{refused}"));
+    parse(&path).unwrap_or_else(|refused| panic!("{refused}"))
+}
+
+/// The words of the one file.
+fn words(outputs: Result<Vec<Output>, SourceError>) -> String {
+    let outputs = outputs.unwrap_or_else(|refused| panic!("{refused}"));
     assert_eq!(outputs.len(), 1);
     // Long lines are broken.
     let words: Vec<_> = outputs[0].contents.split_whitespace().collect();
     words.join(" ")
+}
+
+fn header(wit: &str) -> String {
+    words(emit(&package(wit)))
 }
 
 #[test]
@@ -60,5 +69,49 @@ fn record_has_a_codec_with_its_offsets() {
     assert!(
         text.contains("thalweg::detail::field<&::p::r::b, 4>>"),
         "{text}"
+    );
+}
+
+#[test]
+fn functions_of_a_guest_do_not_clash_with_those_of_its_classes() {
+    let text = words(emit_guest(&package(
+        "package a:p@0.1.0;
+interface i {
+    record service { a: u8 }
+    resource dog { constructor(); close: func(); }
+    cancelled: func(call: u8);
+    load: async func(dog: borrow<dog>) -> service;
+}
+world w { export i; }
+",
+    )));
+    for wanted in [
+        "struct service_ {",
+        "virtual void close(thalweg::incoming<methods::dog_close> &call) = 0;",
+        "virtual void cancelled_(thalweg::incoming<methods::cancelled> &call, std::uint8_t call_) = 0;",
+        "virtual thalweg::task<> load_(thalweg::incoming<methods::load> &call, const \
+         std::shared_ptr<::p::dog> &dog) = 0;",
+    ] {
+        assert!(text.contains(wanted), "{wanted} is not in {text}");
+    }
+}
+
+#[test]
+fn guest_with_resources_inside_of_values_is_refused() {
+    let refused = emit_guest(&package(
+        "package a:p@0.1.0;
+interface i {
+    resource dog { constructor(); }
+    f: func() -> dog;
+    g: func() -> list<dog>;
+}
+world w { export i; }
+",
+    ))
+    .expect_err("a list of resources");
+    assert_eq!(refused.position.line, 5);
+    assert!(
+        refused.reason.contains("inside of other values"),
+        "{refused}"
     );
 }

@@ -1,0 +1,271 @@
+//! The header of a guest: the classes that it implements, and the functions that call them.
+
+use super::names::{Names, Scope, parameter};
+use super::source::Source;
+use crate::SourceError;
+use crate::model::{Function, FunctionKind, Package, Type, TypeKind, contains_handle};
+
+/// Refuses the functions that a guest in C can have, but none in C++.
+///
+/// # Errors
+/// The first one, with its position.
+pub(super) fn refuse(package: &Package) -> Result<(), SourceError> {
+    let is_inside = |ty: &Type| match &ty.kind {
+        TypeKind::Own(_) | TypeKind::Borrow(_) => false,
+        TypeKind::Stream(element) | TypeKind::Future(element) => element
+            .as_ref()
+            .is_some_and(|ty| contains_handle(&package.types, ty)),
+        _ => contains_handle(&package.types, ty),
+    };
+    for function in &package.functions {
+        let error = function.error.iter().flatten();
+        let params = function.params.iter().map(|field| &field.ty);
+        if params.chain(&function.ok).chain(error).any(is_inside) {
+            return Err(SourceError {
+                position: function.position.clone(),
+                construct: format!("function `{}`", function.full_name),
+                reason:
+                    "a guest in C++ cannot have resources and streams inside of other values yet"
+                        .to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The name of the class that connects the service with Thalweg.
+const PACKAGE: &str = "guest_package";
+
+/// `self` of a method, which is the object in C++.
+fn is_self(function: &Function, number: usize) -> bool {
+    number == 0 && matches!(function.kind, FunctionKind::Method(_))
+}
+
+/// Writes the classes, whose functions the guest implements.
+pub(super) fn classes(names: &Names<'_>, out: &mut Source) {
+    out.open(&names.namespace);
+    methods(names, out);
+    for (id, (resource, name)) in names
+        .package
+        .resources
+        .iter()
+        .zip(&names.resources)
+        .enumerate()
+    {
+        out.docs("", &resource.docs);
+        out.docs(
+            "",
+            "A coroutine of it keeps it. Another thread that uses it does so with `shared_from_this()`.",
+        );
+        class(names, name, "", out);
+        for (index, function) in names.package.functions.iter().enumerate() {
+            if matches!(function.kind, FunctionKind::Method(of) if of.0 == id) {
+                signature(names, index, out);
+            }
+        }
+        out.line("};");
+        out.blank();
+    }
+    out.docs("", &names.package.docs);
+    out.docs(
+        "",
+        "The state of one client. It is used until the client is closed, and by its coroutines until \
+         they end.",
+    );
+    class(
+        names,
+        &names.client,
+        &format!("  using package = {PACKAGE};\n"),
+        out,
+    );
+    out.docs(
+        "  ",
+        "The call with this `id()` has ended before it was answered, or at the same time.",
+    );
+    out.line("  virtual void cancelled(tw_handle /* id */) {");
+    out.line("  }");
+    for (index, function) in names.package.functions.iter().enumerate() {
+        if !matches!(function.kind, FunctionKind::Method(_)) {
+            signature(names, index, out);
+        }
+    }
+    out.line("};");
+    out.blank();
+    package(names, out);
+    out.close(&names.namespace);
+}
+
+/// Writes the head of a class, up to its functions.
+fn class(names: &Names<'_>, name: &str, members: &str, out: &mut Source) {
+    let qualified = names.qualified(name);
+    out.lines(&format!(
+        "class {name} : public std::enable_shared_from_this<{qualified}> {{
+public:
+{members}  {name}() = default;
+  {name}(const {name} &) = delete;
+  {name} &operator=(const {name} &) = delete;
+  virtual ~{name}() = default;"
+    ));
+    out.blank();
+}
+
+/// Writes the functions' types.
+fn methods(names: &Names<'_>, out: &mut Source) {
+    for name in &names.resources {
+        out.line(&format!("class {name};"));
+    }
+    out.line(&format!("struct {PACKAGE};"));
+    out.blank();
+    out.docs(
+        "",
+        "The functions of the package: `incoming` calls of them.",
+    );
+    out.line("namespace methods {");
+    for (index, (function, name)) in names
+        .package
+        .functions
+        .iter()
+        .zip(&names.methods)
+        .enumerate()
+    {
+        let parameters: Vec<_> = function
+            .params
+            .iter()
+            .map(|field| match field.ty.kind {
+                TypeKind::Own(id) | TypeKind::Borrow(id) => format!(
+                    "thalweg::object_parameter<{}, {}, {}, {}>",
+                    names.ty(&field.ty),
+                    id.0,
+                    field.offset,
+                    matches!(field.ty.kind, TypeKind::Own(_))
+                ),
+                _ => format!(
+                    "thalweg::parameter<{}, {}>",
+                    names.ty(&field.ty),
+                    field.offset
+                ),
+            })
+            .collect();
+        let optional = |ty: Option<&Type>| match ty {
+            Some(ty) => names.ty(ty),
+            None => "thalweg::none".to_owned(),
+        };
+        let ok = match function.ok.as_ref().map(|ty| (ty, &ty.kind)) {
+            None => "void".to_owned(),
+            Some((ty, TypeKind::Own(id))) => {
+                format!("thalweg::object<{}, {}>", names.ty(ty), id.0)
+            }
+            Some((_, TypeKind::Stream(element) | TypeKind::Future(element))) => {
+                format!("thalweg::streamed<{}>", optional(element.as_deref()))
+            }
+            Some((ty, _)) => names.ty(ty),
+        };
+        let error = match &function.error {
+            None => "void".to_owned(),
+            Some(error) => optional(error.as_ref()),
+        };
+        out.line(&format!(
+            "struct {name} : thalweg::served_method<package_tables, {index}, {}, thalweg::parameters<{}>, {ok}, {error}> {{}};",
+            function.is_async,
+            parameters.join(", ")
+        ));
+    }
+    out.line("} // namespace methods");
+    out.blank();
+}
+
+/// Writes one function that the guest implements.
+fn signature(names: &Names<'_>, index: usize, out: &mut Source) {
+    let function = &names.package.functions[index];
+    let mut scope = Scope::default();
+    scope.claim("call".to_owned());
+    let mut list = format!("thalweg::incoming<methods::{}> &call", names.methods[index]);
+    for (number, field) in function.params.iter().enumerate() {
+        if is_self(function, number) {
+            continue;
+        }
+        let name = scope.claim(parameter(&field.name));
+        let ty = names.ty(&field.ty);
+        list.push_str(&match field.ty.kind {
+            TypeKind::Own(_) | TypeKind::Borrow(_) => {
+                format!(", const std::shared_ptr<{ty}> &{name}")
+            }
+            _ if names.is_scalar(&field.ty) => format!(", {ty} {name}"),
+            _ => format!(", const {ty} &{name}"),
+        });
+    }
+    let docs = match function.docs.is_empty() {
+        true => format!("`{}`", function.full_name),
+        false => function.docs.clone(),
+    };
+    let returned = if function.is_async {
+        "thalweg::task<>"
+    } else {
+        "void"
+    };
+    out.docs("  ", &docs);
+    out.line(&format!(
+        "  virtual {returned} {}({list}) = 0;",
+        names.functions[index]
+    ));
+}
+
+/// Writes the class that connects the service with Thalweg.
+fn package(names: &Names<'_>, out: &mut Source) {
+    let service = &names.client;
+    out.docs("", "How calls of the package find their functions.");
+    out.lines(&format!(
+        "struct {PACKAGE} {{
+  using service = {};
+  static const tw_guest_package &description() noexcept {{
+    return ::{}_guest_package;
+  }}
+  static void call(const std::shared_ptr<service> &on, const tw_incoming &tw,
+      const tw_guest_call *message) {{
+    switch (message->method) {{",
+        names.qualified(service),
+        names.prefix
+    ));
+    for (index, function) in names.package.functions.iter().enumerate() {
+        let (method, name) = (&names.methods[index], &names.functions[index]);
+        out.line(&format!("    case {index}:"));
+        let called = match function.kind {
+            FunctionKind::Method(_) => {
+                format!(
+                    "[](service &, auto &call, auto &self, auto &...given) {{ return self->{name}(call, given...); }}"
+                )
+            }
+            _ => format!(
+                "[](service &self, auto &call, auto &...given) {{ return self.{name}(call, given...); }}"
+            ),
+        };
+        out.line(&format!(
+            "      thalweg::serve_call<methods::{method}>(on, tw, message, {called});"
+        ));
+        out.line("      break;");
+    }
+    out.lines(
+        "    default:
+      break;
+    }
+  }
+  static void drop(std::uint32_t type, void *share) noexcept {",
+    );
+    if names.resources.is_empty() {
+        out.line("    static_cast<void>(type);");
+        out.line("    static_cast<void>(share);");
+    } else {
+        out.line("    switch (type) {");
+        for (id, _) in names.resources.iter().enumerate() {
+            out.line(&format!("    case {id}:"));
+            out.line(&format!(
+                "      thalweg::drop_object<{}>(share);",
+                names.qualified(&names.resources[id])
+            ));
+            out.line("      break;");
+        }
+        out.lines("    default:\n      break;\n    }");
+    }
+    out.lines("  }\n};");
+    out.blank();
+}
