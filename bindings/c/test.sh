@@ -115,12 +115,13 @@ guest() {
     bindings/c/tests/guests/probe.c -o "$guests/libguest_$1.so" -pthread
 }
 guests() {
-  local guests=$build/guests-$1 guest_include=(-Ibindings/c/include "-I$build/probe/guest-c")
+  local guests=$build/guests-$1 count guest_include=(-Ibindings/c/include "-I$build/probe/guest-c")
   rm -rf "$guests"
   mkdir -p "$guests"
   "$target/debug/thalweg" gen --lang c --guest c --out "$build/probe" bindings/c/tests/guests/interface >/dev/null
   guest probe "${@:2}"
   guest again "${@:2}"
+  for count in {1..64}; do cp "$guests/libguest_probe.so" "$guests/libguest_copy$count.so"; done
   guest refuses -DPROBE_REFUSES
   guest silent -DPROBE_SILENT
   guest abi -DPROBE_ABI

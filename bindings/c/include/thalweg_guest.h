@@ -108,8 +108,8 @@ typedef struct tw_guest_functions {
   void (*drop)(void *ctx, uint64_t state, uint32_t type, uint64_t object);
   /* May be NULL. */
   void (*close)(void *ctx, uint64_t state);
-  /* The guest is not used any more; called once, last. The library may be unloaded afterwards. May be
-   * NULL. */
+  /* The guest is not used any more; called once, last, on a thread of its own, so that it may wait for
+   * the guest's threads. The library is unloaded afterwards. May be NULL. */
   void (*unload)(void *ctx);
 } tw_guest_functions;
 
@@ -190,10 +190,12 @@ typedef uint32_t (*tw_guest_function)(uint32_t abi, const tw_guest_core *core, u
 
 /* Opens a guest by its address, "thread:PATH". PATH is searched for as by dlopen if it has no slash.
  * `*table` is used like that of a service library, until it is closed. If the same address is open, the
- * result is the same table, which is then closed as often as it was opened.
+ * result is the same table, which is then closed as often as it was opened. If the guest was closed and is
+ * still in use, waits up to 10 s until it is unloaded, because it would be the same library, with the same
+ * static variables.
  * TW_ARGUMENT: no such address, or the library cannot be loaded, is no guest, or describes itself
  * wrongly. TW_VERSION: `abi` is not TW_ABI, or the guest has another TW_GUEST_ABI. TW_OVERLOADED: 64
- * guests are open. The result of the guest, if it refuses. */
+ * guests are open, or this one is still in use after 10 s. The result of the guest, if it refuses. */
 uint32_t tw_address_open(uint32_t abi, const char *address, const tw_table **table,
                          tw_error *error);
 

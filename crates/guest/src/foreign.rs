@@ -1,19 +1,24 @@
 //! A guest library's functions as the core calls them.
 
 use std::ffi::{CStr, c_void};
+use std::mem::ManuallyDrop;
+use std::thread;
 
 use libloading::os::unix::Library;
 use thalweg_capi::abi::{TW_OK, TwError};
-use thalweg_port::{Code, Failure, Guest, GuestCall, GuestObject, native};
+use thalweg_port::{Code, Failure, Guest, GuestCall, GuestObject};
 
 use crate::abi::{TwGuestCall, TwGuestFunctions};
+
+/// What is dropped once a library is unloaded.
+pub(crate) type WhileLoaded = Box<dyn Send + Sync>;
 
 /// A loaded guest library. Dropping it unloads the library.
 pub(crate) struct ForeignGuest {
     functions: TwGuestFunctions,
     ctx: *mut c_void,
     /// `None` while this is being dropped.
-    library: Option<Library>,
+    library: Option<(Library, WhileLoaded)>,
     name: String,
 }
 
@@ -27,7 +32,7 @@ impl ForeignGuest {
     pub(crate) fn new(
         functions: TwGuestFunctions,
         ctx: *mut c_void,
-        library: Library,
+        library: (Library, WhileLoaded),
         name: String,
     ) -> Self {
         Self {
@@ -98,16 +103,44 @@ impl Guest for ForeignGuest {
 }
 
 impl Drop for ForeignGuest {
+    /// On a thread of its own. The guest waits for its threads in `unload`, and this may be one of them,
+    /// or a worker that they wait for.
     fn drop(&mut self) {
-        let library = self.library.take();
-        // Unloading runs code of the guest, too.
-        native(|| {
-            if let Some(unload) = self.functions.unload {
-                // SAFETY: see `open`; it is the last call.
-                unsafe { unload(self.ctx) };
-            }
-            drop(library);
+        let Some((library, loaded)) = self.library.take() else {
+            return;
+        };
+        // Without a thread, the library stays loaded: its own threads run.
+        let unloading = ManuallyDrop::new(Unloading {
+            unload: self.functions.unload,
+            ctx: self.ctx,
+            library,
+            loaded,
         });
+        let _ = thread::Builder::new()
+            .name("tw-unload".to_owned())
+            .spawn(move || ManuallyDrop::into_inner(unloading).run());
+    }
+}
+
+/// What is left of a guest that is not used any more.
+struct Unloading {
+    unload: Option<unsafe extern "C" fn(*mut c_void)>,
+    ctx: *mut c_void,
+    library: Library,
+    loaded: WhileLoaded,
+}
+
+// SAFETY: as for `ForeignGuest`.
+unsafe impl Send for Unloading {}
+
+impl Unloading {
+    fn run(self) {
+        if let Some(unload) = self.unload {
+            // SAFETY: see `open`; it is the last call.
+            unsafe { unload(self.ctx) };
+        }
+        drop(self.library);
+        drop(self.loaded);
     }
 }
 

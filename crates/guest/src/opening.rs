@@ -22,7 +22,7 @@ use crate::abi::{
     TW_OVERFLOW_DROP_OLDEST, TW_OVERFLOW_FAIL, TW_OVERFLOW_LATEST, TwGuestCore, TwGuestFunction,
     TwGuestFunctions, TwGuestPackage, TwGuestPolicy,
 };
-use crate::foreign::{ForeignGuest, no_error, refused};
+use crate::foreign::{ForeignGuest, WhileLoaded, no_error, refused};
 
 /// A guest that was opened.
 pub(crate) struct OpenedGuest {
@@ -51,7 +51,11 @@ thread_local! {
 ///
 /// # Errors
 /// Those of `tw_address_open`.
-pub(crate) fn load(path: &str, core: &'static TwGuestCore) -> Result<OpenedGuest, Failure> {
+pub(crate) fn load(
+    path: &str,
+    core: &'static TwGuestCore,
+    loaded: WhileLoaded,
+) -> Result<OpenedGuest, Failure> {
     static NUMBERS: AtomicU64 = AtomicU64::new(1);
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
     // Code of the guest runs from here on.
@@ -87,7 +91,7 @@ pub(crate) fn load(path: &str, core: &'static TwGuestCore) -> Result<OpenedGuest
                 guest: Arc::new(ForeignGuest::new(
                     served.functions,
                     served.ctx,
-                    library,
+                    (library, loaded),
                     path.to_owned(),
                 )),
             }),

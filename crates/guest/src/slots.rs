@@ -3,13 +3,18 @@
 //! `tw_table.client_open` is not told which table it belongs to. Each slot therefore has functions of
 //! its own. A guest uses a slot until it is closed.
 //!
+//! A library that is opened again before it was unloaded would be the same one, with the same static
+//! variables. It is therefore loaded by one thread at a time, and not before it was unloaded.
+//!
 //! A table is made once for each slot and package and never freed, so that a program may look at it
 //! after it was closed, and opening a guest again takes no further memory.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use thalweg_capi::abi::{TwError, TwHandle, TwMethod, TwTable};
 use thalweg_capi::error::argument;
@@ -25,9 +30,12 @@ use crate::opening::{self, OpenedGuest};
 /// Maximum number of open guests.
 const SLOTS: usize = 64;
 
+/// How long opening waits until the same library is unloaded.
+const UNLOADING: Duration = Duration::from_secs(10);
+
 /// An open guest.
 struct Open {
-    address: String,
+    path: PathBuf,
     /// How often it was opened and not closed.
     count: usize,
     package: &'static GuestPackage,
@@ -40,6 +48,8 @@ struct Slots {
     open: [Option<Open>; SLOTS],
     /// The free slots. The one that is free for longest is used first.
     free: VecDeque<usize>,
+    /// The libraries that are loaded, or being loaded or unloaded.
+    loaded: HashSet<PathBuf>,
     /// The tables by slot and package.
     tables: HashMap<(usize, *const Package), &'static TwTable>,
 }
@@ -52,6 +62,27 @@ struct OfProcess {
     /// See [`thalweg_port::epoch`].
     epoch: u64,
     slots: Mutex<Slots>,
+    /// A library was opened or unloaded.
+    changed: Condvar,
+}
+
+impl OfProcess {
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A library that is loaded until this is dropped.
+struct Loaded {
+    path: PathBuf,
+    process: &'static OfProcess,
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        self.process.lock().loaded.remove(&self.path);
+        self.process.changed.notify_all();
+    }
 }
 
 /// The slots of this process, or of the one from which it was forked, or null.
@@ -59,13 +90,13 @@ static CURRENT: AtomicPtr<OfProcess> = AtomicPtr::new(ptr::null_mut());
 
 /// A forked child begins with no open guests: a thread that does not exist in it may have locked the
 /// parent's.
-fn slots() -> &'static Mutex<Slots> {
+fn of_process() -> &'static OfProcess {
     let known = CURRENT.load(Ordering::Acquire);
     // SAFETY: what was stored here is never freed.
     if let Some(current) = unsafe { known.as_ref() }
         && current.epoch == epoch()
     {
-        return &current.slots;
+        return current;
     }
     watch_forks();
     let fresh = Box::into_raw(Box::new(OfProcess {
@@ -73,8 +104,10 @@ fn slots() -> &'static Mutex<Slots> {
         slots: Mutex::new(Slots {
             open: [const { None }; SLOTS],
             free: (0..SLOTS).collect(),
+            loaded: HashSet::new(),
             tables: HashMap::new(),
         }),
+        changed: Condvar::new(),
     }));
     let stored = CURRENT.compare_exchange(known, fresh, Ordering::AcqRel, Ordering::Acquire);
     let current = match stored {
@@ -86,17 +119,17 @@ fn slots() -> &'static Mutex<Slots> {
         }
     };
     // SAFETY: what was stored is never freed.
-    unsafe { &(*current).slots }
+    unsafe { &*current }
 }
 
 fn with_slots<R>(f: impl FnOnce(&mut Slots) -> R) -> R {
-    f(&mut slots().lock().unwrap_or_else(PoisonError::into_inner))
+    f(&mut of_process().lock())
 }
 
 impl Slots {
     /// Opens a guest once more.
-    fn open_again(&mut self, address: &str) -> Option<*const TwTable> {
-        let is_its = |open: &&mut Open| open.address == address;
+    fn open_again(&mut self, path: &PathBuf) -> Option<*const TwTable> {
+        let is_its = |open: &&mut Open| open.path == *path;
         let open = self.open.iter_mut().flatten().find(is_its)?;
         open.count += 1;
         Some(ptr::from_ref(open.table))
@@ -108,12 +141,9 @@ impl Slots {
 /// # Errors
 /// Those of `tw_address_open`.
 pub(crate) fn open(address: &str) -> Result<*const TwTable, Failure> {
-    if let Some(table) = with_slots(|slots| slots.open_again(address)) {
-        return Ok(table);
-    }
-    let OpenedGuest { package, guest } = match address.split_once(':') {
+    let path = match address.split_once(':') {
         Some(("thread", "")) => return Err(argument("the address thread: has no path")),
-        Some(("thread", path)) => opening::load(path, &CORE)?,
+        Some(("thread", path)) => path,
         Some(("process" | "remote", _)) => {
             return Err(argument(format!(
                 "{address}: this version opens only guests in the process, thread:PATH"
@@ -125,40 +155,78 @@ pub(crate) fn open(address: &str) -> Result<*const TwTable, Failure> {
             )));
         }
     };
+    let loaded = match claim(path)? {
+        Claimed::Open(table) => return Ok(table),
+        Claimed::ToLoad(loaded) => loaded,
+    };
+    let (process, path_of_guest) = (loaded.process, loaded.path.clone());
     // Not under the lock: it runs code of the guest.
-    let mut unused = None;
-    let opened = with_slots(|slots| {
-        if let Some(table) = slots.open_again(address) {
-            // Another thread was faster.
-            unused = Some(guest);
-            return Ok(table);
-        }
-        let Some(slot) = slots.free.pop_front() else {
-            unused = Some(guest);
-            return Err(Code::Overloaded.because(format!("{SLOTS} guests are open")));
-        };
-        let package_of_table = package.package();
-        let table = *slots
-            .tables
-            .entry((slot, ptr::from_ref(package_of_table)))
-            .or_insert_with(|| {
-                let (client_open, client_set_layouts) = FUNCTIONS[slot];
-                let table = new_table(package_of_table, client_open, client_set_layouts);
-                Box::leak(Box::new(table))
-            });
-        slots.open[slot] = Some(Open {
-            address: address.to_owned(),
-            count: 1,
-            package,
-            guest,
-            table,
-            clients: Vec::new(),
+    let OpenedGuest { package, guest } = opening::load(path, &CORE, Box::new(loaded))?;
+    let slots = &mut *process.lock();
+    let Some(slot) = slots.free.pop_front() else {
+        return Err(Code::Overloaded.because(format!("{SLOTS} guests are open")));
+    };
+    let package_of_table = package.package();
+    let table = *slots
+        .tables
+        .entry((slot, ptr::from_ref(package_of_table)))
+        .or_insert_with(|| {
+            let (client_open, client_set_layouts) = FUNCTIONS[slot];
+            let table = new_table(package_of_table, client_open, client_set_layouts);
+            Box::leak(Box::new(table))
         });
-        Ok(ptr::from_ref(table))
+    slots.open[slot] = Some(Open {
+        path: path_of_guest,
+        count: 1,
+        package,
+        guest,
+        table,
+        clients: Vec::new(),
     });
-    // It is unloaded outside of the lock.
-    drop(unused);
-    opened
+    process.changed.notify_all();
+    Ok(ptr::from_ref(table))
+}
+
+/// What a thread that opens a library has to do.
+enum Claimed {
+    /// It is open.
+    Open(*const TwTable),
+    /// This thread loads it.
+    ToLoad(Loaded),
+}
+
+/// Finds a guest that is open, or waits until its library may be loaded.
+///
+/// # Errors
+/// `overloaded`: the library is still being unloaded, or loaded by another thread.
+fn claim(path: &str) -> Result<Claimed, Failure> {
+    // Different paths of one library are one guest. A name without a slash is searched for.
+    let file = match path.contains('/') {
+        true => std::fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path)),
+        false => PathBuf::from(path),
+    };
+    let deadline = Instant::now() + UNLOADING;
+    let process = of_process();
+    let mut slots = process.lock();
+    loop {
+        if let Some(table) = slots.open_again(&file) {
+            return Ok(Claimed::Open(table));
+        }
+        if slots.loaded.insert(file.clone()) {
+            return Ok(Claimed::ToLoad(Loaded {
+                path: file,
+                process,
+            }));
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Code::Overloaded.because(format!(
+                "the guest {path} was closed, and is still in use after {UNLOADING:?}"
+            )));
+        }
+        let waited = process.changed.wait_timeout(slots, left);
+        slots = waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
 }
 
 /// Closes the guest of a table, if it was closed as often as it was opened.

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "probe_guest.h"
 
@@ -408,7 +409,30 @@ static void misbehave(void *opened, const tw_incoming *call, uint32_t how) {
   }
 }
 
+/* The program opens a library again only after it was unloaded. A forked child opens one again that is loaded
+ * in its parent. */
+static atomic_int loaded_by; /* a process, or 0 */
+
+static uint32_t load(void *context, tw_error *error) {
+  const int before = atomic_exchange(&loaded_by, (int)getpid());
+  (void)context;
+#ifndef PROBE_TWICE
+  if (before == (int)getpid()) {
+    return tw_fail(error, TW_GUEST_LOST, "the guest is loaded already");
+  }
+#endif
+  (void)before, (void)error;
+  return TW_OK;
+}
+
+static void unload(void *context) {
+  (void)context;
+  atomic_store(&loaded_by, 0);
+}
+
 static probe_guest guest = {
+    .load = load,
+    .unload = unload,
     .open = open_state,
     .close = close_state,
     .cancel = cancel,
