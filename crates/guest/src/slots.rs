@@ -187,7 +187,7 @@ pub(crate) fn open(address: &str) -> Result<*const TwTable, Failure> {
     Ok(ptr::from_ref(table))
 }
 
-/// What a thread that opens a library has to do.
+/// The next step of a thread that opens a library.
 enum Claimed {
     /// It is open.
     Open(*const TwTable),

@@ -64,7 +64,7 @@ void write_message(tw_writer *writer, std::uint64_t hash, const Value &value) {
   }
 }
 
-/// What a function is answered with. `given` is the parameter of the functions that answer.
+/// The kinds of results. `given` is the parameter of the functions that answer.
 enum class answering { nothing, value, object, stream };
 template <class T> struct answer_of {
   static constexpr answering kind = answering::value;
@@ -180,7 +180,7 @@ template <class Method> class incoming {
   static constexpr detail::answering kind = detail::answer_of<typename Method::ok>::kind;
 
 public:
-  /// What it is answered with: a value, or the share of an object.
+  /// The result: a value, or the share of an object.
   using given = typename detail::answer_of<typename Method::ok>::given;
   using error = typename detail::answer_of<typename Method::error>::given;
 
