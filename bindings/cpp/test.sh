@@ -93,13 +93,17 @@ run_programs() {
 # 3. Services in C++, plain and under sanitizers: guests COMPILER. g++ marks symbols so that a library is never
 #    unloaded, unless told otherwise, and the test waits until it is.
 guests() {
-  local kind folder flags=()
+  local kind folder flags plain=(-O2 -fno-gnu-unique) sanitized=("${sanitizers[@]}" -fno-gnu-unique)
   folder=$build/guests-$(basename "$1")
   rm -rf "$folder"
   mkdir -p "$folder"
-  if [ "$(basename "$1")" != clang++ ]; then flags+=(-fno-gnu-unique); fi
+  if [ "$(basename "$1")" = clang++ ]; then
+    plain=(-O2)
+    sanitized=("${sanitizers[@]}" -fno-sanitize=function) # see `programs`
+  fi
   for kind in plain sanitized; do
-    if [ "$kind" = sanitized ]; then flags+=("${sanitizers[@]}"); else flags+=(-O2); fi
+    flags=("${plain[@]}")
+    if [ "$kind" = sanitized ]; then flags=("${sanitized[@]}"); fi
     compile "$1" "$folder/libguest_$kind.so" bindings/cpp/tests/guests/probe.cpp -std=c++20 \
       -fPIC -shared -fvisibility=hidden "${flags[@]}"
     compile "$1" "$folder/guests-$kind" bindings/cpp/tests/guests.cpp -std=c++20 "${flags[@]}"

@@ -9,6 +9,7 @@
 /// kept until it ends.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -408,7 +409,7 @@ private:
     return TW_OK;
   }
   static share *of(std::uint64_t state) noexcept {
-    return reinterpret_cast<share *>(static_cast<std::uintptr_t>(state));
+    return std::bit_cast<share *>(static_cast<std::uintptr_t>(state));
   }
 
   static std::uint32_t open(void *, std::uint64_t *state, tw_error *error) noexcept {
@@ -424,7 +425,7 @@ private:
     (*of(state))->cancelled(call);
   }
   static void drop(void *, std::uint64_t, std::uint32_t type, std::uint64_t object) noexcept {
-    package::drop(type, reinterpret_cast<void *>(static_cast<std::uintptr_t>(object)));
+    package::drop(type, std::bit_cast<void *>(static_cast<std::uintptr_t>(object)));
   }
   static void close(void *, std::uint64_t state) noexcept {
     delete of(state);
