@@ -92,7 +92,7 @@ static CURRENT: AtomicPtr<OfProcess> = AtomicPtr::new(ptr::null_mut());
 /// parent's.
 fn of_process() -> &'static OfProcess {
     let known = CURRENT.load(Ordering::Acquire);
-    // SAFETY: what was stored here is never freed.
+    // SAFETY: a stored pointer is never freed.
     if let Some(current) = unsafe { known.as_ref() }
         && current.epoch == epoch()
     {
@@ -118,7 +118,7 @@ fn of_process() -> &'static OfProcess {
             other
         }
     };
-    // SAFETY: what was stored is never freed.
+    // SAFETY: a stored pointer is never freed.
     unsafe { &*current }
 }
 
