@@ -121,6 +121,8 @@ guests() {
   "$target/debug/thalweg" gen --lang c --guest c --out "$build/probe" bindings/c/tests/guests/interface >/dev/null
   guest probe "${@:2}"
   guest again "${@:2}"
+  guest probe_port -DPROBE_PORT "${@:2}"
+  guest again_port -DPROBE_PORT "${@:2}"
   for count in {1..64}; do cp "$guests/libguest_probe.so" "$guests/libguest_copy$count.so"; done
   guest refuses -DPROBE_REFUSES
   guest silent -DPROBE_SILENT
@@ -134,6 +136,7 @@ guests() {
   "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/probe/c" "${@:2}" \
     bindings/c/tests/guests.c -o "$guests/guests" -pthread -ldl
   THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guests" "$guests"
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guests" "$guests" _port
 }
 
 # Opens and closes everything repeatedly. Without sanitizers, which retain freed memory.

@@ -15,6 +15,10 @@
  *   close                       the client was closed, or the guest has failed a call with
  *                               TW_GUEST_PANICKED; the next call then opens a new state
  *
+ * A guest gets these in one of two ways. With `serve`, the core calls the guest's functions on its own
+ * threads: for languages whose code can run on any thread. With `serve_port`, threads of the guest take
+ * them out of a port as events: see tw_guest_event.
+ *
  * The rules of thalweg.h hold for the functions of tw_guest_core. Rules for the guest's functions:
  *  1. The core calls those of one state one at a time, and those of different states at the same
  *     time. A function may run on another thread each time; the thread belongs to the core.
@@ -94,10 +98,14 @@ typedef struct tw_guest_call {
   uint64_t args_size;
 } tw_guest_call;
 
+/* A flag of tw_guest_functions: the library cannot be unloaded. After `unload`, it stays in the process, and
+ * its function tw_guest is called again when it is opened again. */
+#define TW_GUEST_STAYS_LOADED 1u
+
 /* The functions of a guest. `ctx` is that of `serve`. */
 typedef struct tw_guest_functions {
-  uint32_t size; /* sizeof(tw_guest_functions) */
-  uint32_t reserved;
+  uint32_t size;  /* sizeof(tw_guest_functions) */
+  uint32_t flags; /* TW_GUEST_* */
   /* Sets `*state` for a new instance. Another result than TW_OK ends the call for which the instance
    * was needed as TW_GUEST_LOST, with the message of `error`. */
   uint32_t (*open)(void *ctx, uint64_t *state, tw_error *error);
@@ -112,6 +120,31 @@ typedef struct tw_guest_functions {
    * the guest's threads. The library is unloaded afterwards. May be NULL. */
   void (*unload)(void *ctx);
 } tw_guest_functions;
+
+/* What happens to a state of a guest that takes its events from a port. */
+#define TW_GUEST_OPEN 1u   /* a new state, before its first call */
+#define TW_GUEST_CALL 2u   /* a call to be served */
+#define TW_GUEST_CANCEL 3u /* `call.call` ended without the guest, which may have answered it */
+#define TW_GUEST_DROP 4u   /* no program has the resource any more */
+#define TW_GUEST_CLOSE 5u  /* the last event of the state */
+
+/* An event. Rules:
+ *  1. The events of a state come in order, if one thread at a time takes them. The guest keeps the order of
+ *     the calls of each state, unless their functions are `async func`: it begins one when the one before it
+ *     has ended. If more of them wait than the package's limit, it ends further ones as TW_OVERLOADED.
+ *  2. The guest may wait, because it serves calls on its own threads.
+ *  3. A guest that cannot open a state ends each of its calls as TW_GUEST_LOST.
+ *  4. `brief` has no effect.
+ *  5. Before TW_GUEST_CLOSE, there is a TW_GUEST_DROP for each resource that is left. */
+typedef struct tw_guest_event {
+  uint32_t kind;   /* TW_GUEST_* */
+  uint32_t type;   /* of the resource that is dropped */
+  uint64_t state;  /* a number that the core chooses, and uses once */
+  uint64_t object; /* that is dropped */
+  /* The arguments belong to the guest until event_release. */
+  tw_guest_call call;
+  uint64_t args_capacity; /* for event_release */
+} tw_guest_event;
 
 /* A flag of stream_write: further records follow soon. */
 #define TW_WRITE_MORE 1u
@@ -179,6 +212,26 @@ typedef struct tw_guest_core {
   uint32_t (*stream_fail)(tw_handle writer, const uint8_t *message, uint64_t message_size,
                           tw_error *error);
   uint32_t (*stream_abort)(tw_handle writer, const char *text, uint64_t text_size, tw_error *error);
+  /* Declares what the guest serves, instead of `serve`, and opens the port from which its threads take the
+   * events. Only `flags` and `unload` of `functions` are used. The port ends before `unload` is called, and
+   * is stale when `unload` has returned. */
+  uint32_t (*serve_port)(uint64_t opening, const tw_guest_package *package,
+                         const tw_guest_functions *functions, void *ctx, tw_handle *port,
+                         tw_error *error);
+  /* A descriptor for an event loop. It becomes readable when there are events after `port_take` has returned
+   * none, and when the port ends. `port_take` makes it unreadable; do not read it. It is closed with the
+   * port. */
+  uint32_t (*port_fd)(tw_handle port, int *fd, tw_error *error);
+  /* Takes up to `capacity` events, which is 64 at most for calls. Waits for the first one until
+   * `deadline_ns`, or not at all if it is 0. `*count` is 0 if there was none. Any number of threads may take
+   * at the same time.
+   * TW_CLOSED, TW_STALE: the port has ended; there will be no more events. TW_INTERRUPTED: a signal was handled
+   * on this thread. */
+  uint32_t (*port_take)(tw_handle port, tw_guest_event *events, uint32_t capacity,
+                        uint64_t deadline_ns, uint32_t *count, tw_error *error);
+  /* Frees the arguments of `count` events and sets them to NULL. Any thread may do this, at any time after it
+   * has decoded them. */
+  void (*event_release)(tw_guest_event *events, uint32_t count);
 } tw_guest_core;
 
 /* The type of the function `tw_guest` of a guest. It checks `abi`, keeps `core`, which is valid for ever, and calls

@@ -1,5 +1,6 @@
 /* Services in C that are opened by address, in a library of their own.
- * guests FOLDER: the folder with the guests, which test.sh compiles. */
+ * guests FOLDER [SUFFIX]: the folder with the guests, which test.sh compiles. With the suffix _port, guests
+ * that take their calls from a port. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include "probe.h"
 
 static const char *folder;
+static const char *suffix = "";
 static probe_library library;
 static void *loaded; /* the guest, to read its counters */
 
@@ -27,6 +29,11 @@ static void address_of(const char *name, char *address, size_t size) {
 
 static uint32_t open_guest(const char *name, probe_library *opened, tw_error *error) {
   char address[1024];
+  char full_name[32];
+  if (strcmp(name, "probe") == 0 || strcmp(name, "again") == 0) {
+    snprintf(full_name, sizeof(full_name), "%s%s", name, suffix);
+    name = full_name;
+  }
   address_of(name, address, sizeof(address));
   memset(error, 0, sizeof(*error));
   return probe_open(address, opened, error);
@@ -580,7 +587,7 @@ static void paths_of_one_file_are_one_guest(void) {
   probe_library other;
   char address[1024];
   tw_error error;
-  snprintf(address, sizeof(address), "thread:%s/./libguest_probe.so", folder);
+  snprintf(address, sizeof(address), "thread:%s/./libguest_probe%s.so", folder, suffix);
   REQUIRE_OK(probe_open(address, &other, &error), error);
   CHECK(other.table == library.table);
   CHECK_CODE(tw_close(other.table, &error), TW_OK);
@@ -610,15 +617,16 @@ static void at_most_64_guests_are_open(void) {
 int main(int argc, char **argv) {
   char address[1024];
   tw_error error;
-  if (argc != 2) {
-    fputs("usage: guests FOLDER\n", stderr);
+  if (argc != 2 && argc != 3) {
+    fputs("usage: guests FOLDER [SUFFIX]\n", stderr);
     return 2;
   }
   folder = argv[1];
+  suffix = argc == 3 ? argv[2] : "";
   RUN(wrong_addresses_are_refused);
   RUN(wrong_guests_are_refused);
   REQUIRE_OK(open_guest("probe", &library, &error), error);
-  address_of("probe", address, sizeof(address));
+  snprintf(address, sizeof(address), "thread:%s/libguest_probe%s.so", folder, suffix);
   loaded = dlopen(address + strlen("thread:"), RTLD_NOW | RTLD_NOLOAD);
   RUN(calls_are_served_with_a_state);
   RUN(values_are_passed_in_both_directions);

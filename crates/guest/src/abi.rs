@@ -1,6 +1,6 @@
 //! The types and constants of `thalweg_guest.h`, under the same names. The header documents them.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 use thalweg_capi::abi::{TwError, TwHandle, TwMethod};
 
@@ -18,6 +18,15 @@ pub(crate) const TW_OVERFLOW_FAIL: u32 = 4;
 
 /// A flag of a package.
 pub(crate) const TW_GUEST_BLOCK: u32 = 1;
+
+/// A flag of a guest's functions.
+pub(crate) const TW_GUEST_STAYS_LOADED: u32 = 1;
+
+pub(crate) const TW_GUEST_OPEN: u32 = 1;
+pub(crate) const TW_GUEST_CALL: u32 = 2;
+pub(crate) const TW_GUEST_CANCEL: u32 = 3;
+pub(crate) const TW_GUEST_DROP: u32 = 4;
+pub(crate) const TW_GUEST_CLOSE: u32 = 5;
 
 /// A flag of a write.
 pub(crate) const TW_WRITE_MORE: u32 = 1;
@@ -70,13 +79,25 @@ pub(crate) struct TwGuestCall {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TwGuestFunctions {
     pub size: u32,
-    pub reserved: u32,
+    pub flags: u32,
     pub open: Option<unsafe extern "C" fn(*mut c_void, *mut u64, *mut TwError) -> u32>,
     pub call: Option<unsafe extern "C" fn(*mut c_void, u64, *const TwGuestCall)>,
     pub cancel: Option<unsafe extern "C" fn(*mut c_void, u64, TwHandle)>,
     pub drop: Option<unsafe extern "C" fn(*mut c_void, u64, u32, u64)>,
     pub close: Option<unsafe extern "C" fn(*mut c_void, u64)>,
     pub unload: Option<unsafe extern "C" fn(*mut c_void)>,
+}
+
+/// An event (`tw_guest_event`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TwGuestEvent {
+    pub kind: u32,
+    pub resource_type: u32,
+    pub state: u64,
+    pub object: u64,
+    pub call: TwGuestCall,
+    pub args_capacity: u64,
 }
 
 /// The functions that a guest calls (`tw_guest_core`).
@@ -116,6 +137,18 @@ pub(crate) struct TwGuestCore {
     pub stream_finish: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
     pub stream_fail: unsafe extern "C" fn(TwHandle, *const u8, u64, *mut TwError) -> u32,
     pub stream_abort: unsafe extern "C" fn(TwHandle, *const c_char, u64, *mut TwError) -> u32,
+    pub serve_port: unsafe extern "C" fn(
+        u64,
+        *const TwGuestPackage,
+        *const TwGuestFunctions,
+        *mut c_void,
+        *mut TwHandle,
+        *mut TwError,
+    ) -> u32,
+    pub port_fd: unsafe extern "C" fn(TwHandle, *mut c_int, *mut TwError) -> u32,
+    pub port_take:
+        unsafe extern "C" fn(TwHandle, *mut TwGuestEvent, u32, u64, *mut u32, *mut TwError) -> u32,
+    pub event_release: unsafe extern "C" fn(*mut TwGuestEvent, u32),
 }
 
 // SAFETY: the pointer is to a constant text.

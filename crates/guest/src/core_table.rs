@@ -14,7 +14,7 @@ use thalweg_port::{
 use thalweg_queue::clock;
 
 use crate::abi::{TW_GUEST_ABI, TW_WRITE_MORE, TwGuestCore};
-use crate::opening;
+use crate::{opening, port};
 
 pub(crate) static CORE: TwGuestCore = TwGuestCore {
     abi: TW_GUEST_ABI,
@@ -34,6 +34,10 @@ pub(crate) static CORE: TwGuestCore = TwGuestCore {
     stream_finish,
     stream_fail,
     stream_abort,
+    serve_port: opening::serve_port,
+    port_fd: port::port_fd,
+    port_take: port::port_take,
+    event_release: port::event_release,
 };
 
 unsafe extern "C" fn now() -> u64 {

@@ -1,14 +1,15 @@
 //! A guest library's functions as the core calls them.
 
 use std::ffi::{CStr, c_void};
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
+use std::sync::Arc;
 use std::thread;
 
 use libloading::os::unix::Library;
 use thalweg_capi::abi::{TW_OK, TwError};
-use thalweg_port::{Code, Failure, Guest, GuestCall, GuestObject};
+use thalweg_port::{Code, Failure, Guest, GuestCall, GuestObject, GuestPort, close_handle};
 
-use crate::abi::{TwGuestCall, TwGuestFunctions};
+use crate::abi::{TW_GUEST_STAYS_LOADED, TwGuestCall, TwGuestFunctions};
 
 /// What is dropped once a library is unloaded.
 pub(crate) type WhileLoaded = Box<dyn Send + Sync>;
@@ -17,9 +18,37 @@ pub(crate) type WhileLoaded = Box<dyn Send + Sync>;
 pub(crate) struct ForeignGuest {
     functions: TwGuestFunctions,
     ctx: *mut c_void,
+    /// From which the guest takes its events. `None`: the core calls its functions.
+    port: Option<ServedPort>,
     /// `None` while this is being dropped.
     library: Option<(Library, WhileLoaded)>,
     name: String,
+}
+
+/// A guest's port, which has a handle until the guest is unloaded.
+pub(crate) struct ServedPort {
+    port: Arc<GuestPort>,
+    handle: u64,
+}
+
+impl ServedPort {
+    /// # Errors
+    /// `overloaded`: too many handles or descriptors are open.
+    pub(crate) fn open() -> Result<Self, Failure> {
+        let port = GuestPort::new()?;
+        let handle = port.insert()?;
+        Ok(Self { port, handle })
+    }
+
+    pub(crate) fn handle(&self) -> u64 {
+        self.handle
+    }
+}
+
+impl Drop for ServedPort {
+    fn drop(&mut self) {
+        let _ = close_handle(self.handle);
+    }
 }
 
 // SAFETY: thalweg_guest.h requires of the guest that its functions may run on any thread, those of
@@ -32,12 +61,14 @@ impl ForeignGuest {
     pub(crate) fn new(
         functions: TwGuestFunctions,
         ctx: *mut c_void,
+        port: Option<ServedPort>,
         library: (Library, WhileLoaded),
         name: String,
     ) -> Self {
         Self {
             functions,
             ctx,
+            port,
             library: Some(library),
             name,
         }
@@ -45,7 +76,14 @@ impl ForeignGuest {
 }
 
 impl Guest for ForeignGuest {
+    fn port(self: Arc<Self>) -> Option<Arc<GuestPort>> {
+        Some(Arc::clone(&self.port.as_ref()?.port))
+    }
+
     fn open(&self) -> Result<u64, Failure> {
+        if let Some(served) = &self.port {
+            return served.port.open();
+        }
         let Some(open) = self.functions.open else {
             return Ok(0);
         };
@@ -60,6 +98,9 @@ impl Guest for ForeignGuest {
     }
 
     fn call(&self, state: u64, call: GuestCall<'_>) {
+        if let Some(served) = &self.port {
+            return served.port.call(state, call);
+        }
         let GuestCall {
             call,
             method,
@@ -81,6 +122,9 @@ impl Guest for ForeignGuest {
     }
 
     fn cancel(&self, state: u64, call: u64) {
+        if let Some(served) = &self.port {
+            return served.port.cancel(state, call);
+        }
         if let Some(cancel) = self.functions.cancel {
             // SAFETY: see `open`.
             unsafe { cancel(self.ctx, state, call) };
@@ -88,6 +132,9 @@ impl Guest for ForeignGuest {
     }
 
     fn drop_resource(&self, state: u64, resource: GuestObject) {
+        if let Some(served) = &self.port {
+            return served.port.drop_resource(state, resource);
+        }
         if let Some(drop) = self.functions.drop {
             // SAFETY: see `open`.
             unsafe { drop(self.ctx, state, resource.kind, resource.number) };
@@ -95,6 +142,9 @@ impl Guest for ForeignGuest {
     }
 
     fn close(&self, state: u64) {
+        if let Some(served) = &self.port {
+            return served.port.close(state);
+        }
         if let Some(close) = self.functions.close {
             // SAFETY: see `open`.
             unsafe { close(self.ctx, state) };
@@ -109,10 +159,16 @@ impl Drop for ForeignGuest {
         let Some((library, loaded)) = self.library.take() else {
             return;
         };
+        let port = self.port.take();
+        if let Some(served) = &port {
+            served.port.end();
+        }
         // Without a thread, the library stays loaded: its own threads run.
         let unloading = ManuallyDrop::new(Unloading {
             unload: self.functions.unload,
+            stays_loaded: self.functions.flags & TW_GUEST_STAYS_LOADED != 0,
             ctx: self.ctx,
+            port,
             library,
             loaded,
         });
@@ -125,7 +181,9 @@ impl Drop for ForeignGuest {
 /// What is left of a guest that is not used any more.
 struct Unloading {
     unload: Option<unsafe extern "C" fn(*mut c_void)>,
+    stays_loaded: bool,
     ctx: *mut c_void,
+    port: Option<ServedPort>,
     library: Library,
     loaded: WhileLoaded,
 }
@@ -139,7 +197,11 @@ impl Unloading {
             // SAFETY: see `open`; it is the last call.
             unsafe { unload(self.ctx) };
         }
-        drop(self.library);
+        drop(self.port);
+        match self.stays_loaded {
+            true => mem::forget(self.library),
+            false => drop(self.library),
+        }
         drop(self.loaded);
     }
 }

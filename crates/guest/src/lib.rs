@@ -15,6 +15,7 @@ mod abi;
 mod core_table;
 mod foreign;
 mod opening;
+mod port;
 mod slots;
 
 use std::ffi::{CStr, c_char};

@@ -8,21 +8,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use thalweg_capi::abi::{
     TW_METHOD_ASYNC, TW_METHOD_BRIEF, TW_METHOD_CAN_BLOCK, TW_METHOD_CBOR, TW_METHOD_IDEMPOTENT,
-    TW_METHOD_INLINE, TW_METHOD_NOTICES, TW_OK, TwError, TwMethod,
+    TW_METHOD_INLINE, TW_METHOD_NOTICES, TW_OK, TwError, TwHandle, TwMethod,
 };
 use thalweg_capi::enter;
 use thalweg_capi::error::argument;
+use thalweg_capi::pointers::out;
 use thalweg_port::{
     Code, Failure, FunctionDescription, GuestPackage, MethodOptions, Overflow, PackageDescription,
     QueueLimits, StreamOptions, native,
 };
 
 use crate::abi::{
-    TW_GUEST_ABI, TW_GUEST_BLOCK, TW_GUEST_SYMBOL, TW_OVERFLOW_BLOCK, TW_OVERFLOW_DROP_NEWEST,
-    TW_OVERFLOW_DROP_OLDEST, TW_OVERFLOW_FAIL, TW_OVERFLOW_LATEST, TwGuestCore, TwGuestFunction,
-    TwGuestFunctions, TwGuestPackage, TwGuestPolicy,
+    TW_GUEST_ABI, TW_GUEST_BLOCK, TW_GUEST_STAYS_LOADED, TW_GUEST_SYMBOL, TW_OVERFLOW_BLOCK,
+    TW_OVERFLOW_DROP_NEWEST, TW_OVERFLOW_DROP_OLDEST, TW_OVERFLOW_FAIL, TW_OVERFLOW_LATEST,
+    TwGuestCore, TwGuestFunction, TwGuestFunctions, TwGuestPackage, TwGuestPolicy,
 };
-use crate::foreign::{ForeignGuest, WhileLoaded, no_error, refused};
+use crate::foreign::{ForeignGuest, ServedPort, WhileLoaded, no_error, refused};
 
 /// A guest that was opened.
 pub(crate) struct OpenedGuest {
@@ -35,6 +36,7 @@ struct Served {
     package: &'static GuestPackage,
     functions: TwGuestFunctions,
     ctx: *mut c_void,
+    port: Option<ServedPort>,
 }
 
 struct Opening {
@@ -91,6 +93,7 @@ pub(crate) fn load(
                 guest: Arc::new(ForeignGuest::new(
                     served.functions,
                     served.ctx,
+                    served.port,
                     (library, loaded),
                     path.to_owned(),
                 )),
@@ -112,22 +115,71 @@ pub(crate) unsafe extern "C" fn serve(
     // SAFETY: thalweg_guest.h requires of the guest what `enter`, `described` and `copied` require.
     unsafe {
         enter(error, || {
-            let served = Served {
-                package: GuestPackage::of(&described(package)?)?,
-                functions: copied(functions)?,
-                ctx,
-            };
-            OPENING.with_borrow_mut(|current| match current {
-                Some(current) if current.number == opening && current.served.is_none() => {
-                    current.served = Some(served);
-                    Ok(())
-                }
-                _ => Err(argument(
-                    "serve is called once, in tw_guest, with the opening that it was called with",
-                )),
-            })
+            let functions = copied(functions)?;
+            if functions.call.is_none() {
+                return Err(argument("functions.call is a null pointer"));
+            }
+            declare(
+                opening,
+                Served {
+                    package: GuestPackage::of(&described(package)?)?,
+                    functions,
+                    ctx,
+                    port: None,
+                },
+            )
         })
     }
+}
+
+/// `tw_guest_core.serve_port`.
+pub(crate) unsafe extern "C" fn serve_port(
+    opening: u64,
+    package: *const TwGuestPackage,
+    functions: *const TwGuestFunctions,
+    ctx: *mut c_void,
+    port: *mut TwHandle,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `serve`.
+    unsafe {
+        enter(error, || {
+            let port = out(port, "port")?;
+            let mut package = described(package)?;
+            // Threads of the guest serve all calls.
+            for method in &mut package.methods {
+                method.options.is_brief = false;
+            }
+            let served = ServedPort::open()?;
+            let handle = served.handle();
+            declare(
+                opening,
+                Served {
+                    package: GuestPackage::of(&package)?,
+                    functions: copied(functions)?,
+                    ctx,
+                    port: Some(served),
+                },
+            )?;
+            *port = handle;
+            Ok(())
+        })
+    }
+}
+
+/// # Errors
+/// `argument`: this thread is not in the `tw_guest` of this opening, or the guest has declared itself
+/// already.
+fn declare(opening: u64, served: Served) -> Result<(), Failure> {
+    OPENING.with_borrow_mut(|current| match current {
+        Some(current) if current.number == opening && current.served.is_none() => {
+            current.served = Some(served);
+            Ok(())
+        }
+        _ => Err(argument(
+            "a guest is declared once, in tw_guest, with the opening that it was called with",
+        )),
+    })
 }
 
 /// # Safety
@@ -140,9 +192,9 @@ unsafe fn copied(functions: *const TwGuestFunctions) -> Result<TwGuestFunctions,
     check_size::<TwGuestFunctions>(unsafe { (*functions).size }, "tw_guest_functions")?;
     // SAFETY: it has at least this size.
     let functions = unsafe { functions.read() };
-    match functions.call {
-        Some(_) => Ok(functions),
-        None => Err(argument("functions.call is a null pointer")),
+    match functions.flags & !TW_GUEST_STAYS_LOADED {
+        0 => Ok(functions),
+        unknown => Err(argument(format!("unknown flags {unknown:#x} of functions"))),
     }
 }
 

@@ -34,6 +34,7 @@ pub(crate) enum Kind {
     Upstream,
     UpstreamWriter,
     RecordWriter,
+    GuestPort,
 }
 
 impl Kind {
@@ -49,6 +50,7 @@ impl Kind {
             Self::Upstream => "a stream for a service",
             Self::UpstreamWriter => "a stream's writer",
             Self::RecordWriter => "a guest's writer of a stream",
+            Self::GuestPort => "a guest's port",
         }
     }
 }

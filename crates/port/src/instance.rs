@@ -17,7 +17,7 @@ use crate::call::{CallCore, CallOwner, CallRef, Destination, catch_in_call};
 use crate::code::{self, Code, Failure};
 use crate::completion::CallBuffer;
 use crate::end_stream::EndStream;
-use crate::guest::GuestInstance;
+use crate::guest::{GuestInstance, GuestPort};
 use crate::handles::{self, HandleObject, Kind};
 use crate::incoming::Incoming;
 use crate::inline::Inline;
@@ -109,6 +109,8 @@ pub struct Instance {
     pollers: Option<Box<Pollers>>,
     /// The foreign code that is the service.
     guest: Option<Arc<GuestInstance>>,
+    /// Its threads run the turns.
+    guest_port: Option<Arc<GuestPort>>,
     /// Number of turns that submissions scheduled.
     #[cfg(test)]
     schedules: AtomicU64,
@@ -176,6 +178,7 @@ impl Instance {
             turn_slot: TurnSlot::default(),
             pollers: None,
             guest: None,
+            guest_port: None,
             #[cfg(test)]
             schedules: AtomicU64::new(0),
         }
@@ -300,10 +303,16 @@ impl Instance {
     }
 
     fn schedule(self: &Arc<Self>) {
-        match &self.pollers {
-            None => self.runtime.schedule(Arc::clone(self) as Arc<dyn Run>),
-            Some(pollers) => pollers.wake_one(),
+        match (&self.guest_port, &self.pollers) {
+            (None, None) => self.runtime.schedule(Arc::clone(self) as Arc<dyn Run>),
+            (Some(port), _) => port.schedule(Arc::clone(self)),
+            (None, Some(pollers)) => pollers.wake_one(),
         }
+    }
+
+    /// Whether threads of the service serve the calls.
+    fn has_own_threads(&self) -> bool {
+        self.guest_port.is_some() || self.pollers.is_some()
     }
 
     /// Whether this process is a forked child of the process that created the instance.
@@ -579,10 +588,12 @@ impl Instance {
     }
 }
 
-impl Run for Instance {
-    fn run(self: Arc<Self>) {
+impl Instance {
+    /// Runs a turn that serves up to `most` calls.
+    #[inline]
+    pub(crate) fn run_turn(self: Arc<Self>, most: usize) {
         let mut actor = self.actor.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut calls_left, mut time_slice) = (CALLS_PER_TURN, TimeSlice::new());
+        let (mut calls_left, mut time_slice) = (most.min(CALLS_PER_TURN), TimeSlice::new());
         loop {
             let found = self.mailbox.take(calls_left, &mut actor.batch);
             calls_left -= actor.batch.len();
@@ -603,6 +614,12 @@ impl Run for Instance {
         }
         drop(actor);
         self.schedule();
+    }
+}
+
+impl Run for Instance {
+    fn run(self: Arc<Self>) {
+        self.run_turn(CALLS_PER_TURN);
     }
 
     /// Called if no stack is available for a turn. The calls in the mailbox did not begin, and end

@@ -73,7 +73,8 @@ pub use client::{Client, OwnedHandle};
 pub use code::{Code, Failure};
 pub use completion::{Completion, Kind, Outcome};
 pub use guest::{
-    FunctionDescription, Guest, GuestCall, GuestObject, GuestPackage, PackageDescription,
+    FunctionDescription, Guest, GuestCall, GuestEvent, GuestObject, GuestPackage, GuestPort,
+    PackageDescription,
 };
 pub use handles::{close_handle, epoch};
 pub use incoming::{Incoming, Refusal};

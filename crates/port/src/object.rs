@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::call::{CallCore, CallRef};
 use crate::code::Failure;
+use crate::guest::GuestPort;
 use crate::handles::{self, Content, Entry, Kind, Lent};
 use crate::instance::Instance;
 use crate::port::Port;
@@ -32,6 +33,8 @@ pub enum Object {
     UpstreamWriter(Arc<UpstreamCore>),
     /// A guest's writing end of a stream.
     RecordWriter(Arc<RecordWriter>),
+    /// Where a guest takes its events.
+    GuestPort(Arc<GuestPort>),
 }
 
 impl fmt::Debug for Object {
@@ -53,6 +56,7 @@ impl Object {
             Self::Upstream(_) => Kind::Upstream,
             Self::UpstreamWriter(_) => Kind::UpstreamWriter,
             Self::RecordWriter(_) => Kind::RecordWriter,
+            Self::GuestPort(_) => Kind::GuestPort,
         }
         .name()
     }
@@ -71,6 +75,7 @@ impl Object {
             Kind::Upstream => entry.get(kind).map(Self::Upstream),
             Kind::UpstreamWriter => entry.get(kind).map(Self::UpstreamWriter),
             Kind::RecordWriter => entry.get(kind).map(Self::RecordWriter),
+            Kind::GuestPort => entry.get(kind).map(Self::GuestPort),
         }
         .ok()
     }
@@ -91,6 +96,7 @@ pub fn insert(object: Object) -> Result<u64, Failure> {
         Object::Upstream(stream) => handles::insert(Kind::Upstream, stream),
         Object::UpstreamWriter(stream) => handles::insert(Kind::UpstreamWriter, stream),
         Object::RecordWriter(writer) => handles::insert(Kind::RecordWriter, writer),
+        Object::GuestPort(port) => handles::insert(Kind::GuestPort, port),
     }
 }
 
@@ -150,7 +156,7 @@ pub fn remove(handle: u64) -> Result<Object, Failure> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HandleCounts {
-    /// Ports.
+    /// Ports, those of guests included.
     pub ports: u64,
     /// Clients.
     pub clients: u64,
@@ -198,7 +204,7 @@ impl HandleCounts {
             Content::Lent(Lent::Incoming) => return,
         };
         let number = match entry.kind {
-            Kind::Port => &mut self.ports,
+            Kind::Port | Kind::GuestPort => &mut self.ports,
             Kind::Client => {
                 let client = entry.get::<Instance>(Kind::Client);
                 self.queued_calls += client.map_or(0, |client| client.queued_calls() as u64);

@@ -1,7 +1,7 @@
 /* A guest of the tests, which also misbehaves on request.
  *
  * PROBE_REFUSES: refuses to be opened. PROBE_SILENT: does not call `serve`. PROBE_ABI: returns as if it
- * were built for another ABI. */
+ * were built for another ABI. PROBE_PORT: takes its calls from a port. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "probe_guest.h"
+#ifdef PROBE_PORT
+#include "serve_port.h"
+#endif
 
 #define MISBEHAVE 13 /* the number of the method */
 
@@ -387,7 +390,7 @@ static void misbehave(void *opened, const tw_incoming *call, uint32_t how) {
     break;
   }
   case 9: /* writes into its arguments */
-    memset((void *)(uintptr_t)call->base, 0xff, 32);
+    memset((void *)(uintptr_t)call->base, 0xff, sizeof(tw_message) + sizeof(how));
     probe_misbehave_answer(call, tw_text_of("written"), NULL);
     break;
   case 10: { /* an error of the wrong type */
@@ -479,6 +482,8 @@ TW_GUEST_SYMBOL uint32_t tw_guest(uint32_t abi, const tw_guest_core *core, uint6
   }
   return code == TW_OK ? probe_guest_serve(&guest, abi, core, opening, error) : code;
 }
+#elif defined(PROBE_PORT)
+TW_SERVE_FROM_PORT(probe_guest_serve, &guest)
 #else
 PROBE_GUEST_EXPORT(&guest)
 #endif

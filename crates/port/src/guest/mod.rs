@@ -16,12 +16,16 @@
 //!    calls end.
 
 mod package;
+mod port;
 mod service;
+
+use std::sync::Arc;
 
 use crate::code::Failure;
 
 pub(crate) use package::MethodTypes;
 pub use package::{FunctionDescription, GuestPackage, PackageDescription};
+pub use port::{GuestEvent, GuestPort};
 pub(crate) use service::{GuestInstance, GuestResource, GuestService, take_current, with_current};
 
 /// The functions of a guest. The core calls them as rules 1 and 4 of the module say: those of one
@@ -45,6 +49,12 @@ pub trait Guest: Send + Sync + 'static {
 
     /// Ends the state. Its calls have ended, and its resources were dropped.
     fn close(&self, state: u64);
+
+    /// The port from which threads of the guest take its events. `None`: the core calls the functions
+    /// of the guest on its own threads.
+    fn port(self: Arc<Self>) -> Option<Arc<GuestPort>> {
+        None
+    }
 }
 
 /// A call, as foreign code gets it.
@@ -57,7 +67,8 @@ pub struct GuestCall<'a> {
     /// The deadline in nanoseconds of [`thalweg_queue::clock`]; `u64::MAX` if there is none.
     pub deadline: u64,
     /// The message of the parameters. It was checked.
-    pub args: &'a mut [u8],
+    /// The guest may take the memory.
+    pub args: &'a mut Vec<u8>,
 }
 
 /// An object of a guest: the number of its type, and the guest's own number for the object.

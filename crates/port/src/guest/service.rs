@@ -242,10 +242,11 @@ impl Dispatch for GuestService {
         };
         self.instance.running.store(call, Ordering::Release);
         native(|| self.instance.guest.call(self.state, seen));
-        self.instance.running.store(0, Ordering::Release);
         if let Some(buffer) = scope.end() {
             self.keep(buffer);
         }
+        // Not before: other threads of the guest may use the call already.
+        self.instance.running.store(0, Ordering::Release);
         if let Some(args) = streams {
             close_unread_streams(&args);
         }

@@ -27,6 +27,7 @@ impl Instance {
         guest: Arc<dyn Guest>,
         runtime: Runtime,
     ) -> Arc<Self> {
+        let port = Arc::clone(&guest).port();
         let guest = GuestInstance::new(package, guest);
         let package = package.package();
         let make: Make = {
@@ -36,6 +37,7 @@ impl Instance {
         let capacity = package.limits.max_queued_calls;
         let mut instance = Self::new(package, capacity, make, || None, runtime);
         instance.guest = Some(guest);
+        instance.guest_port = port;
         Arc::new(instance)
     }
 }
