@@ -12,7 +12,7 @@
 #
 # The paths c_.., cpp_.. and nim_.. are those of a host in C, C++ or Nim that opens the library of the
 # lab's service. Without Nim, its path is left out. The paths guest_.. are those of the host in C with the
-# lab's service in C.
+# lab's service in C. In guest_port_.., a thread of the guest takes the calls from a port.
 # In `view` and `event_view`, records are read that a stream already has, and only the host's thread
 # counts, inside `lab_counted_..`. Their programs are compiled with the options of src/hosts.rs.
 #
@@ -68,7 +68,12 @@ options=(-D_GNU_SOURCE -DNDEBUG -O2 -g -Wall -Wextra -Werror -Wno-unused-functio
 # The same service as a guest in C, which the host in C opens by its address.
 cargo build --locked --release -p thalweg-guest
 "${CARGO_TARGET_DIR:-$PWD/target}/debug/thalweg" gen --guest c --out "$scratch" crates/bench/wit >/dev/null
-"${CC:-cc}" -std=gnu11 "${options[@]}" -fPIC -shared "-I$scratch/guest-c" crates/bench/guest/lab_guest.c -o "$scratch/libguest_lab.so"
+lab_guest() {
+  "${CC:-cc}" -std=gnu11 "${options[@]}" -fPIC -shared "-I$scratch/guest-c" -Ibindings/c/tests/guests "${@:2}" \
+    crates/bench/guest/lab_guest.c -o "$scratch/libguest_$1.so"
+}
+lab_guest lab
+lab_guest lab_port -DLAB_PORT
 THALWEG_LIBRARY=${CARGO_TARGET_DIR:-$PWD/target}/release/libthalweg_guest.so
 export THALWEG_LIBRARY
 has_nim=false
@@ -83,6 +88,7 @@ count() {
   local out=$scratch/$1.$2 run=("$program" "$1" "$2") collect=()
   case $1 in
   c_* | cpp_* | nim_*) run=("$scratch/hosts_${1%%_*}" "$library" "${1#*_}" "$2") ;;
+  guest_port_*) run=("$scratch/hosts_c" "thread:$scratch/libguest_lab_port.so" "${1#guest_port_}" "$2") ;;
   guest_*) run=("$scratch/hosts_c" "thread:$scratch/libguest_lab.so" "${1#*_}" "$2") ;;
   esac
   case $1 in *_view) collect=(--collect-atstart=no '--toggle-collect=lab_counted_*') ;; esac
@@ -224,7 +230,7 @@ judge() {
 
 mapfile -t paths < <("$program" --names)
 for path in call view event event_view; do paths+=("c_$path" "cpp_$path"); done
-paths+=(c_call_brief guest_call guest_call_brief guest_event)
+paths+=(c_call_brief guest_call guest_call_brief guest_event guest_port_call)
 if $has_nim; then paths+=(nim_call); fi
 if (($#)); then paths=("$@"); fi
 settle_all >"$scratch/measured"

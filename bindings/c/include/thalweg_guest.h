@@ -146,6 +146,14 @@ typedef struct tw_guest_event {
   uint64_t args_capacity; /* for event_release */
 } tw_guest_event;
 
+/* A message that a guest receives during a call. It was checked, and belongs to the guest until
+ * message_release. */
+typedef struct tw_guest_message {
+  uint8_t *data;
+  uint64_t size;
+  uint64_t capacity; /* for message_release */
+} tw_guest_message;
+
 /* A flag of stream_write: further records follow soon. */
 #define TW_WRITE_MORE 1u
 
@@ -232,6 +240,27 @@ typedef struct tw_guest_core {
   /* Frees the arguments of `count` events and sets them to NULL. Any thread may do this, at any time after it
    * has decoded them. */
   void (*event_release)(tw_guest_event *events, uint32_t count);
+  /* Takes a stream or future that is an argument. Those that are not taken are closed when the call ends.
+   * One thread at a time uses the reader, which the guest closes. The stream may be read after the call was
+   * answered. TW_STALE: the call has ended, or the stream was taken. TW_ARGUMENT: the handle is no stream of
+   * the parameters. */
+  uint32_t (*reader_open)(tw_handle call, tw_handle stream, tw_handle *reader, tw_error *error);
+  /* Waits for the next element, a message, until `deadline_ns` (0: does not wait). TW_CLOSED: the stream has
+   * ended regularly. TW_TIMED_OUT: nothing arrived. TW_WOULD_PARK: the same without waiting, and always in a
+   * function of the guest, which must not wait. Another code: the outcome of the stream, TW_CANCELLED if
+   * its writer has left before the end. */
+  uint32_t (*reader_receive)(tw_handle reader, uint64_t deadline_ns, tw_guest_message *element,
+                             tw_error *error);
+  /* Closes a reader. The writer gets TW_CLOSED. */
+  uint32_t (*reader_close)(tw_handle reader, tw_error *error);
+  /* Calls an import of the package during a call, with the message of its parameters, and waits for the
+   * host's answer: TW_OK with the message of the result, or TW_ERROR with that of the error. It ends with the
+   * call. TW_WOULD_PARK: the thread must not wait, as in a function of the guest. TW_CLOSED: the program has
+   * not set a host. Other codes: the outcome of the call of the host. */
+  uint32_t (*import_call)(tw_handle call, uint32_t import, const uint8_t *args, uint64_t args_size,
+                          tw_guest_message *answer, tw_error *error);
+  /* Frees a message and sets its data to NULL. */
+  void (*message_release)(tw_guest_message *message);
 } tw_guest_core;
 
 /* The type of the function `tw_guest` of a guest. It checks `abi`, keeps `core`, which is valid for ever, and calls

@@ -1,8 +1,11 @@
 /* The lab's service as a guest in C: the functions that are compared with those in Rust. The others are
- * left out, and a call of one ends as TW_GUEST_LOST. */
+ * left out, and a call of one ends as TW_GUEST_LOST. LAB_PORT: takes its calls from a port. */
 #include <pthread.h>
 
 #include "lab_guest.h"
+#ifdef LAB_PORT
+#include "serve_port.h"
+#endif
 
 static uint32_t open_state(void *context, void **state, tw_error *error) {
   (void)context;
@@ -151,4 +154,8 @@ static lab_guest guest = {
     .ticks = ticks,
 };
 
+#ifdef LAB_PORT
+TW_SERVE_FROM_PORT(lab_guest_serve, &guest)
+#else
 LAB_GUEST_EXPORT(&guest)
+#endif

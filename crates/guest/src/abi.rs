@@ -100,6 +100,15 @@ pub(crate) struct TwGuestEvent {
     pub args_capacity: u64,
 }
 
+/// A message that a guest receives (`tw_guest_message`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TwGuestMessage {
+    pub data: *mut u8,
+    pub size: u64,
+    pub capacity: u64,
+}
+
 /// The functions that a guest calls (`tw_guest_core`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -149,6 +158,19 @@ pub(crate) struct TwGuestCore {
     pub port_take:
         unsafe extern "C" fn(TwHandle, *mut TwGuestEvent, u32, u64, *mut u32, *mut TwError) -> u32,
     pub event_release: unsafe extern "C" fn(*mut TwGuestEvent, u32),
+    pub reader_open: unsafe extern "C" fn(TwHandle, TwHandle, *mut TwHandle, *mut TwError) -> u32,
+    pub reader_receive:
+        unsafe extern "C" fn(TwHandle, u64, *mut TwGuestMessage, *mut TwError) -> u32,
+    pub reader_close: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
+    pub import_call: unsafe extern "C" fn(
+        TwHandle,
+        u32,
+        *const u8,
+        u64,
+        *mut TwGuestMessage,
+        *mut TwError,
+    ) -> u32,
+    pub message_release: unsafe extern "C" fn(*mut TwGuestMessage),
 }
 
 // SAFETY: the pointer is to a constant text.

@@ -14,7 +14,7 @@ use thalweg_port::{
 use thalweg_queue::clock;
 
 use crate::abi::{TW_GUEST_ABI, TW_WRITE_MORE, TwGuestCore};
-use crate::{opening, port};
+use crate::{input, opening, port};
 
 pub(crate) static CORE: TwGuestCore = TwGuestCore {
     abi: TW_GUEST_ABI,
@@ -38,6 +38,11 @@ pub(crate) static CORE: TwGuestCore = TwGuestCore {
     port_fd: port::port_fd,
     port_take: port::port_take,
     event_release: port::event_release,
+    reader_open: input::reader_open,
+    reader_receive: input::reader_receive,
+    reader_close: input::reader_close,
+    import_call: input::import_call,
+    message_release: input::message_release,
 };
 
 unsafe extern "C" fn now() -> u64 {

@@ -14,6 +14,7 @@
 mod abi;
 mod core_table;
 mod foreign;
+mod input;
 mod opening;
 mod port;
 mod slots;

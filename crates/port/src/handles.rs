@@ -35,6 +35,7 @@ pub(crate) enum Kind {
     UpstreamWriter,
     RecordWriter,
     GuestPort,
+    ElementReader,
 }
 
 impl Kind {
@@ -51,6 +52,7 @@ impl Kind {
             Self::UpstreamWriter => "a stream's writer",
             Self::RecordWriter => "a guest's writer of a stream",
             Self::GuestPort => "a guest's port",
+            Self::ElementReader => "a guest's reader of a stream",
         }
     }
 }

@@ -7,7 +7,6 @@ use crate::code::{Code, Failure, unencodable};
 use crate::instance::Instance;
 use crate::instance::host::Host;
 use crate::instance::submit::{MailboxWriter, Sent};
-use crate::package::Method;
 use crate::pending::{Pending, Reply};
 
 impl Call {
@@ -22,24 +21,26 @@ impl Call {
         E: thalweg_wire::Decode,
     {
         let layouts = &self.core.package.imports[import as usize];
-        match self.start_host_call(import, params, layouts) {
+        let write = |buffer: &mut Vec<u8>| {
+            message::encode_into(params, layouts.params, buffer).map_err(unencodable)
+        };
+        match self.core.start_host_call(import, write) {
             Ok(call) => Pending::sent(None, None, Sent::Call(call), layouts, read),
             Err(why) => Pending::refused(None, why, layouts, read),
         }
     }
+}
 
-    fn start_host_call<P: Encode>(
+impl CallRef {
+    /// Calls the host import with this number, whose parameters `write` writes.
+    pub(crate) fn start_host_call(
         &self,
         import: u32,
-        params: &P,
-        layouts: &'static Method,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
     ) -> Result<CallRef, Failure> {
-        let caller = &self.core;
+        let caller = self;
         caller.check_stopped().map_err(|why| nested_failure(&why))?;
         let deadline = caller.deadline();
-        let write = |buffer: &mut Vec<u8>| {
-            message::encode_into(params, layouts.params, buffer).map_err(unencodable)
-        };
         let instance = Instance::of_call(caller);
         let host_call = match instance.host.get() {
             None => return Err(Code::Closed.because("the client has no host")),

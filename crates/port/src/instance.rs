@@ -41,6 +41,7 @@ mod brief;
 mod calls;
 pub(crate) mod guard;
 pub(crate) mod guest;
+pub(crate) mod guest_input;
 pub(crate) mod host;
 mod inline_calls;
 mod poll;

@@ -84,6 +84,7 @@ pub use instance::guest::{
     find_record_writer, guest_answer, guest_answer_resource, guest_answer_stream, guest_call_check,
     guest_fail, guest_resource, guest_resource_new, guest_resource_take,
 };
+pub use instance::guest_input::{find_element_reader, guest_import_call, guest_reader_open};
 pub use instance::host::{answer_host_call, host_call_deadline};
 pub use instance::submit::{SubmitOptions, Submitter};
 pub use object::{
@@ -99,7 +100,7 @@ pub use port::{Port, Reap};
 pub use resource::Resource;
 pub use service::Service;
 pub use stream::{
-    Batch, Counts, Event, FutureReader, FutureWriter, Reason, RecordWriter, Records,
+    Batch, Counts, ElementReader, Event, FutureReader, FutureWriter, Reason, RecordWriter, Records,
     ReservedRecord, Sent, Stats, StreamError, StreamReader, StreamWriter, Subscription, Untyped,
     Upstream, UpstreamFuture, UpstreamFutureWriter, UpstreamWriter, Views, WriteBatch,
 };

@@ -10,7 +10,7 @@ use crate::handles::{self, Content, Entry, Kind, Lent};
 use crate::instance::Instance;
 use crate::port::Port;
 use crate::resource::Resource;
-use crate::stream::{KeptBatch, RecordWriter, StreamCore, UpstreamCore};
+use crate::stream::{ElementReader, KeptBatch, RecordWriter, StreamCore, UpstreamCore};
 
 /// What a handle can refer to.
 #[derive(Clone)]
@@ -35,6 +35,8 @@ pub enum Object {
     RecordWriter(Arc<RecordWriter>),
     /// Where a guest takes its events.
     GuestPort(Arc<GuestPort>),
+    /// A guest's reading end of a stream parameter.
+    ElementReader(Arc<ElementReader>),
 }
 
 impl fmt::Debug for Object {
@@ -57,6 +59,7 @@ impl Object {
             Self::UpstreamWriter(_) => Kind::UpstreamWriter,
             Self::RecordWriter(_) => Kind::RecordWriter,
             Self::GuestPort(_) => Kind::GuestPort,
+            Self::ElementReader(_) => Kind::ElementReader,
         }
         .name()
     }
@@ -76,6 +79,7 @@ impl Object {
             Kind::UpstreamWriter => entry.get(kind).map(Self::UpstreamWriter),
             Kind::RecordWriter => entry.get(kind).map(Self::RecordWriter),
             Kind::GuestPort => entry.get(kind).map(Self::GuestPort),
+            Kind::ElementReader => entry.get(kind).map(Self::ElementReader),
         }
         .ok()
     }
@@ -97,6 +101,7 @@ pub fn insert(object: Object) -> Result<u64, Failure> {
         Object::UpstreamWriter(stream) => handles::insert(Kind::UpstreamWriter, stream),
         Object::RecordWriter(writer) => handles::insert(Kind::RecordWriter, writer),
         Object::GuestPort(port) => handles::insert(Kind::GuestPort, port),
+        Object::ElementReader(reader) => handles::insert(Kind::ElementReader, reader),
     }
 }
 
@@ -164,7 +169,7 @@ pub struct HandleCounts {
     pub calls: u64,
     /// Calls of these clients that their service has not begun.
     pub queued_calls: u64,
-    /// Streams to read, both ends of streams that are parameters, and the writers of guests.
+    /// Streams to read, both ends of streams that are parameters, and the readers and writers of guests.
     pub streams: u64,
     /// Resources.
     pub resources: u64,
@@ -217,9 +222,11 @@ impl HandleCounts {
                 }
                 &mut self.calls
             }
-            Kind::Stream | Kind::Upstream | Kind::UpstreamWriter | Kind::RecordWriter => {
-                &mut self.streams
-            }
+            Kind::Stream
+            | Kind::Upstream
+            | Kind::UpstreamWriter
+            | Kind::RecordWriter
+            | Kind::ElementReader => &mut self.streams,
             Kind::Resource => &mut self.resources,
             Kind::KeptBatch => &mut self.batches,
         };

@@ -47,6 +47,7 @@ pub struct FunctionDescription<'a> {
 pub struct GuestPackage {
     package: Package,
     methods: Vec<MethodTypes>,
+    imports: Vec<MethodTypes>,
 }
 
 /// The types of a method.
@@ -56,7 +57,8 @@ pub(crate) struct MethodTypes {
     ok: PreparedType<'static>,
     /// `None`: the function does not return a `result`.
     error: Option<PreparedType<'static>>,
-    takes_streams: bool,
+    /// The elements of the streams and futures among the parameters.
+    streamed_params: Vec<PreparedType<'static>>,
     /// The elements of the stream or future that it returns.
     element: Option<PreparedType<'static>>,
     returns_future: bool,
@@ -114,17 +116,25 @@ impl GuestPackage {
         for function in description.methods.iter().chain(&description.imports) {
             check(function)?;
         }
+        if let Some(import) = description.imports.iter().find(|import| has_handle(import)) {
+            return Err(wrong(format!(
+                "the description of {:?}: a guest's imports have no resources and no streams",
+                import.name
+            )));
+        }
         let methods = functions(&description.methods);
+        let imports = functions(&description.imports);
         Ok(Self {
             package: Package {
                 name: leak(name),
                 version: leak(version),
                 layout: layout_hash(methods),
                 methods,
-                imports: functions(&description.imports),
+                imports,
                 limits: description.limits,
             },
             methods: methods.iter().map(MethodTypes::of).collect(),
+            imports: imports.iter().map(MethodTypes::of).collect(),
         })
     }
 
@@ -136,6 +146,10 @@ impl GuestPackage {
     pub(crate) fn types(&'static self, method: u32) -> &'static MethodTypes {
         // The submission has checked the number.
         &self.methods[method as usize]
+    }
+
+    pub(crate) fn import_types(&'static self, import: u32) -> Option<&'static MethodTypes> {
+        self.imports.get(import as usize)
     }
 }
 
@@ -150,9 +164,7 @@ impl MethodTypes {
             error: (!error.is_empty()).then(|| message(error)),
             element: (!element.is_empty()).then(|| message(element)),
             returns_future: ok.starts_with("future<"),
-            takes_streams: ["stream<", "future<"]
-                .iter()
-                .any(|word| params.contains(word)),
+            streamed_params: streamed(params).map(message).collect(),
         }
     }
 
@@ -171,9 +183,9 @@ impl MethodTypes {
         self.error.as_ref()
     }
 
-    /// Whether a parameter is a stream or a future.
-    pub(crate) fn takes_streams(&self) -> bool {
-        self.takes_streams
+    /// The elements of the streams and futures among the parameters.
+    pub(crate) fn streamed_params(&self) -> &[PreparedType<'static>] {
+        &self.streamed_params
     }
 
     pub(crate) fn check_params(&self, message: &[u8]) -> Result<(), Malformed> {
@@ -199,6 +211,27 @@ impl MethodTypes {
 fn lines(types: &str) -> [&str; 4] {
     let mut lines = types.split('\n');
     [(); 4].map(|()| lines.next().unwrap_or(""))
+}
+
+/// The element types of the streams and futures in a type.
+fn streamed(ty: &str) -> impl Iterator<Item = &str> {
+    let starts = ["stream<", "future<"].map(|word| ty.match_indices(word));
+    let starts = starts.into_iter().flatten();
+    starts.map(|(at, word)| {
+        let rest = &ty[at + word.len()..];
+        let mut depth = 0;
+        let is_end = |c: char| {
+            depth += i32::from(c == '<') - i32::from(c == '>');
+            depth < 0
+        };
+        &rest[..rest.find(is_end).unwrap_or(rest.len())]
+    })
+}
+
+fn has_handle(function: &FunctionDescription<'_>) -> bool {
+    let is_type_with_handle =
+        |text: &str| Type::parse(text).is_ok_and(|ty| PreparedType::new(ty).has_handle());
+    function.types.split('\n').any(is_type_with_handle)
 }
 
 fn wrong(why: impl Into<String>) -> Failure {
@@ -231,8 +264,11 @@ fn check(function: &FunctionDescription<'_>) -> Result<(), Failure> {
     if !params.starts_with("record{") {
         return refuse("its parameters are not a record");
     }
-    let prepared = Type::parse(element).map(PreparedType::new);
-    if prepared.is_ok_and(|element| element.has_handle()) {
+    let has_handle = |element| {
+        let prepared = Type::parse(element).map(PreparedType::new);
+        prepared.is_ok_and(|element| element.has_handle())
+    };
+    if has_handle(element) || streamed(params).any(has_handle) {
         return refuse("the elements of its stream have handles");
     }
     let streamed = ["stream<", "future<"]

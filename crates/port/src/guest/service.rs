@@ -1,7 +1,7 @@
 //! A guest's instance: its state, the calls that the guest has, and its resources.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -35,7 +35,7 @@ struct OpenState {
     /// The number that the guest has returned for it.
     state: u64,
     /// The calls that the guest has not answered, although [`Guest::call`] has returned.
-    kept: HashSet<u64>,
+    kept: HashMap<u64, UnreadStreams>,
     /// Those that ended otherwise, which the guest does not know yet.
     cancelled: Vec<u64>,
     /// The objects that the core owns, by the number of their resource.
@@ -114,7 +114,9 @@ impl GuestInstance {
 
     /// Records that the guest has answered a call that it had kept.
     pub(crate) fn forget_kept(&self, call: u64) {
-        lock(&self.open).kept.remove(&call);
+        let unread = lock(&self.open).kept.remove(&call);
+        // Not under the lock.
+        drop(unread);
     }
 
     /// Takes over an object of the state that serves a call. `None`: the guest does not have the call
@@ -126,7 +128,7 @@ impl GuestInstance {
     ) -> Option<GuestResource> {
         let open = &mut *lock(&self.open);
         // The lock keeps the state open.
-        if self.running.load(Ordering::Acquire) != call && !open.kept.contains(&call) {
+        if self.running.load(Ordering::Acquire) != call && !open.kept.contains_key(&call) {
             return None;
         }
         open.resources += 1;
@@ -141,12 +143,27 @@ impl GuestInstance {
 
     /// Records that a call was stopped. Returns whether a turn must tell the guest.
     pub(crate) fn note_stopped(&self, call: u64) -> bool {
-        let open = &mut *lock(&self.open);
-        let is_kept = open.kept.remove(&call);
-        if is_kept {
-            open.cancelled.push(call);
+        let unread = {
+            let open = &mut *lock(&self.open);
+            let unread = open.kept.remove(&call);
+            if unread.is_some() {
+                open.cancelled.push(call);
+            }
+            unread
+        };
+        unread.is_some()
+    }
+}
+
+/// The arguments of a call with streams. Those that the guest has not taken are closed with it.
+#[derive(Default)]
+pub(crate) struct UnreadStreams(Option<Vec<u8>>);
+
+impl Drop for UnreadStreams {
+    fn drop(&mut self) {
+        if let Some(args) = &self.0 {
+            close_unread_streams(args);
         }
-        is_kept
     }
 }
 
@@ -174,10 +191,10 @@ impl GuestService {
     }
 
     /// The guest has returned from a call that it did not answer.
-    fn keep(&self, buffer: CallBuffer) {
+    fn keep(&self, buffer: CallBuffer, unread: UnreadStreams) {
         let call = &buffer.call().core;
         let handle = call.handle();
-        lock(&self.instance.open).kept.insert(handle);
+        lock(&self.instance.open).kept.insert(handle, unread);
         // Another thread of the guest may have answered it, or it was stopped.
         if call.has_ended() && call.check_stopped().is_err() {
             if self.instance.note_stopped(handle) {
@@ -233,7 +250,8 @@ impl Dispatch for GuestService {
             types,
         });
         // The guest may overwrite the arguments.
-        let streams = types.takes_streams().then(|| args.clone());
+        let has_streams = !types.streamed_params().is_empty();
+        let unread = UnreadStreams(has_streams.then(|| args.clone()));
         let seen = GuestCall {
             call,
             method,
@@ -243,13 +261,10 @@ impl Dispatch for GuestService {
         self.instance.running.store(call, Ordering::Release);
         native(|| self.instance.guest.call(self.state, seen));
         if let Some(buffer) = scope.end() {
-            self.keep(buffer);
+            self.keep(buffer, unread);
         }
         // Not before: other threads of the guest may use the call already.
         self.instance.running.store(0, Ordering::Release);
-        if let Some(args) = streams {
-            close_unread_streams(&args);
-        }
         if args.capacity() <= SPARE_BYTES {
             args.clear();
             self.spare = args;
@@ -273,7 +288,7 @@ impl Drop for GuestService {
             open.cancelled.clear();
             (mem::take(&mut open.kept), mem::take(&mut open.objects))
         };
-        for call in kept {
+        for call in kept.into_keys() {
             // Unless the service is being replaced, they have ended.
             let why = match DropCause::now(call) {
                 DropCause::OtherPanic(why) => why,

@@ -184,7 +184,7 @@ impl Instance {
 }
 
 /// The completion of a call that has ended, or that another thread is ending.
-fn completion_of(call: &CallRef) -> Completion {
+pub(super) fn completion_of(call: &CallRef) -> Completion {
     loop {
         if let Some(completion) = call.result.take() {
             return completion;

@@ -43,10 +43,10 @@ impl Instance {
 }
 
 /// A call that a guest serves, and its instance.
-struct Served {
-    call: CallRef,
+pub(super) struct Served {
+    pub(super) call: CallRef,
     instance: Arc<Instance>,
-    guest: Arc<GuestInstance>,
+    pub(super) guest: Arc<GuestInstance>,
 }
 
 impl Served {
@@ -62,7 +62,7 @@ impl Served {
 
     /// # Errors
     /// `stale`: the call has ended. `argument`: no guest serves it.
-    fn find(handle: u64) -> Result<Self, Failure> {
+    pub(super) fn find(handle: u64) -> Result<Self, Failure> {
         let call = match with_current(handle, Clone::clone) {
             Some(call) => call,
             None => CallRef::find(handle)?,

@@ -50,7 +50,7 @@
 //! 13. The type of a writer is the one that the stream was created for: a slot holds one record of
 //!     it. `StreamWriter::new` checks this once.
 //!
-//! Foreign code writes records by handle: `described`.
+//! Foreign code writes records by handle: `described`. It reads stream parameters by `element_reader`.
 //!
 //! Stream parameters, which the caller writes, have another implementation: `upstream`.
 
@@ -62,6 +62,7 @@ mod core;
 mod counts;
 pub(crate) mod described;
 mod direct;
+mod element_reader;
 pub(crate) mod future;
 mod guard;
 mod kept_batch;
@@ -88,6 +89,7 @@ pub use self::core::StreamCore;
 pub use callback::{Callback, CallbackEvent};
 pub use counts::{Counts, Reason};
 pub use described::RecordWriter;
+pub use element_reader::ElementReader;
 pub use future::{FutureReader, FutureWriter};
 pub(crate) use guard::Guard;
 pub use kept_batch::KeptBatch;

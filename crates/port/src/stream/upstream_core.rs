@@ -22,7 +22,7 @@ use thalweg_queue::WakerList;
 use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::{WakeReason, wait};
 use thalweg_wire::evolve::{Conversion, Unconverted};
-use thalweg_wire::{Decode, message};
+use thalweg_wire::{Decode, Malformed, message};
 
 use crate::code::{Code, Failure, append, no_memory, would_park};
 use crate::end_stream::EndStream;
@@ -269,11 +269,20 @@ impl UpstreamCore {
 
     /// Like [`try_take`](Self::try_take), and decodes the element.
     pub(super) fn try_read<T: Decode>(&self, waker: Option<Waker>) -> Result<Option<T>, Failure> {
+        self.try_read_with(waker, |core, element| {
+            message::open(&element, core.layout).and_then(|message| message.owned::<T>())
+        })
+    }
+
+    fn try_read_with<T>(
+        &self,
+        waker: Option<Waker>,
+        decode: impl Fn(&Self, Vec<u8>) -> Result<T, Malformed>,
+    ) -> Result<Option<T>, Failure> {
         let Some(element) = self.try_take(waker)? else {
             return Ok(None);
         };
-        let read = message::open(&element, self.layout).and_then(|message| message.owned::<T>());
-        read.map(Some).map_err(|error| {
+        decode(self, element).map(Some).map_err(|error| {
             let why = Code::Argument.because(format!("an element is malformed: {error}"));
             self.end_malformed(why.clone());
             why
@@ -287,17 +296,17 @@ impl UpstreamCore {
     }
 
     pub(super) fn read<T: Decode>(&self, deadline: u64) -> Result<Option<T>, Failure> {
-        loop {
-            let may_park = deadline != 0 && wait::can_park();
-            match self.try_read(may_park.then(wait::waker)) {
-                Err(why) if why.code == Code::WouldPark && may_park => {
-                    check_wake(wait::park(Some(deadline)), || {
-                        Code::TimedOut.because("nothing arrived before the deadline")
-                    })?;
-                }
-                result => return result,
-            }
-        }
+        read_until(deadline, |waker| self.try_read(waker))
+    }
+
+    /// The message of the next element, which `check` accepts. `None`: the stream has ended regularly.
+    pub(super) fn read_message(
+        &self,
+        deadline: u64,
+        check: impl Fn(&[u8]) -> Result<(), Malformed>,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        let decode = |_: &Self, element: Vec<u8>| check(&element).map(|()| element);
+        read_until(deadline, |waker| self.try_read_with(waker, decode))
     }
 
     /// Wakes `waker` when there is capacity. Returns `true`, and arms nothing, if there is capacity
@@ -350,6 +359,24 @@ impl Drop for UpstreamCore {
     fn drop(&mut self) {
         if let Some(call) = self.owner.get() {
             call.stream_ended();
+        }
+    }
+}
+
+/// Waits until `read` returns something else than `would_park`.
+fn read_until<T>(
+    deadline: u64,
+    read: impl Fn(Option<Waker>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    loop {
+        let may_park = deadline != 0 && wait::can_park();
+        match read(may_park.then(wait::waker)) {
+            Err(why) if why.code == Code::WouldPark && may_park => {
+                check_wake(wait::park(Some(deadline)), || {
+                    Code::TimedOut.because("nothing arrived before the deadline")
+                })?;
+            }
+            result => return result,
         }
     }
 }

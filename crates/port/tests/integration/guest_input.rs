@@ -1,0 +1,333 @@
+//! What guests receive during calls: elements of streams, and answers of their hosts.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use thalweg_port::stream::UpstreamCore;
+use thalweg_port::{
+    Code, Completion, Failure, FunctionDescription, Guest, GuestCall, GuestEvent, GuestObject,
+    GuestPackage, GuestPort, Instance, Kind, MethodOptions, Object, PackageDescription, Port,
+    QueueLimits, StreamOptions, answer_host_call, close_handle, find_element_reader, guest_answer,
+    guest_import_call, guest_reader_open, insert,
+};
+use thalweg_queue::clock;
+use thalweg_wire::{Decode, Encode, Handle, Shape, message};
+
+const SUM: u32 = 0;
+const ASK: u32 = 1;
+
+const TYPES: [(&str, &str); 2] = [
+    (
+        "input.sum",
+        "record{names:stream<string>,numbers:stream<u64>}\nu64\n\n",
+    ),
+    ("input.ask", "record{number:u64}\nu64\n\n"),
+];
+
+const CONFIRM: (&str, &str) = ("host.confirm", "record{number:u64}\nu64\nstring\n");
+
+fn layouts(types: &str) -> [u64; 4] {
+    Shape::hash_lines(types)
+}
+
+fn written<T: Encode + ?Sized>(value: &T, layout: u64) -> Vec<u8> {
+    message::encode(value, layout, Vec::new()).unwrap()
+}
+
+fn read<T: Decode>(data: &[u8], layout: u64) -> T {
+    message::open(data, layout).unwrap().owned::<T>().unwrap()
+}
+
+fn soon() -> u64 {
+    clock::deadline(Duration::from_secs(60))
+}
+
+fn package() -> &'static GuestPackage {
+    let function = |(name, types)| FunctionDescription {
+        name,
+        types,
+        is_async: true,
+        options: MethodOptions::NONE,
+        stream: StreamOptions::DEFAULT,
+    };
+    let description = PackageDescription {
+        name: "test:input",
+        version: "0.1.0",
+        methods: TYPES.map(function).to_vec(),
+        imports: vec![function(CONFIRM)],
+        limits: QueueLimits::DEFAULT,
+    };
+    GuestPackage::of(&description).unwrap()
+}
+
+/// A guest's port, and a client of it.
+struct Pair {
+    guest: Arc<GuestPort>,
+    instance: Arc<Instance>,
+    port: Arc<Port>,
+}
+
+impl Pair {
+    fn open() -> Self {
+        let guest = GuestPort::new().unwrap();
+        let runtime = Instance::runtime().unwrap();
+        Self {
+            instance: Instance::open_guest(package(), guest.clone(), runtime),
+            port: Port::open(16).unwrap(),
+            guest,
+        }
+    }
+
+    fn submit(&self, method: u32, params: &impl Encode, deadline: u64) {
+        let args = written(params, layouts(TYPES[method as usize].1)[0]);
+        self.instance
+            .submit(&self.port, 0, method, &args, deadline)
+            .unwrap();
+    }
+
+    fn reap(&self) -> Completion {
+        self.port.wait(soon()).unwrap();
+        self.port.reap().unwrap().next().unwrap()
+    }
+
+    /// The next call and its arguments.
+    fn take_call(&self) -> (u64, Vec<u8>) {
+        loop {
+            let mut taken = Vec::new();
+            self.guest
+                .take(1, soon(), |event| taken.push(event))
+                .unwrap();
+            if let Some(GuestEvent::Call { call, args, .. }) = taken.pop() {
+                return (call, args);
+            }
+        }
+    }
+}
+
+fn upstream<T: Decode>() -> (Arc<UpstreamCore>, Handle) {
+    let stream = UpstreamCore::new(T::HASH, false);
+    let handle = insert(Object::Upstream(Arc::clone(&stream))).unwrap();
+    (stream, Handle(handle))
+}
+
+fn send<T: Encode + Decode>(stream: &UpstreamCore, value: &T) -> Result<(), Code> {
+    let element = written(value, T::HASH);
+    stream.send(&element, soon()).map_err(|why| why.code)
+}
+
+/// The handles in the arguments of `sum`.
+fn streams(args: &[u8]) -> Vec<u64> {
+    let message = message::open(args, layouts(TYPES[0].1)[0]).unwrap();
+    message.handles().map(|handle| handle.0).collect()
+}
+
+fn is_stale<T>(result: Result<T, Failure>) -> bool {
+    result.is_err_and(|why| why.code == Code::Stale)
+}
+
+#[test]
+fn guest_reads_streams_of_its_caller() {
+    let pair = Pair::open();
+    let (names, names_handle) = upstream::<String>();
+    let (numbers, numbers_handle) = upstream::<u64>();
+    pair.submit(SUM, &(names_handle, numbers_handle), u64::MAX);
+    let (call, args) = pair.take_call();
+    let [names_handle, numbers_handle] = streams(&args)[..] else {
+        panic!("there are two streams");
+    };
+    let reader = guest_reader_open(call, numbers_handle).unwrap();
+    assert!(is_stale(guest_reader_open(call, numbers_handle)));
+    let elements = find_element_reader(reader).unwrap();
+    assert_eq!(elements.receive(0).unwrap_err().code, Code::WouldPark);
+    let late = clock::now() + 1_000_000;
+    assert_eq!(elements.receive(late).unwrap_err().code, Code::TimedOut);
+
+    let sending = thread::spawn(move || {
+        for number in 0..1000u64 {
+            send(&numbers, &number).unwrap();
+        }
+        numbers.finish().unwrap();
+        numbers
+    });
+    let mut sum = 0;
+    while let Some(element) = elements.receive(soon()).unwrap() {
+        sum += read::<u64>(&element, u64::HASH);
+    }
+    assert_eq!(sum, 499_500);
+    sending.join().unwrap();
+    drop(elements);
+    close_handle(reader).unwrap();
+    assert!(is_stale(find_element_reader(reader)));
+
+    let result = written(&sum, layouts(TYPES[0].1)[1]);
+    guest_answer(call, Code::Ok, &result).unwrap();
+    assert_eq!(pair.reap().code, Code::Ok);
+    // The guest has not taken the other stream.
+    assert_eq!(send(&names, &"late".to_owned()), Err(Code::Closed));
+    assert!(is_stale(guest_reader_open(call, names_handle)));
+}
+
+#[test]
+fn stream_ends_with_its_call_and_with_its_writer() {
+    let pair = Pair::open();
+    let (names, names_handle) = upstream::<String>();
+    let (_numbers, numbers_handle) = upstream::<u64>();
+    let deadline = clock::deadline(Duration::from_millis(20));
+    pair.submit(SUM, &(names_handle, numbers_handle), deadline);
+    let (call, args) = pair.take_call();
+    let readers: Vec<_> = streams(&args)
+        .iter()
+        .map(|stream| guest_reader_open(call, *stream).unwrap())
+        .collect();
+    names.abandon();
+    let elements = find_element_reader(readers[0]).unwrap();
+    assert_eq!(elements.receive(soon()).unwrap_err().code, Code::Cancelled);
+    let elements = find_element_reader(readers[1]).unwrap();
+    assert_eq!(elements.receive(soon()).unwrap_err().code, Code::TimedOut);
+    assert_eq!(pair.reap().code, Code::TimedOut);
+    // The readers are closed with their handles.
+    readers
+        .into_iter()
+        .for_each(|reader| close_handle(reader).unwrap());
+}
+
+#[test]
+fn closed_reader_is_reported_to_the_writer() {
+    let pair = Pair::open();
+    let (names, names_handle) = upstream::<String>();
+    let (_numbers, numbers_handle) = upstream::<u64>();
+    pair.submit(SUM, &(names_handle, numbers_handle), u64::MAX);
+    let (call, args) = pair.take_call();
+    let reader = guest_reader_open(call, streams(&args)[0]).unwrap();
+    close_handle(reader).unwrap();
+    assert_eq!(send(&names, &"unread".to_owned()), Err(Code::Closed));
+}
+
+#[test]
+fn malformed_element_and_foreign_handles_are_refused() {
+    let pair = Pair::open();
+    let (names, names_handle) = upstream::<String>();
+    let (_numbers, numbers_handle) = upstream::<u64>();
+    pair.submit(SUM, &(names_handle, numbers_handle), u64::MAX);
+    let (call, args) = pair.take_call();
+    let (_, foreign) = upstream::<u8>();
+    assert_eq!(
+        guest_reader_open(call, foreign.0).unwrap_err().code,
+        Code::Argument
+    );
+    let port = insert(Object::Port(Port::open(1).unwrap())).unwrap();
+    assert_eq!(
+        guest_reader_open(call, port).unwrap_err().code,
+        Code::Argument
+    );
+    close_handle(port).unwrap();
+    close_handle(foreign.0).unwrap();
+
+    let mut element = written("name", String::HASH);
+    *element.last_mut().unwrap() = 0xff;
+    names.send(&element, soon()).unwrap();
+    let reader = guest_reader_open(call, streams(&args)[0]).unwrap();
+    let elements = find_element_reader(reader).unwrap();
+    assert_eq!(elements.receive(soon()).unwrap_err().code, Code::Argument);
+    assert_eq!(send(&names, &"name".to_owned()), Err(Code::Argument));
+}
+
+#[test]
+fn guest_calls_its_host() {
+    let pair = Pair::open();
+    let host = Port::open(16).unwrap();
+    pair.instance.set_host_port(&host, 7).unwrap();
+    pair.submit(ASK, &(5u64,), u64::MAX);
+    let (call, _) = pair.take_call();
+    let [params, ok, error, _] = layouts(CONFIRM.1);
+    let answering = thread::spawn(move || {
+        let answers = [
+            (Code::Ok, written(&10u64, ok)),
+            (Code::Error, written("no", error)),
+            // It is not the type of the result.
+            (Code::Ok, written("ten", error)),
+            (Code::Overloaded, b"later".to_vec()),
+        ];
+        for (code, data) in answers {
+            host.wait(soon()).unwrap();
+            let asked = host.reap().unwrap().next().unwrap();
+            assert_eq!((asked.kind, asked.token), (Kind::HostCall, 7));
+            assert_eq!(read::<(u64,)>(&asked.data, params), (5,));
+            answer_host_call(asked.handle, code, &data).unwrap();
+        }
+    });
+    let args = written(&(5u64,), params);
+    let ask = || guest_import_call(call, 0, &args);
+    let (code, data) = ask().unwrap();
+    assert_eq!((code, read::<u64>(&data, ok)), (Code::Ok, 10));
+    let (code, data) = ask().unwrap();
+    assert_eq!((code, &*read::<String>(&data, error)), (Code::Error, "no"));
+    assert_eq!(ask().unwrap_err().code, Code::GuestLost);
+    assert_eq!(ask().unwrap_err(), Code::Overloaded.because("later"));
+    answering.join().unwrap();
+
+    let refused = guest_import_call(call, 1, &args).unwrap_err();
+    assert_eq!(refused.code, Code::Argument);
+    let refused = guest_import_call(call, 0, &args[1..]).unwrap_err();
+    assert_eq!(refused.code, Code::Argument);
+}
+
+#[test]
+fn call_of_the_host_ends_with_its_call() {
+    let pair = Pair::open();
+    let args = written(&(5u64,), layouts(CONFIRM.1)[0]);
+    pair.submit(ASK, &(5u64,), u64::MAX);
+    let (call, _) = pair.take_call();
+    let no_host = guest_import_call(call, 0, &args).unwrap_err();
+    assert_eq!(no_host.code, Code::Closed);
+
+    let silent = Port::open(16).unwrap();
+    pair.instance.set_host_port(&silent, 7).unwrap();
+    let deadline = clock::deadline(Duration::from_millis(20));
+    pair.submit(ASK, &(5u64,), deadline);
+    let (call, _) = pair.take_call();
+    let late = guest_import_call(call, 0, &args).unwrap_err();
+    assert!(
+        [Code::TimedOut, Code::Cancelled, Code::Stale].contains(&late.code),
+        "{late}"
+    );
+    assert_eq!(pair.reap().code, Code::TimedOut);
+    assert!(is_stale(guest_import_call(call, 0, &args)));
+}
+
+/// A guest whose functions try to wait.
+struct Waiting;
+
+impl Guest for Waiting {
+    fn open(&self) -> Result<u64, Failure> {
+        Ok(0)
+    }
+
+    fn call(&self, _: u64, call: GuestCall<'_>) {
+        let args = written(&(5u64,), layouts(CONFIRM.1)[0]);
+        let asked = guest_import_call(call.call, 0, &args).unwrap_err();
+        let result = written(&(asked.code as u64), layouts(TYPES[1].1)[1]);
+        guest_answer(call.call, Code::Ok, &result).unwrap();
+    }
+
+    fn cancel(&self, _: u64, _: u64) {}
+    fn drop_resource(&self, _: u64, _: GuestObject) {}
+    fn close(&self, _: u64) {}
+}
+
+#[test]
+fn functions_of_a_guest_must_not_wait_for_the_host() {
+    let runtime = Instance::runtime().unwrap();
+    let instance = Instance::open_guest(package(), Arc::new(Waiting), runtime);
+    let (port, host) = (Port::open(16).unwrap(), Port::open(16).unwrap());
+    instance.set_host_port(&host, 7).unwrap();
+    let [params, ok, ..] = layouts(TYPES[1].1);
+    let args = written(&(5u64,), params);
+    instance.submit(&port, 0, ASK, &args, u64::MAX).unwrap();
+    port.wait(soon()).unwrap();
+    let completion = port.reap().unwrap().next().unwrap();
+    let code = read::<u64>(&completion.data, ok);
+    assert_eq!(code, Code::WouldPark as u64);
+    assert_eq!(host.reap().unwrap().count(), 0, "the host was not called");
+}
