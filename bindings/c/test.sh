@@ -135,6 +135,12 @@ guests() {
   echo 'int none;' | "$cc" -shared -fPIC -x c - -o "$guests/libguest_none.so"
   "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/probe/c" "${@:2}" \
     bindings/c/tests/guests.c -o "$guests/guests" -pthread -ldl
+  "$target/debug/thalweg" gen --lang c --guest c --out "$build/inputs" bindings/c/tests/guests/inputs >/dev/null
+  "$cc" -std=c11 -D_XOPEN_SOURCE=700 -g -fPIC -shared -fvisibility=hidden "${warnings[@]}" -Ibindings/c/include \
+    "-I$build/inputs/guest-c" "${@:2}" bindings/c/tests/guests/inputs.c -o "$guests/libguest_inputs.so" -pthread
+  "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/inputs/c" "${@:2}" \
+    bindings/c/tests/guest_inputs.c -o "$guests/guest_inputs" -pthread -ldl
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guest_inputs" "$guests/libguest_inputs.so"
   THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guests" "$guests"
   THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guests" "$guests" _port
 }

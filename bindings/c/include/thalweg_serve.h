@@ -55,6 +55,15 @@ static inline uint32_t tw_incoming_fail(const tw_incoming *call, uint32_t code, 
   return call->core->fail(call->call, code, text, text ? strlen(text) : 0, error);
 }
 
+/* Ends a call with the outcome of something that it needed: a call of the host, or a stream. As
+ * TW_GUEST_LOST if a guest cannot cause that outcome. */
+static inline uint32_t tw_incoming_pass_on(const tw_incoming *call, uint32_t code,
+                                           const tw_error *why, tw_error *error) {
+  uint32_t status = tw_incoming_fail(call, code, why->message, error);
+  return status == TW_ARGUMENT ? tw_incoming_fail(call, TW_GUEST_LOST, why->message, error)
+                               : status;
+}
+
 /* TW_OK: go on with the call. Otherwise why to stop: see `call_check` in tw_guest_core. A long function
  * calls it from time to time. */
 static inline uint32_t tw_incoming_check(const tw_incoming *call, tw_error *error) {
@@ -117,7 +126,74 @@ static inline uint32_t tw_incoming_answer_object(const tw_incoming *call, uint32
   return call->core->answer_resource(call->call, type, (uint64_t)(uintptr_t)object, error);
 }
 
-/* ---- Streams --------------------------------------------------------------------------------- */
+/* ---- The host -------------------------------------------------------------------------------- */
+
+/* Calls an import with a message, which this function completes and frees, and waits for the answer: see
+ * `import_call` in tw_guest_core. */
+static inline uint32_t tw_incoming_import(const tw_incoming *call, uint32_t import,
+                                          tw_writer *writer, tw_guest_message *answer,
+                                          tw_error *error) {
+  uint32_t status = tw_writer_end(writer);
+  memset(answer, 0, sizeof(*answer));
+  if (status == TW_OK) {
+    status = call->core->import_call(call->call, import, writer->data, writer->size, answer, error);
+  } else {
+    tw_fail(error, status, "an argument has a null pointer, is too large, or memory is short");
+  }
+  tw_writer_free(writer);
+  return status;
+}
+
+/* The root of a message that was checked. */
+static inline const void *tw_guest_message_root(const tw_guest_message *message) {
+  tw_message header;
+  memcpy(&header, message->data, sizeof(header));
+  return message->data + header.root;
+}
+
+/* ---- Streams and futures that are parameters ------------------------------------------------- */
+
+/* The reading end, which the guest closes. One thread at a time uses it. */
+typedef struct tw_element_reader {
+  const tw_guest_core *core;
+  tw_handle handle;
+  tw_guest_message element; /* the last one */
+} tw_element_reader;
+
+/* Closes a reader, and frees the last element. */
+static inline void tw_element_reader_close(tw_element_reader *reader) {
+  reader->core->message_release(&reader->element);
+  reader->core->reader_close(reader->handle, NULL);
+}
+
+/* Waits for the next element until `deadline_ns`, and frees the one before: see `reader_receive` in
+ * tw_guest_core. */
+static inline uint32_t tw_element_reader_receive(tw_element_reader *reader, uint64_t deadline_ns,
+                                                 tw_error *error) {
+  reader->core->message_release(&reader->element);
+  return reader->core->reader_receive(reader->handle, deadline_ns, &reader->element, error);
+}
+
+/* Opens the reader of the stream at `place` in the arguments. If it cannot be used, the call ends, and the
+ * result is false. */
+static inline bool tw_incoming_reader(const tw_incoming *call, const void *place,
+                                      tw_element_reader *reader) {
+  tw_handle_ref ref;
+  tw_handle stream;
+  tw_error why;
+  uint32_t code;
+  memset(reader, 0, sizeof(*reader));
+  reader->core = call->core;
+  memcpy(&ref, place, sizeof(ref));
+  memcpy(&stream, call->base + sizeof(tw_message) + 8 * (size_t)ref.index, sizeof(stream));
+  code = call->core->reader_open(call->call, stream, &reader->handle, &why);
+  if (code != TW_OK) {
+    tw_incoming_fail(call, code, why.message, NULL);
+  }
+  return code == TW_OK;
+}
+
+/* ---- Streams that are results ---------------------------------------------------------------- */
 
 /* The writing end of a stream or future. One thread at a time uses it. It is closed by _finish, _abort or
  * _fail_stream. */

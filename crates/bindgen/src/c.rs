@@ -9,6 +9,7 @@ mod access;
 mod call;
 mod check;
 mod guest;
+mod guest_input;
 mod handles;
 mod host;
 mod library;

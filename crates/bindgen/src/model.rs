@@ -63,7 +63,10 @@ impl Package {
                 functions: self.functions.clone(),
                 layout: self.layout,
             }),
-            functions: Vec::new(),
+            functions: self
+                .host
+                .as_ref()
+                .map_or_else(Vec::new, |host| host.functions.clone()),
             ..self.clone()
         }
     }

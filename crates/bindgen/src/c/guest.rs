@@ -1,6 +1,7 @@
 //! The header of a guest: a struct of functions that the guest fills in, and functions that answer its
 //! calls.
 
+use super::guest_input::{self, imports};
 use super::host::{Answering, Host, Import, answer, values};
 use super::library;
 use super::names::{self, MEMBER, Names};
@@ -9,7 +10,7 @@ use super::plan::{Call, ParameterKind, Plan, ResultKind, Stream};
 use super::shape::before_name;
 use super::{access, types, write};
 use crate::SourceError;
-use crate::model::{Function, OverflowPolicy, Package, StreamOptions, TypeKind};
+use crate::model::{Function, OverflowPolicy, Package, StreamOptions};
 use crate::plan::names::Scope;
 use crate::plan::source::Source;
 
@@ -29,15 +30,8 @@ fn functions(package: &Package) -> &[Function] {
 /// The first one, with its position.
 pub(super) fn refuse(package: &Package) -> Result<(), SourceError> {
     for function in functions(package) {
-        let is_stream = |kind: &TypeKind| matches!(kind, TypeKind::Stream(_) | TypeKind::Future(_));
-        let takes_stream = function
-            .params
-            .iter()
-            .any(|field| is_stream(&field.ty.kind));
         let reason = if function.options.is_inline {
             "a guest has no inline methods: use the option `brief`"
-        } else if takes_stream {
-            "a guest cannot take streams and futures yet"
         } else if package
             .resources
             .iter()
@@ -124,6 +118,7 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     out.docs("", LEGEND);
     out.blank();
     resource_types(plan, out);
+    guest_input::readers(plan, out);
     declare(plan, guest, out);
     for (index, stream) in plan.streams.iter().enumerate() {
         stream_writer(plan, index, stream, out);
@@ -131,12 +126,18 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     out.docs("", "The methods, by number.");
     let all = functions(plan.package).iter();
     library::functions(plan.package, &plan.fixed.methods, all, out);
+    if !plan.calls.is_empty() {
+        out.docs("", "The functions of the host, by number.");
+        let all = imports(plan.package).iter();
+        library::functions(plan.package, &plan.fixed.imports, all, out);
+    }
     out.banner("Answers");
     out.docs("", ANSWERS);
     out.blank();
     for (number, import) in guest.imports.iter().enumerate() {
         answers(plan, import, number, out);
     }
+    guest_input::host_calls(plan, out);
     out.banner("The connection with Thalweg");
     description(plan, guest, out);
     for import in &guest.imports {
@@ -213,7 +214,10 @@ fn parameters(plan: &Plan<'_>, call: &Call<'_>) -> String {
     for parameter in &call.parameters {
         let ty = match parameter.kind {
             ParameterKind::Value(form) => plan.shapes.view(form),
-            _ => "void *".to_owned(),
+            ParameterKind::Handle { .. } => "void *".to_owned(),
+            ParameterKind::StreamWriter { writer, .. } => {
+                guest_input::reader_name(&plan.stream_writers[writer])
+            }
         };
         list.push_str(&format!(", {}{}", before_name(&ty), parameter.name));
     }
@@ -230,8 +234,8 @@ fn declare(plan: &Plan<'_>, guest: &Host<'_>, out: &mut Source) {
     out.line("  void *context;");
     out.docs(
         "  ",
-        "The library was opened: starts threads, for example. Another result than TW_OK refuses it, with\n\
-         the message of `error`. May be NULL.",
+        "The library was opened: starts threads, for example. Another result than TW_OK refuses it,\n\
+         with the message of `error`. May be NULL.",
     );
     out.line("  uint32_t (*load)(void *context, tw_error *error);");
     out.docs("  ", "The library is not used any more. May be NULL.");
@@ -509,11 +513,16 @@ fn description(plan: &Plan<'_>, guest: &Host<'_>, out: &mut Source) {
     out.line(&format!(
         "    (uint32_t)sizeof(tw_guest_package), {flags}, \"{namespace}:{name}\", \"{version}\","
     ));
+    let imports = match plan.calls.is_empty() {
+        true => "NULL",
+        false => &plan.fixed.imports,
+    };
     out.line(&format!(
-        "    {}, {}_policies, NULL, {}, 0,",
+        "    {}, {}_policies, {imports}, {}, {},",
         plan.fixed.methods,
         guest.name,
-        guest.imports.len()
+        guest.imports.len(),
+        plan.calls.len()
     ));
     out.line(&format!(
         "    {}, 0, UINT64_C({})}};",
@@ -536,8 +545,15 @@ fn serve_one(plan: &Plan<'_>, guest: &Host<'_>, import: &Import<'_>, out: &mut S
         out.line("  const uint8_t *base = call->base;");
     }
     for parameter in &call.parameters {
-        if let ParameterKind::Handle { .. } = parameter.kind {
-            out.line(&format!("  void *{} = NULL;", parameter.name));
+        match parameter.kind {
+            ParameterKind::Handle { .. } => {
+                out.line(&format!("  void *{} = NULL;", parameter.name));
+            }
+            ParameterKind::StreamWriter { writer, .. } => {
+                let reader = guest_input::reader_name(&plan.stream_writers[writer]);
+                out.line(&format!("  {reader} {};", parameter.name));
+            }
+            ParameterKind::Value(_) => {}
         }
     }
     out.line(&format!("  if (!guest->{}) {{", import.member));
@@ -569,15 +585,35 @@ fn serve_one(plan: &Plan<'_>, guest: &Host<'_>, import: &Import<'_>, out: &mut S
                     false => shapes.view_of(form, &format!("*(const {flat} *){at}")),
                 });
             }
-            ParameterKind::StreamWriter { .. } => {}
+            ParameterKind::StreamWriter { .. } => arguments.push_str(&parameter.name),
         }
     }
+    open_readers(call, out);
     out.line(&format!(
         "  guest->{}(state, call{arguments});",
         import.member
     ));
     out.line("}");
     out.blank();
+}
+
+/// Writes C that opens the readers of the streams among the arguments.
+fn open_readers(call: &Call<'_>, out: &mut Source) {
+    let mut opened: Vec<&str> = Vec::new();
+    for parameter in &call.parameters {
+        if let ParameterKind::StreamWriter { .. } = parameter.kind {
+            let (name, offset) = (parameter.name.as_str(), parameter.offset);
+            out.line(&format!(
+                "  if (!tw_incoming_reader(call, tw_argument_at(root, {offset}), &{name}.tw)) {{"
+            ));
+            for reader in &opened {
+                out.line(&format!("    tw_element_reader_close(&{reader}.tw);"));
+            }
+            out.line("    return;");
+            out.line("  }");
+            opened.push(name);
+        }
+    }
 }
 
 fn dispatch(plan: &Plan<'_>, guest: &Host<'_>, out: &mut Source) {

@@ -18,6 +18,14 @@ pub(super) fn refuse(package: &Package) -> Result<(), SourceError> {
         _ => contains_handle(&package.types, ty),
     };
     for function in &package.functions {
+        let is_stream = |ty: &Type| matches!(ty.kind, TypeKind::Stream(_) | TypeKind::Future(_));
+        if function.params.iter().any(|field| is_stream(&field.ty)) {
+            return Err(SourceError {
+                position: function.position.clone(),
+                construct: format!("function `{}`", function.full_name),
+                reason: "a guest in C++ cannot take streams and futures yet".to_owned(),
+            });
+        }
         let error = function.error.iter().flatten();
         let params = function.params.iter().map(|field| &field.ty);
         if params.chain(&function.ok).chain(error).any(is_inside) {

@@ -128,7 +128,7 @@ impl GuestPackage {
             package: Package {
                 name: leak(name),
                 version: leak(version),
-                layout: layout_hash(methods),
+                layout: layout_hash(methods.iter().chain(imports)),
                 methods,
                 imports,
                 limits: description.limits,
@@ -315,8 +315,8 @@ fn functions(described: &[FunctionDescription<'_>]) -> &'static [Method] {
     described.iter().map(function).collect::<Vec<_>>().leak()
 }
 
-/// The hash of all methods, as in generated code.
-fn layout_hash(methods: &[Method]) -> u64 {
+/// The hash of all methods and host imports, as in generated code.
+fn layout_hash<'a>(functions: impl Iterator<Item = &'a Method>) -> u64 {
     let line = |method: &Method| {
         let Method {
             name,
@@ -328,5 +328,5 @@ fn layout_hash(methods: &[Method]) -> u64 {
         } = method;
         format!("{name} {params} {ok} {error} {element}")
     };
-    Shape::hash_of(&methods.iter().map(line).collect::<Vec<_>>().join("\n"))
+    Shape::hash_of(&functions.map(line).collect::<Vec<_>>().join("\n"))
 }
