@@ -133,7 +133,8 @@ unsafe extern "C" fn resource_get(
     // SAFETY: see `answer`.
     unsafe {
         enter(error, || {
-            *out(object, "object")? = guest_resource(call, resource, kind)?;
+            let object = out(object, "object")?;
+            *object = guest_resource(call, resource, kind)?;
             Ok(())
         })
     }
@@ -149,7 +150,8 @@ unsafe extern "C" fn resource_take(
     // SAFETY: see `answer`.
     unsafe {
         enter(error, || {
-            *out(object, "object")? = guest_resource_take(call, resource, kind)?;
+            let object = out(object, "object")?;
+            *object = guest_resource_take(call, resource, kind)?;
             Ok(())
         })
     }
@@ -163,7 +165,8 @@ unsafe extern "C" fn answer_stream(
     // SAFETY: see `answer`.
     unsafe {
         enter(error, || {
-            *out(writer, "writer")? = guest_answer_stream(call)?;
+            let writer = out(writer, "writer")?;
+            *writer = guest_answer_stream(call)?;
             Ok(())
         })
     }

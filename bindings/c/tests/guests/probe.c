@@ -270,7 +270,8 @@ static writing *new_job(const tw_incoming *call, uint64_t count) {
 static void numbers(void *opened, const tw_incoming *call, uint64_t count) {
   writing *job = new_job(call, count);
   (void)opened;
-  if (job && probe_numbers_answer(call, &job->numbers, NULL) == TW_OK) {
+  /* Without a place for the writer, the call goes on. */
+  if (job && call->core->answer_stream(call->call, NULL, NULL) == TW_ARGUMENT && probe_numbers_answer(call, &job->numbers, NULL) == TW_OK) {
     start(write_numbers, job);
   } else {
     free(job);
