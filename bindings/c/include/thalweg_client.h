@@ -489,12 +489,6 @@ static inline uint32_t tw_reply_error(const tw_reply *reply, tw_error *error) {
 
 /* ---- Resources ------------------------------------------------------------------------------- */
 
-/* An object in the service that belongs to the caller. */
-typedef struct tw_resource {
-  const tw_table *table;
-  tw_handle handle;
-} tw_resource;
-
 /* Takes a resource out of a result. You must then close it. tw_reply_release closes those that were
  * not taken.
  * TW_ARGUMENT: it was taken before, or the reply was released. */

@@ -65,6 +65,13 @@ typedef struct tw_handle_ref {
 
 TW_SIZE(tw_handle_ref, 4);
 
+/* An object in the service that belongs to the caller. In a guest, an object for a result:
+ * tw_incoming_new_resource. */
+typedef struct tw_resource {
+  const tw_table *table; /* NULL in a guest */
+  tw_handle handle;
+} tw_resource;
+
 /* The text of a NUL-terminated string, which it borrows; for NULL the empty text. */
 static inline tw_text tw_text_of(const char *string) {
   tw_text text;

@@ -126,6 +126,17 @@ static inline uint32_t tw_incoming_answer_object(const tw_incoming *call, uint32
   return call->core->answer_resource(call->call, type, (uint64_t)(uintptr_t)object, error);
 }
 
+/* Makes a resource that is a part of a result, of an object of the guest. TW_OK: `drop` is called for
+ * the object once no program has it, also if the result is refused. */
+static inline uint32_t tw_incoming_new_resource(const tw_incoming *call, uint32_t type,
+                                                void *object, tw_resource *resource,
+                                                tw_error *error) {
+  resource->table = NULL;
+  resource->handle = 0;
+  return call->core->resource_new(call->call, type, (uint64_t)(uintptr_t)object, &resource->handle,
+                                  error);
+}
+
 /* ---- The host -------------------------------------------------------------------------------- */
 
 /* Calls an import with a message, which this function completes and frees, and waits for the answer: see
