@@ -41,3 +41,17 @@ fn close_all(data: &[u8]) {
         }
     }
 }
+
+/// Closes the resources in a message of foreign code that was not delivered. Other handles in it are
+/// not its own.
+#[cold]
+pub(crate) fn close_resources(data: &[u8]) {
+    if let Ok(message) = message::open_any(data) {
+        for handle in message.handles() {
+            if handles::with(handle.0, |entry| Some(entry.kind == Kind::Resource)) == Ok(true) {
+                // An error means that another thread closed it at the same time.
+                let _ = handles::close_handle(handle.0);
+            }
+        }
+    }
+}

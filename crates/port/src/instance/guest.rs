@@ -15,7 +15,7 @@ use crate::guest::{
     take_current, with_current,
 };
 use crate::handles::{self, Kind};
-use crate::message_handles::close_handles;
+use crate::message_handles::close_resources;
 use crate::resource;
 use crate::stream::future::ONE_RECORD;
 use crate::stream::{RecordWriter, StreamCore};
@@ -76,29 +76,34 @@ impl Served {
 }
 
 /// Answers a call of a guest with the message of the result (`Ok`) or of the error (`Error`). The
-/// handles in the message belong to the caller of the method afterwards.
+/// resources in the message belong to the caller of the method afterwards.
 ///
 /// # Errors
 /// `stale`: the call has ended, for example because it was answered before. `argument`: no guest
 /// serves the call, or the code is another one. `guest_lost`: the message is malformed, or has a
 /// handle that the guest cannot give away; the call has ended with this failure. In all cases, the
-/// handles in the message are closed.
+/// resources in the message are closed.
 pub fn guest_answer(call: u64, code: Code, message: &[u8]) -> Result<(), Failure> {
-    let answered = answer(call, code, message);
+    let answered = answer(call, code, message, Kind::Resource);
     if answered.is_err() {
-        close_handles(message);
+        close_resources(message);
     }
     answered
 }
 
-fn answer(call: u64, code: Code, message: &[u8]) -> Result<(), Failure> {
+/// Answers a call. The handles in the message are of the kind `given`.
+fn answer(call: u64, code: Code, message: &[u8], given: Kind) -> Result<(), Failure> {
     if !matches!(code, Code::Ok | Code::Error) {
         return Err(Code::Argument.because("an answer is a result or an error"));
     }
     let (mut buffer, types) = take_answer(call)?;
-    let checked = types
-        .check_answer(code, message)
-        .and_then(|()| check_handles(&buffer.call().core, message));
+    let checked =
+        types
+            .check_answer(code, message)
+            .and_then(|()| match (code, types.element(), given) {
+                (Code::Ok, Some(_), Kind::Resource) => Err("it is no stream".to_owned()),
+                _ => check_handles(&buffer.call().core, message, given),
+            });
     if let Err(why) = checked {
         let why = {
             let core = &buffer.call().core;
@@ -147,32 +152,37 @@ fn take_answer(call: u64) -> Result<(CallBuffer, &'static MethodTypes), Failure>
     Ok((buffer, types))
 }
 
-/// Whether the guest may give the handles of a message to a caller: they are resources of its own
-/// instance, or streams.
+/// Whether the guest may give the handles of a message to a caller: they are of the kind `given`, and
+/// resources are of its own instance.
 #[inline]
-fn check_handles(call: &CallRef, data: &[u8]) -> Result<(), String> {
+fn check_handles(call: &CallRef, data: &[u8], given: Kind) -> Result<(), String> {
     match message::open_any(data) {
-        Ok(message) if message.handles().len() > 0 => check_each_handle(call, message.handles()),
+        Ok(message) if message.handles().len() > 0 => {
+            check_each_handle(call, message.handles(), given)
+        }
         _ => Ok(()),
     }
 }
 
 #[cold]
-fn check_each_handle(call: &CallRef, all: impl Iterator<Item = Handle>) -> Result<(), String> {
+fn check_each_handle(
+    call: &CallRef,
+    all: impl Iterator<Item = Handle>,
+    given: Kind,
+) -> Result<(), String> {
     let instance = Instance::of_call(call);
     for handle in all {
         let found = handles::find(handle.0);
         let kind = found
             .map_err(|why| format!("handle {:#x}: {}", handle.0, why.message))?
             .kind;
-        match kind {
-            Kind::Resource => resource::with_object(&*instance, handle, |_: &GuestResource| ())
-                .map_err(|why| format!("handle {:#x}: {}", handle.0, why.message))?,
-            Kind::Stream => {}
-            other => {
-                let (number, kind) = (handle.0, other.name());
-                return Err(format!("handle {number:#x} is {kind}, which is no result"));
-            }
+        if kind != given {
+            let (number, kind) = (handle.0, kind.name());
+            return Err(format!("handle {number:#x} is {kind}, which is no result"));
+        }
+        if kind == Kind::Resource {
+            resource::with_object(&*instance, handle, |_: &GuestResource| ())
+                .map_err(|why| format!("handle {:#x}: {}", handle.0, why.message))?;
         }
     }
     Ok(())
@@ -264,7 +274,7 @@ pub fn guest_answer_resource(call: u64, object: GuestObject) -> Result<(), Failu
     let (handle, resource) = give_resource(&served, object)?;
     let mut message = Vec::new();
     let answered = match message::encode_into(&Handle(handle), layout, &mut message) {
-        Ok(()) => answer(call, Code::Ok, &message),
+        Ok(()) => answer(call, Code::Ok, &message, Kind::Resource),
         Err(error) => Err(unencodable(error)),
     };
     if answered.is_err() {
@@ -306,12 +316,12 @@ pub fn guest_answer_stream(call: u64) -> Result<u64, Failure> {
     let reader = reader.inspect_err(|_| drop(close_writer()))?;
     let mut message = Vec::new();
     let answered = match message::encode_into(&Handle(reader), method.ok, &mut message) {
-        Ok(()) => guest_answer(call, Code::Ok, &message),
+        Ok(()) => answer(call, Code::Ok, &message, Kind::Stream),
         Err(error) => Err(unencodable(error)),
     };
     if answered.is_err() {
         let _ = close_writer();
-        // `guest_answer` has closed it, unless there was no message.
+        // It is stale if the message was delivered to a call that had ended.
         let _ = handles::close_handle(reader);
     }
     answered.map(|()| writer)

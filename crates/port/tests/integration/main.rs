@@ -12,6 +12,7 @@ mod defects;
 mod described;
 mod fairness;
 mod futures;
+mod guest_answers;
 mod guest_input;
 mod guest_ports;
 mod guests;
