@@ -719,7 +719,8 @@ pub(crate) fn leave_with_buffer(mut outcome: Box<Outcome>) {
 
 impl CallBuffer {
     /// Rule 2: delivers the first outcome. If the call was asked to stop, it ends for that reason,
-    /// even if the service answers before it notices the request.
+    /// even if the service answers before it notices the request. Returns whether it has ended with this
+    /// outcome.
     #[inline]
     pub(crate) fn deliver(mut self) -> bool {
         let outcome = self.contents();
@@ -795,7 +796,7 @@ impl CallBuffer {
                 unsafe { &*cell }.complete(Completion(self));
             }
         }
-        true
+        !was_stopped
     }
 }
 

@@ -113,8 +113,10 @@ fn answer(call: u64, code: Code, message: &[u8], given: Kind) -> Result<(), Fail
             ))
         };
         buffer.fail(why.clone());
-        buffer.deliver();
-        return Err(why);
+        return Err(match buffer.deliver() {
+            true => why,
+            false => handles::stale(),
+        });
     }
     match append(&mut buffer.data, message) {
         Ok(()) => {
@@ -263,7 +265,8 @@ fn give_resource(
     Ok((handle, Arc::downgrade(&resource)))
 }
 
-/// Answers a call of a guest whose result is a resource.
+/// Answers a call of a guest whose result is a resource. The guest does not own the object afterwards,
+/// and gets [`Guest::drop_resource`] for it: also if the call or the state ends at the same time.
 ///
 /// # Errors
 /// The errors of [`guest_answer`] and [`guest_resource_new`]. The object is the guest's as before, and
@@ -278,11 +281,12 @@ pub fn guest_answer_resource(call: u64, object: GuestObject) -> Result<(), Failu
         Err(error) => Err(unencodable(error)),
     };
     if answered.is_err() {
-        // Nobody has got the handle, so that the resource exists.
-        if let Some(resource) = resource.upgrade() {
-            resource.take_back();
-        }
+        let is_guests = resource.upgrade().is_some_and(|it| it.take_back());
         let _ = handles::close_handle(handle);
+        if !is_guests {
+            // A turn drops it, because the call or the state has ended meanwhile.
+            return Ok(());
+        }
     }
     answered
 }

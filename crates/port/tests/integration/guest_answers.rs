@@ -6,7 +6,7 @@ use std::time::Duration;
 use thalweg_port::{
     Code, Completion, Failure, FunctionDescription, Guest, GuestCall, GuestObject, GuestPackage,
     Instance, MethodOptions, Object, PackageDescription, Port, QueueLimits, StreamOptions,
-    close_handle, find, guest_answer, guest_answer_stream, guest_resource_new, insert,
+    close_handle, find, guest_answer, guest_answer_stream, guest_fail, guest_resource_new, insert,
 };
 use thalweg_queue::clock;
 use thalweg_wire::{Handle, Shape, message};
@@ -175,4 +175,35 @@ fn stream_is_not_answered_with_another_handle() {
     assert_eq!(host.call(NUMBERS).code, Code::GuestLost);
     host.close();
     assert_eq!(*host.guest.dropped.lock().unwrap(), [1]);
+}
+
+#[test]
+fn answer_is_accepted_only_if_the_caller_gets_it() {
+    let (sender, calls) = mpsc::channel();
+    let host = Host::open(move |call| sender.send(call).unwrap());
+    let right = written("text", layouts(TEXT)[1]);
+    let wrong = written(&1u64, layouts(TEXT)[1]);
+    let rounds = if cfg!(miri) { 10 } else { 3_000 };
+    for round in 0..rounds {
+        let call = host.submit(TEXT);
+        let served = calls.recv().unwrap();
+        let answered = std::thread::scope(|scope| {
+            let cancelling = scope.spawn(|| close_handle(call));
+            let answered = match round % 3 {
+                0 => guest_answer(served, Code::Ok, &right),
+                1 => guest_answer(served, Code::Ok, &wrong),
+                _ => guest_fail(served, Code::Overloaded.because("no")),
+            };
+            let _ = cancelling.join().unwrap();
+            answered
+        });
+        let code = match (answered, round % 3) {
+            (Ok(()), 0) => Code::Ok,
+            (Ok(()), 2) => Code::Overloaded,
+            (Err(why), 1) if why.code == Code::GuestLost => Code::GuestLost,
+            (Err(why), _) if why.code == Code::Stale => Code::Cancelled,
+            (other, _) => panic!("{other:?}"),
+        };
+        assert_eq!(host.reap().code, code, "round {round}");
+    }
 }
