@@ -200,6 +200,18 @@ pub(crate) fn with_object<R: Any + Send + Sync, T>(
     object.map(f).ok_or_else(other_type)
 }
 
+/// Calls `f` with the object of a handle if it is of this type, whatever it belongs to. As with
+/// [`with_object`], no other reference to the object is made.
+pub(crate) fn with_any_object<R: Any + Send + Sync>(handle: Handle, f: impl FnOnce(&R)) {
+    let found = handles::with(handle.0, |entry| Some(entry.get(Kind::Resource)));
+    if let Ok(Ok(inner)) = found {
+        let inner: Arc<ResourceInner> = inner;
+        if let Some(object) = inner.value.as_ref().and_then(|it| it.downcast_ref()) {
+            f(object);
+        }
+    }
+}
+
 /// Removes the object of a handle from the table. The handle is stale afterwards.
 ///
 /// # Errors

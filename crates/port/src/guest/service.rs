@@ -8,16 +8,19 @@ use std::sync::{Arc, Mutex};
 
 use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::native;
+use thalweg_wire::message;
 
 use super::package::MethodTypes;
 use super::{Guest, GuestCall, GuestObject, GuestPackage};
 use crate::call::CallRef;
 use crate::code::{self, Failure};
 use crate::completion::CallBuffer;
+use crate::handles;
 use crate::incoming::{Incoming, Refusal, join_arguments};
 use crate::message_handles::close_unread_streams;
 use crate::nested::DropCause;
 use crate::queued_bytes::SPARE_BYTES;
+use crate::resource;
 use crate::service::Dispatch;
 
 /// A guest, as its instance knows it. It outlives the states of the instance.
@@ -36,12 +39,20 @@ struct OpenState {
     state: u64,
     /// The calls that the guest has not answered, although [`Guest::call`] has returned.
     kept: HashMap<u64, UnreadStreams>,
+    /// The call that another thread answers, or has answered, while [`Guest::call`] runs for it; or 0.
+    answered_early: u64,
     /// Those that ended otherwise, which the guest does not know yet.
     cancelled: Vec<u64>,
     /// The objects that the core owns, by the number of their resource.
-    objects: HashMap<u64, GuestObject>,
+    objects: HashMap<u64, OwnedObject>,
     /// Number of resources so far, in all states.
     resources: u64,
+}
+
+struct OwnedObject {
+    object: GuestObject,
+    /// The handle of the resource, if the guest has it and has not given it away.
+    kept_handle: Option<u64>,
 }
 
 thread_local! {
@@ -112,11 +123,26 @@ impl GuestInstance {
         })
     }
 
-    /// Records that the guest has answered a call that it had kept.
+    /// Records that the guest answers a call on another thread than that of its [`Guest::call`].
     pub(crate) fn forget_kept(&self, call: u64) {
-        let unread = lock(&self.open).kept.remove(&call);
+        let unread = {
+            let open = &mut *lock(&self.open);
+            let unread = open.kept.remove(&call);
+            if unread.is_none() && self.running.load(Ordering::Acquire) == call {
+                open.answered_early = call;
+            }
+            unread
+        };
         // Not under the lock.
         drop(unread);
+    }
+
+    /// Records that [`Guest::call`] returns and has not answered the call on its thread.
+    fn add_kept(&self, call: u64, unread: UnreadStreams) {
+        let open = &mut *lock(&self.open);
+        if mem::take(&mut open.answered_early) != call {
+            open.kept.insert(call, unread);
+        }
     }
 
     /// Takes over an object of the state that serves a call. `None`: the guest does not have the call
@@ -132,7 +158,11 @@ impl GuestInstance {
             return None;
         }
         open.resources += 1;
-        open.objects.insert(open.resources, object);
+        let owned = OwnedObject {
+            object,
+            kept_handle: None,
+        };
+        open.objects.insert(open.resources, owned);
         Some(GuestResource {
             instance: Arc::clone(self),
             number: open.resources,
@@ -194,14 +224,10 @@ impl GuestService {
     fn keep(&self, buffer: CallBuffer, unread: UnreadStreams) {
         let call = &buffer.call().core;
         let handle = call.handle();
-        lock(&self.instance.open).kept.insert(handle, unread);
-        // Another thread of the guest may have answered it, or it was stopped.
-        if call.has_ended() && call.check_stopped().is_err() {
-            if self.instance.note_stopped(handle) {
-                self.tell_cancelled();
-            }
-        } else if call.has_ended() {
-            self.instance.forget_kept(handle);
+        self.instance.add_kept(handle, unread);
+        // It may have been stopped meanwhile.
+        if call.has_ended() && self.instance.note_stopped(handle) {
+            self.tell_cancelled();
         }
     }
 
@@ -300,11 +326,14 @@ impl Drop for GuestService {
         }
         native(|| {
             let guest = &self.instance.guest;
-            for object in objects.into_values() {
-                guest.drop_resource(self.state, object);
+            for owned in objects.values() {
+                guest.drop_resource(self.state, owned.object);
             }
             guest.close(self.state);
         });
+        for handle in objects.into_values().filter_map(|owned| owned.kept_handle) {
+            let _ = handles::close_handle(handle);
+        }
     }
 }
 
@@ -318,6 +347,40 @@ pub(crate) struct GuestResource {
 }
 
 impl GuestResource {
+    /// Records that only the guest has the handle. Returns `false` if its state has ended.
+    pub(crate) fn keep_handle(&self, handle: u64) -> bool {
+        let open = &mut *lock(&self.instance.open);
+        let owned = open.objects.get_mut(&self.number);
+        owned
+            .map(|owned| owned.kept_handle = Some(handle))
+            .is_some()
+    }
+
+    /// Records that a host got the resources in a message.
+    #[inline]
+    pub(crate) fn note_given(message: &[u8]) {
+        // Most messages have no handles: their number is after 8 bytes.
+        if message.get(8..12) != Some(&[0; 4]) {
+            Self::note_each_given(message);
+        }
+    }
+
+    #[cold]
+    fn note_each_given(message: &[u8]) {
+        let Ok(message) = message::open_any(message) else {
+            return;
+        };
+        for handle in message.handles() {
+            // Without a further reference to the object: it is dropped in a turn.
+            resource::with_any_object(handle, |resource: &Self| {
+                let open = &mut *lock(&resource.instance.open);
+                if let Some(owned) = open.objects.get_mut(&resource.number) {
+                    owned.kept_handle = None;
+                }
+            });
+        }
+    }
+
     /// The guest owns the object from here on. Returns `false` if its state has ended, with the object.
     pub(crate) fn take_back(&self) -> bool {
         lock(&self.instance.open)
@@ -333,5 +396,45 @@ impl Drop for GuestResource {
         if self.take_back() {
             native(|| self.instance.guest.drop_resource(self.state, self.object));
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::package::QueueLimits;
+    use crate::{GuestCall, PackageDescription};
+
+    struct Nothing;
+
+    impl Guest for Nothing {
+        fn open(&self) -> Result<u64, Failure> {
+            Ok(0)
+        }
+        fn call(&self, _: u64, _: GuestCall<'_>) {}
+        fn cancel(&self, _: u64, _: u64) {}
+        fn drop_resource(&self, _: u64, _: GuestObject) {}
+        fn close(&self, _: u64) {}
+    }
+
+    #[test]
+    fn call_that_is_answered_while_its_function_runs_is_not_kept() {
+        let package = GuestPackage::of(&PackageDescription {
+            name: "test:kept",
+            version: "0.1.0",
+            methods: vec![],
+            imports: vec![],
+            limits: QueueLimits::DEFAULT,
+        });
+        let instance = GuestInstance::new(package.unwrap(), Arc::new(Nothing));
+        instance.running.store(5, Ordering::Release);
+        instance.forget_kept(5);
+        instance.add_kept(5, UnreadStreams::default());
+        assert!(lock(&instance.open).kept.is_empty());
+        instance.running.store(7, Ordering::Release);
+        instance.add_kept(7, UnreadStreams::default());
+        assert!(lock(&instance.open).kept.contains_key(&7));
+        instance.forget_kept(7);
+        assert!(lock(&instance.open).kept.is_empty());
     }
 }

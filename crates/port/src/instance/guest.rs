@@ -85,8 +85,9 @@ impl Served {
 /// resources in the message are closed.
 pub fn guest_answer(call: u64, code: Code, message: &[u8]) -> Result<(), Failure> {
     let answered = answer(call, code, message, Kind::Resource);
-    if answered.is_err() {
-        close_resources(message);
+    match answered {
+        Ok(()) => GuestResource::note_given(message),
+        Err(_) => close_resources(message),
     }
     answered
 }
@@ -238,13 +239,22 @@ pub fn guest_call_check(call: u64) -> Result<(), Failure> {
 }
 
 /// Creates a resource of a guest, which belongs to the state that serves `call`, and returns its
-/// handle. The guest gives the handle away in an answer.
+/// handle. The guest gives the handle away in an answer. The handle is closed with the state if it
+/// does not.
 ///
 /// # Errors
 /// `stale`: the call has ended. `argument`: no guest serves it. `overloaded`: too many handles are
 /// open.
 pub fn guest_resource_new(call: u64, object: GuestObject) -> Result<u64, Failure> {
-    Ok(give_resource(&Served::find(call)?, object)?.0)
+    let (handle, resource) = give_resource(&Served::find(call)?, object)?;
+    if !resource
+        .upgrade()
+        .is_some_and(|new| new.keep_handle(handle))
+    {
+        // The state has ended with the object.
+        let _ = handles::close_handle(handle);
+    }
+    Ok(handle)
 }
 
 /// A new resource and its handle. The caller keeps no reference to it, because it must be dropped in

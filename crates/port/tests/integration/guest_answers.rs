@@ -178,6 +178,36 @@ fn stream_is_not_answered_with_another_handle() {
 }
 
 #[test]
+fn resource_that_is_not_given_away_ends_with_the_state() {
+    let (sender, handles) = mpsc::channel();
+    let host = Host::open(move |call| {
+        for number in [1, 2] {
+            let handle = guest_resource_new(call, object(number)).unwrap();
+            sender.send(handle).unwrap();
+            if number == 2 {
+                guest_answer(call, Code::Ok, &handle_message(CELL, handle)).unwrap();
+            }
+        }
+    });
+    let mut completion = host.call(CELL);
+    let given = completion.take(0).unwrap();
+    let handles: Vec<_> = handles.try_iter().collect();
+    assert_eq!(handles[1], given);
+    assert!(find(handles[0]).is_ok());
+    host.close();
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    while find(handles[0]).is_ok() {
+        assert!(std::time::Instant::now() < deadline, "the handle is open");
+        std::thread::yield_now();
+    }
+    // A program closes its own.
+    close_handle(given).unwrap();
+    let mut dropped = host.guest.dropped.lock().unwrap().clone();
+    dropped.sort_unstable();
+    assert_eq!(dropped, [1, 2]);
+}
+
+#[test]
 fn answer_is_accepted_only_if_the_caller_gets_it() {
     let (sender, calls) = mpsc::channel();
     let host = Host::open(move |call| sender.send(call).unwrap());
