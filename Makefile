@@ -207,7 +207,7 @@ lint: setup ## Run formatters, linters, documentation, and the check of generate
 
 .PHONY: prove
 prove: setup-prove ##prove Run all proofs
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-faults prove-trees prove-calls prove-random prove-fuzz prove-soak prove-nginx prove-package
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-faults prove-trees prove-calls prove-random prove-fuzz prove-hostile prove-soak prove-nginx prove-package
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -438,6 +438,12 @@ SOAK_ROUNDS ?= 1000000
 prove-soak: setup ##prove A million rounds of opening and closing, in C and Python
 	bindings/c/test.sh soak "$(SOAK_ROUNDS)"
 	THALWEG_SOAK="$(SOAK_ROUNDS)" bindings/python/test.sh -s bindings/python/tests/test_soak.py
+
+# HOSTILE_MESSAGES uses of the functions of tw_guest_core.
+HOSTILE_MESSAGES ?= 1000000
+.PHONY: prove-hostile
+prove-hostile: setup ##prove A guest that misbehaves at random, also with AddressSanitizer
+	scripts/prove-hostile.sh "$(HOSTILE_MESSAGES)" $(NIGHTLY)
 
 # One minute for each of two kinds of load, in both modes.
 .PHONY: prove-nginx

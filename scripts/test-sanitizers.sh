@@ -32,7 +32,7 @@ export RUST_BACKTRACE=0 PYTHONDONTWRITEBYTECODE=1
 c_tests=$target/c-tests/sanitized
 c_conformance=$target/conformance-c/sanitized
 c_guests=$target/c-tests/guests-sanitized
-if ! [ -x "$c_tests/files" ] || ! [ -x "$c_conformance" ] || ! [ -x "$c_guests/guests" ]; then
+if ! [ -x "$c_tests/files" ] || ! [ -x "$c_conformance" ] || ! [ -x "$c_guests/hostile_guests" ]; then
   bindings/c/test.sh
 fi
 for program in calls hosts ports streams direct subscribe codec process; do
@@ -45,6 +45,7 @@ trap 'rm -rf "$made"' EXIT
 "$c_conformance" "$libraries/libthalweg_conformance.so" conformance/scenarios.json "$made/c.json"
 
 THALWEG_LIBRARY=$libraries/libthalweg.so "$c_guests/guests" "$c_guests"
+THALWEG_LIBRARY=$libraries/libthalweg.so "$c_guests/hostile_guests" "$c_guests" "${HOSTILE_MESSAGES:-50000}"
 
 # The tests also use the program, in its usual build, to create packages of other versions, and
 # guests in C.

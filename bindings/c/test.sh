@@ -112,7 +112,16 @@ programs() {
 # Services in C that are opened by address. The first argument names the folder, and the others are options.
 guest() {
   "$cc" -std=c11 -D_XOPEN_SOURCE=700 -g -fPIC -shared -fvisibility=hidden "${warnings[@]}" "${guest_include[@]}" "${@:2}" \
-    bindings/c/tests/guests/probe.c -o "$guests/libguest_$1.so" -pthread
+    "bindings/c/tests/guests/${source:-probe}.c" -o "$guests/libguest_$1.so" -pthread
+}
+# A guest that misbehaves at random, for this many messages.
+hostile_guests() {
+  local source=hostile
+  "$target/debug/thalweg" gen --lang c --guest c --out "$build/probe" bindings/c/tests/guests/hostile >/dev/null
+  guest hostile "${@:2}"
+  "$cc" -std=c11 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/probe/c" "${@:2}" \
+    bindings/c/tests/hostile_guests.c -o "$guests/hostile_guests" -pthread -ldl
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/hostile_guests" "$guests" "$1"
 }
 guests() {
   local guests=$build/guests-$1 count guest_include=(-Ibindings/c/include "-I$build/probe/guest-c")
@@ -128,6 +137,7 @@ guests() {
   guest silent -DPROBE_SILENT
   guest abi -DPROBE_ABI
   guest twice -DPROBE_TWICE
+  hostile_guests "${HOSTILE_MESSAGES:-50000}" "${@:2}"
   mkdir -p "$build/probe/other"
   sed 's/"thalweg:probe"/"thalweg:other"/' "$build/probe/guest-c/probe_guest.h" >"$build/probe/other/probe_guest.h"
   guest_include=(-Ibindings/c/include "-I$build/probe/other")
@@ -145,6 +155,19 @@ guests() {
   THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guests" "$guests" _port
 }
 
+# The hostile guest alone, plain and sanitized.
+hostile() {
+  local guests guest_include=(-Ibindings/c/include "-I$build/probe/guest-c")
+  "$target/debug/thalweg" gen --lang c --guest c --out "$build/probe" bindings/c/tests/guests/interface >/dev/null
+  for guests in "$build/guests-plain" "$build/guests-sanitized"; do
+    local options=(-O2)
+    [[ $guests = *sanitized ]] && options=(-O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+    mkdir -p "$guests"
+    guest probe "${options[@]}"
+    hostile_guests "${HOSTILE_MESSAGES:-50000}" "${options[@]}"
+  done
+}
+
 # Opens and closes everything repeatedly. Without sanitizers, which retain freed memory.
 soak() {
   "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g -O2 "${warnings[@]}" "${include[@]}" \
@@ -155,6 +178,12 @@ case ${1:-} in
 soak)
   scripts/build-services.sh
   soak "$2"
+  exit
+  ;;
+hostile)
+  scripts/build-services.sh
+  scripts/generate.sh
+  hostile
   exit
   ;;
 guests)

@@ -271,7 +271,8 @@ static void numbers(void *opened, const tw_incoming *call, uint64_t count) {
   writing *job = new_job(call, count);
   (void)opened;
   /* Without a place for the writer, the call goes on. */
-  if (job && call->core->answer_stream(call->call, NULL, NULL) == TW_ARGUMENT && probe_numbers_answer(call, &job->numbers, NULL) == TW_OK) {
+  if (job && call->core->answer_stream(call->call, NULL, NULL) == TW_ARGUMENT &&
+      probe_numbers_answer(call, &job->numbers, NULL) == TW_OK) {
     start(write_numbers, job);
   } else {
     free(job);
