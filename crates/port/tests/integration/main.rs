@@ -13,6 +13,7 @@ mod described;
 mod fairness;
 mod futures;
 mod guest_answers;
+mod guest_descriptions;
 mod guest_input;
 mod guest_ports;
 mod guests;
