@@ -432,11 +432,13 @@ prove-fuzz: setup ##prove Fuzz each target for FUZZ_SECONDS= (default 600)
 	@if rustup run $(NIGHTLY) rustc --version >/dev/null 2>&1; then scripts/prove-fuzz.sh "$(FUZZ_SECONDS)" $(NIGHTLY); \
 	else scripts/skip.sh $@ "rustup has no $(NIGHTLY)"; fi
 
-# SOAK_ROUNDS rounds of opening and closing, in C and in Python.
+# SOAK_ROUNDS rounds of opening and closing, in C and in Python, and GUEST_SOAK_ROUNDS with two guests.
 SOAK_ROUNDS ?= 1000000
+GUEST_SOAK_ROUNDS ?= 10000
 .PHONY: prove-soak
-prove-soak: setup ##prove A million rounds of opening and closing, in C and Python
+prove-soak: setup ##prove A million rounds of opening and closing, in C and Python; guests 10,000 times
 	bindings/c/test.sh soak "$(SOAK_ROUNDS)"
+	bindings/c/test.sh guest-soak "$(GUEST_SOAK_ROUNDS)"
 	THALWEG_SOAK="$(SOAK_ROUNDS)" bindings/python/test.sh -s bindings/python/tests/test_soak.py
 
 # HOSTILE_MESSAGES uses of the functions of tw_guest_core.

@@ -174,10 +174,24 @@ soak() {
     bindings/c/tests/soak.c -o "$build/soak" -pthread -ldl
   "$build/soak" "$target/debug/libthalweg_conformance.so" "$1"
 }
+# The same with a guest in C and one in C++, whose libraries are unloaded each time.
+guest_soak() {
+  "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g -O2 "${warnings[@]}" "${include[@]}" "-I$target/guests/c" \
+    bindings/c/tests/guest_soak.c -o "$build/guest_soak" -pthread -ldl
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/guest_soak" "$1" \
+    "thread:$target/guests/libguest_probe.so" "thread:$target/guests/libguest_echo_cpp.so"
+}
 case ${1:-} in
 soak)
   scripts/build-services.sh
   soak "$2"
+  exit
+  ;;
+guest-soak)
+  scripts/build-services.sh
+  scripts/generate.sh
+  scripts/build-guests.sh
+  guest_soak "$2"
   exit
   ;;
 hostile)
@@ -205,6 +219,7 @@ guests plain -O2
 versions
 shorter_table
 soak 10000
+guest_soak 500
 programs sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 guests sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
