@@ -168,14 +168,15 @@ typedef struct tw_guest_core {
   uint32_t (*serve)(uint64_t opening, const tw_guest_package *package,
                     const tw_guest_functions *functions, void *ctx, tw_error *error);
   /* Ends a call with the message of the result (TW_OK) or of the error (TW_ERROR). The program owns
-   * the handles in the message. TW_STALE: the call has ended. TW_GUEST_LOST: the message does not match
-   * the description; the call has ended with this failure. In both cases, the handles in the message
-   * are closed. */
+   * the resources in the message, which must be those of resource_new. TW_STALE: the call has ended.
+   * TW_GUEST_LOST: the message does not match the description; the call has ended with this failure.
+   * In both cases, the resources in the message are closed. */
   uint32_t (*answer)(tw_handle call, uint32_t code, const uint8_t *message, uint64_t message_size,
                      tw_error *error);
   /* Ends a call whose result is a resource. `type` is a number of the guest's own for its type, which is
    * compared when the resource is an argument. TW_OK: the program owns the object, and `drop` is called
-   * for it. Otherwise the guest still owns it, and the codes are those of `answer`. */
+   * for it; also if the call is cancelled at the same time. Otherwise the guest still owns it, and the
+   * codes are those of `answer`. */
   uint32_t (*answer_resource)(tw_handle call, uint32_t type, uint64_t object, tw_error *error);
   /* Ends a call without a result, as TW_CANCELLED, TW_TIMED_OUT, TW_GUEST_LOST, TW_GUEST_PANICKED,
    * TW_OVERLOADED, TW_STALE, TW_ARGUMENT or TW_WOULD_PARK. `text` is the reason in UTF-8.
@@ -188,7 +189,7 @@ typedef struct tw_guest_core {
   uint32_t (*call_check)(tw_handle call, tw_error *error);
   /* Makes a handle for an object of the guest, to put it into an answer with several. The handle belongs to
    * the state that serves `call`. `drop` is called for the object once the handle is closed, also if the
-   * answer is refused. */
+   * answer is refused. A handle that is in no answer is closed with the state. */
   uint32_t (*resource_new)(tw_handle call, uint32_t type, uint64_t object, tw_handle *resource,
                            tw_error *error);
   /* The object of a handle in the arguments. TW_ARGUMENT: the object has another type, or belongs to
