@@ -116,12 +116,17 @@ guest() {
 }
 # A guest that misbehaves at random, for this many messages.
 hostile_guests() {
-  local source=hostile
+  local source=hostile status=0
   "$target/debug/thalweg" gen --lang c --guest c --out "$build/probe" bindings/c/tests/guests/hostile >/dev/null
   guest hostile "${@:2}"
   "$cc" -std=c11 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/probe/c" "${@:2}" \
     bindings/c/tests/hostile_guests.c -o "$guests/hostile_guests" -pthread -ldl
-  THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/hostile_guests" "$guests" "$1"
+  # A panic of the core is caught, but says so.
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/hostile_guests" "$guests" "$1" 2>"$guests/hostile.log" || status=$?
+  if [ "$status" != 0 ] || [ -s "$guests/hostile.log" ]; then
+    cat "$guests/hostile.log" >&2
+    return 1
+  fi
 }
 guests() {
   local guests=$build/guests-$1 count guest_include=(-Ibindings/c/include "-I$build/probe/guest-c")
