@@ -166,7 +166,9 @@ hostile() {
   "$target/debug/thalweg" gen --lang c --guest c --out "$build/probe" bindings/c/tests/guests/interface >/dev/null
   for guests in "$build/guests-plain" "$build/guests-sanitized"; do
     local options=(-O2)
-    [[ $guests = *sanitized ]] && options=(-O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+    if [[ $guests = *sanitized ]]; then
+      options=(-O1 '-fsanitize=address,undefined' -fno-sanitize-recover=undefined)
+    fi
     mkdir -p "$guests"
     guest probe "${options[@]}"
     hostile_guests "${HOSTILE_MESSAGES:-50000}" "${options[@]}"
