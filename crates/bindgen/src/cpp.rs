@@ -48,7 +48,7 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
 /// # Errors
 /// A type that C cannot express, or a function that a guest cannot have, with its position.
 pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
-    guest::refuse(package)?;
+    crate::guest::refuse_unlike_c(package, "C++")?;
     let served = package.for_guest();
     let plan = c::plan::Plan::for_guest(&served)?;
     let package = Package {

@@ -10,6 +10,7 @@ mod compatible;
 pub mod cpp;
 mod from_code;
 mod growth;
+mod guest;
 pub mod hash;
 pub mod json_schema;
 pub mod lua;

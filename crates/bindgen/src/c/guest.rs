@@ -9,7 +9,6 @@ use super::naming::stem_of;
 use super::plan::{Call, ParameterKind, Plan, ResultKind, Stream};
 use super::shape::before_name;
 use super::{access, types, write};
-use crate::SourceError;
 use crate::model::{Function, OverflowPolicy, Package, StreamOptions};
 use crate::plan::names::Scope;
 use crate::plan::source::Source;
@@ -22,32 +21,6 @@ const GUEST: Answering = Answering {
 /// The functions of a package that [`Package::for_guest`] has made.
 fn functions(package: &Package) -> &[Function] {
     package.host.as_ref().map_or(&[], |host| &host.functions)
-}
-
-/// Refuses the functions that a guest in C cannot have.
-///
-/// # Errors
-/// The first one, with its position.
-pub(super) fn refuse(package: &Package) -> Result<(), SourceError> {
-    for function in functions(package) {
-        let reason = if function.options.is_inline {
-            "a guest has no inline methods: use the option `brief`"
-        } else if package
-            .resources
-            .iter()
-            .any(|resource| resource.destructor.is_some())
-        {
-            "a guest has no async destructors: its function for the drop of a resource returns at once"
-        } else {
-            continue;
-        };
-        return Err(SourceError {
-            position: function.position.clone(),
-            construct: format!("function `{}`", function.full_name),
-            reason: reason.to_owned(),
-        });
-    }
-    Ok(())
 }
 
 /// Names the functions of a guest.

@@ -185,7 +185,8 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// As [`new`](Self::new), or a function that a guest in C cannot have.
     pub fn for_guest(package: &'a Package) -> Result<Self, SourceError> {
-        guest::refuse(package)?;
+        let served = package.host.iter().flat_map(|host| &host.functions);
+        crate::guest::refuse(package, served)?;
         Self::build(package, guest::plan)
     }
 

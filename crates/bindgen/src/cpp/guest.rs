@@ -2,44 +2,7 @@
 
 use super::names::{Names, Scope, parameter};
 use super::source::Source;
-use crate::SourceError;
-use crate::model::{Function, FunctionKind, Package, Type, TypeKind, contains_handle};
-
-/// Refuses the functions that a guest in C can have, but none in C++.
-///
-/// # Errors
-/// The first one, with its position.
-pub(super) fn refuse(package: &Package) -> Result<(), SourceError> {
-    let is_inside = |ty: &Type| match &ty.kind {
-        TypeKind::Own(_) | TypeKind::Borrow(_) => false,
-        TypeKind::Stream(element) | TypeKind::Future(element) => element
-            .as_ref()
-            .is_some_and(|ty| contains_handle(&package.types, ty)),
-        _ => contains_handle(&package.types, ty),
-    };
-    for function in &package.functions {
-        let is_stream = |ty: &Type| matches!(ty.kind, TypeKind::Stream(_) | TypeKind::Future(_));
-        if function.params.iter().any(|field| is_stream(&field.ty)) {
-            return Err(SourceError {
-                position: function.position.clone(),
-                construct: format!("function `{}`", function.full_name),
-                reason: "a guest in C++ cannot take streams and futures yet".to_owned(),
-            });
-        }
-        let error = function.error.iter().flatten();
-        let params = function.params.iter().map(|field| &field.ty);
-        if params.chain(&function.ok).chain(error).any(is_inside) {
-            return Err(SourceError {
-                position: function.position.clone(),
-                construct: format!("function `{}`", function.full_name),
-                reason:
-                    "a guest in C++ cannot have resources and streams inside of other values yet"
-                        .to_owned(),
-            });
-        }
-    }
-    Ok(())
-}
+use crate::model::{Function, FunctionKind, Type, TypeKind};
 
 /// The name of the class that connects the service with Thalweg.
 const PACKAGE: &str = "guest_package";

@@ -1,0 +1,73 @@
+//! What guests cannot have, whatever their language.
+
+use crate::SourceError;
+use crate::model::{Function, Package, Type, TypeKind, contains_handle, is_stream_or_future};
+
+/// Refuses the functions that a guest cannot have.
+///
+/// # Errors
+/// The first one, with its position.
+pub(crate) fn refuse<'a>(
+    package: &Package,
+    functions: impl IntoIterator<Item = &'a Function>,
+) -> Result<(), SourceError> {
+    for function in functions {
+        let reason = if function.options.is_inline {
+            "a guest has no inline methods: use the option `brief`"
+        } else if package
+            .resources
+            .iter()
+            .any(|resource| resource.destructor.is_some())
+        {
+            "a guest has no async destructors: its function for the drop of a resource returns at once"
+        } else {
+            continue;
+        };
+        return Err(error(function, reason));
+    }
+    Ok(())
+}
+
+/// Refuses what only guests in C have: resources and streams inside of other values, streams that are
+/// parameters, and host imports.
+///
+/// # Errors
+/// The first function with one, with its position.
+pub(crate) fn refuse_unlike_c(package: &Package, language: &str) -> Result<(), SourceError> {
+    let is_inside = |ty: &Type| match &ty.kind {
+        TypeKind::Own(_) | TypeKind::Borrow(_) => false,
+        TypeKind::Stream(element) | TypeKind::Future(element) => element
+            .as_ref()
+            .is_some_and(|ty| contains_handle(&package.types, ty)),
+        _ => contains_handle(&package.types, ty),
+    };
+    if let Some(import) = package.host.iter().flat_map(|host| &host.functions).next() {
+        let reason = format!("a guest in {language} cannot call host imports yet");
+        return Err(error(import, &reason));
+    }
+    for function in &package.functions {
+        if (function.params.iter()).any(|field| is_stream_or_future(&field.ty)) {
+            let reason = format!("a guest in {language} cannot take streams and futures yet");
+            return Err(error(function, &reason));
+        }
+        let errors = function.error.iter().flatten();
+        let params = function.params.iter().map(|field| &field.ty);
+        if params.chain(&function.ok).chain(errors).any(is_inside) {
+            return Err(error(
+                function,
+                &format!(
+                    "a guest in {language} cannot have resources and streams inside of other values yet"
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn error(function: &Function, reason: &str) -> SourceError {
+    SourceError {
+        position: function.position.clone(),
+        construct: format!("function `{}`", function.full_name),
+        reason: reason.to_owned(),
+    }
+}
