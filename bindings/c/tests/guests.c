@@ -1,6 +1,6 @@
 /* Services in C that are opened by address, in a library of their own.
  * guests FOLDER [SUFFIX]: the folder with the guests, which test.sh compiles. With the suffix _port, guests
- * that take their calls from a port. */
+ * that take their calls from a port, and with _go, guests in Go, which stay loaded. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -15,6 +15,10 @@ static const char *folder;
 static const char *suffix = "";
 static probe_library library;
 static void *loaded; /* the guest, to read its counters */
+
+static bool is_go(void) {
+  return strcmp(suffix, "_go") == 0;
+}
 
 static void sleep_ms(uint32_t milliseconds) {
   struct timespec length;
@@ -396,7 +400,7 @@ static void panic_replaces_the_state(void) {
   tw_error error;
   CHECK(add(&client, 5) == 5);
   CHECK_CODE(misbehave(&client, 5, &error), TW_GUEST_PANICKED);
-  CHECK(strstr(error.message, "at probe.c") != NULL);
+  CHECK(strncmp(error.message, "it went wrong\n  at ", 19) == 0);
   CHECK(add(&client, 1) == 1);
   CHECK_CODE(probe_cell_get(&client, cell, TW_FOREVER, &got, &error), TW_STALE);
   tw_reply_release(&got.reply);
@@ -517,6 +521,38 @@ static bool shrinks_to(const char *path, long wanted) {
 }
 #endif
 
+/* The goroutines of a guest in Go that is opened and closed, with one client. */
+static long goroutines(void) {
+  typedef long (*function)(void);
+  union {
+    void *symbol;
+    function function;
+  } count;
+  char address[1024];
+  void *again;
+  snprintf(address, sizeof(address), "%s/libguest_again%s.so", folder, suffix);
+  again = dlopen(address, RTLD_NOW | RTLD_NOLOAD);
+  if (!again || !(count.symbol = dlsym(again, "probe_count_goroutines"))) {
+    fprintf(stderr, "%s: %s\n", address, dlerror());
+    exit(1);
+  }
+  dlclose(again);
+  return count.function();
+}
+
+static void goroutines_end_with_their_opening(void) {
+  long before;
+  int tries;
+  open_and_close(10);
+  sleep_ms(100);
+  before = goroutines();
+  open_and_close(1000);
+  for (tries = 0; goroutines() > before && tries < 60000; tries++) {
+    sleep_ms(1);
+  }
+  CHECK(goroutines() <= before);
+}
+
 static void guest_is_opened_and_closed_without_growth(void) {
 #ifdef __SANITIZE_ADDRESS__
   open_and_close(300); /* AddressSanitizer keeps freed memory */
@@ -524,7 +560,7 @@ static void guest_is_opened_and_closed_without_growth(void) {
   const long descriptors = count_entries("/proc/self/fd");
   const long threads = count_entries("/proc/self/task");
   long memory;
-  open_and_close(1000);
+  open_and_close(is_go() ? 6000 : 1000); /* Go's heap is steady later */
   memory = resident_kib();
   open_and_close(10000);
   CHECK(shrinks_to("/proc/self/fd", descriptors));
@@ -573,6 +609,11 @@ static void forked_child_opens_its_own(void) {
     tw_error error;
     CHECK_CODE(probe_client_open(&library, 8, &inherited, &error), TW_FORKED);
     CHECK_CODE(probe_add(&client, 1, TW_FOREVER, &result, &error), TW_FORKED);
+    if (is_go()) {
+      /* The child has none of the threads of Go's runtime. */
+      CHECK_CODE(open_guest("probe", &opened, &error), TW_FORKED);
+      _exit(checks_failed == 0 ? 0 : 1);
+    }
     CHECK_CODE(open_guest("probe", &opened, &error), TW_OK);
     CHECK_CODE(probe_client_open(&opened, 8, &inherited, &error), TW_OK);
     CHECK(add(&inherited, 5) == 5);
@@ -645,6 +686,9 @@ int main(int argc, char **argv) {
   RUN(at_most_64_guests_are_open);
   RUN(guest_is_loaded_once_by_many_threads);
   RUN(guest_is_opened_and_closed_without_growth);
+  if (is_go()) {
+    RUN(goroutines_end_with_their_opening);
+  }
   CHECK_CODE(tw_close(library.table, &error), TW_OK);
   return done("guests");
 }

@@ -9,6 +9,7 @@ pub mod cddl;
 mod compatible;
 pub mod cpp;
 mod from_code;
+pub mod go;
 mod growth;
 mod guest;
 pub mod hash;
@@ -91,6 +92,10 @@ pub const GUESTS: &[Language] = &[
     Language {
         name: "cpp",
         emit: cpp::emit_guest,
+    },
+    Language {
+        name: "go",
+        emit: go::emit_guest,
     },
 ];
 

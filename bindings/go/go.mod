@@ -1,0 +1,3 @@
+module thalweg.dev/go/thalweg
+
+go 1.24

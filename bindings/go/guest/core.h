@@ -1,0 +1,92 @@
+/* The functions of tw_guest_core: cgo cannot call through a pointer. */
+#ifndef THALWEG_GO_CORE_H
+#define THALWEG_GO_CORE_H
+
+#include <stdbool.h>
+
+#include "thalweg_guest.h"
+
+static inline uint64_t thalweg_now(const tw_guest_core *core) {
+  return core->now();
+}
+
+static inline uint32_t thalweg_answer(const tw_guest_core *core, tw_handle call, uint32_t code,
+                                      const uint8_t *message, uint64_t size) {
+  return core->answer(call, code, message, size, NULL);
+}
+
+static inline uint32_t thalweg_answer_resource(const tw_guest_core *core, tw_handle call,
+                                               uint32_t type, uint64_t object) {
+  return core->answer_resource(call, type, object, NULL);
+}
+
+static inline uint32_t thalweg_answer_stream(const tw_guest_core *core, tw_handle call,
+                                             tw_handle *writer) {
+  return core->answer_stream(call, writer, NULL);
+}
+
+static inline uint32_t thalweg_fail(const tw_guest_core *core, tw_handle call, uint32_t code,
+                                    const char *text, uint64_t size) {
+  return core->fail(call, code, text, size, NULL);
+}
+
+static inline uint32_t thalweg_call_check(const tw_guest_core *core, tw_handle call,
+                                          tw_error *error) {
+  return core->call_check(call, error);
+}
+
+static inline uint32_t thalweg_object(const tw_guest_core *core, tw_handle call, tw_handle resource,
+                                      uint32_t type, bool is_own, uint64_t *object,
+                                      tw_error *error) {
+  return is_own ? core->resource_take(call, resource, type, object, error)
+                : core->resource_get(call, resource, type, object, error);
+}
+
+static inline uint32_t thalweg_stream_write(const tw_guest_core *core, tw_handle writer,
+                                            const uint8_t *base, uint64_t size, uint32_t first,
+                                            uint32_t count, uint32_t *written, tw_error *error) {
+  return core->stream_write(writer, base, size, first, count, 0, 0, written, error);
+}
+
+static inline uint32_t thalweg_stream_finish(const tw_guest_core *core, tw_handle writer) {
+  return core->stream_finish(writer, NULL);
+}
+
+static inline uint32_t thalweg_stream_fail(const tw_guest_core *core, tw_handle writer,
+                                           const uint8_t *message, uint64_t size) {
+  return core->stream_fail(writer, message, size, NULL);
+}
+
+static inline uint32_t thalweg_stream_abort(const tw_guest_core *core, tw_handle writer,
+                                            const char *text, uint64_t size) {
+  return core->stream_abort(writer, text, size, NULL);
+}
+
+static inline uint32_t thalweg_serve_port(const tw_guest_core *core, uint64_t opening,
+                                          const tw_guest_package *package, tw_handle *port,
+                                          tw_error *error) {
+  tw_guest_functions functions = {0};
+  functions.size = (uint32_t)sizeof(functions);
+  functions.flags = TW_GUEST_STAYS_LOADED;
+  return core->serve_port(opening, package, &functions, NULL, port, error);
+}
+
+static inline uint32_t thalweg_port_fd(const tw_guest_core *core, tw_handle port, int *fd,
+                                       tw_error *error) {
+  return core->port_fd(port, fd, error);
+}
+
+/* Releases the `*count` events that were taken before, and takes those that are available. */
+static inline uint32_t thalweg_port_take(const tw_guest_core *core, tw_handle port,
+                                         tw_guest_event *events, uint32_t capacity,
+                                         uint32_t *count) {
+  if (*count > 0) {
+    core->event_release(events, *count);
+  }
+  *count = 0;
+  return core->port_take(port, events, capacity, 0, count, NULL);
+}
+
+void thalweg_refuse(tw_error *error, uint32_t code, const char *text);
+
+#endif

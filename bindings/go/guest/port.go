@@ -1,0 +1,139 @@
+package guest
+
+/*
+#include "core.h"
+*/
+import "C"
+
+import (
+	"os"
+	"sync"
+	"syscall"
+)
+
+// port takes the events of one opening of the library. Only its goroutine uses states and events.
+type port struct {
+	core    core
+	library *library
+	handle  uint64
+	wake    *os.File // becomes readable when there are events
+	events  takenEvents
+	states  map[uint64]*state
+
+	mu    sync.Mutex
+	calls map[uint64]*Call // those that have not ended
+}
+
+func openPort(c core, l *library, opening uint64) *Error {
+	handle, err := l.servePort(c, opening)
+	if err != nil {
+		return err
+	}
+	wake, err := wakeFile(c, handle)
+	if err != nil {
+		return err
+	}
+	p := &port{
+		core:    c,
+		library: l,
+		handle:  handle,
+		wake:    wake,
+		events:  newTakenEvents(),
+		states:  make(map[uint64]*state),
+		calls:   make(map[uint64]*Call),
+	}
+	go p.run()
+	return nil
+}
+
+// wakeFile returns a duplicate of the port's eventfd, which does not block, so that the Go runtime waits
+// for it without a thread.
+func wakeFile(c core, handle uint64) (*os.File, *Error) {
+	var fd C.int
+	var why C.tw_error
+	if code := C.thalweg_port_fd(c.c, C.tw_handle(handle), &fd, &why); code != C.TW_OK {
+		return nil, errorOf(code, &why)
+	}
+	duplicate, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_DUPFD_CLOEXEC, 0)
+	if errno != 0 {
+		return nil, &Error{Overloaded, "the guest has no file descriptor: " + errno.Error()}
+	}
+	return os.NewFile(duplicate, "thalweg"), nil
+}
+
+// run serves events until the guest is closed.
+func (p *port) run() {
+	defer p.events.free()
+	defer p.wake.Close()
+	wake, err := p.wake.SyscallConn()
+	if err == nil {
+		// Waits until the descriptor is readable whenever the function returns false.
+		err = wake.Read(func(uintptr) bool { return !p.serveAvailable() })
+	}
+	if err != nil {
+		panic("thalweg: cannot wait for events: " + err.Error())
+	}
+}
+
+// serveAvailable serves all events that are available. Returns false when the port has ended.
+func (p *port) serveAvailable() bool {
+	for {
+		events, isOpen := p.events.take(p.core, p.handle)
+		if len(events) == 0 {
+			return isOpen
+		}
+		for i := range events {
+			p.serve(&events[i])
+		}
+	}
+}
+
+func (p *port) serve(event *C.tw_guest_event) {
+	number := uint64(event.state)
+	switch event.kind {
+	case C.TW_GUEST_OPEN:
+		p.states[number] = newState(p)
+	case C.TW_GUEST_CALL:
+		if s := p.states[number]; s != nil {
+			p.call(s, &event.call)
+		}
+	case C.TW_GUEST_CANCEL:
+		p.mu.Lock()
+		call := p.calls[uint64(event.call.call)]
+		p.mu.Unlock()
+		if call != nil {
+			call.cancelled()
+		}
+	case C.TW_GUEST_DROP:
+		if s := p.states[number]; s != nil {
+			s.drop(uint64(event.object))
+		}
+	case C.TW_GUEST_CLOSE:
+		if s := p.states[number]; s != nil {
+			delete(p.states, number)
+			s.close()
+		}
+	}
+}
+
+// call begins a call of a state.
+func (p *port) call(s *state, event *C.tw_guest_call) {
+	call := &Call{
+		state:    s,
+		handle:   uint64(event.call),
+		method:   &p.library.methods[event.method],
+		deadline: uint64(event.deadline_ns),
+		args:     argsOf(event),
+	}
+	p.mu.Lock()
+	p.calls[call.handle] = call
+	p.mu.Unlock()
+	s.begin(call)
+}
+
+// ended forgets a call.
+func (p *port) ended(call *Call) {
+	p.mu.Lock()
+	delete(p.calls, call.handle)
+	p.mu.Unlock()
+}

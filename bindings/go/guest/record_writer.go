@@ -1,0 +1,207 @@
+package guest
+
+import (
+	"errors"
+	"iter"
+	"sync"
+	"time"
+
+	"thalweg.dev/go/thalweg/wire"
+)
+
+const (
+	// The records of a batch take at most this many bytes, without their tails, and at least one record.
+	batchBytes = 16 << 10
+	// A batch with tails of this size is full.
+	batchTails = 256 << 10
+	// The most records of a batch.
+	batchRecords = 512
+	// How long a writer sleeps before it tries again to write to a full stream: at first, and at most.
+	firstPause   = 20 * time.Microsecond
+	longestPause = time.Millisecond
+)
+
+// recordWriter writes the records of a stream in batches.
+//
+//  1. The goroutine of the sequence adds records to filling, and waits while it is full.
+//  2. A second goroutine exchanges filling, if it has records, with an empty batch, and writes it.
+//     Records are therefore written at once if the stream is slow, and together if it is fast.
+//  3. A full stream makes the second goroutine sleep. No thread waits in C.
+type recordWriter[T any] struct {
+	core    core
+	handle  uint64
+	element Element[T]
+
+	mu       sync.Mutex
+	changed  sync.Cond // filling, isEnding or failure
+	filling  *batch
+	isEnding bool
+	failure  *Error // why no more records can be written; nil if they can
+
+	flushed chan struct{} // closed when the second goroutine has ended; nil if it never began
+}
+
+// batch is adjacent records, with capacity for some more, and their tails.
+type batch struct {
+	w     wire.Writer
+	count int
+}
+
+func newRecordWriter[T any](c core, handle uint64, element Element[T]) *recordWriter[T] {
+	w := &recordWriter[T]{core: c, handle: handle, element: element}
+	w.changed.L = &w.mu
+	w.filling = w.newBatch()
+	return w
+}
+
+// capacity returns the number of records of a batch.
+func (w *recordWriter[T]) capacity() int {
+	return max(1, min(batchRecords, batchBytes/max(w.element.Size, 1)))
+}
+
+func (w *recordWriter[T]) newBatch() *batch {
+	b := new(batch)
+	b.w.BeginRecords(w.capacity() * w.element.Size)
+	return b
+}
+
+func (w *recordWriter[T]) isFull() bool {
+	return w.filling.count == w.capacity() || w.filling.w.Len() > batchTails
+}
+
+// errEnded ends the iteration of a sequence, because the stream has ended.
+var errEnded = errors.New("the stream has ended")
+
+// writeAll adds all records of a sequence. Returns the error that ended it.
+func (w *recordWriter[T]) writeAll(records iter.Seq2[T, error]) error {
+	for value, err := range records {
+		if err != nil {
+			return err
+		}
+		if !w.add(value) {
+			return errEnded
+		}
+	}
+	return nil
+}
+
+// add adds a record. Returns false if the stream has ended.
+func (w *recordWriter[T]) add(value T) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.flushed == nil {
+		w.flushed = make(chan struct{})
+		go w.flush()
+	}
+	for w.failure == nil && w.isFull() {
+		w.changed.Wait()
+	}
+	if w.failure != nil {
+		return false
+	}
+	w.element.Put(&w.filling.w, w.filling.count*w.element.Size, value)
+	w.filling.count++
+	w.changed.Signal()
+	return true
+}
+
+// flush writes batches until the end.
+func (w *recordWriter[T]) flush() {
+	defer close(w.flushed)
+	writing := w.newBatch()
+	for {
+		w.mu.Lock()
+		for w.filling.count == 0 && !w.isEnding {
+			w.changed.Wait()
+		}
+		if w.filling.count == 0 {
+			w.mu.Unlock()
+			return
+		}
+		writing, w.filling = w.filling, writing
+		w.changed.Signal()
+		w.mu.Unlock()
+		if err := w.write(writing); err != nil {
+			w.mu.Lock()
+			w.failure = err
+			w.changed.Signal()
+			w.mu.Unlock()
+			return
+		}
+		writing.count = 0
+		writing.w.BeginRecords(w.capacity() * w.element.Size)
+	}
+}
+
+// write writes a batch. While the stream is full, it sleeps.
+func (w *recordWriter[T]) write(b *batch) *Error {
+	data, err := b.w.Records()
+	if err != nil {
+		return &Error{BadArgument, err.Error()}
+	}
+	pause := firstPause
+	for first := 0; ; {
+		written, err := w.core.write(w.handle, data, first*w.element.Size, b.count-first)
+		first += written
+		if err == nil || (err.Code != TimedOut && err.Code != WouldPark) {
+			return err
+		}
+		if written > 0 {
+			pause = firstPause
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// end writes the records that run adds, and ends the stream.
+func (w *recordWriter[T]) end(encode Encode, run func() error) {
+	isDone := false
+	defer func() {
+		value := recover()
+		w.finishFlush()
+		switch {
+		case value != nil:
+			w.core.abort(w.handle, panicText(value))
+		case !isDone:
+			w.core.abort(w.handle, "the goroutine of the stream has ended")
+		}
+	}()
+	err := run()
+	w.finishFlush()
+	isDone = true
+	switch {
+	case w.failure != nil && (w.failure.Code == BadArgument || w.failure.Code == Overloaded):
+		w.core.abort(w.handle, w.failure.Message)
+	case w.failure != nil || err == nil:
+		w.core.finish(w.handle)
+	default:
+		w.fail(err, encode)
+	}
+}
+
+// fail ends the stream with an error.
+func (w *recordWriter[T]) fail(err error, encode Encode) {
+	_, text := outcomeOf(err)
+	var message wire.Writer
+	message.Begin(0, 0)
+	if encode != nil && encode(&message, err) {
+		data, failed := message.End()
+		if failed == nil && w.core.failStream(w.handle, data) != BadArgument {
+			return
+		}
+		text = "the error of the stream is malformed"
+	}
+	w.core.abort(w.handle, text)
+}
+
+// finishFlush waits until all records are written.
+func (w *recordWriter[T]) finishFlush() {
+	w.mu.Lock()
+	w.isEnding = true
+	w.changed.Signal()
+	w.mu.Unlock()
+	if w.flushed != nil {
+		<-w.flushed
+	}
+}
