@@ -7,7 +7,8 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 # rustup adds itself to the shell's profile, which shells in CI may not read.
-export PATH := $(CURDIR)/.venv/bin:$(HOME)/.cargo/bin:$(PATH)
+# scripts/setup.sh installs Go into build/go if the system's is too old.
+export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/build/go/bin:$(HOME)/.cargo/bin:$(PATH)
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export PYTHONDONTWRITEBYTECODE := 1
 # A target builds everything once, so writing incremental state takes longer than it saves.
@@ -24,14 +25,15 @@ export DIR PATTERN
 
 NIGHTLY := $(shell cat scripts/nightly-version)
 HAVE_NODE = command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)'
+HAVE_GO = scripts/have-go.sh
 HAVE_NGINX = command -v nginx >/dev/null && [ -e /usr/lib/nginx/modules/ngx_http_lua_module.so ]
 # Builds with other flags use their own folder, so that they do not invalidate each other.
 LOOM := env CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/loom RUSTFLAGS="--cfg loom" cargo test --locked --profile loom
 # Miri takes seconds to resolve a backtrace, for each panic of a test.
 MIRI := RUST_BACKTRACE=0 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/miri cargo +$(NIGHTLY) miri test --locked
 
-LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-cpp lint-python lint-node lint-nim lint-lua lint-shell lint-generated lint-text lint-unsafe lint-deny
-TESTS := test-rust test-loom test-miri test-c test-cpp test-python test-node test-node-hosts test-nim test-nim-channels test-lua test-conformance test-sanitizers test-instructions
+LINTS := lint-rust lint-docs lint-aarch64 lint-c lint-cpp lint-python lint-node lint-nim lint-go lint-lua lint-shell lint-generated lint-text lint-unsafe lint-deny
+TESTS := test-rust test-loom test-miri test-c test-cpp test-python test-node test-node-hosts test-nim test-nim-channels test-go test-lua test-conformance test-sanitizers test-instructions
 
 # `## ` marks a main target, `##bench ` and `##prove ` the targets of the two longer lists.
 LIST = awk -v mark="\#\#$(1) " '/^[a-z0-9-]+:/ { at = index($$0, mark); \
@@ -254,6 +256,11 @@ lint-nim: setup
 	@if command -v nim >/dev/null; then scripts/lint-nim.sh; \
 	else scripts/skip.sh $@ "Nim is not installed"; fi
 
+.PHONY: lint-go
+lint-go: setup
+	@if $(HAVE_GO); then scripts/lint-go.sh; \
+	else scripts/skip.sh $@ "Go 1.24 or newer is not installed"; fi
+
 .PHONY: lint-lua
 lint-lua: setup
 	@if command -v luacheck >/dev/null; then set -x; scripts/generate.sh; \
@@ -348,6 +355,11 @@ test-node-hosts: setup
 test-nim-channels: setup
 	@if command -v nim >/dev/null; then bindings/nim/channels/test.sh; \
 	else scripts/skip.sh $@ "nim is not installed"; fi
+
+.PHONY: test-go
+test-go: setup
+	@if $(HAVE_GO); then bindings/go/test.sh; \
+	else scripts/skip.sh $@ "Go 1.24 or newer is not installed"; fi
 
 .PHONY: test-lua
 test-lua: setup

@@ -32,7 +32,7 @@ mkdir -p "$stamps"
 # The Python that creates .venv must not be the one in it.
 PATH=":$PATH:"
 PATH=${PATH//":$PWD/.venv/bin:"/:}
-export PATH="$HOME/.cargo/bin${PATH%:}"
+export PATH="$PWD/build/go/bin:$HOME/.cargo/bin${PATH%:}"
 
 problems=()
 problem() { problems+=("$1"); }
@@ -217,6 +217,14 @@ check_emulator() {
   say "WARNING: not installed: ${packages[*]} (Debian's names): prove-aarch64 will be skipped"
 }
 
+# Go, for guests; also optional. Debian's is too old.
+check_go() {
+  scripts/have-go.sh && return 0
+  say "installing Go into build/go"
+  "$python" scripts/install-go.py </dev/null >"$stamps/go.log" 2>&1 ||
+    say "WARNING: no Go: lint-go and test-go will be skipped ($stamps/go.log says why)"
+}
+
 # nginx with its Lua module, whose packages only Debian has; also optional.
 check_nginx() {
   local packages=()
@@ -295,6 +303,7 @@ if [ "$tests" = yes ]; then
   check_test_toolchains
   check_deny
   check_node
+  check_go
 fi
 if [ "$purpose" != build ]; then check_nginx; fi
 if [ "$purpose" = prove ]; then check_emulator; fi

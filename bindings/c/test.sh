@@ -128,36 +128,47 @@ hostile_guests() {
     return 1
   fi
 }
-guests() {
-  local guests=$build/guests-$1 count guest_include=(-Ibindings/c/include "-I$build/probe/guest-c")
+build_guests() {
+  local count guest_include=(-Ibindings/c/include "-I$build/probe/guest-c")
   rm -rf "$guests"
   mkdir -p "$guests"
   "$target/debug/thalweg" gen --lang c --guest c --out "$build/probe" bindings/c/tests/guests/interface >/dev/null
-  guest probe "${@:2}"
-  guest again "${@:2}"
-  guest probe_port -DPROBE_PORT "${@:2}"
-  guest again_port -DPROBE_PORT "${@:2}"
+  guest probe "$@"
+  guest again "$@"
+  guest probe_port -DPROBE_PORT "$@"
+  guest again_port -DPROBE_PORT "$@"
   for count in {1..64}; do cp "$guests/libguest_probe.so" "$guests/libguest_copy$count.so"; done
   guest refuses -DPROBE_REFUSES
   guest silent -DPROBE_SILENT
   guest abi -DPROBE_ABI
   guest twice -DPROBE_TWICE
-  hostile_guests "${HOSTILE_MESSAGES:-50000}" "${@:2}"
   mkdir -p "$build/probe/other"
   sed 's/"thalweg:probe"/"thalweg:other"/' "$build/probe/guest-c/probe_guest.h" >"$build/probe/other/probe_guest.h"
   guest_include=(-Ibindings/c/include "-I$build/probe/other")
   guest other
   echo 'int none;' | "$cc" -shared -fPIC -x c - -o "$guests/libguest_none.so"
-  "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/probe/c" "${@:2}" \
+  "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/probe/c" "$@" \
     bindings/c/tests/guests.c -o "$guests/guests" -pthread -ldl
+}
+# A guest that receives streams, and calls its host.
+guest_inputs() {
   "$target/debug/thalweg" gen --lang c --guest c --out "$build/inputs" bindings/c/tests/guests/inputs >/dev/null
-  "$cc" -std=c11 -D_XOPEN_SOURCE=700 -g -fPIC -shared -fvisibility=hidden "${warnings[@]}" -Ibindings/c/include \
-    "-I$build/inputs/guest-c" "${@:2}" bindings/c/tests/guests/inputs.c -o "$guests/libguest_inputs.so" -pthread
-  "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/inputs/c" "${@:2}" \
+  local source=inputs guest_include=(-Ibindings/c/include "-I$build/inputs/guest-c")
+  guest inputs "$@"
+  "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/inputs/c" "$@" \
     bindings/c/tests/guest_inputs.c -o "$guests/guest_inputs" -pthread -ldl
   THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guest_inputs" "$guests/libguest_inputs.so"
-  THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guests" "$guests"
-  THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guests" "$guests" _port
+}
+run_guests() {
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guests" "$guests" "$@"
+}
+guests() {
+  local guests=$build/guests-$1 guest_include=(-Ibindings/c/include "-I$build/probe/guest-c")
+  build_guests "${@:2}"
+  hostile_guests "${HOSTILE_MESSAGES:-50000}" "${@:2}"
+  guest_inputs "${@:2}"
+  run_guests
+  run_guests _port
 }
 
 # The hostile guest alone, plain and sanitized.
@@ -189,6 +200,14 @@ guest_soak() {
     "thread:$target/guests/libguest_probe.so" "thread:$target/guests/libguest_echo_cpp.so"
 }
 case ${1:-} in
+guests-go) # with the path of the guest in Go; bindings/go/test.sh has built the services
+  guests=$build/guests-go
+  build_guests -O2
+  cp "$2" "$guests/libguest_probe_go.so"
+  cp "$2" "$guests/libguest_again_go.so"
+  run_guests _go
+  exit
+  ;;
 soak)
   scripts/build-services.sh
   soak "$2"

@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -22,11 +23,16 @@ type Call struct {
 	isAnswered bool
 	isStream   bool // the context is used until the stream ends
 
+	isOver atomic.Bool // the call has ended without the guest
+
 	mu    sync.Mutex
 	ctx   context.Context // nil until it is used
 	stop  func(cause error)
 	cause error // why the context ends, if that was before it was used
 }
+
+// longestKept is the size of the largest message whose buffer is used again, in bytes.
+const longestKept = 64 << 10
 
 // writers have the buffers of messages.
 var writers = sync.Pool{New: func() any { return new(wire.Writer) }}
@@ -34,6 +40,10 @@ var writers = sync.Pool{New: func() any { return new(wire.Writer) }}
 // run serves the call.
 func (c *Call) run() {
 	defer c.end()
+	if c.isOver.Load() {
+		c.isAnswered = true
+		return
+	}
 	service, err := c.state.open()
 	if err != nil {
 		c.fail(GuestLost, err.Error())
@@ -48,7 +58,7 @@ func (c *Call) end() {
 		c.fail(GuestPanicked, panicText(value))
 	}
 	c.lost("the guest has ended the call without an answer")
-	if c.writer != nil {
+	if c.writer != nil && c.writer.Len() <= longestKept {
 		writers.Put(c.writer)
 	}
 	if !c.isStream {
@@ -147,10 +157,11 @@ func (c *Call) Fail(err error, encode Encode) {
 func (c *Call) cancelled() {
 	core := c.state.port.core
 	why := core.check(c.handle)
-	isOver := c.deadline != forever && core.now() >= c.deadline
+	hasDeadlinePassed := c.deadline != forever && core.now() >= c.deadline
+	c.isOver.Store(true)
 	c.state.port.ended(c)
 	switch {
-	case isOver:
+	case hasDeadlinePassed:
 		// The context has this deadline itself.
 	case why != nil && why.Code == TimedOut:
 		c.endContext(context.DeadlineExceeded)

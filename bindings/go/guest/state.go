@@ -66,6 +66,11 @@ func (s *state) push(t task) bool {
 	if t.call != nil && len(s.queue)-s.next >= int(s.port.library.maxQueuedCalls) {
 		return false
 	}
+	if s.next > len(s.queue)/2 && len(s.queue) == cap(s.queue) {
+		left := copy(s.queue, s.queue[s.next:])
+		clear(s.queue[left:])
+		s.queue, s.next = s.queue[:left], 0
+	}
 	s.queue = append(s.queue, t)
 	if !s.isServing {
 		s.isServing = true

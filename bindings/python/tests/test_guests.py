@@ -1,6 +1,10 @@
-"""A service in C, which is opened by its address."""
+"""A service in C, which is opened by its address, or the same one in another language.
+
+`THALWEG_TEST_GUEST` is its path.
+"""
 
 import importlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +16,8 @@ import thalweg
 
 @pytest.fixture
 def address(guests: Path) -> str:
-    return f"thread:{guests / 'libguest_probe.so'}"
+    path = os.environ.get("THALWEG_TEST_GUEST", guests / "libguest_probe.so")
+    return f"thread:{path}"
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ pub use dialect::Go;
 use names::Names;
 
 /// Lines of code are not broken: gofmt has no limit.
-static FORMAT: Format = Format {
+pub static FORMAT: Format = Format {
     width: 100_000,
     indent: "\t",
     comment: COMMENT,
@@ -49,7 +49,7 @@ const COMMENT: Comment = Comment {
 /// position.
 pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
     guest::refuse(package, &package.functions)?;
-    guest::refuse_handles_in_values(package, "Go")?;
+    guest::refuse_unlike_c(package, "Go")?;
     let served = package.for_guest();
     let plan = &Plan::new(&served);
     plan.refuse(&[Unsupported::NoMembers])?;
@@ -89,7 +89,7 @@ pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
 }
 
 /// Imports the packages that the code uses.
-fn imports(body: &str, out: &mut Source) {
+pub fn imports(body: &str, out: &mut Source) {
     let standard = ["context", "errors", "fmt", "iter", "time"];
     let of_guests = ["guest", "wire"];
     let is_code = |line: &&str| !line.trim_start().starts_with("//");

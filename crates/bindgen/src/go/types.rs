@@ -57,15 +57,19 @@ impl Go<'_> {
     /// Writes all types.
     pub fn types(&self, out: &mut Source) {
         for (number, ty) in self.plan.types.iter().enumerate() {
-            if !self.names.types[number].is_empty() {
+            if !self.names.types[number].is_empty() && !ty.has_handles {
                 self.definition(TypeIndex(number), ty, out);
             }
         }
         let aliases = self.plan.package.types.iter().enumerate();
         for (id, alias) in aliases.filter(|(_, ty)| matches!(ty.kind, TypeDefKind::Alias(_))) {
-            layout::docs(out, "", &alias.docs);
+            if self.plan.get(self.plan.named[id]).has_handles {
+                continue;
+            }
+            let name = &self.names.aliases[id];
+            layout::docs(out, "", &documented(&alias.docs, name, &alias.name));
             let target = self.ty(self.plan.named[id]);
-            out.line(&format!("type {} = {target}", self.names.aliases[id]));
+            out.line(&format!("type {name} = {target}"));
             out.blank();
         }
     }
@@ -73,12 +77,8 @@ impl Go<'_> {
     fn definition(&self, index: TypeIndex, ty: &Type<'_>, out: &mut Source) {
         let name = self.names.of_type(index);
         let members = &self.names.members[index.0];
-        let about = match ty.id {
-            _ if !ty.docs.is_empty() => ty.docs.to_owned(),
-            Some(_) => format!("{name} is `{}`.", ty.stem),
-            None => format!("{name} is `{}`.", ty.wit),
-        };
-        layout::docs(out, "", &about);
+        let wit = if ty.id.is_some() { &ty.stem } else { &ty.wit };
+        layout::docs(out, "", &documented(ty.docs, name, wit));
         match &ty.kind {
             Kind::Record(fields) => {
                 out.open(&format!("type {name} struct {{"));
@@ -186,6 +186,14 @@ impl Go<'_> {
             out.line("return e.String()");
             out.close("}");
         }
+    }
+}
+
+/// The documentation in WIT, or which type of WIT it is.
+fn documented(docs: &str, name: &str, wit: &str) -> String {
+    match docs {
+        "" => format!("{name} is `{wit}`."),
+        docs => docs.to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 //! A [`Codec`] walks through a type in the order of its layout and calls the hooks of a
 //! [`Dialect`], which print them as straight-line code. A language whose generic package takes functions
 //! for the parts of a value does not need it: those of C++, Node and Python do. C and Rust have code of
-//! their own. `lua` and `nim` have dialects, and `crates/bindgen/tests/dialects` has those of Go and Java.
+//! their own. `go`, `lua` and `nim` have dialects, and `crates/bindgen/tests/dialects` has that of Java.
 //!
 //! The generic package of a language has two objects that the code uses: a *writer*, and a *message*
 //! that is checked and then read. They follow these rules, which are those of [`thalweg_wire`]:

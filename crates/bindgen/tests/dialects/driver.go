@@ -9,28 +9,27 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"thalweg.dev/go/thalweg/wire"
 )
 
 type root struct {
 	layout uint32
 	size   int
-	check  func(m *Message, at int)
-	trip   func(m *Message, at int, w *Writer, to int)
+	check  func(m *wire.Message, at int)
+	trip   func(m *wire.Message, at int, w *wire.Writer, to int)
 }
 
 // passes checks and reads a message, and writes its value again.
 func (r root) passes(data []byte) ([]byte, error) {
-	m := Message{Data: data}
+	m := wire.NewMessage(data)
 	at := m.Open(r.layout, r.size)
-	if m.Err != nil {
-		return nil, m.Err
-	}
 	r.check(&m, at)
 	if err := m.Close(); err != nil {
 		return nil, err
 	}
-	var w Writer
-	r.trip(&m, at, &w, w.Begin(r.layout, 0, r.size))
+	var w wire.Writer
+	r.trip(&m, at, &w, w.Begin(r.layout, r.size))
 	return w.End()
 }
 

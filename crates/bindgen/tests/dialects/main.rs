@@ -1,13 +1,11 @@
-//! Prints the codec of a package in two languages, and compares it with `golden`. The codecs of Go, Lua
+//! Prints a guest in Go and the codec of a package in Java, and compares both with `golden`. The codecs of Go, Lua
 //! and Node run where the language is installed: against messages that `thalweg_wire` wrote, and against
 //! damaged ones.
 //!
 //! `BLESS=1 cargo test -p thalweg-bindgen --test dialects` writes the golden files anew.
 
-mod go;
 mod java;
 
-use go::Go;
 use java::Java;
 use serde_json::Value;
 use std::fmt::Write;
@@ -16,9 +14,9 @@ use std::process::Command;
 use thalweg_bindgen::hash::Describer;
 use thalweg_bindgen::model::Package;
 use thalweg_bindgen::plan::codec::{At, Codec, Dialect, routines};
-use thalweg_bindgen::plan::source::{Format, Source};
-use thalweg_bindgen::plan::{Function, ParameterKind, Plan, ResultKind, TypeIndex};
-use thalweg_bindgen::{lua, node, parse, parse_text};
+use thalweg_bindgen::plan::source::Source;
+use thalweg_bindgen::plan::{Function, ParameterKind, Plan, ResultKind, TypeIndex, Usage};
+use thalweg_bindgen::{go, lua, node, parse, parse_text};
 use thalweg_wire::describe::Type;
 use thalweg_wire::{Malformed, Rule};
 
@@ -59,15 +57,13 @@ fn kinds() -> Package {
     parse_text(path, KINDS, "").unwrap_or_else(|refused| panic!("{refused}"))
 }
 
-/// Compares the routines of two packages with the golden files.
-fn compare(ending: &str, format: &'static Format, print: impl Fn(&Plan<'_>, &mut Source)) {
+/// Compares what is printed for two packages with the golden files.
+fn compare(ending: &str, print: impl Fn(&Package) -> String) {
     for (name, package) in [
         ("search", package("examples/search/wit")),
         ("kinds", kinds()),
     ] {
-        let mut out = Source::new(format);
-        print(&Plan::new(&package), &mut out);
-        let text = out.finish();
+        let text = print(&package);
         let golden = folder().join(format!("golden/{name}.{ending}"));
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(&golden, &text).expect("the golden file can be written");
@@ -81,18 +77,20 @@ fn compare(ending: &str, format: &'static Format, print: impl Fn(&Plan<'_>, &mut
 }
 
 #[test]
-fn go_codec_is_as_the_golden_file() {
-    compare("go", &go::FORMAT, |plan, out| {
-        let dialect = Go { plan };
-        dialect.types(out);
-        routines(plan, &dialect, out);
+fn go_guest_is_as_the_golden_file() {
+    compare("go", |package| {
+        let mut files = go::emit_guest(package).unwrap_or_else(|refused| panic!("{refused}"));
+        files.remove(0).contents
     });
 }
 
 #[test]
 fn java_codec_is_as_the_golden_file() {
-    compare("java", &java::FORMAT, |plan, out| {
-        routines(plan, &Java { plan }, out);
+    compare("java", |package| {
+        let plan = &Plan::new(package);
+        let mut out = Source::new(&java::FORMAT);
+        routines(plan, &Java { plan }, &mut out);
+        out.finish()
     });
 }
 
@@ -245,39 +243,52 @@ fn go_codec_agrees_with_the_codec_in_rust() {
         return;
     }
     let package = package("conformance/wit");
-    let plan = Plan::new(&package);
-    let dialect = Go { plan: &plan };
+    let mut plan = Plan::new(&package);
+    // A guest in Go has no handles inside of values.
+    for ty in plan.types.iter_mut().filter(|ty| ty.has_handles) {
+        ty.usage = Usage::default();
+    }
     let roots = roots(&plan);
-    let mut out = Source::new(&go::FORMAT);
-    out.line("package main");
-    out.blank();
-    dialect.types(&mut out);
-    routines(&plan, &dialect, &mut out);
-    out.open("var roots = map[string]root{");
+    let names = go::names::Names::new(&plan);
+    let dialect = go::Go::new(&plan, &names);
+    let mut body = Source::new(&go::FORMAT);
+    dialect.types(&mut body);
+    routines(&plan, &dialect, &mut body);
+    body.open("var roots = map[string]root{");
     for root in &roots {
-        out.open(&format!("\"{}\": {{", root.name));
-        out.line(&format!("layout: {}, size: {},", root.layout(), root.size));
-        out.open("check: func(m *Message, at int) {");
-        check_all(&plan, &dialect, root, &mut out);
-        out.close("},");
-        out.open("trip: func(m *Message, at int, w *Writer, to int) {");
-        let mut codec = Codec::new(&plan, &dialect, &mut out);
+        body.open(&format!("\"{}\": {{", root.name));
+        body.line(&format!("layout: {}, size: {},", root.layout(), root.size));
+        body.open("check: func(m *wire.Message, at int) {");
+        check_all(&plan, &dialect, root, &mut body);
+        body.close("},");
+        body.open("trip: func(m *wire.Message, at int, w *wire.Writer, to int) {");
+        let mut codec = Codec::new(&plan, &dialect, &mut body);
         for (number, (offset, ty)) in root.members.iter().enumerate() {
             let value = codec.get(*ty, &At::new("at").plus(*offset));
             codec.line(&format!("value{number} := {value}"));
             codec.put(*ty, &At::new("to").plus(*offset), &format!("value{number}"));
         }
-        out.close("},");
-        out.close("},");
+        body.close("},");
+        body.close("},");
     }
-    out.close("}");
+    body.close("}");
+    let body = body.finish();
+    let mut out = Source::new(&go::FORMAT);
+    out.line("package main");
+    go::imports(&body, &mut out);
+    out.append(&body);
     let work = tempfile::tempdir().expect("a temporary folder");
     let place = |name: &str| work.path().join(name);
-    for name in ["runtime.go", "driver.go"] {
-        std::fs::copy(folder().join(name), place(name)).expect("a copy");
-    }
+    std::fs::copy(folder().join("driver.go"), place("driver.go")).expect("a copy");
     std::fs::write(place("codec.go"), out.finish()).expect("a file");
-    std::fs::write(place("go.mod"), "module codec\n\ngo 1.23\n").expect("a file");
+    let module = repository().join("bindings/go");
+    let module = module.canonicalize().expect("it exists");
+    let manifest = format!(
+        "module codec\n\ngo 1.24\n\nrequire thalweg.dev/go/thalweg v0.0.0\n\n\
+         replace thalweg.dev/go/thalweg => {}\n",
+        module.display()
+    );
+    std::fs::write(place("go.mod"), manifest).expect("a file");
     let (lines, count) = messages(&roots, '-');
     std::fs::write(place("messages"), lines).expect("a file");
     let go = |arguments: &[&str]| run(Command::new("go").args(arguments).current_dir(work.path()));

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"thalweg.dev/go/thalweg/guest"
-	"thalweg.dev/go/thalweg/tests/probe/guest-go/probe"
+	"thalweg.dev/go/thalweg/tests/service/guest-go/probe"
 )
 
 // Misbehave does what the guest of the same name in C does, as far as that is possible in Go.
@@ -64,6 +64,9 @@ func (s *service) Misbehave(ctx context.Context, how uint32) (string, error) {
 		return "refused", nil
 	case 13: // ends its goroutine
 		runtime.Goexit()
+	case 14: // a signal in Go code
+		var none *service
+		none.sum++
 	}
 	return "", probe.TroubleBecause{Value: "no such case"}
 }

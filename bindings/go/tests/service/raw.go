@@ -1,4 +1,4 @@
-package main
+package service
 
 /*
 #cgo CFLAGS: -I${SRCDIR}/../../../c/include

@@ -1,0 +1,166 @@
+/* What only guests in Go do: calls ADDRESS. bindings/c/tests/guests.c has the tests of all guests. */
+#include "check.h"
+#include "probe.h"
+
+#define MS UINT64_C(1000000)
+
+static probe_library library;
+
+static probe_client open_client(uint32_t capacity) {
+  probe_client client;
+  tw_error error;
+  REQUIRE_OK(probe_client_open(&library, capacity, &client, &error), error);
+  return client;
+}
+
+static void close_client(probe_client *client) {
+  tw_error error;
+  REQUIRE_OK(probe_client_close(client, &error), error);
+}
+
+/* Reaps `count` completions and calls `ended` for each. */
+static void reap(const probe_client *client, uint32_t count,
+                 void (*ended)(const probe_client *client, tw_completion *completion)) {
+  const tw_table *table = client->tw.table;
+  tw_completion completions[64];
+  tw_error error;
+  while (count > 0) {
+    uint32_t got = 0;
+    uint32_t i;
+    REQUIRE_OK(table->port_wait(client->tw.port, TW_FOREVER, &error), error);
+    REQUIRE_OK(table->port_reap(client->tw.port, completions, 64, &got, &error), error);
+    for (i = 0; i < got; i++) {
+      ended(client, &completions[i]);
+    }
+    count -= got;
+  }
+}
+
+static void later_has_ended(const probe_client *client, tw_completion *completion) {
+  probe_later_result result;
+  tw_error error;
+  CHECK_CODE(probe_later_read(client, completion, &result, &error), TW_OK);
+  CHECK(result.ok == completion->token);
+  tw_reply_release(&result.reply);
+}
+
+static void async_calls_run_at_the_same_time(void) {
+  probe_client client = open_client(64);
+  tw_error error;
+  tw_request request;
+  uint64_t began = client.tw.table->now();
+  uint64_t number;
+  for (number = 0; number < 64; number++) {
+    REQUIRE_OK(tw_request_submit(probe_later_prepare(&client, 100, number, &request), TW_FOREVER,
+                                 number, NULL, &error),
+               error);
+  }
+  reap(&client, 64, later_has_ended);
+  CHECK(client.tw.table->now() - began < 6400 * MS / 2);
+  close_client(&client);
+}
+
+static uint64_t sum_before;
+
+static void add_has_ended(const probe_client *client, tw_completion *completion) {
+  probe_add_result result;
+  tw_error error;
+  CHECK_CODE(probe_add_read(client, completion, &result, &error), TW_OK);
+  CHECK(result.ok == sum_before + completion->token);
+  sum_before = result.ok;
+  tw_reply_release(&result.reply);
+}
+
+static void other_calls_are_served_in_order(void) {
+  probe_client client = open_client(64);
+  tw_error error;
+  tw_request request;
+  int round;
+  sum_before = 0;
+  for (round = 0; round < 100; round++) {
+    uint64_t number;
+    for (number = 1; number <= 64; number++) {
+      REQUIRE_OK(tw_request_submit(probe_add_prepare(&client, number, &request), TW_FOREVER, number,
+                                   NULL, &error),
+                 error);
+    }
+    reap(&client, 64, add_has_ended);
+  }
+  close_client(&client);
+}
+
+static uint32_t overloaded, served;
+
+static void any_has_ended(const probe_client *client, tw_completion *completion) {
+  probe_add_result result;
+  tw_error error;
+  uint32_t code = probe_add_read(client, completion, &result, &error);
+  if (completion->token == 0) {
+    CHECK_CODE(code, TW_TIMED_OUT);
+  } else if (code == TW_OVERLOADED) {
+    overloaded++;
+  } else {
+    CHECK_CODE(code, TW_OK);
+    served++;
+  }
+  tw_reply_release(&result.reply);
+}
+
+/* The limit of the package is 4,096 calls. */
+static void too_many_waiting_calls_are_refused(void) {
+  probe_client client = open_client(8192);
+  tw_error error;
+  tw_request request;
+  uint32_t count = 0;
+  uint32_t refused = 0;
+  uint32_t number;
+  REQUIRE_OK(tw_request_submit(probe_misbehave_prepare(&client, 4, &request),
+                               client.tw.table->now() + 1000 * MS, 0, NULL, &error),
+             error);
+  for (number = 1; number <= 6000; number++) {
+    uint32_t code = tw_request_submit(probe_add_prepare(&client, 1, &request), TW_FOREVER, number,
+                                      NULL, &error);
+    if (code == TW_OVERLOADED) {
+      refused++; /* by the core */
+    } else {
+      CHECK_CODE(code, TW_OK);
+      count++;
+    }
+  }
+  reap(&client, count + 1, any_has_ended);
+  CHECK(served >= 4096);
+  CHECK(served < 6000);
+  CHECK(served + overloaded + refused == 6000);
+  close_client(&client);
+}
+
+static void ended_goroutine_ends_only_its_call(void) {
+  probe_client client = open_client(8);
+  probe_misbehave_result result;
+  probe_add_result added;
+  tw_error error;
+  REQUIRE_OK(probe_add(&client, 5, TW_FOREVER, &added, &error), error);
+  tw_reply_release(&added.reply);
+  CHECK_CODE(probe_misbehave(&client, 13, TW_FOREVER, &result, &error), TW_GUEST_LOST);
+  CHECK(strstr(error.message, "probe.misbehave") && strstr(error.message, "without an answer"));
+  tw_reply_release(&result.reply);
+  REQUIRE_OK(probe_add(&client, 1, TW_FOREVER, &added, &error), error);
+  CHECK(added.ok == 6);
+  tw_reply_release(&added.reply);
+  close_client(&client);
+}
+
+int main(int argc, char **argv) {
+  tw_error error;
+  if (argc != 2) {
+    fputs("usage: calls ADDRESS\n", stderr);
+    return 2;
+  }
+  REQUIRE_OK(probe_open(argv[1], &library, &error), error);
+  RUN(async_calls_run_at_the_same_time);
+  RUN(other_calls_are_served_in_order);
+  RUN(too_many_waiting_calls_are_refused);
+  RUN(ended_goroutine_ends_only_its_call);
+  CHECK_CODE(tw_close(library.table, &error), TW_OK);
+  return done("calls");
+}
