@@ -44,10 +44,39 @@ misuse() {
   "$build/misuse"
 }
 
-# A service in C.
+# Services in C and in Nim; and a service in Nim with the tests of C hosts.
 guests() {
-  compile "$build/guests" bindings/nim/tests/guests.nim --mm:orc --threads:on "--path:$target/guests/nim"
-  GUEST=thread:$target/guests/libguest_probe.so THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/guests"
+  local name folder=$build/guests-c
+  export THALWEG_LIBRARY=$target/debug/libthalweg.so
+  for name in guests nim_guest; do
+    compile "$build/$name" "bindings/nim/tests/$name.nim" --mm:orc --threads:on "--path:$target/guests/nim"
+  done
+  GUEST=thread:$target/guests/libguest_probe.so "$build/guests"
+  GUEST=thread:$target/guests/libguest_probe_nim.so "$build/guests"
+  GUEST=thread:$target/guests/libguest_probe_nim.so "$build/nim_guest"
+  mkdir -p "$folder"
+  for name in probe_nim again_nim copy{1..64}; do cp "$target/guests/libguest_probe_nim.so" "$folder/libguest_$name.so"; done
+  "${CC:-cc}" -std=c99 -D_XOPEN_SOURCE=700 -g -Ibindings/c/include "-I$target/guests/c" bindings/c/tests/guests.c \
+    -o "$build/guests-of-c" -pthread -ldl
+  "$build/guests-of-c" "$folder" _nim
+  rm -r "$folder"
+}
+
+# Guests that do not compile: refused MISTAKE TEXT
+refused() {
+  local options=(--app:lib --mm:orc --threads:on --hints:off --path:bindings/nim/src "--path:$target/guests/guest-nim")
+  if [ "$1" != flags ]; then options+=(-d:useMalloc -d:noSignalHandler "-d:$1"); fi
+  if nim check "${options[@]}" bindings/nim/tests/guests/wrong.nim >"$build/refused.txt" 2>&1; then return 1; fi
+  grep -qF -- "$2" "$build/refused.txt" || { cat "$build/refused.txt" >&2; return 1; }
+}
+refusals() {
+  refused missing 'the guest does not implement echo.version; write: proc version(self: Service): string {.thalweg.}'
+  refused unmarked 'the guest does not implement echo.version'
+  refused parameter 'has the parameters of echo.[method]timer.echo; write: proc echo(self: Timer, request: Request)'
+  refused returned 'a function returns another type, Future[system.string]; write: proc echo(self: Timer'
+  refused unknown 'is no function of the package'
+  refused flags '--mm:orc --threads:on -d:useMalloc -d:noSignalHandler'
+  echo "refusals: clear errors"
 }
 
 # 3. Malformed messages. A sanitizer finds a read outside of one.
@@ -76,8 +105,10 @@ examples() {
     if "$build/${name}_host" no/such/library 2>"$build/error.txt"; then return 1; fi
     grep -q 'no/such/library' "$build/error.txt"
   done
-  THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/echo_host" "thread:$target/guests/libguest_echo_cpp.so" |
-    diff examples/echo/expected.txt - >&2
+  for name in echo_cpp echo_nim; do
+    THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/echo_host" "thread:$target/guests/libguest_$name.so" |
+      diff examples/echo/expected.txt - >&2
+  done
   echo "examples: expected output"
 }
 
@@ -132,6 +163,7 @@ programs arc --mm:arc -d:release --threads:on
 programs refc --mm:refc --threads:on
 misuse
 guests
+refusals
 hostile
 for memory in orc arc refc; do
   compile "$build/leaks-$memory" bindings/nim/tests/leaks.nim "--mm:$memory" -d:release

@@ -1,6 +1,7 @@
-/* Services in C that are opened by address, in a library of their own.
+/* Services that are opened by address, in a library of their own.
  * guests FOLDER [SUFFIX]: the folder with the guests, which test.sh compiles. With the suffix _port, guests
- * that take their calls from a port, and with _go, guests in Go, which stay loaded. */
+ * that take their calls from a port; with _go, guests in Go, which stay loaded; with _nim, guests in Nim, which
+ * cannot answer as wrongly as the others. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -15,6 +16,10 @@ static const char *folder;
 static const char *suffix = "";
 static probe_library library;
 static void *loaded; /* the guest, to read its counters */
+
+static bool is_nim(void) {
+  return strcmp(suffix, "_nim") == 0;
+}
 
 static bool is_go(void) {
   return strcmp(suffix, "_go") == 0;
@@ -665,7 +670,9 @@ int main(int argc, char **argv) {
   folder = argv[1];
   suffix = argc == 3 ? argv[2] : "";
   RUN(wrong_addresses_are_refused);
-  RUN(wrong_guests_are_refused);
+  if (!is_nim()) {
+    RUN(wrong_guests_are_refused);
+  }
   REQUIRE_OK(open_guest("probe", &library, &error), error);
   snprintf(address, sizeof(address), "thread:%s/libguest_probe%s.so", folder, suffix);
   loaded = dlopen(address + strlen("thread:"), RTLD_NOW | RTLD_NOLOAD);
@@ -677,7 +684,9 @@ int main(int argc, char **argv) {
   RUN(streams_are_written_by_threads_of_the_guest);
   RUN(streams_of_records_with_text_end_with_their_error);
   RUN(future_is_set_later);
-  RUN(wrong_answers_end_only_their_call);
+  if (!is_nim()) {
+    RUN(wrong_answers_end_only_their_call);
+  }
   RUN(panic_replaces_the_state);
   RUN(many_threads_call_one_instance);
   RUN(closed_guest_has_no_clients);

@@ -1,5 +1,6 @@
 """The Python example programs run and print the output expected of every language."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,10 +27,12 @@ def test_echo_prints_expected_output(echo_library: str) -> None:
     assert ran.stdout == (EXAMPLES / "echo" / "expected.txt").read_text()
 
 
-@pytest.mark.parametrize("guest", ["echo", "echo_cpp"])
+@pytest.mark.parametrize("guest", ["echo", "echo_cpp", "echo_nim"])
 def test_echo_of_a_guest_prints_the_same(
     guests: Path, core_library: str, guest: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if guest == "echo_nim" and shutil.which("nim") is None:
+        pytest.skip("Nim is not installed")
     monkeypatch.setenv("THALWEG_LIBRARY", core_library)
     ran = run(f"thread:{guests / f'libguest_{guest}.so'}")
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -1,10 +1,11 @@
-"""A service in C, which is opened by its address, or the same one in another language.
+"""A service in C or Nim, which is opened by its address, or the same one in another language.
 
 `THALWEG_TEST_GUEST` is its path.
 """
 
 import importlib
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +15,14 @@ import pytest
 import thalweg
 
 
-@pytest.fixture
-def address(guests: Path) -> str:
-    path = os.environ.get("THALWEG_TEST_GUEST", guests / "libguest_probe.so")
-    return f"thread:{path}"
+@pytest.fixture(params=["probe", "probe_nim"])
+def address(guests: Path, request: pytest.FixtureRequest) -> str:
+    path = os.environ.get("THALWEG_TEST_GUEST")
+    if path is not None:
+        return f"thread:{path}"
+    if request.param == "probe_nim" and shutil.which("nim") is None:
+        pytest.skip("Nim is not installed")
+    return f"thread:{guests / f'libguest_{request.param}.so'}"
 
 
 @pytest.fixture(scope="module")

@@ -97,6 +97,10 @@ pub const GUESTS: &[Language] = &[
         name: "go",
         emit: go::emit_guest,
     },
+    Language {
+        name: "nim",
+        emit: nim::emit_guest,
+    },
 ];
 
 /// One generated file.

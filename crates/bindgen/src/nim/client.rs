@@ -259,7 +259,7 @@ proc attach*(C: typedesc[@client@], handle: ClientHandle, capacity: Natural = 25
         end(out);
     }
 
-    fn parameter_type(&self, parameter: &Parameter<'_>) -> String {
+    pub(super) fn parameter_type(&self, parameter: &Parameter<'_>) -> String {
         match parameter.kind {
             ParameterKind::Value(ty) => self.ty(ty),
             ParameterKind::Resource { id, .. } => self.names.resources[id.0].clone(),
@@ -441,6 +441,6 @@ fn end(out: &mut Source) {
 }
 
 /// Whether the type has procs that get and put it.
-fn has_routine(ty: &Type<'_>) -> bool {
+pub(super) fn has_routine(ty: &Type<'_>) -> bool {
     ty.id.is_some() && matches!(ty.kind, Kind::Record(_) | Kind::Variant { .. })
 }

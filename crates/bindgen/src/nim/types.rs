@@ -102,25 +102,44 @@ impl Emitter<'_> {
             out.line(&format!("{name}* = ref object of Resource"));
             out.docs("  ", &resource.docs);
         }
-        for (number, ty) in self.plan.types.iter().enumerate() {
-            if ty.id.is_some() {
-                out.blank();
-                self.definition(number, ty, out);
-            }
-        }
-        let aliases = self.plan.package.types.iter().enumerate();
-        for (id, alias) in aliases.filter(|(_, ty)| matches!(ty.kind, TypeDefKind::Alias(_))) {
-            out.blank();
-            let target = self.ty(self.plan.named[id]);
-            out.line(&format!("{}* = {target}", self.names.types[id]));
-            out.docs("  ", &alias.docs);
-        }
+        self.definitions(true, out);
         if let Some(host) = &self.plan.package.host {
             out.blank();
             self.host_type(host, out);
         }
         out.dedent();
         out.blank();
+    }
+
+    /// Writes the types of a guest, which has its own for the service and for resources.
+    pub fn guest_types(&self, out: &mut Source) {
+        if self.plan.package.types.is_empty() {
+            return;
+        }
+        out.open("type");
+        self.definitions(false, out);
+        out.dedent();
+        out.blank();
+    }
+
+    /// Writes the types that have names in WIT. `is_later`: others are before them.
+    fn definitions(&self, mut is_later: bool, out: &mut Source) {
+        let types = self.plan.types.iter().enumerate();
+        for (number, ty) in types.filter(|(_, ty)| ty.id.is_some()) {
+            if std::mem::replace(&mut is_later, true) {
+                out.blank();
+            }
+            self.definition(number, ty, out);
+        }
+        let aliases = self.plan.package.types.iter().enumerate();
+        for (id, alias) in aliases.filter(|(_, ty)| matches!(ty.kind, TypeDefKind::Alias(_))) {
+            if std::mem::replace(&mut is_later, true) {
+                out.blank();
+            }
+            let target = self.ty(self.plan.named[id]);
+            out.line(&format!("{}* = {target}", self.names.types[id]));
+            out.docs("  ", &alias.docs);
+        }
     }
 
     fn definition(&self, number: usize, ty: &Type<'_>, out: &mut Source) {

@@ -1,0 +1,13 @@
+## Services in Nim: libraries that programs open by their address, `thread:PATH`. `thalweg gen --guest
+## nim` writes a module for each package, which uses this one. See docs/guests.md.
+
+import std/[asyncdispatch, options, unicode]
+import errors
+import guest/[annotations, calls, serve, writers]
+
+export asyncdispatch, options, unicode.Rune
+export errors except toOutcome, check, fail
+export annotations.thalweg
+export calls.Call, calls.deadline, calls.isCancelled, calls.cancelled
+export serve.newServiceError
+export writers.RecordWriter, writers.send, writers.trySend, writers.finish, writers.fail

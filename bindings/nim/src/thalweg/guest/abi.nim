@@ -1,0 +1,69 @@
+## The C ABI of a guest: the structs of `thalweg_guest.h`, which describes their fields.
+
+import ../table
+
+const
+  guestAbi* = 1'u32
+  writeMore* = 1'u32
+
+type
+  GuestPolicy* {.bycopy.} = object
+    noticeInterval*, timeout*, linger*: uint64
+    overflow*, capacity*, maxRecordSize*, reserved: uint32
+
+  GuestPackage* {.bycopy.} = object
+    size*, flags*: uint32
+    package*, version*: cstring
+    methods*: ptr TwMethod
+    policies*: ptr GuestPolicy
+    imports*: ptr TwMethod
+    methodCount*, importCount*, maxQueuedCalls*, reserved: uint32
+    maxQueuedBytes*: uint64
+
+  GuestCall* {.bycopy.} = object
+    call*: Handle
+    number*, reserved: uint32
+    deadline*: uint64
+    args*: Bytes
+    argsSize*: uint64
+
+  GuestFunctions* {.bycopy.} = object
+    size*, reserved: uint32
+    open*: proc (ctx: pointer, state: ptr uint64, error: Err): uint32 {.cdecl.}
+    call*: proc (ctx: pointer, state: uint64, call: ptr GuestCall) {.cdecl.}
+    cancel*: proc (ctx: pointer, state: uint64, call: Handle) {.cdecl.}
+    drop*: proc (ctx: pointer, state: uint64, kind: uint32, number: uint64) {.cdecl.}
+    close*: proc (ctx: pointer, state: uint64) {.cdecl.}
+    unload*: proc (ctx: pointer) {.cdecl.}
+
+  GuestCore* {.bycopy.} = object
+    abi*, size*: uint32
+    core*: cstring
+    now*: proc (): uint64 {.cdecl, gcsafe, raises: [].}
+    serve*: proc (opening: uint64, package: ptr GuestPackage, functions: ptr GuestFunctions,
+        ctx: pointer, error: Err): uint32 {.cdecl, gcsafe, raises: [].}
+    answer*: proc (call: Handle, code: uint32, message: Bytes, size: uint64,
+        error: Err): uint32 {.cdecl, gcsafe, raises: [].}
+    answerResource*: proc (call: Handle, kind: uint32, number: uint64,
+        error: Err): uint32 {.cdecl, gcsafe, raises: [].}
+    fail*: proc (call: Handle, code: uint32, text: cstring, size: uint64,
+        error: Err): uint32 {.cdecl, gcsafe, raises: [].}
+    callCheck*: proc (call: Handle, error: Err): uint32 {.cdecl, gcsafe, raises: [].}
+    resourceNew: pointer
+    resourceGet*: proc (call, resource: Handle, kind: uint32, number: ptr uint64,
+        error: Err): uint32 {.cdecl, gcsafe, raises: [].}
+    resourceTake*: proc (call, resource: Handle, kind: uint32, number: ptr uint64,
+        error: Err): uint32 {.cdecl, gcsafe, raises: [].}
+    answerStream*: proc (call: Handle, writer: ptr Handle, error: Err): uint32 {.cdecl, gcsafe,
+        raises: [].}
+    streamWrite*: proc (writer: Handle, base: Bytes, size: uint64, first, count, flags: uint32,
+        deadline: uint64, written: ptr uint32, error: Err): uint32 {.cdecl, gcsafe, raises: [].}
+    streamFinish*: proc (writer: Handle, error: Err): uint32 {.cdecl, gcsafe, raises: [].}
+    streamFail*: proc (writer: Handle, message: Bytes, size: uint64, error: Err): uint32 {.cdecl,
+        gcsafe, raises: [].}
+    streamAbort*: proc (writer: Handle, text: cstring, size: uint64, error: Err): uint32 {.cdecl,
+        gcsafe, raises: [].}
+
+static: # The sizes of the structs of `thalweg_guest.h` on a 64-bit machine.
+  doAssert sizeof(GuestPolicy) == 40 and sizeof(GuestPackage) == 72 and sizeof(GuestCall) == 40
+  doAssert sizeof(GuestFunctions) == 56 and sizeof(GuestCore) == 128

@@ -1,0 +1,143 @@
+## The lock under which a guest's code runs, and its event loop.
+##
+## Rules:
+## 1. Code of the guest runs while its thread has `lock`: functions, on threads of the core, and what
+##    they have left to the event loop, on a thread of its own. It therefore uses variables and `ref`
+##    objects like a program with one thread.
+## 2. All threads use one dispatcher, so that a function may start what the loop continues. The loop
+##    waits for descriptors without the lock, and a function that has added something wakes it if it
+##    would sleep for longer.
+## 3. ORC has a list of possible cycles for each thread. An object in the list of one thread must not be
+##    freed by another, so a thread empties its list before it releases the lock.
+## 4. The library is never unloaded: a thread of the core keeps a reference to the dispatcher, and Nim
+##    cannot free the variables of modules. `stop` ends the thread and all that the loop has to do.
+## 5. In a child of fork() there is no thread of the loop, and another thread may have had the lock.
+
+import std/[asyncdispatch, deques, heapqueue, locks, monotimes, posix, selectors, times]
+
+{.passL: "-Wl,-z,nodelete".} # Rule 4.
+
+proc eventfd(initial: cuint, flags: cint): cint {.importc, header: "<sys/eventfd.h>".}
+var eventfdFlags {.importc: "EFD_CLOEXEC | EFD_NONBLOCK", header: "<sys/eventfd.h>".}: cint
+
+type ThreadState = object
+  depth: int        # How often the thread has entered.
+  isAttached: bool  # It uses `dispatcher`.
+
+var
+  lock: Lock
+  dispatcher: PDispatcher
+  thread: Thread[void]
+  wakeEvent: cint = -1
+  process: Pid      # The one that all of this belongs to. 0: none.
+  isRunning, isStopping: bool
+  sleepsUntil: MonoTime # The loop waits without the lock until then.
+  own {.threadvar.}: ThreadState
+
+proc attach() {.noinline.} =
+  own.isAttached = true
+  setGlobalDispatcher(dispatcher)
+
+proc enter*() {.inline.} =
+  ## Takes the lock. The same thread may take it again: a function may call what calls the guest.
+  if own.depth == 0:
+    acquire(lock)
+    if not own.isAttached: attach()
+  inc own.depth
+
+proc emptyRoots() {.inline.} =
+  if GC_prepareOrc() > 0: GC_runOrc() # Rule 3.
+
+proc report*(what: string, raised: ref Exception) =
+  ## An exception that ends no call.
+  stderr.writeLine("thalweg: " & what & ": " & $raised.name & ": " & raised.msg & "\n" &
+    raised.getStackTrace)
+
+proc wait(until: MonoTime) =
+  ## Waits for a descriptor, for `wake`, or for the next timer.
+  let rest = until - getMonoTime()
+  let milliseconds = if until == high(MonoTime): -1'i64
+    elif rest <= DurationZero: 0'i64
+    else: min(rest.inMilliseconds + 1, int64(high(cint)))
+  var events = [TPollfd(fd: cint(dispatcher.getIoHandler.getFd), events: POLLIN),
+    TPollfd(fd: wakeEvent, events: POLLIN)]
+  discard posix.poll(addr events[0], 2, cint(milliseconds))
+  var count: uint64
+  discard read(wakeEvent, addr count, sizeof(count))
+
+proc run() {.thread.} =
+  {.cast(gcsafe).}:
+    enter()
+    while not isStopping:
+      try:
+        if hasPendingOperations(): poll(0)
+      except Exception as raised: # It left a future that nobody waits for.
+        report("a task of the guest failed", raised)
+      emptyRoots()
+      let until = if dispatcher.callbacks.len > 0: MonoTime()
+        elif dispatcher.timers.len > 0: dispatcher.timers[0].finishAt
+        else: high(MonoTime)
+      sleepsUntil = until
+      own.depth = 0
+      release(lock)
+      wait(until)
+      enter()
+      sleepsUntil = MonoTime()
+    own.depth = 0
+    release(lock)
+
+proc wake() =
+  var one = 1'u64
+  discard write(wakeEvent, addr one, sizeof(one))
+
+proc passOn() {.noinline.} =
+  ## The loop continues what this thread has begun. Rule 2.
+  if not isRunning:
+    isRunning = true
+    isStopping = false
+    sleepsUntil = MonoTime()
+    createThread(thread, run)
+  elif dispatcher.callbacks.len > 0 or
+      dispatcher.timers.len > 0 and dispatcher.timers[0].finishAt < sleepsUntil:
+    wake()
+
+proc leave*() {.inline.} =
+  ## Releases the lock.
+  if own.depth == 1:
+    emptyRoots()
+    if hasPendingOperations(): passOn()
+    own.depth = 0
+    release(lock)
+  else:
+    dec own.depth
+
+proc start*() =
+  ## The library was opened.
+  let current = getpid()
+  if process == current: return
+  if process != 0: # Rule 5.
+    dispatcher.callbacks.clear()
+    dispatcher.timers.clear()
+    discard close(wakeEvent)
+  own = ThreadState()
+  isRunning = false
+  initLock(lock)
+  dispatcher = newDispatcher()
+  wakeEvent = eventfd(0, eventfdFlags)
+  process = current
+
+proc stop*() =
+  ## The library is not used any more. Ends the thread, and what it had to do.
+  enter()
+  let wasRunning = isRunning
+  isStopping = true
+  if wasRunning: wake()
+  leave()
+  if wasRunning: joinThread(thread)
+  enter()
+  isRunning = false
+  dispatcher.callbacks.clear()
+  dispatcher.timers.clear()
+  emptyRoots()
+  own.depth = 0
+  release(lock)

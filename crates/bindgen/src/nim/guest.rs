@@ -1,0 +1,382 @@
+//! The module of a guest: the types, and a template that exports the procs of the guest.
+
+use super::Emitter;
+use super::client::has_routine;
+use super::names::quoted;
+use crate::model::{OverflowPolicy, StreamOptions};
+use crate::plan::codec::{At, Codec, Operation};
+use crate::plan::source::Source;
+use crate::plan::{Function, ParameterKind, ResultKind, TypeIndex};
+use std::collections::BTreeSet;
+
+/// The bits of `tw_method.flags`.
+const ASYNC: u32 = 1;
+const IDEMPOTENT: u32 = 4;
+const CBOR: u32 = 32;
+const BRIEF: u32 = 64;
+
+impl Emitter<'_> {
+    /// Writes the description of the package.
+    pub fn guest_package(&self, out: &mut Source) {
+        let package = self.plan.package;
+        let methods = self.plan.functions.iter().map(|function| {
+            let of = &function.function.hashes;
+            let hashes = [of.params, of.ok, of.error, of.element];
+            let hashes = hashes.map(|hash| format!("{hash:#x}'u64")).join(", ");
+            let types = self.plan.descriptions(function.function).join("\\n");
+            let (name, flags) = (&function.function.full_name, flags(function));
+            format!("  describe(\"{name}\", {hashes}, {flags},\n    \"{types}\")")
+        });
+        out.append(&format!("var methods = [\n{}]\n", lines(methods)));
+        out.blank();
+        let policies: Vec<_> = self.plan.functions.iter().map(policy).collect();
+        let has_policies = policies.iter().any(|policy| policy != DEFAULT_POLICY);
+        if has_policies {
+            let policies = policies.iter().map(|policy| format!("  {policy}"));
+            out.append(&format!("var policies = [\n{}]\n", lines(policies)));
+            out.blank();
+        }
+        let limits = &package.limits;
+        out.template(
+            "var package = GuestPackage(size: uint32(sizeof(GuestPackage)), flags: @flags@,
+  package: \"@namespace@:@name@\", version: \"@version@\",
+  methods: addr methods[0], @policies@methodCount: @count@,
+  maxQueuedCalls: @calls@, maxQueuedBytes: @bytes@'u64)",
+            &[
+                ("flags", if limits.block_when_full { "1" } else { "0" }),
+                (
+                    "policies",
+                    if has_policies {
+                        "policies: addr policies[0], "
+                    } else {
+                        ""
+                    },
+                ),
+                ("namespace", &package.namespace),
+                ("name", &package.name),
+                ("version", &package.version.to_string()),
+                ("count", &self.plan.functions.len().to_string()),
+                ("calls", &limits.max_queued_calls.to_string()),
+                ("bytes", &limits.max_queued_bytes.to_string()),
+            ],
+        );
+        out.blank();
+    }
+
+    /// The types that results, errors and records of streams have.
+    fn answered(&self) -> BTreeSet<TypeIndex> {
+        let types = self.plan.functions.iter().flat_map(|function| {
+            let ok = match function.ok {
+                ResultKind::Value(ty) => Some(ty),
+                ResultKind::Stream(index) => self.plan.streams[index].element,
+                _ => None,
+            };
+            ok.into_iter().chain(function.error)
+        });
+        types.collect()
+    }
+
+    /// Writes the procs that put results, unless these have routines.
+    pub fn putters(&self, out: &mut Source) {
+        let has_none = |ty: &TypeIndex| !has_routine(self.plan.get(*ty));
+        for ty in self.answered().into_iter().filter(has_none) {
+            let name = self.item(Operation::Put, Some(ty));
+            out.open(&format!(
+                "proc {name}(args: var Writer, at: uint32, value: {}) =",
+                self.ty(ty)
+            ));
+            Codec::new(self.plan, self, out).put(ty, &At::new("at"), "value");
+            out.dedent();
+            out.blank();
+        }
+    }
+
+    /// Writes the procs that encode errors.
+    pub fn errors(&self, out: &mut Source) {
+        let functions = || self.plan.functions.iter();
+        let errors: BTreeSet<_> = functions().filter_map(|function| function.error).collect();
+        let has_empty = functions().any(|one| one.function.error == Some(None));
+        let errors = errors.into_iter().map(Some);
+        for error in errors.chain(has_empty.then_some(None)) {
+            out.open(&format!(
+                "proc {}(args: var Writer, layout: uint64, raised: ref Exception): bool =",
+                self.encoder(error)
+            ));
+            out.line(&format!(
+                "args.encodeError(layout, raised, {}, {}, {})",
+                self.element(error),
+                self.size(error),
+                self.item(Operation::Put, error)
+            ));
+            out.dedent();
+            out.blank();
+        }
+        let encoders = functions().map(|function| match function.function.error {
+            Some(_) => self.encoder(function.error),
+            None => "nil".to_owned(),
+        });
+        let encoders: Vec<_> = encoders.collect();
+        out.line(&format!(
+            "var encodeErrors: array[{}, EncodeError] = [EncodeError({})]",
+            encoders.len(),
+            encoders.join("), EncodeError(")
+        ));
+        out.blank();
+    }
+
+    fn encoder(&self, error: Option<TypeIndex>) -> String {
+        let stem = error.map_or("Nothing", |ty| self.names.stems[ty.0].as_str());
+        format!("encodeError{stem}")
+    }
+
+    fn size(&self, ty: Option<TypeIndex>) -> u32 {
+        ty.map_or(0, |ty| self.plan.get(ty).size)
+    }
+
+    /// Writes the template that exports the guest.
+    pub fn export(&self, out: &mut Source) {
+        let resources = &self.names.resources;
+        let types = std::iter::once("Service".to_owned()).chain(resources.iter().cloned());
+        let types: Vec<_> = types.collect();
+        out.open(&format!(
+            "template exportGuest*({}: untyped) =",
+            types.join(", ")
+        ));
+        out.docs("", &self.export_docs());
+        out.open("proc serveCall(call: Incoming, self: Service) {.nimcall.} =");
+        out.line("template m: untyped = call.arguments");
+        out.line("let root {.used.} = call.root");
+        out.line("case call.number");
+        for (number, function) in self.plan.functions.iter().enumerate() {
+            out.open(&format!("of {number}: # {}", function.function.full_name));
+            self.serve(number, function, out);
+            out.dedent();
+        }
+        out.line("else: discard");
+        out.dedent();
+        out.open("proc dropObject(kind: uint32, number: uint64) {.nimcall.} =");
+        if resources.is_empty() {
+            out.line("discard");
+        } else {
+            out.line("case kind");
+            for (kind, resource) in resources.iter().enumerate() {
+                out.line(&format!("of {kind}: release({resource}, number)"));
+            }
+            out.line("else: discard");
+        }
+        out.dedent();
+        out.line("exportLibrary(Service, package, encodeErrors, serveCall, dropObject)");
+        out.dedent();
+    }
+
+    fn export_docs(&self) -> String {
+        let mut docs =
+            "Exports the guest. Call it at the end of the main module, with the `ref` types \
+            of the guest: `Service` is the state of a client"
+                .to_owned();
+        for (name, resource) in self
+            .names
+            .resources
+            .iter()
+            .zip(&self.plan.package.resources)
+        {
+            docs += &format!(", `{name}` implements the resource `{}`", resource.name);
+        }
+        docs += ". Its procs have the pragma `{.thalweg.}`:";
+        for (number, function) in self.plan.functions.iter().enumerate() {
+            docs += &format!("\n- `{}`", self.wanted(number, function));
+        }
+        docs
+    }
+
+    /// The head of the proc that implements a function.
+    fn wanted(&self, number: usize, function: &Function<'_>) -> String {
+        let receiver = match function.resource() {
+            Some(id) => self.names.resources[id.0].as_str(),
+            None => "Service",
+        };
+        let mut list = format!("self: {receiver}");
+        let names = self.names.parameters(function);
+        for ((_, parameter), name) in function.written().zip(&names) {
+            list += &format!(", {name}: {}", self.parameter_type(parameter));
+        }
+        let mut ok = match function.ok {
+            ResultKind::Value(ty) => self.ty(ty),
+            ResultKind::Resource(id) => self.names.resources[id.0].clone(),
+            ResultKind::Stream(index) => {
+                let element = self.element(self.plan.streams[index].element);
+                list += &format!(", {}: RecordWriter[{element}]", self.writer_name(&names));
+                String::new()
+            }
+            ResultKind::Nothing => String::new(),
+        };
+        let is_stream = matches!(function.ok, ResultKind::Stream(_));
+        let is_async = function.function.is_async || is_stream;
+        if is_async {
+            ok = format!("Future[{}]", if ok.is_empty() { "void" } else { &ok });
+        }
+        let pragmas = if is_async {
+            "async, thalweg"
+        } else {
+            "thalweg"
+        };
+        let ok = if ok.is_empty() { ok } else { format!(": {ok}") };
+        let name = quoted(&self.names.functions[number]);
+        format!("proc {name}({list}){ok} {{.{pragmas}.}}")
+    }
+
+    /// The name of the parameter for the writer of a stream.
+    fn writer_name(&self, parameters: &[String]) -> &'static str {
+        let is_taken = |name: &&str| parameters.iter().any(|one| one == name);
+        let all = ["writer", "recordWriter", "streamWriter"];
+        all.into_iter()
+            .find(|name| !is_taken(name))
+            .unwrap_or("theWriter")
+    }
+
+    /// Writes the code that serves a function.
+    fn serve(&self, number: usize, function: &Function<'_>, out: &mut Source) {
+        let (serve, answer) = match function.ok {
+            ResultKind::Nothing => ("serveValue", "Nothing, 0, putNothing".to_owned()),
+            ResultKind::Value(ty) => ("serveValue", self.value(Some(ty))),
+            ResultKind::Resource(id) => (
+                "serveObject",
+                format!("{}, {}", self.names.resources[id.0], id.0),
+            ),
+            ResultKind::Stream(index) => {
+                ("serveStream", self.value(self.plan.streams[index].element))
+            }
+        };
+        let receiver = match function.resource() {
+            Some(_) => "nil",
+            None => "self",
+        };
+        let name = &function.function.full_name;
+        out.open(&format!("call.{serve}(\"{name}\","));
+        // Appended, because lines must not be broken in a text.
+        out.append(&format!("        \"{}\",\n", self.wanted(number, function)));
+        let made = self.made(number, function);
+        out.line(&format!("  {answer}, {receiver}, {made})"));
+        out.dedent();
+    }
+
+    /// How a value is put: its type, its size, and the proc.
+    fn value(&self, ty: Option<TypeIndex>) -> String {
+        let put = self.item(Operation::Put, ty);
+        format!("{}, {}, {put}", self.element(ty), self.size(ty))
+    }
+
+    /// The call of the proc that implements a function.
+    fn made(&self, number: usize, function: &Function<'_>) -> String {
+        let arguments = function.parameters.iter().map(|parameter| {
+            let at = At::new("root").plus(parameter.offset);
+            match parameter.kind {
+                ParameterKind::Value(ty) => self
+                    .expression(ty, &at)
+                    .unwrap_or_else(|| format!("m.{}({at})", self.item(Operation::Get, Some(ty)))),
+                ParameterKind::Resource { id, is_own } => {
+                    let get = if is_own { "taken" } else { "borrowed" };
+                    format!("call.{get}({at}, {}, {})", id.0, self.names.resources[id.0])
+                }
+                ParameterKind::Stream(_) => unreachable!("a guest takes no streams"),
+            }
+        });
+        let mut arguments: Vec<_> = arguments.collect();
+        if let ResultKind::Stream(_) = function.ok {
+            arguments.push(
+                self.writer_name(&self.names.parameters(function))
+                    .to_owned(),
+            );
+        }
+        let name = quoted(&self.names.functions[number]);
+        format!("{name}({})", arguments.join(", "))
+    }
+
+    /// The expression that gets a value. `None`: that takes statements.
+    fn expression(&self, ty: TypeIndex, at: &At) -> Option<String> {
+        let mut statements = Source::new(&super::FORMAT);
+        let value = Codec::new(self.plan, self, &mut statements).get(ty, at);
+        statements.finish().trim().is_empty().then_some(value)
+    }
+
+    /// Writes the procs that get arguments, unless an expression does.
+    pub fn getters(&self, out: &mut Source) {
+        let parameters = self.plan.functions.iter().flat_map(|one| &one.parameters);
+        let values = parameters.filter_map(|parameter| match parameter.kind {
+            ParameterKind::Value(ty) => Some(ty),
+            _ => None,
+        });
+        let values: BTreeSet<_> = values.collect();
+        for ty in values {
+            if self.expression(ty, &At::new("at")).is_some() {
+                continue;
+            }
+            let name = self.item(Operation::Get, Some(ty));
+            let value = self.ty(ty);
+            out.open(&format!("proc {name}*(m: Message, at: uint32): {value} ="));
+            let value = Codec::new(self.plan, self, out).get(ty, &At::new("at"));
+            out.line(&value);
+            out.dedent();
+            out.blank();
+        }
+    }
+}
+
+/// `tw_method.flags`.
+fn flags(function: &Function<'_>) -> u32 {
+    let options = &function.function.options;
+    let bits = [
+        (function.function.is_async, ASYNC),
+        (options.is_idempotent, IDEMPOTENT),
+        (options.is_cbor, CBOR),
+        (options.is_brief, BRIEF),
+    ];
+    bits.iter()
+        .filter(|(is_set, _)| *is_set)
+        .map(|(_, bit)| bit)
+        .sum()
+}
+
+/// A policy without options.
+const DEFAULT_POLICY: &str = "GuestPolicy()";
+
+fn policy(function: &Function<'_>) -> String {
+    let options = &function.function.options;
+    let defaults = StreamOptions::DEFAULT;
+    let stream = function.function.stream.unwrap_or(defaults);
+    let overflow = match stream.overflow {
+        OverflowPolicy::Latest => 1,
+        OverflowPolicy::DropNewest => 2,
+        OverflowPolicy::DropOldest => 3,
+        OverflowPolicy::Fail => 4,
+        _ => 0,
+    };
+    let unless = |value: u32, default: u32| {
+        if value == default {
+            0
+        } else {
+            u64::from(value)
+        }
+    };
+    let fields = [
+        ("noticeInterval", options.notice_interval_ns),
+        ("timeout", options.timeout_ns),
+        ("linger", stream.linger_ns),
+        ("overflow", overflow),
+        ("capacity", unless(stream.capacity, defaults.capacity)),
+        (
+            "maxRecordSize",
+            unless(stream.max_record_size, defaults.max_record_size),
+        ),
+    ];
+    let fields = fields.iter().filter(|(_, value)| *value != 0);
+    let fields: Vec<_> = fields
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    format!("GuestPolicy({})", fields.join(", "))
+}
+
+/// The items of an array, one in each line.
+fn lines(items: impl Iterator<Item = String>) -> String {
+    items.collect::<Vec<_>>().join(",\n") + "\n"
+}
