@@ -79,6 +79,37 @@ refusals() {
   echo "refusals: clear errors"
 }
 
+# A service whose interface is Nim code: code_first SOURCE OUT FLAGS..
+code_first() {
+  nim c --app:lib --mm:orc --threads:on -d:useMalloc -d:noSignalHandler --hints:off --path:bindings/nim/src \
+    "-d:THALWEG_GEN=$target/debug/thalweg" "-d:THALWEG_WIT=$build/code-first/wit" "--nimcache:$build/cache-$(basename "$2")" \
+    "--out:$2" "${@:3}" "$1"
+}
+# Code without an equivalent: no_wit MISTAKE TEXT FLAGS..
+no_wit() {
+  if code_first bindings/nim/tests/guests/wrong_code.nim "$build/libwrong.so" --compileOnly "-d:$1" "${@:3}" \
+    >"$build/refused.txt" 2>&1; then return 1; fi
+  grep -qF -- "$2" "$build/refused.txt" || { cat "$build/refused.txt" >&2; return 1; }
+}
+# shellcheck disable=SC2016 # the backticks are Nim's
+from_code() {
+  local timer=bindings/nim/examples/timer
+  rm -rf "$build/code-first"
+  code_first "$timer/timer_service.nim" "$build/libtimer.so"
+  "$target/debug/thalweg" gen --lang nim "$build/code-first/wit" >/dev/null 2>&1
+  compile "$build/use_timer" "$timer/use_timer.nim" --mm:orc "--path:$build/code-first/generated/nim"
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/use_timer" "thread:$build/libtimer.so" | diff "$timer/expected.txt" - >&2
+  no_wit pointerField 'the type `pointer` has no equivalent in WIT'
+  no_wit cases 'an object with `case` has no equivalent'
+  no_wit numbers 'the labels of an enum have no numbers'
+  no_wit bothInts 'use either `int` or `int64`'
+  no_wit eventWithResult 'an event has a receiver, one parameter or more, and no result'
+  no_wit badPackage 'write the package as "namespace:name@0.1.0"'
+  no_wit reservedName 'the name `Message` is reserved'
+  no_wit noProgram 'It is searched for in PATH, or is -d:THALWEG_GEN=PATH' -d:THALWEG_GEN=/no/such/thalweg
+  echo "from code: expected output, and clear errors"
+}
+
 # 3. Malformed messages. A sanitizer finds a read outside of one.
 hostile() {
   "${CC:-cc}" -std=c99 -fPIC -shared -Ibindings/c/include bindings/python/tests/hostile.c -o "$build/libhostile.so" -ldl
@@ -164,6 +195,7 @@ programs refc --mm:refc --threads:on
 misuse
 guests
 refusals
+from_code
 hostile
 for memory in orc arc refc; do
   compile "$build/leaks-$memory" bindings/nim/tests/leaks.nim "--mm:$memory" -d:release

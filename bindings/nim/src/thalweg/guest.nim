@@ -11,3 +11,11 @@ export annotations.thalweg
 export calls.Call, calls.deadline, calls.isCancelled, calls.cancelled
 export serve.newServiceError
 export writers.RecordWriter, writers.send, writers.trySend, writers.finish, writers.fail
+
+template ok*[T](returned: T): untyped =
+  ## Returns a value from a proc whose result is a `Result`: `return ok(3)`.
+  typeof(result).ok(returned)
+
+template err*[E](returned: E): untyped =
+  ## Returns an error from a proc whose result is a `Result`: `return err("why")`.
+  typeof(result).err(returned)

@@ -13,11 +13,14 @@ type
     isOpen: bool
     number: uint32
 
-  RecordWriter*[T] = ref object
+  AnyWriter* {.acyclic.} = ref object of RootObj
+    ## A writer for records of any type.
+    state: WriterState
+
+  RecordWriter*[T] {.acyclic.} = ref object of AnyWriter
     ## The writing end of a stream or future. An async function ends it when it ends. Another one keeps
     ## it, and ends it with `finish` or `fail`. A writer that is forgotten before ends its stream as
     ## `guestLost`.
-    state: WriterState
     put: Put[T]
     size: uint32
 
@@ -34,7 +37,7 @@ proc `=destroy`(state: var WriterState) =
 proc newRecordWriter*[T](call: Incoming, put: Put[T], size: uint32): RecordWriter[T] =
   RecordWriter[T](put: put, size: size, state: WriterState(call: call.id, number: call.number))
 
-proc open*(writer: RecordWriter) =
+proc open*(writer: AnyWriter) =
   ## Answers the call with the stream. Runs before the first record, and when the function waits.
   if writer.state.isOpen: return
   writer.state.isOpen = true
@@ -104,13 +107,13 @@ proc send*[T](writer: RecordWriter[T], value: T): Future[void] =
     result = newFuture[void]("thalweg.send")
     result.fail(ended)
 
-proc finish*(writer: RecordWriter) =
+proc finish*(writer: AnyWriter) =
   ## Ends the stream regularly. Does nothing if it has ended.
   writer.open()
   if writer.state.stream != 0: discard core.streamFinish(writer.state.stream, nil)
   writer.state.stream = 0
 
-proc failWith*(writer: RecordWriter, raised: ref Exception) =
+proc failWith*(writer: AnyWriter, raised: ref Exception) =
   ## Ends the stream with an exception: the error of its function, or `guestLost`. A call that was not
   ## answered fails.
   if not writer.state.isOpen:
@@ -126,16 +129,16 @@ proc failWith*(writer: RecordWriter, raised: ref Exception) =
     else:
       writer.state.abort(raised.panic)
 
-proc fail*[E](writer: RecordWriter, error: E) =
+proc fail*[E](writer: AnyWriter, error: E) =
   ## Ends the stream with the error of its function.
   writer.failWith((ref ServiceError[E])(msg: "the service's error", outcome: Outcome.error,
     payload: error))
 
-proc serveWriter*(writer: RecordWriter) =
+proc serveWriter*(writer: AnyWriter) =
   ## A function that is not async has returned: it keeps the writer.
   writer.open()
 
-proc serveWriter*(writer: RecordWriter, future: Future[void]) =
+proc serveWriter*(writer: AnyWriter, future: Future[void]) =
   ## An async function has returned, or waits.
   if not future.finished: writer.open()
   future.addCallback(proc () {.gcsafe.} =
