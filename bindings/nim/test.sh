@@ -62,6 +62,21 @@ guests() {
   rm -r "$folder"
 }
 
+# The golden file of a guest, whose names are odd: called FUNCTION ARGUMENTS WANTED
+called() {
+  [ "$(THALWEG_LIBRARY=$target/debug/libthalweg.so "$target/debug/thalweg" call "thread:$build/libodd.so" "$1" "$2" 2>&1 | tr '\n' ' ' || true)" = "$3" ]
+}
+odd_guest() {
+  nim c --app:lib --mm:orc --threads:on -d:useMalloc -d:noSignalHandler --hints:off --path:bindings/nim/src \
+    --path:crates/bindgen/tests/nim/golden --nimcache:"$build/cache-odd-guest" --out:"$build/libodd.so" bindings/nim/tests/guests/odd.nim
+  local message='{"root":[{"call":3,"type":{"some":"x"}}],"m":[1,"two"],"at":[1,2,3],"letter":"é"}'
+  called load "{\"writer\":$message}" '{"root": [{"call": 3, "type": {"some": "x"}}], "m": [1, "two"], "at": [1, 2, 3], "letter": "é"} '
+  called sing '{"r":{"ok":4}}' '4 '
+  called ticks '{"writer":3}' 'null null null '
+  called rows '{}' '[1, "one"] "red" '
+  echo "odd guest: calls"
+}
+
 # Guests that do not compile: refused MISTAKE TEXT
 refused() {
   local options=(--app:lib --mm:orc --threads:on --hints:off --path:bindings/nim/src "--path:$target/guests/guest-nim")
@@ -91,14 +106,31 @@ no_wit() {
     >"$build/refused.txt" 2>&1; then return 1; fi
   grep -qF -- "$2" "$build/refused.txt" || { cat "$build/refused.txt" >&2; return 1; }
 }
+# The service and the program of the guide for users of nim-ffi.
+migrating() {
+  local folder=$build/code-first/shelf program
+  mkdir -p "$folder"
+  # shellcheck disable=SC2016 # the backticks are Markdown
+  awk -v folder="$folder" '/^```nim$/ { inside = 1; number++; next } /^```$/ { inside = 0 }
+    inside { print > (folder "/block" number ".nim") }' docs/migrating/nim-ffi.md
+  mv "$(grep -l '^import thalweg/code_first' "$folder"/block*.nim)" "$folder/shelf_service.nim"
+  mv "$(grep -l '^import shelf' "$folder"/block*.nim)" "$folder/use_shelf.nim"
+  code_first "$folder/shelf_service.nim" "$build/libshelf.so"
+  "$target/debug/thalweg" gen --lang nim "$build/code-first/wit/shelf.wit" >/dev/null
+  compile "$build/use_shelf" "$folder/use_shelf.nim" --mm:orc "--path:$build/code-first/generated/nim"
+  program=$(THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/use_shelf" "thread:$build/libshelf.so")
+  [ "$program" = "$(sed -n 's/^# prints: //p' "$folder/use_shelf.nim")" ]
+}
+
 # shellcheck disable=SC2016 # the backticks are Nim's
 from_code() {
   local timer=bindings/nim/examples/timer
   rm -rf "$build/code-first"
   code_first "$timer/timer_service.nim" "$build/libtimer.so"
-  "$target/debug/thalweg" gen --lang nim "$build/code-first/wit" >/dev/null 2>&1
+  "$target/debug/thalweg" gen --lang nim "$build/code-first/wit/my-timer.wit" >/dev/null 2>&1
   compile "$build/use_timer" "$timer/use_timer.nim" --mm:orc "--path:$build/code-first/generated/nim"
   THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/use_timer" "thread:$build/libtimer.so" | diff "$timer/expected.txt" - >&2
+  migrating
   no_wit pointerField 'the type `pointer` has no equivalent in WIT'
   no_wit cases 'an object with `case` has no equivalent'
   no_wit numbers 'the labels of an enum have no numbers'
@@ -194,6 +226,7 @@ programs arc --mm:arc -d:release --threads:on
 programs refc --mm:refc --threads:on
 misuse
 guests
+odd_guest
 refusals
 from_code
 hostile

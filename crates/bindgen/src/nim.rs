@@ -89,7 +89,7 @@ pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
     for ty in &mut plan.types {
         ty.usage.is_checked = false; // The core has checked the arguments.
     }
-    let names = &Names::new(&plan);
+    let names = &Names::for_guest(&plan);
     let emitter = Emitter { plan: &plan, names };
     let mut out = Source::new(&FORMAT);
     let id = format!("{}:{}@{}", package.namespace, package.name, package.version);

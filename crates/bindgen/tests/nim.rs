@@ -5,8 +5,8 @@
 
 use std::fs;
 use std::path::Path;
-use thalweg_bindgen::model::{ResourceId, TypeDefKind, TypeKind};
-use thalweg_bindgen::{nim, parse_text};
+use thalweg_bindgen::model::{Package, ResourceId, TypeDefKind, TypeKind};
+use thalweg_bindgen::{Output, SourceError, nim, parse_text};
 
 /// Names that are reserved in Nim or used by the generic package, and types that the packages of the
 /// repository do not have.
@@ -47,15 +47,60 @@ interface i {
 world w { import %stream; export i; }
 ";
 
+/// The same for a guest: names that it uses itself, and every kind of type and result.
+const GUEST: &str = "package a:odd@0.1.0;
+interface i {
+  enum color { red, dark-green }
+  flags rights { read, %end }
+  record service { call: u8, %type: option<string> }
+  record message { root: list<service>, m: tuple<u8, string>, at: list<u16, 3>, letter: char }
+  variant writer { nothing, one(u8), many(list<option<option<u32>>>) }
+  type texts = list<string>;
+  resource echo {
+    constructor(self: u8, call: string) -> result<echo, color>;
+    close: func() -> result<texts, writer>;
+    open: func(other: borrow<echo>, mine: own<echo>) -> result<_, string>;
+    both: static func() -> echo;
+  }
+  load: func(writer: message) -> message;
+  close: func(value: writer, rights: rights) -> tuple<writer, rights, color>;
+  sing: async func(r: result<u8, string>) -> result<u8, color>;
+  sing-async: func() -> result;
+  ticks: func(writer: u32) -> stream;
+  rows: func() -> result<stream<tuple<u8, string>>, color>;
+  last: func() -> future<list<message>>;
+}
+world w { export i; }
+";
+
 #[test]
 fn odd_package_is_as_the_golden_file() {
-    let package = parse_text(
-        "odd.wit".as_ref(),
-        ODD,
-        "[i.timer]\ndestructor = \"async\"\n",
-    );
+    is_golden(nim::emit, ODD, "[i.timer]\ndestructor = \"async\"\n");
+}
+
+#[test]
+fn odd_guest_is_as_the_golden_file() {
+    let policy = "[i]\noverflow = \"block\"\n[i.close]\nbrief = true\n[i.rows]\noverflow = \"drop-oldest\"\ncapacity = 64\n";
+    is_golden(nim::emit_guest, GUEST, policy);
+}
+
+/// What a guest does not have is refused.
+#[test]
+fn resource_inside_a_value_of_a_guest_is_refused() {
+    let wit = "package a:b@0.1.0; interface i { resource r; f: func() -> list<r>; }
+world w { export i; }";
+    let package = parse_text("b.wit".as_ref(), wit, "");
     let package = package.unwrap_or_else(|refused| panic!("{refused}"));
-    let outputs = nim::emit(&package).unwrap_or_else(|refused| panic!("{refused}"));
+    let refused = nim::emit_guest(&package)
+        .expect_err("it is refused")
+        .to_string();
+    assert!(refused.contains("a guest in Nim cannot have"), "{refused}");
+}
+
+fn is_golden(emit: fn(&Package) -> Result<Vec<Output>, SourceError>, wit: &str, policy: &str) {
+    let package = parse_text("odd.wit".as_ref(), wit, policy);
+    let package = package.unwrap_or_else(|refused| panic!("{refused}"));
+    let outputs = emit(&package).unwrap_or_else(|refused| panic!("{refused}"));
     let [output] = &outputs[..] else {
         panic!("it is one file")
     };

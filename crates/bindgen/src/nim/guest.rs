@@ -256,7 +256,8 @@ impl Emitter<'_> {
         // Appended, because lines must not be broken in a text.
         out.append(&format!("        \"{}\",\n", self.wanted(number, function)));
         let made = self.made(number, function);
-        out.line(&format!("  {answer}, {receiver}, {made})"));
+        out.line(&format!("{answer}, {receiver},"));
+        out.line(&format!("{made})"));
         out.dedent();
     }
 

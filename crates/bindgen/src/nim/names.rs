@@ -22,6 +22,10 @@ Outcome Resource Result Rune ServiceError Stream StreamWriter ThalwegError Write
 /// Procs of the generic package for clients and resources.
 const METHODS: &str = "attach close handle isOpen open owned session setHost";
 
+/// Types that only the modules of guests use.
+const GUEST_TYPES: &str = "\
+AnyWriter Call EncodeError GuestPackage GuestPolicy Incoming RecordWriter Service Subscribers";
+
 /// What the body of a function uses.
 const LOCALS: &str = "\
 args callOptions client default isSome len newSeq result root self uint16 uint32 uint8 unsafeGet";
@@ -97,8 +101,17 @@ pub struct Names {
 impl Names {
     /// Finds the names.
     pub fn new(plan: &Plan<'_>) -> Self {
+        Self::with(plan, Scope::of(TYPES), functions(plan))
+    }
+
+    /// Finds the names for a guest, whose procs have no futures beside them.
+    pub fn for_guest(plan: &Plan<'_>) -> Self {
+        let types = Scope::of(&format!("{TYPES} {GUEST_TYPES}"));
+        Self::with(plan, types, served(plan))
+    }
+
+    fn with(plan: &Plan<'_>, mut module: Scope, functions: Vec<String>) -> Self {
         let package = plan.package;
-        let mut module = Scope::of(TYPES);
         let mut claim = |name: &str| module.claim(Case::Pascal.of(name));
         let client = claim(&format!("{}-client", package.name));
         let resources = package.resources.iter();
@@ -148,7 +161,7 @@ impl Names {
             hosts,
             members: members.collect(),
             stems: stems.collect(),
-            functions: functions(plan),
+            functions,
             imports: imports.collect(),
         }
     }
@@ -181,6 +194,29 @@ impl Names {
     }
 }
 
+/// The words of the name of a function.
+fn words(plan: &Plan<'_>, function: &Function<'_>) -> String {
+    let name = plan.name_in_class(function.function);
+    match function.function.kind {
+        crate::model::FunctionKind::Constructor(_) => format!("new-{name}"),
+        _ => name,
+    }
+}
+
+/// The names of the procs of a guest.
+fn served(plan: &Plan<'_>) -> Vec<String> {
+    let mut service = Scope::default();
+    let mut scopes = vec![Scope::default(); plan.package.resources.len()];
+    let all = plan.functions.iter().map(|function| {
+        let scope = match function.resource() {
+            Some(id) => &mut scopes[id.0],
+            None => &mut service,
+        };
+        scope.claim(Case::Camel.of(&words(plan, function)))
+    });
+    all.collect()
+}
+
 /// The names of the functions. Each function also has a name for its future.
 fn functions(plan: &Plan<'_>) -> Vec<String> {
     let scope = Scope::of(METHODS);
@@ -191,13 +227,7 @@ fn functions(plan: &Plan<'_>) -> Vec<String> {
             Some(id) => &mut scopes[id.0],
             None => &mut client,
         };
-        let name = match function.function.kind {
-            crate::model::FunctionKind::Constructor(_) => {
-                format!("new-{}", plan.name_in_class(function.function))
-            }
-            _ => plan.name_in_class(function.function),
-        };
-        let name = Case::Camel.of(&name);
+        let name = Case::Camel.of(&words(plan, function));
         let numbered = (2..).map(|number| format!("{name}{number}"));
         let mut all = std::iter::once(name.clone()).chain(numbered);
         let is_free = |name: &String| !scope.has(name) && !scope.has(&format!("{name}Async"));
