@@ -129,7 +129,9 @@ run: build-search ## Search a directory from every language and compare (DIR= PA
 
 .PHONY: gateway
 gateway: setup-gateway ## Search and echo through nginx: start it on a free port, show it with curl, stop it (DIR= PATTERN=)
-	cargo build --locked --release -p thalweg-search -p thalweg-echo
+	cargo build --locked --release -p thalweg-search -p thalweg-echo -p thalweg-guest -p thalweg-cli
+	@ln -f "$(RELEASE)/libthalweg_guest.so" "$(RELEASE)/libthalweg.so"
+	THALWEG="$(RELEASE)/thalweg" scripts/build-guests.sh
 	bindings/lua/build.sh
 	@examples/gateway/serve.sh show
 

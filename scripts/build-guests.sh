@@ -2,16 +2,18 @@
 # Build the services in C, C++ and Nim that the languages' tests open by their addresses,
 # $CARGO_TARGET_DIR/guests/libguest_{probe,echo,echo_cpp,probe_nim,echo_nim}.so, and write the code of the first
 # one's package for each language next to them. Those in Nim are left out if Nim is not installed.
-# `build-services.sh` has built libthalweg.so, and `generate.sh` the program that generates code.
+# `build-services.sh` has built libthalweg.so, and `generate.sh` the program that generates code. THALWEG is another
+# such program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 target=${CARGO_TARGET_DIR:-$PWD/target}
+thalweg=${THALWEG:-$target/debug/thalweg}
 guests=$target/guests
 mkdir -p "$guests"
-"$target/debug/thalweg" gen --out "$guests" bindings/c/tests/guests/interface --guest c,cpp,nim \
+"$thalweg" gen --out "$guests" bindings/c/tests/guests/interface --guest c,cpp,nim \
   --lang c,cpp,lua,nim,node,python >/dev/null
-"$target/debug/thalweg" gen --out "$guests" examples/echo/wit --guest c,cpp,nim >/dev/null
+"$thalweg" gen --out "$guests" examples/echo/wit --guest c,cpp,nim >/dev/null
 
 # Another test may have the library open while it is replaced.
 guest() {

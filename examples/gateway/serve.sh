@@ -5,13 +5,15 @@
 #   serve.sh show          starts it on a free port, sends requests with curl, and stops it
 #
 # DIR is the directory to search [docs], and PATTERN the pattern that `show` searches for. LIBRARIES is
-# the folder of the services [target/release].
+# the folder of the services in Rust and of libthalweg.so [target/release], and GUESTS that of the guests
+# [target/guests].
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 root=$PWD
 target=$(realpath "${CARGO_TARGET_DIR:-target}")
 libraries=$(realpath "${LIBRARIES:-$target/release}")
+guests=$(realpath "${GUESTS:-$target/guests}")
 dir=${DIR:-docs}
 port=${1:-20080}
 pattern=${PATTERN:-mode [AB]}
@@ -22,9 +24,8 @@ fail() {
 }
 
 [ -e /usr/lib/nginx/modules/ngx_http_lua_module.so ] || fail "needs nginx and libnginx-mod-http-lua"
-for library in search echo; do
-  [ -e "$libraries/libthalweg_$library.so" ] ||
-    fail "$libraries has no libthalweg_$library.so: cargo build --release -p thalweg-search -p thalweg-echo"
+for library in thalweg thalweg_search thalweg_echo; do
+  [ -e "$libraries/lib$library.so" ] || fail "$libraries has no lib$library.so: make gateway"
 done
 if [ "$port" = show ]; then
   port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
@@ -48,9 +49,9 @@ trap 'exit 0' INT TERM
 # Only root can choose the user of the workers.
 user=
 if [ "$(id -u)" = 0 ]; then user="user root;"; fi
-sed -e "s|@PORT@|$port|g; s|@ROOT@|$root|g; s|@TARGET@|$target|g; s|@LIBRARIES@|$libraries|g; s|@USER@|$user|g" \
+sed -e "s|@PORT@|$port|g; s|@ROOT@|$root|g; s|@TARGET@|$target|g; s|@LIBRARIES@|$libraries|g; s|@GUESTS@|$guests|g; s|@USER@|$user|g" \
   examples/gateway/nginx.conf >"$prefix/nginx.conf"
-GATEWAY_DIR=$dir nginx -p "$prefix" -c "$prefix/nginx.conf" -e "$prefix/error.log" &
+GATEWAY_DIR=$dir THALWEG_LIBRARY=$libraries/libthalweg.so nginx -p "$prefix" -c "$prefix/nginx.conf" -e "$prefix/error.log" &
 nginx=$!
 
 base=http://127.0.0.1:$port
@@ -65,7 +66,7 @@ curl -sf "$base/metrics" >/dev/null || {
 }
 
 if [ "${1:-}" != show ]; then
-  echo "gateway: $base/search?pattern=REGEX, /echo and /metrics; it searches $dir"
+  echo "gateway: $base/search?pattern=REGEX, /echo, /echo/LANGUAGE, /ticks/LANGUAGE and /metrics; it searches $dir"
   wait "$nginx"
   exit
 fi
@@ -82,7 +83,12 @@ show() {
 
 show 5 curl -sG "$base/search" --data-urlencode "pattern=$pattern"
 show 4 curl -sG "$base/search" --data-urlencode "pattern=("
-show 1 curl -s "$base/echo?delay_ms=10" --data-binary "hello"
-echo
+show 99 curl -s "$base/echo"
+for language in $(curl -s "$base/echo" | cut -d ' ' -f 1); do
+  show 1 curl -s "$base/echo/$language?delay_ms=10" --data-binary "hello"
+  echo
+  show 3 curl -s "$base/ticks/$language?every_ms=10&times=3"
+done
+show 1 curl -s "$base/echo/cobol" --data-binary "hello"
 show 6 curl -s "$base/metrics"
 echo

@@ -42,6 +42,22 @@ LUA_PATH = ";".join(
 )
 
 
+def children(pid: int) -> list[int]:
+    """The processes that a process with one thread has started."""
+    return [
+        int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    ]
+
+
+def alerts_in(log: str) -> list[str]:
+    """The lines of an error log that a healthy nginx does not write, without those of the core."""
+    return [
+        line
+        for line in log.splitlines()
+        if ALERT.search(line) and not CORE.search(line)
+    ]
+
+
 class Response:
     def __init__(self, status: int, body: bytes) -> None:
         self.status = status
@@ -75,15 +91,10 @@ class Nginx:
         self.process.send_signal(number)
 
     def workers(self) -> list[int]:
-        children = Path(
-            f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        ).read_text()
-        return [int(pid) for pid in children.split()]
+        return children(self.process.pid)
 
     def alerts(self) -> list[str]:
-        """The lines of the error log that a healthy nginx does not write, without those of the core."""
-        lines = self.log().splitlines()
-        return [line for line in lines if ALERT.search(line) and not CORE.search(line)]
+        return alerts_in(self.log())
 
     def log(self) -> str:
         return (self.folder / "error.log").read_text()

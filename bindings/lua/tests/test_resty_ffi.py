@@ -90,7 +90,7 @@ def running(folder: Path, mode: str) -> Iterator[nginx.Nginx]:
 
 
 def metric(server: nginx.Nginx, name: str) -> float:
-    pattern = rf'^thalweg_{name}{{package="thalweg:resty-ffi",worker="0"}} (\d+)$'
+    pattern = rf'^thalweg_{name}{{package="thalweg:resty-ffi",library="[^"]*",worker="0"}} (\d+)$'
     match = re.search(pattern, server.get("/metrics").text, re.MULTILINE)
     assert match, name
     return float(match[1])

@@ -130,7 +130,7 @@ def test_request_in_flight_is_answered_by_the_worker_that_exits(
 def metric(server: nginx.Nginx, name: str) -> float:
     for line in server.get("/metrics").text.splitlines():
         label, value = line.split()
-        if label.startswith(f'thalweg_{name}{{package="thalweg:conformance",worker='):
+        if label.startswith(f'thalweg_{name}{{package="thalweg:conformance",library='):
             return float(value)
     raise AssertionError(name)
 

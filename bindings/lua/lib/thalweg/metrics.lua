@@ -3,6 +3,7 @@ local ffi = require "ffi"
 local ports = require "thalweg.port"
 
 local NAMES = require("thalweg.abi").counters_of("tw_counters")
+local ESCAPES = { ["\\"] = "\\\\", ['"'] = '\\"', ["\n"] = "\\n" }
 
 local M = {}
 
@@ -11,7 +12,9 @@ function M.text()
   local counters = ffi.new("tw_counters")
   local lines = {}
   for _, port in ipairs(ports.all) do
-    local labels = ('{package="%s",worker="%d"}'):format(ffi.string(port.table.package), ngx.worker.id() or 0)
+    -- A package may be served by several libraries.
+    local labels = ('{package="%s",library="%s",worker="%d"}'):format(ffi.string(port.table.package),
+      port.path:gsub('[\\"\n]', ESCAPES), ngx.worker.id() or 0)
     local function add(name, value)
       lines[#lines + 1] = ("thalweg_%s%s %.0f\n"):format(name, labels, value)
     end
