@@ -464,7 +464,7 @@ prove-hostile: setup ##prove A guest that misbehaves at random, also with Addres
 # One minute for each of two kinds of load, in both modes.
 .PHONY: prove-nginx
 prove-nginx: setup-prove ##prove Reload nginx under load: no request is lost, and memory does not grow
-	@if $(HAVE_NGINX); then set -x; scripts/build-services.sh; scripts/generate.sh; bindings/lua/build.sh; \
+	@if $(HAVE_NGINX); then set -x; scripts/build-services.sh; scripts/generate.sh; scripts/build-guests.sh; bindings/lua/build.sh; \
 	  .venv/bin/python bindings/lua/tests/prove_reload.py; \
 	else scripts/skip.sh $@ "nginx with libnginx-mod-http-lua is not installed"; fi
 

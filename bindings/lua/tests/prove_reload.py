@@ -3,13 +3,15 @@
     prove_reload.py [SECONDS] [INTERVAL]
 
 It runs twice in each mode, for SECONDS [60] with a reload every INTERVAL seconds [5]. First there is
-one request for each connection, at a fixed rate: all must be answered, with the right body. Then `wrk`
+one request for each connection, at a fixed rate: all must be answered, with the right body, by a service in
+Rust and by the guests of each language in turn. Then `wrk`
 keeps its connections. nginx may close such a connection when the next request is already on its way, so
 there every request that nginx has logged must have been answered whole.
 """
 
 from __future__ import annotations
 
+import http.client
 import re
 import shutil
 import signal
@@ -28,14 +30,23 @@ THREADS = 4
 #: Requests per second, of all threads together.
 RATE = 800
 BODY = bytes(range(256)) * 16
+TEXT = "grüße ".encode() * 600
 WRK_CONNECTIONS = 20
 #: Growth of a process between the first and the last third of the reloads, in KiB.
 GROWTH = 512
+
+#: The guests that `build-guests.sh` has built from the echo example.
+GUESTS = sorted((nginx.BUILD / "guests").glob("libguest_echo*.so"))
+MAIN = f"env THALWEG_LIBRARY={nginx.LIBRARIES}/libthalweg.so;"
 
 INIT = f"""log_format whole '$status $body_bytes_sent $request_completion';
 keepalive_requests 1000000;
 init_worker_by_lua_block {{
   client = assert(require("conformance").open("{nginx.LIBRARIES}/libthalweg_conformance.so"))
+  guests = {{}}
+  for path in ("{" ".join(map(str, GUESTS))}"):gmatch("%S+") do
+    guests[#guests + 1] = assert(require("echo").open("thread:" .. path))
+  end
 }}"""
 
 SERVER = f"""access_log logs/whole.log whole;
@@ -44,6 +55,14 @@ location /echo {{ content_by_lua_block {{
   local body = assert(client:echo_bytes(ngx.req.get_body_data()))
   ngx.header["Content-Length"] = #body
   ngx.print(body)
+}} }}
+location ~ ^/guest/(?<number>\\d+)$ {{ content_by_lua_block {{
+  ngx.req.read_body()
+  local timer = assert(guests[tonumber(ngx.var.number)]:timer("reload"))
+  local response = assert(timer:echo {{ message = ngx.req.get_body_data(), delay_ms = 1 }})
+  timer:close()
+  ngx.header["Content-Length"] = #response.message
+  ngx.print(response.message)
 }} }}
 location /same {{ content_by_lua_block {{
   local body = ("same"):rep({len(BODY) // 4})
@@ -129,15 +148,18 @@ class Requests:
 
     def run(self, index: int) -> None:
         begin = time.monotonic()
+        paths = ["/echo", *(f"/guest/{number + 1}" for number in range(len(GUESTS)))]
         while not self.stop.is_set():
             due = begin + self.counts[index] * THREADS / RATE
             time.sleep(max(due - time.monotonic(), 0))
             try:
-                response = self.server.get("/echo", BODY)
-                if response.status != 200 or response.body != BODY:
-                    self.failed.append(response.status)
-            except OSError as error:
-                self.failed.append(error)
+                path = paths[self.counts[index] % len(paths)]
+                body = TEXT if path.startswith("/guest/") else BODY
+                response = self.server.get(path, body)
+                if response.status != 200 or response.body != body:
+                    self.failed.append((path, response.status))
+            except (OSError, http.client.HTTPException) as error:
+                self.failed.append((path, error))
             self.counts[index] += 1
 
 
@@ -202,7 +224,9 @@ def run(mode: str, load: Load, seconds: float, interval: float) -> list[str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "logs").mkdir()
-        with nginx.started(folder, INIT, SERVER, mode=mode, workers=2) as server:
+        with nginx.started(
+            folder, INIT, SERVER, main=MAIN, mode=mode, workers=2
+        ) as server:
             nginx.wait_until(lambda: len(server.workers()) == 2, "the workers")
             count, problems = load(server, seconds, interval, seen)
         problems += [*seen.problems(), *server.alerts()]
@@ -220,6 +244,9 @@ def main() -> int:
     interval = float(sys.argv[2]) if len(sys.argv) > 2 else 5
     if not shutil.which("wrk"):
         print("prove_reload: needs wrk", file=sys.stderr)
+        return 1
+    if not GUESTS:
+        print("prove_reload: needs scripts/build-guests.sh", file=sys.stderr)
         return 1
     problems = []
     for mode in nginx.MODES:
