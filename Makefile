@@ -76,6 +76,7 @@ build: build-python build-c build-cpp build-node build-nim ## Build the librarie
 	cargo build --locked --release $(SEARCH) -p thalweg-cli -p thalweg-bench -p thalweg-lab -p thalweg-guest
 	@ln -f "$(RELEASE)/libthalweg_guest.so" "$(RELEASE)/libthalweg.so"
 	@"$(RELEASE)/thalweg" gen crates/bench/wit >/dev/null
+	@"$(RELEASE)/thalweg" gen --guest c crates/bench/wit >/dev/null
 
 # Builds the programs that `make run` runs.
 .PHONY: build-search

@@ -87,6 +87,16 @@ pub fn c_library(name: &str) -> Result<PathBuf, Problem> {
     compile(&C, name, &format!("lib{name}.so"), &["-shared", "-fPIC"])
 }
 
+/// Compiles the guest `guest/NAME.c`.
+///
+/// # Errors
+/// The compiler is missing or reports an error.
+pub fn c_guest(name: &str) -> Result<PathBuf, Problem> {
+    let source = format!("crates/bench/guest/{name}.c");
+    let kind = ["-shared", "-fPIC", "-fvisibility=hidden"].map(OsStr::new);
+    compile_file(&C, &source, &format!("lib{name}.so"), &kind)
+}
+
 /// Compiles a library for lua-resty-ffi of `bindings/lua/tests/resty_ffi`.
 ///
 /// # Errors
@@ -322,11 +332,12 @@ pub fn build_folder() -> Result<PathBuf, Problem> {
 }
 
 /// The include folders of the C and C++ programs, relative to the root.
-const INCLUDES: [&str; 6] = [
+const INCLUDES: [&str; 7] = [
     "bindings/c/include",
     "bindings/cpp/include",
     "crates/bench/generated/c",
     "crates/bench/generated/cpp",
+    "crates/bench/generated/guest-c",
     "crates/bench/hosts/c",
     "examples/search/generated/c",
 ];

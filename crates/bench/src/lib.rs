@@ -39,6 +39,7 @@ pub mod docs;
 pub mod doctor;
 pub mod evidence;
 pub mod figure;
+pub mod guests;
 pub mod hosts;
 pub mod interleave;
 pub mod judgement;

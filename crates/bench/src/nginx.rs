@@ -21,6 +21,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::child::HostProgram;
+use crate::guests::{self, GUESTS, Guest};
 use crate::hosts;
 use crate::placement::Placement;
 use crate::problem::Problem;
@@ -181,12 +182,18 @@ impl Nginx {
 
     /// Makes sure that it answers, in this mode.
     fn make_first_calls(&self, mode: Mode) -> Result<(), Problem> {
-        let response = self.get("/benchmark?times=1&arr=16&ways=ffi,load_ffi,uds")?;
+        let mut ways = ["ffi", "load_ffi", "uds"].map(str::to_owned).to_vec();
+        ways.extend(GUESTS.map(|guest| format!("guest_{}", guest.language())));
+        let path = format!("/benchmark?times=1&arr=16&ways={}", ways.join(","));
+        let response = self.get(&path)?;
         let expected = format!("mode={}", mode.name());
         let lines: Vec<&str> = response.body.lines().collect();
-        let has = |name: &str| lines.iter().any(|line| line.starts_with(name));
+        let has = |way: &String| {
+            let prefix = format!("{way}: ");
+            lines.iter().any(|line| line.starts_with(&prefix))
+        };
         let first = lines.first().copied().unwrap_or_default();
-        if first.ends_with(&expected) && ["ffi: ", "load_ffi: ", "uds: "].into_iter().all(has) {
+        if first.ends_with(&expected) && ways.iter().all(has) {
             return Ok(());
         }
         let body = &response.body;
@@ -270,6 +277,14 @@ fn configuration(folder: &Path, port: u16, settings: &Settings<'_>) -> Result<St
     let (library, echo) = (library.display(), echo.display());
     let shim = hosts::library("thalweg-resty-ffi")?.with_file_name("?.so");
     let shim = shim.display();
+    let core = guests::core()?;
+    let core = core.display();
+    let address = |guest: Guest| {
+        let address = guest.address()?;
+        Ok(format!(r#"{} = "{address}""#, guest.language()))
+    };
+    let addresses = GUESTS.into_iter().map(address);
+    let addresses = addresses.collect::<Result<Vec<_>, Problem>>()?.join(", ");
     let module = match settings.mode {
         Mode::A => String::new(),
         Mode::B => format!("load_module {};", module()?.display()),
@@ -297,6 +312,7 @@ error_log {folder}/error.log warn;
 pid {folder}/nginx.pid;
 env TMPDIR;
 env THALWEG_WORKERS;
+env THALWEG_LIBRARY={core};
 events {{ worker_connections 4096; }}
 http {{
   access_log off;
@@ -310,7 +326,9 @@ http {{
   lua_socket_pool_size 1000;
   lua_socket_buffer_size {socket_buffer};
   init_worker_by_lua_block {{
-    require("echo_benchmark").start {{ library = "{library}", echo = "{echo}", socket = "{socket}", spin = {spin} }}
+    require("echo_benchmark").start {{
+      library = "{library}", guests = {{ {addresses} }}, echo = "{echo}", socket = "{socket}", spin = {spin}
+    }}
   }}
   server {{
     listen 127.0.0.1:{port};

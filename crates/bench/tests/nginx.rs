@@ -59,7 +59,7 @@ fn page_answers_with_the_seconds_of_each_length_and_way() {
     for (mode, server) in [(Mode::A, Server::CEpoll), (Mode::B, Server::CThreads)] {
         let server = EchoServer::start(server, Placement::Free).unwrap();
         let nginx = Nginx::start(&settings(mode, &server)).unwrap();
-        let expected = |ways: &[&str; 2]| {
+        let expected = |ways: &[&str]| {
             let mut lines = vec![format!("times=30 concurrency=7 mode={}", mode.name())];
             for length in [1, 512, 102_400] {
                 lines.push(format!("-- length={length}"));
@@ -67,8 +67,11 @@ fn page_answers_with_the_seconds_of_each_length_and_way() {
             }
             lines
         };
-        let both = &["load_ffi", "uds"];
-        for (more, ways) in [("", &["ffi", "uds"]), ("&ways=load_ffi,uds", both)] {
+        let asked = ["load_ffi", "guest_c", "uds"];
+        for (more, ways) in [
+            ("", &["ffi", "uds"][..]),
+            ("&ways=load_ffi,guest_c,uds", &asked),
+        ] {
             let path = format!("/benchmark?times=30&arr=1,512,102400&concurrency=7{more}");
             let response = nginx.get(&path).unwrap();
             assert_eq!(response.status, 200);
@@ -285,8 +288,8 @@ fn quick_run_has_a_row_for_each_mode_and_server() {
     let rows = result_file::read(&file).unwrap().results;
     let measured: Vec<&Row> = rows.iter().filter(|row| row.peer.is_some()).collect();
     let servers = SERVERS.len() - usize::from(hosts::go_version().is_err());
-    // Three ways against each server, and two of them against mode B.
-    assert_eq!(measured.len(), 2 * (3 * servers + 2));
+    // Four ways against each server, three of them against mode B, and a guest against `load_ffi`.
+    assert_eq!(measured.len(), 2 * (4 * servers + 3 + 1));
     for row in measured {
         assert!(row.subject_median > 0.0 && row.ratio.is_some(), "{row:?}");
         for metric in [

@@ -8,7 +8,8 @@
 -- | `times` | calls of each kind and length, in all connections together |
 -- | `arr` | the lengths of the messages in bytes |
 -- | `concurrency` | light threads that call at the same time, each with its own connection to the server |
--- | `ways` | a list: `ffi`, calls of the service; `load_ffi`, of a library for lua-resty-ffi; `uds`, the Unix socket |
+-- | `ways` | a list: `ffi`, calls of the service in Rust; `guest_c`, in C; `load_ffi`, of a library for
+--            lua-resty-ffi; `uds`, the Unix socket |
 --
 -- The answer has a line with the seconds for each of them: `ffi: 0.412345`. Each reply is compared with its request.
 local ffi = require "ffi"
@@ -40,19 +41,22 @@ local M = {}
 --- Each way opens one end for a light thread, makes calls with it, and closes it.
 local ways = {}
 
-local service, runtime
+local runtime
 local socket_path
 
-ways.ffi = {
-  open = function() return service end,
-  close = function() end,
-  run = function(client, message, times)
-    for _ = 1, times do
-      local reply = assert(client:echo(message))
-      assert(reply == message, "another reply")
-    end
-  end,
-}
+--- Calls of a service.
+local function calls_of(service)
+  return {
+    open = function() return service end,
+    close = function() end,
+    run = function(client, message, times)
+      for _ = 1, times do
+        local reply = assert(client:echo(message))
+        assert(reply == message, "another reply")
+      end
+    end,
+  }
+end
 
 ways.load_ffi = {
   open = function() return runtime end,
@@ -96,10 +100,14 @@ ways.uds = {
   run = call_socket,
 }
 
---- Opens the libraries: `library` is that of the service, and `echo` one for lua-resty-ffi. `socket` is the path of the
--- server's socket, and `spin` that option of the service.
+--- Opens the libraries: `library` is that of the service, and `echo` one for lua-resty-ffi. `guests` has the
+-- addresses of the service in other languages. `socket` is the path of the server's socket, and `spin` that option
+-- of the service.
 function M.start(options)
-  service = assert(lab.open(options.library, { spin = options.spin }))
+  ways.ffi = calls_of(assert(lab.open(options.library, { spin = options.spin })))
+  for language, address in pairs(options.guests) do
+    ways["guest_" .. language] = calls_of(assert(lab.open(address)))
+  end
   runtime = assert(ngx.load_ffi(options.echo))
   socket_path = options.socket
 end

@@ -1,4 +1,4 @@
-//! `echo_nginx`: what an echo from Lua in nginx costs, of a service in Rust inside of nginx, and of a server on a Unix
+//! `echo_nginx`: what an echo from Lua in nginx costs, of a service inside of nginx, and of a server on a Unix
 //! socket. It is the benchmark of lua-resty-ffi with the same lengths.
 //!
 //! `thalweg bench serve` serves the page that this workload requests: `/benchmark`
@@ -15,6 +15,7 @@
 //! | --- | --- |
 //! | `A`, `B` | the service, in this mode of docs/lua.md |
 //! | `B+spin` | the same in mode B, with the option `spin` of `open`; only on two processors |
+//! | `guest_c` | the service in C: a guest in mode B; only on one processor |
 //! | `load_ffi` | a library in C for lua-resty-ffi, by `ngx.load_ffi` in mode B |
 //!
 //! With `concurrency=50`, 50 light threads of one request call at the same time, each with its own connection to the
@@ -30,6 +31,7 @@ mod sides;
 use std::time::Duration;
 
 use crate::cell::Sample;
+use crate::guests::GUESTS;
 use crate::hosts;
 use crate::judgement::Target;
 use crate::lab::Lab;
@@ -74,7 +76,7 @@ pub const SOCKET_BUFFER: Knob = Knob {
 pub const WORKLOAD: Workload = Workload {
     name: "echo_nginx",
     group: "nginx",
-    what: "An echo from Lua in nginx: a service in Rust inside of nginx, against a server in C or Go on a Unix socket.",
+    what: "An echo from Lua in nginx: a service in Rust or C inside of nginx, against a server in C or Go on a Unix socket.",
     source: "lua-resty-ffi, benchmark.md",
     peers: &[SERVERS[0].name(), SERVERS[1].name(), SERVERS[2].name()],
     seconds: 420,
@@ -103,9 +105,10 @@ const ONE_PROCESSOR: Chart = Chart {
     factor: 1e5 / 1e9,
 };
 
-/// The peer of the other ways inside of nginx, and its name as a peer.
+/// The peers of the other ways inside of nginx.
 const MODE_B: Way = Way::Service(Mode::B);
 const MODE_B_AS_PEER: &str = "thalweg@mode_b";
+const LOAD_FFI_AS_PEER: &str = "thalweg@load_ffi";
 
 /// The duration of a sample: the clock has ticks of 1 us in the answer of nginx.
 const SAMPLE: Duration = Duration::from_millis(100);
@@ -156,10 +159,13 @@ fn missing(params: &[(&str, &str)], why: &Problem) -> Row {
 fn ways(placement: Placement, has_go: bool) -> Vec<Way> {
     let servers = SERVERS.into_iter();
     let servers = servers.filter(|server| has_go || *server != Server::Go);
-    let spinning = (placement != Placement::OneCpu).then_some(Way::Spinning);
-    let inside = [MODE_B, Way::Service(Mode::A), Way::LoadFfi];
-    let inside = inside.into_iter().chain(spinning);
-    inside.chain(servers.map(Way::Socket)).collect()
+    let mut ways = vec![MODE_B, Way::Service(Mode::A), Way::LoadFfi];
+    match placement {
+        Placement::OneCpu => ways.extend(GUESTS.map(Way::Guest)),
+        _ => ways.push(Way::Spinning),
+    }
+    ways.extend(servers.map(Way::Socket));
+    ways
 }
 
 fn placements(lab: &Lab) -> Result<Vec<Placement>, Problem> {
@@ -237,30 +243,56 @@ fn rows_of(
     taken: &[(Way, Samples<Sample>)],
 ) -> Vec<Row> {
     let mut rows = Vec::new();
-    let mode_b = taken.iter().find(|(way, _)| *way == MODE_B);
     for (way, ours) in taken {
         let Some(mode) = way.mode() else { continue };
-        let row = |against, theirs| row(placement, point, (mode, ours), (against, theirs));
+        let language = way.language();
+        let row = |against, theirs| {
+            let ours = (language, mode, ours);
+            row(placement, point, ours, (against, theirs))
+        };
         let mut against_servers: Vec<Row> = Vec::new();
         for (other, theirs) in taken {
             if let Way::Socket(server) = other {
                 against_servers.push(row(server.name(), theirs));
             }
         }
-        if let Some(limit) = bar(placement, point).filter(|_| *way == MODE_B) {
+        if let Some(limit) = bar(placement, point, *way) {
             hold_best(&mut against_servers, &Target::Ratio(limit), lab.refusal());
         }
         rows.append(&mut against_servers);
-        if let Some((_, theirs)) = mode_b.filter(|_| *way != MODE_B) {
-            let row = row(MODE_B_AS_PEER, theirs);
-            let row = row.with_metrics("", less_a_microsecond(ours, theirs));
-            rows.push(match bar_of_mode_b(placement, point, *way) {
+        for (other, theirs) in taken {
+            let Some((against, target)) = inside(placement, point, *way, *other) else {
+                continue;
+            };
+            let mut row = row(against, theirs);
+            if *other == MODE_B {
+                row = row.with_metrics("", less_a_microsecond(ours, theirs));
+            }
+            rows.push(match target {
                 Some(target) => row.held_to(&target, lab.refusal()),
                 None => row,
             });
         }
     }
     rows
+}
+
+/// The name of `other` as a peer of `way`, if both are inside of nginx and are compared, and the target.
+fn inside(
+    placement: Placement,
+    point: Point,
+    way: Way,
+    other: Way,
+) -> Option<(&'static str, Option<Target>)> {
+    match (way, other) {
+        (MODE_B, _) => None,
+        (_, MODE_B) => Some((MODE_B_AS_PEER, bar_of_mode_b(placement, point, way))),
+        (Way::Guest(_), Way::LoadFfi) => {
+            let is_held = placement == Placement::OneCpu && point == (1, 512);
+            Some((LOAD_FFI_AS_PEER, is_held.then_some(Target::Ratio(1.05))))
+        }
+        _ => None,
+    }
 }
 
 /// The time without 1 us, as a multiple of mode B's.
@@ -287,13 +319,14 @@ fn bar_of_mode_b(placement: Placement, point: Point, way: Way) -> Option<Target>
     }
 }
 
-/// The largest ratio of mode B to the best server.
-fn bar(placement: Placement, point: Point) -> Option<f64> {
-    match point {
-        (1, 512) if placement == Placement::OneCpu => Some(0.5),
-        (1, 10_240) if placement == Placement::OneCpu => Some(0.5),
-        (1, 102_400) if placement == Placement::OneCpu => Some(0.35),
-        (50, _) if placement != Placement::Split => Some(0.4),
+/// The largest ratio of a way to the best server.
+fn bar(placement: Placement, point: Point, way: Way) -> Option<f64> {
+    let is_on_one = placement == Placement::OneCpu;
+    match (way, point) {
+        (MODE_B | Way::Guest(_), (1, 512)) if is_on_one => Some(0.5),
+        (MODE_B, (1, 10_240)) if is_on_one => Some(0.5),
+        (MODE_B, (1, 102_400)) if is_on_one => Some(0.35),
+        (MODE_B, (50, _)) if placement != Placement::Split => Some(0.4),
         _ => None,
     }
 }
@@ -301,12 +334,12 @@ fn bar(placement: Placement, point: Point) -> Option<f64> {
 fn row(
     placement: Placement,
     (concurrency, length): Point,
-    (mode, ours): (&str, &Samples<Sample>),
+    (language, mode, ours): (&str, &str, &Samples<Sample>),
     (against, theirs): (&str, &Samples<Sample>),
 ) -> Row {
     let (length, concurrency) = (length.to_string(), concurrency.to_string());
     let params = [
-        ("language", "rust"),
+        ("language", language),
         ("mode", mode),
         ("placement", placement.name()),
         ("concurrency", &concurrency),
@@ -330,6 +363,7 @@ fn row(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guests::Guest;
 
     /// Two samples in each of three processes, in which each call takes `ns`.
     fn samples(ns: f64) -> Samples<Sample> {
@@ -345,6 +379,7 @@ mod tests {
             (Way::Service(Mode::B), samples(4_000.0)),
             (Way::Service(Mode::A), samples(6_300.0)),
             (Way::LoadFfi, samples(4_500.0)),
+            (Way::Guest(Guest::C), samples(5_000.0)),
             (Way::Spinning, samples(300.0)),
             (Way::Socket(Server::CThreads), samples(10_000.0)),
             (Way::Socket(Server::CEpoll), samples(8_000.0)),
@@ -357,9 +392,14 @@ mod tests {
     fn mode_b_is_held_to_the_best_server_and_the_others_to_mode_b() {
         let rows = rows(Placement::OneCpu, (1, 512));
         let with_target: Vec<&Row> = rows.iter().filter(|row| row.target.is_some()).collect();
-        let [best, a, load_ffi] = with_target.as_slice() else {
+        let [best, a, load_ffi, guest, guest_of_load_ffi] = with_target.as_slice() else {
             panic!("{with_target:?}");
         };
+        assert_eq!(guest.params["mode"], "guest_c");
+        assert_eq!(guest.peer.as_deref(), Some("uds_c_epoll"));
+        assert_eq!(guest.target.as_deref(), Some("ratio <= 0.5"));
+        assert_eq!(guest_of_load_ffi.peer.as_deref(), Some(LOAD_FFI_AS_PEER));
+        assert_eq!(guest_of_load_ffi.target.as_deref(), Some("ratio <= 1.05"));
         assert_eq!(best.peer.as_deref(), Some("uds_c_epoll"));
         assert_eq!(best.target.as_deref(), Some("ratio <= 0.5"));
         assert_eq!(a.peer.as_deref(), Some(MODE_B_AS_PEER));
@@ -373,6 +413,27 @@ mod tests {
             assert_eq!(a.verdict.as_deref(), Some("missed"));
             assert_eq!(load_ffi.verdict.as_deref(), Some("met"));
         }
+    }
+
+    #[test]
+    fn guest_is_compared_with_all_others_on_one_processor() {
+        let rows = rows(Placement::OneCpu, (1, 512));
+        let of_guest = rows.iter().filter(|row| row.params["mode"] == "guest_c");
+        let peers: Vec<_> = of_guest
+            .inspect(|row| assert_eq!(row.params["language"], "c"))
+            .map(|row| row.peer.as_deref().unwrap())
+            .collect();
+        let expected = [
+            "uds_c",
+            "uds_c_epoll",
+            "uds_go",
+            MODE_B_AS_PEER,
+            LOAD_FFI_AS_PEER,
+        ];
+        assert_eq!(peers, expected);
+        let guest = Way::Guest(Guest::C);
+        assert!(ways(Placement::OneCpu, true).contains(&guest));
+        assert!(!ways(Placement::Split, true).contains(&guest));
     }
 
     #[test]

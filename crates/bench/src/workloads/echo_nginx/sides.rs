@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::cell::Sample;
+use crate::guests::Guest;
 use crate::nginx::{EchoServer, Mode, Nginx, Server, Settings};
 use crate::placement::{self, Placement};
 use crate::problem::Problem;
@@ -17,6 +18,8 @@ pub enum Way {
     Service(Mode),
     /// The service in mode B, with bounded spinning.
     Spinning,
+    /// The service in another language inside of nginx, in mode B.
+    Guest(Guest),
     /// A library in C for lua-resty-ffi inside of nginx, in mode B.
     LoadFfi,
     /// A server on a Unix socket.
@@ -30,8 +33,18 @@ impl Way {
         match self {
             Self::Service(mode) => Some(mode.name()),
             Self::Spinning => Some("B+spin"),
+            Self::Guest(Guest::C) => Some("guest_c"),
             Self::LoadFfi => Some("load_ffi"),
             Self::Socket(_) => None,
+        }
+    }
+
+    /// The language of the service.
+    #[must_use]
+    pub fn language(self) -> &'static str {
+        match self {
+            Self::Guest(guest) => guest.language(),
+            _ => "rust",
         }
     }
 }
@@ -147,7 +160,7 @@ impl Program {
         // A service's nginx calls a server once, when it starts.
         let (mode, server) = match way {
             Way::Service(mode) => (mode, Server::CThreads),
-            Way::Spinning | Way::LoadFfi => (Mode::B, Server::CThreads),
+            Way::Spinning | Way::Guest(_) | Way::LoadFfi => (Mode::B, Server::CThreads),
             Way::Socket(server) => (Mode::B, server),
         };
         let spin = way == Way::Spinning;
@@ -181,6 +194,7 @@ impl Program {
     fn measure(&self, side: Side, calls: u64) -> Result<Sample, Problem> {
         let (name, server) = match self.way {
             Way::Service(_) | Way::Spinning => ("ffi", None),
+            Way::Guest(Guest::C) => ("guest_c", None),
             Way::LoadFfi => ("load_ffi", None),
             Way::Socket(_) => ("uds", Some(self.server.id())),
         };
@@ -208,12 +222,14 @@ impl Program {
         Ok(metrics.fold(sample, |sample, (name, value)| sample.with(name, value)))
     }
 
-    /// How often the library has woken the event loop.
+    /// How often the libraries have woken the event loop. All but one are idle.
     fn wakes(&self) -> Result<f64, Problem> {
         let metrics = self.nginx.get("/metrics")?.body;
-        let mut lines = metrics.lines();
-        let line = lines.find(|line| line.starts_with("thalweg_nginx_wakes{"));
-        let wakes = line.and_then(|line| line.rsplit_once(' ')?.1.parse().ok());
-        wakes.ok_or_else(|| Problem::Check(format!("/metrics has no wake-ups: {metrics}")))
+        let lines = metrics.lines();
+        let wakes = lines.filter(|line| line.starts_with("thalweg_nginx_wakes{"));
+        let wakes = wakes.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
+        wakes
+            .reduce(|a, b| a + b)
+            .ok_or_else(|| Problem::Check(format!("/metrics has no wake-ups: {metrics}")))
     }
 }
