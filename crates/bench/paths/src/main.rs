@@ -11,12 +11,13 @@ use std::time::Instant;
 mod actors;
 mod boundary;
 mod channels;
+mod load_ffi;
 mod sync;
 
 /// A path: its name, the number of repetitions for a time estimate, and the path itself.
 type Path = (&'static str, u64, fn(u64));
 
-const PATHS: [Path; 30] = [
+const PATHS: [Path; 31] = [
     ("spsc_pair", 10_000_000, channels::spsc_pair),
     ("spsc_pair_rtrb", 10_000_000, channels::spsc_pair_rtrb),
     ("spsc_batch_64", 1_000_000, channels::spsc_batch_64),
@@ -51,6 +52,7 @@ const PATHS: [Path; 30] = [
     ("call_async", 20_000, boundary::call_async),
     ("call_brief", 1_000_000, boundary::call_brief),
     ("submit_reap_64", 100_000, boundary::submit_reap_64),
+    ("load_ffi_call", 20_000, load_ffi::load_ffi_call),
 ];
 
 fn main() -> ExitCode {
