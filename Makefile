@@ -212,7 +212,7 @@ lint: setup ## Run formatters, linters, documentation, and the check of generate
 
 .PHONY: prove
 prove: setup-prove ##prove Run all proofs
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-faults prove-trees prove-calls prove-random prove-fuzz prove-hostile prove-soak prove-nginx prove-package
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-faults prove-trees prove-calls prove-random prove-fuzz prove-hostile prove-soak prove-reload prove-nginx prove-package
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -461,6 +461,13 @@ HOSTILE_MESSAGES ?= 1000000
 .PHONY: prove-hostile
 prove-hostile: setup ##prove A guest that misbehaves at random, also with AddressSanitizer
 	scripts/prove-hostile.sh "$(HOSTILE_MESSAGES)" $(NIGHTLY)
+
+# RELOAD_SECONDS reloads of a guest in C and of one in C++, one in each second.
+RELOAD_SECONDS ?= 60
+.PHONY: prove-reload
+prove-reload: setup ##prove Reload guests under load: no call fails or is lost, and memory does not grow
+	bindings/c/test.sh reload "$(RELOAD_SECONDS)"
+	bindings/cpp/test.sh reload "$(RELOAD_SECONDS)"
 
 # One minute for each of two kinds of load, in both modes.
 .PHONY: prove-nginx

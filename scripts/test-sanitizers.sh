@@ -33,6 +33,7 @@ c_tests=$target/c-tests/sanitized
 c_conformance=$target/conformance-c/sanitized
 c_guests=$target/c-tests/guests-sanitized
 if ! [ -x "$c_tests/files" ] || ! [ -x "$c_conformance" ] || ! [ -x "$c_guests/hostile_guests" ]; then
+if ! [ -x "$c_tests/files" ] || ! [ -x "$c_conformance" ] || ! [ -x "$c_guests/reload" ]; then
   bindings/c/test.sh
 fi
 for program in calls hosts ports streams direct subscribe codec process; do
@@ -46,6 +47,7 @@ trap 'rm -rf "$made"' EXIT
 
 THALWEG_LIBRARY=$libraries/libthalweg.so "$c_guests/guests" "$c_guests"
 THALWEG_LIBRARY=$libraries/libthalweg.so "$c_guests/hostile_guests" "$c_guests" "${HOSTILE_MESSAGES:-50000}"
+THALWEG_LIBRARY=$libraries/libthalweg.so "$c_guests/reload" "$c_guests"
 
 # The tests also use the program, in its usual build, to create packages of other versions, and
 # guests in C.

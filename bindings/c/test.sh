@@ -137,6 +137,9 @@ build_guests() {
   guest again "$@"
   guest probe_port -DPROBE_PORT "$@"
   guest again_port -DPROBE_PORT "$@"
+  guest version1 -DPROBE_BALLAST=2097152 "$@"
+  guest version2 -DPROBE_VERSION=2 -DPROBE_BALLAST=2097152 "$@"
+  guest stays -DPROBE_STAYS "$@"
   for count in {1..64}; do cp "$guests/libguest_probe.so" "$guests/libguest_copy$count.so"; done
   guest refuses -DPROBE_REFUSES
   guest silent -DPROBE_SILENT
@@ -146,6 +149,11 @@ build_guests() {
   sed 's/"thalweg:probe"/"thalweg:other"/' "$build/probe/guest-c/probe_guest.h" >"$build/probe/other/probe_guest.h"
   guest_include=(-Ibindings/c/include "-I$build/probe/other")
   guest other
+  # Another type of a parameter, in the description of the package.
+  mkdir -p "$build/probe/later"
+  sed 's/record{number:u64}/record{number:u32}/' "$build/probe/guest-c/probe_guest.h" >"$build/probe/later/probe_guest.h"
+  guest_include=(-Ibindings/c/include "-I$build/probe/later")
+  guest later
   echo 'int none;' | "$cc" -shared -fPIC -x c - -o "$guests/libguest_none.so"
   "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/probe/c" "$@" \
     bindings/c/tests/guests.c -o "$guests/guests" -pthread -ldl
@@ -159,6 +167,12 @@ guest_inputs() {
     bindings/c/tests/guest_inputs.c -o "$guests/guest_inputs" -pthread -ldl
   THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guest_inputs" "$guests/libguest_inputs.so"
 }
+# Guests whose library is replaced.
+reload_guests() {
+  "$cc" -std=c11 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/probe/c" "$@" \
+    bindings/c/tests/reload.c -o "$guests/reload" -pthread -ldl
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/reload" "$guests"
+}
 run_guests() {
   THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guests" "$guests" "$@"
 }
@@ -169,6 +183,7 @@ guests() {
   guest_inputs "${@:2}"
   run_guests
   run_guests _port
+  reload_guests "${@:2}"
 }
 
 # The hostile guest alone, plain and sanitized.
@@ -224,6 +239,13 @@ hostile)
   scripts/build-services.sh
   scripts/generate.sh
   hostile
+  exit
+  ;;
+reload)
+  scripts/build-services.sh
+  scripts/generate.sh
+  guests plain -O2
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/guests-plain/reload" "$build/guests-plain" "$2" 1000
   exit
   ;;
 guests)

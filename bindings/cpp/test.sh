@@ -114,6 +114,24 @@ guests() {
   done
 }
 
+# Reloads under load: reload COMPILER RELOADS MS, one in each MS milliseconds. The program is in C. Without the
+# version script, libstdc++ would use symbols of the first guest, which then stays loaded.
+reload() {
+  local folder=$build/reload-$(basename "$1") version
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  echo '{ global: tw_guest; local: *; };' >"$folder/guest.map"
+  for version in 1 2; do
+    compile "$1" "$folder/libguest_version$version.so" bindings/cpp/tests/guests/probe.cpp -std=c++20 \
+      -fPIC -shared -fvisibility=hidden -O2 "-Wl,--version-script=$folder/guest.map" \
+      "-DPROBE_VERSION=$version" -DPROBE_BALLAST=2097152
+  done
+  run "${CC:-cc}" -std=c11 -D_XOPEN_SOURCE=700 "${warnings[@]}" "${include[@]}" -O2 bindings/c/tests/reload.c \
+    -o "$folder/reload" -pthread -ldl
+  built
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$folder/reload" "$folder" "$2" "$3"
+}
+
 # 4. Libraries that are refused.
 opening() {
   local folder=$build/fakes
@@ -200,12 +218,17 @@ by_cmake() {
   echo "cmake: installed package and add_subdirectory"
 }
 
+if [ "${1:-}" = reload ]; then
+  reload "${compilers[0]}" "$2" 1000
+  exit
+fi
 headers
 opening
 for compiler in "${compilers[@]}"; do programs "$compiler"; done
 built
 for compiler in "${compilers[@]}"; do run_programs "$compiler"; done
 for compiler in "${compilers[@]}"; do guests "$compiler"; done
+for compiler in "${compilers[@]}"; do reload "$compiler" 30 50; done
 conformance/cpp/test.sh
 compile "${compilers[0]}" "$build/leaks" bindings/cpp/tests/leaks.cpp -std=c++20 -O2 -g
 built

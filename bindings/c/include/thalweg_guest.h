@@ -12,8 +12,9 @@
  *                               later on any thread
  *   cancel                      the call ended without the guest
  *   drop                        no program has the resource any more
- *   close                       the client was closed, or the guest has failed a call with
- *                               TW_GUEST_PANICKED; the next call then opens a new state
+ *   close                       the client was closed; the guest has failed a call with
+ *                               TW_GUEST_PANICKED, and the next call opens a new state; or the
+ *                               library was replaced: see tw_address_reload
  *
  * A guest gets these in one of two ways. With `serve`, the core calls the guest's functions on its own
  * threads: for languages whose code can run on any thread. With `serve_port`, threads of the guest take
@@ -269,7 +270,7 @@ typedef struct tw_guest_core {
 typedef uint32_t (*tw_guest_function)(uint32_t abi, const tw_guest_core *core, uint64_t opening,
                                       tw_error *error);
 
-/* The two functions of libthalweg.so. */
+/* The functions of libthalweg.so. */
 
 /* Opens a guest by its address, "thread:PATH". PATH is searched for as by dlopen if it has no slash.
  * `*table` is used like that of a service library, until it is closed. If the same address is open, the
@@ -281,6 +282,30 @@ typedef uint32_t (*tw_guest_function)(uint32_t abi, const tw_guest_core *core, u
  * guests are open, or this one is still in use after 10 s. The result of the guest, if it refuses. */
 uint32_t tw_address_open(uint32_t abi, const char *address, const tw_table **table,
                          tw_error *error);
+
+/* Replaces the library of an open guest while programs use it. Loads the library at `address`, or at the
+ * address of the guest if it is NULL, beside the one that is loaded, and moves the guest's clients to it.
+ * The clients, the table and their handles stay valid.
+ *
+ *   a call that is submitted after this function has returned, and one that waits    the new library
+ *   a call that the old library has begun, the streams that it writes                go on there
+ *   a resource of the old library, and calls that have it as an argument             the old library
+ *
+ * Each client gets a new state in the new library with its next call. Its state in the old one ends when
+ * it has no calls, resources and writers left. At `drain_deadline_ns`, a time of the table's clock, it ends
+ * in any case: its calls and streams end as TW_STALE, and its resources are stale. TW_FOREVER: no deadline.
+ * 0: at once. The old library is unloaded when its last state has ended. The next reload does not need to
+ * wait for that: any number of libraries may drain.
+ *
+ * Unless the result is TW_OK, nothing has changed.
+ * TW_ARGUMENT: the library cannot be loaded, is no guest, describes itself wrongly, or is open as another
+ * guest; the guest was opened by a path without a slash, and `address` is NULL; or one of the two stays
+ * loaded (TW_GUEST_STAYS_LOADED) or takes its calls from a port. TW_VERSION: the package has another
+ * description, or another TW_GUEST_ABI. TW_OVERLOADED: another thread reloads the guest. TW_STALE: the
+ * table is closed, or is no table of a guest. TW_FORKED: the table was opened before fork(). The result
+ * of the guest, if it refuses. */
+uint32_t tw_address_reload(const tw_table *table, const char *address, uint64_t drain_deadline_ns,
+                           tw_error *error);
 
 /* Closes what tw_address_open has opened, with all its clients. The guest is unloaded when its last state
  * is closed. The table stays readable, and its client_open returns TW_CLOSED; in a child of fork(), which

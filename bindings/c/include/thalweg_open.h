@@ -161,6 +161,22 @@ static inline uint32_t tw_close(const tw_table *table, tw_error *error) {
   return code;
 }
 
+/* Replaces the library of a guest by the one at `address`, or by the one that is now at the guest's own
+ * address if it is NULL. Calls go on meanwhile. The state in the old library ends when nothing of it is in
+ * use, and at `drain_deadline_ns` at the latest: what is left then is stale. On any error the guest stays
+ * as it is. thalweg_guest.h has the rules and the errors, at tw_address_reload. */
+static inline uint32_t tw_reload(const tw_table *table, const char *address,
+                                 uint64_t drain_deadline_ns, tw_error *error) {
+  uint32_t (*reload)(const tw_table *used, const char *guest, uint64_t deadline, tw_error *why);
+  void *function;
+  uint32_t code = tw_core_function("tw_address_reload", &function, error);
+  if (code == TW_OK) {
+    memcpy(&reload, &function, sizeof(reload));
+    code = reload(table, address, drain_deadline_ns, error);
+  }
+  return code;
+}
+
 /* Opens the guest of an address for tw_open. */
 static inline uint32_t tw_open_address(const char *address, const tw_expected *expected,
                                        const tw_table **table, tw_error *error) {

@@ -6,11 +6,10 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
-#include "probe.h"
+#include "probe_calls.h"
 
 static const char *folder;
 static const char *suffix = "";
@@ -23,13 +22,6 @@ static bool is_nim(void) {
 
 static bool is_go(void) {
   return strcmp(suffix, "_go") == 0;
-}
-
-static void sleep_ms(uint32_t milliseconds) {
-  struct timespec length;
-  length.tv_sec = milliseconds / 1000;
-  length.tv_nsec = (long)(milliseconds % 1000) * 1000000;
-  nanosleep(&length, NULL);
 }
 
 static void address_of(const char *name, char *address, size_t size) {
@@ -71,25 +63,7 @@ static bool becomes(const char *name, long wanted) {
 }
 
 static probe_client open_client(void) {
-  probe_client client;
-  tw_error error;
-  REQUIRE_OK(probe_client_open(&library, 1024, &client, &error), error);
-  return client;
-}
-
-static void close_client(probe_client *client) {
-  tw_error error;
-  REQUIRE_OK(probe_client_close(client, &error), error);
-}
-
-static uint64_t add(const probe_client *client, uint64_t number) {
-  probe_add_result result;
-  tw_error error;
-  uint64_t sum;
-  REQUIRE_OK(probe_add(client, number, TW_FOREVER, &result, &error), error);
-  sum = result.ok;
-  tw_reply_release(&result.reply);
-  return sum;
+  return open_client_of(&library);
 }
 
 static void refused(const char *name, uint32_t code, const char *why) {
@@ -198,16 +172,6 @@ static void values_are_passed_in_both_directions(void) {
   CHECK_CODE(probe_nothing(&client, TW_FOREVER, &nothing, &error), TW_OK);
   tw_reply_release(&nothing.reply);
   close_client(&client);
-}
-
-static probe_cell new_cell(const probe_client *client, uint64_t value) {
-  probe_cell_new_result made;
-  tw_error error;
-  probe_cell cell;
-  REQUIRE_OK(probe_cell_new(client, value, TW_FOREVER, &made, &error), error);
-  cell = made.ok;
-  tw_reply_release(&made.reply);
-  return cell;
 }
 
 static void resources_are_objects_of_the_guest(void) {
@@ -441,31 +405,6 @@ static void many_threads_call_one_instance(void) {
   CHECK(add(&client, 0) == 16000);
   close_client(&client);
 }
-
-#ifndef __SANITIZE_ADDRESS__
-static long count_entries(const char *path) {
-  DIR *directory = opendir(path);
-  long count = 0;
-  while (directory && readdir(directory)) {
-    count++;
-  }
-  if (directory) {
-    closedir(directory);
-  }
-  return count;
-}
-
-static long resident_kib(void) {
-  FILE *file = fopen("/proc/self/statm", "r");
-  long total = 0;
-  long resident = 0;
-  if (!file || fscanf(file, "%ld %ld", &total, &resident) != 2) {
-    exit(1);
-  }
-  fclose(file);
-  return resident * 4;
-}
-#endif
 
 /* Uses a guest that is not loaded otherwise, so that it is unloaded each time. */
 static void open_and_close(int times) {

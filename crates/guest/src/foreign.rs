@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_void};
 use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use libloading::os::unix::Library;
@@ -23,6 +24,8 @@ pub(crate) struct ForeignGuest {
     /// `None` while this is being dropped.
     library: Option<(Library, WhileLoaded)>,
     name: String,
+    /// A thread reloads it.
+    is_reloading: AtomicBool,
 }
 
 /// A guest's port, which has a handle until the guest is unloaded.
@@ -71,7 +74,25 @@ impl ForeignGuest {
             port,
             library: Some(library),
             name,
+            is_reloading: AtomicBool::new(false),
         }
+    }
+
+    /// Why another library cannot replace it.
+    pub(crate) fn stays(&self) -> Option<&'static str> {
+        if self.functions.flags & TW_GUEST_STAYS_LOADED != 0 {
+            return Some("the runtime of its language cannot be unloaded");
+        }
+        (self.port.is_some()).then_some("it takes its calls from a port")
+    }
+
+    /// Lets one thread at a time reload the guest. `false`: another thread does.
+    pub(crate) fn begin_reload(&self) -> bool {
+        !self.is_reloading.swap(true, Ordering::Acquire)
+    }
+
+    pub(crate) fn end_reload(&self) {
+        self.is_reloading.store(false, Ordering::Release);
     }
 }
 

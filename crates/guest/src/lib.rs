@@ -5,6 +5,7 @@
 //!   tw_address_open -----> dlopen, tw_guest ---------------------> serve(package, functions)
 //!   tw_table <-----------  the table of a slot
 //!   table.client_open ---> Instance::open_guest
+//!   tw_address_reload ---> dlopen beside it, Instance::reload_guest for each client
 //!   table.submit --------> a turn of the instance ---------------> functions.call
 //!   table.port_reap <----- the completion <----------------------- core.answer
 //! ```
@@ -13,6 +14,7 @@
 
 mod abi;
 mod core_table;
+mod files;
 mod foreign;
 mod input;
 mod opening;
@@ -25,7 +27,7 @@ use thalweg_capi::abi::{TW_ABI, TwError, TwTable};
 use thalweg_capi::enter;
 use thalweg_capi::error::argument;
 use thalweg_capi::pointers::out;
-use thalweg_port::Code;
+use thalweg_port::{Code, Failure};
 
 /// Opens a guest by its address: see `thalweg_guest.h`.
 ///
@@ -50,13 +52,42 @@ pub unsafe extern "C" fn tw_address_open(
                     "the program has abi {abi}, and libthalweg.so has abi {TW_ABI}"
                 )));
             }
-            if address.is_null() {
-                return Err(argument("address is a null pointer"));
-            }
-            let address = CStr::from_ptr(address).to_str();
-            let address = address.map_err(|_| argument("the address is not UTF-8"))?;
+            let address = text(address)?.ok_or_else(|| argument("address is a null pointer"))?;
             *table = slots::open(address)?;
             Ok(())
+        })
+    }
+}
+
+/// # Safety
+/// `address` is null or NUL-terminated.
+unsafe fn text<'a>(address: *const c_char) -> Result<Option<&'a str>, Failure> {
+    if address.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller guarantees it.
+    let address = unsafe { CStr::from_ptr(address) }.to_str();
+    address
+        .map(Some)
+        .map_err(|_| argument("the address is not UTF-8"))
+}
+
+/// Replaces the library of a guest: see `thalweg_guest.h`.
+///
+/// # Safety
+/// `address` is null or NUL-terminated. `error` is null or points to a `tw_error`.
+// SAFETY: no other symbol has this name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tw_address_reload(
+    table: *const TwTable,
+    address: *const c_char,
+    drain_deadline_ns: u64,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: the caller guarantees that the pointers are valid. The table is only compared.
+    unsafe {
+        enter(error, || {
+            slots::reload(table, text(address)?, drain_deadline_ns)
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Loads a guest library, which declares its package meanwhile.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,11 +49,13 @@ thread_local! {
     static OPENING: RefCell<Option<Opening>> = const { RefCell::new(None) };
 }
 
-/// Loads the library at `path`, which declares its package and its functions.
+/// Loads a library, which declares its package and its functions. `name` is the name by which the
+/// dynamic loader opens it, and `path` is its path for messages.
 ///
 /// # Errors
 /// Those of `tw_address_open`.
 pub(crate) fn load(
+    name: &OsStr,
     path: &str,
     core: &'static TwGuestCore,
     loaded: WhileLoaded,
@@ -69,7 +71,7 @@ pub(crate) fn load(
             argument(format!("cannot load the guest {path}: {why}"))
         };
         // SAFETY: loading runs the initialisers of a library that the program trusts.
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+        let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
         let library = library.map_err(cannot_load)?;
         // SAFETY: thalweg_guest.h gives the symbol this type.
         let function = unsafe { library.get::<TwGuestFunction>(TW_GUEST_SYMBOL) };

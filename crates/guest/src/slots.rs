@@ -4,13 +4,17 @@
 //! its own. A guest uses a slot until it is closed.
 //!
 //! A library that is opened again before it was unloaded would be the same one, with the same static
-//! variables. It is therefore loaded by one thread at a time, and not before it was unloaded.
+//! variables. It is therefore loaded by one thread at a time, and not before it was unloaded. A reload
+//! loads it beside the earlier one, under another name.
 //!
 //! A table is made once for each slot and package and never freed, so that a program may look at it
 //! after it was closed, and opening a guest again takes no further memory.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::path::PathBuf;
+mod reload;
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -25,7 +29,11 @@ use thalweg_port::{
 };
 
 use crate::core_table::CORE;
+use crate::files::FileId;
+use crate::foreign::ForeignGuest;
 use crate::opening::{self, OpenedGuest};
+
+pub(crate) use self::reload::reload;
 
 /// Maximum number of open guests.
 const SLOTS: usize = 64;
@@ -36,10 +44,12 @@ const UNLOADING: Duration = Duration::from_secs(10);
 /// An open guest.
 struct Open {
     path: PathBuf,
+    /// The path as in the address, but absolute if it has a slash.
+    given: PathBuf,
     /// How often it was opened and not closed.
     count: usize,
     package: &'static GuestPackage,
-    guest: Arc<dyn Guest>,
+    guest: Arc<ForeignGuest>,
     table: &'static TwTable,
     clients: Vec<Weak<Instance>>,
 }
@@ -49,7 +59,9 @@ struct Slots {
     /// The free slots. The one that is free for longest is used first.
     free: VecDeque<usize>,
     /// The libraries that are loaded, or being loaded or unloaded.
-    loaded: HashSet<PathBuf>,
+    loaded: HashMap<u64, LoadedFile>,
+    /// The number of the next one.
+    next_loaded: u64,
     /// The tables by slot and package.
     tables: HashMap<(usize, *const Package), &'static TwTable>,
 }
@@ -72,15 +84,24 @@ impl OfProcess {
     }
 }
 
+/// The file of a library.
+struct LoadedFile {
+    path: PathBuf,
+    /// `None`: the dynamic loader searches for it, or it is a copy.
+    id: Option<FileId>,
+}
+
 /// A library that is loaded until this is dropped.
 struct Loaded {
-    path: PathBuf,
+    number: u64,
     process: &'static OfProcess,
+    /// The file of a library that is a copy in memory.
+    _copy: Option<File>,
 }
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        self.process.lock().loaded.remove(&self.path);
+        self.process.lock().loaded.remove(&self.number);
         self.process.changed.notify_all();
     }
 }
@@ -104,7 +125,8 @@ fn of_process() -> &'static OfProcess {
         slots: Mutex::new(Slots {
             open: [const { None }; SLOTS],
             free: (0..SLOTS).collect(),
-            loaded: HashSet::new(),
+            loaded: HashMap::new(),
+            next_loaded: 0,
             tables: HashMap::new(),
         }),
         changed: Condvar::new(),
@@ -128,11 +150,44 @@ fn with_slots<R>(f: impl FnOnce(&mut Slots) -> R) -> R {
 
 impl Slots {
     /// Opens a guest once more.
-    fn open_again(&mut self, path: &PathBuf) -> Option<*const TwTable> {
+    fn open_again(&mut self, path: &Path) -> Option<*const TwTable> {
         let is_its = |open: &&mut Open| open.path == *path;
         let open = self.open.iter_mut().flatten().find(is_its)?;
         open.count += 1;
         Some(ptr::from_ref(open.table))
+    }
+
+    /// The guest of a table.
+    fn of_table(&mut self, table: *const TwTable) -> Option<(usize, &mut Open)> {
+        let open = self.open.iter_mut().enumerate();
+        open.filter_map(|(slot, open)| Some((slot, open.as_mut()?)))
+            .find(|(_, open)| ptr::eq(open.table, table))
+    }
+
+    /// Adds a library that is about to be loaded.
+    fn add_loaded(&mut self, process: &'static OfProcess, file: LoadedFile) -> Loaded {
+        let number = self.next_loaded;
+        self.next_loaded += 1;
+        self.loaded.insert(number, file);
+        Loaded {
+            number,
+            process,
+            _copy: None,
+        }
+    }
+}
+
+/// The path in the address of a guest.
+fn path_of(address: &str) -> Result<&str, Failure> {
+    match address.split_once(':') {
+        Some(("thread", "")) => Err(argument("the address thread: has no path")),
+        Some(("thread", path)) => Ok(path),
+        Some(("process" | "remote", _)) => Err(argument(format!(
+            "{address}: this version opens only guests in the process, thread:PATH"
+        ))),
+        _ => Err(argument(format!(
+            "{address:?} is not the address of a guest, thread:PATH"
+        ))),
     }
 }
 
@@ -141,27 +196,24 @@ impl Slots {
 /// # Errors
 /// Those of `tw_address_open`.
 pub(crate) fn open(address: &str) -> Result<*const TwTable, Failure> {
-    let path = match address.split_once(':') {
-        Some(("thread", "")) => return Err(argument("the address thread: has no path")),
-        Some(("thread", path)) => path,
-        Some(("process" | "remote", _)) => {
-            return Err(argument(format!(
-                "{address}: this version opens only guests in the process, thread:PATH"
-            )));
-        }
-        _ => {
-            return Err(argument(format!(
-                "{address:?} is not the address of a guest, thread:PATH"
-            )));
-        }
+    let path = path_of(address)?;
+    // Different paths of one library are one guest. A name without a slash is searched for.
+    let (file, given) = match path.contains('/') {
+        true => (
+            std::fs::canonicalize(path).ok(),
+            std::path::absolute(path).ok(),
+        ),
+        false => (None, None),
     };
-    let loaded = match claim(path)? {
+    let file = file.unwrap_or_else(|| PathBuf::from(path));
+    let loaded = match claim(path, &file)? {
         Claimed::Open(table) => return Ok(table),
         Claimed::ToLoad(loaded) => loaded,
     };
-    let (process, path_of_guest) = (loaded.process, loaded.path.clone());
+    let process = loaded.process;
     // Not under the lock: it runs code of the guest.
-    let OpenedGuest { package, guest } = opening::load(path, &CORE, Box::new(loaded))?;
+    let opened = opening::load(path.as_ref(), path, &CORE, Box::new(loaded))?;
+    let OpenedGuest { package, guest } = opened;
     let slots = &mut *process.lock();
     let Some(slot) = slots.free.pop_front() else {
         return Err(Code::Overloaded.because(format!("{SLOTS} guests are open")));
@@ -176,7 +228,8 @@ pub(crate) fn open(address: &str) -> Result<*const TwTable, Failure> {
             Box::leak(Box::new(table))
         });
     slots.open[slot] = Some(Open {
-        path: path_of_guest,
+        path: file,
+        given: given.unwrap_or_else(|| PathBuf::from(path)),
         count: 1,
         package,
         guest,
@@ -199,24 +252,20 @@ enum Claimed {
 ///
 /// # Errors
 /// `overloaded`: the library is still being unloaded, or loaded by another thread.
-fn claim(path: &str) -> Result<Claimed, Failure> {
-    // Different paths of one library are one guest. A name without a slash is searched for.
-    let file = match path.contains('/') {
-        true => std::fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path)),
-        false => PathBuf::from(path),
-    };
+fn claim(path: &str, file: &Path) -> Result<Claimed, Failure> {
     let deadline = Instant::now() + UNLOADING;
     let process = of_process();
     let mut slots = process.lock();
     loop {
-        if let Some(table) = slots.open_again(&file) {
+        if let Some(table) = slots.open_again(file) {
             return Ok(Claimed::Open(table));
         }
-        if slots.loaded.insert(file.clone()) {
-            return Ok(Claimed::ToLoad(Loaded {
-                path: file,
-                process,
-            }));
+        if slots.loaded.values().all(|loaded| loaded.path != file) {
+            let file = LoadedFile {
+                path: file.to_owned(),
+                id: FileId::of(file).ok(),
+            };
+            return Ok(Claimed::ToLoad(slots.add_loaded(process, file)));
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -235,13 +284,7 @@ fn claim(path: &str) -> Result<Claimed, Failure> {
 /// `stale`: no guest with this table is open.
 pub(crate) fn close(table: *const TwTable) -> Result<(), Failure> {
     let closed = with_slots(|slots| {
-        let is_its =
-            |open: &Option<Open>| open.as_ref().is_some_and(|open| ptr::eq(open.table, table));
-        let mut numbered = slots.open.iter_mut().enumerate();
-        let found = numbered.find(|(_, open)| is_its(open));
-        let Some((slot, Some(open))) = found.map(|(slot, open)| (slot, open.as_mut())) else {
-            return Err(Code::Stale.because("no guest with this table is open"));
-        };
+        let (slot, open) = slots.of_table(table).ok_or_else(not_open)?;
         open.count -= 1;
         if open.count > 0 {
             return Ok(None);
@@ -259,6 +302,11 @@ pub(crate) fn close(table: *const TwTable) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Why a table cannot be used.
+fn not_open() -> Failure {
+    Code::Stale.because("no guest with this table is open")
+}
+
 /// Why a slot of an open table has no guest.
 fn no_guest() -> Failure {
     match epoch() {
@@ -271,7 +319,8 @@ fn open_client(slot: usize) -> Result<Arc<Instance>, Failure> {
     let runtime = Instance::runtime()?;
     with_slots(|slots| {
         let open = slots.open[slot].as_mut().ok_or_else(no_guest)?;
-        let client = Instance::open_guest(open.package, Arc::clone(&open.guest), runtime);
+        let guest: Arc<dyn Guest> = Arc::clone(&open.guest) as _;
+        let client = Instance::open_guest(open.package, guest, runtime);
         if open.clients.len() == open.clients.capacity() {
             open.clients.retain(|client| client.strong_count() > 0);
         }

@@ -7,11 +7,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::task::{Wake, Waker};
 
 use thalweg_queue::no_preempt::lock;
 use thalweg_queue::{CachePadded, prefetch};
 use thalweg_runtime::log::{self, Level};
-use thalweg_runtime::{Handle, Run, TurnSlot};
+use thalweg_runtime::{Handle, Run, TimerKey, TurnSlot};
 
 use crate::call::{CallCore, CallOwner, CallRef, Destination, catch_in_call};
 use crate::code::{self, Code, Failure};
@@ -66,6 +67,19 @@ struct ActorState {
     batch: List<CallBuffer>,
     /// Memory for the next brief call that a caller's thread serves.
     brief_memory: Option<SpareCall>,
+    /// Schedules a turn at a deadline of the service.
+    timer: Option<(u64, TimerKey)>,
+}
+
+/// A timer that schedules a turn. It does not keep the instance.
+struct TurnAt(Weak<Instance>);
+
+impl Wake for TurnAt {
+    fn wake(self: Arc<Self>) {
+        if let Some(instance) = self.0.upgrade() {
+            instance.schedule_if_idle();
+        }
+    }
 }
 
 /// An instance of a service: a mailbox and the actor that serves it.
@@ -175,6 +189,7 @@ impl Instance {
                 service: None,
                 batch: List::default(),
                 brief_memory: None,
+                timer: None,
             })),
             turn_slot: TurnSlot::default(),
             pollers: None,
@@ -545,18 +560,34 @@ impl Instance {
         for dropped in dropped {
             self.drop_resource(actor, dropped);
         }
-        if let Some(service) = &mut actor.service {
-            // Only foreign code has something to do here, and it does not panic.
-            service.attend();
+        // Only foreign code has something to do here, and it does not panic.
+        let next = actor.service.as_mut().and_then(|service| service.attend());
+        self.attend_at(actor, next);
+    }
+
+    /// Schedules a turn for this time, instead of the one for which one was scheduled.
+    fn attend_at(self: &Arc<Self>, actor: &mut ActorState, next: Option<u64>) {
+        let before = actor.timer.map(|(deadline, _)| deadline);
+        if before == next {
+            return;
+        }
+        let timers = self.runtime.timers();
+        if let Some((_, timer)) = actor.timer.take() {
+            timers.cancel(timer);
+        }
+        if let Some(deadline) = next.filter(|next| *next != u64::MAX) {
+            let waker = Waker::from(Arc::new(TurnAt(Arc::downgrade(self))));
+            actor.timer = Some((deadline, timers.at(deadline, waker)));
         }
     }
 
     #[cold]
-    fn drop_service_of_closed(&self, actor: &mut ActorState) {
+    fn drop_service_of_closed(self: &Arc<Self>, actor: &mut ActorState) {
         // A concurrent `close` may not have done this yet.
         self.end_streams();
         drop_catching_panic(actor.service.take());
         actor.brief_memory = None;
+        self.attend_at(actor, None);
     }
 
     fn serve_batch(self: &Arc<Self>, actor: &mut ActorState, time_slice: &mut TimeSlice) {

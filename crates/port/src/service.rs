@@ -33,8 +33,11 @@ pub(crate) trait Dispatch: Send {
     fn dispatch(&mut self, incoming: Incoming);
     fn destructor(&self, value: &(dyn Any + Send + Sync)) -> Option<u32>;
 
-    /// Called in a turn that looks for work beside the calls.
-    fn attend(&mut self) {}
+    /// Called in a turn that looks for work beside the calls. Returns when to call it again at the
+    /// latest.
+    fn attend(&mut self) -> Option<u64> {
+        None
+    }
 }
 
 impl<S: Service> Dispatch for S {

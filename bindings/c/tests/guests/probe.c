@@ -1,7 +1,9 @@
 /* A guest of the tests, which also misbehaves on request.
  *
  * PROBE_REFUSES: refuses to be opened. PROBE_SILENT: does not call `serve`. PROBE_ABI: returns as if it
- * were built for another ABI. PROBE_PORT: takes its calls from a port. */
+ * were built for another ABI. PROBE_PORT: takes its calls from a port. PROBE_STAYS: stays
+ * loaded. PROBE_VERSION: a number; the sums of the second version begin at a million, and so on.
+ * PROBE_BALLAST: a number of bytes that the library keeps in memory while it is loaded. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,13 +22,32 @@ extern __attribute__((visibility("default"))) atomic_long probe_states, probe_ce
     probe_threads;
 atomic_long probe_states, probe_cells, probe_cancels, probe_threads;
 
+#ifndef PROBE_VERSION
+#define PROBE_VERSION 1
+#endif
+#ifndef PROBE_BALLAST
+#define PROBE_BALLAST 1
+#endif
+
+static volatile char ballast[PROBE_BALLAST];
+
 typedef struct state {
   uint64_t sum;
 } state;
 
 typedef struct cell {
   uint64_t value;
+  uint32_t version; /* of the library */
 } cell;
+
+/* Another version of the library must not get the object. */
+static cell *checked(void *object) {
+  cell *found = (cell *)object;
+  if (found->version != PROBE_VERSION) {
+    abort();
+  }
+  return found;
+}
 
 static uint32_t open_state(void *context, void **opened, tw_error *error) {
   state *made = (state *)calloc(1, sizeof(*made));
@@ -34,6 +55,7 @@ static uint32_t open_state(void *context, void **opened, tw_error *error) {
   if (!made) {
     return tw_fail(error, TW_OVERLOADED, "no memory");
   }
+  made->sum = (PROBE_VERSION - 1) * UINT64_C(1000000);
   atomic_fetch_add(&probe_states, 1);
   *opened = made;
   return TW_OK;
@@ -58,6 +80,7 @@ static void cell_new(void *opened, const tw_incoming *call, uint64_t value) {
     return;
   }
   made->value = value;
+  made->version = PROBE_VERSION;
   atomic_fetch_add(&probe_cells, 1);
   if (probe_cell_new_answer(call, made, NULL) != TW_OK) {
     atomic_fetch_sub(&probe_cells, 1);
@@ -68,22 +91,22 @@ static void cell_new(void *opened, const tw_incoming *call, uint64_t value) {
 static void cell_drop(void *opened, void *object) {
   (void)opened;
   atomic_fetch_sub(&probe_cells, 1);
-  free(object);
+  free(object ? checked(object) : NULL);
 }
 
 static void cell_get(void *opened, const tw_incoming *call, void *self) {
   (void)opened;
-  probe_cell_get_answer(call, ((cell *)self)->value, NULL);
+  probe_cell_get_answer(call, checked(self)->value, NULL);
 }
 
 static void cell_add(void *opened, const tw_incoming *call, void *self, uint64_t value) {
   (void)opened;
-  ((cell *)self)->value += value;
-  probe_cell_add_answer(call, ((cell *)self)->value, NULL);
+  checked(self)->value += value;
+  probe_cell_add_answer(call, checked(self)->value, NULL);
 }
 
 static void cell_open(void *opened, const tw_incoming *call, void *object) {
-  uint64_t value = ((cell *)object)->value;
+  uint64_t value = checked(object)->value;
   cell_drop(opened, object);
   probe_cell_open_answer(call, value, NULL);
 }
@@ -139,6 +162,65 @@ static void nothing(void *opened, const tw_incoming *call) {
   probe_nothing_answer(call, NULL);
 }
 
+/* Threads that work for calls. `unload` joins those that are left. */
+typedef struct worker {
+  pthread_t thread;
+  void *(*run)(void *);
+  void *given;
+  atomic_bool has_ended;
+  struct worker *next;
+} worker;
+
+static pthread_mutex_t workers_lock = PTHREAD_MUTEX_INITIALIZER;
+static worker *workers;
+
+static void *run_worker(void *given) {
+  worker *self = (worker *)given;
+  self->run(self->given);
+  atomic_fetch_sub(&probe_threads, 1);
+  atomic_store(&self->has_ended, true);
+  return NULL;
+}
+
+/* Joins the threads that have ended, or all of them. */
+static void join_workers(bool all) {
+  worker **place = &workers;
+  while (*place) {
+    worker *one = *place;
+    if (all || atomic_load(&one->has_ended)) {
+      pthread_join(one->thread, NULL);
+      *place = one->next;
+      free(one);
+    } else {
+      place = &one->next;
+    }
+  }
+}
+
+static bool start(void *(*run)(void *), void *given) {
+  worker *one = (worker *)calloc(1, sizeof(*one));
+  bool has_started;
+  if (!one) {
+    return false;
+  }
+  one->run = run;
+  one->given = given;
+  atomic_fetch_add(&probe_threads, 1);
+  pthread_mutex_lock(&workers_lock);
+  join_workers(false);
+  has_started = pthread_create(&one->thread, NULL, run_worker, one) == 0;
+  if (has_started) {
+    one->next = workers;
+    workers = one;
+  }
+  pthread_mutex_unlock(&workers_lock);
+  if (!has_started) {
+    atomic_fetch_sub(&probe_threads, 1);
+    free(one);
+  }
+  return has_started;
+}
+
 typedef struct later_call {
   tw_incoming call;
   uint32_t ms;
@@ -153,13 +235,11 @@ static void *answer_later(void *given) {
   nanosleep(&pause, NULL);
   probe_later_answer(&later->call, later->number, NULL);
   free(later);
-  atomic_fetch_sub(&probe_threads, 1);
   return NULL;
 }
 
 static void later(void *opened, const tw_incoming *call, uint32_t ms, uint64_t number) {
   later_call *made = (later_call *)malloc(sizeof(*made));
-  pthread_t thread;
   (void)opened;
   if (!made) {
     tw_incoming_fail(call, TW_OVERLOADED, "no memory", NULL);
@@ -168,14 +248,10 @@ static void later(void *opened, const tw_incoming *call, uint32_t ms, uint64_t n
   made->call = *call;
   made->ms = ms;
   made->number = number;
-  atomic_fetch_add(&probe_threads, 1);
-  if (pthread_create(&thread, NULL, answer_later, made) != 0) {
-    atomic_fetch_sub(&probe_threads, 1);
+  if (!start(answer_later, made)) {
     free(made);
     tw_incoming_fail(call, TW_OVERLOADED, "no thread", NULL);
-    return;
   }
-  pthread_detach(thread);
 }
 
 /* A thread that writes a stream. */
@@ -202,7 +278,6 @@ static void *write_numbers(void *given) {
   }
   probe_u64_stream_writer_finish(&job->numbers, NULL);
   free(job);
-  atomic_fetch_sub(&probe_threads, 1);
   return NULL;
 }
 
@@ -234,7 +309,6 @@ static void *write_points(void *given) {
     probe_point_stream_writer_abort(&job->points, "the reader has left", NULL);
   }
   free(job);
-  atomic_fetch_sub(&probe_threads, 1);
   return NULL;
 }
 
@@ -244,17 +318,14 @@ static void *write_soon(void *given) {
   probe_u32_future_writer_send(&job->soon, &value, 1, TW_FOREVER, NULL);
   probe_u32_future_writer_finish(&job->soon, NULL);
   free(job);
-  atomic_fetch_sub(&probe_threads, 1);
   return NULL;
 }
 
-static void start(void *(*run)(void *), writing *job) {
-  pthread_t thread;
-  atomic_fetch_add(&probe_threads, 1);
-  if (pthread_create(&thread, NULL, run, job) != 0) {
+/* Starts the thread of a stream. */
+static void begin_writing(void *(*run)(void *), writing *job) {
+  if (!start(run, job)) {
     abort();
   }
-  pthread_detach(thread);
 }
 
 static writing *new_job(const tw_incoming *call, uint64_t count) {
@@ -273,7 +344,7 @@ static void numbers(void *opened, const tw_incoming *call, uint64_t count) {
   /* Without a place for the writer, the call goes on. */
   if (job && call->core->answer_stream(call->call, NULL, NULL) == TW_ARGUMENT &&
       probe_numbers_answer(call, &job->numbers, NULL) == TW_OK) {
-    start(write_numbers, job);
+    begin_writing(write_numbers, job);
   } else {
     free(job);
   }
@@ -287,7 +358,7 @@ static void points(void *opened, const tw_incoming *call, uint32_t count, uint32
   }
   job->failing = failing;
   if (probe_points_answer(call, &job->points, NULL) == TW_OK) {
-    start(write_points, job);
+    begin_writing(write_points, job);
   } else {
     free(job);
   }
@@ -297,7 +368,7 @@ static void soon(void *opened, const tw_incoming *call, uint32_t value) {
   writing *job = new_job(call, value);
   (void)opened;
   if (job && probe_soon_answer(call, &job->soon, NULL) == TW_OK) {
-    start(write_soon, job);
+    begin_writing(write_soon, job);
   } else {
     free(job);
   }
@@ -420,6 +491,7 @@ static atomic_int loaded_by; /* a process, or 0 */
 
 static uint32_t load(void *context, tw_error *error) {
   const int before = atomic_exchange(&loaded_by, (int)getpid());
+  size_t i;
   (void)context;
 #ifndef PROBE_TWICE
   if (before == (int)getpid()) {
@@ -427,11 +499,15 @@ static uint32_t load(void *context, tw_error *error) {
   }
 #endif
   (void)before, (void)error;
+  for (i = 0; i < sizeof(ballast); i += 4096) {
+    ballast[i] = 1;
+  }
   return TW_OK;
 }
 
 static void unload(void *context) {
   (void)context;
+  join_workers(true);
   atomic_store(&loaded_by, 0);
 }
 
@@ -483,6 +559,24 @@ TW_GUEST_SYMBOL uint32_t tw_guest(uint32_t abi, const tw_guest_core *core, uint6
     code = probe_guest_serve(&guest, abi, core, opening, error);
   }
   return code == TW_OK ? probe_guest_serve(&guest, abi, core, opening, error) : code;
+}
+#elif defined(PROBE_STAYS)
+static const tw_guest_core *given_core;
+
+static uint32_t serve(uint64_t opening, const tw_guest_package *package,
+                      const tw_guest_functions *functions, void *context, tw_error *error) {
+  tw_guest_functions staying = *functions;
+  staying.flags |= TW_GUEST_STAYS_LOADED;
+  return given_core->serve(opening, package, &staying, context, error);
+}
+
+TW_GUEST_SYMBOL uint32_t tw_guest(uint32_t abi, const tw_guest_core *core, uint64_t opening,
+                                  tw_error *error) {
+  static tw_guest_core changed;
+  given_core = core;
+  changed = *core;
+  changed.serve = serve;
+  return probe_guest_serve(&guest, abi, &changed, opening, error);
 }
 #elif defined(PROBE_PORT)
 TW_SERVE_FROM_PORT(probe_guest_serve, &guest)

@@ -1,10 +1,13 @@
 // A guest in C++ for guests.cpp: it serves the package of bindings/c/tests/guests/interface.
+// PROBE_VERSION and PROBE_BALLAST: as in bindings/c/tests/guests/probe.c, for reload.c there.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <coroutine>
+#include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -19,16 +22,40 @@ using std::chrono::milliseconds;
 
 std::mutex mutex;
 std::condition_variable changed;
-std::vector<std::thread> threads;
+/// A thread, and whether it has ended.
+struct worker {
+  std::thread thread;
+  std::shared_ptr<std::atomic<bool>> has_ended = std::make_shared<std::atomic<bool>>(false);
+};
+std::vector<worker> workers;
 bool is_stopping = false;
 std::atomic<bool> refuses{false};
 /// Cells and services that exist.
 std::atomic<int> living{0};
 
+#ifndef PROBE_VERSION
+#define PROBE_VERSION 1
+#endif
+#ifndef PROBE_BALLAST
+#define PROBE_BALLAST 1
+#endif
+volatile char ballast[PROBE_BALLAST];
+
 /// Runs a function on a thread, which `unload` waits for.
 template <class Run> void run_on_a_thread(Run &&run) {
   const std::lock_guard lock(mutex);
-  threads.emplace_back(std::forward<Run>(run));
+  std::erase_if(workers, [](worker &one) {
+    const bool has_ended = *one.has_ended;
+    if (has_ended) {
+      one.thread.join();
+    }
+    return has_ended;
+  });
+  worker &added = workers.emplace_back();
+  added.thread = std::thread([run = std::forward<Run>(run), ended = added.has_ended]() mutable {
+    run();
+    *ended = true;
+  });
 }
 
 struct sleep_for {
@@ -203,6 +230,9 @@ public:
   static void load() {
     const std::lock_guard lock(mutex);
     is_stopping = false;
+    for (std::size_t i = 0; i < sizeof(ballast); i += 4096) {
+      ballast[i] = 1;
+    }
   }
   static void unload() {
     {
@@ -210,10 +240,10 @@ public:
       is_stopping = true;
       changed.notify_all();
     }
-    for (std::thread &thread : threads) {
-      thread.join();
+    for (worker &one : workers) {
+      one.thread.join();
     }
-    threads.clear();
+    workers.clear();
     if (living != 0) {
       std::fprintf(stderr, "%d objects are left\n", living.load());
       std::abort();
@@ -221,7 +251,7 @@ public:
   }
 
 private:
-  std::uint64_t sum_ = 0;
+  std::uint64_t sum_ = (PROBE_VERSION - 1) * std::uint64_t{1000000};
   std::uint64_t latest_ = 0;
 };
 

@@ -12,12 +12,15 @@
 //!    of the arguments that nothing else uses, until [`Guest::call`] returns.
 //! 3. Foreign code is not trusted to write correct messages: each one is checked against the
 //!    description of the package before anyone else sees it.
-//! 4. An instance has one state at a time. Before [`Guest::close`] its resources are dropped, and its
-//!    calls end.
+//! 4. An instance has one state at a time, and after a [reload](crate::Instance::reload_guest) also
+//!    those that drain. Before [`Guest::close`] the resources of the state are dropped, and its calls
+//!    end.
 
 mod package;
 mod port;
+mod resource;
 mod service;
+mod states;
 
 use std::sync::Arc;
 
@@ -26,7 +29,9 @@ use crate::code::Failure;
 pub(crate) use package::MethodTypes;
 pub use package::{FunctionDescription, GuestPackage, PackageDescription};
 pub use port::{GuestEvent, GuestPort};
-pub(crate) use service::{GuestInstance, GuestResource, GuestService, take_current, with_current};
+pub(crate) use resource::GuestResource;
+pub(crate) use service::{GuestService, state_of, take_current, with_current};
+pub(crate) use states::GuestInstance;
 
 /// The functions of a guest. The core calls them as rules 1 and 4 of the module say: those of one
 /// state one at a time, the first is `open` and the last `close`.

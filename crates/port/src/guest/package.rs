@@ -143,6 +143,31 @@ impl GuestPackage {
         &self.package
     }
 
+    /// How a later version of a guest differs from this package, for the programs that use it. `None`:
+    /// their descriptions are equal.
+    pub fn difference(&'static self, later: &'static Self) -> Option<String> {
+        if std::ptr::eq(self, later) {
+            return None;
+        }
+        let (ours, theirs) = (&self.package, &later.package);
+        if (ours.name, ours.version) != (theirs.name, theirs.version) {
+            let both = [ours, theirs].map(|one| format!("{}@{}", one.name, one.version));
+            return Some(format!("it is {}, not {}", both[1], both[0]));
+        }
+        let functions = |one: &Package| one.methods.iter().chain(one.imports);
+        let differs = |(ours, theirs): &(&Method, &Method)| {
+            let types = |one: &Method| (one.name, one.description);
+            types(ours) != types(theirs)
+        };
+        if let Some((ours, _)) = functions(ours).zip(functions(theirs)).find(differs) {
+            return Some(format!("{} has another place or other types", ours.name));
+        }
+        Some(match functions(ours).count() == functions(theirs).count() {
+            true => "its policies are others".to_owned(),
+            false => "it has more or fewer functions".to_owned(),
+        })
+    }
+
     pub(crate) fn types(&'static self, method: u32) -> &'static MethodTypes {
         // The submission has checked the number.
         &self.methods[method as usize]

@@ -1,59 +1,26 @@
-//! A guest's instance: its state, the calls that the guest has, and its resources.
+//! The service of an instance whose code is foreign.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::mem;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use thalweg_queue::no_preempt::lock;
+use thalweg_queue::clock;
 use thalweg_runtime::native;
-use thalweg_wire::message;
+use thalweg_wire::{Handle, message};
 
 use super::package::MethodTypes;
-use super::{Guest, GuestCall, GuestObject, GuestPackage};
+use super::resource::GuestResource;
+use super::states::{GuestInstance, UnreadStreams};
+use super::{Guest, GuestCall};
 use crate::call::CallRef;
-use crate::code::{self, Failure};
+use crate::code::{self, Code, Failure};
 use crate::completion::CallBuffer;
 use crate::handles;
 use crate::incoming::{Incoming, Refusal, join_arguments};
-use crate::message_handles::close_unread_streams;
 use crate::nested::DropCause;
 use crate::queued_bytes::SPARE_BYTES;
 use crate::resource;
 use crate::service::Dispatch;
-
-/// A guest, as its instance knows it. It outlives the states of the instance.
-pub(crate) struct GuestInstance {
-    pub(crate) package: &'static GuestPackage,
-    guest: Arc<dyn Guest>,
-    /// The call whose [`Guest::call`] runs, or 0.
-    running: AtomicU64,
-    open: Mutex<OpenState>,
-}
-
-/// The state of the instance that the guest has opened, and its calls and objects.
-#[derive(Default)]
-struct OpenState {
-    /// The number that the guest has returned for it.
-    state: u64,
-    /// The calls that the guest has not answered, although [`Guest::call`] has returned.
-    kept: HashMap<u64, UnreadStreams>,
-    /// The call that another thread answers, or has answered, while [`Guest::call`] runs for it; or 0.
-    answered_early: u64,
-    /// Those that ended otherwise, which the guest does not know yet.
-    cancelled: Vec<u64>,
-    /// The objects that the core owns, by the number of their resource.
-    objects: HashMap<u64, OwnedObject>,
-    /// Number of resources so far, in all states.
-    resources: u64,
-}
-
-struct OwnedObject {
-    object: GuestObject,
-    /// The handle of the resource, if the guest has it and has not given it away.
-    kept_handle: Option<u64>,
-}
 
 thread_local! {
     /// The call whose [`Guest::call`] runs on this thread.
@@ -113,110 +80,47 @@ pub(crate) fn with_current<R>(call: u64, f: impl FnOnce(&CallRef) -> R) -> Optio
     })
 }
 
-impl GuestInstance {
-    pub(crate) fn new(package: &'static GuestPackage, guest: Arc<dyn Guest>) -> Arc<Self> {
-        Arc::new(Self {
-            package,
-            guest,
-            running: AtomicU64::new(0),
-            open: Mutex::default(),
-        })
-    }
-
-    /// Records that the guest answers a call on another thread than that of its [`Guest::call`].
-    pub(crate) fn forget_kept(&self, call: u64) {
-        let unread = {
-            let open = &mut *lock(&self.open);
-            let unread = open.kept.remove(&call);
-            if unread.is_none() && self.running.load(Ordering::Acquire) == call {
-                open.answered_early = call;
-            }
-            unread
-        };
-        // Not under the lock.
-        drop(unread);
-    }
-
-    /// Records that [`Guest::call`] returns and has not answered the call on its thread.
-    fn add_kept(&self, call: u64, unread: UnreadStreams) {
-        let open = &mut *lock(&self.open);
-        if mem::take(&mut open.answered_early) != call {
-            open.kept.insert(call, unread);
-        }
-    }
-
-    /// Takes over an object of the state that serves a call. `None`: the guest does not have the call
-    /// any more.
-    pub(crate) fn new_resource(
-        self: &Arc<Self>,
-        call: u64,
-        object: GuestObject,
-    ) -> Option<GuestResource> {
-        let open = &mut *lock(&self.open);
-        // The lock keeps the state open.
-        if self.running.load(Ordering::Acquire) != call && !open.kept.contains_key(&call) {
-            return None;
-        }
-        open.resources += 1;
-        let owned = OwnedObject {
-            object,
-            kept_handle: None,
-        };
-        open.objects.insert(open.resources, owned);
-        Some(GuestResource {
-            instance: Arc::clone(self),
-            number: open.resources,
-            state: open.state,
-            object,
-        })
-    }
-
-    /// Records that a call was stopped. Returns whether a turn must tell the guest.
-    pub(crate) fn note_stopped(&self, call: u64) -> bool {
-        let unread = {
-            let open = &mut *lock(&self.open);
-            let unread = open.kept.remove(&call);
-            if unread.is_some() {
-                open.cancelled.push(call);
-            }
-            unread
-        };
-        unread.is_some()
-    }
-}
-
-/// The arguments of a call with streams. Those that the guest has not taken are closed with it.
-#[derive(Default)]
-pub(crate) struct UnreadStreams(Option<Vec<u8>>);
-
-impl Drop for UnreadStreams {
-    fn drop(&mut self) {
-        if let Some(args) = &self.0 {
-            close_unread_streams(args);
-        }
+/// The state that serves a call. `None`: its guest does not have the call any more.
+pub(crate) fn state_of(instance: &GuestInstance, call: u64) -> Option<u64> {
+    match with_current(call, |_| ()) {
+        Some(()) => Some(instance.serving()),
+        None => instance.state_of(call),
     }
 }
 
 /// The service of an instance whose code is foreign.
 pub(crate) struct GuestService {
     instance: Arc<GuestInstance>,
-    state: u64,
+    /// `None` between a reload and the next call.
+    current: Option<State>,
+    /// The states of earlier guests.
+    draining: Vec<State>,
     /// Memory for the next answer.
     spare: Vec<u8>,
 }
 
-impl GuestService {
-    /// Opens a state.
+/// A state in a guest. Dropping it ends it.
+struct State {
+    instance: Arc<GuestInstance>,
+    guest: Arc<dyn Guest>,
+    number: u64,
+    /// The number that the guest has returned for it.
+    state: u64,
+}
+
+impl State {
+    /// Opens a state in the guest that serves new calls.
     ///
     /// # Errors
     /// The guest has refused it.
-    pub(crate) fn open(instance: &Arc<GuestInstance>) -> Result<Self, Failure> {
-        let state = native(|| instance.guest.open())?;
-        lock(&instance.open).state = state;
+    fn open(instance: &Arc<GuestInstance>) -> Result<Self, Failure> {
+        let guest = instance.guest();
+        let state = native(|| guest.open())?;
         Ok(Self {
+            number: instance.add(&guest, state),
             instance: Arc::clone(instance),
+            guest,
             state,
-            spare: Vec::new(),
         })
     }
 
@@ -224,7 +128,7 @@ impl GuestService {
     fn keep(&self, buffer: CallBuffer, unread: UnreadStreams) {
         let call = &buffer.call().core;
         let handle = call.handle();
-        self.instance.add_kept(handle, unread);
+        self.instance.keep(self.number, handle, unread);
         // It may have been stopped meanwhile.
         if call.has_ended() && self.instance.note_stopped(handle) {
             self.tell_cancelled();
@@ -232,10 +136,72 @@ impl GuestService {
     }
 
     fn tell_cancelled(&self) {
-        let cancelled = mem::take(&mut lock(&self.instance.open).cancelled);
+        let cancelled = self.instance.take_cancelled(self.number);
         if !cancelled.is_empty() {
-            let tell = |call| self.instance.guest.cancel(self.state, call);
+            let tell = |call| self.guest.cancel(self.state, call);
             native(|| cancelled.into_iter().for_each(tell));
+        }
+    }
+}
+
+impl GuestService {
+    /// Opens the first state.
+    ///
+    /// # Errors
+    /// The guest has refused it.
+    pub(crate) fn open(instance: &Arc<GuestInstance>) -> Result<Self, Failure> {
+        Ok(Self {
+            current: Some(State::open(instance)?),
+            instance: Arc::clone(instance),
+            draining: Vec::new(),
+            spare: Vec::new(),
+        })
+    }
+
+    /// Finds the state for a call after a reload: its index among those that drain, or `None` for the
+    /// current one.
+    ///
+    /// # Errors
+    /// The guest has refused to open a state.
+    #[cold]
+    fn choose(&mut self, call: &CallRef, args: &[u8]) -> Result<Option<usize>, Failure> {
+        let state_of = |handle: Handle| {
+            resource::with_object(&*call.instance, handle, |it: &GuestResource| it.state).ok()
+        };
+        let message = message::open_any(args);
+        let mut states = message
+            .iter()
+            .flat_map(|message| message.handles())
+            .filter_map(state_of);
+        let found = states.find_map(|state| {
+            let mut draining = self.draining.iter();
+            draining.position(|draining| draining.number == state)
+        });
+        let chosen = match (found, &mut self.current) {
+            (Some(index), _) => self.draining[index].number,
+            (None, Some(current)) => current.number,
+            (None, current) => current.insert(State::open(&self.instance)?).number,
+        };
+        self.instance.set_serving(chosen);
+        Ok(found)
+    }
+
+    /// Moves to the guest that serves new calls.
+    fn follow_reload(&mut self) {
+        let drains = |current: &mut State| current.instance.drains(&current.guest, current.number);
+        self.draining.extend(self.current.take_if(drains));
+        if !self.draining.is_empty() {
+            self.end_drained();
+        }
+    }
+
+    #[cold]
+    fn end_drained(&mut self) {
+        let numbers = self.draining.iter().map(|state| state.number);
+        let ended = self.instance.drained(clock::now(), numbers);
+        self.draining.retain(|state| !ended.contains(&state.number));
+        if let Some(current) = &self.current {
+            self.instance.set_serving(current.number);
         }
     }
 }
@@ -268,6 +234,21 @@ impl Dispatch for GuestService {
             };
             buffer = joined;
         }
+        let mut draining = None;
+        if self.current.is_none() || !self.draining.is_empty() {
+            match self.choose(&buffer.call().core, &buffer.data) {
+                Ok(chosen) => draining = chosen,
+                Err(why) => {
+                    let refusal = Code::GuestLost.because(why.message);
+                    Incoming::new(buffer).refuse(Refusal(refusal));
+                    return;
+                }
+            }
+        }
+        let state = match draining {
+            None => self.current.as_ref().expect("`choose` has opened it"),
+            Some(index) => &self.draining[index],
+        };
         // Rule 2. The answer is written into other memory, because it may be a part of the arguments.
         let mut args = mem::replace(&mut buffer.data, mem::take(&mut self.spare));
         let scope = CurrentScope::enter(Current {
@@ -284,16 +265,19 @@ impl Dispatch for GuestService {
             deadline,
             args: &mut args,
         };
-        self.instance.running.store(call, Ordering::Release);
-        native(|| self.instance.guest.call(self.state, seen));
+        self.instance.begin_call(call);
+        native(|| state.guest.call(state.state, seen));
         if let Some(buffer) = scope.end() {
-            self.keep(buffer, unread);
+            state.keep(buffer, unread);
         }
         // Not before: other threads of the guest may use the call already.
-        self.instance.running.store(0, Ordering::Release);
+        self.instance.end_call();
         if args.capacity() <= SPARE_BYTES {
             args.clear();
             self.spare = args;
+        }
+        if draining.is_some() {
+            self.end_drained();
         }
     }
 
@@ -301,140 +285,49 @@ impl Dispatch for GuestService {
         None
     }
 
-    fn attend(&mut self) {
-        self.tell_cancelled();
+    fn attend(&mut self) -> Option<u64> {
+        let states = self.current.iter().chain(&self.draining);
+        states.for_each(State::tell_cancelled);
+        self.follow_reload();
+        match self.draining.is_empty() {
+            true => None,
+            false => self.instance.next_deadline(),
+        }
     }
 }
 
-impl Drop for GuestService {
+impl Drop for State {
     /// Rule 4.
     fn drop(&mut self) {
-        let (kept, objects) = {
-            let open = &mut *lock(&self.instance.open);
-            open.cancelled.clear();
-            (mem::take(&mut open.kept), mem::take(&mut open.objects))
-        };
-        for call in kept.into_keys() {
-            // Unless the service is being replaced, they have ended.
-            let why = match DropCause::now(call) {
+        let (owned, drain_deadline) = self.instance.remove(self.number);
+        let is_late = drain_deadline.is_some_and(|deadline| deadline <= clock::now());
+        for call in owned.kept.keys() {
+            // Unless the service is being replaced or reloaded, they have ended.
+            let why = match DropCause::now(*call) {
                 DropCause::OtherPanic(why) => why,
+                _ if is_late => reloaded(),
                 DropCause::OwnPanic | DropCause::Intended => code::client_closed(),
             };
-            if let Ok(call) = CallRef::find(call) {
+            if let Ok(call) = CallRef::find(*call) {
                 call.stop(why);
             }
         }
+        if is_late {
+            owned.streams().for_each(|stream| stream.end(reloaded()));
+        }
         native(|| {
-            let guest = &self.instance.guest;
-            for owned in objects.values() {
-                guest.drop_resource(self.state, owned.object);
+            for owned in owned.objects.values() {
+                self.guest.drop_resource(self.state, owned.object);
             }
-            guest.close(self.state);
+            self.guest.close(self.state);
         });
-        for handle in objects.into_values().filter_map(|owned| owned.kept_handle) {
+        for handle in owned.kept_handles() {
             let _ = handles::close_handle(handle);
         }
     }
 }
 
-/// An object of a guest in the handle table.
-pub(crate) struct GuestResource {
-    instance: Arc<GuestInstance>,
-    /// Its number among the resources of the instance.
-    number: u64,
-    state: u64,
-    pub(crate) object: GuestObject,
-}
-
-impl GuestResource {
-    /// Records that only the guest has the handle. Returns `false` if its state has ended.
-    pub(crate) fn keep_handle(&self, handle: u64) -> bool {
-        let open = &mut *lock(&self.instance.open);
-        let owned = open.objects.get_mut(&self.number);
-        owned
-            .map(|owned| owned.kept_handle = Some(handle))
-            .is_some()
-    }
-
-    /// Records that a host got the resources in a message.
-    #[inline]
-    pub(crate) fn note_given(message: &[u8]) {
-        // Most messages have no handles: their number is after 8 bytes.
-        if message.get(8..12) != Some(&[0; 4]) {
-            Self::note_each_given(message);
-        }
-    }
-
-    #[cold]
-    fn note_each_given(message: &[u8]) {
-        let Ok(message) = message::open_any(message) else {
-            return;
-        };
-        for handle in message.handles() {
-            // Without a further reference to the object: it is dropped in a turn.
-            resource::with_any_object(handle, |resource: &Self| {
-                let open = &mut *lock(&resource.instance.open);
-                if let Some(owned) = open.objects.get_mut(&resource.number) {
-                    owned.kept_handle = None;
-                }
-            });
-        }
-    }
-
-    /// The guest owns the object from here on. Returns `false` if its state has ended, with the object.
-    pub(crate) fn take_back(&self) -> bool {
-        lock(&self.instance.open)
-            .objects
-            .remove(&self.number)
-            .is_some()
-    }
-}
-
-impl Drop for GuestResource {
-    /// This is in a turn, as for every resource, unless the guest owns the object.
-    fn drop(&mut self) {
-        if self.take_back() {
-            native(|| self.instance.guest.drop_resource(self.state, self.object));
-        }
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::package::QueueLimits;
-    use crate::{GuestCall, PackageDescription};
-
-    struct Nothing;
-
-    impl Guest for Nothing {
-        fn open(&self) -> Result<u64, Failure> {
-            Ok(0)
-        }
-        fn call(&self, _: u64, _: GuestCall<'_>) {}
-        fn cancel(&self, _: u64, _: u64) {}
-        fn drop_resource(&self, _: u64, _: GuestObject) {}
-        fn close(&self, _: u64) {}
-    }
-
-    #[test]
-    fn call_that_is_answered_while_its_function_runs_is_not_kept() {
-        let package = GuestPackage::of(&PackageDescription {
-            name: "test:kept",
-            version: "0.1.0",
-            methods: vec![],
-            imports: vec![],
-            limits: QueueLimits::DEFAULT,
-        });
-        let instance = GuestInstance::new(package.unwrap(), Arc::new(Nothing));
-        instance.running.store(5, Ordering::Release);
-        instance.forget_kept(5);
-        instance.add_kept(5, UnreadStreams::default());
-        assert!(lock(&instance.open).kept.is_empty());
-        instance.running.store(7, Ordering::Release);
-        instance.add_kept(7, UnreadStreams::default());
-        assert!(lock(&instance.open).kept.contains_key(&7));
-        instance.forget_kept(7);
-        assert!(lock(&instance.open).kept.is_empty());
-    }
+/// Why something of an earlier guest has ended.
+fn reloaded() -> Failure {
+    Code::Stale.because("the guest was reloaded, and this was left at the deadline of the reload")
 }

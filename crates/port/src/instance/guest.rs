@@ -12,7 +12,7 @@ use crate::completion::{CallBuffer, Outcome};
 use crate::end_stream::EndStream;
 use crate::guest::{
     Guest, GuestInstance, GuestObject, GuestPackage, GuestResource, GuestService, MethodTypes,
-    take_current, with_current,
+    state_of, take_current, with_current,
 };
 use crate::handles::{self, Kind};
 use crate::message_handles::close_resources;
@@ -39,6 +39,18 @@ impl Instance {
         instance.guest = Some(guest);
         instance.guest_port = port;
         Arc::new(instance)
+    }
+
+    /// Lets another guest with the same package serve the calls that are submitted from here on. The
+    /// state in the guest before it drains: it serves calls with its resources, answers its calls and
+    /// writes its streams. It ends when nothing of it is left, and at `drain_deadline`, a time of
+    /// [`thalweg_queue::clock`], at the latest. What is left then ends as `stale`.
+    pub fn reload_guest(self: &Arc<Self>, guest: Arc<dyn Guest>, drain_deadline: u64) {
+        let Some(instance) = self.guest.as_ref().filter(|_| !self.is_forked()) else {
+            return;
+        };
+        instance.reload(guest, drain_deadline);
+        self.schedule_if_idle();
     }
 }
 
@@ -72,6 +84,33 @@ impl Served {
             true => None,
         }
         .ok_or_else(|| Code::Argument.because("the call is not served by a guest"))
+    }
+
+    /// Records the guest's end of a stream of the call, until what is returned is dropped.
+    ///
+    /// # Errors
+    /// `stale`: the call has ended.
+    pub(super) fn add_stream(&self, stream: &Arc<dyn EndStream>) -> Result<OpenStream, Failure> {
+        let number = self.guest.add_stream(self.call.handle(), stream);
+        Ok(OpenStream {
+            instance: Arc::clone(&self.instance),
+            number: number.ok_or_else(handles::stale)?,
+        })
+    }
+}
+
+/// The guest's end of a stream. Its state ends after it, if it drains.
+pub(super) struct OpenStream {
+    instance: Arc<Instance>,
+    number: (u64, u64),
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        let guest = self.instance.guest.as_ref();
+        if guest.is_some_and(|guest| guest.remove_stream(self.number)) {
+            self.instance.schedule_if_idle();
+        }
     }
 }
 
@@ -147,7 +186,9 @@ fn take_answer(call: u64) -> Result<(CallBuffer, &'static MethodTypes), Failure>
         return Ok(current);
     }
     let served = Served::find(call)?;
-    served.guest.forget_kept(call);
+    if served.guest.forget_kept(call) {
+        served.instance.schedule_if_idle();
+    }
     let types = served.guest.package.types(served.call.method());
     let mut outcome = Outcome::spare();
     outcome.data.clear();
@@ -263,7 +304,7 @@ fn give_resource(
     served: &Served,
     object: GuestObject,
 ) -> Result<(u64, Weak<GuestResource>), Failure> {
-    let resource = served.guest.new_resource(served.call.handle(), object);
+    let resource = GuestResource::new(&served.guest, served.call.handle(), object);
     let resource = Arc::new(resource.ok_or_else(handles::stale)?);
     let inserted = served
         .call
@@ -323,7 +364,8 @@ pub fn guest_answer_stream(call: u64) -> Result<u64, Failure> {
     let stream = StreamCore::new(Arc::clone(core) as _, size, align, options);
     let ends: Arc<dyn EndStream> = Arc::clone(&stream) as _;
     core.adopt_stream(&ends);
-    let writer = RecordWriter::new(Arc::clone(&stream), element, types.error());
+    let owned = Box::new(served.add_stream(&ends)?);
+    let writer = RecordWriter::new(Arc::clone(&stream), element, types.error(), owned);
     let writer = handles::insert(Kind::RecordWriter, writer)?;
     let close_writer = || handles::close_handle(writer);
     let reader = handles::insert(Kind::Stream, stream);
@@ -356,9 +398,13 @@ pub fn find_record_writer(handle: u64) -> Result<Arc<RecordWriter>, Failure> {
 /// the call, or the handle is not a resource of this type and instance.
 pub fn guest_resource(call: u64, handle: u64, kind: u32) -> Result<u64, Failure> {
     let served = Served::find(call)?;
-    let found = resource::with_object(&*served.instance, Handle(handle), |it: &GuestResource| {
-        it.object
-    })?;
+    let (found, state) =
+        resource::with_object(&*served.instance, Handle(handle), |it: &GuestResource| {
+            (it.object, it.state)
+        })?;
+    if state_of(&served.guest, call) != Some(state) {
+        return Err(Code::Stale.because("the guest was reloaded since the resource was made"));
+    }
     check_kind(found, kind)
 }
 

@@ -37,11 +37,15 @@ pub fn guest_reader_open(call: u64, stream: u64) -> Result<u64, Failure> {
     let element = types.streamed_params().iter().find(is_its);
     let element =
         element.ok_or_else(|| Code::Argument.because("the stream has elements of another type"))?;
+    let ends: Arc<dyn EndStream> = Arc::clone(&core) as _;
+    let owned = Box::new(served.add_stream(&ends)?);
     handles::remove(stream)?;
     core.set_owner(Arc::clone(served.call.core()) as _);
-    let ends: Arc<dyn EndStream> = Arc::clone(&core) as _;
     served.call.core().adopt_stream(&ends);
-    handles::insert(Kind::ElementReader, ElementReader::new(core, element))
+    handles::insert(
+        Kind::ElementReader,
+        ElementReader::new(core, element, owned),
+    )
 }
 
 /// The reader of a stream parameter of a guest.

@@ -14,6 +14,9 @@ use crate::stream::outcome::StreamOutcome;
 use crate::stream::segment::{DescribedRecord, MAX_BATCH};
 use crate::stream::{StreamCore, StreamWriter};
 
+/// What is dropped together with the end of a stream in foreign code.
+pub(crate) type WhileOpen = Box<dyn Send + Sync>;
+
 /// The writing end. One thread at a time uses it.
 pub struct RecordWriter {
     /// `None`: it has finished. The type `()` does not matter: no record is written with it.
@@ -22,6 +25,8 @@ pub struct RecordWriter {
     element: &'static PreparedType<'static>,
     /// The type of the error of the function that returns the stream.
     error: Option<&'static PreparedType<'static>>,
+    /// Dropped when no thread uses the writer any more.
+    _owned: WhileOpen,
 }
 
 impl fmt::Debug for RecordWriter {
@@ -36,12 +41,14 @@ impl RecordWriter {
         core: Arc<StreamCore>,
         element: &'static PreparedType<'static>,
         error: Option<&'static PreparedType<'static>>,
+        owned: WhileOpen,
     ) -> Arc<Self> {
         Arc::new(Self {
             writer: Mutex::new(Some(StreamWriter::new(Arc::clone(&core)))),
             core,
             element,
             error,
+            _owned: owned,
         })
     }
 

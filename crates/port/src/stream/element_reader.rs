@@ -8,12 +8,15 @@ use thalweg_wire::prepared::PreparedType;
 
 use crate::code::Failure;
 use crate::handles::{HandleObject, Kind};
+use crate::stream::described::WhileOpen;
 use crate::stream::upstream_core::UpstreamCore;
 
 /// The reading end. One thread at a time uses it. Dropping it closes the stream.
 pub struct ElementReader {
     core: Arc<UpstreamCore>,
     element: &'static PreparedType<'static>,
+    /// Dropped when no thread uses the reader any more.
+    _owned: WhileOpen,
 }
 
 impl fmt::Debug for ElementReader {
@@ -27,8 +30,13 @@ impl ElementReader {
     pub(crate) fn new(
         core: Arc<UpstreamCore>,
         element: &'static PreparedType<'static>,
+        owned: WhileOpen,
     ) -> Arc<Self> {
-        Arc::new(Self { core, element })
+        Arc::new(Self {
+            core,
+            element,
+            _owned: owned,
+        })
     }
 
     /// The message of the next element, which was checked. Waits until `deadline`
