@@ -1,5 +1,7 @@
 //! Services in foreign code. The guest of these tests is in Rust, and uses only what foreign code has.
 
+mod reload;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
