@@ -73,8 +73,8 @@ SEARCH := -p thalweg-search -p thalweg-search-rust -p thalweg-search-run
 # One cargo command: packages that are built together share features, and separate commands would rebuild them.
 .PHONY: build
 build: build-python build-c build-cpp build-node build-nim ## Build the libraries, the command, the Python package, the example and the lab
-	cargo build --locked --release $(SEARCH) -p thalweg-cli -p thalweg-bench -p thalweg-lab -p thalweg-guest
-	@ln -f "$(RELEASE)/libthalweg_guest.so" "$(RELEASE)/libthalweg.so"
+	cargo build --locked --release $(SEARCH) -p thalweg-cli -p thalweg-bench -p thalweg-lab -p thalweg-shared
+	@ln -f "$(RELEASE)/libthalweg_shared.so" "$(RELEASE)/libthalweg.so"
 	@"$(RELEASE)/thalweg" gen crates/bench/wit >/dev/null
 	@"$(RELEASE)/thalweg" gen --guest c crates/bench/wit >/dev/null
 
@@ -130,8 +130,8 @@ run: build-search ## Search a directory from every language and compare (DIR= PA
 
 .PHONY: gateway
 gateway: setup-gateway ## Search and echo through nginx: start it on a free port, show it with curl, stop it (DIR= PATTERN=)
-	cargo build --locked --release -p thalweg-search -p thalweg-echo -p thalweg-guest -p thalweg-cli
-	@ln -f "$(RELEASE)/libthalweg_guest.so" "$(RELEASE)/libthalweg.so"
+	cargo build --locked --release -p thalweg-search -p thalweg-echo -p thalweg-shared -p thalweg-cli
+	@ln -f "$(RELEASE)/libthalweg_shared.so" "$(RELEASE)/libthalweg.so"
 	THALWEG="$(RELEASE)/thalweg" scripts/build-guests.sh
 	bindings/lua/build.sh
 	@examples/gateway/serve.sh show

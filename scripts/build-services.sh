@@ -12,4 +12,4 @@ cd "$(dirname "$0")/.."
 debug=${CARGO_TARGET_DIR:-$PWD/target}/debug
 cargo build --locked --quiet --workspace --test conformance --test service --test echo --test feed --test hello --test recipes --test resty_ffi --test address --bin conformance_tables
 ln -f "$debug/deps/libthalweg_search.so" "$debug/deps/libthalweg_echo.so" "$debug/deps/libthalweg_feed.so" "$debug/deps/libthalweg_hello.so" "$debug/deps/libthalweg_recipes.so" "$debug/deps/libthalweg_conformance.so" "$debug/deps/libthalweg_resty_ffi.so" "$debug/"
-ln -f "$debug/deps/libthalweg_guest.so" "$debug/libthalweg.so"
+ln -f "$debug/deps/libthalweg_shared.so" "$debug/libthalweg.so"

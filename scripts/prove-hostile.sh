@@ -19,6 +19,6 @@ if ! rustup run "$nightly" rustc --version >/dev/null 2>&1; then
 fi
 # The flags of `test-sanitizers.sh`.
 CARGO_TARGET_DIR=$target/asan RUSTFLAGS="-Zsanitizer=address -Cllvm-args=-asan-stack=0" \
-  cargo "+$nightly" build --locked --quiet --target "$triple" -p thalweg-guest
+  cargo "+$nightly" build --locked --quiet --target "$triple" -p thalweg-shared
 guests=$target/c-tests/guests-sanitized
-THALWEG_LIBRARY=$target/asan/$triple/debug/libthalweg_guest.so "$guests/hostile_guests" "$guests" "$1"
+THALWEG_LIBRARY=$target/asan/$triple/debug/libthalweg_shared.so "$guests/hostile_guests" "$guests" "$1"

@@ -16,16 +16,16 @@ libraries=$asan/$triple/debug
 # The heap is checked, stacks are not: AddressSanitizer does not know the bounds of actor stacks, so
 # memory that a panic leaves poisoned there would be reported later, in unrelated code.
 CARGO_TARGET_DIR=$asan RUSTFLAGS="-Zsanitizer=address -Cllvm-args=-asan-stack=0" \
-  cargo "+$nightly" build --locked --quiet --target "$triple" -p thalweg-search -p thalweg-echo -p thalweg-feed -p thalweg-hello -p thalweg-recipes -p thalweg-conformance -p thalweg-python -p thalweg-guest
+  cargo "+$nightly" build --locked --quiet --target "$triple" -p thalweg-search -p thalweg-echo -p thalweg-feed -p thalweg-hello -p thalweg-recipes -p thalweg-conformance -p thalweg-python -p thalweg-shared
 
 # A library that was built without it would make all of the following checks void.
-for library in thalweg_search thalweg_echo thalweg_feed thalweg_hello thalweg_recipes thalweg_conformance thalweg_python thalweg_guest; do
+for library in thalweg_search thalweg_echo thalweg_feed thalweg_hello thalweg_recipes thalweg_conformance thalweg_python thalweg_shared; do
   if [ "$(nm -D "$libraries/lib$library.so" | grep -c __asan_report)" = 0 ]; then
     printf 'test-sanitizers: lib%s.so has no AddressSanitizer in it\n' "$library" >&2
     exit 1
   fi
 done
-ln -sf libthalweg_guest.so "$libraries/libthalweg.so"
+ln -sf libthalweg_shared.so "$libraries/libthalweg.so"
 export RUST_BACKTRACE=0 PYTHONDONTWRITEBYTECODE=1
 
 # C: the programs that `make test-c` built with their own sanitizers, against these libraries.

@@ -1,5 +1,5 @@
-//! Generates the code of the services in `src/api`, and of two versions of one package in
-//! `versions`.
+//! Generates the code of the services in `src/api`, of two versions of one package in `versions`, and of
+//! the tests' guest, as it is and in the versions in `guests`.
 
 use std::path::Path;
 use thalweg_bindgen::{build, parse};
@@ -9,12 +9,19 @@ fn main() {
         build::from_rust(format!("src/api/{service}.rs"));
     }
     let folder = std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
-    for version in ["older", "newer"] {
-        let wit = Path::new("versions").join(version).with_extension("wit");
-        println!("cargo::rerun-if-changed={}", wit.display());
-        let package = parse(&wit).unwrap_or_else(|error| panic!("{error}"));
-        let module = build::module(&package, version);
-        let path = Path::new(&folder).join(format!("{version}.rs"));
-        std::fs::write(path, module).expect("OUT_DIR is writable");
+    for (wit, module) in [
+        ("versions/older.wit", "older"),
+        ("versions/newer.wit", "newer"),
+        ("../../bindings/c/tests/guests/interface/probe.wit", "probe"),
+        ("guests/grown.wit", "grown"),
+        ("guests/changed.wit", "changed"),
+        ("guests/major.wit", "major"),
+        ("guests/stranger.wit", "stranger"),
+    ] {
+        println!("cargo::rerun-if-changed={wit}");
+        let package = parse(Path::new(wit)).unwrap_or_else(|error| panic!("{error}"));
+        let code = build::module(&package, module);
+        let path = Path::new(&folder).join(format!("{module}.rs"));
+        std::fs::write(path, code).expect("OUT_DIR is writable");
     }
 }

@@ -66,7 +66,7 @@ options=(-D_GNU_SOURCE -DNDEBUG -O2 -g -Wall -Wextra -Werror -Wno-unused-functio
 "${CC:-cc}" -std=gnu11 "${options[@]}" crates/bench/paths/hosts.c -o "$scratch/hosts_c" -ldl
 "${CXX:-c++}" -std=gnu++20 "${options[@]}" crates/bench/paths/hosts.cpp -o "$scratch/hosts_cpp" -ldl
 # The same service as a guest in C, which the host in C opens by its address.
-cargo build --locked --release -p thalweg-guest
+cargo build --locked --release -p thalweg-shared
 "${CARGO_TARGET_DIR:-$PWD/target}/debug/thalweg" gen --guest c --out "$scratch" crates/bench/wit >/dev/null
 lab_guest() {
   "${CC:-cc}" -std=gnu11 "${options[@]}" -fPIC -shared "-I$scratch/guest-c" -Ibindings/c/tests/guests "${@:2}" \
@@ -74,7 +74,7 @@ lab_guest() {
 }
 lab_guest lab
 lab_guest lab_port -DLAB_PORT
-THALWEG_LIBRARY=${CARGO_TARGET_DIR:-$PWD/target}/release/libthalweg_guest.so
+THALWEG_LIBRARY=${CARGO_TARGET_DIR:-$PWD/target}/release/libthalweg_shared.so
 export THALWEG_LIBRARY
 has_nim=false
 if command -v nim >/dev/null; then

@@ -1,7 +1,8 @@
-//! Generated Rust code, compiled: three code-first services, and two versions of one package.
+//! Generated Rust code, compiled: three code-first services, two versions of one package, and clients of
+//! guests.
 //!
 //! `build.rs` generates the code, so nothing generated is committed. The tests are in
-//! `tests/codegen`.
+//! `tests/codegen` and `tests/guests`.
 
 /// Code-first services, from which `build.rs` generates WIT and Rust code.
 pub mod api {
@@ -21,4 +22,13 @@ pub mod services {
 pub mod versions {
     include!(concat!(env!("OUT_DIR"), "/older.rs"));
     include!(concat!(env!("OUT_DIR"), "/newer.rs"));
+}
+
+/// The generated code of the tests' guest, as it is and in the versions in `guests`.
+pub mod guests {
+    include!(concat!(env!("OUT_DIR"), "/probe.rs"));
+    include!(concat!(env!("OUT_DIR"), "/grown.rs"));
+    include!(concat!(env!("OUT_DIR"), "/changed.rs"));
+    include!(concat!(env!("OUT_DIR"), "/major.rs"));
+    include!(concat!(env!("OUT_DIR"), "/stranger.rs"));
 }

@@ -41,5 +41,5 @@ impl Guest {
 /// # Errors
 /// It was not built.
 pub fn core() -> Result<PathBuf, Problem> {
-    hosts::library("thalweg-guest")
+    hosts::library("thalweg-shared")
 }

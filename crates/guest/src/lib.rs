@@ -1,18 +1,39 @@
-//! `libthalweg.so`: opens guests, which are services in other languages than Rust.
+//! Opens guests, which are services in other languages than Rust.
 //!
 //! ```text
-//!   program                this library                            guest library
-//!   tw_address_open -----> dlopen, tw_guest ---------------------> serve(package, functions)
-//!   tw_table <-----------  the table of a slot
-//!   table.client_open ---> Instance::open_guest
-//!   tw_address_reload ---> dlopen beside it, Instance::reload_guest for each client
-//!   table.submit --------> a turn of the instance ---------------> functions.call
-//!   table.port_reap <----- the completion <----------------------- core.answer
+//!   program                this crate                              guest library
+//!   OpenGuest::open -----> dlopen, tw_guest ---------------------> serve(package, functions)
+//!   a client <-----------  Instance::open_guest
+//!   a call --------------> a turn of the instance ---------------> functions.call
+//!   reload_table --------> dlopen beside it, Instance::reload_guest for each client
+//!   its result <---------- the completion <----------------------- core.answer
 //! ```
 //!
-//! `thalweg.h` and `thalweg_guest.h` are the reference of both sides.
+//! A program in Rust opens a guest as the client of its generated code:
+//!
+//! ```no_run
+//! # mod probe {
+//! #     use thalweg_port::{Client, Package, QueueLimits, ServiceClient};
+//! #     const PACKAGE: Package = Package { name: "thalweg:probe", version: "0.1.0", layout: 0, methods: &[],
+//! #         imports: &[], limits: QueueLimits::DEFAULT };
+//! #     pub struct ProbeClient(Client);
+//! #     impl ServiceClient for ProbeClient {
+//! #         const PACKAGE: &'static Package = &PACKAGE;
+//! #         fn from_client(client: Client) -> Self { Self(client) }
+//! #     }
+//! # }
+//! use probe::ProbeClient; // of the generated code
+//! use thalweg_guest::OpenGuest;
+//!
+//! let probe = ProbeClient::open("thread:./libprobe.so")?;
+//! # Ok::<(), thalweg_port::Failure>(())
+//! ```
+//!
+//! Other programs open guests through `libthalweg.so`, which gives them a function table.
+//! `thalweg_guest.h` is the reference of the guest's side.
 
 mod abi;
+mod client;
 mod core_table;
 mod files;
 mod foreign;
@@ -21,84 +42,36 @@ mod opening;
 mod port;
 mod slots;
 
-use std::ffi::{CStr, c_char};
+use thalweg_capi::abi::TwTable;
+use thalweg_port::Failure;
 
-use thalweg_capi::abi::{TW_ABI, TwError, TwTable};
-use thalweg_capi::enter;
-use thalweg_capi::error::argument;
-use thalweg_capi::pointers::out;
-use thalweg_port::{Code, Failure};
+pub use client::OpenGuest;
 
-/// Opens a guest by its address: see `thalweg_guest.h`.
+/// `tw_address_open` of `libthalweg.so`. The table is used like that of a service library, until
+/// [`close_table`].
 ///
-/// # Safety
-/// `address` is null or NUL-terminated. `table` is null or valid for writes. `error` is null or points
-/// to a `tw_error`.
-// SAFETY: no other symbol has this name.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tw_address_open(
-    abi: u32,
-    address: *const c_char,
-    table: *mut *const TwTable,
-    error: *mut TwError,
-) -> u32 {
-    // SAFETY: the caller guarantees that the pointers are valid.
-    unsafe {
-        enter(error, || {
-            let table = out(table, "table")?;
-            *table = std::ptr::null();
-            if abi != TW_ABI {
-                return Err(Code::Version.because(format!(
-                    "the program has abi {abi}, and libthalweg.so has abi {TW_ABI}"
-                )));
-            }
-            let address = text(address)?.ok_or_else(|| argument("address is a null pointer"))?;
-            *table = slots::open(address)?;
-            Ok(())
-        })
-    }
+/// # Errors
+/// Those of [`OpenGuest::open`], except for the package of the guest.
+pub fn open_table(address: &str) -> Result<*const TwTable, Failure> {
+    slots::open(address).map(slots::Opening::into_table)
 }
 
-/// # Safety
-/// `address` is null or NUL-terminated.
-unsafe fn text<'a>(address: *const c_char) -> Result<Option<&'a str>, Failure> {
-    if address.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: the caller guarantees it.
-    let address = unsafe { CStr::from_ptr(address) }.to_str();
-    address
-        .map(Some)
-        .map_err(|_| argument("the address is not UTF-8"))
-}
-
-/// Replaces the library of a guest: see `thalweg_guest.h`.
+/// `tw_address_reload` of `libthalweg.so`. The table is only compared.
 ///
-/// # Safety
-/// `address` is null or NUL-terminated. `error` is null or points to a `tw_error`.
-// SAFETY: no other symbol has this name.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tw_address_reload(
+/// # Errors
+/// See `thalweg_guest.h`.
+pub fn reload_table(
     table: *const TwTable,
-    address: *const c_char,
-    drain_deadline_ns: u64,
-    error: *mut TwError,
-) -> u32 {
-    // SAFETY: the caller guarantees that the pointers are valid. The table is only compared.
-    unsafe {
-        enter(error, || {
-            slots::reload(table, text(address)?, drain_deadline_ns)
-        })
-    }
+    address: Option<&str>,
+    drain_deadline: u64,
+) -> Result<(), Failure> {
+    slots::reload(table, address, drain_deadline)
 }
 
-/// Closes what [`tw_address_open`] has opened.
+/// `tw_address_close` of `libthalweg.so`.
 ///
-/// # Safety
-/// `error` is null or points to a `tw_error`.
-// SAFETY: no other symbol has this name.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tw_address_close(table: *const TwTable, error: *mut TwError) -> u32 {
-    // SAFETY: the caller guarantees that `error` is valid. The table is only compared.
-    unsafe { enter(error, || slots::close(table)) }
+/// # Errors
+/// `stale`: no guest with this table is open. The table is only compared.
+pub fn close_table(table: *const TwTable) -> Result<(), Failure> {
+    slots::close(table)
 }

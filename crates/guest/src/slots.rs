@@ -8,7 +8,7 @@
 //! loads it beside the earlier one, under another name.
 //!
 //! A table is made once for each slot and package and never freed, so that a program may look at it
-//! after it was closed, and opening a guest again takes no further memory.
+//! after it was closed, and opening a guest again takes no further memory. A program in Rust needs none.
 
 mod reload;
 
@@ -50,8 +50,49 @@ struct Open {
     count: usize,
     package: &'static GuestPackage,
     guest: Arc<ForeignGuest>,
-    table: &'static TwTable,
+    table: Option<&'static TwTable>,
     clients: Vec<Weak<Instance>>,
+}
+
+impl Open {
+    fn has_table(&self, table: *const TwTable) -> bool {
+        self.table.is_some_and(|its| ptr::eq(its, table))
+    }
+}
+
+/// A guest that is open until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    slot: usize,
+    /// See [`thalweg_port::epoch`].
+    epoch: u64,
+}
+
+impl Opening {
+    /// A new client.
+    ///
+    /// # Errors
+    /// The errors of `client_open`.
+    pub(crate) fn client(&self) -> Result<Arc<Instance>, Failure> {
+        open_client(self.slot)
+    }
+
+    /// The guest stays open until [`close`] is called with this table.
+    pub(crate) fn into_table(self) -> *const TwTable {
+        let table = with_slots(|slots| slots.table(self.slot));
+        std::mem::forget(self);
+        table
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        // A forked child has no open guests.
+        if self.epoch == epoch() {
+            // It is open, because it is closed as often as it was opened.
+            let _ = close_found(|_| Some(self.slot));
+        }
+    }
 }
 
 struct Slots {
@@ -150,18 +191,39 @@ fn with_slots<R>(f: impl FnOnce(&mut Slots) -> R) -> R {
 
 impl Slots {
     /// Opens a guest once more.
-    fn open_again(&mut self, path: &Path) -> Option<*const TwTable> {
-        let is_its = |open: &&mut Open| open.path == *path;
-        let open = self.open.iter_mut().flatten().find(is_its)?;
-        open.count += 1;
-        Some(ptr::from_ref(open.table))
+    fn open_again(&mut self, path: &Path) -> Option<usize> {
+        let is_its = |open: &Option<Open>| open.as_ref().is_some_and(|open| open.path == *path);
+        let slot = self.open.iter().position(is_its)?;
+        self.open[slot].as_mut()?.count += 1;
+        Some(slot)
+    }
+
+    /// The table of a slot. Null if no guest is open there.
+    fn table(&mut self, slot: usize) -> *const TwTable {
+        let Some(open) = &mut self.open[slot] else {
+            return ptr::null();
+        };
+        let package = open.package.package();
+        let table = *self
+            .tables
+            .entry((slot, ptr::from_ref(package)))
+            .or_insert_with(|| {
+                let (client_open, client_set_layouts) = FUNCTIONS[slot];
+                Box::leak(Box::new(new_table(
+                    package,
+                    client_open,
+                    client_set_layouts,
+                )))
+            });
+        open.table = Some(table);
+        table
     }
 
     /// The guest of a table.
     fn of_table(&mut self, table: *const TwTable) -> Option<(usize, &mut Open)> {
         let open = self.open.iter_mut().enumerate();
         open.filter_map(|(slot, open)| Some((slot, open.as_mut()?)))
-            .find(|(_, open)| ptr::eq(open.table, table))
+            .find(|(_, open)| open.has_table(table))
     }
 
     /// Adds a library that is about to be loaded.
@@ -195,7 +257,13 @@ fn path_of(address: &str) -> Result<&str, Failure> {
 ///
 /// # Errors
 /// Those of `tw_address_open`.
-pub(crate) fn open(address: &str) -> Result<*const TwTable, Failure> {
+pub(crate) fn open(address: &str) -> Result<Opening, Failure> {
+    let slot = open_slot(address)?;
+    let epoch = epoch();
+    Ok(Opening { slot, epoch })
+}
+
+fn open_slot(address: &str) -> Result<usize, Failure> {
     let path = path_of(address)?;
     // Different paths of one library are one guest. A name without a slash is searched for.
     let (file, given) = match path.contains('/') {
@@ -207,7 +275,7 @@ pub(crate) fn open(address: &str) -> Result<*const TwTable, Failure> {
     };
     let file = file.unwrap_or_else(|| PathBuf::from(path));
     let loaded = match claim(path, &file)? {
-        Claimed::Open(table) => return Ok(table),
+        Claimed::Open(slot) => return Ok(slot),
         Claimed::ToLoad(loaded) => loaded,
     };
     let process = loaded.process;
@@ -218,32 +286,23 @@ pub(crate) fn open(address: &str) -> Result<*const TwTable, Failure> {
     let Some(slot) = slots.free.pop_front() else {
         return Err(Code::Overloaded.because(format!("{SLOTS} guests are open")));
     };
-    let package_of_table = package.package();
-    let table = *slots
-        .tables
-        .entry((slot, ptr::from_ref(package_of_table)))
-        .or_insert_with(|| {
-            let (client_open, client_set_layouts) = FUNCTIONS[slot];
-            let table = new_table(package_of_table, client_open, client_set_layouts);
-            Box::leak(Box::new(table))
-        });
     slots.open[slot] = Some(Open {
         path: file,
         given: given.unwrap_or_else(|| PathBuf::from(path)),
         count: 1,
         package,
         guest,
-        table,
+        table: None,
         clients: Vec::new(),
     });
     process.changed.notify_all();
-    Ok(ptr::from_ref(table))
+    Ok(slot)
 }
 
 /// The next step of a thread that opens a library.
 enum Claimed {
-    /// It is open.
-    Open(*const TwTable),
+    /// It is open, in this slot.
+    Open(usize),
     /// This thread loads it.
     ToLoad(Loaded),
 }
@@ -257,8 +316,8 @@ fn claim(path: &str, file: &Path) -> Result<Claimed, Failure> {
     let process = of_process();
     let mut slots = process.lock();
     loop {
-        if let Some(table) = slots.open_again(file) {
-            return Ok(Claimed::Open(table));
+        if let Some(slot) = slots.open_again(file) {
+            return Ok(Claimed::Open(slot));
         }
         if slots.loaded.values().all(|loaded| loaded.path != file) {
             let file = LoadedFile {
@@ -283,8 +342,15 @@ fn claim(path: &str, file: &Path) -> Result<Claimed, Failure> {
 /// # Errors
 /// `stale`: no guest with this table is open.
 pub(crate) fn close(table: *const TwTable) -> Result<(), Failure> {
+    close_found(|slots| Some(slots.of_table(table)?.0))
+}
+
+/// Closes the guest in the slot that `find` returns.
+fn close_found(find: impl FnOnce(&mut Slots) -> Option<usize>) -> Result<(), Failure> {
     let closed = with_slots(|slots| {
-        let (slot, open) = slots.of_table(table).ok_or_else(not_open)?;
+        let found = find(slots);
+        let found = found.and_then(|slot| Some((slot, slots.open[slot].as_mut()?)));
+        let (slot, open) = found.ok_or_else(not_open)?;
         open.count -= 1;
         if open.count > 0 {
             return Ok(None);

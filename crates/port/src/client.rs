@@ -1,5 +1,6 @@
 //! A client in Rust: a host's handle to one instance in the same process.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::instance::guard::InstanceGuard;
 use crate::instance::host::Host;
 use crate::instance::submit::Sent;
 use crate::nested;
+use crate::package::Package;
 use crate::pending::{Pending, Reply, read};
 use crate::queued_bytes::SPARE_BYTES;
 use crate::service::Service;
@@ -78,6 +80,28 @@ impl Client {
             detached: false,
             batch: None,
         }
+    }
+
+    /// A client of an instance that was opened at run time, for code that was compiled for `package`. The
+    /// instance may have another version of that package. `opening` is dropped after the instance was
+    /// closed.
+    ///
+    /// # Errors
+    /// `version`: the instance has another package, or an incompatible version; it is closed. `closed`,
+    /// `forked`.
+    pub fn of_opened(
+        instance: Arc<Instance>,
+        package: &'static Package,
+        opening: impl Any + Send + Sync,
+    ) -> Result<Self, Failure> {
+        let guard = InstanceGuard::of_opened(instance, package, Box::new(opening));
+        guard.instance().set_caller_package(package)?;
+        Ok(Self {
+            guard: Arc::new(guard),
+            timeout: None,
+            detached: false,
+            batch: None,
+        })
     }
 
     /// Closes the instance now. Its calls and streams end as `cancelled`, and its resources become
@@ -183,20 +207,24 @@ impl Client {
         read: fn(&mut Reply) -> Result<T, Malformed>,
     ) -> Pending<T, E> {
         let instance = self.guard.instance();
-        let layouts = &instance.package.methods[method as usize];
+        let layouts = &self.guard.package().methods[method as usize];
         let (deadline, caller) = match self.deadline_and_parent() {
             Ok(deadline_and_parent) => deadline_and_parent,
             Err(why) => {
                 return Pending::refused(Some(Arc::clone(&self.guard)), why, layouts, read);
             }
         };
-        let write = |buffer: &mut Vec<u8>| {
-            message::encode_into(params, layouts.params, buffer).map_err(unencodable)
+        let send = |method| {
+            let write = |buffer: &mut Vec<u8>| {
+                message::encode_into(params, layouts.params, buffer).map_err(unencodable)?;
+                instance.convert_written_arguments(method, buffer)
+            };
+            match &self.batch {
+                None => instance.send(method, write, deadline),
+                Some(batch) => batch.add(method, write, deadline).map(Sent::Call),
+            }
         };
-        let sent = match &self.batch {
-            None => instance.send(method, write, deadline),
-            Some(batch) => batch.add(method, write, deadline).map(Sent::Call),
-        };
+        let sent = instance.library_method(method).and_then(send);
         let guard = Some(Arc::clone(&self.guard));
         match sent {
             Ok(sent) => {
@@ -224,7 +252,7 @@ impl Client {
         read_reply: fn(&mut Reply) -> Result<T, Malformed>,
     ) -> Result<T, CallError<E>> {
         let instance = self.instance();
-        let layouts = &instance.package.methods[method as usize];
+        let layouts = &self.guard.package().methods[method as usize];
         let (deadline, _) = self.deadline_and_parent()?;
         let mut args = ARGUMENTS.take();
         message::encode_into(params, layouts.params, &mut args).map_err(unencodable)?;
@@ -235,6 +263,15 @@ impl Client {
         let guard = Some(Arc::clone(&self.guard));
         read(ended?, guard, layouts, read_reply)
     }
+}
+
+/// A typed client of a service. Generated code has one for each package.
+pub trait ServiceClient: Sized {
+    /// The package that it was generated from.
+    const PACKAGE: &'static Package;
+
+    /// Wraps an untyped client.
+    fn from_client(client: Client) -> Self;
 }
 
 /// A host that waits for a client while that client's service waits for the host would deadlock.

@@ -5,7 +5,7 @@
 ///
 /// `pub struct EchoClient: EchoServer<Echo>` is a client of services that implement the trait
 /// `Echo`, which `EchoServer` serves. `with_host OracleServer<Oracle>` names the server and the
-/// trait of the host imports.
+/// trait of the host imports. `package` is the package that the code was generated from.
 ///
 /// ```
 /// use thalweg_port as port;
@@ -40,7 +40,7 @@
 /// }
 ///
 /// port::client! {
-///     pub struct VersionedClient: VersionedServer<Versioned>
+///     pub struct VersionedClient: VersionedServer<Versioned>, package PACKAGE
 /// }
 ///
 /// impl VersionedClient {
@@ -64,7 +64,7 @@
 #[macro_export]
 macro_rules! client {
     (
-        pub struct $name:ident: $server:ident<$service:ident>
+        pub struct $name:ident: $server:ident<$service:ident>, package $package:ident
         $(, with_host $host_server:ident<$host:ident>)?
     ) => {
         /// A client of an instance of the service. Clones share the instance. Dropping the last
@@ -72,6 +72,14 @@ macro_rules! client {
         #[derive(Clone, Debug)]
         pub struct $name {
             client: $crate::Client,
+        }
+
+        impl $crate::ServiceClient for $name {
+            const PACKAGE: &'static $crate::Package = &$package;
+
+            fn from_client(client: $crate::Client) -> Self {
+                Self { client }
+            }
         }
 
         impl $name {

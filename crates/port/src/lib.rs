@@ -27,6 +27,7 @@
 mod call;
 mod call_batch;
 mod call_error;
+mod caller_package;
 mod client;
 mod code;
 mod completion;
@@ -69,7 +70,7 @@ mod weak_list;
 
 pub use call::{Call, CallRef};
 pub use call_error::{CallError, NoError};
-pub use client::{Client, OwnedHandle};
+pub use client::{Client, OwnedHandle, ServiceClient};
 pub use code::{Code, Failure};
 pub use completion::{Completion, Kind, Outcome};
 pub use guest::{

@@ -418,6 +418,25 @@ impl Instance {
         }
     }
 
+    /// The same for arguments that a caller in Rust has just written.
+    ///
+    /// # Errors
+    /// The errors of [`convert_arguments`](Self::convert_arguments).
+    #[inline]
+    pub(crate) fn convert_written_arguments(
+        &self,
+        method: u32,
+        args: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        match self.versions.get() {
+            None => Ok(()),
+            Some(versions) => {
+                *args = versions.convert_arguments(method, args)?.into_owned();
+                Ok(())
+            }
+        }
+    }
+
     /// The conversion of the elements of a stream parameter. `None` if both versions are equal.
     pub(crate) fn upstream_conversion(
         &self,

@@ -8,11 +8,15 @@
 //! * [`wire`]: the layout of messages.
 //! * [`port`]: services, calls and streams.
 //!
+//! With the feature `guest`, `thalweg::guest` opens services in other languages than Rust.
+//!
 //! A service for other languages is a `cdylib` that also depends on `thalweg-capi` and uses its
 //! `export!` macro.
 
 pub mod channel;
 
+#[cfg(feature = "guest")]
+pub use thalweg_guest as guest;
 pub use thalweg_macros::{host, method, resource, service, value};
 pub use thalweg_port as port;
 pub use thalweg_queue as queue;

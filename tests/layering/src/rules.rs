@@ -39,8 +39,12 @@ const LAYERS: &[(&str, &[&str])] = &[
         "thalweg-guest",
         &["thalweg-queue", "thalweg-port", "thalweg-capi"],
     ),
+    (
+        "thalweg-shared",
+        &["thalweg-port", "thalweg-capi", "thalweg-guest"],
+    ),
     // All crates below, except capi. bindgen would bring wit-parser to every user, which the table
-    // below forbids.
+    // below forbids. With the feature `guest` also the crate that opens guests.
     (
         "thalweg",
         &[
@@ -49,6 +53,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "thalweg-wire",
             "thalweg-port",
             "thalweg-macros",
+            "thalweg-guest",
         ],
     ),
     (

@@ -17,7 +17,7 @@ pub fn clients(out: &mut String, package: &Package) {
         &format!(
             "
             port::client! {{
-                pub struct {name}Client: {name}Server<{name}>{host}
+                pub struct {name}Client: {name}Server<{name}>, package PACKAGE{host}
             }}
 
             impl {name}Client {{"

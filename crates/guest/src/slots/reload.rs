@@ -115,7 +115,7 @@ fn load(
     let (mut loaded, is_loaded) = {
         let slots = &mut *process.lock();
         let mut others = slots.open.iter().flatten();
-        if others.any(|open| open.path == path && !std::ptr::eq(open.table, table)) {
+        if others.any(|open| open.path == path && !open.has_table(table)) {
             return Err(argument(format!("{shown} is open as another guest")));
         }
         let is_loaded = slots.loaded.values().any(|loaded| loaded.id == Some(id));

@@ -223,7 +223,7 @@ impl<S: Echo> port::Service for EchoServer<S> {
 }
 
 port::client! {
-    pub struct EchoClient: EchoServer<Echo>
+    pub struct EchoClient: EchoServer<Echo>, package PACKAGE
 }
 
 impl EchoClient {

@@ -178,7 +178,7 @@ impl<S: Feed> port::Service for FeedServer<S> {
 }
 
 port::client! {
-    pub struct FeedClient: FeedServer<Feed>
+    pub struct FeedClient: FeedServer<Feed>, package PACKAGE
 }
 
 impl FeedClient {

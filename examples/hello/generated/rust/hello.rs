@@ -202,7 +202,7 @@ impl<S: Hello> port::Service for HelloServer<S> {
 }
 
 port::client! {
-    pub struct HelloClient: HelloServer<Hello>
+    pub struct HelloClient: HelloServer<Hello>, package PACKAGE
 }
 
 impl HelloClient {

@@ -221,7 +221,7 @@ impl<S: Recipes> port::Service for RecipesServer<S> {
 }
 
 port::client! {
-    pub struct RecipesClient: RecipesServer<Recipes>
+    pub struct RecipesClient: RecipesServer<Recipes>, package PACKAGE
 }
 
 impl RecipesClient {

@@ -247,7 +247,7 @@ impl<S: Search> port::Service for SearchServer<S> {
 }
 
 port::client! {
-    pub struct SearchClient: SearchServer<Search>
+    pub struct SearchClient: SearchServer<Search>, package PACKAGE
 }
 
 impl SearchClient {

@@ -1,9 +1,11 @@
-//! Calls the echo service from Rust. It prints the same lines as the hosts in C and Python.
+//! Calls the echo service from Rust: the one in Rust, or a guest in another language, whose address is the
+//! argument. It prints the same lines as the hosts in C and Python.
 
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use thalweg::guest::OpenGuest;
 use thalweg::{CallError, Code};
 use thalweg_echo::EchoService;
 use thalweg_echo::echo::{ComplexRequest, EchoClient, Request, TimerError};
@@ -21,7 +23,10 @@ fn main() -> ExitCode {
 }
 
 fn show() -> Result<(), Box<dyn Error>> {
-    let client = EchoClient::start(|| EchoService)?;
+    let client = match std::env::args().nth(1) {
+        None => EchoClient::start(|| EchoService)?,
+        Some(address) => EchoClient::open(&address)?,
+    };
     let version = client.version().wait()?;
     println!("version {version}");
 

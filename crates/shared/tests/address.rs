@@ -12,7 +12,7 @@ type Close = unsafe extern "C" fn(*const TwTable, *mut TwError) -> u32;
 
 fn library() -> Library {
     let program = std::env::current_exe().expect("a test has a path");
-    let path: PathBuf = program.with_file_name("libthalweg_guest.so");
+    let path: PathBuf = program.with_file_name("libthalweg_shared.so");
     // SAFETY: loading it runs nothing but the initialisers of Rust's standard library.
     unsafe { Library::new(path) }.expect("cargo builds the library with its tests")
 }
