@@ -60,7 +60,7 @@ pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
     let mut out = Source::default();
     head(&package, &stem, "thalweg/guest.hpp", &mut out);
     types::forward(&names, &mut out);
-    types::emit(&names, &mut out);
+    types::emit_for_guest(&names, &mut out);
     guest::classes(&names, &mut out);
     out.line("#endif");
     Ok(vec![Output {

@@ -8,7 +8,7 @@ use super::names::{self, MEMBER, Names};
 use super::naming::stem_of;
 use super::plan::{Call, ParameterKind, Plan, ResultKind, Stream};
 use super::shape::before_name;
-use super::{access, types, write};
+use super::{access, handles, types, write};
 use crate::model::{Function, OverflowPolicy, Package, StreamOptions};
 use crate::plan::names::Scope;
 use crate::plan::source::Source;
@@ -80,6 +80,7 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     types::emit(plan, "results", out);
     access::emit(plan, "the call", out);
     let mut writers = Source::new(&super::FORMAT);
+    handles::emit(plan, &mut writers);
     write::emit(plan, &mut writers);
     let writers = writers.finish();
     if writers.len() > 1 {

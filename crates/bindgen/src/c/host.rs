@@ -1,6 +1,7 @@
 //! Host imports: a struct of functions that the host fills in, and functions that answer them.
 
 use super::check;
+use super::handles;
 use super::names::{self, MEMBER, Names};
 use super::plan::{Call, Parameter, ParameterKind, Plan, ResultKind};
 use super::shape::{Form, before_name};
@@ -198,7 +199,12 @@ pub(super) fn answer(
         by.call
     ));
     out.line("  tw_writer writer;");
-    let begin = format!("tw_writer_begin(&writer, {layout}, 0, {size});");
+    let handles = form.and_then(|form| match shapes.is_struct(form) {
+        true => handles::count(shapes, form, "*value").map(|count| format!("value ? {count} : 0")),
+        false => handles::count(shapes, form, "value"),
+    });
+    let handles = handles.unwrap_or_else(|| "0".to_owned());
+    let begin = format!("tw_writer_begin(&writer, {layout}, {handles}, {size});");
     match form {
         None => out.line(&format!("  {begin}")),
         Some(form) if shapes.is_struct(form) => {

@@ -207,6 +207,23 @@ fn guest_reads_arguments_in_place_and_writes_results_with_pointers() {
 }
 
 #[test]
+fn guest_counts_the_resources_in_a_result() {
+    let text = guest_words(
+        "p",
+        "resource dog { constructor(); }
+    record pair { left: dog, right: option<dog> }
+    dogs: func() -> list<dog>;
+    two: func() -> pair;",
+    );
+    for wanted in [
+        "tw_writer_begin(&writer, p_methods[1].ok, p_list_dog_count_handles(value), 8);",
+        "tw_writer_begin(&writer, p_methods[2].ok, value ? p_pair_count_handles(value) : 0, 12);",
+    ] {
+        assert!(text.contains(wanted), "{wanted} is not in {text}");
+    }
+}
+
+#[test]
 fn functions_that_a_guest_cannot_have_are_refused() {
     let package = package("not-yet", "a: func(); b: func(numbers: stream<u8>);");
     let refused = super::emit_guest(&package).expect_err("streams are results only");

@@ -97,6 +97,23 @@ world w { export i; }
 }
 
 #[test]
+fn guest_has_no_types_that_its_functions_cannot_use() {
+    let text = words(emit_guest(&package(
+        "package a:p@0.1.0;
+interface i {
+    resource dog { constructor(); }
+    record dogs { all: list<dog> }
+    record food { name: string }
+    feed: func(food: food);
+}
+world w { export i; }
+",
+    )));
+    assert!(text.contains("struct food {"), "{text}");
+    assert!(!text.contains("struct dogs {"), "{text}");
+}
+
+#[test]
 fn guest_with_resources_inside_of_values_is_refused() {
     let refused = emit_guest(&package(
         "package a:p@0.1.0;

@@ -56,7 +56,21 @@ fn number(definition: &TypeDef) -> Option<&'static str> {
 
 /// Writes all types, each after those that it uses.
 pub(super) fn emit(names: &Names<'_>, out: &mut Source) {
-    for (definition, name) in names.package.types.iter().zip(&names.types) {
+    emit_if(names, |_| true, out);
+}
+
+/// The same for a guest, whose functions use no types with resources or streams inside.
+pub(super) fn emit_for_guest(names: &Names<'_>, out: &mut Source) {
+    emit_if(
+        names,
+        |definition| !names.definition_has_handles(definition),
+        out,
+    );
+}
+
+fn emit_if(names: &Names<'_>, is_used: impl Fn(&TypeDef) -> bool, out: &mut Source) {
+    let all = names.package.types.iter().zip(&names.types);
+    for (definition, name) in all.filter(|(definition, _)| is_used(definition)) {
         out.open(&names.namespace);
         let codec = match &definition.kind {
             TypeDefKind::Record(fields) => Some(record(names, definition, name, fields, out)),
