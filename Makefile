@@ -212,7 +212,7 @@ lint: setup ## Run formatters, linters, documentation, and the check of generate
 
 .PHONY: prove
 prove: setup-prove ##prove Run all proofs
-	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-faults prove-trees prove-calls prove-random prove-fuzz prove-hostile prove-soak prove-reload prove-nginx prove-package
+	@SETUP_DONE=yes scripts/steps.sh prove prove-loom prove-miri prove-tsan prove-asan prove-million prove-aarch64 prove-faults prove-trees prove-calls prove-random prove-fuzz prove-hostile prove-soak prove-reload prove-nginx prove-guests prove-package
 
 # --- Lint -----------------------------------------------------------------------------------------
 
@@ -369,11 +369,13 @@ test-lua: setup
 	@if $(HAVE_NGINX); then bindings/lua/test.sh && conformance/lua/test.sh; \
 	else scripts/skip.sh $@ "nginx with libnginx-mod-http-lua is not installed"; fi
 
+# Runs the services in other languages with the host in C; `prove-guests` runs them with every host.
 # Reads the reports that `test-rust`, `test-c`, `test-cpp`, `test-python`, `test-node-hosts`, `test-nim` and `test-lua` write.
 .PHONY: test-conformance
 test-conformance: setup
 	@if $(HAVE_NODE) && $(HAVE_NGINX) && command -v nim >/dev/null; then set -x; cargo build --locked --workspace --bin thalweg --test this_workspace; \
 	  "$(CARGO_TARGET_DIR)/debug/thalweg" conformance --no-run --check; \
+	  "$(CARGO_TARGET_DIR)/debug/thalweg" conformance --guests --host C --check; \
 	else scripts/skip.sh $@ "Node 20 or newer with npm, nginx with libnginx-mod-http-lua, or Nim is not installed, and has a report"; fi
 
 .PHONY: test-sanitizers
@@ -475,6 +477,13 @@ prove-nginx: setup-prove ##prove Reload nginx under load: no request is lost, an
 	@if $(HAVE_NGINX); then set -x; scripts/build-services.sh; scripts/generate.sh; scripts/build-guests.sh; bindings/lua/build.sh; \
 	  .venv/bin/python bindings/lua/tests/prove_reload.py; \
 	else scripts/skip.sh $@ "nginx with libnginx-mod-http-lua is not installed"; fi
+
+# The services in every language with the hosts in every language.
+.PHONY: prove-guests
+prove-guests: setup ##prove The conformance scenarios with every guest and every host
+	@if $(HAVE_NODE) && $(HAVE_NGINX) && command -v nim >/dev/null; then set -x; cargo build --locked --workspace --bin thalweg --test this_workspace; \
+	  "$(CARGO_TARGET_DIR)/debug/thalweg" conformance --guests --check; \
+	else scripts/skip.sh $@ "Node 20 or newer with npm, nginx with libnginx-mod-http-lua, or Nim is not installed"; fi
 
 # Ten million calls of eight threads with random cancels, closes and deadlines: each ends once.
 .PHONY: prove-calls

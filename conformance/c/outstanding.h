@@ -52,6 +52,17 @@ static inline void remove_call(uint64_t token) {
   calls[token - 1].step = NULL;
 }
 
+/* Frees the calls that a scenario has left, because it failed. */
+static inline void remove_all_calls(const tw_client *client) {
+  size_t i;
+  for (i = 0; i < MAX_CALLS; i++) {
+    if (calls[i].step && calls[i].ended) {
+      client->table->release(&calls[i].completion);
+    }
+    calls[i].step = NULL;
+  }
+}
+
 /* Waits for a call. Other calls may end before it. */
 static inline uint32_t wait_for_call(const tw_client *client, uint64_t token,
                                      tw_completion *completion, tw_error *error) {

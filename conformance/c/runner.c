@@ -121,9 +121,11 @@ static void call(const json_t *step) {
   }
 }
 
+/* Runs the steps up to the first one that fails. */
 static void run(const json_t *steps) {
+  const int before = failures;
   size_t i;
-  for (i = 0; i < json_array_size(steps); i++) {
+  for (i = 0; i < json_array_size(steps) && failures == before; i++) {
     const json_t *step = json_array_get(steps, i);
     uint64_t times = number(step, "repeat", 0);
     if (json_object_get(step, "call")) {
@@ -142,7 +144,7 @@ static void run(const json_t *steps) {
     } else if (times == 0) {
       stream_step(step);
     }
-    while (times-- > 0) {
+    while (times-- > 0 && failures == before) {
       run(json_object_get(step, "steps"));
     }
   }
@@ -167,6 +169,7 @@ int main(int argc, char **argv) {
       run(json_object_get(one, "steps"));
     }
     drop_resource(&all_resources, NULL);
+    remove_all_calls(&client);
     drop_all_streams();
     close_both();
     free_all();

@@ -6,7 +6,9 @@ cd "$(dirname "$0")/../.."
 
 target=${CARGO_TARGET_DIR:-$PWD/target}
 build=$target/conformance-c
-mkdir -p "$build" "$target/conformance"
+service=${CONFORMANCE_SERVICE:-$target/debug/libthalweg_conformance.so}
+reports=${CONFORMANCE_REPORTS:-$target/conformance}
+mkdir -p "$build" "$reports"
 scripts/build-services.sh
 scripts/generate.sh
 "$target/debug/conformance_tables" c conformance/wit "$build"
@@ -15,7 +17,8 @@ export RUST_BACKTRACE=0
 runner() {
   "${CC:-cc}" -std=c99 -g -Wall -Wextra -Wpedantic -Wconversion -Werror -Ibindings/c/include \
     -Iconformance/generated/c -Iconformance/c "-I$build" "${@:2}" conformance/c/runner.c -o "$build/$1" -ljansson -ldl
-  "$build/$1" "$target/debug/libthalweg_conformance.so" conformance/scenarios.json "$target/conformance/c.json"
+  "$build/$1" "$service" conformance/scenarios.json "$reports/c.json"
 }
 runner plain -O2
-runner sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
+# A guest is not compiled for sanitizers.
+[ -n "${CONFORMANCE_SERVICE:-}" ] || runner sanitized -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined

@@ -334,8 +334,10 @@ void stream_step(const json_t *step) {
   }
 }
 
+/// Runs the steps up to the first one that fails.
 void run_steps(const json_t *steps) {
-  for (std::size_t index = 0; index < json_array_size(steps); ++index) {
+  const int before = failures;
+  for (std::size_t index = 0; index < json_array_size(steps) && failures == before; ++index) {
     const json_t *const step = json_array_get(steps, index);
     if (json_object_get(step, "call") != nullptr) {
       call(step);
@@ -354,7 +356,7 @@ void run_steps(const json_t *steps) {
         open_client();
       }
     } else if (json_object_get(step, "repeat") != nullptr) {
-      for (std::uint64_t left = number(step, "repeat", 0); left > 0; --left) {
+      for (std::uint64_t left = number(step, "repeat", 0); left > 0 && failures == before; --left) {
         run_steps(json_object_get(step, "steps"));
       }
     } else {

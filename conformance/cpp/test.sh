@@ -6,7 +6,9 @@ cd "$(dirname "$0")/../.."
 
 target=${CARGO_TARGET_DIR:-$PWD/target}
 build=$target/conformance-cpp
-mkdir -p "$build" "$target/conformance"
+service=${CONFORMANCE_SERVICE:-$target/debug/libthalweg_conformance.so}
+reports=${CONFORMANCE_REPORTS:-$target/conformance}
+mkdir -p "$build" "$reports"
 scripts/build-services.sh
 scripts/generate.sh
 "$target/debug/conformance_tables" cpp conformance/wit "$build"
@@ -17,7 +19,7 @@ export RUST_BACKTRACE=0
   -Iconformance/generated/c -Iconformance/cpp "-I$build" conformance/cpp/runner.cpp -o "$build/runner" \
   -ljansson -pthread -ldl
 run() {
-  "$build/runner" "$target/debug/libthalweg_conformance.so" conformance/scenarios.json "$target/conformance/$1" "${@:2}"
+  "$build/runner" "$service" conformance/scenarios.json "$reports/$1" "${@:2}"
 }
 status=0
 run c++.json || status=1

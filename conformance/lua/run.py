@@ -1,9 +1,11 @@
 """Runs the conformance scenarios and the malformed messages in nginx, in both modes.
 
-It writes a report for each mode into a folder: run.py FOLDER
+It writes a report for each mode into a folder: run.py FOLDER. The address in CONFORMANCE_SERVICE is used
+instead of the service in Rust.
 """
 
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -17,12 +19,17 @@ def run(mode: str, reports: Path) -> bool:
     """Runs the scenarios in one mode. Returns whether the malformed messages were refused."""
     with tempfile.TemporaryDirectory() as folder:
         conformance = nginx.ROOT / "conformance"
+        library = f"{nginx.LIBRARIES}/libthalweg_conformance.so"
+        service = os.environ.get("CONFORMANCE_SERVICE", library)
         (Path(folder) / "settings.lua").write_text(
-            f'return {{ library = "{nginx.LIBRARIES}/libthalweg_conformance.so", '
+            f'return {{ library = "{service}", '
             f'scenarios = "{conformance}/scenarios.json", hostile = "{conformance}/hostile.json" }}'
         )
         server = "location / { content_by_lua_block { require('runner')[ngx.var.arg_run]() } }"
-        with nginx.started(Path(folder), "", server, mode=mode) as running:
+        core = "env THALWEG_LIBRARY;"
+        with nginx.started(
+            Path(folder), "", server, main=core, mode=mode
+        ) as running:
             lines = running.get("/?run=scenarios").text.splitlines()
             hostile = running.get("/?run=hostile").text
             version = running.get("/?run=version").text

@@ -4,9 +4,10 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
-mkdir -p "$CARGO_TARGET_DIR/conformance"
+reports=${CONFORMANCE_REPORTS:-$CARGO_TARGET_DIR/conformance}
+mkdir -p "$reports"
 scripts/build-services.sh
 scripts/generate.sh
 bindings/lua/build.sh
 PYTHONPATH=bindings/lua/tests PYTHONDONTWRITEBYTECODE=1 \
-  exec .venv/bin/python conformance/lua/run.py "$CARGO_TARGET_DIR/conformance"
+  exec .venv/bin/python conformance/lua/run.py "$reports"

@@ -232,7 +232,10 @@ proc streamStep(step: JsonNode): Problem =
       if number(step, key, int(count)) != int(count): result = "other statistics: " & key
 
 proc runSteps(steps: JsonNode) =
+  ## Runs the steps up to the first one that fails.
+  let before = failures
   for step in steps:
+    if failures != before: return
     if step.hasKey("start"):
       for time in 1 .. number(step, "times", 1): start(step)
     elif step.hasKey("call"): call(step)

@@ -4,11 +4,13 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 target=${CARGO_TARGET_DIR:-$PWD/target}
-mkdir -p "$target/conformance"
+service=${CONFORMANCE_SERVICE:-$target/debug/libthalweg_conformance.so}
+reports=${CONFORMANCE_REPORTS:-$target/conformance}
+mkdir -p "$reports"
 scripts/build-services.sh
 scripts/generate.sh
 bindings/node/build.sh
 
 export RUST_BACKTRACE=0
-"${NODE:-node}" --expose-gc conformance/node/runner.js "$target/debug/libthalweg_conformance.so" \
-  conformance/scenarios.json conformance/hostile.json "$target/conformance/node.json"
+"${NODE:-node}" --expose-gc conformance/node/runner.js "$service" \
+  conformance/scenarios.json conformance/hostile.json "$reports/node.json"

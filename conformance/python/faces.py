@@ -15,7 +15,9 @@ from thalweg_conformance import AsyncConformance, Conformance
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = Path(os.environ.get("THALWEG_TEST_LIBRARIES", ROOT / "target" / "debug"))
-LIBRARY = LIBRARIES / "libthalweg_conformance.so"
+LIBRARY = os.environ.get(
+    "CONFORMANCE_SERVICE", str(LIBRARIES / "libthalweg_conformance.so")
+)
 
 Step = dict[str, Any]
 

@@ -33,7 +33,8 @@ def pytest_sessionfinish() -> None:
     libraries = os.environ.get("THALWEG_TEST_LIBRARIES")
     if not libraries:
         return
-    folder = Path(libraries).parent / "conformance"
+    reports = os.environ.get("CONFORMANCE_REPORTS")
+    folder = Path(reports or Path(libraries).parent / "conformance")
     folder.mkdir(exist_ok=True)
     for face, language in LANGUAGES.items():
         if verdicts[face]:

@@ -1,4 +1,5 @@
-//! The runner for Rust, which executes `conformance/scenarios.json`.
+//! The runner for Rust, which executes `conformance/scenarios.json` with the service in Rust, or with the guest at the
+//! address in `CONFORMANCE_SERVICE`.
 
 mod calls;
 mod elements;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use streams::Kept;
+use thalweg::guest::OpenGuest;
 use thalweg_conformance::Echo;
 use thalweg_conformance::conformance::{
     ConformanceClient, CounterClient, EvenClient, LeaseClient, ScaleClient,
@@ -93,7 +95,12 @@ impl Runner {
 }
 
 fn open() -> ConformanceClient {
-    ConformanceClient::start_with_host(Echo::default, || oracle::Book).expect("a client")
+    match std::env::var("CONFORMANCE_SERVICE") {
+        Ok(address) => ConformanceClient::open(&address).expect("a guest"),
+        Err(_) => {
+            ConformanceClient::start_with_host(Echo::default, || oracle::Book).expect("a client")
+        }
+    }
 }
 
 #[test]
@@ -120,8 +127,10 @@ fn every_scenario_has_its_expected_outcome() {
         let verdict = ["failed", "ok"][usize::from(failed.len() == before)];
         report.push(json!({ "name": scenario["name"], "verdict": verdict }));
     }
-    let folder = concat!(env!("CARGO_TARGET_TMPDIR"), "/../conformance");
-    std::fs::create_dir_all(folder).expect("a folder for the report");
+    let folder = std::env::var("CONFORMANCE_REPORTS");
+    let folder =
+        folder.unwrap_or(concat!(env!("CARGO_TARGET_TMPDIR"), "/../conformance").to_owned());
+    std::fs::create_dir_all(&folder).expect("a folder for the report");
     let report = json!({ "language": "Rust", "version": env!("CARGO_PKG_RUST_VERSION"), "scenarios": report });
     std::fs::write(format!("{folder}/rust.json"), report.to_string()).expect("the report");
     assert!(

@@ -264,3 +264,82 @@ fn unknown_name_in_pending_is_an_error() {
         assert_eq!(error, format!("conformance/languages.toml: {expected}"));
     }
 }
+
+/// A guest whose scenario `a stream` is unsupported. Its runner copies the reports in `guest`, and notes the
+/// address.
+fn with_guest(folder: &Path, unsupported: &str) {
+    let put = |path: &str, text: &str| {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    put(
+        "conformance/guests/guests.toml",
+        &format!(
+            "[[guest]]\nlanguage = \"C\"\nfolder = \"c\"\n\n[[unsupported]]\nreason = \"no streams\"\n\
+             scenarios = [\"{unsupported}\"]\n"
+        ),
+    );
+    put("conformance/guests/build.sh", "#!/bin/sh\nmkdir -p target\necho built \"$1\"\n");
+    let build = folder.join("conformance/guests/build.sh");
+    fs::set_permissions(build, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    put(
+        "conformance/languages.toml",
+        r#"
+[[runner]]
+command = ["sh", "-c", "cp guest/* $CONFORMANCE_REPORTS && echo $CONFORMANCE_SERVICE >address; exit 1"]
+languages = ["A"]
+
+[[runner]]
+command = ["false"]
+languages = ["B"]
+"#,
+    );
+    put(
+        "guest/a.json",
+        &report("A", &[("echo: one", "ok"), ("echo: two", "ok"), ("a stream", "failed")]),
+    );
+}
+
+#[test]
+fn guests_run_with_each_host_and_are_on_the_page() {
+    let folder = folder();
+    let at = folder.path();
+    with_guest(at, "a stream");
+    let one_host = ["--guests", "--host", "A"];
+    assert_eq!(stderr(&conformance(at, &one_host), 0), "");
+    let address = fs::read_to_string(at.join("address")).unwrap();
+    assert!(address.starts_with("thread:/"), "{address}");
+    assert!(address.ends_with("/conformance-guests/c.so\n"), "{address}");
+    let page = fs::read_to_string(at.join(PAGE)).unwrap();
+    for line in [
+        "| service | A | B |",
+        "| Rust | 3 | 3 |",
+        "| C | 2 | 2 |",
+        "| no streams | all | a stream |",
+    ] {
+        assert!(page.contains(line), "{line} is not in {page}");
+    }
+    // The other runner writes no report.
+    let errors = stderr(&conformance(at, &["--guests"]), 1);
+    assert!(errors.contains("B with the guest in C: no report at"), "{errors}");
+    let errors = stderr(&conformance(at, &["--guests", "--host", "D"]), 2);
+    assert!(errors.contains("no runner tests D"), "{errors}");
+}
+
+#[test]
+fn unsupported_scenario_that_passes_is_a_failure() {
+    let folder = folder();
+    let at = folder.path();
+    with_guest(at, "echo: one");
+    let errors = stderr(&conformance(at, &["--guests", "--host", "A"]), 1);
+    for line in [
+        "A with the guest in C: `echo: one` passes: remove it from `unsupported` in guests.toml",
+        "A with the guest in C: `a stream`: failed",
+    ] {
+        assert!(errors.contains(line), "{line} is not in {errors}");
+    }
+    with_guest(at, "a scenario that nobody knows");
+    let errors = stderr(&conformance(at, &["--guests"]), 2);
+    assert!(errors.contains("no streams: there is no scenario"), "{errors}");
+}

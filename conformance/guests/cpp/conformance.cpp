@@ -1,0 +1,581 @@
+// The conformance service in C++: the functions of ../../wit that a guest can have, which service/ has in
+// Rust. ../build.sh builds it.
+//
+// Streams are written, and waiting calls resumed, by threads that `unload` waits for.
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <coroutine>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "conformance_guest.hpp"
+
+namespace {
+
+namespace methods = conformance::methods;
+using std::chrono::milliseconds;
+using steady = std::chrono::steady_clock;
+using thalweg::incoming;
+using thalweg::outcome;
+using thalweg::record_writer;
+using thalweg::task;
+using thalweg::text;
+
+/// The interval at which a waiting call checks whether it was cancelled. Only a test should poll.
+constexpr milliseconds look{2};
+
+/// The threads of the guest, which end before it is unloaded.
+std::mutex mutex;
+std::condition_variable thread_ended;
+int threads = 0;
+std::atomic<bool> is_stopping{false};
+
+/// Runs a function on a thread.
+void run_on_a_thread(std::function<void()> run) {
+  const std::lock_guard lock(mutex);
+  std::thread([run = std::move(run)]() mutable {
+    run();
+    run = nullptr;
+    const std::lock_guard lock(mutex);
+    threads--;
+    thread_ended.notify_all();
+  }).detach();
+  threads++;
+}
+
+/// `co_await` of it waits for a time, or until the call was stopped or `is_over` returns true.
+template <class Call> struct pause {
+  Call &call;
+  milliseconds time;
+  std::function<bool()> is_over = [] { return false; };
+
+  bool await_ready() const noexcept {
+    return false;
+  }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    run_on_a_thread([this, waiting, until = steady::now() + time] {
+      while (steady::now() < until && call.check() == outcome::ok && !is_over() && !is_stopping) {
+        std::this_thread::sleep_for(std::min(look, std::chrono::duration_cast<milliseconds>(
+                                                       until - steady::now() + milliseconds(1))));
+      }
+      waiting.resume();
+    });
+  }
+  void await_resume() const noexcept {
+  }
+};
+
+using counter_of = std::shared_ptr<std::atomic<std::uint32_t>>;
+
+/// Increments a counter during its lifetime.
+class counted {
+public:
+  explicit counted(counter_of counter) : counter_(std::move(counter)) {
+    ++*counter_;
+  }
+  counted(const counted &) = delete;
+  counted &operator=(const counted &) = delete;
+  ~counted() {
+    --*counter_;
+  }
+
+private:
+  counter_of counter_;
+};
+
+/// Answers with a stream that `write` writes on a thread, until it returns false.
+template <class Method, class Write> void answer_stream(incoming<Method> &call, Write write) {
+  const auto writer = std::make_shared<record_writer<Method>>();
+  if (call.answer(*writer) == outcome::ok) {
+    run_on_a_thread([writer, write]() mutable {
+      if (write(*writer)) {
+        writer->finish();
+      }
+    });
+  }
+}
+
+/// The same with the records for the numbers below `count`: `record` calls its second argument with one.
+template <class Method, class Record>
+void answer_records(incoming<Method> &call, std::uint64_t count, Record record) {
+  answer_stream(call, [count, record](record_writer<Method> &writer) {
+    bool is_open = true;
+    for (std::uint64_t number = 0; number < count && is_open; number++) {
+      record(number, [&](const typename record_writer<Method>::element &element) {
+        is_open = writer.send(element) == outcome::ok;
+      });
+    }
+    return is_open;
+  });
+}
+
+/// Answers with `count` numbers from 0, which are written before the function returns.
+template <class Method> void answer_at_once(incoming<Method> &call, std::uint64_t count) {
+  record_writer<Method> writer;
+  if (call.answer(writer) == outcome::ok) {
+    for (std::uint64_t number = 0; number < count; number++) {
+      writer.send(number, 0);
+    }
+    writer.finish();
+  }
+}
+
+class counter final : public conformance::counter {
+public:
+  counter(std::uint64_t value, counter_of counters) : value_(value), living_(std::move(counters)) {
+  }
+  void add(incoming<methods::counter_add> &call, std::uint64_t amount) override {
+    call.answer(value_ += amount);
+  }
+  void value(incoming<methods::counter_value> &call) override {
+    call.answer(value_);
+  }
+  task<> value_later(incoming<methods::counter_value_later> &call) override {
+    call.answer(value_);
+    co_return;
+  }
+  void steps(incoming<methods::counter_steps> &call, std::uint32_t count) override {
+    answer_records(call, count, [self = shared_from_this(), this](std::uint64_t, auto send) {
+      send(++value_);
+    });
+  }
+  [[nodiscard]] std::uint64_t now() const {
+    return value_;
+  }
+
+private:
+  std::atomic<std::uint64_t> value_;
+  counted living_;
+};
+
+std::uint64_t now(const std::shared_ptr<conformance::counter> &object) {
+  return static_cast<const counter &>(*object).now();
+}
+
+class even final : public conformance::even {
+public:
+  explicit even(std::uint32_t half) : half_(half) {
+  }
+  void half(incoming<methods::even_half> &call) override {
+    call.answer(half_);
+  }
+
+private:
+  std::uint32_t half_;
+};
+
+class scale final : public conformance::scale {
+public:
+  scale(std::uint64_t by, counter_of counters) : by_(by), counters_(std::move(counters)) {
+  }
+  void apply(incoming<methods::scale_apply> &call,
+             const std::shared_ptr<conformance::counter> &object) override {
+    call.answer(std::make_shared<counter>(now(object) * by_, counters_));
+  }
+
+private:
+  std::uint64_t by_;
+  counter_of counters_;
+};
+
+/// A stream of `ticks`, and its next number.
+struct ticking {
+  record_writer<methods::ticks> writer;
+  std::uint64_t next = 0;
+};
+
+/// The parameter of a function that returns it.
+template <class Method, class T = typename incoming<Method>::given>
+using echoed = std::conditional_t<std::is_arithmetic_v<T> || std::is_enum_v<T>, T, const T &>;
+
+#define ECHO(name)                                                                                 \
+  void name(incoming<methods::name> &call, echoed<methods::name> value) override {                 \
+    call.answer(value);                                                                            \
+  }
+
+class service final : public conformance::service {
+public:
+  ECHO(echo_bool)
+  ECHO(echo_u8)
+  ECHO(echo_u16)
+  ECHO(echo_u32)
+  ECHO(echo_u64)
+  ECHO(echo_s8)
+  ECHO(echo_s16)
+  ECHO(echo_s32)
+  ECHO(echo_s64)
+  ECHO(echo_f32)
+  ECHO(echo_f64)
+  ECHO(echo_char)
+  ECHO(echo_string)
+  ECHO(echo_bytes)
+  ECHO(echo_bools)
+  ECHO(echo_numbers)
+  ECHO(echo_floats)
+  ECHO(echo_strings)
+  ECHO(echo_grid)
+  ECHO(echo_points)
+  ECHO(echo_option)
+  ECHO(echo_option_twice)
+  ECHO(echo_result)
+  ECHO(echo_result_ok)
+  ECHO(echo_result_error)
+  ECHO(echo_result_bare)
+  ECHO(echo_tuple)
+  ECHO(echo_point)
+  ECHO(echo_spot)
+  ECHO(echo_scalars)
+  ECHO(echo_nested)
+  ECHO(echo_keywords)
+  ECHO(echo_shape)
+  ECHO(echo_shapes)
+  ECHO(echo_color)
+  ECHO(echo_colors)
+  ECHO(echo_rights)
+  ECHO(echo_days)
+  ECHO(echo_wide)
+  ECHO(echo_names)
+  ECHO(echo_failure)
+  ECHO(echo_key)
+  ECHO(echo_three)
+  ECHO(echo_fixed)
+  ECHO(echo_keys)
+
+  void several(incoming<methods::several> &call, std::uint8_t type, const text &match,
+               const thalweg::list<std::uint16_t> &list,
+               const std::optional<conformance::point> &maybe) override {
+    call.answer({type, match, list, maybe});
+  }
+  void nothing(incoming<methods::nothing> &call) override {
+    call.answer();
+  }
+  void many(incoming<methods::many> &call, std::uint8_t a, std::uint16_t b, std::uint32_t c,
+            std::uint64_t d, std::uint8_t e, const text &f, std::uint16_t g, std::uint32_t h,
+            const thalweg::bytes &i, std::uint64_t j, std::uint8_t k, const std::optional<text> &n,
+            const std::shared_ptr<conformance::counter> &object, std::uint16_t m) override {
+    std::uint64_t sum = std::uint64_t{a} + b + c + d + e + g + h + j + k + m + now(object);
+    for (const std::uint8_t byte : i) {
+      sum += byte;
+    }
+    call.answer({sum, f.str() + (n ? n->str() : "")});
+  }
+
+  void fail(incoming<methods::fail> &call,
+            const std::optional<conformance::failure> &how) override {
+    how ? call.fail(*how) : call.answer(7);
+  }
+  task<> fail_later(incoming<methods::fail_later> &call,
+                    const std::optional<conformance::failure> &how) override {
+    how ? call.fail(*how) : call.answer(7);
+    co_return;
+  }
+  void fail_bare(incoming<methods::fail_bare> &call, bool fails) override {
+    fails ? call.fail({}) : call.answer();
+  }
+  void panic(incoming<methods::panic> &, const text &message) override {
+    throw std::runtime_error(message.str());
+  }
+  task<> panic_later(incoming<methods::panic_later> &, const text &message) override {
+    throw std::runtime_error(message.str());
+    co_return;
+  }
+
+  task<> never(incoming<methods::never> &call) override {
+    const counted waits(waiting_);
+    co_await pause<incoming<methods::never>>{call, std::chrono::hours(24)};
+  }
+  task<> limited(incoming<methods::limited> &call) override {
+    const counted waits(waiting_);
+    co_await pause<incoming<methods::limited>>{call, std::chrono::minutes(1)};
+    call.answer();
+  }
+  task<> held_up(incoming<methods::held_up> &call) override {
+    const counted waits(waiting_);
+    co_await pause<incoming<methods::held_up>>{
+        call, std::chrono::hours(24),
+        [this, before = turns_.load()] { return turns_ != before; }};
+    call.answer();
+  }
+  void let_go(incoming<methods::let_go> &call) override {
+    turns_++;
+    call.answer();
+  }
+  void waiting(incoming<methods::waiting> &call) override {
+    call.answer(*waiting_);
+  }
+  task<> sleep(incoming<methods::sleep> &call, std::uint32_t ms) override {
+    co_await pause<incoming<methods::sleep>>{call, milliseconds(ms)};
+    call.answer(ms);
+  }
+  void doze(incoming<methods::doze> &call, std::uint32_t) override {
+    call.end(outcome::would_park, "a guest does not wait");
+  }
+
+  void counter(incoming<methods::counter_new> &call, std::uint64_t start) override {
+    call.answer(std::make_shared<::counter>(start, counters_));
+  }
+  void counter_sum(incoming<methods::counter_sum> &call,
+                   const std::shared_ptr<conformance::counter> &left,
+                   const std::shared_ptr<conformance::counter> &right) override {
+    call.answer(std::make_shared<::counter>(now(left) + now(right), counters_));
+  }
+  void counter_finish(incoming<methods::counter_finish> &call,
+                      const std::shared_ptr<conformance::counter> &object) override {
+    call.answer(now(object));
+  }
+  void counters(incoming<methods::counters> &call) override {
+    call.answer(*counters_);
+  }
+  void even(incoming<methods::even_new> &call, std::uint32_t value) override {
+    if (value % 2 == 0) {
+      call.answer(std::make_shared<::even>(value / 2));
+    } else {
+      call.fail({conformance::failure::code{value}});
+    }
+  }
+  void scale(incoming<methods::scale_new> &call, std::uint64_t by) override {
+    call.answer(std::make_shared<::scale>(by, counters_));
+  }
+
+  void count(incoming<methods::count> &call, std::uint64_t first, std::uint64_t count) override {
+    count = std::min(count, UINT64_MAX - first);
+    answer_records(call, count, [first](std::uint64_t number, auto send) { send(first + number); });
+  }
+  task<> items(incoming<methods::items> &call, std::uint64_t count) override {
+    answer_records(call, count, [](std::uint64_t number, auto send) {
+      const std::string name = "item " + std::to_string(number);
+      const std::array<std::string, 2> names{"tag 0", "tag 1"};
+      const std::vector<text> tags(names.begin(), names.begin() + number % 3);
+      const std::vector<std::uint8_t> blob(number % 7, static_cast<std::uint8_t>(number));
+      conformance::item item{.number = number, .name = name, .tags = tags, .blob = {}};
+      if (number % 2 == 0) {
+        item.blob = thalweg::bytes(blob);
+      }
+      send(item);
+    });
+    co_return;
+  }
+  void latest(incoming<methods::latest> &call, std::uint64_t count) override {
+    answer_records(call, count, [](std::uint64_t number, auto send) { send(number); });
+  }
+  void breaks(incoming<methods::breaks> &call, std::uint64_t after) override {
+    answer_stream(call, [after](record_writer<methods::breaks> &writer) {
+      for (std::uint64_t number = 0; number < after; number++) {
+        writer.send(number);
+      }
+      writer.abort("broken after " + std::to_string(after));
+      return false;
+    });
+  }
+  void endless(incoming<methods::endless> &call) override {
+    answer_stream(call, [runs = std::make_shared<counted>(running_)](
+                            record_writer<methods::endless> &writer) {
+      std::uint64_t number = 0;
+      while (writer.send(number) == outcome::ok) {
+        number++;
+      }
+      return false;
+    });
+  }
+  void running(incoming<methods::running> &call) override {
+    call.answer(*running_);
+  }
+  void samples(incoming<methods::samples> &call, std::uint32_t count) override {
+    answer_records(call, count, [](std::uint64_t given, auto send) {
+      const auto number = static_cast<std::uint32_t>(given);
+      const auto i = static_cast<std::int32_t>(given);
+      const bool is_even = number % 2 == 0;
+      const std::string name = "sample " + std::to_string(number);
+      std::vector<conformance::point> corners;
+      for (std::int32_t corner = 0; corner < i % 4; corner++) {
+        corners.push_back({i, corner});
+      }
+      constexpr std::array colors{conformance::color::red, conformance::color::green,
+                                  conformance::color::bool_};
+      conformance::sample sample{.number = number,
+                                 .at = {i, -i},
+                                 .all = {.a_bool = is_even,
+                                         .a_u64 = given << 32U,
+                                         .a_u8 = static_cast<std::uint8_t>(number),
+                                         .a_u16 = static_cast<std::uint16_t>(number),
+                                         .a_s8 = static_cast<std::int8_t>(i),
+                                         .a_u32 = number,
+                                         .a_s16 = static_cast<std::int16_t>(-i),
+                                         .a_f64 = number / 2.0,
+                                         .a_char = U'a' + number % 26,
+                                         .a_s64 = -std::int64_t{i},
+                                         .a_f32 = static_cast<float>(number) / 4,
+                                         .a_s32 = -i},
+                                 .weight = {},
+                                 .color = colors.at(number % 3),
+                                 .days = is_even ? conformance::days::monday
+                                                 : conformance::days::workday,
+                                 .pair = {static_cast<std::uint8_t>(number), given},
+                                 .name = {},
+                                 .corners = corners};
+      if (is_even) {
+        sample.weight = number;
+        sample.name = text(name);
+      }
+      send(sample);
+    });
+  }
+  void shapes(incoming<methods::shapes> &call, std::uint32_t count) override {
+    answer_records(call, count, [](std::uint64_t number, auto send) {
+      send({conformance::shape::circle{static_cast<double>(number)}});
+    });
+  }
+
+  void later(incoming<methods::later> &call, std::uint32_t ms, const text &given) override {
+    answer_stream(call, [ms, value = given.str()](record_writer<methods::later> &writer) {
+      std::this_thread::sleep_for(milliseconds(ms));
+      return writer.send(text(value)) == outcome::ok;
+    });
+  }
+  void signal(incoming<methods::signal> &call, std::uint32_t ms) override {
+    answer_stream(call, [ms](record_writer<methods::signal> &writer) {
+      std::this_thread::sleep_for(milliseconds(ms));
+      return writer.send({}) == outcome::ok;
+    });
+  }
+  task<> never_comes(incoming<methods::never_comes> &call,
+                     const std::optional<text> &message) override {
+    record_writer<methods::never_comes> writer;
+    call.answer(writer);
+    writer.abort(message ? message->view() : "the service dropped the future without a value");
+    co_return;
+  }
+  void fails_to_come(incoming<methods::fails_to_come> &call, std::uint32_t code) override {
+    record_writer<methods::fails_to_come> writer;
+    call.answer(writer);
+    writer.fail({conformance::failure::code{code}});
+  }
+
+  void ticks(incoming<methods::ticks> &call) override {
+    record_writer<methods::ticks> writer;
+    call.answer(writer);
+    ticking_.push_back({std::move(writer)});
+  }
+  void tick(incoming<methods::tick> &call, std::uint32_t count) override {
+    std::erase_if(ticking_, [count](ticking &one) {
+      for (std::uint32_t number = 0; number < count; number++) {
+        if (one.writer.send(one.next++) != outcome::ok) {
+          return true;
+        }
+      }
+      return false;
+    });
+    call.answer(static_cast<std::uint32_t>(ticking_.size()));
+  }
+  void end_ticks(incoming<methods::end_ticks> &call) override {
+    for (ticking &one : ticking_) {
+      one.writer.finish();
+    }
+    ticking_.clear();
+    call.answer();
+  }
+  void drops_newest(incoming<methods::drops_newest> &call, std::uint64_t count) override {
+    answer_at_once(call, count);
+  }
+  void drops_oldest(incoming<methods::drops_oldest> &call, std::uint64_t count) override {
+    answer_at_once(call, count);
+  }
+  void refuses(incoming<methods::refuses> &call, std::uint64_t count) override {
+    answer_at_once(call, count);
+  }
+  void beats(incoming<methods::beats> &call, std::uint64_t count) override {
+    answer_records(call, count, [](std::uint64_t, auto send) { send({}); });
+  }
+  void bits(incoming<methods::bits> &call, std::uint32_t count) override {
+    answer_records(call, count, [](std::uint64_t number, auto send) { send(number % 2 == 1); });
+  }
+  void letters(incoming<methods::letters> &call, std::uint32_t count) override {
+    constexpr std::array<char32_t, 4> letters{U'a', U'ß', U'☃', U'𐍈'};
+    answer_records(call, count,
+                   [=](std::uint64_t number, auto send) { send(letters.at(number % 4)); });
+  }
+  void maybes(incoming<methods::maybes> &call, std::uint32_t count) override {
+    answer_records(call, count, [](std::uint64_t number, auto send) {
+      const std::string digits = std::to_string(number);
+      send(number % 2 == 0 ? std::optional<text>(digits) : std::nullopt);
+    });
+  }
+  void couples(incoming<methods::couples> &call, std::uint32_t count) override {
+    answer_records(call, count, [](std::uint64_t number, auto send) {
+      const std::string digits = std::to_string(number);
+      send({static_cast<std::uint8_t>(number), text(digits)});
+    });
+  }
+  void rows(incoming<methods::rows> &call, std::uint32_t count) override {
+    answer_records(call, count, [](std::uint64_t number, auto send) {
+      const std::vector<std::uint16_t> all{0, 1, 2};
+      const std::vector<std::uint16_t> row(all.begin(), all.begin() + number % 4);
+      send(row);
+    });
+  }
+  void outcomes(incoming<methods::outcomes> &call, std::uint32_t count) override {
+    answer_records(call, count, [](std::uint64_t number, auto send) {
+      const std::string why = "no " + std::to_string(number);
+      if (number % 2 == 0) {
+        send(static_cast<std::uint32_t>(number));
+      } else {
+        send(thalweg::unexpected(text(why)));
+      }
+    });
+  }
+  void stops(incoming<methods::stops> &call, std::uint64_t count, const text &how) override {
+    record_writer<methods::stops> writer;
+    call.answer(writer);
+    for (std::uint64_t number = 0; number < count; number++) {
+      writer.send(number);
+    }
+    if (how == "finish") {
+      writer.finish();
+    } else if (how == "fail") {
+      writer.fail({conformance::failure::code{static_cast<std::uint32_t>(count)}});
+    } else {
+      // A guest's stream has one writer.
+      writer.abort("a writer was dropped without finish()");
+    }
+  }
+  void rows_of(incoming<methods::rows_of> &call, std::uint32_t count,
+               std::uint32_t size) override {
+    answer_stream(call, [count, size](record_writer<methods::rows_of> &writer) {
+      std::vector<std::string> rows(count, "x");
+      rows.emplace_back(size, 'x');
+      rows.emplace_back("x");
+      for (const std::string &row : rows) {
+        if (writer.send(text(row)) != outcome::ok) {
+          return false;
+        }
+      }
+      return true;
+    });
+  }
+
+  static void unload() {
+    is_stopping = true;
+    std::unique_lock lock(mutex);
+    thread_ended.wait(lock, [] { return threads == 0; });
+    is_stopping = false;
+  }
+
+private:
+  counter_of counters_ = std::make_shared<std::atomic<std::uint32_t>>(0);
+  counter_of running_ = std::make_shared<std::atomic<std::uint32_t>>(0);
+  counter_of waiting_ = std::make_shared<std::atomic<std::uint32_t>>(0);
+  std::atomic<std::uint32_t> turns_{0};
+  std::vector<ticking> ticking_;
+};
+
+} // namespace
+
+THALWEG_EXPORT_GUEST(service)
