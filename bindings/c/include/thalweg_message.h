@@ -63,12 +63,6 @@ typedef struct tw_handle_ref {
   uint32_t index;
 } tw_handle_ref;
 
-/* An object in the service that belongs to the caller. In a result of a guest, only the handle is set. */
-typedef struct tw_resource {
-  const tw_table *table;
-  tw_handle handle;
-} tw_resource;
-
 TW_SIZE(tw_handle_ref, 4);
 
 /* An object in the service that belongs to the caller. In a guest, an object for a result:
