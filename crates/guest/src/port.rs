@@ -68,7 +68,7 @@ pub(crate) unsafe extern "C" fn event_release(events: *mut TwGuestEvent, count: 
         let args = std::mem::replace(&mut event.call.args, ptr::null_mut());
         if !args.is_null() {
             // SAFETY: `written` has made these of a Vec, and nothing else uses its memory.
-            drop(unsafe { Vec::from_raw_parts(args, 0, event.args_capacity as usize) });
+            GuestPort::reuse(unsafe { Vec::from_raw_parts(args, 0, event.args_capacity as usize) });
         }
     }
 }

@@ -280,7 +280,10 @@ fn with_guest(folder: &Path, unsupported: &str) {
              scenarios = [\"{unsupported}\"]\n"
         ),
     );
-    put("conformance/guests/build.sh", "#!/bin/sh\nmkdir -p target\necho built \"$1\"\n");
+    put(
+        "conformance/guests/build.sh",
+        "#!/bin/sh\nmkdir -p target\necho built \"$1\"\n",
+    );
     let build = folder.join("conformance/guests/build.sh");
     fs::set_permissions(build, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     put(
@@ -297,7 +300,14 @@ languages = ["B"]
     );
     put(
         "guest/a.json",
-        &report("A", &[("echo: one", "ok"), ("echo: two", "ok"), ("a stream", "failed")]),
+        &report(
+            "A",
+            &[
+                ("echo: one", "ok"),
+                ("echo: two", "ok"),
+                ("a stream", "failed"),
+            ],
+        ),
     );
 }
 
@@ -322,7 +332,10 @@ fn guests_run_with_each_host_and_are_on_the_page() {
     }
     // The other runner writes no report.
     let errors = stderr(&conformance(at, &["--guests"]), 1);
-    assert!(errors.contains("B with the guest in C: no report at"), "{errors}");
+    assert!(
+        errors.contains("B with the guest in C: no report at"),
+        "{errors}"
+    );
     let errors = stderr(&conformance(at, &["--guests", "--host", "D"]), 2);
     assert!(errors.contains("no runner tests D"), "{errors}");
 }
@@ -341,5 +354,8 @@ fn unsupported_scenario_that_passes_is_a_failure() {
     }
     with_guest(at, "a scenario that nobody knows");
     let errors = stderr(&conformance(at, &["--guests"]), 2);
-    assert!(errors.contains("no streams: there is no scenario"), "{errors}");
+    assert!(
+        errors.contains("no streams: there is no scenario"),
+        "{errors}"
+    );
 }

@@ -25,6 +25,10 @@ use super::{Guest, GuestCall, GuestObject};
 use crate::code::{Code, Failure};
 use crate::handles::{self, HandleObject, Kind};
 use crate::instance::Instance;
+use crate::queued_bytes::SPARE_BYTES;
+
+/// How much memory of arguments a thread keeps: that of as many calls as a turn serves.
+const SPARE_ARGS: usize = 64;
 
 /// What happens to a state of a guest.
 #[derive(Debug, PartialEq, Eq)]
@@ -142,13 +146,26 @@ impl std::fmt::Debug for GuestPort {
 thread_local! {
     /// The port for which this thread runs a turn, and the events of the turn.
     static TURN: RefCell<Turn> = const {
-        RefCell::new(Turn { port: ptr::null(), events: VecDeque::new() })
+        RefCell::new(Turn { port: ptr::null(), events: VecDeque::new(), spare: Vec::new() })
     };
 }
 
 struct Turn {
+    /// Null: none.
     port: *const GuestPort,
     events: VecDeque<GuestEvent>,
+    /// Memory of arguments, for the next ones.
+    spare: Vec<Vec<u8>>,
+}
+
+/// Whether a thread that takes goes to sleep.
+#[derive(Clone, Copy)]
+enum Sleep<'a> {
+    No,
+    /// If there is nothing, its waker is registered.
+    Before(&'a Waker),
+    /// It has slept, and its waker may still be registered.
+    After(&'a Waker),
 }
 
 impl GuestPort {
@@ -207,11 +224,11 @@ impl GuestPort {
         self.descriptor.reset();
         loop {
             let signals = self.signals.load(Ordering::Acquire);
-            let taken = match self.take_now(most, None, &mut give) {
+            let taken = match self.take_now(most, Sleep::No, &mut give) {
                 Some(taken) => return taken,
                 None if deadline == 0 => {
                     self.arm();
-                    self.take_now(most, None, &mut give)
+                    self.take_now(most, Sleep::No, &mut give)
                 }
                 None if self.spin_until_after(signals) => continue,
                 None => self.take_asleep(most, deadline, &mut give),
@@ -224,11 +241,11 @@ impl GuestPort {
         }
     }
 
-    /// `None`: there is nothing, and `sleeper` was registered.
+    /// `None`: there is nothing.
     fn take_now(
         &self,
         most: usize,
-        mut sleeper: Option<&Waker>,
+        sleep: Sleep<'_>,
         give: &mut impl FnMut(GuestEvent),
     ) -> Option<Result<usize, Failure>> {
         if most == 0 {
@@ -236,6 +253,10 @@ impl GuestPort {
         }
         loop {
             let mut queue = lock(&self.queue);
+            if let Sleep::After(waker) = sleep {
+                // A signal must not wake a thread that does something else.
+                queue.asleep.remove(waker);
+            }
             if !queue.events.is_empty() {
                 let count = queue.events.len().min(most);
                 let taken: VecDeque<_> = queue.events.drain(..count).collect();
@@ -252,7 +273,9 @@ impl GuestPort {
                 if queue.has_ended {
                     return Some(Err(Code::Closed.because("the guest was closed")));
                 }
-                queue.asleep.extend(sleeper.take().cloned());
+                if let Sleep::Before(waker) = sleep {
+                    queue.asleep.push(waker.clone());
+                }
                 return None;
             };
             if !queue.ready.is_empty() {
@@ -274,23 +297,29 @@ impl GuestPort {
         most: usize,
         give: &mut impl FnMut(GuestEvent),
     ) -> usize {
-        TURN.with_borrow_mut(|turn| turn.port = self);
-        instance.run_turn(most);
-        let mut made = TURN.with_borrow_mut(|turn| {
-            turn.port = ptr::null();
-            std::mem::take(&mut turn.events)
-        });
-        let count = made.len().min(most);
-        made.drain(..count).for_each(give);
-        if made.is_empty() {
-            // Its memory is used again.
-            TURN.with_borrow_mut(|turn| turn.events = made);
-        } else {
-            let mut queue = lock(&self.queue);
-            queue.events.append(&mut made);
-            self.wake_another(queue);
-        }
-        count
+        TURN.with(|turn| {
+            turn.borrow_mut().port = self;
+            instance.run_turn(most);
+            // Not while it is borrowed: `give` is code of the caller.
+            let mut made = {
+                let turn = &mut *turn.borrow_mut();
+                turn.port = ptr::null();
+                std::mem::take(&mut turn.events)
+            };
+            let count = made.len().min(most);
+            for _ in 0..count {
+                made.pop_front().into_iter().for_each(&mut *give);
+            }
+            if made.is_empty() {
+                // Its memory is used again.
+                turn.borrow_mut().events = made;
+            } else {
+                let mut queue = lock(&self.queue);
+                queue.events.append(&mut made);
+                self.wake_another(queue);
+            }
+            count
+        })
     }
 
     /// Waits once, and looks again.
@@ -302,7 +331,7 @@ impl GuestPort {
         give: &mut impl FnMut(GuestEvent),
     ) -> Option<Result<usize, Failure>> {
         let waker = wait::waker();
-        let taken = self.take_now(most, Some(&waker), give);
+        let taken = self.take_now(most, Sleep::Before(&waker), give);
         if taken.is_some() {
             return taken;
         }
@@ -311,15 +340,17 @@ impl GuestPort {
             Ok(mut spin) => spin.sleep(park),
             Err(_) => park(),
         };
-        // A signal must not wake a thread that does something else.
-        let was_woken = lock(&self.queue).asleep.remove(&waker).is_none();
         let why = match woke {
-            WakeReason::Woken | WakeReason::TimedOut => return self.take_now(most, None, give),
+            WakeReason::Woken | WakeReason::TimedOut => {
+                return self.take_now(most, Sleep::After(&waker), give);
+            }
             WakeReason::Interrupted => Code::Interrupted.because("a signal was handled"),
             WakeReason::Stopping => Code::ShutDown.because("the runtime stops"),
         };
-        if was_woken {
-            self.wake_another(lock(&self.queue));
+        let mut queue = lock(&self.queue);
+        if queue.asleep.remove(&waker).is_none() {
+            // The signal was for this thread, too.
+            self.wake_another(queue);
         }
         Some(Err(why))
     }
@@ -371,6 +402,18 @@ impl GuestPort {
         }
     }
 
+    /// Takes the memory of a call's arguments, for those of later calls that this thread takes.
+    pub fn reuse(mut args: Vec<u8>) {
+        if args.capacity() <= SPARE_BYTES {
+            TURN.with_borrow_mut(|turn| {
+                if turn.spare.len() < SPARE_ARGS {
+                    args.clear();
+                    turn.spare.push(args);
+                }
+            });
+        }
+    }
+
     /// No more events will come. Threads get those that wait, and then `closed`.
     pub fn end(&self) {
         let asleep = {
@@ -393,12 +436,13 @@ impl Guest for GuestPort {
     }
 
     fn call(&self, state: u64, call: GuestCall<'_>) {
+        let spare = TURN.with_borrow_mut(|turn| turn.spare.pop());
         self.push(GuestEvent::Call {
             state,
             call: call.call,
             method: call.method,
             deadline: call.deadline,
-            args: std::mem::take(call.args),
+            args: std::mem::replace(call.args, spare.unwrap_or_default()),
         });
     }
 

@@ -12,6 +12,7 @@
 //! 4. A call and the objects of a resource belong to one state. Its guest never sees those of another.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,17 +57,40 @@ struct OpenState {
     owned: Owned,
 }
 
+/// Values by numbers that the core has chosen, which need no hash that nobody can predict.
+pub(super) type Numbered<V> = HashMap<u64, V, BuildHasherDefault<NumberHasher>>;
+
+#[derive(Default)]
+pub(super) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes
+            .iter()
+            .for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // Fibonacci hashing: both ends of the result depend on the low bits of the number.
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// What a state has.
 #[derive(Default)]
 pub(super) struct Owned {
     /// The calls that the guest has not answered, although [`Guest::call`] has returned.
-    pub(super) kept: HashMap<u64, UnreadStreams>,
+    pub(super) kept: Numbered<UnreadStreams>,
     /// Those that ended otherwise, which the guest does not know yet.
     cancelled: Vec<u64>,
     /// The objects that the core owns, by the number of their resource.
-    pub(super) objects: HashMap<u64, OwnedObject>,
+    pub(super) objects: Numbered<OwnedObject>,
     /// The streams that the guest writes or reads, by the number of its end.
-    streams: HashMap<u64, Weak<dyn EndStream>>,
+    streams: Numbered<Weak<dyn EndStream>>,
 }
 
 pub(super) struct OwnedObject {
