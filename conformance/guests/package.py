@@ -51,7 +51,9 @@ def main() -> None:
     wit = (HERE.parent / "wit/conformance.wit").read_text()
     policy = (HERE.parent / "wit/conformance.thalweg.toml").read_text()
     # A guest has no host imports.
-    wit = re.sub(r"^(///.*\n)*interface oracle \{\n(?: .*\n|\n)*\}\n+", "", wit, flags=re.M)
+    wit = re.sub(
+        r"^(///.*\n)*interface oracle \{\n(?: .*\n|\n)*\}\n+", "", wit, flags=re.M
+    )
     wit = re.sub(r"^    import oracle;\n", "", wit, flags=re.M)
     for name in left_out(guest):
         wit = without_item(wit, name)

@@ -27,9 +27,7 @@ def run(mode: str, reports: Path) -> bool:
         )
         server = "location / { content_by_lua_block { require('runner')[ngx.var.arg_run]() } }"
         core = "env THALWEG_LIBRARY;"
-        with nginx.started(
-            Path(folder), "", server, main=core, mode=mode
-        ) as running:
+        with nginx.started(Path(folder), "", server, main=core, mode=mode) as running:
             lines = running.get("/?run=scenarios").text.splitlines()
             hostile = running.get("/?run=hostile").text
             version = running.get("/?run=version").text

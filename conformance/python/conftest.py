@@ -3,6 +3,10 @@
 mypy accepts only one `conftest`, so the hooks are in `reports`.
 """
 
-from reports import pytest_runtest_makereport, pytest_sessionfinish
+from reports import (
+    pytest_configure,
+    pytest_runtest_makereport,
+    pytest_sessionfinish,
+)
 
-__all__ = ["pytest_runtest_makereport", "pytest_sessionfinish"]
+__all__ = ["pytest_configure", "pytest_runtest_makereport", "pytest_sessionfinish"]

@@ -116,8 +116,8 @@ ECHO_AS(echo_nested, const conformance_nested *, conformance_nested_in,
 ECHO_AS(echo_keywords, const conformance_keywords *, conformance_keywords_in,
         keywords_of(base, value), &)
 ECHO_AS(echo_shape, const conformance_shape *, conformance_shape_in, shape_of(base, value), &)
-ECHO_AS(echo_failure, const conformance_failure *, conformance_failure_in, failure_of(base, value),
-        &)
+ECHO_AS(echo_failure, const conformance_failure *, conformance_failure_in,
+        failure_of(base, value), &)
 ECHO_AS(echo_fixed, const conformance_fixed *, conformance_fixed_in, fixed_of(base, value), &)
 
 static void echo_result(void *opened, const tw_incoming *call,
@@ -367,8 +367,8 @@ static void counter_sum(void *opened, const tw_incoming *call, void *left, void 
 
 static void counter_add(void *opened, const tw_incoming *call, void *self, uint64_t amount) {
   (void)opened;
-  conformance_counter_add_answer(
-      call, atomic_fetch_add(&((counter *)self)->value, amount) + amount, NULL);
+  conformance_counter_add_answer(call, atomic_fetch_add(&((counter *)self)->value, amount) + amount,
+                                 NULL);
 }
 
 static void counter_value(void *opened, const tw_incoming *call, void *self) {

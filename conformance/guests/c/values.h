@@ -44,8 +44,8 @@ static inline void scratch_free(scratch *memory) {
     (list).count = (view).count;                                                                   \
   } while (0)
 
-static inline conformance_list_string_in
-strings_of(scratch *memory, const uint8_t *base, conformance_list_string view) {
+static inline conformance_list_string_in strings_of(scratch *memory, const uint8_t *base,
+                                                    conformance_list_string view) {
   conformance_list_string_in list;
   LIST_OF(list, tw_text, view, conformance_list_string_at(base, view, i));
   return list;

@@ -143,9 +143,8 @@ public:
     co_return;
   }
   void steps(incoming<methods::counter_steps> &call, std::uint32_t count) override {
-    answer_records(call, count, [self = shared_from_this(), this](std::uint64_t, auto send) {
-      send(++value_);
-    });
+    answer_records(call, count,
+                   [self = shared_from_this(), this](std::uint64_t, auto send) { send(++value_); });
   }
   [[nodiscard]] std::uint64_t now() const {
     return value_;
@@ -300,8 +299,7 @@ public:
   task<> held_up(incoming<methods::held_up> &call) override {
     const counted waits(waiting_);
     co_await pause<incoming<methods::held_up>>{
-        call, std::chrono::hours(24),
-        [this, before = turns_.load()] { return turns_ != before; }};
+        call, std::chrono::hours(24), [this, before = turns_.load()] { return turns_ != before; }};
     call.answer();
   }
   void let_go(incoming<methods::let_go> &call) override {
@@ -546,8 +544,7 @@ public:
       writer.abort("a writer was dropped without finish()");
     }
   }
-  void rows_of(incoming<methods::rows_of> &call, std::uint32_t count,
-               std::uint32_t size) override {
+  void rows_of(incoming<methods::rows_of> &call, std::uint32_t count, std::uint32_t size) override {
     answer_stream(call, [count, size](record_writer<methods::rows_of> &writer) {
       std::vector<std::string> rows(count, "x");
       rows.emplace_back(size, 'x');
