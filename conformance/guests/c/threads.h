@@ -8,43 +8,61 @@
 
 #include "conformance_guest.h"
 
+/* A thread. It is joined after its end: a detached one could still run code of the library while that is
+ * unloaded. */
+typedef struct thread {
+  pthread_t id;
+  void (*run)(void *given);
+  void *given;
+  struct thread *next;
+} thread;
+
 static pthread_mutex_t threads_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t threads_changed = PTHREAD_COND_INITIALIZER;
 static int threads_running;
+static thread *threads_ended;
 static bool threads_stopping;
 
-typedef struct thread_start {
-  void (*run)(void *given);
-  void *given;
-} thread_start;
-
 static inline void *run_thread(void *given) {
-  thread_start start = *(thread_start *)given;
-  free(given);
-  start.run(start.given);
+  thread *self = (thread *)given;
+  self->run(self->given);
   pthread_mutex_lock(&threads_mutex);
+  self->next = threads_ended;
+  threads_ended = self;
   threads_running--;
   pthread_cond_broadcast(&threads_changed);
   pthread_mutex_unlock(&threads_mutex);
   return NULL;
 }
 
+/* Joins the threads in a list. */
+static inline void join_threads(thread *ended) {
+  while (ended) {
+    thread *next = ended->next;
+    pthread_join(ended->id, NULL);
+    free(ended);
+    ended = next;
+  }
+}
+
 /* Runs `run(given)` on a thread. */
 static inline void start_thread(void (*run)(void *given), void *given) {
-  thread_start *start = (thread_start *)malloc(sizeof(*start));
-  pthread_t thread;
-  if (!start) {
+  thread *made = (thread *)calloc(1, sizeof(*made));
+  thread *ended;
+  if (!made) {
     abort();
   }
-  start->run = run;
-  start->given = given;
+  made->run = run;
+  made->given = given;
   pthread_mutex_lock(&threads_mutex);
   threads_running++;
-  pthread_mutex_unlock(&threads_mutex);
-  if (pthread_create(&thread, NULL, run_thread, start) != 0) {
+  if (pthread_create(&made->id, NULL, run_thread, made) != 0) {
     abort();
   }
-  pthread_detach(thread);
+  ended = threads_ended;
+  threads_ended = NULL;
+  pthread_mutex_unlock(&threads_mutex);
+  join_threads(ended);
 }
 
 /* Waits for this time, or until the guest is unloaded. */
@@ -71,6 +89,8 @@ static inline void end_threads(void) {
   }
   threads_stopping = false;
   pthread_mutex_unlock(&threads_mutex);
+  join_threads(threads_ended);
+  threads_ended = NULL;
 }
 
 #endif

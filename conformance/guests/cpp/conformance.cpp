@@ -8,12 +8,15 @@
 #include <condition_variable>
 #include <coroutine>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "conformance_guest.hpp"
@@ -32,23 +35,40 @@ using thalweg::text;
 /// The interval at which a waiting call checks whether it was cancelled. Only a test should poll.
 constexpr milliseconds look{2};
 
-/// The threads of the guest, which end before it is unloaded.
+/// The threads of the guest. They are joined after their end: a detached one could still run code of the
+/// library while that is unloaded.
 std::mutex mutex;
 std::condition_variable thread_ended;
-int threads = 0;
+struct thread_list {
+  std::map<std::thread::id, std::thread> running;
+  std::vector<std::thread> ended;
+};
+// A pointer, because programs may end without `unload`, while threads run.
+thread_list *threads = nullptr;
 std::atomic<bool> is_stopping{false};
+
+void join_ended_threads(std::unique_lock<std::mutex> lock) {
+  std::vector<std::thread> ended = std::exchange(threads->ended, {});
+  lock.unlock();
+  for (std::thread &thread : ended) {
+    thread.join();
+  }
+}
 
 /// Runs a function on a thread.
 void run_on_a_thread(std::function<void()> run) {
-  const std::lock_guard lock(mutex);
-  std::thread([run = std::move(run)]() mutable {
+  std::unique_lock lock(mutex);
+  std::thread thread([run = std::move(run)]() mutable {
     run();
     run = nullptr;
     const std::lock_guard lock(mutex);
-    threads--;
+    auto self = threads->running.extract(std::this_thread::get_id());
+    threads->ended.push_back(std::move(self.mapped()));
     thread_ended.notify_all();
-  }).detach();
-  threads++;
+  });
+  const std::thread::id id = thread.get_id();
+  threads->running.emplace(id, std::move(thread));
+  join_ended_threads(std::move(lock));
 }
 
 /// `co_await` of it waits for a time, or until the call was stopped or `is_over` returns true.
@@ -121,9 +141,10 @@ void answer_records(incoming<Method> &call, std::uint64_t count, Record record) 
 template <class Method> void answer_at_once(incoming<Method> &call, std::uint64_t count) {
   record_writer<Method> writer;
   if (call.answer(writer) == outcome::ok) {
-    for (std::uint64_t number = 0; number < count; number++) {
-      writer.send(number, 0);
-    }
+    // Together, so that the reader cannot keep up.
+    std::vector<std::uint64_t> numbers(count);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    writer.send(numbers, 0);
     writer.finish();
   }
 }
@@ -558,11 +579,16 @@ public:
     });
   }
 
+  static void load() {
+    threads = new thread_list;
+  }
   static void unload() {
     is_stopping = true;
     std::unique_lock lock(mutex);
-    thread_ended.wait(lock, [] { return threads == 0; });
+    thread_ended.wait(lock, [] { return threads->running.empty(); });
     is_stopping = false;
+    join_ended_threads(std::move(lock));
+    delete threads;
   }
 
 private:

@@ -59,6 +59,9 @@
 ///
 /// let client = VersionedClient::start(|| Example)?;
 /// assert_eq!(client.version().wait()?, "1.2");
+/// // Crates that open services by other means use the client's package.
+/// use port::ServiceClient as _;
+/// assert_eq!(VersionedClient::PACKAGE.name, "example:versioned");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[macro_export]

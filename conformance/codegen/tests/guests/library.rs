@@ -102,17 +102,18 @@ pub fn becomes(what: &str, is: impl Fn() -> bool) {
     panic!("not after a minute: {what}");
 }
 
-/// A counter of the guest: `probe_cells`. Keeps the library loaded.
+/// A counter of the guest: `probe_cells`. Keeps the library loaded for ever: the guest's threads are
+/// detached, and run some code after they have decremented a counter.
 pub fn counter(path: &Path, name: &str) -> impl Fn() -> i64 + use<> {
     // SAFETY: the guest is loaded already, and its initialisers run nothing.
     let library = unsafe { libloading::Library::new(path) }.unwrap();
+    let library: &'static libloading::Library = Box::leak(Box::new(library));
     // SAFETY: the counters of the guest are of this type.
     let counter = unsafe { library.get::<*const std::sync::atomic::AtomicI64>(name.as_bytes()) };
     let counter = *counter.unwrap();
     move || {
-        // SAFETY: the closure keeps the library.
+        // SAFETY: the library stays loaded.
         let counter = unsafe { &*counter };
-        let _ = &library;
         counter.load(std::sync::atomic::Ordering::SeqCst)
     }
 }

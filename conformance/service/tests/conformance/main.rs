@@ -13,6 +13,7 @@ mod values;
 use endings::{Called, Verdict};
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use streams::Kept;
 use thalweg::guest::OpenGuest;
@@ -95,8 +96,14 @@ impl Runner {
 }
 
 fn open() -> ConformanceClient {
+    // The first client keeps the guest loaded, as it is in all other hosts.
+    static KEPT: OnceLock<ConformanceClient> = OnceLock::new();
     match std::env::var("CONFORMANCE_SERVICE") {
-        Ok(address) => ConformanceClient::open(&address).expect("a guest"),
+        Ok(address) => {
+            let open = || ConformanceClient::open(&address).expect("a guest");
+            KEPT.get_or_init(open);
+            open()
+        }
         Err(_) => {
             ConformanceClient::start_with_host(Echo::default, || oracle::Book).expect("a client")
         }

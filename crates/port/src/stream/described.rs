@@ -10,6 +10,7 @@ use thalweg_wire::prepared::PreparedType;
 
 use crate::code::{Code, Failure};
 use crate::handles::{HandleObject, Kind};
+use crate::nested::DropCause;
 use crate::stream::outcome::StreamOutcome;
 use crate::stream::segment::{DescribedRecord, MAX_BATCH};
 use crate::stream::{StreamCore, StreamWriter};
@@ -120,12 +121,17 @@ impl RecordWriter {
         self.with_writer(|writer| writer.take().ok_or_else(finished)?.finish())
     }
 
-    /// Ends the stream as `guest_lost` with a reason.
+    /// Ends the stream as `guest_lost` with a reason, or as `guest_panicked` while a panic in another call
+    /// ends the state of the guest.
     ///
     /// # Errors
     /// As [`finish`](Self::finish).
     pub fn abort(&self, why: &str) -> Result<(), Failure> {
-        self.with_writer(|writer| writer.take().ok_or_else(finished)?.abort(why))
+        let why = match DropCause::now(0) {
+            DropCause::OtherPanic(panicked) => panicked,
+            DropCause::OwnPanic | DropCause::Intended => Code::GuestLost.because(why),
+        };
+        self.with_writer(|writer| writer.take().ok_or_else(finished)?.end(why.into()))
     }
 
     /// Ends the stream with the error of the function that returned it, a message.
