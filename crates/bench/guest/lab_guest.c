@@ -89,9 +89,15 @@ static void *write_ticks(void *given) {
   while (number < job->count) {
     uint32_t count = 0;
     while (count < job->batch && number < job->count) {
+      /* As `tick` in crates/bench/service/src/ticks.rs. */
+      const uint64_t bid = 10000 + number % 97;
       records[count].number = number;
-      records[count].bid = number;
-      records[count].ask = number + 1;
+      records[count].bid = bid;
+      records[count].ask = bid + 1;
+      records[count].bid_size = number % 7;
+      records[count].ask_size = number % 11;
+      records[count].last = bid;
+      records[count].volume = 3 * number;
       count++;
       number++;
     }

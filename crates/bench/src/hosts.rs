@@ -87,7 +87,7 @@ pub fn c_library(name: &str) -> Result<PathBuf, Problem> {
     compile(&C, name, &format!("lib{name}.so"), &["-shared", "-fPIC"])
 }
 
-/// Compiles the guest `guest/NAME.c`.
+/// Compiles `crates/bench/guest/NAME.c`, a service in C, to a shared library.
 ///
 /// # Errors
 /// The compiler is missing or reports an error.

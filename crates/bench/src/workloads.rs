@@ -6,6 +6,7 @@ pub mod echo_nginx;
 pub mod ffi_complete;
 pub mod ffi_flood;
 pub mod first_calls;
+pub mod guests;
 pub mod idle;
 pub mod lab_hosts;
 pub mod queue;
@@ -96,6 +97,7 @@ impl Workload {
 pub static WORKLOADS: &[Workload] = &[
     search_overhead::WORKLOAD,
     first_calls::WORKLOAD,
+    guests::CALL,
     single_await::WORKLOAD,
     view_read::WORKLOAD,
     codec::WORKLOAD,
@@ -125,6 +127,7 @@ pub static WORKLOADS: &[Workload] = &[
     streaming::streaming_channels::WORKLOAD,
     streaming::streaming_events::WORKLOAD,
     streaming::hosts::WORKLOAD,
+    guests::STREAM,
     streaming::pause::WORKLOAD,
     echo_nginx::WORKLOAD,
     runtime::spawning::CHAINED_SPAWN,

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use thalweg_bench::child::HostProgram;
 use thalweg_bench::hosts;
 use thalweg_bench::placement::Placement;
+use thalweg_bench::workloads::lab_hosts;
 use thalweg_bench::workloads::view_read::CAPACITY;
 use thalweg_lab::{Contents, ticks};
 
@@ -113,6 +114,15 @@ fn answers_every_line(
         }
     }
     verifies(&mut host);
+    host.finish().unwrap();
+}
+
+#[test]
+fn service_in_c_answers_as_that_in_rust() {
+    let command = (lab_hosts::C_OF_C_GUEST.command)().expect("cc is there");
+    let mut host = HostProgram::start("host", command, Placement::Free).unwrap();
+    let forms = ["stream-one", "stream-views", "stream-callback"];
+    answers_reading(&mut host, &[], &forms, &["events-one", "events-views"]);
     host.finish().unwrap();
 }
 

@@ -1,4 +1,5 @@
-/* The C host program of the lab's own service: `lab_host LIBRARY`. Its lines are those of
+/* The C host program of the lab's own service: `lab_host LIBRARY [BARE]`. LIBRARY may be the address of a
+ * guest; then BARE is the library that has the bare hand-offs. Its lines are those of
  * src/workloads/lab_hosts.rs. It measures the generated header as a C program would use it. */
 #include "bare.h"
 #include "completions.h"
@@ -130,13 +131,13 @@ int main(int argc, char **argv) {
   tw_error error;
   char command[32];
   uint64_t numbers[3];
-  if (argc != 2) {
-    fputs("usage: lab_host LIBRARY\n", stderr);
+  if (argc != 2 && argc != 3) {
+    fputs("usage: lab_host LIBRARY [BARE]\n", stderr);
     return 2;
   }
   must(lab_open(argv[1], &library, &error), argv[1], &error);
   must(lab_client_open(&library, 64, &client, &error), "client", &error);
-  bare_open(&two_hand_offs, argv[1]);
+  bare_open(&two_hand_offs, argv[argc - 1]);
   nop();
   nop_async();
   bare_nop();

@@ -27,6 +27,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 use crate::child::HostProgram;
+use crate::guests::{self, Guest};
 use crate::latency::Latencies;
 use crate::placement::Placement;
 use crate::problem::Problem;
@@ -186,6 +187,22 @@ pub const ALL: [LabHost; 9] = [
 fn c() -> Result<Command, Problem> {
     let mut command = Command::new(hosts::c_program("lab_host")?);
     command.arg(hosts::library("thalweg-lab")?);
+    Ok(command)
+}
+
+/// C, calling the service that is written in C, `crates/bench/guest/lab_guest.c`. The line `bare` is that of
+/// [`C`].
+pub const C_OF_C_GUEST: LabHost = LabHost {
+    language: "c",
+    mode: "blocking",
+    command: c_of_c_guest,
+};
+
+fn c_of_c_guest() -> Result<Command, Problem> {
+    let mut command = Command::new(hosts::c_program("lab_host")?);
+    command.arg(Guest::C.address()?);
+    command.arg(hosts::library("thalweg-lab")?);
+    command.env("THALWEG_LIBRARY", guests::core()?);
     Ok(command)
 }
 
