@@ -11,8 +11,9 @@
 # and a waiter that spins would only count its spinning.
 #
 # The paths c_.., cpp_.. and nim_.. are those of a host in C, C++ or Nim that opens the library of the
-# lab's service. Without Nim, its path is left out. The paths guest_.. are those of the host in C with the
-# lab's service in C. In guest_port_.., a thread of the guest takes the calls from a port.
+# lab's service. The paths guest_.. are those of the host in C with the lab's service in C, guest_nim_.. with
+# that in Nim, and in guest_port_.. a thread of the guest takes the calls from a port. Without Nim, its paths
+# are left out.
 # In `view` and `event_view`, records are read that a stream already has, and only the host's thread
 # counts, inside `lab_counted_..`. Their programs are compiled with the options of src/hosts.rs.
 #
@@ -67,7 +68,7 @@ options=(-D_GNU_SOURCE -DNDEBUG -O2 -g -Wall -Wextra -Werror -Wno-unused-functio
 "${CXX:-c++}" -std=gnu++20 "${options[@]}" crates/bench/paths/hosts.cpp -o "$scratch/hosts_cpp" -ldl
 # The same service as a guest in C, which the host in C opens by its address.
 cargo build --locked --release -p thalweg-shared
-"${CARGO_TARGET_DIR:-$PWD/target}/debug/thalweg" gen --guest c --out "$scratch" crates/bench/wit >/dev/null
+"${CARGO_TARGET_DIR:-$PWD/target}/debug/thalweg" gen --guest c,nim --out "$scratch" crates/bench/wit >/dev/null
 lab_guest() {
   "${CC:-cc}" -std=gnu11 "${options[@]}" -fPIC -shared "-I$scratch/guest-c" -Ibindings/c/tests/guests "${@:2}" \
     crates/bench/guest/lab_guest.c -o "$scratch/libguest_$1.so"
@@ -81,6 +82,9 @@ if command -v nim >/dev/null; then
   has_nim=true
   nim c --hints:off --mm:orc -d:danger --passC:-g --nimcache:"$scratch/nim" --path:bindings/nim/src \
     --path:crates/bench/generated/nim --out:"$scratch/hosts_nim" crates/bench/paths/hosts.nim
+  nim c --hints:off --app:lib --mm:orc --threads:on -d:useMalloc -d:noSignalHandler -d:danger --passC:-g \
+    --nimcache:"$scratch/nim_guest" --path:bindings/nim/src --path:"$scratch/guest-nim" \
+    --out:"$scratch/libguest_lab_nim.so" crates/bench/guest/lab_service.nim
 fi
 
 # count PATH OPERATIONS: instructions of the whole process.
@@ -89,6 +93,7 @@ count() {
   case $1 in
   c_* | cpp_* | nim_*) run=("$scratch/hosts_${1%%_*}" "$library" "${1#*_}" "$2") ;;
   guest_port_*) run=("$scratch/hosts_c" "thread:$scratch/libguest_lab_port.so" "${1#guest_port_}" "$2") ;;
+  guest_nim_*) run=("$scratch/hosts_c" "thread:$scratch/libguest_lab_nim.so" "${1#guest_nim_}" "$2") ;;
   guest_*) run=("$scratch/hosts_c" "thread:$scratch/libguest_lab.so" "${1#*_}" "$2") ;;
   esac
   case $1 in *_view) collect=(--collect-atstart=no '--toggle-collect=lab_counted_*') ;; esac
@@ -195,14 +200,14 @@ judge() {
     fi
   done
   while read -r path; do
-    if [[ $path == nim_* ]] && ! $has_nim; then continue; fi
+    if [[ $path == nim_* || $path == guest_nim_* ]] && ! $has_nim; then continue; fi
     if [ -z "${found[$path]:-}" ]; then
       line "$path" none "$(entry limits "$path")" 'NO SUCH PATH'
       kept=1
     fi
   done < <(names limits)
   while read -r path; do
-    if [[ $path == nim_* ]] && ! $has_nim; then continue; fi
+    if [[ $path == nim_* || $path == guest_nim_* ]] && ! $has_nim; then continue; fi
     read -r peer factor < <(entry at_most "$path")
     limit=${found[$peer]:-none}
     if [ "$limit" != none ] && [ -n "$factor" ]; then
@@ -231,7 +236,7 @@ judge() {
 mapfile -t paths < <("$program" --names)
 for path in call view event event_view; do paths+=("c_$path" "cpp_$path"); done
 paths+=(c_call_brief guest_call guest_call_brief guest_event guest_port_call)
-if $has_nim; then paths+=(nim_call); fi
+if $has_nim; then paths+=(nim_call guest_nim_call guest_nim_call_brief guest_nim_event); fi
 if (($#)); then paths=("$@"); fi
 settle_all >"$scratch/measured"
 

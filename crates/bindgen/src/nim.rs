@@ -36,7 +36,11 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
     let plan = &Plan::new(package);
     plan.refuse(&[Unsupported::NoMembers, Unsupported::BorrowInValue])?;
     let names = &Names::new(plan);
-    let emitter = Emitter { plan, names };
+    let emitter = Emitter {
+        plan,
+        names,
+        is_guest: false,
+    };
     let mut out = Source::new(&FORMAT);
     let id = format!("{}:{}@{}", package.namespace, package.name, package.version);
     out.line(&format!(
@@ -90,7 +94,11 @@ pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
         ty.usage.is_checked = false; // The core has checked the arguments.
     }
     let names = &Names::for_guest(&plan);
-    let emitter = Emitter { plan: &plan, names };
+    let emitter = Emitter {
+        plan: &plan,
+        names,
+        is_guest: true,
+    };
     let mut out = Source::new(&FORMAT);
     let id = format!("{}:{}@{}", package.namespace, package.name, package.version);
     out.line(&format!(
@@ -123,4 +131,5 @@ pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
 struct Emitter<'p> {
     plan: &'p Plan<'p>,
     names: &'p Names,
+    is_guest: bool,
 }

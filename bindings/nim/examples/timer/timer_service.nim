@@ -45,10 +45,10 @@ type
   MyTimer {.thalweg.} = ref object
     name: string
 
-proc onEchoFired(timer: MyTimer, event: EchoEvent) {.thalweg.} =
+proc onEchoFired(timer: MyTimer, event: EchoEvent) {.thalweg.}
   ## An echo was answered.
 
-proc onJobScheduled(timer: MyTimer, jobId: string, willRunCount: int) {.thalweg.} =
+proc onJobScheduled(timer: MyTimer, jobId: string, willRunCount: int) {.thalweg.}
   ## A job was scheduled.
 
 proc newMyTimer(config: TimerConfig): Future[Result[MyTimer, string]] {.async, thalweg.} =

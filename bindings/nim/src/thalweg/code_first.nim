@@ -23,7 +23,8 @@ proc withInt(node: NimNode): NimNode =
   of nnkCall:
     let call = node.copyNimNode
     for child in node: call.add withInt(child)
-    if node[0].kind == nnkDotExpr and node[0][1].eqIdent("getS64"): newCall(ident"int", call) else: call
+    let isInt = node[0].kind == nnkDotExpr and node[0][1].eqIdent("getS64")
+    if isInt: newCall(ident"int", call) else: call
   else:
     let copy = node.copyNimNode
     for child in node: copy.add withInt(child)
@@ -43,7 +44,8 @@ proc generate(package: string, sources: WitPackage, at: NimNode): NimNode =
   proc write(path, text: string): string =
     "printf %s " & quoteShell(text) & " >" & quoteShell(path)
   let files = wit / name
-  var script = "set -e; mkdir -p " & quoteShell(wit) & " " & quoteShell(into) & "; " & write(files & ".wit", sources.wit) & "; "
+  var script = "set -e; mkdir -p " & quoteShell(wit) & " " & quoteShell(into) & "; "
+  script.add write(files & ".wit", sources.wit) & "; "
   script.add if sources.policy == "": "rm -f " & quoteShell(files & ".thalweg.toml")
     else: write(files & ".thalweg.toml", sources.policy)
   # Its warnings must not be in the code.

@@ -81,6 +81,29 @@ proc begin*(w: var Writer, layout: uint64, handles, size: uint32): uint32 =
   if handles > 0: discard w.reserve(8 * uint64(handles), 8)
   w.reserve(size, 8)
 
+proc beginRecords*(w: var Writer, buffer: Bytes, capacity, size: uint32): uint32 =
+  ## Begins records without a header, in a buffer of `allocShared` if there is one. Returns the offset of
+  ## the first one. Then `data` is the buffer, which may be another one now; or inside of `w`.
+  w.data = if buffer.isNil: cast[Bytes](addr w.small) else: buffer
+  w.size = 0
+  w.capacity = if buffer.isNil: uint32(inlineBytes) else: capacity
+  w.status = WriterStatus.ready
+  w.handles = 0
+  w.handlesPut = 0
+  w.passed = nil
+  w.reserve(size, 8)
+
+proc takeBuffer*(w: var Writer, capacity: var uint32): Bytes =
+  ## The buffer of records, for `beginRecords`; nil: there is none. The writer is freed.
+  if w.data != cast[Bytes](addr w.small):
+    result = w.data
+    capacity = w.capacity
+    w.data = cast[Bytes](addr w.small)
+
+proc putRecord*[T: object](w: var Writer, at: uint32, value: T) =
+  ## Puts a record that has the same bytes in memory.
+  if w.status == WriterStatus.ready: copyMem(addr w.data[at], unsafeAddr value, sizeof(T))
+
 proc beginCounting*(w: var Writer) =
   ## Until the next `begin`, putting a value only counts its handles.
   w.status = WriterStatus.counting

@@ -13,18 +13,13 @@ var
   loadedBy: Pid # A process, or 0. A forked child opens the library again.
 
 type
-  ServiceObj = object
+  Service = ref object
     sum: uint64
-    isCounted: bool
-  Service = ref ServiceObj
 
   CellObj = object
     value: uint64
     isCounted: bool
   Cell = ref CellObj
-
-proc `=destroy`(service: var ServiceObj) =
-  if service.isCounted: dec probeStates
 
 proc `=destroy`(cell: var CellObj) =
   if cell.isCounted: dec probeCells
@@ -34,7 +29,10 @@ proc newService(): Service {.thalweg.} =
     refuses = false
     raise newException(ValueError, "the service was told not to start")
   inc probeStates
-  Service(isCounted: true)
+  Service()
+
+proc close(self: Service) {.thalweg.} =
+  dec probeStates
 
 proc load() {.thalweg.} =
   doAssert loadedBy != getpid(), "the guest is loaded already"

@@ -23,8 +23,7 @@ when defined(numbers):
 when defined(bothInts):
   proc sum(a: int, b: int64): int {.thalweg.} = a + int(b)
 when defined(eventWithResult):
-  proc onThing(thing: Thing, level: Level): int {.thalweg.} =
-    ## An event.
+  proc onThing(thing: Thing, level: Level): int {.thalweg.}
 
 proc newThing(): Thing {.thalweg.} = Thing()
 

@@ -207,6 +207,10 @@ impl Dialect for Emitter<'_> {
         String::new()
     }
 
+    fn put_whole(&self, ty: TypeIndex, at: &At, value: &str) -> Option<String> {
+        (self.is_guest && self.is_copied(ty)).then(|| format!("args.putRecord({at}, {value})"))
+    }
+
     fn put(&self, leaf: Leaf, at: &At, value: &str) -> String {
         let name = match leaf {
             Leaf::Scalar(scalar) => ending(scalar),

@@ -3,10 +3,10 @@
 use super::Emitter;
 use super::client::has_routine;
 use super::names::quoted;
-use crate::model::{OverflowPolicy, StreamOptions};
+use crate::model::{OverflowPolicy, Scalar, StreamOptions};
 use crate::plan::codec::{At, Codec, Operation};
 use crate::plan::source::Source;
-use crate::plan::{Function, ParameterKind, ResultKind, TypeIndex};
+use crate::plan::{Function, Kind, ParameterKind, ResultKind, TypeIndex};
 use std::collections::BTreeSet;
 
 /// The bits of `tw_method.flags`.
@@ -61,6 +61,21 @@ impl Emitter<'_> {
             ],
         );
         out.blank();
+    }
+
+    /// Whether values have the same bytes in memory: records of numbers without padding.
+    pub fn is_copied(&self, ty: TypeIndex) -> bool {
+        let planned = self.plan.get(ty);
+        match &planned.kind {
+            Kind::Scalar(scalar) => !matches!(scalar, Scalar::Bool | Scalar::Char),
+            Kind::Array(item, _) => self.is_copied(*item),
+            Kind::Record(members) if planned.id.is_some() => {
+                let sizes = members.iter().map(|member| self.plan.get(member.ty).size);
+                sizes.sum::<u32>() == planned.size
+                    && members.iter().all(|member| self.is_copied(member.ty))
+            }
+            _ => false,
+        }
     }
 
     /// The types that results, errors and records of streams have.
@@ -143,6 +158,9 @@ impl Emitter<'_> {
             types.join(", ")
         ));
         out.docs("", &self.export_docs());
+        for (number, function) in self.plan.functions.iter().enumerate() {
+            out.append(&format!("  ## - `{}`\n", self.wanted(number, function)));
+        }
         out.open("proc serveCall(call: Incoming, self: Service) {.nimcall.} =");
         out.line("template m: untyped = call.arguments");
         out.line("let root {.used.} = call.root");
@@ -183,9 +201,6 @@ impl Emitter<'_> {
             docs += &format!(", `{name}` implements the resource `{}`", resource.name);
         }
         docs += ". Its procs have the pragma `{.thalweg.}`:";
-        for (number, function) in self.plan.functions.iter().enumerate() {
-            docs += &format!("\n- `{}`", self.wanted(number, function));
-        }
         docs
     }
 

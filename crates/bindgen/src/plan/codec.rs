@@ -261,6 +261,11 @@ pub trait Dialect {
     /// Fails unless a list has this length. Empty if the type of the list ensures it.
     fn require_length(&self, value: &str, count: u32) -> String;
 
+    /// Puts the value of a record or variant in one step, if the language has it in memory as in a message.
+    fn put_whole(&self, _ty: TypeIndex, _at: &At, _value: &str) -> Option<String> {
+        None
+    }
+
     /// Puts a value.
     fn put(&self, leaf: Leaf, at: &At, value: &str) -> String;
 

@@ -119,7 +119,9 @@ proc invoke*(function, wanted: string, call, self, made: NimNode): NimNode =
   let running = newCall(bindSym"newCall", call)
   let given = made[1 .. ^1]
   var calls: seq[NimNode]
-  if self.kind != nnkNilLit: calls = @[invocation(name, self & given), invocation(name, self & given & running)]
+  if self.kind != nnkNilLit:
+    calls.add invocation(name, self & given)
+    calls.add invocation(name, self & given & running)
   calls.add invocation(name, given)
   calls.add invocation(name, given & running)
   choice(calls, mistake("no proc `" & name & "` has the parameters of " & function & "; write: " &
@@ -152,7 +154,8 @@ macro checkAnnotations*(): untyped =
   ## Refuses procs that nothing calls.
   for annotation in marked:
     if not annotation.isServed and annotation.definition.kind in RoutineNodes:
-      error("`" & annotation.name & "` is no function of the package, and no hook", annotation.definition)
+      let name = "`" & annotation.name & "`"
+      error(name & " is no function of the package, and no hook", annotation.definition)
 
 proc isHook*(annotation: Annotation, service: string): bool =
   ## Whether a proc is not in WIT.

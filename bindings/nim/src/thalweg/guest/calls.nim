@@ -1,9 +1,12 @@
 ## Calls that a guest serves: their arguments, and how they end.
 
-import std/[asyncdispatch, monotimes]
+from system {.all.} import head, rcShift
+import std/[asyncdispatch, importutils, monotimes]
 from std/tables import del, len, pop, `[]=`
 import ".."/[errors, message, table]
 import abi
+
+privateAccess(typeof(head(nil)[]))
 
 type
   Incoming* = object
@@ -26,7 +29,7 @@ var
   core*: ptr GuestCore
   methods*: ptr UncheckedArray[TwMethod]
   encoders*: ptr UncheckedArray[EncodeError] # One for each method.
-  watched: tables.Table[Handle, Call] # Calls that wait for their end.
+  watched: tables.Table[Handle, Call]        # Calls that wait for their end.
 
 proc initIncoming*(call: ptr GuestCall): Incoming {.inline.} =
   Incoming(id: call.call, number: call.number, deadline: call.deadline,
@@ -120,8 +123,17 @@ proc reference*[T: ref](value: T): uint64 =
   GC_ref(value)
   cast[uint64](cast[pointer](value))
 
+proc isShared(value: pointer): bool =
+  ## Whether an object has more than one reference.
+  head(value).rc shr rcShift > 0
+
 proc release*(T: typedesc[ref], number: uint64) =
-  GC_unref(cast[T](cast[pointer](number)))
+  ## Ends the reference. The calls of an async function that have ended are a cycle with a reference to
+  ## their object, which therefore may be garbage, too.
+  let value = cast[pointer](number)
+  let isShared = value.isShared
+  GC_unref(cast[T](value))
+  if isShared: GC_runOrc()
 
 proc handleAt(call: Incoming, at: uint32): Handle {.inline.} =
   call.arguments.getU64(16 + 8 * call.arguments.getU32(at))

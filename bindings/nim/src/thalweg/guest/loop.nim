@@ -7,13 +7,17 @@
 ## 2. All threads use one dispatcher, so that a function may start what the loop continues. The loop
 ##    waits for descriptors without the lock, and a function that has added something wakes it if it
 ##    would sleep for longer.
-## 3. ORC has a list of possible cycles for each thread. An object in the list of one thread must not be
-##    freed by another, so a thread empties its list before it releases the lock.
+## 3. ORC has a list of possible cycles for each thread, and an object in it must not be freed by another
+##    thread. So the list that is in use belongs to the lock: who takes the lock takes it.
 ## 4. The library is never unloaded: a thread of the core keeps a reference to the dispatcher, and Nim
 ##    cannot free the variables of modules. `stop` ends the thread and all that the loop has to do.
 ## 5. In a child of fork() there is no thread of the loop, and another thread may have had the lock.
 
-import std/[asyncdispatch, deques, heapqueue, locks, monotimes, posix, selectors, times]
+from system {.all.} import roots
+import std/[asyncdispatch, atomics, deques, heapqueue, importutils, locks, monotimes, posix, selectors,
+  times]
+
+privateAccess(typeof(roots))
 
 {.passL: "-Wl,-z,nodelete".} # Rule 4.
 
@@ -21,32 +25,49 @@ proc eventfd(initial: cuint, flags: cint): cint {.importc, header: "<sys/eventfd
 var eventfdFlags {.importc: "EFD_CLOEXEC | EFD_NONBLOCK", header: "<sys/eventfd.h>".}: cint
 
 type ThreadState = object
-  depth: int        # How often the thread has entered.
-  isAttached: bool  # It uses `dispatcher`.
+  depth: int       # How often the thread has entered.
+  isAttached: bool # It uses `dispatcher`.
+
+const pauseForOthers = 50 # Microseconds. A thread that waits for the lock has it after this time.
 
 var
   lock: Lock
+  possibleCycles: typeof(roots) # Those of rule 3 while nobody has the lock.
+  waiting: Atomic[int]          # Threads that wait for the lock.
   dispatcher: PDispatcher
+  selector: typeof(PDispatcher().getIoHandler)
   thread: Thread[void]
   wakeEvent: cint = -1
-  process: Pid      # The one that all of this belongs to. 0: none.
+  process: Pid                  # The one that all of this belongs to. 0: none.
   isRunning, isStopping: bool
-  sleepsUntil: MonoTime # The loop waits without the lock until then.
+  sleepsUntil: MonoTime         # The loop waits without the lock until then.
   own {.threadvar.}: ThreadState
 
 proc attach() {.noinline.} =
   own.isAttached = true
   setGlobalDispatcher(dispatcher)
 
+proc takeLock() {.noinline.} =
+  discard waiting.fetchAdd(1)
+  acquire(lock)
+  discard waiting.fetchSub(1)
+
 proc enter*() {.inline.} =
   ## Takes the lock. The same thread may take it again: a function may call what calls the guest.
   if own.depth == 0:
-    acquire(lock)
+    if not tryAcquire(lock): takeLock()
+    swap(roots, possibleCycles)
     if not own.isAttached: attach()
   inc own.depth
 
-proc emptyRoots() {.inline.} =
-  if GC_prepareOrc() > 0: GC_runOrc() # Rule 3.
+proc drop() {.inline.} =
+  own.depth = 0
+  swap(roots, possibleCycles)
+  release(lock)
+
+proc hasWork(): bool {.inline.} =
+  ## The same as `hasPendingOperations`, which makes the dispatcher a possible cycle.
+  dispatcher.callbacks.len > 0 or dispatcher.timers.len > 0 or not selector.isEmpty
 
 proc report*(what: string, raised: ref Exception) =
   ## An exception that ends no call.
@@ -59,7 +80,7 @@ proc wait(until: MonoTime) =
   let milliseconds = if until == high(MonoTime): -1'i64
     elif rest <= DurationZero: 0'i64
     else: min(rest.inMilliseconds + 1, int64(high(cint)))
-  var events = [TPollfd(fd: cint(dispatcher.getIoHandler.getFd), events: POLLIN),
+  var events = [TPollfd(fd: cint(selector.getFd), events: POLLIN),
     TPollfd(fd: wakeEvent, events: POLLIN)]
   discard posix.poll(addr events[0], 2, cint(milliseconds))
   var count: uint64
@@ -70,21 +91,19 @@ proc run() {.thread.} =
     enter()
     while not isStopping:
       try:
-        if hasPendingOperations(): poll(0)
+        if hasWork(): poll(0)
       except Exception as raised: # It left a future that nobody waits for.
         report("a task of the guest failed", raised)
-      emptyRoots()
       let until = if dispatcher.callbacks.len > 0: MonoTime()
         elif dispatcher.timers.len > 0: dispatcher.timers[0].finishAt
         else: high(MonoTime)
       sleepsUntil = until
-      own.depth = 0
-      release(lock)
+      drop()
       wait(until)
+      if waiting.load > 0: discard usleep(pauseForOthers)
       enter()
       sleepsUntil = MonoTime()
-    own.depth = 0
-    release(lock)
+    drop()
 
 proc wake() =
   var one = 1'u64
@@ -104,10 +123,8 @@ proc passOn() {.noinline.} =
 proc leave*() {.inline.} =
   ## Releases the lock.
   if own.depth == 1:
-    emptyRoots()
-    if hasPendingOperations(): passOn()
-    own.depth = 0
-    release(lock)
+    if hasWork(): passOn()
+    drop()
   else:
     dec own.depth
 
@@ -120,24 +137,24 @@ proc start*() =
     dispatcher.timers.clear()
     discard close(wakeEvent)
   own = ThreadState()
+  waiting.store(0)
   isRunning = false
   initLock(lock)
   dispatcher = newDispatcher()
+  selector = dispatcher.getIoHandler
   wakeEvent = eventfd(0, eventfdFlags)
   process = current
 
 proc stop*() =
   ## The library is not used any more. Ends the thread, and what it had to do.
   enter()
-  let wasRunning = isRunning
   isStopping = true
-  if wasRunning: wake()
-  leave()
-  if wasRunning: joinThread(thread)
+  if isRunning: wake()
+  drop()
+  if isRunning: joinThread(thread)
   enter()
   isRunning = false
   dispatcher.callbacks.clear()
   dispatcher.timers.clear()
-  emptyRoots()
-  own.depth = 0
-  release(lock)
+  GC_runOrc()
+  drop()

@@ -9,8 +9,8 @@ const
     "float32": "f32", "float": "f64", "float64": "f64", "string": "string", "Rune": "char"}.toTable
   keywords = ["as", "async", "bool", "borrow", "char", "constructor", "enum", "export", "f32", "f64",
     "flags", "from", "func", "future", "import", "include", "interface", "list", "map", "option", "own",
-    "package", "record", "resource", "result", "s16", "s32", "s64", "s8", "static", "stream", "string",
-    "tuple", "type", "u16", "u32", "u64", "u8", "use", "variant", "with", "world"]
+    "package", "record", "resource", "result", "s16", "s32", "s64", "s8", "static", "stream",
+    "string", "tuple", "type", "u16", "u32", "u64", "u8", "use", "variant", "with", "world"]
 
 type
   WitPackage* = object
@@ -84,7 +84,8 @@ proc typeSource(w: var Writer, annotation: Annotation): string =
     for field in body[2]:
       if field.kind != nnkIdentDefs:
         error("an object with `case` has no equivalent here: write the interface in WIT", field)
-      for at in 0 ..< field.len - 2: fields.add "        " & kebab(nameOf(field[at])) & ": " & w.ty(field[^2])
+      for at in 0 ..< field.len - 2:
+        fields.add "        " & kebab(nameOf(field[at])) & ": " & w.ty(field[^2])
     result = "    record " & name & " {\n" & fields.join(",\n") & ",\n    }\n"
   of nnkEnumTy:
     var labels: seq[string]
@@ -154,7 +155,7 @@ proc function(w: var Writer, annotation: Annotation, resource: string): string =
       list.add kebab(nameOf(parameter[field])) & ": " & wit
   if stream != "":
     isAsync = false # The stream is the answer.
-    whole = if whole.startsWith("result<_"): whole.replace("result<_", "result<" & stream) else: stream
+    whole = if whole.startsWith("result<_"): "result<" & stream & whole[8 .. ^1] else: stream
   let indent = if resource == "": "    " else: "        "
   result = docs(definition.body, indent) & indent
   let path = w.name & "." & (if resource == "": "" else: kebab(resource) & ".") & name
@@ -193,8 +194,9 @@ proc witOf*(package, service: string): WitPackage =
     var isMember = eqIdent(annotation.name, "new" & service) or annotation.isHook(service)
     for resource in w.package.resources:
       isMember = isMember or annotation.isConstructor(resource) or annotation.definition.receives(resource)
-    if annotation.definition.kind in RoutineNodes and not isMember: body.add w.function(annotation, "")
+    if annotation.definition.kind in RoutineNodes and not isMember:
+      body.add w.function(annotation, "")
   if w.package.hasInt and w.hasInt64: error("use either `int` or `int64` in annotated types and procs")
   result = w.package
-  result.wit = "// From code: annotated types and procs in Nim.\npackage " & package & ";\n\ninterface " &
-    w.name & " {\n" & body & "}\n\nworld library {\n    export " & w.name & ";\n}\n"
+  result.wit = "// From code: annotated types and procs in Nim.\npackage " & package & ";\n\n" &
+    "interface " & w.name & " {\n" & body & "}\n\nworld library {\n    export " & w.name & ";\n}\n"

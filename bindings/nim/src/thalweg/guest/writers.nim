@@ -8,10 +8,14 @@ type
   Put*[T] = proc (args: var Writer, at: uint32, value: T) {.nimcall, gcsafe, raises: [].}
 
   WriterState = object
-    call: Handle         # The call that the stream answers.
-    stream: Handle       # 0: the call was not answered, or the stream has ended.
+    call: Handle   # The call that the stream answers.
+    stream: Handle # 0: the call was not answered, or the stream has ended.
     isOpen: bool
     number: uint32
+    capacity: uint32
+    buffer: Bytes  # Of `capacity` bytes, for the next records. Nil: none.
+    sent: uint32   # Without a pause.
+    batch, hidden: uint32
 
   AnyWriter* {.acyclic.} = ref object of RootObj
     ## A writer for records of any type.
@@ -24,7 +28,12 @@ type
     put: Put[T]
     size: uint32
 
-const longestWait = 16 # Milliseconds. The core does not tell a guest when a full stream has room.
+const
+  longestWait = 16 # Milliseconds. The core does not tell a guest when a full stream has room.
+  sentWithoutPause = 256 # So many take about 0.1 ms. Then the other tasks and calls of the guest run.
+  keptCapacity = 65_536'u32
+
+var sentFuture: Future[void] # Has ended.
 
 proc abort(state: var WriterState, text: string) =
   if state.stream != 0:
@@ -33,6 +42,14 @@ proc abort(state: var WriterState, text: string) =
 
 proc `=destroy`(state: var WriterState) =
   state.abort("the guest has forgotten the writer of its stream")
+  if state.buffer != nil: deallocShared(state.buffer)
+
+proc keep(state: var WriterState, args: var Writer) {.inline.} =
+  ## Keeps the buffer of records for the next ones, unless it is large.
+  state.buffer = args.takeBuffer(state.capacity)
+  if state.capacity > keptCapacity and state.buffer != nil:
+    deallocShared(state.buffer)
+    state.buffer = nil
 
 proc newRecordWriter*[T](call: Incoming, put: Put[T], size: uint32): RecordWriter[T] =
   RecordWriter[T](put: put, size: size, state: WriterState(call: call.id, number: call.number))
@@ -44,38 +61,50 @@ proc open*(writer: AnyWriter) =
   var error {.noinit.}: TwError
   check(core.answerStream(writer.state.call, addr writer.state.stream, addr error), error)
 
-proc write[T](writer: RecordWriter[T], values: openArray[T], isFull: var bool): int =
-  ## Writes as many records as there is room for, and returns their number.
-  writer.open()
-  if writer.state.stream == 0: raise newError(Outcome.stale, "the stream has ended")
-  var args {.noinit.}: Writer
-  var error {.noinit.}: TwError
-  let first = args.begin(0, 0, writer.size * uint32(values.len))
-  for number in 0 ..< values.len:
-    writer.put(args, first + uint32(number) * writer.size, values[number])
-  var written: uint32
-  let status = args.status
-  let code = if status != WriterStatus.ready: 0'u32
-    else: core.streamWrite(writer.state.stream, args.data, uint64(args.size), first,
-      uint32(values.len), 0, 0, addr written, addr error)
-  let why = if status == WriterStatus.ready: nil else: args.failure
-  args.free()
-  if why != nil: raise why
-  isFull = code == uint32(Outcome.timedOut) or code == uint32(Outcome.wouldPark)
-  if not isFull: check(code, error)
-  int(written)
+proc setBatch*(writer: AnyWriter, count: Natural) =
+  ## Records become visible in groups of `count`, or when the stream ends. The default is 1.
+  writer.state.batch = uint32(count)
+
+proc refuse(args: var Writer, code: uint32, error: var TwError) {.noinline.} =
+  ## Records were not written.
+  if args.status != WriterStatus.ready: raise args.failure
+  raise newError(code, error)
+
+template write(writer: AnyWriter, recordSize, recordCount: uint32, put: untyped): uint32 =
+  ## Writes the records that `put` puts at `first` into `args`. How many there was room for.
+  if not writer.state.isOpen: writer.open()
+  var
+    args {.inject, noinit.}: Writer
+    error {.noinit.}: TwError
+    written: uint32
+    code = uint32(Outcome.argument)
+  let first {.inject.} = args.beginRecords(writer.state.buffer, writer.state.capacity,
+    recordSize * recordCount)
+  put
+  if args.status == WriterStatus.ready:
+    let isHidden = writer.state.hidden + recordCount < writer.state.batch
+    code = core.streamWrite(writer.state.stream, args.data, uint64(args.size), first, recordCount,
+      if isHidden: writeMore else: 0, 0, addr written, addr error)
+    writer.state.hidden = if isHidden: writer.state.hidden + written else: 0
+  keep(writer.state, args)
+  if code != 0 and code != uint32(Outcome.timedOut) and code != uint32(Outcome.wouldPark):
+    refuse(args, code, error)
+  written
 
 proc trySend*[T](writer: RecordWriter[T], value: T): bool =
   ## Sends a record. False: the stream is full.
   ##
   ## Raises `Outcome.closed` if its reader has left, and another outcome if it has ended otherwise.
-  var isFull: bool
-  writer.write([value], isFull) == 1
+  let written = writer.write(writer.size, 1):
+    writer.put(args, first, value)
+  written == 1
 
 proc trySend*[T](writer: RecordWriter[T], values: openArray[T]): int =
   ## Sends records together, until the stream is full. Returns how many.
-  var isFull: bool
-  writer.write(values, isFull)
+  let written = writer.write(writer.size, uint32(values.len)):
+    for number in 0 ..< values.len:
+      writer.put(args, first + uint32(number) * writer.size, values[number])
+  int(written)
 
 proc sendRest[T](writer: RecordWriter[T], values: seq[T], sent: int) {.async.} =
   var (done, pause) = (sent, 1)
@@ -85,27 +114,40 @@ proc sendRest[T](writer: RecordWriter[T], values: seq[T], sent: int) {.async.} =
     pause = if count > 0: 1 else: min(2 * pause, longestWait)
     done += count
 
+proc pause(writer: AnyWriter): Future[void] {.noinline.} =
+  if sentFuture.isNil:
+    sentFuture = newFuture[void]("thalweg.send")
+    sentFuture.complete()
+  writer.state.sent = 0
+  sleepAsync(0)
+
+proc sent(writer: AnyWriter, count: uint32): Future[void] {.inline.} =
+  ## The future of records that were sent. It does not end at once if there were many: a task that never
+  ## waits would keep all others from running.
+  writer.state.sent += count
+  if writer.state.sent >= sentWithoutPause or sentFuture.isNil: writer.pause() else: sentFuture
+
+proc failedSend(why: ref ThalwegError): Future[void] =
+  result = newFuture[void]("thalweg.send")
+  result.fail(why)
+
 proc send*[T](writer: RecordWriter[T], values: seq[T]): Future[void] =
   ## Sends records, and waits while the stream is full: `await numbers.send(@[1'u64, 2])`. Wait for one
   ## call of `send` before the next.
   try:
-    let sent = if values.len == 0: 0 else: writer.trySend(values)
-    if sent < values.len: return writer.sendRest(values, sent)
-    result = newFuture[void]("thalweg.send")
-    result.complete()
+    let done = if values.len == 0: 0 else: writer.trySend(values)
+    if done < values.len: writer.sendRest(values, done) else: writer.sent(uint32(done))
   except ThalwegError as ended:
-    result = newFuture[void]("thalweg.send")
-    result.fail(ended)
+    failedSend((ref ThalwegError)(ended))
 
 proc send*[T](writer: RecordWriter[T], value: T): Future[void] =
   ## Sends a record, and waits while the stream is full: `await numbers.send(1)`.
   try:
-    if not writer.trySend(value): return writer.sendRest(@[value], 0)
-    result = newFuture[void]("thalweg.send")
-    result.complete()
+    let written = writer.write(writer.size, 1):
+      writer.put(args, first, value)
+    if written == 1: writer.sent(1) else: writer.sendRest(@[value], 0)
   except ThalwegError as ended:
-    result = newFuture[void]("thalweg.send")
-    result.fail(ended)
+    failedSend((ref ThalwegError)(ended))
 
 proc finish*(writer: AnyWriter) =
   ## Ends the stream regularly. Does nothing if it has ended.

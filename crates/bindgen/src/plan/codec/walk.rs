@@ -68,7 +68,10 @@ impl<'c> Codec<'c> {
         self.dialect.begin(operation, ty, self.out);
         let mut result = None;
         match operation {
-            Operation::Put => self.put_parts(ty, &at, "value"),
+            Operation::Put => match self.dialect.put_whole(ty, &at, "value") {
+                Some(put) => self.statement(&put),
+                None => self.put_parts(ty, &at, "value"),
+            },
             Operation::Get => result = Some(self.get_parts(ty, &at)),
             Operation::Check => self.check_parts(ty, &at),
         }

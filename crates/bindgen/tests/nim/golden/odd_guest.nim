@@ -234,16 +234,12 @@ template exportGuest*(Service, Echo: untyped) =
   ## - `proc open(self: Echo, other: Echo, mine: Echo) {.thalweg.}`
   ## - `proc echoBoth(self: Service): Echo {.thalweg.}`
   ## - `proc load(self: Service, writer: Message2): Message2 {.thalweg.}`
-  ## - `proc close(self: Service, value: Writer2, rights: Rights): (Writer2, Rights, Color)
-  ## {.thalweg.}`
+  ## - `proc close(self: Service, value: Writer2, rights: Rights): (Writer2, Rights, Color) {.thalweg.}`
   ## - `proc sing(self: Service, r: Result[uint8, string]): Future[uint8] {.async, thalweg.}`
   ## - `proc singAsync(self: Service) {.thalweg.}`
-  ## - `proc ticks(self: Service, writer: uint32, recordWriter: RecordWriter[Nothing]): Future[void]
-  ## {.async, thalweg.}`
-  ## - `proc rows(self: Service, writer: RecordWriter[(uint8, string)]): Future[void] {.async,
-  ## thalweg.}`
-  ## - `proc last(self: Service, writer: RecordWriter[seq[Message2]]): Future[void] {.async,
-  ## thalweg.}`
+  ## - `proc ticks(self: Service, writer: uint32, recordWriter: RecordWriter[Nothing]): Future[void] {.async, thalweg.}`
+  ## - `proc rows(self: Service, writer: RecordWriter[(uint8, string)]): Future[void] {.async, thalweg.}`
+  ## - `proc last(self: Service, writer: RecordWriter[seq[Message2]]): Future[void] {.async, thalweg.}`
   proc serveCall(call: Incoming, self: Service) {.nimcall.} =
     template m: untyped = call.arguments
     let root {.used.} = call.root
