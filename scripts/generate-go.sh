@@ -6,5 +6,5 @@ cd "$(dirname "$0")/.."
 cargo build --locked --quiet --workspace --bin thalweg
 thalweg=${CARGO_TARGET_DIR:-$PWD/target}/debug/thalweg
 "$thalweg" gen --guest go --out bindings/go/tests/service bindings/c/tests/guests/interface >/dev/null
-"$thalweg" gen --guest go --out bindings/go/tests/names bindings/go/tests/names/names.wit >/dev/null
+"$thalweg" gen --guest go --out bindings/go/tests/names bindings/go/tests/names/wit >/dev/null
 "$thalweg" gen --guest go --out examples/echo/guests/go examples/echo/wit >/dev/null

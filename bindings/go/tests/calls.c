@@ -37,10 +37,11 @@ static void reap(const probe_client *client, uint32_t count,
 }
 
 static void later_has_ended(const probe_client *client, tw_completion *completion) {
+  const uint64_t number = completion->token;
   probe_later_result result;
   tw_error error;
   CHECK_CODE(probe_later_read(client, completion, &result, &error), TW_OK);
-  CHECK(result.ok == completion->token);
+  CHECK(result.ok == number);
   tw_reply_release(&result.reply);
 }
 
@@ -63,10 +64,11 @@ static void async_calls_run_at_the_same_time(void) {
 static uint64_t sum_before;
 
 static void add_has_ended(const probe_client *client, tw_completion *completion) {
+  const uint64_t number = completion->token;
   probe_add_result result;
   tw_error error;
   CHECK_CODE(probe_add_read(client, completion, &result, &error), TW_OK);
-  CHECK(result.ok == sum_before + completion->token);
+  CHECK(result.ok == sum_before + number);
   sum_before = result.ok;
   tw_reply_release(&result.reply);
 }
@@ -92,10 +94,11 @@ static void other_calls_are_served_in_order(void) {
 static uint32_t overloaded, served;
 
 static void any_has_ended(const probe_client *client, tw_completion *completion) {
+  const bool is_blocker = completion->token == 0;
   probe_add_result result;
   tw_error error;
   uint32_t code = probe_add_read(client, completion, &result, &error);
-  if (completion->token == 0) {
+  if (is_blocker) {
     CHECK_CODE(code, TW_TIMED_OUT);
   } else if (code == TW_OVERLOADED) {
     overloaded++;
