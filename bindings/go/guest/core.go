@@ -138,9 +138,13 @@ func (t *takenEvents) free() {
 
 // take releases the events that were taken before, and takes those that are available. Returns false
 // when the port has ended.
-func (t *takenEvents) take(c core, port uint64) ([]C.tw_guest_event, bool) {
+func (t *takenEvents) take(c core, port uint64) bool {
 	code := Code(C.thalweg_port_take(c.c, C.tw_handle(port), t.all, batchSize, &t.count))
-	return unsafe.Slice(t.all, int(t.count)), code == OK || code == Interrupted
+	return code == OK || code == Interrupted
+}
+
+func (t *takenEvents) taken() []C.tw_guest_event {
+	return unsafe.Slice(t.all, int(t.count))
 }
 
 // argsOf copies the arguments of a call.

@@ -18,6 +18,7 @@ type port struct {
 	handle  uint64
 	wake    *os.File // becomes readable when there are events
 	events  takenEvents
+	next    int // index of the first taken event that was not served
 	states  map[uint64]*state
 
 	mu    sync.Mutex
@@ -63,8 +64,15 @@ func wakeFile(c core, handle uint64) (*os.File, *Error) {
 
 // run serves events until the guest is closed.
 func (p *port) run() {
-	defer p.events.free()
-	defer p.wake.Close()
+	isDone := false
+	defer func() {
+		if !isDone {
+			go p.run() // a brief method has ended its goroutine by runtime.Goexit
+			return
+		}
+		p.events.free()
+		p.wake.Close()
+	}()
 	wake, err := p.wake.SyscallConn()
 	if err == nil {
 		// Waits until the descriptor is readable whenever the function returns false.
@@ -73,17 +81,21 @@ func (p *port) run() {
 	if err != nil {
 		panic("thalweg: cannot wait for events: " + err.Error())
 	}
+	isDone = true
 }
 
 // serveAvailable serves all events that are available. Returns false when the port has ended.
 func (p *port) serveAvailable() bool {
 	for {
-		events, isOpen := p.events.take(p.core, p.handle)
-		if len(events) == 0 {
-			return isOpen
+		for events := p.events.taken(); p.next < len(events); {
+			event := &events[p.next]
+			p.next++
+			p.serve(event)
 		}
-		for i := range events {
-			p.serve(&events[i])
+		p.next = 0
+		isOpen := p.events.take(p.core, p.handle)
+		if len(p.events.taken()) == 0 {
+			return isOpen
 		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 // state is what the guest has for one client: a service and its resources.
 //
 //  1. The calls of a `func` and the drops of resources wait in queue, and one goroutine serves them in
-//     order. It exists while the queue is not empty.
+//     order. It exists while the queue is not empty. If it does not exist, the goroutine of the port serves
+//     a `brief` call itself.
 //  2. active counts the goroutines that use the service. When the client is closed, the last one of
 //     them closes the service.
 type state struct {
@@ -20,9 +21,10 @@ type state struct {
 	stop context.CancelCauseFunc
 
 	opening sync.Mutex
-	service any // nil until the first call
+	service any // nil until isOpen
 
 	mu        sync.Mutex
+	isOpen    bool
 	queue     []task
 	next      int // index of the first task that was not taken
 	isServing bool
@@ -46,6 +48,11 @@ func newState(p *port) *state {
 // begin begins a call.
 func (s *state) begin(call *Call) {
 	if call.method.flags&Async == 0 {
+		if call.method.flags&Brief != 0 && s.enterIdle() {
+			defer s.leave()
+			call.run()
+			return
+		}
 		if !s.push(task{call: call}) {
 			call.fail(Overloaded, fmt.Sprintf("%d calls of the client are waiting for the guest", s.port.library.maxQueuedCalls))
 			call.end()
@@ -118,6 +125,18 @@ func (s *state) serveQueue() {
 	}
 }
 
+// enterIdle is enter, if the service is open and has no other calls of a `func`. Only for the goroutine of the
+// port, which adds them.
+func (s *state) enterIdle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isServing || !s.isOpen {
+		return false
+	}
+	s.active++
+	return true
+}
+
 // enter counts a goroutine that uses the service.
 func (s *state) enter() {
 	s.mu.Lock()
@@ -164,6 +183,9 @@ func (s *state) open() (any, error) {
 			return nil, err
 		}
 		s.service = service
+		s.mu.Lock()
+		s.isOpen = true
+		s.mu.Unlock()
 	}
 	return s.service, nil
 }

@@ -153,6 +153,34 @@ static void ended_goroutine_ends_only_its_call(void) {
   close_client(&client);
 }
 
+static uint32_t add(const probe_client *client, uint64_t number, uint64_t *sum) {
+  probe_add_result result;
+  tw_error error;
+  uint32_t code = probe_add(client, number, TW_FOREVER, &result, &error);
+  *sum = code == TW_OK ? result.ok : 0;
+  tw_reply_release(&result.reply);
+  return code;
+}
+
+/* `add` is brief, so that it runs on the goroutine that takes the calls of all clients. */
+static void brief_method_that_fails_ends_only_its_call(void) {
+  probe_client client = open_client(8);
+  probe_client other = open_client(8);
+  uint64_t sum;
+  CHECK_CODE(add(&other, 1, &sum), TW_OK);
+  CHECK_CODE(add(&client, 5, &sum), TW_OK);
+  CHECK_CODE(add(&client, UINT64_MAX, &sum), TW_GUEST_LOST);
+  CHECK_CODE(add(&client, 1, &sum), TW_OK);
+  CHECK(sum == 6);
+  CHECK_CODE(add(&client, UINT64_MAX - 1, &sum), TW_GUEST_PANICKED);
+  CHECK_CODE(add(&client, 1, &sum), TW_OK);
+  CHECK(sum == 1);
+  CHECK_CODE(add(&other, 1, &sum), TW_OK);
+  CHECK(sum == 2);
+  close_client(&client);
+  close_client(&other);
+}
+
 int main(int argc, char **argv) {
   tw_error error;
   if (argc != 2) {
@@ -164,6 +192,7 @@ int main(int argc, char **argv) {
   RUN(other_calls_are_served_in_order);
   RUN(too_many_waiting_calls_are_refused);
   RUN(ended_goroutine_ends_only_its_call);
+  RUN(brief_method_that_fails_ends_only_its_call);
   CHECK_CODE(tw_close(library.table, &error), TW_OK);
   return done("calls");
 }

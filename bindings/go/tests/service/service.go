@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -77,6 +78,12 @@ func (c *cell) Drop() {
 }
 
 func (s *service) Add(_ context.Context, number uint64) (uint64, error) {
+	switch number {
+	case math.MaxUint64:
+		runtime.Goexit()
+	case math.MaxUint64 - 1:
+		panic("it went wrong")
+	}
 	s.sum += number
 	return s.sum, nil
 }

@@ -12,6 +12,7 @@ Service is the state of one client. The methods for a `func` are called one at a
 of a stream with the stream.";
 
 const ASYNC: &str = "Other methods may run at the same time.";
+const BRIEF: &str = "It must not wait: the calls of all clients wait for it.";
 const STREAM: &str =
     "The sequence is iterated on a goroutine of its own. An error ends the stream.";
 const FUTURE: &str = "The function that it returns is called on a goroutine of its own.";
@@ -66,6 +67,9 @@ fn method(go: &Go<'_>, number: usize, function: &Function<'_>, out: &mut Source)
     }
     if model.is_async {
         notes.push(ASYNC.to_owned());
+    }
+    if model.options.is_brief {
+        notes.push(BRIEF.to_owned());
     }
     if let ResultKind::Stream(stream) = function.ok {
         let is_future = go.plan.streams[stream].is_future;
