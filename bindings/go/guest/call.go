@@ -82,8 +82,12 @@ func (c *Call) answering() bool {
 }
 
 func (c *Call) fail(code Code, text string) {
-	if c.answering() {
-		c.state.port.core.fail(c.handle, code, text)
+	if !c.answering() {
+		return
+	}
+	core := c.state.port.core
+	if core.fail(c.handle, code, text) == BadArgument {
+		core.fail(c.handle, GuestLost, text) // a guest cannot cause that outcome
 	}
 }
 

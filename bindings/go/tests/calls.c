@@ -137,7 +137,7 @@ static void too_many_waiting_calls_are_refused(void) {
   close_client(&client);
 }
 
-static void ended_goroutine_ends_only_its_call(void) {
+static void wrong_ends_of_a_call_end_only_it(void) {
   probe_client client = open_client(8);
   probe_misbehave_result result;
   probe_add_result added;
@@ -146,6 +146,9 @@ static void ended_goroutine_ends_only_its_call(void) {
   tw_reply_release(&added.reply);
   CHECK_CODE(probe_misbehave(&client, 13, TW_FOREVER, &result, &error), TW_GUEST_LOST);
   CHECK(strstr(error.message, "probe.misbehave") && strstr(error.message, "without an answer"));
+  tw_reply_release(&result.reply);
+  CHECK_CODE(probe_misbehave(&client, 15, TW_FOREVER, &result, &error), TW_GUEST_LOST);
+  CHECK(strcmp(error.message, "something was closed") == 0);
   tw_reply_release(&result.reply);
   REQUIRE_OK(probe_add(&client, 1, TW_FOREVER, &added, &error), error);
   CHECK(added.ok == 6);
@@ -191,7 +194,7 @@ int main(int argc, char **argv) {
   RUN(async_calls_run_at_the_same_time);
   RUN(other_calls_are_served_in_order);
   RUN(too_many_waiting_calls_are_refused);
-  RUN(ended_goroutine_ends_only_its_call);
+  RUN(wrong_ends_of_a_call_end_only_it);
   RUN(brief_method_that_fails_ends_only_its_call);
   CHECK_CODE(tw_close(library.table, &error), TW_OK);
   return done("calls");

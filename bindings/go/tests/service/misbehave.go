@@ -64,6 +64,8 @@ func (s *service) Misbehave(ctx context.Context, how uint32) (string, error) {
 		return "refused", nil
 	case 13: // ends its goroutine
 		runtime.Goexit()
+	case 15: // an outcome that it cannot cause, as its error
+		return "", &guest.Error{Code: guest.Closed, Message: "something was closed"}
 	case 14: // a signal in Go code
 		var none *service
 		none.sum++
