@@ -117,13 +117,17 @@ impl Incoming {
 
     /// Lends the call to foreign code that serves it by number, and returns the number.
     /// [`take_back`](Self::take_back) accepts it once. The arguments stay where they are until
-    /// then, also after the call has ended.
+    /// then, also after the call has ended. Those that the caller has lent are copied.
     ///
     /// # Errors
     /// `overloaded`: the maximum number of handles is open, or there is not enough memory for one
-    /// more. The call has ended with this failure.
+    /// more. The call has ended with this failure. `stale`: the call has ended.
     pub fn lend(self) -> Result<u64, Failure> {
-        self.into_buffer().lend().map_err(|(mut buffer, failure)| {
+        let mut buffer = self.into_buffer();
+        if message::open_any(&buffer.data).is_err() {
+            buffer = join_arguments(buffer).ok_or_else(handles::stale)?;
+        }
+        buffer.lend().map_err(|(mut buffer, failure)| {
             buffer.fail(failure.clone());
             buffer.deliver();
             failure

@@ -45,13 +45,12 @@ pub(crate) mod guest;
 pub(crate) mod guest_input;
 pub(crate) mod host;
 mod inline_calls;
-mod poll;
+mod on_port;
 mod push_batch;
 mod streams;
 pub(crate) mod submit;
 
 use self::host::HostBinding;
-use self::poll::Pollers;
 
 /// Maximum number of calls in a turn, so that many calls do not starve the other actors of a
 /// worker.
@@ -120,8 +119,6 @@ pub struct Instance {
     spare: CachePadded<SpareCalls>,
     actor: CachePadded<Mutex<ActorState>>,
     turn_slot: TurnSlot,
-    /// The threads that serve the calls instead of the actor.
-    pollers: Option<Box<Pollers>>,
     /// The foreign code that is the service.
     guest: Option<Arc<GuestInstance>>,
     /// Its threads run the turns.
@@ -192,7 +189,6 @@ impl Instance {
                 timer: None,
             })),
             turn_slot: TurnSlot::default(),
-            pollers: None,
             guest: None,
             guest_port: None,
             #[cfg(test)]
@@ -319,16 +315,10 @@ impl Instance {
     }
 
     fn schedule(self: &Arc<Self>) {
-        match (&self.guest_port, &self.pollers) {
-            (None, None) => self.runtime.schedule(Arc::clone(self) as Arc<dyn Run>),
-            (Some(port), _) => port.schedule(Arc::clone(self)),
-            (None, Some(pollers)) => pollers.wake_one(),
+        match &self.guest_port {
+            None => self.runtime.schedule(Arc::clone(self) as Arc<dyn Run>),
+            Some(port) => port.schedule(Arc::clone(self)),
         }
-    }
-
-    /// Whether threads of the service serve the calls.
-    fn has_own_threads(&self) -> bool {
-        self.guest_port.is_some() || self.pollers.is_some()
     }
 
     /// Whether this process is a forked child of the process that created the instance.
@@ -449,10 +439,8 @@ impl Instance {
         self.end_streams();
         drop(self.host.replace(None));
         self.incarnation.fetch_add(1, Ordering::AcqRel);
-        if self.pollers.is_some() {
-            self.wake_pollers();
-        } else if !is_unused {
-            // Without a call the service was never created.
+        // Without a call the service was never created.
+        if !is_unused || self.guest_port.is_some() {
             self.schedule_if_idle();
         }
     }
@@ -623,7 +611,7 @@ impl Instance {
 impl Instance {
     /// Runs a turn that serves up to `most` calls.
     #[inline]
-    pub(crate) fn run_turn(self: Arc<Self>, most: usize) {
+    pub(crate) fn run_turn(self: &Arc<Self>, most: usize) {
         let mut actor = self.actor.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut calls_left, mut time_slice) = (most.min(CALLS_PER_TURN), TimeSlice::new());
         loop {
@@ -637,11 +625,11 @@ impl Instance {
             if found == Found::Attention && self.open_state.is_closed() {
                 self.drop_service_of_closed(&mut actor);
             }
-            if calls_left == 0 {
-                break;
-            }
             if self.end_turn() {
                 return;
+            }
+            if calls_left == 0 {
+                break;
             }
         }
         drop(actor);

@@ -480,46 +480,6 @@ impl<T: Linked> Mailbox<T> {
         // SAFETY: rule 1.
         waiting.append(&mut unsafe { List::from_newest(newest_of(before)) });
     }
-
-    /// For a service without turns, where `SCHEDULED` is set while a poller looks into the mailbox
-    /// or is being woken for it. Takes the oldest call. The flag tells whether there are more;
-    /// otherwise `SCHEDULED` was cleared.
-    pub(crate) fn poll(&self) -> Option<(T, bool)> {
-        let mut waiting = lock(&self.waiting);
-        self.collect(&mut waiting);
-        let call = waiting.pop_front()?;
-        self.free(1);
-        let has_more = !waiting.is_empty() || !self.try_idle();
-        Some((call, has_more))
-    }
-
-    /// Clears `SCHEDULED` after `register` was called, unless there is a call. The lock excludes
-    /// [`exclude_idle`](Self::exclude_idle). Returns whether there was none.
-    pub(crate) fn idle(&self, register: impl FnOnce()) -> bool {
-        let waiting = lock(&self.waiting);
-        if !waiting.is_empty() {
-            return false;
-        }
-        register();
-        self.try_idle()
-    }
-
-    /// Runs `f` while no poller is in [`idle`](Self::idle).
-    pub(crate) fn exclude_idle(&self, f: impl FnOnce()) {
-        let waiting = lock(&self.waiting);
-        f();
-        drop(waiting);
-    }
-
-    /// Clears both bits unless there is a call in the head. The caller holds the lock, and has found
-    /// `waiting` empty.
-    fn try_idle(&self) -> bool {
-        let before = self.update(|head| match newest_of(head).is_null() {
-            true => ptr::null_mut(),
-            false => head,
-        });
-        newest_of(before).is_null()
-    }
 }
 
 impl<T: Linked> Drop for Mailbox<T> {

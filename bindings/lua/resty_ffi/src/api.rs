@@ -5,11 +5,12 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use thalweg::port::log::{Level, Limit};
-use thalweg::port::{Incoming, Object, find};
+use thalweg::port::{Code, Incoming, Object, find};
 
 use thalweg::wire::ListView;
 
-use crate::pointer::{Pointer, to_handle, to_pointer};
+use crate::TASK;
+use crate::pointer::{Pointer, to_handle};
 
 /// A defect of this library ends the process otherwise, because foreign code cannot be unwound.
 fn guard<R>(otherwise: R, body: impl FnOnce() -> R) -> R {
@@ -38,16 +39,15 @@ pub extern "C" fn ngx_http_lua_ffi_task_poll(tq: Pointer) -> Pointer {
         let Ok(Object::Client(runtime)) = find(to_handle(tq)) else {
             return std::ptr::null_mut();
         };
+        let Some(port) = runtime.guest_port() else {
+            return std::ptr::null_mut();
+        };
         loop {
-            let Some(incoming) = runtime.poll() else {
-                return std::ptr::null_mut();
-            };
-            // A call that cannot be lent has ended as `overloaded`.
-            if let Ok(task) = incoming.lend() {
-                match to_pointer(task) {
-                    Ok(pointer) => return pointer,
-                    Err(_) => drop(Incoming::take_back(task)),
-                }
+            let ran = port.run_turn(1, u64::MAX);
+            let task = TASK.replace(std::ptr::null_mut());
+            let has_ended = ran.is_err_and(|why| why.code != Code::Interrupted);
+            if has_ended || !task.is_null() {
+                return task;
             }
         }
     })

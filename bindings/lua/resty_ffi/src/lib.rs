@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!   Lua: runtime:echo(request)      this library                         threads of the foreign library
-//!   submit --------------------> mailbox of an instance ------------> ngx_http_lua_ffi_task_poll
+//!   submit --------------------> mailbox of an instance, its port --> ngx_http_lua_ffi_task_poll
 //!   port_reap <----------------- completion <------------------------ ngx_http_lua_ffi_respond
 //! ```
 //!
-//! 1. A *runtime* is an instance without an actor: the foreign library's threads poll it. `tq`, the
-//!    queue of the runtime, is the handle of its client, and a task is the number of a lent call.
-//!    Both are numbers with a generation, so a task that was answered, a queue that was closed, and a
-//!    pointer that is neither are refused.
+//! 1. A *runtime* is an instance with a port, from which the foreign library's threads take its calls, as
+//!    those of a guest do. `tq`, the queue of the runtime, is the handle of its client, and a task is the
+//!    number of a lent call. Both are numbers with a generation, so a task that was answered, a queue that
+//!    was closed, and a pointer that is neither are refused.
 //! 2. The foreign library gets these numbers as pointers, which it must not dereference. They
 //!    are outside of the addresses of a process, because a garbage collector like Go's looks up each
 //!    pointer that it finds: see `pointer.rs`.
@@ -17,6 +17,9 @@
 
 mod api;
 mod pointer;
+
+use std::cell::Cell;
+use std::ptr;
 
 use thalweg::port::{
     Incoming, Instance, Method, Object, Package, QueueLimits, Service, close_handle, find, insert,
@@ -33,9 +36,17 @@ pub use pointer::{Pointer, to_handle};
 const CALL: &str =
     "record{request:option<list<u8>>}\noption<list<u8>>\ntuple<s32,option<list<u8>>>\n";
 
-/// What a runtime serves.
-#[derive(Debug)]
-pub struct RestyFfi;
+/// What a runtime serves: it leaves each call to the thread that polls.
+#[derive(Debug, Default)]
+pub struct RestyFfi {
+    /// Not for a client of `tw_table.client_open`, whose calls are dropped.
+    has_library: bool,
+}
+
+thread_local! {
+    /// The task that this thread has polled. NULL: none.
+    static TASK: Cell<Pointer> = const { Cell::new(ptr::null_mut()) };
+}
 
 impl Service for RestyFfi {
     const PACKAGE: &'static Package = &Package {
@@ -51,11 +62,20 @@ impl Service for RestyFfi {
         },
     };
 
-    /// Drops the call: a client of `tw_table.client_open` has no foreign library.
-    fn dispatch(&mut self, _: Incoming) {}
+    fn dispatch(&mut self, call: Incoming) {
+        // A call that cannot be lent has ended.
+        if self.has_library
+            && let Ok(task) = call.lend()
+        {
+            match to_pointer(task) {
+                Ok(task) => TASK.set(task),
+                Err(_) => drop(Incoming::take_back(task)),
+            }
+        }
+    }
 }
 
-thalweg_capi::export!(crate::RestyFfi, crate::RestyFfi);
+thalweg_capi::export!(crate::RestyFfi, crate::RestyFfi::default());
 
 /// Opens a runtime, for which at most `max_queue` tasks wait. `client` submits calls to it, and `tq`
 /// is its queue for `libffi_init`.
@@ -73,7 +93,8 @@ pub unsafe extern "C" fn thalweg_resty_ffi_open(
     // SAFETY: the caller guarantees that the pointers are valid.
     unsafe {
         thalweg_capi::enter(error, || {
-            let instance = Instance::open_polled::<RestyFfi>(max_queue, Instance::runtime()?)?;
+            let make = || RestyFfi { has_library: true };
+            let instance = Instance::open_on_port(max_queue, make, Instance::runtime()?)?;
             let handle = insert(Object::Client(instance))?;
             let pointer = to_pointer(handle).inspect_err(|_| drop(close_handle(handle)))?;
             client.write(handle);

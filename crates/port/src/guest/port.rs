@@ -5,7 +5,9 @@
 //!    call therefore needs no thread between that of its caller and that of the guest.
 //! 2. Events that no turn of this thread has made, or that a turn has made beyond the number that was
 //!    wanted, are in `events`. They are taken first.
-//! 3. A thread that finds nothing registers itself under the lock: as a sleeping thread, or by arming the
+//! 3. A service in Rust can have a port of its own, too. It makes no events, but leaves its calls to the
+//!    thread that runs the turn.
+//! 4. A thread that finds nothing registers itself under the lock: as a sleeping thread, or by arming the
 //!    descriptor. Whoever adds something wakes one of them.
 
 use std::cell::RefCell;
@@ -131,7 +133,7 @@ struct Queue {
     ready: VecDeque<Arc<Instance>>,
     /// Rule 2.
     events: VecDeque<GuestEvent>,
-    /// Rule 3.
+    /// Rule 4.
     asleep: WakerList,
     is_armed: bool,
     has_ended: bool,
@@ -222,20 +224,52 @@ impl GuestPort {
         mut give: impl FnMut(GuestEvent),
     ) -> Result<usize, Failure> {
         self.descriptor.reset();
+        let look = |sleep: Sleep<'_>| self.take_now(most, sleep, &mut give);
+        Ok(self.wait_for(deadline, look)?.unwrap_or(0))
+    }
+
+    /// Runs a turn that serves up to `most` calls, for an instance of
+    /// [`open_on_port`](Instance::open_on_port). Waits for it until `deadline`, as [`take`](Self::take)
+    /// does, and returns whether there was one.
+    ///
+    /// # Errors
+    /// The errors of [`take`](Self::take).
+    pub fn run_turn(&self, most: usize, deadline: u64) -> Result<bool, Failure> {
+        let look = |sleep: Sleep<'_>| {
+            let instance = match self.next_ready(self.lock_queue(sleep), sleep)? {
+                Ok(instance) => instance,
+                Err(ended) => return Some(Err(ended)),
+            };
+            instance.run_turn(most);
+            if instance.accepts_no_calls() {
+                self.end();
+            }
+            Some(Ok(()))
+        };
+        Ok(self.wait_for(deadline, look)?.is_some())
+    }
+
+    /// Calls `look` until it finds something.
+    #[inline]
+    fn wait_for<R>(
+        &self,
+        deadline: u64,
+        mut look: impl FnMut(Sleep<'_>) -> Option<Result<R, Failure>>,
+    ) -> Result<Option<R>, Failure> {
         loop {
             let signals = self.signals.load(Ordering::Acquire);
-            let taken = match self.take_now(most, Sleep::No, &mut give) {
-                Some(taken) => return taken,
+            let found = match look(Sleep::No) {
+                Some(found) => Some(found),
                 None if deadline == 0 => {
                     self.arm();
-                    self.take_now(most, Sleep::No, &mut give)
+                    look(Sleep::No)
                 }
                 None if self.spin_until_after(signals) => continue,
-                None => self.take_asleep(most, deadline, &mut give),
+                None => self.look_asleep(deadline, &mut look),
             };
-            match taken {
-                Some(taken) => return taken,
-                None if deadline <= thalweg_queue::clock::now() => return Ok(0),
+            match found {
+                Some(found) => return found.map(Some),
+                None if deadline <= thalweg_queue::clock::now() => return Ok(None),
                 None => {}
             }
         }
@@ -252,11 +286,7 @@ impl GuestPort {
             return Some(Ok(0));
         }
         loop {
-            let mut queue = lock(&self.queue);
-            if let Sleep::After(waker) = sleep {
-                // A signal must not wake a thread that does something else.
-                queue.asleep.remove(waker);
-            }
+            let mut queue = self.lock_queue(sleep);
             if !queue.events.is_empty() {
                 let count = queue.events.len().min(most);
                 let taken: VecDeque<_> = queue.events.drain(..count).collect();
@@ -269,31 +299,51 @@ impl GuestPort {
                 taken.into_iter().for_each(give);
                 return Some(Ok(count));
             }
-            let Some(instance) = queue.ready.pop_front() else {
-                if queue.has_ended {
-                    return Some(Err(Code::Closed.because("the guest was closed")));
-                }
-                if let Sleep::Before(waker) = sleep {
-                    queue.asleep.push(waker.clone());
-                }
-                return None;
+            let count = match self.next_ready(queue, sleep)? {
+                Ok(instance) => self.take_from(&instance, most, give),
+                Err(ended) => return Some(Err(ended)),
             };
-            if !queue.ready.is_empty() {
-                self.wake_another(queue);
-            } else {
-                drop(queue);
-            }
-            let count = self.run_turn(instance, most, give);
             if count > 0 {
                 return Some(Ok(count));
             }
         }
     }
 
-    /// Rule 1.
-    fn run_turn(
+    fn lock_queue(&self, sleep: Sleep<'_>) -> LockGuard<'_, Queue> {
+        let mut queue = lock(&self.queue);
+        if let Sleep::After(waker) = sleep {
+            // A signal must not wake a thread that does something else.
+            queue.asleep.remove(waker);
+        }
+        queue
+    }
+
+    /// The next instance with work. `None`: there is none.
+    #[inline]
+    fn next_ready(
         &self,
-        instance: Arc<Instance>,
+        mut queue: LockGuard<'_, Queue>,
+        sleep: Sleep<'_>,
+    ) -> Option<Result<Arc<Instance>, Failure>> {
+        let Some(instance) = queue.ready.pop_front() else {
+            if queue.has_ended {
+                return Some(Err(Code::Closed.because("the guest was closed")));
+            }
+            if let Sleep::Before(waker) = sleep {
+                queue.asleep.push(waker.clone());
+            }
+            return None;
+        };
+        if !queue.ready.is_empty() {
+            self.wake_another(queue);
+        }
+        Some(Ok(instance))
+    }
+
+    /// Rule 1.
+    fn take_from(
+        &self,
+        instance: &Arc<Instance>,
         most: usize,
         give: &mut impl FnMut(GuestEvent),
     ) -> usize {
@@ -324,16 +374,15 @@ impl GuestPort {
 
     /// Waits once, and looks again.
     #[cold]
-    fn take_asleep(
+    fn look_asleep<R>(
         &self,
-        most: usize,
         deadline: u64,
-        give: &mut impl FnMut(GuestEvent),
-    ) -> Option<Result<usize, Failure>> {
+        look: &mut impl FnMut(Sleep<'_>) -> Option<Result<R, Failure>>,
+    ) -> Option<Result<R, Failure>> {
         let waker = wait::waker();
-        let taken = self.take_now(most, Sleep::Before(&waker), give);
-        if taken.is_some() {
-            return taken;
+        let found = look(Sleep::Before(&waker));
+        if found.is_some() {
+            return found;
         }
         let park = || wait::park(Some(deadline));
         let woke = match self.spin.try_lock() {
@@ -341,9 +390,7 @@ impl GuestPort {
             Err(_) => park(),
         };
         let why = match woke {
-            WakeReason::Woken | WakeReason::TimedOut => {
-                return self.take_now(most, Sleep::After(&waker), give);
-            }
+            WakeReason::Woken | WakeReason::TimedOut => return look(Sleep::After(&waker)),
             WakeReason::Interrupted => Code::Interrupted.because("a signal was handled"),
             WakeReason::Stopping => Code::ShutDown.because("the runtime stops"),
         };
@@ -366,7 +413,7 @@ impl GuestPort {
         lock(&self.queue).is_armed = true;
     }
 
-    /// Rule 3.
+    /// Rule 4.
     fn wake_another(&self, mut queue: LockGuard<'_, Queue>) {
         let waker = queue.asleep.pop();
         let is_armed = waker.is_none() && std::mem::take(&mut queue.is_armed);

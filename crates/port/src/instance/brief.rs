@@ -107,7 +107,7 @@ impl Instance {
         if !wait::is_thread_that_can_park() {
             return None;
         }
-        if self.has_own_threads() || self.is_forked() || self.runtime.is_stopping() {
+        if self.guest_port.is_some() || self.is_forked() || self.runtime.is_stopping() {
             return None;
         }
         if !self.mailbox.claim_turn() {

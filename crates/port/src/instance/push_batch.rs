@@ -1,6 +1,8 @@
 //! A submission of several calls: their places in the mailbox are reserved together, and the calls are
 //! pushed together.
 
+use std::sync::Arc;
+
 use super::submit::MailboxFull;
 use super::{CALLS_PER_TURN, Instance};
 use crate::completion::CallBuffer;
@@ -62,7 +64,7 @@ impl PushBatch {
     }
 
     /// Returns the places that were not used. All calls were pushed.
-    pub(super) fn give_back(&mut self, instance: &Instance) {
+    pub(super) fn give_back(&mut self, instance: &Arc<Instance>) {
         let places = std::mem::take(&mut self.places);
         if places > 0 {
             instance.free_places(places);

@@ -531,7 +531,7 @@ impl Instance {
     /// Returns whether the caller must schedule a turn, or the buffer and the reason if the mailbox
     /// is full.
     #[inline(always)]
-    fn push(&self, buffer: CallBuffer) -> Result<bool, (CallBuffer, MailboxFull)> {
+    fn push(self: &Arc<Self>, buffer: CallBuffer) -> Result<bool, (CallBuffer, MailboxFull)> {
         if let Err(capacity) = self.mailbox.reserve(1) {
             return Err((buffer, MailboxFull::Calls(capacity)));
         }
@@ -554,11 +554,11 @@ impl Instance {
 
     /// Frees places that no call uses.
     #[cold]
-    pub(super) fn free_places(&self, places: u32) {
+    pub(super) fn free_places(self: &Arc<Self>, places: u32) {
         self.mailbox.free(places as usize);
         if self.mailbox.is_finished() {
-            // A poller may wait for the call.
-            self.wake_pollers();
+            // A port may wait for the call before it ends.
+            self.schedule_if_idle();
         }
     }
 }

@@ -171,12 +171,13 @@ fn expected_calls_that_are_not_made_leave_nothing_reserved() {
 #[test]
 fn expected_calls_end_where_the_port_or_the_mailbox_is_full() {
     let runtime = runtime();
-    let polled = |capacity| {
+    // No thread runs a turn.
+    let waiting = |capacity| {
         let runtime = runtime.handle().clone();
-        Instance::open_polled::<HoldsCalls>(capacity, runtime).unwrap()
+        Instance::open_on_port(capacity, HoldsCalls::default, runtime).unwrap()
     };
     for (calls, slots) in [(4, 100), (100, 4)] {
-        let (client, port) = (polled(calls), Port::open(slots).unwrap());
+        let (client, port) = (waiting(calls), Port::open(slots).unwrap());
         let mut submitter = Submitter::for_calls(&client, &port, 10);
         let refused = (4, Some(Code::Overloaded));
         assert_eq!(submit_all(&mut submitter, 10), refused);

@@ -278,35 +278,6 @@ fn claimed_turn_passes_a_request_on() {
 }
 
 #[test]
-fn poller_gets_the_call_or_is_woken() {
-    model(|| {
-        let shared = Shared::new(8);
-        let pusher = thread::spawn({
-            let shared = shared.clone();
-            move || {
-                assert_eq!(shared.mailbox.reserve(1), Ok(1));
-                shared.mailbox.push(Item::new(1))
-            }
-        });
-        let mut polled = shared.mailbox.poll().is_some();
-        if !polled {
-            let mut registered = false;
-            if !shared.mailbox.idle(|| registered = true) {
-                polled = shared.mailbox.poll().is_some();
-                assert!(polled);
-            } else {
-                assert!(registered);
-            }
-        }
-        let wakes = pusher.join().unwrap();
-        assert!(polled || wakes, "a wake-up was lost");
-        if !polled {
-            assert!(shared.mailbox.poll().is_some());
-        }
-    });
-}
-
-#[test]
 fn capacity_is_exact() {
     model(|| {
         let mailbox = Arc::new(Mailbox::<Item>::new(1));

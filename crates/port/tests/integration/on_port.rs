@@ -1,5 +1,6 @@
-//! Instances without an actor, whose calls threads of the service poll.
+//! Services in Rust whose calls threads take from a port, one at a time.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -13,28 +14,52 @@ use thalweg_port::{
 use thalweg_queue::clock;
 use thalweg_wire::message;
 
+thread_local! {
+    static LENT: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
 struct Echo;
 
 impl Service for Echo {
     const PACKAGE: &'static Package = &Package {
-        name: "test:polled",
+        name: "test:on-port",
         version: "0.1.0",
         layout: 1,
         methods: &[Method::new(
-            "polled.echo",
+            "on-port.echo",
             "record{text:string}\nstring\n\n",
         )],
         imports: &[],
         limits: QueueLimits::DEFAULT,
     };
 
-    fn dispatch(&mut self, _: Incoming) {}
+    fn dispatch(&mut self, call: Incoming) {
+        LENT.set(call.lend().ok());
+    }
 }
 
 fn open(capacity: u32) -> (Arc<Instance>, Arc<Port>) {
     let runtime = Instance::runtime().unwrap();
-    let instance = Instance::open_polled::<Echo>(capacity, runtime).unwrap();
+    let instance = Instance::open_on_port(capacity, || Echo, runtime).unwrap();
     (instance, Port::open(1024).unwrap())
+}
+
+/// Waits for the next call. `None`: the port has ended.
+fn take_lent(instance: &Instance) -> Option<u64> {
+    let port = instance.guest_port().unwrap();
+    loop {
+        let ran = port.run_turn(1, u64::MAX).map_err(|why| why.code);
+        match (LENT.take(), ran) {
+            (Some(lent), Ok(true)) => return Some(lent),
+            (None, Ok(true)) => {}
+            (None, Err(Code::Closed)) => return None,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn take(instance: &Instance) -> Option<Incoming> {
+    take_lent(instance).map(|call| Incoming::take_back(call).unwrap())
 }
 
 /// Submits a call whose text is its token. Returns its handle.
@@ -56,9 +81,9 @@ fn answer(call: Incoming) {
 }
 
 /// A thread that answers calls. Returns their number.
-fn poller(instance: &Arc<Instance>) -> JoinHandle<usize> {
+fn server(instance: &Arc<Instance>) -> JoinHandle<usize> {
     let instance = Arc::clone(instance);
-    std::thread::spawn(move || std::iter::from_fn(|| instance.poll().map(answer)).count())
+    std::thread::spawn(move || std::iter::from_fn(|| take(&instance).map(answer)).count())
 }
 
 fn reap(port: &Port) -> Completion {
@@ -67,9 +92,9 @@ fn reap(port: &Port) -> Completion {
 }
 
 #[test]
-fn capacity_is_exact_with_and_without_a_waiting_poller() {
+fn capacity_is_exact_with_and_without_a_waiting_thread() {
     let (instance, port) = open(3);
-    let server = poller(&instance);
+    let server = server(&instance);
     submit(&instance, &port, 0, u64::MAX).unwrap();
     assert_eq!(reap(&port).token, 0);
     instance.finish();
@@ -80,36 +105,36 @@ fn capacity_is_exact_with_and_without_a_waiting_poller() {
         submit(&instance, &port, token, u64::MAX).unwrap();
     }
     assert_eq!(submit(&instance, &port, 3, u64::MAX), Err(Code::Overloaded));
-    answer(instance.poll().unwrap());
+    answer(take(&instance).unwrap());
     submit(&instance, &port, 3, u64::MAX).unwrap();
     assert_eq!(submit(&instance, &port, 4, u64::MAX), Err(Code::Overloaded));
 }
 
 #[test]
 fn capacity_of_zero_is_refused() {
-    let opened = Instance::open_polled::<Echo>(0, Instance::runtime().unwrap());
+    let opened = Instance::open_on_port(0, || Echo, Instance::runtime().unwrap());
     assert_eq!(opened.unwrap_err().code, Code::Argument);
 }
 
 #[test]
-fn finished_instance_serves_what_waits_and_then_ends_all_pollers() {
+fn finished_instance_serves_what_waits_and_then_ends_all_threads() {
     let (instance, port) = open(64);
     let taken = {
         submit(&instance, &port, 100, u64::MAX).unwrap();
-        instance.poll().unwrap()
+        take(&instance).unwrap()
     };
     for token in 0..20 {
         submit(&instance, &port, token, u64::MAX).unwrap();
     }
     instance.finish();
     assert_eq!(submit(&instance, &port, 20, u64::MAX), Err(Code::Closed));
-    let servers: Vec<_> = (0..3).map(|_| poller(&instance)).collect();
+    let servers: Vec<_> = (0..3).map(|_| server(&instance)).collect();
     let served: usize = servers
         .into_iter()
         .map(|server| server.join().unwrap())
         .sum();
     assert_eq!(served, 20);
-    assert!(instance.poll().is_none());
+    assert!(take(&instance).is_none());
     // A call that was taken before can still be answered.
     answer(taken);
     let codes: Vec<_> = (0..21).map(|_| reap(&port).code).collect();
@@ -117,11 +142,11 @@ fn finished_instance_serves_what_waits_and_then_ends_all_pollers() {
 }
 
 #[test]
-fn closed_instance_ends_its_pollers_and_cancels_its_calls() {
+fn closed_instance_ends_its_threads_and_cancels_its_calls() {
     let (instance, port) = open(64);
     submit(&instance, &port, 1, u64::MAX).unwrap();
-    let taken = instance.poll().unwrap();
-    let servers: Vec<_> = (0..3).map(|_| poller(&instance)).collect();
+    let taken = take(&instance).unwrap();
+    let servers: Vec<_> = (0..3).map(|_| server(&instance)).collect();
     std::thread::sleep(Duration::from_millis(5)); // some of them sleep
     instance.close();
     for server in servers {
@@ -130,11 +155,11 @@ fn closed_instance_ends_its_pollers_and_cancels_its_calls() {
     assert_eq!(reap(&port).code, Code::Cancelled);
     answer(taken);
     assert!(port.is_empty());
-    assert!(instance.poll().is_none());
+    assert!(take(&instance).is_none());
 }
 
 #[test]
-fn call_that_timed_out_is_not_polled_and_frees_its_place() {
+fn call_that_timed_out_is_not_taken_and_frees_its_place() {
     let (instance, port) = open(1);
     submit(
         &instance,
@@ -145,7 +170,7 @@ fn call_that_timed_out_is_not_polled_and_frees_its_place() {
     .unwrap();
     assert_eq!(reap(&port).code, Code::TimedOut);
     submit(&instance, &port, 2, u64::MAX).unwrap();
-    let call = instance.poll().unwrap();
+    let call = take(&instance).unwrap();
     assert_eq!(call.params::<(String,)>().unwrap().0, "2");
     answer(call);
     assert_eq!(reap(&port).token, 2);
@@ -155,7 +180,7 @@ fn call_that_timed_out_is_not_polled_and_frees_its_place() {
 fn lent_call_is_taken_back_once_and_keeps_its_arguments_after_its_end() {
     let (instance, port) = open(4);
     let handle = submit(&instance, &port, 7, u64::MAX).unwrap();
-    let number = instance.poll().unwrap().lend().unwrap();
+    let number = take_lent(&instance).unwrap();
     let text = |number| Incoming::with_lent::<(String,), _>(number, |(text,), _| text.to_owned());
     assert_eq!(text(number).unwrap(), "7");
     match find(handle).unwrap() {
@@ -190,10 +215,10 @@ fn submit_borrowed(instance: &Arc<Instance>, port: &Arc<Port>, text: &'static st
 }
 
 #[test]
-fn borrowed_argument_is_copied_when_the_call_is_polled() {
+fn borrowed_argument_is_copied_when_the_call_is_lent() {
     let (instance, port) = open(4);
     submit_borrowed(&instance, &port, "borrowed");
-    let number = instance.poll().unwrap().lend().unwrap();
+    let number = take_lent(&instance).unwrap();
     let read = |number| {
         Incoming::with_lent::<(String,), _>(number, |(text,), memory| {
             assert!(memory.contains(&text.as_ptr().cast_mut()));
@@ -210,7 +235,7 @@ fn borrowed_argument_is_copied_when_the_call_is_polled() {
 }
 
 #[test]
-fn stopped_call_with_a_borrowed_argument_is_not_polled() {
+fn stopped_call_with_a_borrowed_argument_is_not_taken() {
     let (instance, port) = open(4);
     let handle = submit_borrowed(&instance, &port, "stopped");
     match find(handle).unwrap() {
@@ -219,17 +244,17 @@ fn stopped_call_with_a_borrowed_argument_is_not_polled() {
     }
     assert_eq!(reap(&port).code, Code::Cancelled);
     submit_borrowed(&instance, &port, "next");
-    let call = instance.poll().unwrap();
+    let call = take(&instance).unwrap();
     assert_eq!(call.params::<(String,)>().unwrap().0, "next");
     answer(call);
     assert_eq!(reap(&port).code, Code::Ok);
 }
 
 #[test]
-fn calls_of_many_threads_are_answered_once_each_by_many_pollers() {
+fn calls_of_many_threads_are_answered_once_each_by_many_threads() {
     let calls = if cfg!(miri) { 20 } else { 2_000 };
     let (instance, port) = open(4096);
-    let servers: Vec<_> = (0..4).map(|_| poller(&instance)).collect();
+    let servers: Vec<_> = (0..4).map(|_| server(&instance)).collect();
     let start = Arc::new(Barrier::new(4));
     let reaped = Arc::new(AtomicUsize::new(0));
     let submitters: Vec<_> = (0..4)
@@ -244,7 +269,7 @@ fn calls_of_many_threads_are_answered_once_each_by_many_pollers() {
                     {
                         std::thread::yield_now(); // the port is full
                     }
-                    // Now and then, everything is answered, so that pollers sleep.
+                    // Now and then, everything is answered, so that the servers sleep.
                     while call % 50 == 0 && reaped.load(Ordering::Acquire) < call {
                         std::thread::yield_now();
                     }
