@@ -152,6 +152,7 @@ void hostile_settle(void) {
     settling = false;
     pthread_mutex_unlock(&actions_lock);
   } while (has_more);
+  pthread_mutex_lock(&known_lock);
   for (uint32_t i = 0; i < KNOWN; i++) {
     if (known_writers[i].writer != 0) {
       core->stream_finish(known_writers[i].writer, NULL);
@@ -163,6 +164,7 @@ void hostile_settle(void) {
   for (uint32_t i = 0; i < KNOWN; i++) {
     known_calls[i].id = UINT64_MAX;
   }
+  pthread_mutex_unlock(&known_lock);
 }
 
 #endif
