@@ -32,7 +32,6 @@ export RUST_BACKTRACE=0 PYTHONDONTWRITEBYTECODE=1
 c_tests=$target/c-tests/sanitized
 c_conformance=$target/conformance-c/sanitized
 c_guests=$target/c-tests/guests-sanitized
-if ! [ -x "$c_tests/files" ] || ! [ -x "$c_conformance" ] || ! [ -x "$c_guests/hostile_guests" ]; then
 if ! [ -x "$c_tests/files" ] || ! [ -x "$c_conformance" ] || ! [ -x "$c_guests/reload" ]; then
   bindings/c/test.sh
 fi

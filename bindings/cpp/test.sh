@@ -117,7 +117,8 @@ guests() {
 # Reloads under load: reload COMPILER RELOADS MS, one in each MS milliseconds. The program is in C. Without the
 # version script, libstdc++ would use symbols of the first guest, which then stays loaded.
 reload() {
-  local folder=$build/reload-$(basename "$1") version
+  local folder version
+  folder=$build/reload-$(basename "$1")
   rm -rf "$folder"
   mkdir -p "$folder"
   echo '{ global: tw_guest; local: *; };' >"$folder/guest.map"

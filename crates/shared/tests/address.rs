@@ -1,4 +1,4 @@
-//! The library exports its two functions, and they check their arguments. `bindings/c/tests/guests.c`
+//! The library exports its functions, and they check their arguments. `bindings/c/tests/guests.c`
 //! tests them with guests.
 
 use std::ffi::{CString, c_char};
@@ -8,6 +8,7 @@ use libloading::Library;
 use thalweg_capi::abi::{TW_ABI, TW_ARGUMENT, TW_STALE, TW_VERSION, TwError, TwTable};
 
 type Open = unsafe extern "C" fn(u32, *const c_char, *mut *const TwTable, *mut TwError) -> u32;
+type Reload = unsafe extern "C" fn(*const TwTable, *const c_char, u64, *mut TwError) -> u32;
 type Close = unsafe extern "C" fn(*const TwTable, *mut TwError) -> u32;
 
 fn library() -> Library {
@@ -34,10 +35,13 @@ fn text(error: &TwError) -> String {
 fn wrong_arguments_are_refused() {
     let library = library();
     // SAFETY: thalweg_guest.h gives the symbols these types.
-    let (open, close) = unsafe {
+    let (open, reload, close) = unsafe {
         (
             library
                 .get::<Open>(b"tw_address_open")
+                .expect("it is exported"),
+            library
+                .get::<Reload>(b"tw_address_reload")
                 .expect("it is exported"),
             library
                 .get::<Close>(b"tw_address_close")
@@ -88,6 +92,15 @@ fn wrong_arguments_are_refused() {
             open(TW_ABI, address, std::ptr::null_mut(), &raw mut error),
             TW_ARGUMENT
         );
-        assert_eq!(close(std::ptr::null(), &raw mut error), TW_STALE);
+        assert_eq!(close(null.cast(), &raw mut error), TW_STALE);
+        assert_eq!(reload(null.cast(), null, 0, &raw mut error), TW_STALE);
+        assert!(text(&error).contains("no guest"), "{}", text(&error));
+        let wrong = c"process:x".as_ptr();
+        let code = reload(null.cast(), wrong, 0, std::ptr::null_mut());
+        assert_eq!(code, TW_ARGUMENT);
+        let not_utf8 = c"thread:\xff".as_ptr();
+        let code = reload(null.cast(), not_utf8, 0, &raw mut error);
+        assert_eq!(code, TW_ARGUMENT);
+        assert!(text(&error).contains("UTF-8"), "{}", text(&error));
     }
 }
