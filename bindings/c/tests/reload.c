@@ -494,6 +494,73 @@ static void link_is_followed_again(void) {
   unlink(current);
 }
 
+/* A hard link: the loader finds the library that is loaded. */
+static void other_name_of_a_loaded_file_is_loaded_as_a_copy(void) {
+  probe_client client;
+  char linked[1100];
+  char address[1200];
+  tw_error error;
+  open_live("version1");
+  client = open_client_of(&library);
+  CHECK(add(&client, 1) == 1);
+  snprintf(linked, sizeof(linked), "%s/linked.so", folder);
+  snprintf(address, sizeof(address), "thread:%s", linked);
+  unlink(linked);
+  CHECK(link(live, linked) == 0);
+  REQUIRE_OK(tw_reload(library.table, address, TW_FOREVER, &error), error);
+  CHECK(add(&client, 1) == 1);
+  unlink(linked);
+  close_client(&client);
+  close_live();
+  CHECK(becomes_loaded(0));
+}
+
+static atomic_int reloaded;
+static atomic_int overloaded;
+
+static void *reload_often(void *given) {
+  const tw_table *table = library.table;
+  uint32_t code;
+  tw_error error;
+  (void)given;
+  do {
+    code = tw_reload(table, NULL, table->now() + SECOND, &error);
+    if (code == TW_OK) {
+      atomic_fetch_add(&reloaded, 1);
+    } else if (code == TW_OVERLOADED) {
+      atomic_fetch_add(&overloaded, 1);
+    }
+  } while (code == TW_OK || code == TW_OVERLOADED);
+  if (code != TW_STALE) {
+    fprintf(stderr, "tw_reload returned %s: %s\n", tw_code_name(code), error.message);
+    checks_failed++;
+  }
+  return NULL;
+}
+
+/* Several threads reload a guest until another one closes it. */
+static void one_thread_at_a_time_reloads(void) {
+  enum { THREADS = 3 };
+  pthread_t threads[THREADS];
+  probe_client client;
+  int i;
+  open_live("version1");
+  client = open_client_of(&library);
+  atomic_store(&reloaded, 0);
+  for (i = 0; i < THREADS; i++) {
+    CHECK(pthread_create(&threads[i], NULL, reload_often, NULL) == 0);
+  }
+  while (atomic_load(&reloaded) < 50 || atomic_load(&overloaded) < 1) {
+    CHECK(add(&client, 1) > 0);
+  }
+  close_client(&client);
+  close_live();
+  for (i = 0; i < THREADS; i++) {
+    pthread_join(threads[i], NULL);
+  }
+  CHECK(becomes_loaded(0));
+}
+
 static void forked_child_reloads_its_own(void) {
   probe_client client;
   pid_t child;
@@ -671,6 +738,8 @@ int main(int argc, char **argv) {
   RUN(guest_that_stays_loaded_is_not_reloaded);
   RUN(guest_moves_to_another_address);
   RUN(link_is_followed_again);
+  RUN(other_name_of_a_loaded_file_is_loaded_as_a_copy);
+  RUN(one_thread_at_a_time_reloads);
   RUN(forked_child_reloads_its_own);
   RUN(no_call_fails_under_load);
   return done("reload");

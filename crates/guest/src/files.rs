@@ -4,23 +4,11 @@
 //! library that is loaded beside an earlier one therefore gets a name of its own, and if the file is
 //! the same one, it is a copy in memory.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// The device and the inode of a file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileId(u64, u64);
-
-impl FileId {
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        let file = fs::metadata(path)?;
-        Ok(Self(file.dev(), file.ino()))
-    }
-}
 
 /// Another name of the file at `path`, an absolute path, that this function has not returned before. It
 /// is in the same folder, for libraries that search for others with `$ORIGIN`.
@@ -54,14 +42,20 @@ pub(crate) fn copy(path: &Path) -> io::Result<(PathBuf, File)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileId, copy, other_name};
+    use super::{copy, other_name};
     use std::collections::HashSet;
+    use std::os::unix::fs::MetadataExt;
     use std::path::Path;
+
+    /// The number of a file in its file system.
+    fn number(path: &Path) -> Option<u64> {
+        std::fs::metadata(path).ok().map(|file| file.ino())
+    }
 
     #[test]
     fn other_names_differ_and_are_of_the_same_file() {
         let program = std::env::current_exe().expect("a test has a path");
-        let id = FileId::of(&program).ok();
+        let of_program = number(&program);
         let names: HashSet<_> = (0..100)
             .map(|_| other_name(&program).into_os_string())
             .collect();
@@ -69,7 +63,7 @@ mod tests {
         assert!(
             names
                 .iter()
-                .all(|name| FileId::of(Path::new(name)).ok() == id)
+                .all(|name| number(Path::new(name)) == of_program)
         );
         assert!(!names.contains(program.as_os_str()));
     }
@@ -79,7 +73,7 @@ mod tests {
         let program = std::env::current_exe().expect("a test has a path");
         let (name, file) = copy(&program).expect("it is readable");
         assert!(std::fs::read(&name).unwrap() == std::fs::read(&program).unwrap());
-        assert!(FileId::of(&name).ok() != FileId::of(&program).ok());
+        assert!(number(&name) != number(&program));
         drop(file);
         assert!(copy(Path::new("/no/such/file")).is_err());
     }

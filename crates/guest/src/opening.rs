@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,37 +51,67 @@ thread_local! {
     static OPENING: RefCell<Option<Opening>> = const { RefCell::new(None) };
 }
 
-/// Loads a library, which declares its package and its functions. `name` is the name by which the
-/// dynamic loader opens it, and `path` is its path for messages.
+/// A loaded library and its function `tw_guest`.
+pub(crate) struct Entry {
+    library: Library,
+    function: TwGuestFunction,
+}
+
+impl Entry {
+    /// Loads a library. `name` is the name by which the dynamic loader opens it, and `path` is its path for
+    /// messages.
+    ///
+    /// # Errors
+    /// `argument`.
+    pub(crate) fn load(name: &OsStr, path: &str) -> Result<Self, Failure> {
+        // Code of the guest runs from here on.
+        native(|| {
+            let cannot_load = |why: libloading::Error| {
+                // The error's own text does not contain the loader's.
+                let source = std::error::Error::source(&why).map(ToString::to_string);
+                let why = source.unwrap_or_else(|| why.to_string());
+                argument(format!("cannot load the guest {path}: {why}"))
+            };
+            // SAFETY: loading runs the initialisers of a library that the program trusts.
+            let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
+            let library = library.map_err(cannot_load)?;
+            // SAFETY: thalweg_guest.h gives the symbol this type.
+            let function = unsafe { library.get::<TwGuestFunction>(TW_GUEST_SYMBOL) };
+            let function = *function.map_err(|_| {
+                argument(format!(
+                    "{path} is not a guest: it does not export the function tw_guest"
+                ))
+            })?;
+            Ok(Self { library, function })
+        })
+    }
+
+    /// Whether the dynamic loader has loaded the function under this name. Otherwise it is in a library that
+    /// was loaded before.
+    pub(crate) fn has_name(&self, name: &OsStr) -> bool {
+        let mut found = MaybeUninit::<libc::Dl_info>::uninit();
+        // SAFETY: it reads no memory at the address. `found` is written unless the result is 0.
+        unsafe {
+            libc::dladdr(self.function as *const c_void, found.as_mut_ptr()) != 0
+                && CStr::from_ptr(found.assume_init().dli_fname).to_bytes() == name.as_bytes()
+        }
+    }
+}
+
+/// Lets a library declare its package and its functions. `path` is its path for messages.
 ///
 /// # Errors
 /// Those of `tw_address_open`.
-pub(crate) fn load(
-    name: &OsStr,
+pub(crate) fn open(
+    entry: Entry,
     path: &str,
     core: &'static TwGuestCore,
     loaded: WhileLoaded,
 ) -> Result<OpenedGuest, Failure> {
     static NUMBERS: AtomicU64 = AtomicU64::new(1);
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-    // Code of the guest runs from here on.
     native(|| {
-        let cannot_load = |why: libloading::Error| {
-            // The error's own text does not contain the loader's.
-            let source = std::error::Error::source(&why).map(ToString::to_string);
-            let why = source.unwrap_or_else(|| why.to_string());
-            argument(format!("cannot load the guest {path}: {why}"))
-        };
-        // SAFETY: loading runs the initialisers of a library that the program trusts.
-        let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
-        let library = library.map_err(cannot_load)?;
-        // SAFETY: thalweg_guest.h gives the symbol this type.
-        let function = unsafe { library.get::<TwGuestFunction>(TW_GUEST_SYMBOL) };
-        let function = *function.map_err(|_| {
-            argument(format!(
-                "{path} is not a guest: it does not export the function tw_guest"
-            ))
-        })?;
+        let Entry { library, function } = entry;
         let opening = Opening {
             number,
             served: None,

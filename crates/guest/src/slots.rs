@@ -29,9 +29,8 @@ use thalweg_port::{
 };
 
 use crate::core_table::CORE;
-use crate::files::FileId;
 use crate::foreign::ForeignGuest;
-use crate::opening::{self, OpenedGuest};
+use crate::opening::{self, Entry, OpenedGuest};
 
 pub(crate) use self::reload::reload;
 
@@ -100,7 +99,7 @@ struct Slots {
     /// The free slots. The one that is free for longest is used first.
     free: VecDeque<usize>,
     /// The libraries that are loaded, or being loaded or unloaded.
-    loaded: HashMap<u64, LoadedFile>,
+    loaded: HashMap<u64, PathBuf>,
     /// The number of the next one.
     next_loaded: u64,
     /// The tables by slot and package.
@@ -123,13 +122,6 @@ impl OfProcess {
     fn lock(&self) -> MutexGuard<'_, Slots> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The file of a library.
-struct LoadedFile {
-    path: PathBuf,
-    /// `None`: the dynamic loader searches for it, or it is a copy.
-    id: Option<FileId>,
 }
 
 /// A library that is loaded until this is dropped.
@@ -227,10 +219,10 @@ impl Slots {
     }
 
     /// Adds a library that is about to be loaded.
-    fn add_loaded(&mut self, process: &'static OfProcess, file: LoadedFile) -> Loaded {
+    fn add_loaded(&mut self, process: &'static OfProcess, path: &Path) -> Loaded {
         let number = self.next_loaded;
         self.next_loaded += 1;
-        self.loaded.insert(number, file);
+        self.loaded.insert(number, path.to_owned());
         Loaded {
             number,
             process,
@@ -280,7 +272,12 @@ fn open_slot(address: &str) -> Result<usize, Failure> {
     };
     let process = loaded.process;
     // Not under the lock: it runs code of the guest.
-    let opened = opening::load(path.as_ref(), path, &CORE, Box::new(loaded))?;
+    let opened = opening::open(
+        Entry::load(path.as_ref(), path)?,
+        path,
+        &CORE,
+        Box::new(loaded),
+    )?;
     let OpenedGuest { package, guest } = opened;
     let slots = &mut *process.lock();
     let Some(slot) = slots.free.pop_front() else {
@@ -319,11 +316,7 @@ fn claim(path: &str, file: &Path) -> Result<Claimed, Failure> {
         if let Some(slot) = slots.open_again(file) {
             return Ok(Claimed::Open(slot));
         }
-        if slots.loaded.values().all(|loaded| loaded.path != file) {
-            let file = LoadedFile {
-                path: file.to_owned(),
-                id: FileId::of(file).ok(),
-            };
+        if slots.loaded.values().all(|loaded| loaded != file) {
             return Ok(Claimed::ToLoad(slots.add_loaded(process, file)));
         }
         let left = deadline.saturating_duration_since(Instant::now());

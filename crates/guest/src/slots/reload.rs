@@ -5,13 +5,13 @@ use std::sync::{Arc, Weak};
 
 use thalweg_capi::abi::TwTable;
 use thalweg_capi::error::argument;
-use thalweg_port::{Code, Failure, GuestPackage, Instance, epoch};
+use thalweg_port::{Code, Failure, GuestPackage, Instance, epoch, native};
 
-use super::{LoadedFile, OfProcess, no_guest, not_open, of_process, path_of};
+use super::{OfProcess, no_guest, not_open, of_process, path_of};
 use crate::core_table::CORE;
-use crate::files::{self, FileId};
+use crate::files;
 use crate::foreign::ForeignGuest;
-use crate::opening::{self, OpenedGuest};
+use crate::opening::{self, Entry, OpenedGuest};
 
 /// The guest that a thread reloads. No other thread can until this is dropped.
 struct Reloading(Arc<ForeignGuest>);
@@ -111,27 +111,27 @@ fn load(
     shown: &str,
 ) -> Result<OpenedGuest, Failure> {
     let cannot_load = |why| argument(format!("cannot load the guest {shown}: {why}"));
-    let id = FileId::of(path).map_err(cannot_load)?;
-    let (mut loaded, is_loaded) = {
+    let mut loaded = {
         let slots = &mut *process.lock();
         let mut others = slots.open.iter().flatten();
         if others.any(|open| open.path == path && !open.has_table(table)) {
             return Err(argument(format!("{shown} is open as another guest")));
         }
-        let is_loaded = slots.loaded.values().any(|loaded| loaded.id == Some(id));
-        let file = LoadedFile {
-            path: path.to_owned(),
-            id: (!is_loaded).then_some(id),
-        };
-        (slots.add_loaded(process, file), is_loaded)
+        slots.add_loaded(process, path)
     };
-    let name = match is_loaded {
-        false => files::other_name(path),
-        true => {
-            let (name, copy) = files::copy(path).map_err(cannot_load)?;
-            loaded._copy = Some(copy);
-            name
+    let name = files::other_name(path);
+    let mut entry = Entry::load(name.as_os_str(), shown)?;
+    if !entry.has_name(name.as_os_str()) {
+        // It is the same file.
+        native(|| drop(entry));
+        let (name, copy) = files::copy(path).map_err(cannot_load)?;
+        loaded._copy = Some(copy);
+        entry = Entry::load(name.as_os_str(), shown)?;
+        if !entry.has_name(name.as_os_str()) {
+            return Err(argument(format!(
+                "the function tw_guest of {shown} is in another library, which is loaded"
+            )));
         }
-    };
-    opening::load(name.as_os_str(), shown, &CORE, Box::new(loaded))
+    }
+    opening::open(entry, shown, &CORE, Box::new(loaded))
 }
