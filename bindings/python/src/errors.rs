@@ -1,7 +1,9 @@
 //! Converts the table's codes into the exceptions of `thalweg._errors`.
 
 use std::ffi::CStr;
+use std::path::Path;
 
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -145,4 +147,16 @@ pub fn service(
         Ok(PyErr::from_value(raised))
     };
     make().unwrap_or_else(|failed| failed)
+}
+
+/// The system loader's reason for a library that cannot be loaded.
+pub fn not_loaded(path: &Path, error: &libloading::Error) -> PyErr {
+    // The error's own text does not contain the loader's text.
+    let why = match std::error::Error::source(error) {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
+    };
+    let path = path.display().to_string();
+    let why = why.strip_prefix(&format!("{path}: ")).unwrap_or(&why);
+    PyOSError::new_err(format!("cannot load {path}: {why}"))
 }

@@ -6,6 +6,7 @@
 //! | concern | file |
 //! | --- | --- |
 //! | a library, and handles of it | `library`, `handle`, `client`, `resource` |
+//! | guests | `guest`, `reload` |
 //! | what libraries report | `log_queue`, `counters` |
 //! | one process, one interpreter | `fork`, `interpreter`, `gil` |
 //! | from values to messages and back | `describe`, `kind`, `encode`, `decode`, `message`, `results`, `cbor` |
@@ -32,6 +33,7 @@ mod errors;
 mod fork;
 mod function_info;
 mod gil;
+mod guest;
 mod handle;
 mod host;
 mod inline;
@@ -47,6 +49,7 @@ mod package;
 mod pending_call;
 mod raw_type;
 mod reader;
+mod reload;
 mod resource;
 mod results;
 mod stats;
@@ -87,5 +90,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stats::StreamStats>()?;
     module.add_class::<log_queue::LogQueue>()?;
     module.add_function(wrap_pyfunction!(counters::counters, module)?)?;
+    module.add_function(wrap_pyfunction!(reload::reload, module)?)?;
     Ok(())
 }

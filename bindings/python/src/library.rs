@@ -4,11 +4,10 @@
 //! has threads. The table and its data are constant for the life of the process, so a [`Library`]
 //! is passed as `&'static`.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use thalweg_capi::abi::{
     TW_ABI, TW_LIBRARY_SYMBOL, TW_METHOD_BRIEF, TW_METHOD_CAN_BLOCK, TW_METHOD_INLINE, TW_OK,
@@ -16,7 +15,7 @@ use thalweg_capi::abi::{
 };
 
 use crate::function_info::FunctionInfo;
-use crate::{errors, log_queue};
+use crate::{errors, guest, log_queue};
 
 /// One opened library.
 pub struct Library {
@@ -128,7 +127,7 @@ static OPENED: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
 /// are incompatible.
 pub fn open(py: Python<'_>, path: &Path, expected: &Expected<'_>) -> PyResult<&'static Library> {
     let table = match address(path) {
-        Some(address) => open_guest(py, address)?,
+        Some(address) => guest::open(py, address)?,
         None => load(py, path)?,
     };
     let methods = check(table, path, expected).map_err(|text| errors::version(py, &text))?;
@@ -165,51 +164,17 @@ pub fn opened(_: Python<'_>) -> Vec<&'static Library> {
     tables
 }
 
+/// The library that was opened with this path or address.
+pub fn find(path: &Path) -> Option<&'static Library> {
+    let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    opened.iter().find(|library| library.path == path).copied()
+}
+
 /// The address of a guest, if that is what `path` is: `thread:PATH`.
 fn address(path: &Path) -> Option<&str> {
     let text = path.to_str()?;
     let (scheme, _) = text.split_once(':')?;
     matches!(scheme, "thread" | "process" | "remote").then_some(text)
-}
-
-/// The table of a guest, which `libthalweg.so` opens. It stays open. Opening it again returns the same
-/// table.
-fn open_guest(py: Python<'_>, address: &str) -> PyResult<&'static TwTable> {
-    use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
-    type Open = unsafe extern "C" fn(u32, *const c_char, *mut *const TwTable, *mut TwError) -> u32;
-    let address = CString::new(address)
-        .map_err(|_| PyOSError::new_err("the address of a guest has no NUL"))?;
-    let core = std::env::var_os("THALWEG_LIBRARY").unwrap_or_else(|| "libthalweg.so".into());
-    let core = PathBuf::from(core);
-    py.detach(|| {
-        // SAFETY: loading runs the library's initialisers, which start nothing.
-        let loaded = unsafe { Loaded::open(Some(&core), RTLD_NOW | RTLD_LOCAL) }
-            .map_err(|error| not_loaded(&core, &error))?;
-        let loaded = std::mem::ManuallyDrop::new(loaded);
-        // SAFETY: thalweg_guest.h gives the symbol this type.
-        let open = unsafe { loaded.get::<Open>(b"tw_address_open\0") };
-        let open = open.map_err(|error| not_loaded(&core, &error))?;
-        let (mut table, mut error) = (std::ptr::null(), errors::blank());
-        // SAFETY: all pointers are ours.
-        let code = unsafe { open(TW_ABI, address.as_ptr(), &raw mut table, &raw mut error) };
-        match code {
-            // SAFETY: the table has this layout, because the call passed its ABI, and is never freed.
-            TW_OK => Ok(unsafe { &*table }),
-            code => Python::attach(|py| Err(errors::from_table(py, code, &error))),
-        }
-    })
-}
-
-/// The system loader's reason for a library that cannot be loaded.
-fn not_loaded(path: &Path, error: &libloading::Error) -> PyErr {
-    // The error's own text does not contain the loader's text.
-    let why = match std::error::Error::source(error) {
-        Some(source) => source.to_string(),
-        None => error.to_string(),
-    };
-    let path = path.display().to_string();
-    let why = why.strip_prefix(&format!("{path}: ")).unwrap_or(&why);
-    PyOSError::new_err(format!("cannot load {path}: {why}"))
 }
 
 /// The table of the library at `path`, in the layout that this side expects.
@@ -220,7 +185,7 @@ fn load(py: Python<'_>, path: &Path) -> PyResult<&'static TwTable> {
     // caller's choice of file can make it sound.
     let loaded = py
         .detach(|| unsafe { Loaded::open(Some(&name), RTLD_NOW | RTLD_LOCAL) })
-        .map_err(|error| not_loaded(path, &error))?;
+        .map_err(|error| errors::not_loaded(path, &error))?;
     let loaded = std::mem::ManuallyDrop::new(loaded);
     // SAFETY: the symbol has this type in every Thalweg library: the name is ours.
     let function = unsafe { loaded.get::<TwLibraryFunction>(TW_LIBRARY_SYMBOL.to_bytes_with_nul()) }.map_err(|_| {

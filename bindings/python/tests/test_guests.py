@@ -73,3 +73,30 @@ def test_wrong_addresses_are_refused(package: Any) -> None:
         package.Probe.open("process:guest")
     with pytest.raises(thalweg.BadArgument, match="no/such/guest"):
         package.Probe.open("thread:/no/such/guest.so")
+
+
+def test_library_of_a_guest_is_replaced(
+    package: Any, guests: Path, tmp_path: Path
+) -> None:
+    library = tmp_path / "libguest.so"
+    address = f"thread:{library}"
+    shutil.copy(guests / "libguest_probe.so", library)
+    with package.Probe.open(address) as probe:
+        cell = probe.cell(5)
+        assert [probe.add(3), probe.add(4)] == [3, 7]
+        later = tmp_path / "libguest_later.so"
+        shutil.copy(guests / "libguest_probe.so", later)
+        thalweg.reload(address, f"thread:{later}")
+        assert [probe.add(1), cell.get()] == [1, 5]
+        other = probe.cell(6)
+        thalweg.reload(address, drain_timeout=0)
+        with pytest.raises(thalweg.Stale, match="reloaded"):
+            other.get()
+        assert [probe.add(1), cell.get()] == [1, 5]
+        with pytest.raises(thalweg.VersionMismatch, match="not thalweg:probe"):
+            thalweg.reload(address, f"thread:{guests / 'libguest_echo.so'}")
+        with pytest.raises(thalweg.BadArgument, match="no/such/guest"):
+            thalweg.reload(address, "thread:/no/such/guest.so")
+        assert probe.add(1) == 2
+    with pytest.raises(thalweg.BadArgument, match="is not open"):
+        thalweg.reload("thread:/no/such/guest.so")

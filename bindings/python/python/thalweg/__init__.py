@@ -37,6 +37,7 @@ from thalweg._native import (
     View,
     __version__,
     counters,
+    reload,
     together,
 )
 from thalweg._native import Resource as OwnedResource
@@ -81,5 +82,6 @@ __all__ = [
     "counters",
     "library_path",
     "log_to",
+    "reload",
     "together",
 ]

@@ -219,6 +219,16 @@ def counters() -> dict[str, dict[str, int]]:
     The names are those of `tw_counters` in `thalweg.h`: `actors`, `calls`, `streams`, ..
     """
 
+def reload(
+    address: str, to: str | None = None, *, drain_timeout: float | None = None
+) -> None:
+    """Replaces the library of a guest while it is used, by the one at the address `to`.
+
+    By default, this is the library that is now at its own address. Clients stay open. After
+    `drain_timeout` seconds, what still uses the old library ends as `Stale`; by default, it never
+    does. If an error is raised, the guest stays as it is.
+    """
+
 @final
 class LogQueue:
     """Receives the log records of all libraries, from a level of `logging` on."""
