@@ -373,10 +373,10 @@ test-lua: setup
 # Reads the reports that `test-rust`, `test-c`, `test-cpp`, `test-python`, `test-node-hosts`, `test-nim` and `test-lua` write.
 .PHONY: test-conformance
 test-conformance: setup
-	@if $(HAVE_NODE) && $(HAVE_NGINX) && command -v nim >/dev/null; then set -x; cargo build --locked --workspace --bin thalweg --test this_workspace; \
+	@if $(HAVE_NODE) && $(HAVE_NGINX) && $(HAVE_GO) && command -v nim >/dev/null; then set -x; cargo build --locked --workspace --bin thalweg --test this_workspace; \
 	  "$(CARGO_TARGET_DIR)/debug/thalweg" conformance --no-run --check; \
 	  "$(CARGO_TARGET_DIR)/debug/thalweg" conformance --guests --host C --check; \
-	else scripts/skip.sh $@ "Node 20 or newer with npm, nginx with libnginx-mod-http-lua, or Nim is not installed, and has a report"; fi
+	else scripts/skip.sh $@ "Node 20 or newer with npm, nginx with libnginx-mod-http-lua, Nim, or Go 1.24 is not installed, and has a report"; fi
 
 .PHONY: test-sanitizers
 test-sanitizers: setup
@@ -481,7 +481,7 @@ prove-nginx: setup-prove ##prove Reload nginx under load: no request is lost, an
 # The services in every language with the hosts in every language.
 .PHONY: prove-guests
 prove-guests: setup ##prove The conformance scenarios with every guest and every host
-	@if $(HAVE_NODE) && $(HAVE_NGINX) && command -v nim >/dev/null; then set -x; cargo build --locked --workspace --bin thalweg --test this_workspace; \
+	@if $(HAVE_NODE) && $(HAVE_NGINX) && $(HAVE_GO) && command -v nim >/dev/null; then set -x; cargo build --locked --workspace --bin thalweg --test this_workspace; \
 	  "$(CARGO_TARGET_DIR)/debug/thalweg" conformance --guests --check; \
 	else scripts/skip.sh $@ "Node 20 or newer with npm, nginx with libnginx-mod-http-lua, or Nim is not installed"; fi
 

@@ -14,7 +14,7 @@
 static struct {
   void *library;
   const tw_guest_core *core;
-  tw_guest_core shown; /* the same with another `serve`, for the guest */
+  tw_guest_core shown; /* the same with other functions to serve, for the guest */
   tw_guest_functions functions;
   void *ctx;
   /* For each method of the package: the guest's number for it, or -1. */
@@ -27,14 +27,19 @@ static uint32_t open_state(void *ctx, uint64_t *state, tw_error *error) {
   return guest.functions.open ? guest.functions.open(guest.ctx, state, error) : (uint32_t)TW_OK;
 }
 
+/* Ends a call that the guest does not serve. */
+static void refuse(const tw_guest_call *call) {
+  char why[200];
+  snprintf(why, sizeof(why), "a guest has no %s", conformance_methods[call->method].name);
+  guest.core->fail(call->call, TW_ARGUMENT, why, strlen(why), NULL);
+}
+
 static void serve_call(void *ctx, uint64_t state, const tw_guest_call *call) {
   tw_guest_call seen = *call;
   const int number = guest.numbers[call->method];
   (void)ctx;
   if (number < 0) {
-    char why[200];
-    snprintf(why, sizeof(why), "a guest has no %s", conformance_methods[call->method].name);
-    guest.core->fail(call->call, TW_ARGUMENT, why, strlen(why), NULL);
+    refuse(call);
     return;
   }
   seen.method = (uint32_t)number;
@@ -70,24 +75,27 @@ static void unload(void *ctx) {
   dlclose(guest.library);
 }
 
-/* `serve` of the core that the guest sees. */
-static uint32_t serve(uint64_t opening, const tw_guest_package *package,
-                      const tw_guest_functions *functions, void *ctx, tw_error *error) {
+/* The whole package, and where it is. */
+typedef struct whole_package {
+  tw_guest_package package;
   tw_method methods[METHODS];
   tw_guest_policy policies[METHODS];
-  tw_guest_package whole = *package;
+} whole_package;
+
+/* Completes the package of the guest. */
+static uint32_t complete(const tw_guest_package *package, whole_package *whole, tw_error *error) {
   uint32_t number;
   size_t known = 0;
   size_t i;
-  memset(policies, 0, sizeof(policies));
+  memset(whole->policies, 0, sizeof(whole->policies));
   for (i = 0; i < METHODS; i++) {
-    methods[i] = conformance_methods[i];
-    methods[i].flags &= ~TW_METHOD_INLINE;
+    whole->methods[i] = conformance_methods[i];
+    whole->methods[i].flags &= ~TW_METHOD_INLINE;
     guest.numbers[i] = -1;
     for (number = 0; number < package->method_count; number++) {
-      if (strcmp(package->methods[number].name, methods[i].name) == 0) {
-        methods[i] = package->methods[number];
-        policies[i] = package->policies[number];
+      if (strcmp(package->methods[number].name, whole->methods[i].name) == 0) {
+        whole->methods[i] = package->methods[number];
+        whole->policies[i] = package->policies[number];
         guest.numbers[i] = (int)number;
         known++;
       }
@@ -96,23 +104,75 @@ static uint32_t serve(uint64_t opening, const tw_guest_package *package,
   if (known != package->method_count) {
     return tw_fail(error, TW_VERSION, "the guest has functions that the package does not have");
   }
-  whole.methods = methods;
-  whole.policies = policies;
-  whole.method_count = METHODS;
-  whole.imports = conformance_imports;
-  whole.import_count = sizeof(conformance_imports) / sizeof(conformance_imports[0]);
+  whole->package = *package;
+  whole->package.methods = whole->methods;
+  whole->package.policies = whole->policies;
+  whole->package.method_count = METHODS;
+  whole->package.imports = conformance_imports;
+  whole->package.import_count = sizeof(conformance_imports) / sizeof(conformance_imports[0]);
+  return TW_OK;
+}
+
+/* `serve` of the core that the guest sees. */
+static uint32_t serve(uint64_t opening, const tw_guest_package *package,
+                      const tw_guest_functions *functions, void *ctx, tw_error *error) {
+  whole_package whole;
+  tw_guest_functions all = *functions;
+  uint32_t code = complete(package, &whole, error);
+  if (code != TW_OK) {
+    return code;
+  }
   guest.functions = *functions;
   guest.ctx = ctx;
-  {
-    tw_guest_functions all = *functions;
-    all.open = open_state;
-    all.call = serve_call;
-    all.cancel = cancel;
-    all.drop = drop;
-    all.close = close_state;
-    all.unload = unload;
-    return guest.core->serve(opening, &whole, &all, NULL, error);
+  all.open = open_state;
+  all.call = serve_call;
+  all.cancel = cancel;
+  all.drop = drop;
+  all.close = close_state;
+  all.unload = unload;
+  return guest.core->serve(opening, &whole.package, &all, NULL, error);
+}
+
+/* The same for a guest that takes its calls from a port. */
+static uint32_t serve_port(uint64_t opening, const tw_guest_package *package,
+                           const tw_guest_functions *functions, void *ctx, tw_handle *port,
+                           tw_error *error) {
+  whole_package whole;
+  tw_guest_functions all = *functions;
+  uint32_t code = complete(package, &whole, error);
+  if (code != TW_OK) {
+    return code;
   }
+  guest.functions = *functions;
+  guest.ctx = ctx;
+  all.unload = unload;
+  return guest.core->serve_port(opening, &whole.package, &all, NULL, port, error);
+}
+
+/* `port_take` of the core that the guest sees: without the calls that it does not serve. */
+static uint32_t port_take(tw_handle port, tw_guest_event *events, uint32_t capacity,
+                          uint64_t deadline_ns, uint32_t *count, tw_error *error) {
+  uint32_t code;
+  uint32_t taken;
+  do {
+    uint32_t i;
+    code = guest.core->port_take(port, events, capacity, deadline_ns, count, error);
+    taken = *count;
+    *count = 0;
+    for (i = 0; i < taken; i++) {
+      tw_guest_event event = events[i];
+      if (event.kind == TW_GUEST_CALL && guest.numbers[event.call.method] < 0) {
+        refuse(&event.call);
+        guest.core->event_release(&event, 1);
+        continue;
+      }
+      if (event.kind == TW_GUEST_CALL) {
+        event.call.method = (uint32_t)guest.numbers[event.call.method];
+      }
+      events[(*count)++] = event;
+    }
+  } while (taken > 0 && *count == 0);
+  return code;
 }
 
 TW_GUEST_SYMBOL uint32_t tw_guest(uint32_t abi, const tw_guest_core *core, uint64_t opening,
@@ -132,6 +192,8 @@ TW_GUEST_SYMBOL uint32_t tw_guest(uint32_t abi, const tw_guest_core *core, uint6
   guest.core = core;
   guest.shown = *core;
   guest.shown.serve = serve;
+  guest.shown.serve_port = serve_port;
+  guest.shown.port_take = port_take;
   code = open_guest(abi, &guest.shown, opening, error);
   if (code != TW_OK) {
     dlclose(guest.library);

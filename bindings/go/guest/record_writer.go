@@ -16,27 +16,37 @@ const (
 	batchTails = 256 << 10
 	// The most records of a batch.
 	batchRecords = 512
+	// A record that follows the one before it within this time belongs to a burst.
+	burstGap = 2 * time.Microsecond
+	// The records of a burst that are written one at a time. Later ones are written in batches.
+	burstRecords = 64
 	// How long a writer sleeps before it tries again to write to a full stream: at first, and at most.
 	firstPause   = 20 * time.Microsecond
 	longestPause = time.Millisecond
 )
 
-// recordWriter writes the records of a stream in batches.
+// recordWriter writes the records of a stream.
 //
-//  1. The goroutine of the sequence adds records to filling, and waits while it is full.
-//  2. A second goroutine exchanges filling, if it has records, with an empty batch, and writes it.
-//     Records are therefore written at once if the stream is slow, and together if it is fast.
-//  3. A full stream makes the second goroutine sleep. No thread waits in C.
+//  1. Records of a slow stream are written one at a time, by the goroutine of the sequence. They are visible
+//     when yield returns.
+//  2. In a long burst, that goroutine adds records to filling, and waits while it is full. A second
+//     goroutine exchanges filling, if it has records, with an empty batch, and writes it.
+//  3. Only one goroutine writes at a time: the first one only while filling is empty and isFlushing is false.
+//  4. A full stream makes the goroutine that writes sleep. No thread waits in C.
 type recordWriter[T any] struct {
 	core    core
 	handle  uint64
 	element Element[T]
 
-	mu       sync.Mutex
-	changed  sync.Cond // filling, isEnding or failure
-	filling  *batch
-	isEnding bool
-	failure  *Error // why no more records can be written; nil if they can
+	mu         sync.Mutex
+	changed    sync.Cond // filling, isEnding or failure
+	filling    *batch
+	isFlushing bool
+	isEnding   bool
+	failure    *Error // why no more records can be written; nil if they can
+
+	burst     int // records so far
+	lastAdded time.Time
 
 	flushed chan struct{} // closed when the second goroutine has ended; nil if it never began
 }
@@ -89,10 +99,6 @@ func (w *recordWriter[T]) writeAll(records iter.Seq2[T, error]) error {
 func (w *recordWriter[T]) add(value T) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.flushed == nil {
-		w.flushed = make(chan struct{})
-		go w.flush()
-	}
 	for w.failure == nil && w.isFull() {
 		w.changed.Wait()
 	}
@@ -101,8 +107,32 @@ func (w *recordWriter[T]) add(value T) bool {
 	}
 	w.element.Put(&w.filling.w, w.filling.count*w.element.Size, value)
 	w.filling.count++
+	if w.mustWriteNow() {
+		w.failure = w.write(w.filling)
+		w.clear(w.filling)
+		w.lastAdded = time.Now()
+		return w.failure == nil
+	}
+	if w.flushed == nil {
+		w.flushed = make(chan struct{})
+		go w.flush()
+	}
 	w.changed.Signal()
 	return true
+}
+
+// mustWriteNow reports whether a record that was just added is written by the same goroutine.
+func (w *recordWriter[T]) mustWriteNow() bool {
+	if w.filling.count > 1 || w.isFlushing {
+		return false
+	}
+	now := time.Now()
+	if now.Sub(w.lastAdded) > burstGap {
+		w.burst = 0
+	}
+	w.burst++
+	w.lastAdded = now
+	return w.burst <= burstRecords
 }
 
 // flush writes batches until the end.
@@ -119,18 +149,25 @@ func (w *recordWriter[T]) flush() {
 			return
 		}
 		writing, w.filling = w.filling, writing
+		w.isFlushing = true
 		w.changed.Signal()
 		w.mu.Unlock()
-		if err := w.write(writing); err != nil {
-			w.mu.Lock()
-			w.failure = err
-			w.changed.Signal()
-			w.mu.Unlock()
+		err := w.write(writing)
+		w.clear(writing)
+		w.mu.Lock()
+		w.isFlushing = false
+		w.failure = err
+		w.changed.Signal()
+		w.mu.Unlock()
+		if err != nil {
 			return
 		}
-		writing.count = 0
-		writing.w.BeginRecords(w.capacity() * w.element.Size)
 	}
+}
+
+func (w *recordWriter[T]) clear(b *batch) {
+	b.count = 0
+	b.w.BeginRecords(w.capacity() * w.element.Size)
 }
 
 // write writes a batch. While the stream is full, it sleeps.
@@ -171,8 +208,10 @@ func (w *recordWriter[T]) end(encode Encode, run func() error) {
 	w.finishFlush()
 	isDone = true
 	switch {
-	case w.failure != nil && (w.failure.Code == BadArgument || w.failure.Code == Overloaded):
-		w.core.abort(w.handle, w.failure.Message)
+	case w.failure != nil && w.failure.Code == BadArgument:
+		w.core.abort(w.handle, "a send failed: argument: "+w.failure.Message)
+	case w.failure != nil && w.failure.Code == Overloaded:
+		w.core.abort(w.handle, "a send failed: overloaded: "+w.failure.Message)
 	case w.failure != nil || err == nil:
 		w.core.finish(w.handle)
 	default:

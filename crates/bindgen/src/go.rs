@@ -15,7 +15,7 @@ mod types;
 use crate::model::Package;
 use crate::plan::codec::routines;
 use crate::plan::source::{Comment, Format, Source};
-use crate::plan::{Plan, Unsupported};
+use crate::plan::{Plan, Unsupported, Usage};
 use crate::{Output, SourceError, guest};
 pub use dialect::Go;
 use names::Names;
@@ -51,8 +51,13 @@ pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
     guest::refuse(package, &package.functions)?;
     guest::refuse_unlike_c(package, "Go")?;
     let served = package.for_guest();
-    let plan = &Plan::new(&served);
+    let mut plan = Plan::new(&served);
     plan.refuse(&[Unsupported::NoMembers])?;
+    // No function uses these.
+    for ty in plan.types.iter_mut().filter(|ty| ty.has_handles) {
+        ty.usage = Usage::default();
+    }
+    let plan = &plan;
     let names = &Names::new(plan);
     let go = &Go::new(plan, names);
     let mut body = Source::new(&FORMAT);
