@@ -14,8 +14,9 @@ typedef struct hostile_message {
   uint64_t size;
 } hostile_message;
 
-/* The random numbers of this thread. */
-static _Thread_local uint64_t random_state;
+/* The random numbers of this thread. LeakSanitizer cannot read thread-local variables of the other models
+ * if their library was opened by dlopen. */
+static _Thread_local uint64_t random_state __attribute__((tls_model("initial-exec")));
 static atomic_ullong random_threads;
 static ledger *hostile_shared(void);
 
