@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Build the services in C, C++ and Nim that the languages' tests open by their addresses,
-# $CARGO_TARGET_DIR/guests/libguest_{probe,echo,echo_cpp,probe_nim,echo_nim}.so, and write the code of the first
-# one's package for each language next to them. Those in Nim are left out if Nim is not installed.
+# Build the services in C, C++, Nim and Go that the languages' tests open by their addresses,
+# $CARGO_TARGET_DIR/guests/libguest_{probe,echo,echo_cpp,probe_nim,echo_nim,echo_go}.so, and write the code of the
+# first one's package for each language next to them. Those in Nim and Go are left out if it is not installed.
 # `build-services.sh` has built libthalweg.so, and `generate.sh` the program that generates code. THALWEG is another
 # such program.
 set -euo pipefail
@@ -35,4 +35,10 @@ nim_guest() {
 if command -v nim >/dev/null; then
   nim_guest probe_nim bindings/nim/tests/guests/probe.nim
   nim_guest echo_nim examples/echo/guests/nim/echo_service.nim
+fi
+
+if command -v go >/dev/null; then
+  "$thalweg" gen --guest go --out examples/echo/guests/go examples/echo/wit >/dev/null
+  (cd examples/echo/guests/go && go build -buildvcs=false -buildmode=c-shared -o "$guests/libguest_echo_go.so.new" .)
+  mv "$guests/libguest_echo_go.so.new" "$guests/libguest_echo_go.so"
 fi
