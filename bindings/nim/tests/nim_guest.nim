@@ -16,6 +16,26 @@ proc callOften(expected: ptr uint64) {.thread.} =
     expected[] = client.add(0)
     client.close()
 
+proc useAll(sum: ptr uint64) {.thread.} =
+  {.cast(gcsafe).}:
+    for round in 1'u64 .. 20:
+      let client = ProbeClient.open(address)
+      let awaiting = ProbeClient.attach(client.handle)
+      var calls: seq[Future[uint64]]
+      for number in 1'u64 .. 20: calls.add awaiting.laterAsync(uint32(number mod 3), number)
+      let cells = [client.newCell(1), client.newCell(2), client.newCell(3)]
+      let left = client.numbers(1_000_000) # Its reader leaves.
+      for number in client.numbers(500): sum[] += number
+      for point in client.points(100, 0): sum[] += 1
+      for cell in cells: sum[] += cell.add(1)
+      doAssert attempt(client.later(60_000, 1, within(initDuration(milliseconds = 1)))).error
+        .outcome == Outcome.timedOut
+      for number in waitFor(all(calls)): sum[] += number
+      if round mod 5 == 0: doAssert client.failure(5).outcome == Outcome.guestPanicked
+      doAssert left.isOpen
+      awaiting.close()
+      client.close()
+
 suite "a guest in Nim":
   let client = ProbeClient.open(address)
 
@@ -108,3 +128,10 @@ suite "a guest in Nim":
     for index in 0 .. 3: createThread(threads[index], callOften, addr sums[index])
     joinThreads(threads)
     for sum in sums: check sum == 2_001_000
+
+  test "everything on many threads":
+    var threads: array[4, Thread[ptr uint64]]
+    var sums: array[4, uint64]
+    for index in 0 .. 3: createThread(threads[index], useAll, addr sums[index])
+    joinThreads(threads)
+    for sum in sums: check sum == 20'u64 * (124_750 + 100 + 9 + 210)

@@ -8,7 +8,8 @@
 ##    waits for descriptors without the lock, and a function that has added something wakes it if it
 ##    would sleep for longer.
 ## 3. ORC has a list of possible cycles for each thread, and an object in it must not be freed by another
-##    thread. So the list that is in use belongs to the lock: who takes the lock takes it.
+##    thread. So the list that is in use belongs to the lock: who takes the lock takes it. Cycles are
+##    collected when the lock is released, and no function is in the middle of something.
 ## 4. The library is never unloaded: a thread of the core keeps a reference to the dispatcher, and Nim
 ##    cannot free the variables of modules. `stop` ends the thread and all that the loop has to do.
 ## 5. In a child of fork() there is no thread of the loop, and another thread may have had the lock.
@@ -28,7 +29,9 @@ type ThreadState = object
   depth: int       # How often the thread has entered.
   isAttached: bool # It uses `dispatcher`.
 
-const pauseForOthers = 50 # Microseconds. A thread that waits for the lock has it after this time.
+const
+  pauseForOthers = 50 # Microseconds. A thread that waits for the lock has it after this time.
+  collectAt = 1_000   # Possible cycles. The work of a collection is that of about as many calls.
 
 var
   lock: Lock
@@ -61,6 +64,7 @@ proc enter*() {.inline.} =
   inc own.depth
 
 proc drop() {.inline.} =
+  if GC_prepareOrc() >= collectAt: GC_runOrc() # Rule 3.
   own.depth = 0
   swap(roots, possibleCycles)
   release(lock)
@@ -136,6 +140,7 @@ proc start*() =
     dispatcher.callbacks.clear()
     dispatcher.timers.clear()
     discard close(wakeEvent)
+  GC_disableOrc() # Rule 3.
   own = ThreadState()
   waiting.store(0)
   isRunning = false
