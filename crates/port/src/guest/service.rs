@@ -91,10 +91,12 @@ pub(crate) fn state_of(instance: &GuestInstance, call: u64) -> Option<u64> {
 /// The service of an instance whose code is foreign.
 pub(crate) struct GuestService {
     instance: Arc<GuestInstance>,
-    /// `None` between a reload and the next call.
-    current: Option<State>,
-    /// The states of earlier guests.
-    draining: Vec<State>,
+    /// The state that serves calls. `None` between a reload and the next call.
+    serving: Option<State>,
+    /// The other states, after a reload.
+    others: Vec<State>,
+    /// A reload has left states that drain, or no state, so that each call is looked at.
+    must_choose: bool,
     /// Memory for the next answer.
     spare: Vec<u8>,
 }
@@ -106,6 +108,7 @@ struct State {
     number: u64,
     /// The number that the guest has returned for it.
     state: u64,
+    drains: bool,
 }
 
 impl State {
@@ -121,6 +124,7 @@ impl State {
             instance: Arc::clone(instance),
             guest,
             state,
+            drains: false,
         })
     }
 
@@ -151,58 +155,78 @@ impl GuestService {
     /// The guest has refused it.
     pub(crate) fn open(instance: &Arc<GuestInstance>) -> Result<Self, Failure> {
         Ok(Self {
-            current: Some(State::open(instance)?),
+            serving: Some(State::open(instance)?),
             instance: Arc::clone(instance),
-            draining: Vec::new(),
+            others: Vec::new(),
+            must_choose: false,
             spare: Vec::new(),
         })
     }
 
-    /// Finds the state for a call after a reload: its index among those that drain, or `None` for the
-    /// current one.
+    /// Lets the state serve that a call needs after a reload: that of its resources, or the one in the guest
+    /// for new calls.
     ///
     /// # Errors
     /// The guest has refused to open a state.
     #[cold]
-    fn choose(&mut self, call: &CallRef, args: &[u8]) -> Result<Option<usize>, Failure> {
+    fn choose(&mut self, call: &CallRef, args: &[u8]) -> Result<(), Failure> {
         let state_of = |handle: Handle| {
             resource::with_object(&*call.instance, handle, |it: &GuestResource| it.state).ok()
         };
         let message = message::open_any(args);
-        let mut states = message
+        let mut of_resources = message
             .iter()
             .flat_map(|message| message.handles())
             .filter_map(state_of);
-        let found = states.find_map(|state| {
-            let mut draining = self.draining.iter();
-            draining.position(|draining| draining.number == state)
-        });
-        let chosen = match (found, &mut self.current) {
-            (Some(index), _) => self.draining[index].number,
-            (None, Some(current)) => current.number,
-            (None, current) => current.insert(State::open(&self.instance)?).number,
+        let is_open = |number: &u64| self.states().any(|state| state.number == *number);
+        let wanted = of_resources.find(is_open);
+        let is_wanted = |state: &State| match wanted {
+            Some(number) => state.number == number,
+            None => !state.drains,
         };
-        self.instance.set_serving(chosen);
-        Ok(found)
+        let number = match &self.serving {
+            Some(serving) if is_wanted(serving) => serving.number,
+            _ => {
+                let next = match self.others.iter().position(is_wanted) {
+                    Some(index) => self.others.swap_remove(index),
+                    None => State::open(&self.instance)?,
+                };
+                let number = next.number;
+                self.others.extend(self.serving.replace(next));
+                number
+            }
+        };
+        self.instance.set_serving(number);
+        Ok(())
     }
 
-    /// Moves to the guest that serves new calls.
+    fn states(&self) -> impl Iterator<Item = &State> {
+        self.serving.iter().chain(&self.others)
+    }
+
+    /// Lets states drain if another guest serves new calls.
     fn follow_reload(&mut self) {
-        let drains = |current: &mut State| current.instance.drains(&current.guest, current.number);
-        self.draining.extend(self.current.take_if(drains));
-        if !self.draining.is_empty() {
+        for state in self.serving.iter_mut().chain(&mut self.others) {
+            if !state.drains && self.instance.drains(&state.guest, state.number) {
+                state.drains = true;
+                self.must_choose = true;
+            }
+        }
+        if self.must_choose {
             self.end_drained();
         }
     }
 
     #[cold]
     fn end_drained(&mut self) {
-        let numbers = self.draining.iter().map(|state| state.number);
+        let draining = self.states().filter(|state| state.drains);
+        let numbers = draining.map(|state| state.number);
         let ended = self.instance.drained(clock::now(), numbers);
-        self.draining.retain(|state| !ended.contains(&state.number));
-        if let Some(current) = &self.current {
-            self.instance.set_serving(current.number);
-        }
+        let has_ended = |state: &mut State| ended.contains(&state.number);
+        self.others.retain_mut(|state| !has_ended(state));
+        drop(self.serving.take_if(has_ended));
+        let drains = self.serving.as_ref().is_none_or(|state| state.drains);
+        self.must_choose = drains || !self.others.is_empty();
     }
 }
 
@@ -234,21 +258,14 @@ impl Dispatch for GuestService {
             };
             buffer = joined;
         }
-        let mut draining = None;
-        if self.current.is_none() || !self.draining.is_empty() {
-            match self.choose(&buffer.call().core, &buffer.data) {
-                Ok(chosen) => draining = chosen,
-                Err(why) => {
-                    let refusal = Code::GuestLost.because(why.message);
-                    Incoming::new(buffer).refuse(Refusal(refusal));
-                    return;
-                }
-            }
+        if self.must_choose
+            && let Err(why) = self.choose(&buffer.call().core, &buffer.data)
+        {
+            let refusal = Code::GuestLost.because(why.message);
+            Incoming::new(buffer).refuse(Refusal(refusal));
+            return;
         }
-        let state = match draining {
-            None => self.current.as_ref().expect("`choose` has opened it"),
-            Some(index) => &self.draining[index],
-        };
+        let state = self.serving.as_ref().expect("`choose` has opened it");
         // Rule 2. The answer is written into other memory, because it may be a part of the arguments.
         let mut args = mem::replace(&mut buffer.data, mem::take(&mut self.spare));
         let scope = CurrentScope::enter(Current {
@@ -276,7 +293,7 @@ impl Dispatch for GuestService {
             args.clear();
             self.spare = args;
         }
-        if draining.is_some() {
+        if self.must_choose {
             self.end_drained();
         }
     }
@@ -286,12 +303,11 @@ impl Dispatch for GuestService {
     }
 
     fn attend(&mut self) -> Option<u64> {
-        let states = self.current.iter().chain(&self.draining);
-        states.for_each(State::tell_cancelled);
+        self.states().for_each(State::tell_cancelled);
         self.follow_reload();
-        match self.draining.is_empty() {
-            true => None,
-            false => self.instance.next_deadline(),
+        match self.must_choose {
+            true => self.instance.next_deadline(),
+            false => None,
         }
     }
 }
