@@ -4,7 +4,7 @@ from system {.all.} import head, rcShift
 import std/[asyncdispatch, importutils, monotimes]
 from std/tables import del, len, pop, `[]=`
 import ".."/[errors, message, table]
-import abi
+import abi, loop
 
 privateAccess(typeof(head(nil)[]))
 
@@ -133,7 +133,7 @@ proc release*(T: typedesc[ref], number: uint64) =
   let value = cast[pointer](number)
   let isShared = value.isShared
   GC_unref(cast[T](value))
-  if isShared: GC_runOrc()
+  if isShared: collectSoon()
 
 proc handleAt(call: Incoming, at: uint32): Handle {.inline.} =
   call.arguments.getU64(16 + 8 * call.arguments.getU32(at))

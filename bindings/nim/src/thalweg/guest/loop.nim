@@ -43,6 +43,7 @@ var
   wakeEvent: cint = -1
   process: Pid                  # The one that all of this belongs to. 0: none.
   isRunning, isStopping: bool
+  collectFrom = collectAt       # Possible cycles.
   sleepsUntil: MonoTime         # The loop waits without the lock until then.
   own {.threadvar.}: ThreadState
 
@@ -63,8 +64,16 @@ proc enter*() {.inline.} =
     if not own.isAttached: attach()
   inc own.depth
 
+proc collect() {.noinline.} =
+  GC_runOrc()
+  collectFrom = collectAt
+
+proc collectSoon*() =
+  ## Collects cycles when this thread releases the lock.
+  collectFrom = 1
+
 proc drop() {.inline.} =
-  if GC_prepareOrc() >= collectAt: GC_runOrc() # Rule 3.
+  if GC_prepareOrc() >= collectFrom: collect() # Rule 3.
   own.depth = 0
   swap(roots, possibleCycles)
   release(lock)
@@ -139,6 +148,7 @@ proc start*() =
   if process != 0: # Rule 5.
     dispatcher.callbacks.clear()
     dispatcher.timers.clear()
+    GC_ref(dispatcher) # It may be in the list of a thread that had the lock.
     discard close(wakeEvent)
   GC_disableOrc() # Rule 3.
   own = ThreadState()
