@@ -138,10 +138,10 @@ typedef struct tw_guest_functions {
  *  4. `brief` has no effect.
  *  5. Before TW_GUEST_CLOSE, there is a TW_GUEST_DROP for each resource that is left. */
 typedef struct tw_guest_event {
-  uint32_t kind;   /* TW_GUEST_* */
-  uint32_t type;   /* of the resource that is dropped */
+  uint32_t kind; /* TW_GUEST_* */
+  uint32_t resource_type;
   uint64_t state;  /* a number that the core chooses, and uses once */
-  uint64_t object; /* that is dropped */
+  uint64_t object; /* that is dropped, of `resource_type` */
   /* The arguments belong to the guest until event_release. */
   tw_guest_call call;
   uint64_t args_capacity; /* for event_release */

@@ -77,13 +77,21 @@ const LAYERS: &[(&str, &[&str])] = &[
             "thalweg",
             // nginx loads it in a workload.
             "thalweg-resty-ffi",
+            // Host programs open guests through it.
+            "thalweg-shared",
             "examples/",
             "crates/bench/",
         ],
     ),
     (
         "thalweg-hot-paths",
-        &["thalweg-queue", "thalweg", "crates/bench/"],
+        // The functions of ngx.load_ffi are called as a library of it does.
+        &[
+            "thalweg-queue",
+            "thalweg",
+            "thalweg-resty-ffi",
+            "crates/bench/",
+        ],
     ),
     // The lab's peers, wrapped: none of our crates is among them.
     ("thalweg-peers", &[]),

@@ -73,7 +73,7 @@ static inline void served_event(const tw_guest_event *event) {
     break;
   case TW_GUEST_DROP:
     if (served_functions.drop) {
-      served_functions.drop(served_ctx, found->state, event->type, event->object);
+      served_functions.drop(served_ctx, found->state, event->resource_type, event->object);
     }
     break;
   default: /* TW_GUEST_CLOSE */

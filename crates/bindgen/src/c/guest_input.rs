@@ -71,8 +71,8 @@ static inline void @name@_close(@name@ *reader) {
 }
 
 const READERS: &str = "\
-A reader reads a stream or future that is a parameter, on a thread of the guest, also after the
-call was answered. _receive waits for an element, which is valid until the next _receive.
+A reader reads a stream or future that is a parameter, on a thread of the guest, also after
+the call was answered. _receive waits for an element, which is valid until the next _receive.
 TW_CLOSED: there are no more. Call _close in any case.";
 
 /// A line that declares `base`, if the value has text, bytes or lists.
@@ -114,10 +114,10 @@ pub(super) fn host_calls(plan: &Plan<'_>, out: &mut Source) {
 
 const CALLS: &str = "\
 The program that calls the guest has these functions, its host imports. F calls one during
-`call`, on a thread of the guest, and waits for the answer. In F_result, `ok` is set with TW_OK
-and `error` with TW_ERROR. Call F_release(&result) after F, whatever it returns: it frees the
-memory that they point to. TW_WOULD_PARK: a function of the guest must not wait. TW_CLOSED: the
-program has not set its functions.";
+`call`, on a thread of the guest, and waits for the answer. In F_result, `ok` is set with
+TW_OK and `error` with TW_ERROR. Call F_release(&result) after F, whatever it returns: it frees
+the memory that they point to. TW_WOULD_PARK: a function of the guest must not wait. TW_CLOSED:
+the program has not set its functions.";
 
 fn host_call(plan: &Plan<'_>, call: &Call<'_>, number: usize, out: &mut Source) {
     let shapes = &plan.shapes;

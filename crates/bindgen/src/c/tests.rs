@@ -224,9 +224,8 @@ fn guest_counts_the_resources_in_a_result() {
 }
 
 #[test]
-fn functions_that_a_guest_cannot_have_are_refused() {
-    let package = package("not-yet", "a: func(); b: func(numbers: stream<u8>);");
-    let refused = super::emit_guest(&package).expect_err("streams are results only");
-    assert_eq!(refused.position.line, 3);
-    assert_eq!(refused.construct, "function `not-yet.b`");
+fn guest_reads_streams_that_are_parameters() {
+    let text = guest_words("reads", "sum: func(numbers: stream<u8>) -> u64;");
+    let part = "void (*sum)(void *state, const tw_incoming *call, reads_u8_stream_reader numbers);";
+    assert!(text.contains(part), "{part}: {text}");
 }

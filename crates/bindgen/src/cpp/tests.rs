@@ -22,6 +22,16 @@ fn words(outputs: Result<Vec<Output>, SourceError>) -> String {
     words.join(" ")
 }
 
+#[test]
+fn functions_that_a_guest_cannot_have_are_refused() {
+    let package = package(
+        "package a:p@0.1.0;\ninterface i {\n a: func();\n b: func(numbers: stream<u8>);\n}\nworld w { export i; }\n",
+    );
+    let refused = emit_guest(&package).expect_err("streams are results only");
+    assert_eq!(refused.position.line, 4);
+    assert_eq!(refused.construct, "function `i.b`");
+}
+
 fn header(wit: &str) -> String {
     words(emit(&package(wit)))
 }

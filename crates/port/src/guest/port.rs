@@ -100,7 +100,7 @@ pub enum GuestEvent {
 /// let instance = Instance::open_guest(package, guest.clone(), Instance::runtime()?);
 ///
 /// let calls = Port::open(16)?;
-/// let [params, ok, ..] = thalweg_wire::Shape::hash_lines(types);
+/// let [params, ok, _, _] = thalweg_wire::Shape::hash_lines(types);
 /// let args = thalweg_wire::message::encode(&(7u32,), params, Vec::new()).expect("it is small");
 /// instance.submit(&calls, 1, 0, &args, u64::MAX)?;
 ///
