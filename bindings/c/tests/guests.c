@@ -369,7 +369,7 @@ static void panic_replaces_the_state(void) {
   tw_error error;
   CHECK(add(&client, 5) == 5);
   CHECK_CODE(misbehave(&client, 5, &error), TW_GUEST_PANICKED);
-  CHECK(strncmp(error.message, "it went wrong", 13) == 0);
+  CHECK(strstr(error.message, "it went wrong\n") != NULL);
   CHECK(strstr(error.message, "at probe.") || strstr(error.message, "\n  at "));
   CHECK(add(&client, 1) == 1);
   CHECK_CODE(probe_cell_get(&client, cell, TW_FOREVER, &got, &error), TW_STALE);

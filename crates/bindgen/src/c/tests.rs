@@ -207,6 +207,21 @@ fn guest_reads_arguments_in_place_and_writes_results_with_pointers() {
 }
 
 #[test]
+fn guest_has_the_type_that_only_a_stream_parameter_has() {
+    let text = guest_words(
+        "up",
+        "record line { text: string } take: async func(lines: stream<line>);",
+    );
+    for part in [
+        "} up_line; ",
+        "static inline tw_text up_line_text(const uint8_t *base, const up_line *value)",
+        "uint64_t deadline_ns, const up_line **element, tw_error *error)",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
 fn guest_counts_the_resources_in_a_result() {
     let text = guest_words(
         "p",
@@ -228,4 +243,13 @@ fn guest_reads_streams_that_are_parameters() {
     let text = guest_words("reads", "sum: func(numbers: stream<u8>) -> u64;");
     let part = "void (*sum)(void *state, const tw_incoming *call, reads_u8_stream_reader numbers);";
     assert!(text.contains(part), "{part}: {text}");
+}
+
+#[test]
+fn functions_that_a_guest_cannot_have_are_refused() {
+    let mut package = package("not-yet", "a: func(); b: func();");
+    package.functions[1].options.is_inline = true;
+    let refused = super::emit_guest(&package).expect_err("it has an inline method");
+    assert_eq!(refused.position.line, 3);
+    assert_eq!(refused.construct, "function `not-yet.b`");
 }

@@ -32,6 +32,7 @@ pub(super) fn mark(plan: &mut Plan<'_>) {
     let mut marker = Marker {
         types: &mut plan.types,
         streams: &plan.streams,
+        upstreams: &plan.upstreams,
     };
     for function in &plan.functions {
         marker.values(function, INPUT, CHECKED_OUTPUT);
@@ -45,9 +46,6 @@ pub(super) fn mark(plan: &mut Plan<'_>) {
             marker.mark(element, OUTPUT);
             marker.types[element.0].usage.is_streamed |= !is_future;
         }
-    }
-    for element in plan.upstreams.iter().filter_map(|stream| stream.element) {
-        marker.mark(element, INPUT);
     }
     for import in &plan.imports {
         marker.values(import, CHECKED_OUTPUT, INPUT);
@@ -68,14 +66,26 @@ pub(super) fn mark(plan: &mut Plan<'_>) {
 struct Marker<'m, 'a> {
     types: &'m mut [Type<'a>],
     streams: &'m [Stream],
+    upstreams: &'m [Stream],
 }
 
 impl Marker<'_, '_> {
-    /// Marks the values among the parameters with `to`, and the result and the error with `from`.
+    /// Marks the values among the parameters and the elements of their streams with `to`, and the result
+    /// and the error with `from`.
     fn values(&mut self, function: &Function<'_>, to: Usage, from: Usage) {
         for parameter in &function.parameters {
-            if let ParameterKind::Value(ty) = parameter.kind {
-                self.mark(ty, to);
+            match parameter.kind {
+                ParameterKind::Value(ty) => self.mark(ty, to),
+                ParameterKind::Resource { .. } => {}
+                ParameterKind::Stream(index) => {
+                    // The core has checked the elements.
+                    let to = Usage {
+                        is_checked: false,
+                        ..to
+                    };
+                    let element = self.upstreams[index].element;
+                    element.into_iter().for_each(|it| self.mark(it, to));
+                }
             }
         }
         if let ResultKind::Value(ty) = function.ok {
