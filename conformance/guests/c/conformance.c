@@ -1,5 +1,6 @@
 /* The conformance service in C: the functions of ../../wit that a guest can have, which service/ has in
  * Rust. ../build.sh builds it. */
+#include "inputs.h"
 #include "state.h"
 #include "streams.h"
 #include "threads.h"
@@ -441,7 +442,7 @@ static void scale_apply(void *opened, const tw_incoming *call, void *self, void 
 /* A resource for a result. */
 static tw_resource resource_of(const tw_incoming *call, counter *object) {
   tw_resource resource;
-  if (tw_incoming_resource(call, CONFORMANCE_TYPE_COUNTER, object, &resource, NULL) != TW_OK) {
+  if (tw_incoming_new_resource(call, CONFORMANCE_TYPE_COUNTER, object, &resource, NULL) != TW_OK) {
     abort();
   }
   return resource;
@@ -701,6 +702,18 @@ static conformance_guest guest = {
     SERVES(outcomes),
     SERVES(stops),
     SERVES(rows_of),
+    SERVES(sum_of),
+    SERVES(names_of),
+    SERVES(first_numbers),
+    SERVES(words_first),
+    SERVES(add_all),
+    SERVES(hear),
+    SERVES(beats_of),
+    SERVES(comes),
+    SERVES(ask),
+    SERVES(ask_later),
+    SERVES(tell),
+    SERVES(ask_all),
 };
 
 CONFORMANCE_GUEST_EXPORT(&guest)
