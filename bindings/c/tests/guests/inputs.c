@@ -81,12 +81,11 @@ static void run_join(job *work) {
   tw_text name;
   tw_error error;
   code = inputs_string_future_reader_receive(&work->between, TW_FOREVER, &between, &error);
-  while (code == TW_OK &&
-         (code = inputs_string_stream_reader_receive(&work->names, TW_FOREVER, &name, &error)) ==
-             TW_OK) {
-    size += (size_t)snprintf(joined + size, sizeof(joined) - size, "%.*s%.*s",
-                             size > 0 ? (int)between.size : 0, between.data, (int)name.size,
-                             name.data);
+  while (code == TW_OK && (code = inputs_string_stream_reader_receive(&work->names, TW_FOREVER,
+                                                                      &name, &error)) == TW_OK) {
+    size +=
+        (size_t)snprintf(joined + size, sizeof(joined) - size, "%.*s%.*s",
+                         size > 0 ? (int)between.size : 0, between.data, (int)name.size, name.data);
   }
   inputs_string_future_reader_close(&work->between);
   inputs_string_stream_reader_close(&work->names);

@@ -136,10 +136,10 @@ static inline const tw_guest_core *core_with_port(const tw_guest_core *core) {
   return &served_copy;
 }
 
-#define TW_SERVE_FROM_PORT(serve, guest) \
-  TW_GUEST_SYMBOL uint32_t tw_guest(uint32_t abi, const tw_guest_core *core, uint64_t opening, \
-                                    tw_error *error) { \
-    return serve(guest, abi, core_with_port(core), opening, error); \
+#define TW_SERVE_FROM_PORT(serve, guest)                                                           \
+  TW_GUEST_SYMBOL uint32_t tw_guest(uint32_t abi, const tw_guest_core *core, uint64_t opening,     \
+                                    tw_error *error) {                                             \
+    return serve(guest, abi, core_with_port(core), opening, error);                                \
   }
 
 #endif
