@@ -21,7 +21,7 @@ use crate::instance::guard::InstanceGuard;
 use crate::instance::host::Host;
 use crate::instance::submit::Sent;
 use crate::nested;
-use crate::package::Package;
+use crate::package::{Method, Package};
 use crate::pending::{Pending, Reply, read};
 use crate::queued_bytes::SPARE_BYTES;
 use crate::service::Service;
@@ -70,6 +70,26 @@ impl Client {
             .instance()
             .set_host(Host::Client(Arc::clone(&host.guard)))?;
         Ok(client)
+    }
+
+    /// The service's imports are implemented by `host` from now on, also for clones of this client: see
+    /// [`start_with_host`](Self::start_with_host).
+    ///
+    /// # Errors
+    /// `argument`: the service has no imports. `version`: it has other ones than `host` implements.
+    pub fn set_host(&self, host: &Self) -> Result<(), Failure> {
+        let package = self.instance().package;
+        let hashes = |method: &Method| (method.name, [method.params, method.ok, method.error]);
+        let imports = package.imports.iter().map(hashes);
+        let implemented = host.instance().package.methods.iter().map(hashes);
+        if !package.imports.is_empty() && !imports.eq(implemented) {
+            let (name, version) = (package.name, package.version);
+            return Err(Code::Version.because(format!(
+                "{name}@{version} has other host imports than the host implements"
+            )));
+        }
+        self.instance()
+            .set_host(Host::Client(Arc::clone(&host.guard)))
     }
 
     /// Opens an instance on the given runtime.

@@ -113,6 +113,20 @@ macro_rules! client {
                     let client = $crate::Client::start_with_host(make, &host)?;
                     ::std::result::Result::Ok(Self { client })
                 }
+
+                /// The host that `host` returns answers the service's host imports from now on, also
+                /// those of clones.
+                ///
+                /// # Errors
+                /// The runtime cannot be started. `version`: the service was opened by its address, and
+                /// has other host imports.
+                pub fn set_host<H: $host>(
+                    &self,
+                    host: impl Fn() -> H + Send + 'static,
+                ) -> ::std::result::Result<(), $crate::Failure> {
+                    let host = $crate::Client::start(move || $host_server::new(host()))?;
+                    self.client.set_host(&host)
+                }
             )?
 
             /// Closes the instance for all clones. Calls and streams end as cancelled, and

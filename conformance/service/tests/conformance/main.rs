@@ -102,7 +102,9 @@ fn open() -> ConformanceClient {
         Ok(address) => {
             let open = || ConformanceClient::open(&address).expect("a guest");
             KEPT.get_or_init(open);
-            open()
+            let client = open();
+            client.set_host(|| oracle::Book).expect("a host");
+            client
         }
         Err(_) => {
             ConformanceClient::start_with_host(Echo::default, || oracle::Book).expect("a client")

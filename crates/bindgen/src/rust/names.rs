@@ -28,7 +28,7 @@ const LOCALS: &str = "call incoming make";
 
 /// Functions of a generated client in addition to those of the interface; those of a resource
 /// client follow.
-const CLIENT_FUNCTIONS: &str = "batch close detached start start_with_host with_timeout";
+const CLIENT_FUNCTIONS: &str = "batch close detached set_host start start_with_host with_timeout";
 const RESOURCE_FUNCTIONS: &str = "detached with_timeout";
 
 /// `search-error` becomes `search_error`. Keywords are escaped.

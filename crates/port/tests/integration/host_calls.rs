@@ -392,11 +392,21 @@ fn service_in_rust_answers_host_calls() {
     back.lock().unwrap().0 = Some(client.clone());
     assert_eq!(ask(&client, CALL_BACK), Ok(Ok(CALL_BACK)));
     assert_eq!(back.lock().unwrap().1, Some(Code::WouldPark));
+    back.lock().unwrap().0 = None;
+    // Another host replaces it, if it has the same functions.
+    let other = Client::start(|| Book(Back::default())).unwrap();
+    client.set_host(&other).unwrap();
+    book.close();
+    assert_eq!(ask(&client, DOUBLE), Ok(Ok(2)));
+    let refused = client.set_host(&client).unwrap_err();
+    assert_eq!(refused.code, Code::Version, "{refused}");
+    assert_eq!(ask(&client, DOUBLE), Ok(Ok(2)), "the host stays");
+    let refused = other.set_host(&client).unwrap_err();
+    assert_eq!(refused.code, Code::Argument, "{refused}");
     let none = Client::start_with_host(move || Book(Back::default()), &book);
     assert_eq!(
         none.unwrap_err().code,
         Code::Argument,
         "the service has no imports"
     );
-    back.lock().unwrap().0 = None;
 }
