@@ -215,7 +215,7 @@ impl Guests {
         let mut section = format!(
             "\n## Services in other languages\n\n\
              The conformance service in each language, used by each host: how many of the {count} scenarios pass. A\n\
-             service in C or C++ is a [guest](guests.md). `make test` runs every guest with one host, and\n\
+             service in another language than Rust is a [guest](guests.md). `make test` runs every guest with one host, and\n\
              `make prove` with all hosts.\n\n\
              | service | {} |\n| --- |{}\n{rows}\n\
              Guests do not support the other scenarios. Each of them runs, too, and an unexpected pass is an error:\n\n\
