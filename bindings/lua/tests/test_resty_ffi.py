@@ -75,7 +75,7 @@ OPEN = """init_worker_by_lua_block {
   require("ffi").cdef "int hostile_kept(void); int hostile_answer_kept(void);"
   library = require("ffi").load("ffi_hostile")
   hostile = assert(ngx.load_ffi("ffi_hostile"))
-  full = assert(ngx.load_ffi("ffi_hostile", "idle", { max_queue = 1, timeout = 0.1 }))
+  full = assert(ngx.load_ffi("ffi_hostile", "idle", { max_queue = 1, timeout = 0.5 }))
   if answers then
     ngx.timer.every(0.01, function(premature) if premature then library.hostile_answer_kept() end end)
   end
