@@ -234,17 +234,13 @@ impl Client {
                 return Pending::refused(Some(Arc::clone(&self.guard)), why, layouts, read);
             }
         };
-        let send = |method| {
-            let write = |buffer: &mut Vec<u8>| {
-                message::encode_into(params, layouts.params, buffer).map_err(unencodable)?;
-                instance.convert_written_arguments(method, buffer)
-            };
-            match &self.batch {
-                None => instance.send(method, write, deadline),
-                Some(batch) => batch.add(method, write, deadline).map(Sent::Call),
-            }
+        let write = |buffer: &mut Vec<u8>| {
+            message::encode_into(params, layouts.params, buffer).map_err(unencodable)
         };
-        let sent = instance.library_method(method).and_then(send);
+        let sent = match instance.versions.get() {
+            None => self.send(method, write, deadline),
+            Some(_) => self.send_converted(method, write, deadline),
+        };
         let guard = Some(Arc::clone(&self.guard));
         match sent {
             Ok(sent) => {
@@ -282,6 +278,39 @@ impl Client {
         }
         let guard = Some(Arc::clone(&self.guard));
         read(ended?, guard, layouts, read_reply)
+    }
+}
+
+impl Client {
+    #[inline(always)]
+    fn send(
+        &self,
+        method: u32,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
+        deadline: u64,
+    ) -> Result<Sent, Failure> {
+        match &self.batch {
+            None => self.guard.instance().send(method, write, deadline),
+            Some(batch) => batch.add(method, write, deadline).map(Sent::Call),
+        }
+    }
+
+    /// The same for a service with another version of the package.
+    #[cold]
+    #[inline(never)]
+    fn send_converted(
+        &self,
+        method: u32,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
+        deadline: u64,
+    ) -> Result<Sent, Failure> {
+        let instance = self.guard.instance();
+        let method = instance.library_method(method)?;
+        let write = |buffer: &mut Vec<u8>| {
+            write(buffer)?;
+            instance.convert_written_arguments(method, buffer)
+        };
+        self.send(method, write, deadline)
     }
 }
 
