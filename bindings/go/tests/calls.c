@@ -1,4 +1,4 @@
-/* What only guests in Go do: calls ADDRESS. bindings/c/tests/guests.c has the tests of all guests. */
+/* Tests for guests in Go only: calls ADDRESS. bindings/c/tests/guests.c has the tests of all guests. */
 #include "check.h"
 #include "probe.h"
 

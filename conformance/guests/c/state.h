@@ -1,4 +1,4 @@
-/* The state of a client, and what it shares with threads. */
+/* The state of a client. It shares parts of it with threads. */
 #ifndef STATE_H
 #define STATE_H
 

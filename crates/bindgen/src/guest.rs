@@ -1,4 +1,4 @@
-//! What guests cannot have, whatever their language.
+//! Functions that guests cannot have, in any language.
 
 use crate::SourceError;
 use crate::model::{Function, Package, Type, TypeKind, contains_handle, is_stream_or_future};

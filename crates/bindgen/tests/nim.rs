@@ -84,7 +84,7 @@ fn odd_guest_is_as_the_golden_file() {
     is_golden(nim::emit_guest, GUEST, policy);
 }
 
-/// What a guest does not have is refused.
+/// Functions that a guest cannot have are refused.
 #[test]
 fn resource_inside_a_value_of_a_guest_is_refused() {
     let wit = "package a:b@0.1.0; interface i { resource r; f: func() -> list<r>; }

@@ -10,7 +10,7 @@ use thalweg_bindgen::{GUESTS, parse};
 /// A test that opens all guests that a process can have runs alone.
 pub static SLOTS: RwLock<()> = RwLock::new(());
 
-/// What a test has that opens a few guests.
+/// The guests of a test that opens a few of them.
 pub fn few() -> RwLockReadGuard<'static, ()> {
     SLOTS.read().unwrap_or_else(PoisonError::into_inner)
 }

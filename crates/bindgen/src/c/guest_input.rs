@@ -1,4 +1,4 @@
-//! What a guest receives besides arguments: elements of streams that are parameters, and answers of host
+//! The inputs of a guest besides arguments: elements of streams that are parameters, and answers of host
 //! imports.
 
 use super::host::values;

@@ -104,7 +104,7 @@ impl Names {
         Self::with(plan, Scope::of(TYPES), functions(plan))
     }
 
-    /// Finds the names for a guest, whose procs have no futures beside them.
+    /// Finds the names for a guest, whose procs have no second form with futures.
     pub fn for_guest(plan: &Plan<'_>) -> Self {
         let types = Scope::of(&format!("{TYPES} {GUEST_TYPES}"));
         Self::with(plan, types, served(plan))

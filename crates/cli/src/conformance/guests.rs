@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 
-/// The guests, and what they do not support.
+/// The guests, and the scenarios that they do not support.
 pub(super) struct Guests {
     /// `conformance/guests`.
     folder: PathBuf,

@@ -8,7 +8,7 @@
 //! 3. A service in Rust can have a port of its own, too. It makes no events, but leaves its calls to the
 //!    thread that runs the turn.
 //! 4. A thread that finds nothing registers itself under the lock: as a sleeping thread, or by arming the
-//!    descriptor. Whoever adds something wakes one of them.
+//!    descriptor. A thread that adds an instance or an event wakes one of them.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! What a guest in foreign code may answer, and what becomes of the rest.
+//! Answers of guests: those that are accepted, and those that are refused.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What guests receive during calls: elements of streams, and answers of their hosts.
+//! Inputs of guests during calls: elements of streams, and answers of their hosts.
 
 use std::sync::Arc;
 use std::thread;

@@ -8,7 +8,7 @@
 ##    waits for descriptors without the lock, and a function that has added something wakes it if it
 ##    would sleep for longer.
 ## 3. ORC has a list of possible cycles for each thread, and an object in it must not be freed by another
-##    thread. So the list that is in use belongs to the lock: who takes the lock takes it. Cycles are
+##    thread. So the list that is in use belongs to the lock: a thread that takes the lock also takes the list. Cycles are
 ##    collected when the lock is released, and no function is in the middle of something.
 ## 4. The library is never unloaded: a thread of the core keeps a reference to the dispatcher, and Nim
 ##    cannot free the variables of modules. `stop` ends the thread and all that the loop has to do.

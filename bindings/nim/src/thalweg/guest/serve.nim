@@ -1,4 +1,4 @@
-## What generated code uses to serve calls, and to export the library.
+## Functions with which generated code serves calls and exports the library.
 
 import std/[asyncdispatch, macros]
 import ".."/[errors, message, table]
