@@ -252,20 +252,18 @@ suite "select":
     let channels = [newChannel[int](4, SPSC), newChannel[int](4, MPMC), newChannel[int](4, MPSC)]
     var threads: array[3, Thread[(Channel[int], int)]]
     for i in 0 .. 2: createThread(threads[i], sendFromThread, (channels[i], messages))
-    var open = 3
     var sums: array[3, int]
-    while open > 0:
+    while true:
       var select = initSelect()
       var indexes: seq[int]
       for i in 0 .. 2:
         if not (channels[i].isClosed and channels[i].isEmpty):
           discard select.recv(channels[i])
           indexes.add(i)
+      if indexes.len == 0: break
       let i = indexes[select.blockingReady()]
       var value: int
       if channels[i].tryReceive(value): sums[i] += value
-      open = 0
-      for channel in channels: open += int(not (channel.isClosed and channel.isEmpty))
     joinThreads(threads)
     for sum in sums: check sum == messages * (messages + 1) div 2
 
