@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -338,16 +339,16 @@ static uint32_t misbehave(const probe_client *client, uint32_t how, tw_error *er
 }
 
 static void wrong_answers_end_only_their_call(void) {
-  static const uint32_t wanted[] = {TW_GUEST_LOST, TW_GUEST_LOST, TW_OK,   TW_OK,         TW_OK,
-                                    TW_OK,         TW_OK,         TW_OK,   TW_GUEST_LOST, TW_OK,
-                                    TW_GUEST_LOST, TW_OK,         TW_ERROR};
+  static const uint32_t wanted[] = {TW_GUEST_LOST, TW_GUEST_LOST, TW_OK, TW_OK,         TW_OK,
+                                    TW_OK,         TW_OK,         TW_OK, TW_GUEST_LOST, TW_OK,
+                                    TW_GUEST_LOST, TW_OK,         TW_OK, TW_ERROR};
   probe_client client = open_client();
   tw_error error;
   uint32_t how;
   CHECK(add(&client, 5) == 5);
   for (how = 0; how < sizeof(wanted) / sizeof(wanted[0]); how++) {
-    if (how == 4 || how == 5) {
-      continue; /* no answer, and a panic */
+    if (how == 4 || how == 5 || how == 12) {
+      continue; /* no answer, a panic, and what the next tests do */
     }
     if (misbehave(&client, how, &error) != wanted[how]) {
       fprintf(stderr, "case %u: %s: %s\n", (unsigned)how, tw_code_name(error.code), error.message);
@@ -360,6 +361,75 @@ static void wrong_answers_end_only_their_call(void) {
   CHECK(add(&client, 1) == 6);
   CHECK(becomes("probe_cells", 0));
   close_client(&client);
+}
+
+static uint32_t during_call(const probe_client *client, uint32_t (*what)(void), char *text,
+                            size_t size, uint64_t deadline) {
+  probe_misbehave_result result;
+  tw_error error;
+  uint32_t code;
+  uint32_t (**meanwhile)(void) = (uint32_t(**)(void))dlsym(loaded, "probe_meanwhile");
+  if (!meanwhile) {
+    fprintf(stderr, "the guest has no probe_meanwhile\n");
+    exit(1);
+  }
+  *meanwhile = what;
+  code = probe_misbehave(client, 12, deadline, &result, &error);
+  if (code == TW_OK) {
+    snprintf(text, size, "%.*s", (int)result.ok.size, result.ok.data);
+  }
+  tw_reply_release(&result.reply);
+  return code;
+}
+
+static atomic_bool is_released;
+
+static uint32_t blocks(void) {
+  while (!atomic_load(&is_released)) {
+    sleep_ms(1);
+  }
+  return TW_OK;
+}
+
+/* The deadline ends the call. With callbacks, other states go on. A port has one thread here. */
+static void guest_that_blocks_holds_up_its_own_state(void) {
+  probe_client client = open_client();
+  probe_client other = open_client();
+  char text[32];
+  atomic_store(&is_released, false);
+  CHECK_CODE(during_call(&client, blocks, text, sizeof(text), client.tw.table->now() + 20000000),
+             TW_TIMED_OUT);
+  CHECK(becomes("probe_blocked", 1));
+  if (!*suffix) {
+    CHECK(add(&other, 1) == 1);
+  }
+  close_client(&client);
+  atomic_store(&is_released, true);
+  CHECK(becomes("probe_blocked", 0));
+  CHECK(add(&other, 1) == (*suffix ? 1 : 2));
+  close_client(&other);
+  CHECK(becomes("probe_states", 0));
+}
+
+static probe_client own;
+
+static uint32_t calls_itself(void) {
+  probe_add_result result;
+  tw_error error;
+  uint32_t code = probe_add(&own, 1, own.tw.table->now() + 20000000, &result, &error);
+  tw_reply_release(&result.reply);
+  return code;
+}
+
+/* It cannot wait for itself: on a worker that is refused, and on a thread of the guest the deadline ends it. */
+static void guest_calls_its_own_client(void) {
+  char text[32] = "";
+  own = open_client();
+  CHECK_CODE(during_call(&own, calls_itself, text, sizeof(text), TW_FOREVER), TW_OK);
+  CHECK(strcmp(text, tw_code_name(*suffix ? TW_TIMED_OUT : TW_WOULD_PARK)) == 0);
+  CHECK(add(&own, 1) <= 2);
+  close_client(&own);
+  CHECK(becomes("probe_states", 0));
 }
 
 static void panic_replaces_the_state(void) {
@@ -626,6 +696,10 @@ int main(int argc, char **argv) {
   RUN(future_is_set_later);
   if (!is_nim()) {
     RUN(wrong_answers_end_only_their_call);
+  }
+  if (!is_nim() && !is_go()) {
+    RUN(guest_that_blocks_holds_up_its_own_state);
+    RUN(guest_calls_its_own_client);
   }
   RUN(panic_replaces_the_state);
   RUN(many_threads_call_one_instance);

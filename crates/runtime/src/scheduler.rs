@@ -63,8 +63,9 @@ use crate::worker::Worker;
 
 /// An object that runs on a worker each time it is scheduled, and has no stack in between.
 pub trait Run: Send + Sync + 'static {
-    /// Runs one turn, on an actor's stack. It may wait. A panic calls the process's panic hook and
-    /// ends the turn; it has no other effect.
+    /// Runs one turn, on an actor's stack, where it may wait, or on the worker's
+    /// ([`TurnSlot::on_worker_stack`]). A panic calls the process's panic hook and ends the turn; it has
+    /// no other effect.
     fn run(self: Arc<Self>);
 
     /// Called instead of [`run`](Self::run) if no stack became free for the turn while its worker

@@ -19,8 +19,12 @@
 
 /* Read by the tests through dlsym. */
 extern __attribute__((visibility("default"))) atomic_long probe_states, probe_cells, probe_cancels,
-    probe_threads;
-atomic_long probe_states, probe_cells, probe_cancels, probe_threads;
+    probe_threads, probe_blocked;
+atomic_long probe_states, probe_cells, probe_cancels, probe_threads, probe_blocked;
+
+/* Set by the tests: what `misbehave` does while it is served, which returns a code. */
+extern __attribute__((visibility("default"))) uint32_t (*probe_meanwhile)(void);
+uint32_t (*probe_meanwhile)(void);
 
 #ifndef PROBE_VERSION
 #define PROBE_VERSION 1
@@ -462,6 +466,12 @@ static void misbehave(void *opened, const tw_incoming *call, uint32_t how) {
     probe_misbehave_answer(call, tw_text_of("refused"), NULL);
     break;
   }
+  case 12: /* does something of its host */
+    atomic_fetch_add(&probe_blocked, 1);
+    code = probe_meanwhile();
+    atomic_fetch_sub(&probe_blocked, 1);
+    probe_misbehave_answer(call, tw_text_of(tw_code_name(code)), NULL);
+    break;
   case 9: /* writes into its arguments */
     memset((void *)(uintptr_t)call->base, 0xff, sizeof(tw_message) + sizeof(how));
     probe_misbehave_answer(call, tw_text_of("written"), NULL);

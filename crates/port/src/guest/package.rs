@@ -217,18 +217,21 @@ impl MethodTypes {
         self.params.check(message)
     }
 
-    /// Checks an answer. The code is `Ok` or `Error`.
+    /// Checks an answer. The code is `Ok` or `Error`. Returns whether it can have handles.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(crate) fn check_answer(&self, code: Code, message: &[u8]) -> Result<(), String> {
+    #[inline]
+    pub(crate) fn check_answer(&self, code: Code, message: &[u8]) -> Result<bool, String> {
         let (what, ty) = match code {
             Code::Error => ("error", self.error.as_ref()),
             _ => ("result", Some(&self.ok)),
         };
         let ty = ty.ok_or("it is an error, and the function has none")?;
-        ty.check(message)
-            .map_err(|why| format!("the {what} is malformed: {why}"))
+        match ty.check(message) {
+            Ok(()) => Ok(ty.has_handle()),
+            Err(why) => Err(format!("the {what} is malformed: {why}")),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The service of an instance whose code is foreign.
 
-use std::cell::RefCell;
-use std::mem;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::{mem, ptr};
 
 use thalweg_queue::clock;
 use thalweg_runtime::native;
@@ -23,60 +23,61 @@ use crate::resource;
 use crate::service::Dispatch;
 
 thread_local! {
-    /// The call whose [`Guest::call`] runs on this thread.
-    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+    /// The innermost call whose [`Guest::call`] runs on this thread, or null.
+    static CURRENT: Cell<*const Current> = const { Cell::new(ptr::null()) };
 }
 
 struct Current {
     call: u64,
     /// `None` once the guest has answered.
-    buffer: Option<CallBuffer>,
+    buffer: RefCell<Option<CallBuffer>>,
     types: &'static MethodTypes,
+    outer: *const Current,
 }
 
-/// [`Guest::call`] runs on this thread until [`end`](Self::end), or until this is dropped by a panic.
-struct CurrentScope {
-    outer: Option<Current>,
-}
-
-impl CurrentScope {
-    fn enter(current: Current) -> Self {
-        Self {
-            outer: CURRENT.replace(Some(current)),
+impl Current {
+    /// Makes this the innermost call while `f` runs, and returns the call if the guest has not answered
+    /// it.
+    fn during(mut self, f: impl FnOnce()) -> Option<CallBuffer> {
+        /// Also if `f` panics.
+        struct Restore(*const Current);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
         }
-    }
-
-    /// Returns the call if the guest has not answered it.
-    fn end(mut self) -> Option<CallBuffer> {
-        let ended = CURRENT.replace(self.outer.take());
-        mem::forget(self);
-        ended?.buffer
+        self.outer = CURRENT.get();
+        let restore = Restore(self.outer);
+        CURRENT.set(&raw const self);
+        f();
+        drop(restore);
+        self.buffer.into_inner()
     }
 }
 
-impl Drop for CurrentScope {
-    fn drop(&mut self) {
-        let ended = CURRENT.replace(self.outer.take());
-        // Not while it is borrowed: dropping a buffer uses the call.
-        drop(ended);
-    }
+/// Calls `f` with the memory of the call with this handle, if its [`Guest::call`] runs on this thread.
+#[inline(always)]
+fn current<R>(call: u64, f: impl FnOnce(&Current) -> Option<R>) -> Option<R> {
+    // SAFETY: `during` runs further out on this thread. It resets the pointer before its call is freed.
+    let current = unsafe { CURRENT.get().as_ref() };
+    current.filter(|current| current.call == call).and_then(f)
 }
 
 /// Takes the call with this handle if its [`Guest::call`] runs on this thread and has not answered
 /// it.
 pub(crate) fn take_current(call: u64) -> Option<(CallBuffer, &'static MethodTypes)> {
-    CURRENT.with_borrow_mut(|current| match current {
-        Some(current) if current.call == call => Some((current.buffer.take()?, current.types)),
-        _ => None,
+    current(call, |current| {
+        let buffer = current.buffer.borrow_mut().take()?;
+        Some((buffer, current.types))
     })
 }
 
 /// Calls `f` with the call with this handle if its [`Guest::call`] runs on this thread and has not
 /// answered it.
 pub(crate) fn with_current<R>(call: u64, f: impl FnOnce(&CallRef) -> R) -> Option<R> {
-    CURRENT.with_borrow(|current| {
-        let current = current.as_ref().filter(|current| current.call == call)?;
-        current.buffer.as_ref().map(|buffer| f(&buffer.call().core))
+    current(call, |current| {
+        let buffer = current.buffer.borrow();
+        buffer.as_ref().map(|buffer| f(&buffer.call().core))
     })
 }
 
@@ -88,7 +89,9 @@ pub(crate) fn state_of(instance: &GuestInstance, call: u64) -> Option<u64> {
     }
 }
 
-/// The service of an instance whose code is foreign.
+/// The service of an instance whose code is foreign. Its turns are on the stack of a thread, which foreign
+/// code needs: on a worker's own stack, on that of a caller that is no actor, or on a thread of the guest. Only
+/// the end of a state may be on the stack of an actor, which drops the instance.
 pub(crate) struct GuestService {
     instance: Arc<GuestInstance>,
     /// The state that serves calls. `None` between a reload and the next call.
@@ -118,7 +121,7 @@ impl State {
     /// The guest has refused it.
     fn open(instance: &Arc<GuestInstance>) -> Result<Self, Failure> {
         let guest = instance.guest();
-        let state = native(|| guest.open())?;
+        let state = guest.open()?;
         Ok(Self {
             number: instance.add(&guest, state),
             instance: Arc::clone(instance),
@@ -143,7 +146,7 @@ impl State {
         let cancelled = self.instance.take_cancelled(self.number);
         if !cancelled.is_empty() {
             let tell = |call| self.guest.cancel(self.state, call);
-            native(|| cancelled.into_iter().for_each(tell));
+            cancelled.into_iter().for_each(tell);
         }
     }
 }
@@ -268,11 +271,12 @@ impl Dispatch for GuestService {
         let state = self.serving.as_ref().expect("`choose` has opened it");
         // Rule 2. The answer is written into other memory, because it may be a part of the arguments.
         let mut args = mem::replace(&mut buffer.data, mem::take(&mut self.spare));
-        let scope = CurrentScope::enter(Current {
+        let current = Current {
             call,
-            buffer: Some(buffer),
+            buffer: RefCell::new(Some(buffer)),
             types,
-        });
+            outer: ptr::null(),
+        };
         // The guest may overwrite the arguments.
         let has_streams = !types.streamed_params().is_empty();
         let unread = UnreadStreams(has_streams.then(|| args.clone()));
@@ -283,8 +287,8 @@ impl Dispatch for GuestService {
             args: &mut args,
         };
         self.instance.begin_call(call);
-        native(|| state.guest.call(state.state, seen));
-        if let Some(buffer) = scope.end() {
+        let unanswered = current.during(|| state.guest.call(state.state, seen));
+        if let Some(buffer) = unanswered {
             state.keep(buffer, unread);
         }
         // Not before: other threads of the guest may use the call already.
@@ -328,8 +332,11 @@ impl Drop for State {
                 call.stop(why);
             }
         }
-        if is_late {
-            owned.streams().for_each(|stream| stream.end(reloaded()));
+        let end_streams = |why: Failure| owned.streams().for_each(|stream| stream.end(why.clone()));
+        match DropCause::now(NO_CALL) {
+            DropCause::OtherPanic(why) => end_streams(why),
+            _ if is_late => end_streams(reloaded()),
+            DropCause::OwnPanic | DropCause::Intended => {}
         }
         native(|| {
             for owned in owned.objects.values() {
@@ -342,6 +349,9 @@ impl Drop for State {
         }
     }
 }
+
+/// No call has this handle.
+const NO_CALL: u64 = 0;
 
 /// Why something of an earlier guest has ended.
 fn reloaded() -> Failure {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use thalweg_runtime::Handle as Runtime;
+use thalweg_runtime::{Handle as Runtime, TurnSlot};
 use thalweg_wire::{Handle, message};
 
 use super::{Instance, Make};
@@ -37,6 +37,7 @@ impl Instance {
         let capacity = package.limits.max_queued_calls;
         let mut instance = Self::new(package, capacity, make, || None, runtime);
         instance.guest = Some(guest);
+        instance.turn_slot = TurnSlot::on_worker_stack();
         instance.guest_port = port;
         Arc::new(instance)
     }
@@ -137,13 +138,15 @@ fn answer(call: u64, code: Code, message: &[u8], given: Kind) -> Result<(), Fail
         return Err(Code::Argument.because("an answer is a result or an error"));
     }
     let (mut buffer, types) = take_answer(call)?;
-    let checked =
-        types
-            .check_answer(code, message)
-            .and_then(|()| match (code, types.element(), given) {
-                (Code::Ok, Some(_), Kind::Resource) => Err("it is no stream".to_owned()),
-                _ => check_handles(&buffer.call().core, message, given),
-            });
+    let checked = types
+        .check_answer(code, message)
+        .and_then(|has_handles| match has_handles {
+            true if code == Code::Ok && types.element().is_some() && given == Kind::Resource => {
+                Err("it is no stream".to_owned())
+            }
+            true => check_handles(&buffer.call().core, message, given),
+            false => Ok(()),
+        });
     if let Err(why) = checked {
         let why = {
             let core = &buffer.call().core;
@@ -181,10 +184,15 @@ fn answer(call: u64, code: Code, message: &[u8], given: Kind) -> Result<(), Fail
 ///
 /// # Errors
 /// `stale`, `argument`.
+#[inline(always)]
 fn take_answer(call: u64) -> Result<(CallBuffer, &'static MethodTypes), Failure> {
-    if let Some(current) = take_current(call) {
-        return Ok(current);
+    match take_current(call) {
+        Some(current) => Ok(current),
+        None => take_late_answer(call),
     }
+}
+
+fn take_late_answer(call: u64) -> Result<(CallBuffer, &'static MethodTypes), Failure> {
     let served = Served::find(call)?;
     if served.guest.forget_kept(call) {
         served.instance.schedule_if_idle();
@@ -198,24 +206,11 @@ fn take_answer(call: u64) -> Result<(CallBuffer, &'static MethodTypes), Failure>
 
 /// Whether the guest may give the handles of a message to a caller: they are of the kind `given`, and
 /// resources are of its own instance.
-#[inline]
-fn check_handles(call: &CallRef, data: &[u8], given: Kind) -> Result<(), String> {
-    match message::open_any(data) {
-        Ok(message) if message.handles().len() > 0 => {
-            check_each_handle(call, message.handles(), given)
-        }
-        _ => Ok(()),
-    }
-}
-
 #[cold]
-fn check_each_handle(
-    call: &CallRef,
-    all: impl Iterator<Item = Handle>,
-    given: Kind,
-) -> Result<(), String> {
+fn check_handles(call: &CallRef, message: &[u8], given: Kind) -> Result<(), String> {
+    let message = message::open_any(message).map_err(|why| why.to_string())?;
     let instance = Instance::of_call(call);
-    for handle in all {
+    for handle in message.handles() {
         let found = handles::find(handle.0);
         let kind = found
             .map_err(|why| format!("handle {:#x}: {}", handle.0, why.message))?

@@ -65,6 +65,21 @@ pub(crate) fn user_code<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Like [`user_code`], on the worker's own stack: the closure must not wait, and is not preempted.
+#[inline(always)]
+pub(crate) fn user_code_on_worker_stack<R>(f: impl FnOnce() -> R) -> R {
+    no_preempt::set_depth(WORKER_DEPTH | NO_ALLOCATION_POINTS);
+    WAITS.with(|waits| waits.guards.set(NATIVE));
+    let result = f();
+    // The closure may have forgotten guards.
+    WAITS.with(|waits| {
+        waits.guards.set(0);
+        waits.section.set(None);
+    });
+    no_preempt::set_depth(WORKER_DEPTH);
+    result
+}
+
 /// Whether a point may yield. Applies to all points except those in allocations.
 #[inline]
 pub(crate) fn is_allowed() -> bool {

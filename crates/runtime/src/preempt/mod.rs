@@ -30,7 +30,7 @@ pub(crate) use allocator::AllocationPoints;
 pub(crate) use allocator::PointsLeft;
 pub(crate) use guards::{
     Native, NoAllocationPoints, WORKER_DEPTH, can_park, is_allowed, is_native, may_park, may_yield,
-    thread_may_wait, user_code,
+    thread_may_wait, user_code, user_code_on_worker_stack,
 };
 
 use std::time::Duration;

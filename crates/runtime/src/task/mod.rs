@@ -131,6 +131,8 @@ pub(crate) struct Header {
     pub(crate) supervised: Cell<bool>,
     /// Whether the task is a turn of another actor, and not an actor itself.
     pub(crate) is_turn: bool,
+    /// Whether the task never waits, and runs on its worker's own stack instead of a fiber.
+    pub(crate) on_worker_stack: bool,
     /// Rule 5.
     pub(crate) on_shortage: Cell<OnShortage>,
     pub(crate) name: Option<Name>,
@@ -180,6 +182,7 @@ impl Header {
             parent: Cell::new(None),
             supervised: Cell::new(false),
             is_turn: turn.is_some(),
+            on_worker_stack: false,
             on_shortage: Cell::new(turn.unwrap_or(OnShortage::End)),
             name,
             #[cfg(loom)]
@@ -408,10 +411,11 @@ impl Task {
         NonNull::new(raw).map(Self)
     }
 
-    /// Binds the task to its home worker (rule 2), at the start.
-    pub(crate) fn bind(&self, queue: &'static RemoteQueue, fiber: NonNull<Fiber>) {
+    /// Binds the task to its home worker (rule 2), at the start. It runs on `fiber`, if it needs one.
+    #[inline(always)]
+    pub(crate) fn bind(&self, queue: &'static RemoteQueue, fiber: Option<NonNull<Fiber>>) {
         let header = self.header();
-        header.fiber.set(Some(fiber));
+        header.fiber.set(fiber);
         header
             .remote_queue
             .store(std::ptr::from_ref(queue).cast_mut(), Ordering::Relaxed);

@@ -30,7 +30,23 @@ pub struct TurnSlot(Arc<SlotState>);
 
 impl Default for TurnSlot {
     fn default() -> Self {
-        Self(Arc::new(SlotState(AtomicPtr::new(ptr::null_mut()))))
+        Self::new(false)
+    }
+}
+
+impl TurnSlot {
+    /// The slot of an object whose turns never wait and need a deep stack, for example because they call
+    /// other languages. They run on the worker's own stack, as in [`native`](crate::native), which also
+    /// saves the switch to an actor's.
+    pub fn on_worker_stack() -> Self {
+        Self::new(true)
+    }
+
+    fn new(on_worker_stack: bool) -> Self {
+        Self(Arc::new(SlotState {
+            task: AtomicPtr::new(ptr::null_mut()),
+            on_worker_stack,
+        }))
     }
 }
 
@@ -44,22 +60,25 @@ impl Drop for TurnSlot {
     }
 }
 
-/// A [`TurnCell`], null or [`CLOSED`].
 #[derive(Debug)]
-struct SlotState(AtomicPtr<TurnCell>);
+struct SlotState {
+    /// A [`TurnCell`], null or [`CLOSED`].
+    task: AtomicPtr<TurnCell>,
+    on_worker_stack: bool,
+}
 
 /// Marks a closed slot. No memory has this address.
 const CLOSED: *mut TurnCell = ptr::without_provenance_mut(1);
 
 impl SlotState {
     fn replace(&self, with: *mut TurnCell) -> Option<NonNull<TurnCell>> {
-        NonNull::new(self.0.swap(with, Ordering::AcqRel))
+        NonNull::new(self.task.swap(with, Ordering::AcqRel))
     }
 
     /// Keeps a task. Returns `false` if the slot is closed or has one.
     fn put(&self, task: *mut TurnCell) -> bool {
         let empty = ptr::null_mut();
-        self.0
+        self.task
             .compare_exchange(empty, task, Ordering::Release, Ordering::Relaxed)
             .is_ok()
     }
@@ -101,15 +120,18 @@ impl Task {
 #[cold]
 fn new_cell(slot: Arc<SlotState>) -> NonNull<TurnCell> {
     NonNull::from(Box::leak(Box::new(TurnCell {
-        header: new_header(ActorId::next()),
+        header: new_header(ActorId::next(), slot.on_worker_stack),
         object: UnsafeCell::new(None),
         slot,
     })))
 }
 
-fn new_header(id: ActorId) -> Header {
+fn new_header(id: ActorId, on_worker_stack: bool) -> Header {
     let shortage = Some(OnShortage::Refuse);
-    Header::new(&VTABLE, TaskState::detached(), shortage, id, None)
+    Header {
+        on_worker_stack,
+        ..Header::new(&VTABLE, TaskState::detached(), shortage, id, None)
+    }
 }
 
 /// Takes the object out of the task.
@@ -130,14 +152,19 @@ unsafe fn run(header: NonNull<Header>) -> Option<ExitReason> {
     let Some(object) = (unsafe { take_object(header) }) else {
         unreachable!("a turn is started once");
     };
-    let turn = || {
-        let _guard = preempt::NoAllocationPoints::begin();
-        object.run();
-    };
-    let output = preempt::user_code(|| catch_unwind(AssertUnwindSafe(turn)));
     // SAFETY: `task`'s rule 1.
-    let raised = unsafe { header.as_ref() }.raised.get();
-    if output.is_ok() && !raised {
+    let task = unsafe { header.as_ref() };
+    let output = if task.on_worker_stack {
+        let turn = AssertUnwindSafe(|| object.run());
+        preempt::user_code_on_worker_stack(|| catch_unwind(turn))
+    } else {
+        let turn = AssertUnwindSafe(|| {
+            let _guard = preempt::NoAllocationPoints::begin();
+            object.run();
+        });
+        preempt::user_code(|| catch_unwind(turn))
+    };
+    if output.is_ok() && !task.raised.get() {
         return None;
     }
     end_badly(Task(header), output.map_err(JoinError::from_payload))
@@ -185,8 +212,8 @@ unsafe fn free(header: NonNull<Header>) {
     unsafe {
         #[cfg(loom)]
         (*cell).header.memory.free();
-        let id = (*cell).header.id;
-        ptr::write(&raw mut (*cell).header, new_header(id));
+        let (id, on_worker_stack) = ((*cell).header.id, (*cell).header.on_worker_stack);
+        ptr::write(&raw mut (*cell).header, new_header(id, on_worker_stack));
         if has_control || !(*cell).slot.put(cell) {
             drop(Box::from_raw(cell));
         }

@@ -390,6 +390,7 @@ impl Worker {
         let header = task.header();
         let fiber = match header.fiber.get() {
             Some(fiber) => fiber,
+            None if header.on_worker_stack => return self.run_here(task),
             None => {
                 let free = self.fibers(Fibers::take);
                 let Some(fiber) = free.or_else(|| self.obtain_fiber(task)) else {
@@ -399,17 +400,7 @@ impl Worker {
                 fiber
             }
         };
-        header.phase.set(Phase::Running);
-        self.running.set(Some(task));
-        self.status.set_actor(header.reported_id.get().number());
-        self.status.counts.slices.add(1);
-        // SAFETY: the task owns the name and clears this pointer before it is freed (`Task::end`).
-        unsafe { overflow::set_current(header.name.as_ref().map(NonNull::from)) };
-        self.slice.begin();
-        header.slices.set(header.slices.get().wrapping_add(1));
-        if self.tracks_time {
-            self.slice_began.set(clock::now());
-        }
+        self.begin_slice(task);
         // SAFETY: the fiber belongs to this worker, and this code runs on the worker's own stack,
         // not on a fiber.
         let why = unsafe { Fiber::resume(fiber, task) };
@@ -435,12 +426,40 @@ impl Worker {
         }
     }
 
+    /// Runs a task that never waits, on this stack.
+    fn run_here(&self, task: Task) {
+        task.bind(self.remote_queue, None);
+        self.begin_slice(task);
+        // SAFETY: this worker starts the task, and had its reference in a queue.
+        unsafe { task.run() };
+        self.running.set(None);
+        if self.tracks_time {
+            self.record_slice(None);
+        }
+    }
+
+    #[inline(always)]
+    fn begin_slice(&self, task: Task) {
+        let header = task.header();
+        header.phase.set(Phase::Running);
+        self.running.set(Some(task));
+        self.status.set_actor(header.reported_id.get().number());
+        self.status.counts.slices.add(1);
+        // SAFETY: the task owns the name and clears this pointer before it is freed (`Task::end`).
+        unsafe { overflow::set_current(header.name.as_ref().map(NonNull::from)) };
+        self.slice.begin();
+        header.slices.set(header.slices.get().wrapping_add(1));
+        if self.tracks_time {
+            self.slice_began.set(clock::now());
+        }
+    }
+
     /// Binds the task to this fiber.
     #[inline(always)]
     fn bind(&self, fiber: NonNull<Fiber>, task: Task) {
         // SAFETY: the fiber belongs to this worker, and all of its fibers live as long as it does.
         unsafe { fiber.as_ref() }.task.set(Some(task));
-        task.bind(self.remote_queue, fiber);
+        task.bind(self.remote_queue, Some(fiber));
     }
 
     fn count_fibers(&self) {

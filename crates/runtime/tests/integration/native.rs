@@ -8,7 +8,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use thalweg_runtime::{
-    Config, JoinError, Runtime, block_on_timeout, check, native, sleep, spawn, wait, yield_now,
+    Config, JoinError, Run, Runtime, TurnSlot, block_on_timeout, check, native, sleep, spawn, wait,
+    yield_now,
 };
 
 /// Returns a runtime with the smallest supported stacks.
@@ -195,4 +196,46 @@ fn runtime_stop_waits_for_the_call() {
     stopped.join().unwrap();
     assert_eq!(rx.iter().collect::<Vec<_>>(), ["done"]);
     assert!(matches!(actor.join(), Err(JoinError::Stopped)));
+}
+
+#[test]
+fn turns_on_the_worker_s_stack_are_deep_and_do_not_wait() {
+    struct Object(TurnSlot, mpsc::Sender<(usize, bool, Option<String>)>);
+    impl Run for Object {
+        fn run(self: Arc<Self>) {
+            let depth = deep(if cfg!(miri) { 10 } else { 1_024 });
+            yield_now();
+            let refused = message(|| sleep(Duration::from_secs(60)));
+            self.1.send((depth, wait::can_park(), refused)).unwrap();
+            panic!("ends the turn");
+        }
+
+        fn refuse(self: Arc<Self>) {
+            unreachable!("it needs no stack");
+        }
+
+        fn turn_slot(&self) -> &TurnSlot {
+            &self.0
+        }
+    }
+    let runtime = runtime();
+    let (tx, rx) = mpsc::channel();
+    let object = Arc::new(Object(TurnSlot::on_worker_stack(), tx));
+    for _ in 0..3 {
+        runtime.handle().schedule(Arc::clone(&object) as _);
+        let (depth, can_park, refused) = rx.recv().unwrap();
+        assert_eq!(
+            (depth, can_park),
+            (if cfg!(miri) { 10 } else { 1_024 }, false)
+        );
+        assert!(refused.unwrap().starts_with("would park"));
+    }
+    // An actor may wait on the same worker afterwards.
+    let waits = runtime.handle().spawn(|| sleep(Duration::from_millis(1)));
+    waits.join().unwrap();
+    // A turn that was not taken before the runtime stops is dropped.
+    runtime.handle().schedule(Arc::clone(&object) as _);
+    drop(runtime);
+    drop(rx);
+    assert_eq!(Arc::strong_count(&object), 1);
 }
