@@ -416,8 +416,12 @@ static probe_client own;
 static uint32_t calls_itself(void) {
   probe_add_result result;
   tw_error error;
-  uint32_t code = probe_add(&own, 1, own.tw.table->now() + 20000000, &result, &error);
+  probe_client here;
+  uint32_t code;
+  REQUIRE_OK(probe_client_attach(&own, 8, &here, &error), error);
+  code = probe_add(&here, 1, own.tw.table->now() + 20000000, &result, &error);
   tw_reply_release(&result.reply);
+  close_client(&here);
   return code;
 }
 
@@ -426,7 +430,10 @@ static void guest_calls_its_own_client(void) {
   char text[32] = "";
   own = open_client();
   CHECK_CODE(during_call(&own, calls_itself, text, sizeof(text), TW_FOREVER), TW_OK);
-  CHECK(strcmp(text, tw_code_name(*suffix ? TW_TIMED_OUT : TW_WOULD_PARK)) == 0);
+  if (strcmp(text, tw_code_name(*suffix ? TW_TIMED_OUT : TW_WOULD_PARK)) != 0) {
+    fprintf(stderr, "the call ended as %s\n", text);
+    checks_failed++;
+  }
   CHECK(add(&own, 1) <= 2);
   close_client(&own);
   CHECK(becomes("probe_states", 0));
