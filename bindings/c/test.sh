@@ -137,6 +137,8 @@ build_guests() {
   guest again "$@"
   guest probe_port -DPROBE_PORT "$@"
   guest again_port -DPROBE_PORT "$@"
+  guest probe_blocks -DPROBE_BLOCKS "$@"
+  guest again_blocks -DPROBE_BLOCKS "$@"
   guest version1 -DPROBE_BALLAST=2097152 "$@"
   guest version2 -DPROBE_VERSION=2 -DPROBE_BALLAST=2097152 "$@"
   guest stays -DPROBE_STAYS "$@"
@@ -163,9 +165,11 @@ guest_inputs() {
   "$target/debug/thalweg" gen --lang c --guest c --out "$build/inputs" bindings/c/tests/guests/inputs >/dev/null
   local source=inputs guest_include=(-Ibindings/c/include "-I$build/inputs/guest-c")
   guest inputs "$@"
+  guest inputs_blocks -DBLOCKS "$@"
   "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/inputs/c" "$@" \
     bindings/c/tests/guest_inputs.c -o "$guests/guest_inputs" -pthread -ldl
   THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guest_inputs" "$guests/libguest_inputs.so"
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guest_inputs" "$guests/libguest_inputs_blocks.so"
 }
 # Guests whose library is replaced.
 reload_guests() {
@@ -183,6 +187,7 @@ guests() {
   guest_inputs "${@:2}"
   run_guests
   run_guests _port
+  run_guests _blocks
   reload_guests "${@:2}"
 }
 

@@ -103,6 +103,10 @@ typedef struct tw_guest_call {
  * its function tw_guest is called again when it is opened again. */
 #define TW_GUEST_STAYS_LOADED 1u
 
+/* A flag of tw_guest_functions: `call` may block for methods that are an `async func`. It is called for them on
+ * threads of a pool, while other functions of the state run. `close` follows when they have returned. */
+#define TW_GUEST_ASYNC_MAY_BLOCK 2u
+
 /* The functions of a guest. `ctx` is that of `serve`. */
 typedef struct tw_guest_functions {
   uint32_t size;  /* sizeof(tw_guest_functions) */

@@ -1,6 +1,6 @@
 /* Services that are opened by address, in a library of their own.
- * guests FOLDER [SUFFIX]: the folder with the guests, which test.sh compiles. With the suffix _port, guests
- * that take their calls from a port; with _go, guests in Go, which stay loaded; with _nim, guests in Nim, which
+ * guests FOLDER [SUFFIX]: the folder with the guests, which test.sh compiles. With the suffix _blocks, guests
+ * whose async functions block; with _port, guests that take their calls from a port; with _go, guests in Go, which stay loaded; with _nim, guests in Nim, which
  * cannot answer as wrongly as the others. */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -19,6 +19,10 @@ static void *loaded; /* the guest, to read its counters */
 
 static bool is_nim(void) {
   return strcmp(suffix, "_nim") == 0;
+}
+
+static bool is_port(void) {
+  return strcmp(suffix, "_port") == 0;
 }
 
 static bool is_go(void) {
@@ -400,15 +404,38 @@ static void guest_that_blocks_holds_up_its_own_state(void) {
   CHECK_CODE(during_call(&client, blocks, text, sizeof(text), client.tw.table->now() + 20000000),
              TW_TIMED_OUT);
   CHECK(becomes("probe_blocked", 1));
-  if (!*suffix) {
+  if (!is_port()) {
     CHECK(add(&other, 1) == 1);
   }
   close_client(&client);
   atomic_store(&is_released, true);
   CHECK(becomes("probe_blocked", 0));
-  CHECK(add(&other, 1) == (*suffix ? 1 : 2));
+  CHECK(add(&other, 1) == (is_port() ? 1 : 2));
   close_client(&other);
   CHECK(becomes("probe_states", 0));
+}
+
+/* The state is closed when they have returned, also if its client is closed before. */
+static void async_functions_block_beside_other_calls(void) {
+  probe_client client = open_client();
+  probe_cell cell = new_cell(&client, 1);
+  const long states = counter("probe_states");
+  tw_request request;
+  tw_error error;
+  uint64_t i;
+  for (i = 0; i < 8; i++) {
+    REQUIRE_OK(tw_request_submit(probe_later_prepare(&client, 1000, i, &request), TW_FOREVER, i,
+                                 NULL, &error),
+               error);
+  }
+  CHECK(becomes("probe_blocked", 8));
+  CHECK(add(&client, 1) == 1);
+  close_client(&client);
+  CHECK(counter("probe_blocked") == 8);
+  CHECK(counter("probe_states") == states && counter("probe_cells") == 1);
+  probe_cell_close(&cell, &error);
+  CHECK(becomes("probe_states", states - 1));
+  CHECK(counter("probe_blocked") == 0 && counter("probe_cells") == 0);
 }
 
 static probe_client own;
@@ -430,7 +457,7 @@ static void guest_calls_its_own_client(void) {
   char text[32] = "";
   own = open_client();
   CHECK_CODE(during_call(&own, calls_itself, text, sizeof(text), TW_FOREVER), TW_OK);
-  if (strcmp(text, tw_code_name(*suffix ? TW_TIMED_OUT : TW_WOULD_PARK)) != 0) {
+  if (strcmp(text, tw_code_name(is_port() ? TW_TIMED_OUT : TW_WOULD_PARK)) != 0) {
     fprintf(stderr, "the call ended as %s\n", text);
     checks_failed++;
   }
@@ -707,6 +734,9 @@ int main(int argc, char **argv) {
   if (!is_nim() && !is_go()) {
     RUN(guest_that_blocks_holds_up_its_own_state);
     RUN(guest_calls_its_own_client);
+  }
+  if (strcmp(suffix, "_blocks") == 0) {
+    RUN(async_functions_block_beside_other_calls);
   }
   RUN(panic_replaces_the_state);
   RUN(many_threads_call_one_instance);

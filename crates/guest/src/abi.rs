@@ -21,6 +21,8 @@ pub(crate) const TW_GUEST_BLOCK: u32 = 1;
 
 /// A flag of a guest's functions.
 pub(crate) const TW_GUEST_STAYS_LOADED: u32 = 1;
+/// A flag of a guest's functions.
+pub(crate) const TW_GUEST_ASYNC_MAY_BLOCK: u32 = 2;
 
 pub(crate) const TW_GUEST_OPEN: u32 = 1;
 pub(crate) const TW_GUEST_CALL: u32 = 2;

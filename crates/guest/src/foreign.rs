@@ -10,7 +10,7 @@ use libloading::os::unix::Library;
 use thalweg_capi::abi::{TW_OK, TwError};
 use thalweg_port::{Code, Failure, Guest, GuestCall, GuestObject, GuestPort, close_handle};
 
-use crate::abi::{TW_GUEST_STAYS_LOADED, TwGuestCall, TwGuestFunctions};
+use crate::abi::{TW_GUEST_ASYNC_MAY_BLOCK, TW_GUEST_STAYS_LOADED, TwGuestCall, TwGuestFunctions};
 
 /// What is dropped once a library is unloaded.
 pub(crate) type WhileLoaded = Box<dyn Send + Sync>;
@@ -140,6 +140,10 @@ impl Guest for ForeignGuest {
             // SAFETY: see `open`.
             unsafe { function(self.ctx, state, &raw const seen) };
         }
+    }
+
+    fn async_may_block(&self) -> bool {
+        self.port.is_none() && self.functions.flags & TW_GUEST_ASYNC_MAY_BLOCK != 0
     }
 
     fn cancel(&self, state: u64, call: u64) {

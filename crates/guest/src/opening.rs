@@ -21,9 +21,10 @@ use thalweg_port::{
 };
 
 use crate::abi::{
-    TW_GUEST_ABI, TW_GUEST_BLOCK, TW_GUEST_STAYS_LOADED, TW_GUEST_SYMBOL, TW_OVERFLOW_BLOCK,
-    TW_OVERFLOW_DROP_NEWEST, TW_OVERFLOW_DROP_OLDEST, TW_OVERFLOW_FAIL, TW_OVERFLOW_LATEST,
-    TwGuestCore, TwGuestFunction, TwGuestFunctions, TwGuestPackage, TwGuestPolicy,
+    TW_GUEST_ABI, TW_GUEST_ASYNC_MAY_BLOCK, TW_GUEST_BLOCK, TW_GUEST_STAYS_LOADED, TW_GUEST_SYMBOL,
+    TW_OVERFLOW_BLOCK, TW_OVERFLOW_DROP_NEWEST, TW_OVERFLOW_DROP_OLDEST, TW_OVERFLOW_FAIL,
+    TW_OVERFLOW_LATEST, TwGuestCore, TwGuestFunction, TwGuestFunctions, TwGuestPackage,
+    TwGuestPolicy,
 };
 use crate::foreign::{ForeignGuest, ServedPort, WhileLoaded, no_error, refused};
 
@@ -226,7 +227,7 @@ unsafe fn copied(functions: *const TwGuestFunctions) -> Result<TwGuestFunctions,
     check_size::<TwGuestFunctions>(unsafe { (*functions).size }, "tw_guest_functions")?;
     // SAFETY: it has at least this size.
     let functions = unsafe { functions.read() };
-    match functions.flags & !TW_GUEST_STAYS_LOADED {
+    match functions.flags & !(TW_GUEST_STAYS_LOADED | TW_GUEST_ASYNC_MAY_BLOCK) {
         0 => Ok(functions),
         unknown => Err(argument(format!("unknown flags {unknown:#x} of functions"))),
     }

@@ -1,5 +1,6 @@
 //! Starting and stopping a runtime, and the handle that spawns actors.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
@@ -475,6 +476,26 @@ impl Handle {
         let handle = JoinHandle::new(task);
         self.submit(task);
         handle
+    }
+
+    /// Runs `f` on a thread of the pool of [`io::blocking`](crate::io::blocking), where it may block, and
+    /// does not wait for it. A panic of `f` is only reported by the panic hook. Returns `false`, and drops
+    /// `f`, if the runtime stops or has no thread for the pool. If all threads of the pool are busy, `f`
+    /// queues.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use thalweg_runtime::{Config, Runtime};
+    ///
+    /// let runtime = Runtime::start(Config::with_workers(1))?;
+    /// let (tx, rx) = mpsc::channel();
+    /// assert!(runtime.handle().spawn_blocking(move || tx.send(42).unwrap()));
+    /// assert_eq!(rx.recv(), Ok(42));
+    /// # Ok::<(), thalweg_runtime::StartError>(())
+    /// ```
+    pub fn spawn_blocking(&self, f: impl FnOnce() + Send + 'static) -> bool {
+        let job = Box::new(move || drop(catch_unwind(AssertUnwindSafe(f))));
+        self.scheduler.pool.run(job).is_none()
     }
 
     /// Schedules one turn of `actor`, on any worker. The actor must ensure that it is not scheduled

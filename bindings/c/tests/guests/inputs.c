@@ -1,4 +1,5 @@
-/* A guest of the tests that reads streams of its callers and calls its host. */
+/* A guest of the tests that reads streams of its callers and calls its host.
+ * BLOCKS: without threads of its own, in functions that may block. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -43,6 +44,11 @@ static job *new_job(const tw_incoming *call, void (*function)(job *job)) {
 static void start(job *work) {
   pthread_t thread;
   atomic_fetch_add(&inputs_threads, 1);
+#ifdef BLOCKS
+  (void)thread;
+  run(work);
+  return;
+#endif
   if (pthread_create(&thread, NULL, run, work) != 0) {
     abort();
   }
@@ -182,6 +188,9 @@ static void ask_now(void *state, const tw_incoming *call, uint64_t key) {
 }
 
 static inputs_guest guest = {
+#ifdef BLOCKS
+    .flags = TW_GUEST_ASYNC_MAY_BLOCK,
+#endif
     .sum = sum,
     .join = join,
     .ignore = ignore,

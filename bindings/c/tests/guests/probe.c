@@ -1,6 +1,6 @@
 /* A guest of the tests, which also misbehaves on request.
  *
- * PROBE_REFUSES: refuses to be opened. PROBE_SILENT: does not call `serve`. PROBE_ABI: returns as if it
+ * PROBE_BLOCKS: its async functions block. PROBE_REFUSES: refuses to be opened. PROBE_SILENT: does not call `serve`. PROBE_ABI: returns as if it
  * were built for another ABI. PROBE_PORT: takes its calls from a port. PROBE_STAYS: stays
  * loaded. PROBE_VERSION: a number; the sums of the second version begin at a million, and so on.
  * PROBE_BALLAST: a number of bytes that the library keeps in memory while it is loaded. */
@@ -252,6 +252,12 @@ static void later(void *opened, const tw_incoming *call, uint32_t ms, uint64_t n
   made->call = *call;
   made->ms = ms;
   made->number = number;
+#ifdef PROBE_BLOCKS
+  atomic_fetch_add(&probe_blocked, 1);
+  answer_later(made);
+  atomic_fetch_sub(&probe_blocked, 1);
+  return;
+#endif
   if (!start(answer_later, made)) {
     free(made);
     tw_incoming_fail(call, TW_OVERLOADED, "no thread", NULL);
@@ -522,6 +528,9 @@ static void unload(void *context) {
 }
 
 static probe_guest guest = {
+#ifdef PROBE_BLOCKS
+    .flags = TW_GUEST_ASYNC_MAY_BLOCK,
+#endif
     .load = load,
     .unload = unload,
     .open = open_state,

@@ -45,7 +45,7 @@ pub(super) fn plan<'a>(
     }
     let mut members = Scope::default();
     let fixed = [
-        "core", "context", "load", "unload", "open", "close", "cancel",
+        "core", "context", "flags", "load", "unload", "open", "close", "cancel",
     ];
     let fixed = fixed.map(str::to_owned);
     let drops = (0..package.resources.len()).map(|number| drop_member(package, number));
@@ -206,6 +206,11 @@ fn declare(plan: &Plan<'_>, guest: &Host<'_>, out: &mut Source) {
     out.line(&format!("typedef struct {} {{", guest.name));
     out.line("  const tw_guest_core *core; /* set when the guest is opened */");
     out.line("  void *context;");
+    out.docs(
+        "  ",
+        "0, or TW_GUEST_ASYNC_MAY_BLOCK: the functions for an `async func` run on threads of a pool.",
+    );
+    out.line("  uint32_t flags;");
     out.docs(
         "  ",
         "The library was opened: starts threads, for example. Another result than TW_OK refuses it,\n\
@@ -698,6 +703,7 @@ static inline uint32_t @serve@(@guest@ *guest, uint32_t abi, const tw_guest_core
   }
   memset(&functions, 0, sizeof(functions));
   functions.size = (uint32_t)sizeof(functions);
+  functions.flags = guest->flags;
   functions.open = @guest@_open;
   functions.call = @guest@_call;
   functions.cancel = @guest@_cancel;

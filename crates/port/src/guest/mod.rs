@@ -7,14 +7,16 @@
 //! ```
 //!
 //! 1. Foreign code runs in the turns of its instance, so one function at a time, on a thread's own
-//!    stack ([`native`](crate::native)). Whatever would wait there returns `would_park`.
+//!    stack. Whatever would wait there returns `would_park`. If it
+//!    [asks for it](Guest::async_may_block), the calls of an `async func` run beside that on threads of
+//!    the blocking pool.
 //! 2. Foreign code knows a call by its handle, which is stale when the call has ended. It gets a copy
 //!    of the arguments that nothing else uses, until [`Guest::call`] returns.
 //! 3. Foreign code is not trusted to write correct messages: each one is checked against the
 //!    description of the package before anyone else sees it.
 //! 4. An instance has one state at a time, and after a [reload](crate::Instance::reload_guest) also
-//!    those that drain. Before [`Guest::close`] the resources of the state are dropped, and its calls
-//!    end.
+//!    those that drain. Before [`Guest::close`] the resources of the state are dropped, its calls
+//!    end, and those on the blocking pool return.
 
 mod package;
 mod port;
@@ -44,6 +46,12 @@ pub trait Guest: Send + Sync + 'static {
 
     /// Begins to serve a call. It may be [answered](crate::guest_answer) before this returns or later.
     fn call(&self, state: u64, call: GuestCall<'_>);
+
+    /// Whether [`call`](Self::call) may block for methods that are an `async func`. It is then called for
+    /// them on a thread of the blocking pool, while other functions of the state run.
+    fn async_may_block(&self) -> bool {
+        false
+    }
 
     /// A call ended before the guest answered it: it was cancelled, or its deadline passed. The guest
     /// may have answered it at the same time.

@@ -62,6 +62,7 @@ pub(crate) struct MethodTypes {
     /// The elements of the stream or future that it returns.
     element: Option<PreparedType<'static>>,
     returns_future: bool,
+    is_async: bool,
 }
 
 /// The packages by the text of their descriptions.
@@ -189,6 +190,7 @@ impl MethodTypes {
             error: (!error.is_empty()).then(|| message(error)),
             element: (!element.is_empty()).then(|| message(element)),
             returns_future: ok.starts_with("future<"),
+            is_async: method.is_async,
             streamed_params: streamed(params).map(message).collect(),
         }
     }
@@ -196,6 +198,11 @@ impl MethodTypes {
     /// The elements of the stream or future that the method returns, if it returns one.
     pub(crate) fn element(&self) -> Option<&PreparedType<'static>> {
         self.element.as_ref()
+    }
+
+    /// Whether the method is an `async func`.
+    pub(crate) fn is_async(&self) -> bool {
+        self.is_async
     }
 
     /// Whether the method returns a future.

@@ -1,17 +1,18 @@
 //! The service of an instance whose code is foreign.
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::{mem, ptr};
 
 use thalweg_queue::clock;
+use thalweg_queue::no_preempt::lock;
 use thalweg_runtime::native;
 use thalweg_wire::{Handle, message};
 
 use super::package::MethodTypes;
 use super::resource::GuestResource;
 use super::states::{GuestInstance, UnreadStreams};
-use super::{Guest, GuestCall};
+use super::{Guest, GuestCall, GuestObject};
 use crate::call::CallRef;
 use crate::code::{self, Code, Failure};
 use crate::completion::CallBuffer;
@@ -107,11 +108,33 @@ pub(crate) struct GuestService {
 /// A state in a guest. Dropping it ends it.
 struct State {
     instance: Arc<GuestInstance>,
-    guest: Arc<dyn Guest>,
+    opened: Arc<Opened>,
     number: u64,
-    /// The number that the guest has returned for it.
-    state: u64,
     drains: bool,
+    async_may_block: bool,
+}
+
+/// What the guest has opened. It is closed when its [`State`] is dropped and the calls on the blocking pool
+/// have returned.
+struct Opened {
+    guest: Arc<dyn Guest>,
+    /// The number that the guest has returned for the state.
+    state: u64,
+    /// The objects that are left.
+    objects: Mutex<Vec<GuestObject>>,
+}
+
+impl Drop for Opened {
+    /// Rule 4.
+    fn drop(&mut self) {
+        let objects = mem::take(&mut *lock(&self.objects));
+        native(|| {
+            for object in objects {
+                self.guest.drop_resource(self.state, object);
+            }
+            self.guest.close(self.state);
+        });
+    }
 }
 
 impl State {
@@ -125,8 +148,12 @@ impl State {
         Ok(Self {
             number: instance.add(&guest, state),
             instance: Arc::clone(instance),
-            guest,
-            state,
+            async_may_block: guest.async_may_block(),
+            opened: Arc::new(Opened {
+                guest,
+                state,
+                objects: Mutex::default(),
+            }),
             drains: false,
         })
     }
@@ -145,8 +172,34 @@ impl State {
     fn tell_cancelled(&self) {
         let cancelled = self.instance.take_cancelled(self.number);
         if !cancelled.is_empty() {
-            let tell = |call| self.guest.cancel(self.state, call);
-            cancelled.into_iter().for_each(tell);
+            let Opened { guest, state, .. } = &*self.opened;
+            cancelled
+                .into_iter()
+                .for_each(|call| guest.cancel(*state, call));
+        }
+    }
+
+    /// Lets a thread of the blocking pool call the guest.
+    fn serve_on_pool(&self, mut buffer: CallBuffer, unread: UnreadStreams) {
+        let mut args = mem::take(&mut buffer.data);
+        let core = CallRef::clone(&buffer.call().core);
+        let (call, method, deadline) = (core.handle(), core.method(), core.deadline());
+        // From here on, it is answered and stopped like every call that the guest has kept.
+        self.keep(buffer, unread);
+        let (instance, opened) = (Arc::clone(&self.instance), Arc::clone(&self.opened));
+        let serve = move || {
+            let seen = GuestCall {
+                call,
+                method,
+                deadline,
+                args: &mut args,
+            };
+            if instance.state_of(call).is_some() {
+                opened.guest.call(opened.state, seen);
+            }
+        };
+        if !core.instance.runtime().spawn_blocking(serve) {
+            core.stop(Code::Overloaded.because("no thread can be started for the call"));
         }
     }
 }
@@ -210,7 +263,7 @@ impl GuestService {
     /// Lets states drain if another guest serves new calls.
     fn follow_reload(&mut self) {
         for state in self.serving.iter_mut().chain(&mut self.others) {
-            if !state.drains && self.instance.drains(&state.guest, state.number) {
+            if !state.drains && self.instance.drains(&state.opened.guest, state.number) {
                 state.drains = true;
                 self.must_choose = true;
             }
@@ -269,6 +322,11 @@ impl Dispatch for GuestService {
             return;
         }
         let state = self.serving.as_ref().expect("`choose` has opened it");
+        let has_streams = !types.streamed_params().is_empty();
+        if state.async_may_block && types.is_async() {
+            let unread = UnreadStreams(has_streams.then(|| buffer.data.clone()));
+            return state.serve_on_pool(buffer, unread);
+        }
         // Rule 2. The answer is written into other memory, because it may be a part of the arguments.
         let mut args = mem::replace(&mut buffer.data, mem::take(&mut self.spare));
         let current = Current {
@@ -278,7 +336,6 @@ impl Dispatch for GuestService {
             outer: ptr::null(),
         };
         // The guest may overwrite the arguments.
-        let has_streams = !types.streamed_params().is_empty();
         let unread = UnreadStreams(has_streams.then(|| args.clone()));
         let seen = GuestCall {
             call,
@@ -287,7 +344,7 @@ impl Dispatch for GuestService {
             args: &mut args,
         };
         self.instance.begin_call(call);
-        let unanswered = current.during(|| state.guest.call(state.state, seen));
+        let unanswered = current.during(|| state.opened.guest.call(state.opened.state, seen));
         if let Some(buffer) = unanswered {
             state.keep(buffer, unread);
         }
@@ -338,12 +395,8 @@ impl Drop for State {
             _ if is_late => end_streams(reloaded()),
             DropCause::OwnPanic | DropCause::Intended => {}
         }
-        native(|| {
-            for owned in owned.objects.values() {
-                self.guest.drop_resource(self.state, owned.object);
-            }
-            self.guest.close(self.state);
-        });
+        let objects = owned.objects.values().map(|owned| owned.object);
+        lock(&self.opened.objects).extend(objects);
         for handle in owned.kept_handles() {
             let _ = handles::close_handle(handle);
         }

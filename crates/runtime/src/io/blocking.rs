@@ -52,7 +52,7 @@ impl BlockingPool {
     }
 
     /// Queues the job for a thread. Returns it if the pool is stopped or no thread can be started.
-    fn run(self: &Arc<Self>, job: Job) -> Option<Job> {
+    pub(crate) fn run(self: &Arc<Self>, job: Job) -> Option<Job> {
         // The caller may be an actor, which must not be preempted while it holds the lock.
         let _no_preempt = NoPreemptGuard::enter();
         let mut state = self.state();
