@@ -11,7 +11,7 @@ use thalweg_wire::{Handle, message};
 
 use super::package::MethodTypes;
 use super::resource::GuestResource;
-use super::states::{GuestInstance, UnreadStreams};
+use super::states::{GuestInstance, Kept, UnreadStreams};
 use super::{Guest, GuestCall, GuestObject};
 use crate::call::CallRef;
 use crate::code::{self, Code, Failure};
@@ -160,9 +160,13 @@ impl State {
 
     /// The guest has returned from a call that it did not answer.
     fn keep(&self, buffer: CallBuffer, unread: UnreadStreams) {
-        let call = &buffer.call().core;
+        let call = CallRef::clone(&buffer.call().core);
         let handle = call.handle();
-        self.instance.keep(self.number, handle, unread);
+        let kept = Kept {
+            buffer,
+            _unread: unread,
+        };
+        self.instance.keep(self.number, handle, kept);
         // It may have been stopped meanwhile.
         if call.has_ended() && self.instance.note_stopped(handle) {
             self.tell_cancelled();

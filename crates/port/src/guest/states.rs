@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, Weak};
 use thalweg_queue::no_preempt::lock;
 
 use super::{Guest, GuestObject, GuestPackage};
+use crate::completion::CallBuffer;
 use crate::end_stream::EndStream;
 use crate::message_handles::close_unread_streams;
 
@@ -84,7 +85,7 @@ impl Hasher for NumberHasher {
 #[derive(Default)]
 pub(super) struct Owned {
     /// The calls that the guest has not answered, although [`Guest::call`] has returned.
-    pub(super) kept: Numbered<UnreadStreams>,
+    pub(super) kept: Numbered<Kept>,
     /// Those that ended otherwise, which the guest does not know yet.
     cancelled: Vec<u64>,
     /// The objects that the core owns, by the number of their resource.
@@ -99,8 +100,15 @@ pub(super) struct OwnedObject {
     kept_handle: Option<u64>,
 }
 
+/// A call that a guest has not answered, although [`Guest::call`] has returned.
+pub(super) struct Kept {
+    /// The memory for its answer.
+    pub(super) buffer: CallBuffer,
+    /// Closed with the call.
+    pub(super) _unread: UnreadStreams,
+}
+
 /// The arguments of a call with streams. Those that the guest has not taken are closed with it.
-#[derive(Default)]
 pub(super) struct UnreadStreams(pub(super) Option<Vec<u8>>);
 
 impl Drop for UnreadStreams {
@@ -148,7 +156,7 @@ impl States {
     }
 
     /// Removes a call that its guest has not answered. Returns its state, too.
-    fn take_kept(&mut self, call: u64) -> Option<(UnreadStreams, &mut OpenState)> {
+    fn take_kept(&mut self, call: u64) -> Option<(Kept, &mut OpenState)> {
         let mut open = self.open.iter_mut();
         open.find_map(|open| Some((open.owned.kept.remove(&call)?, open)))
     }
@@ -289,22 +297,26 @@ impl GuestInstance {
     }
 
     /// Records that [`Guest::call`] returns and has not answered the call on its thread.
-    pub(super) fn keep(&self, state: u64, call: u64, unread: UnreadStreams) {
-        let states = &mut *lock(&self.states);
-        if mem::take(&mut states.answered_early) != call
-            && let Some(open) = states.get(state)
-        {
-            open.owned.kept.insert(call, unread);
-        }
+    pub(super) fn keep(&self, state: u64, call: u64, kept: Kept) {
+        let dropped = {
+            let states = &mut *lock(&self.states);
+            let was_answered = mem::take(&mut states.answered_early) == call;
+            match states.get(state) {
+                Some(open) if !was_answered => open.owned.kept.insert(call, kept),
+                _ => Some(kept),
+            }
+        };
+        // Not under the lock.
+        drop(dropped);
     }
 
-    /// Records that the guest answers a call on another thread than that of its [`Guest::call`]. Returns
-    /// whether a turn must follow (rule 3).
-    pub(crate) fn forget_kept(&self, call: u64) -> bool {
-        let (unread, is_drained) = {
+    /// Records that the guest answers a call on another thread than that of its [`Guest::call`], or later.
+    /// Returns the memory for the answer if the call was kept, and whether a turn must follow (rule 3).
+    pub(crate) fn take_kept(&self, call: u64) -> (Option<CallBuffer>, bool) {
+        let (kept, is_drained) = {
             let states = &mut *lock(&self.states);
             match states.take_kept(call) {
-                Some((unread, open)) => (Some(unread), open.is_drained()),
+                Some((kept, open)) => (Some(kept), open.is_drained()),
                 None => {
                     if self.running.load(Ordering::Acquire) == call {
                         states.answered_early = call;
@@ -313,21 +325,20 @@ impl GuestInstance {
                 }
             }
         };
-        // Not under the lock.
-        drop(unread);
-        is_drained
+        (kept.map(|kept| kept.buffer), is_drained)
     }
 
     /// Records that a call was stopped. Returns whether a turn must tell the guest.
     pub(crate) fn note_stopped(&self, call: u64) -> bool {
-        let unread = {
+        let kept = {
             let states = &mut *lock(&self.states);
-            states.take_kept(call).map(|(unread, open)| {
+            states.take_kept(call).map(|(kept, open)| {
                 open.owned.cancelled.push(call);
-                unread
+                kept
             })
         };
-        unread.is_some()
+        // Dropped here, and not under the lock.
+        kept.is_some()
     }
 
     /// The calls of a state that were stopped since the last time.
@@ -391,6 +402,7 @@ impl GuestInstance {
 mod tests {
     use super::*;
     use crate::code::Failure;
+    use crate::completion::Outcome;
     use crate::package::QueueLimits;
     use crate::{GuestCall, PackageDescription};
 
@@ -422,14 +434,18 @@ mod tests {
             let states = &mut *lock(&instance.states);
             states.open[0].owned.kept.contains_key(&call)
         };
+        let kept = || Kept {
+            buffer: CallBuffer::without_call(Outcome::spare()),
+            _unread: UnreadStreams(None),
+        };
         instance.begin_call(5);
-        instance.forget_kept(5);
-        instance.keep(state, 5, UnreadStreams::default());
+        assert!(instance.take_kept(5).0.is_none());
+        instance.keep(state, 5, kept());
         assert!(!is_kept(5));
         instance.begin_call(7);
-        instance.keep(state, 7, UnreadStreams::default());
+        instance.keep(state, 7, kept());
         assert!(is_kept(7));
-        instance.forget_kept(7);
+        assert!(instance.take_kept(7).0.is_some());
         assert!(!is_kept(7));
     }
 }

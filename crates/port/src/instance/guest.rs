@@ -194,13 +194,16 @@ fn take_answer(call: u64) -> Result<(CallBuffer, &'static MethodTypes), Failure>
 
 fn take_late_answer(call: u64) -> Result<(CallBuffer, &'static MethodTypes), Failure> {
     let served = Served::find(call)?;
-    if served.guest.forget_kept(call) {
+    let (kept, is_drained) = served.guest.take_kept(call);
+    if is_drained {
         served.instance.schedule_if_idle();
     }
     let types = served.guest.package.types(served.call.method());
-    let mut outcome = Outcome::spare();
-    outcome.data.clear();
-    let buffer = CallBuffer::new(outcome, Call { core: served.call });
+    let buffer = kept.unwrap_or_else(|| {
+        let mut outcome = Outcome::spare();
+        outcome.data.clear();
+        CallBuffer::new(outcome, Call { core: served.call })
+    });
     Ok((buffer, types))
 }
 
