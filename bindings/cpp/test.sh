@@ -56,7 +56,7 @@ compile() {
 headers() {
   local compiler header source standard=c++20
   for compiler in "${compilers[@]}"; do
-    for header in thalweg.hpp thalweg/{expected,view,error,codec,session,client,stream,task,host,guest,poll_loop}.hpp \
+    for header in thalweg.hpp thalweg/{expected,view,error,codec,session,client,stream,task,host,guest,guest_input,guest_message,guest_writer,poll_loop}.hpp \
       search.hpp echo.hpp feed.hpp hello.hpp recipes.hpp conformance.hpp {echo,probe}_guest.hpp; do
       source=$build/header-${header//\//-}.cpp
       printf '#include "%s"\n#include "%s"\nint main() {}\n' "$header" "$header" >"$source"
@@ -93,7 +93,7 @@ run_programs() {
 # 3. Services in C++, plain and under sanitizers: guests COMPILER. g++ marks symbols so that a library is never
 #    unloaded, unless told otherwise, and the test waits until it is.
 guests() {
-  local kind folder flags plain=(-O2 -fno-gnu-unique) sanitized=("${sanitizers[@]}" -fno-gnu-unique)
+  local kind folder name flags plain=(-O2 -fno-gnu-unique) sanitized=("${sanitizers[@]}" -fno-gnu-unique)
   folder=$build/guests-$(basename "$1")
   rm -rf "$folder"
   mkdir -p "$folder"
@@ -101,17 +101,29 @@ guests() {
     plain=(-O2)
     sanitized=("${sanitizers[@]}" -fno-sanitize=function) # see `programs`
   fi
+  local generated=$build/generated
+  "$target/debug/thalweg" gen --out "$generated" --guest c,cpp --lang c,cpp bindings/c/tests/guests/inputs \
+    bindings/cpp/tests/guests/boxes >/dev/null
   for kind in plain sanitized; do
-    flags=("${plain[@]}")
-    if [ "$kind" = sanitized ]; then flags=("${sanitized[@]}"); fi
-    compile "$1" "$folder/libguest_$kind.so" bindings/cpp/tests/guests/probe.cpp -std=c++20 \
-      -fPIC -shared -fvisibility=hidden "${flags[@]}"
+    flags=("-I$generated/guest-cpp" "-I$generated/guest-c" "-I$generated/cpp" "-I$generated/c" "${plain[@]}")
+    if [ "$kind" = sanitized ]; then flags+=("${sanitized[@]}"); fi
+    for name in probe inputs boxes; do
+      compile "$1" "$folder/libguest_${name}_$kind.so" "bindings/cpp/tests/guests/$name.cpp" -std=c++20 \
+        -fPIC -shared -fvisibility=hidden "${flags[@]}"
+    done
     compile "$1" "$folder/guests-$kind" bindings/cpp/tests/guests.cpp -std=c++20 "${flags[@]}"
+    compile "$1" "$folder/guest_boxes-$kind" bindings/cpp/tests/guest_boxes.cpp -std=c++20 "${flags[@]}"
+    compile "$1" "$folder/guest_inputs-$kind" bindings/c/tests/guest_inputs.c -x c -std=c99 -D_XOPEN_SOURCE=700 \
+      "${flags[@]}"
   done
   built
+  export THALWEG_LIBRARY=$target/debug/libthalweg.so
   for kind in plain sanitized; do
-    THALWEG_LIBRARY=$target/debug/libthalweg.so "$folder/guests-$kind" "thread:$folder/libguest_$kind.so"
+    "$folder/guests-$kind" "thread:$folder/libguest_probe_$kind.so"
+    "$folder/guest_boxes-$kind" "thread:$folder/libguest_boxes_$kind.so"
+    "$folder/guest_inputs-$kind" "$folder/libguest_inputs_$kind.so"
   done
+  unset THALWEG_LIBRARY
 }
 
 # Reloads under load: reload COMPILER RELOADS MS, one in each MS milliseconds. The program is in C. Without the

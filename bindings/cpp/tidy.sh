@@ -9,7 +9,11 @@ if ! command -v clang-tidy >/dev/null; then
 fi
 scripts/generate.sh
 scripts/build-guests.sh
-guests=${CARGO_TARGET_DIR:-$PWD/target}/guests
+target=${CARGO_TARGET_DIR:-$PWD/target}
+guests=$target/guests
+generated=$target/cpp-tests/generated
+"$target/debug/thalweg" gen --out "$generated" --guest c,cpp --lang c,cpp bindings/c/tests/guests/inputs \
+  bindings/cpp/tests/guests/boxes >/dev/null
 checks='-*,bugprone-*,performance-*'
 # Parameters of one type are normal where the C headers have them.
 checks+=,-bugprone-easily-swappable-parameters
@@ -21,8 +25,8 @@ checks+=,-bugprone-infinite-loop
 checks+=,-bugprone-forwarding-reference-overload
 # The checks clang-analyzer-* are missing: they follow neither reference counts nor coroutines, so
 # that they report memory as freed that is not. test.sh runs the same code under AddressSanitizer.
-printf '%s\n' bindings/cpp/tests/{calls,streams,coroutines,guests,guests/probe}.cpp |
+printf '%s\n' bindings/cpp/tests/{calls,streams,coroutines,guests,guest_boxes,guests/probe,guests/inputs,guests/boxes}.cpp |
   xargs -P "$(nproc)" -I '{}' clang-tidy --quiet --warnings-as-errors='*' --header-filter='bindings/cpp/include' \
     --checks="$checks" '{}' -- -std=c++20 -Ibindings/cpp/include -Ibindings/c/include \
     -Iconformance/generated/cpp -Iconformance/generated/c "-I$guests/guest-cpp" "-I$guests/guest-c" \
-    "-I$guests/cpp" "-I$guests/c"
+    "-I$guests/cpp" "-I$guests/c" "-I$generated/guest-cpp" "-I$generated/guest-c" "-I$generated/cpp" "-I$generated/c"

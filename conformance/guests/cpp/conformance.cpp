@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <coroutine>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,9 +27,11 @@ namespace {
 namespace methods = conformance::methods;
 using std::chrono::milliseconds;
 using steady = std::chrono::steady_clock;
+using thalweg::future_reader;
 using thalweg::incoming;
 using thalweg::outcome;
 using thalweg::record_writer;
+using thalweg::stream_reader;
 using thalweg::task;
 using thalweg::text;
 
@@ -56,11 +59,11 @@ void join_ended_threads(std::unique_lock<std::mutex> lock) {
 }
 
 /// Runs a function on a thread.
-void run_on_a_thread(std::function<void()> run) {
+template <class Run> void run_on_a_thread(Run run) {
   std::unique_lock lock(mutex);
-  std::thread thread([run = std::move(run)]() mutable {
-    run();
-    run = nullptr;
+  std::thread thread([given = std::optional<Run>(std::move(run))]() mutable {
+    (*given)();
+    given.reset();
     const std::lock_guard lock(mutex);
     auto self = threads->running.extract(std::this_thread::get_id());
     threads->ended.push_back(std::move(self.mapped()));
@@ -93,6 +96,18 @@ template <class Call> struct pause {
   }
 };
 
+/// `co_await` of it goes on with the coroutine on a thread, which may wait.
+struct on_a_thread {
+  bool await_ready() const noexcept {
+    return false;
+  }
+  void await_suspend(std::coroutine_handle<> moved) const {
+    run_on_a_thread(moved);
+  }
+  void await_resume() const noexcept {
+  }
+};
+
 using counter_of = std::shared_ptr<std::atomic<std::uint32_t>>;
 
 /// Increments a counter during its lifetime.
@@ -113,11 +128,11 @@ private:
 
 /// Answers with a stream that `write` writes on a thread, until it returns false.
 template <class Method, class Write> void answer_stream(incoming<Method> &call, Write write) {
-  const auto writer = std::make_shared<record_writer<Method>>();
-  if (call.answer(*writer) == outcome::ok) {
-    run_on_a_thread([writer, write]() mutable {
-      if (write(*writer)) {
-        writer->finish();
+  record_writer<Method> opened;
+  if (call.answer(opened) == outcome::ok) {
+    run_on_a_thread([writer = std::move(opened), write]() mutable {
+      if (write(writer)) {
+        writer.finish();
       }
     });
   }
@@ -130,7 +145,7 @@ void answer_records(incoming<Method> &call, std::uint64_t count, Record record) 
     bool is_open = true;
     for (std::uint64_t number = 0; number < count && is_open; number++) {
       record(number, [&](const typename record_writer<Method>::element &element) {
-        is_open = writer.send(element) == outcome::ok;
+        is_open = writer.send(element).has_value();
       });
     }
     return is_open;
@@ -144,8 +159,9 @@ template <class Method> void answer_at_once(incoming<Method> &call, std::uint64_
     // Together, so that the reader cannot keep up.
     std::vector<std::uint64_t> numbers(count);
     std::iota(numbers.begin(), numbers.end(), 0);
-    writer.send(numbers, 0);
-    writer.finish();
+    if (writer.send(numbers, 0)) {
+      writer.finish();
+    }
   }
 }
 
@@ -167,6 +183,9 @@ public:
     answer_records(call, count,
                    [self = shared_from_this(), this](std::uint64_t, auto send) { send(++value_); });
   }
+  void increase(std::uint64_t amount) {
+    value_ += amount;
+  }
   [[nodiscard]] std::uint64_t now() const {
     return value_;
   }
@@ -176,8 +195,20 @@ private:
   counted living_;
 };
 
-std::uint64_t now(const std::shared_ptr<conformance::counter> &object) {
+using share = std::shared_ptr<conformance::counter>;
+
+std::uint64_t now(const share &object) {
   return static_cast<const counter &>(*object).now();
+}
+
+std::uint32_t code_of(const thalweg::error &why) {
+  return static_cast<std::uint32_t>(why.code());
+}
+
+/// Answers with what the host knows about a key.
+template <class Method> void answer_with_look_up(incoming<Method> &call, std::uint64_t key) {
+  const auto found = conformance::host(call).look_up(key);
+  found ? call.answer(**found) : call.fail(code_of(found.error()));
 }
 
 class even final : public conformance::even {
@@ -387,8 +418,7 @@ public:
   }
   void breaks(incoming<methods::breaks> &call, std::uint64_t after) override {
     answer_stream(call, [after](record_writer<methods::breaks> &writer) {
-      for (std::uint64_t number = 0; number < after; number++) {
-        writer.send(number);
+      for (std::uint64_t number = 0; number < after && writer.send(number); number++) {
       }
       writer.abort("broken after " + std::to_string(after));
       return false;
@@ -398,7 +428,7 @@ public:
     answer_stream(call, [runs = std::make_shared<counted>(running_)](
                             record_writer<methods::endless> &writer) {
       std::uint64_t number = 0;
-      while (writer.send(number) == outcome::ok) {
+      while (writer.send(number)) {
         number++;
       }
       return false;
@@ -456,13 +486,13 @@ public:
   void later(incoming<methods::later> &call, std::uint32_t ms, const text &given) override {
     answer_stream(call, [ms, value = given.str()](record_writer<methods::later> &writer) {
       std::this_thread::sleep_for(milliseconds(ms));
-      return writer.send(text(value)) == outcome::ok;
+      return writer.send(text(value)).has_value();
     });
   }
   void signal(incoming<methods::signal> &call, std::uint32_t ms) override {
     answer_stream(call, [ms](record_writer<methods::signal> &writer) {
       std::this_thread::sleep_for(milliseconds(ms));
-      return writer.send({}) == outcome::ok;
+      return writer.send({}).has_value();
     });
   }
   task<> never_comes(incoming<methods::never_comes> &call,
@@ -486,7 +516,7 @@ public:
   void tick(incoming<methods::tick> &call, std::uint32_t count) override {
     std::erase_if(ticking_, [count](ticking &one) {
       for (std::uint32_t number = 0; number < count; number++) {
-        if (one.writer.send(one.next++) != outcome::ok) {
+        if (!one.writer.send(one.next++)) {
           return true;
         }
       }
@@ -553,8 +583,7 @@ public:
   void stops(incoming<methods::stops> &call, std::uint64_t count, const text &how) override {
     record_writer<methods::stops> writer;
     call.answer(writer);
-    for (std::uint64_t number = 0; number < count; number++) {
-      writer.send(number);
+    for (std::uint64_t number = 0; number < count && writer.send(number); number++) {
     }
     if (how == "finish") {
       writer.finish();
@@ -571,12 +600,153 @@ public:
       rows.emplace_back(size, 'x');
       rows.emplace_back("x");
       for (const std::string &row : rows) {
-        if (writer.send(text(row)) != outcome::ok) {
+        if (const auto sent = writer.send(text(row)); !sent) {
+          const thalweg::error &why = sent.error();
+          writer.abort("a send failed: " + std::string(why.name()) + ": " +
+                       std::string(why.message()));
           return false;
         }
       }
       return true;
     });
+  }
+
+  // Resources inside of values.
+  void give_counters(incoming<methods::give_counters> &call, std::uint64_t start,
+                     std::uint32_t count) override {
+    std::vector<share> given;
+    for (std::uint32_t number = 0; number < count; number++) {
+      given.push_back(std::make_shared<::counter>(start + number, counters_));
+    }
+    call.answer(given);
+  }
+  void total(incoming<methods::total> &call, const std::vector<share> &counters) override {
+    call.answer(std::transform_reduce(counters.begin(), counters.end(), std::uint64_t{0},
+                                      std::plus<>(), now));
+  }
+  void first_of(incoming<methods::first_of> &call, const std::optional<share> &counter) override {
+    call.answer(counter ? std::optional(now(*counter)) : std::nullopt);
+  }
+  task<> swap(incoming<methods::swap> &call, const conformance::pair &value) override {
+    if (value.right) {
+      call.answer({.name = value.name, .left = *value.right, .right = value.left});
+    } else {
+      call.fail({conformance::maybe_counter::one{value.left}});
+    }
+    co_return;
+  }
+  void refuse(incoming<methods::refuse> &call, const conformance::maybe_counter &value) override {
+    call.fail(value);
+  }
+
+  // Streams and futures of the caller. Reading them waits, and so needs a thread.
+  task<> sum_of(incoming<methods::sum_of> &call, stream_reader<std::uint64_t> &numbers) override {
+    co_await on_a_thread{};
+    std::uint64_t count = 0;
+    std::uint64_t sum = 0;
+    while (const auto number = numbers.next()) {
+      count++;
+      sum += *number;
+    }
+    const auto end = numbers.status();
+    end ? call.answer({count, sum}) : call.fail(code_of(end.error()));
+  }
+  void names_of(incoming<methods::names_of> &call,
+                stream_reader<conformance::item> &items) override {
+    run_on_a_thread([call = std::move(call), items = std::move(items)]() mutable {
+      std::string names;
+      while (const auto item = items.next()) {
+        names += item->name;
+      }
+      call.answer(names);
+    });
+  }
+  task<> first_numbers(incoming<methods::first_numbers> &call, std::uint32_t count,
+                       stream_reader<std::uint64_t> &numbers) override {
+    co_await on_a_thread{};
+    std::vector<std::uint64_t> first;
+    while (first.size() < count) {
+      const auto number = numbers.next();
+      if (!number) {
+        break;
+      }
+      first.push_back(*number);
+    }
+    numbers.close();
+    call.answer(first);
+  }
+  task<> words_first(incoming<methods::words_first> &call, stream_reader<std::uint64_t> &numbers,
+                     stream_reader<text> &words) override {
+    co_await on_a_thread{};
+    std::string all;
+    while (const auto word = words.next()) {
+      all += *word;
+    }
+    std::uint64_t sum = 0;
+    while (const auto number = numbers.next()) {
+      sum += *number;
+    }
+    call.answer({text(all), sum});
+  }
+  void add_all(incoming<methods::add_all> &call, const share &counter,
+               stream_reader<std::uint64_t> &amounts) override {
+    run_on_a_thread([call = std::move(call), counter, amounts = std::move(amounts)]() mutable {
+      while (const auto amount = amounts.next()) {
+        static_cast<::counter &>(*counter).increase(*amount);
+      }
+      call.answer(now(counter));
+    });
+  }
+  task<> hear(incoming<methods::hear> &call, future_reader<text> &heard) override {
+    co_await on_a_thread{};
+    const auto words = heard.next();
+    words ? call.answer(*words) : call.fail(code_of(heard.status().error()));
+  }
+  task<> beats_of(incoming<methods::beats_of> &call, stream_reader<thalweg::none> &beats) override {
+    co_await on_a_thread{};
+    std::uint64_t count = 0;
+    while (beats.next()) {
+      count++;
+    }
+    call.answer(count);
+  }
+  task<> comes(incoming<methods::comes> &call, future_reader<thalweg::none> &signal) override {
+    co_await on_a_thread{};
+    signal.next() ? call.answer() : call.fail(code_of(signal.status().error()));
+  }
+
+  // The host, which also needs a thread.
+  void ask(incoming<methods::ask> &call, std::uint64_t key) override {
+    run_on_a_thread([call = std::move(call), key]() mutable { answer_with_look_up(call, key); });
+  }
+  task<> ask_later(incoming<methods::ask_later> &call, std::uint64_t key) override {
+    co_await on_a_thread{};
+    answer_with_look_up(call, key);
+  }
+  task<> tell(incoming<methods::tell> &call, const thalweg::list<text> &words,
+              const std::optional<std::uint32_t> &at) override {
+    co_await on_a_thread{};
+    const conformance::host host(call);
+    if (const auto nodded = host.nod(); !nodded) {
+      call.fail(code_of(nodded.error()));
+      co_return;
+    }
+    const auto told = host.tell(words, at);
+    told ? call.answer(*told) : call.fail(code_of(told.error()));
+  }
+  task<> ask_all(incoming<methods::ask_all> &call, stream_reader<std::uint64_t> &keys) override {
+    co_await on_a_thread{};
+    const conformance::host host(call);
+    std::deque<std::string> found; // the texts that `answers` views
+    std::vector<thalweg::expected<text, std::uint32_t>> answers;
+    while (const auto key = keys.next()) {
+      if (const auto answer = host.look_up(*key)) {
+        answers.emplace_back(text(found.emplace_back((*answer)->view())));
+      } else {
+        answers.emplace_back(thalweg::unexpected(code_of(answer.error())));
+      }
+    }
+    call.answer(answers);
   }
 
   static void load() {

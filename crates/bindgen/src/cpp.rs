@@ -48,19 +48,16 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
 /// # Errors
 /// A type that C cannot express, or a function that a guest cannot have, with its position.
 pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
-    crate::guest::refuse_unlike_c(package, "C++")?;
     let served = package.for_guest();
     let plan = c::plan::Plan::for_guest(&served)?;
-    let package = Package {
-        host: None,
-        ..package.clone()
-    };
-    let names = Names::for_guest(&package, plan.prefix());
+    let names = Names::for_guest(package, plan.prefix());
     let stem = format!("{}_guest", names.prefix);
     let mut out = Source::default();
-    head(&package, &stem, "thalweg/guest.hpp", &mut out);
+    head(package, &stem, "thalweg/guest.hpp", &mut out);
     types::forward(&names, &mut out);
+    guest::resources(&names, &mut out);
     types::emit_for_guest(&names, &mut out);
+    guest::host(&names, &mut out);
     guest::classes(&names, &mut out);
     out.line("#endif");
     Ok(vec![Output {

@@ -1,7 +1,9 @@
 //! Functions that guests cannot have, in any language.
 
 use crate::SourceError;
-use crate::model::{Function, Package, Type, TypeKind, contains_handle, is_stream_or_future};
+use crate::model::{
+    Function, Package, Type, TypeKind, contains_handle, contains_stream, is_stream_or_future,
+};
 
 /// Refuses the functions that a guest cannot have.
 ///
@@ -20,6 +22,8 @@ pub(crate) fn refuse<'a>(
             .any(|resource| resource.destructor.is_some())
         {
             "a guest has no async destructors: its function for the drop of a resource returns at once"
+        } else if returns_stream_inside(package, function) {
+            "a guest has no streams or futures inside of other values"
         } else {
             continue;
         };
@@ -28,7 +32,14 @@ pub(crate) fn refuse<'a>(
     Ok(())
 }
 
-/// Refuses what only guests in C have: resources and streams inside of other values, streams that are
+/// Whether a stream or future is inside of the function's result or error, but not the whole result.
+fn returns_stream_inside(package: &Package, function: &Function) -> bool {
+    let ok = (function.ok.iter()).filter(|ty| !is_stream_or_future(ty));
+    let mut values = ok.chain(function.error.iter().flatten());
+    values.any(|ty| contains_stream(&package.types, ty))
+}
+
+/// Refuses what only guests in C and C++ have: resources inside of other values, streams that are
 /// parameters, and host imports.
 ///
 /// # Errors

@@ -491,6 +491,13 @@ pub fn contains_handle(types: &[TypeDef], ty: &Type) -> bool {
     })
 }
 
+/// Whether a value of the type can contain streams or futures.
+pub fn contains_stream(types: &[TypeDef], ty: &Type) -> bool {
+    contains_kind(types, ty, |kind| {
+        matches!(kind, TypeKind::Stream(_) | TypeKind::Future(_))
+    })
+}
+
 /// Whether `is` holds for the type or for a type inside it. The elements of a stream do not count
 /// as inside.
 pub fn contains_kind(types: &[TypeDef], ty: &Type, is: fn(&TypeKind) -> bool) -> bool {

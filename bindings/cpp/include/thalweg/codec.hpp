@@ -495,5 +495,19 @@ template <class T, std::uint32_t Offset> struct parameter {
 };
 template <class... Parameters> struct parameters {};
 
+/// A host import of a package: number `Number` of `Package::imports()`.
+template <class Package, std::uint32_t Number, std::uint32_t Size, class Parameters, class Ok,
+          class Error>
+struct host_import {
+  using params = Parameters;
+  using ok = Ok;
+  using error = Error;
+  static constexpr std::uint32_t number = Number;
+  static constexpr std::uint32_t size = Size;
+  static const tw_method *method_entry() noexcept {
+    return Package::imports() + Number;
+  }
+};
+
 } // namespace THALWEG_VIEW_MODE
 } // namespace thalweg

@@ -270,10 +270,9 @@ inline result<void> as_result(std::uint32_t code, const tw_error &why) {
 
 /// A value of a result that is more than a number. It owns the memory that the views in the value
 /// point to.
-template <class T> class reply {
+template <class T, class Memory = detail::reply_memory> class reply {
 public:
-  reply(detail::reply_memory memory, T value)
-      : memory_(std::move(memory)), value_(std::move(value)) {
+  reply(Memory memory, T value) : memory_(std::move(memory)), value_(std::move(value)) {
   }
   [[nodiscard]] const T &operator*() const &noexcept {
     return value_;
@@ -289,7 +288,7 @@ public:
   }
 
 private:
-  detail::reply_memory memory_;
+  Memory memory_;
   T value_;
 };
 

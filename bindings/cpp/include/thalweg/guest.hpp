@@ -24,21 +24,20 @@
 
 #include "codec.hpp"
 #include "error.hpp"
+#include "guest_input.hpp"
+#include "guest_message.hpp"
+#include "guest_writer.hpp"
 #include "task.hpp"
 #include "thalweg_serve.h"
 
 namespace thalweg {
 inline namespace THALWEG_VIEW_MODE {
 
-/// A result that is a resource: an object of class `T`, which is the package's resource number
-/// `Type`.
-template <class T, std::uint32_t Type> struct object {};
+/// A parameter that is a resource of the caller's.
+template <class T, std::uint32_t Type, std::uint32_t Offset> struct borrowed_parameter {};
 
-/// A result that is a stream or a future with elements of type `T`.
-template <class T> struct streamed {};
-
-/// A parameter that is a resource.
-template <class T, std::uint32_t Type, std::uint32_t Offset, bool IsOwn> struct object_parameter {};
+/// A parameter that is a stream or a future with elements of type `T`.
+template <class T, std::uint32_t Offset> struct stream_parameter {};
 
 /// A method of a package: number `Number` of `Package::methods()`.
 template <class Package, std::uint32_t Number, bool IsAsync, class Parameters, class Ok,
@@ -51,127 +50,6 @@ struct served_method {
   static const tw_method *entry() noexcept {
     return Package::methods() + Number;
   }
-};
-
-namespace detail {
-
-/// Writes a message with a value of type `T`; `void` and `none` have none.
-template <class T, class Value>
-void write_message(tw_writer *writer, std::uint64_t hash, const Value &value) {
-  if constexpr (std::is_void_v<T> || std::is_same_v<T, none>) {
-    tw_writer_begin(writer, hash, 0, 0);
-  } else {
-    codec<T>::put(writer, tw_writer_begin(writer, hash, 0, codec<T>::size), value);
-  }
-}
-
-/// The kinds of results. `given` is the parameter of the functions that answer.
-enum class answering { nothing, value, object, stream };
-template <class T> struct answer_of {
-  static constexpr answering kind = answering::value;
-  using given = T;
-};
-template <> struct answer_of<void> {
-  static constexpr answering kind = answering::nothing;
-  using given = none;
-};
-template <class T, std::uint32_t Type> struct answer_of<object<T, Type>> {
-  static constexpr answering kind = answering::object;
-  static constexpr std::uint32_t type = Type;
-  using given = std::shared_ptr<T>;
-};
-template <class T> struct answer_of<streamed<T>> {
-  static constexpr answering kind = answering::stream;
-  using given = T;
-};
-
-} // namespace detail
-
-/// The writing end of a stream or a future, for one thread at a time. A future is sent one value and
-/// then finished. If it is destroyed before its end, the stream ends as `outcome::guest_lost`. The
-/// functions of a writer that has ended, or was never set, return `outcome::stale`.
-template <class Method> class record_writer {
-public:
-  using element = typename detail::answer_of<typename Method::ok>::given;
-  using error = typename detail::answer_of<typename Method::error>::given;
-
-  record_writer() noexcept = default;
-  record_writer(record_writer &&other) noexcept : tw_(std::exchange(other.tw_, {})) {
-  }
-  record_writer &operator=(record_writer &&other) noexcept {
-    std::swap(tw_, other.tw_);
-    return *this;
-  }
-  ~record_writer() {
-    abort("the guest has dropped the writer");
-  }
-
-  /// Records become visible to the reader in groups of this many, 1 unless it is set. All are visible
-  /// when the stream ends, and when it was full.
-  void set_batch(std::uint32_t records) noexcept {
-    tw_.batch = records;
-  }
-
-  /// Writes a record. While the stream is full, waits until `deadline_ns` of CLOCK_MONOTONIC;
-  /// `outcome::timed_out`: it was full. A function of the guest must not wait, and gets
-  /// `outcome::would_park` instead. `outcome::closed`: the reader has gone. Another outcome is that
-  /// of the stream, which has ended.
-  outcome send(const element &record, std::uint64_t deadline_ns = TW_FOREVER) {
-    if (tw_.core == nullptr) {
-      return outcome::stale;
-    }
-    if constexpr (std::is_same_v<element, none>) {
-      return as_outcome(tw_record_writer_send(&tw_, nullptr, 1, 0, deadline_ns, nullptr));
-    } else if constexpr (codec<element>::is_direct) {
-      return send(std::span<const element>(&record, 1), deadline_ns);
-    } else {
-      tw_writer message;
-      const std::uint32_t root = tw_writer_begin(&message, 0, 0, codec<element>::size);
-      codec<element>::put(&message, root, record);
-      return as_outcome(tw_record_writer_send_message(&tw_, &message, root, deadline_ns, nullptr));
-    }
-  }
-  /// The same for several records, which become visible together.
-  outcome send(std::span<const element> records,
-               std::uint64_t deadline_ns = TW_FOREVER) requires(codec<element>::is_direct) {
-    if (tw_.core == nullptr) {
-      return outcome::stale;
-    }
-    return as_outcome(tw_record_writer_send(&tw_, records.data(),
-                                            static_cast<std::uint32_t>(records.size()),
-                                            codec<element>::size, deadline_ns, nullptr));
-  }
-
-  /// Ends the stream regularly.
-  outcome finish() noexcept {
-    const tw_record_writer tw = std::exchange(tw_, {});
-    return tw.core == nullptr ? outcome::stale
-                              : as_outcome(tw.core->stream_finish(tw.handle, nullptr));
-  }
-  /// Ends the stream with the error of its function.
-  outcome fail(const error &why) requires(!std::is_void_v<typename Method::error>) {
-    const tw_record_writer tw = std::exchange(tw_, {});
-    if (tw.core == nullptr) {
-      return outcome::stale;
-    }
-    tw_writer message;
-    detail::write_message<error>(&message, Method::entry()->error, why);
-    return as_outcome(tw_record_writer_fail(&tw, &message, nullptr));
-  }
-  /// Ends the stream as `outcome::guest_lost`, with a reason.
-  outcome abort(std::string_view reason) noexcept {
-    const tw_record_writer tw = std::exchange(tw_, {});
-    return tw.core == nullptr ? outcome::stale
-                              : as_outcome(tw.core->stream_abort(tw.handle, reason.data(),
-                                                                 reason.size(), nullptr));
-  }
-
-private:
-  template <class> friend class incoming;
-  static outcome as_outcome(std::uint32_t code) noexcept {
-    return static_cast<outcome>(code);
-  }
-  tw_record_writer tw_{};
 };
 
 /// A call that the service answers, once. If it is destroyed without an answer, the call ends as
@@ -224,6 +102,10 @@ public:
     if (tw_.core == nullptr) {
       return outcome::stale;
     }
+    if (object == nullptr) {
+      end(outcome::guest_lost, "the guest answered with a null pointer");
+      return outcome::argument;
+    }
     auto share = std::make_unique<given>(std::move(object));
     const tw_incoming tw = std::exchange(tw_, {});
     const std::uint32_t code = tw_incoming_answer_object(
@@ -252,23 +134,34 @@ public:
   outcome fail(const error &why) requires(!std::is_void_v<typename Method::error>) {
     return finish<error>(TW_ERROR, Method::entry()->error, why);
   }
-  /// Ends the call with another outcome than `ok` and `error`, and a reason.
+  /// Ends the call with another outcome than `ok` and `error`, and a reason. As `outcome::guest_lost`
+  /// if a guest cannot cause that outcome.
   outcome end(outcome why, std::string_view reason) noexcept {
     if (tw_.core == nullptr) {
       return outcome::stale;
     }
     const tw_incoming tw = std::exchange(tw_, {});
-    return static_cast<outcome>(tw.core->fail(tw.call, static_cast<std::uint32_t>(why),
-                                              reason.data(), reason.size(), nullptr));
+    const auto fail = [&](outcome code) {
+      return static_cast<outcome>(tw.core->fail(tw.call, static_cast<std::uint32_t>(code),
+                                                reason.data(), reason.size(), nullptr));
+    };
+    const outcome ended = fail(why);
+    return ended == outcome::argument ? fail(outcome::guest_lost) : ended;
+  }
+  /// The same with the failure of something that the call needed: a stream, or its host.
+  outcome end(const thalweg::error &why) noexcept {
+    return end(why.code(), why.message());
   }
 
 private:
+  friend class host_of_call;
+
   template <class T, class Value>
   outcome finish(std::uint32_t code, std::uint64_t hash, const Value &value) {
     if (tw_.core == nullptr) {
       return outcome::stale;
     }
-    tw_writer message;
+    detail::call_message message(tw_);
     detail::write_message<T>(&message, hash, value);
     const tw_incoming tw = std::exchange(tw_, {});
     return static_cast<outcome>(tw_incoming_answer(&tw, &message, code, nullptr));
@@ -279,33 +172,30 @@ private:
 
 namespace detail {
 
-/// How an argument is read. `get` returns nothing for a resource that cannot be used; the call has
-/// then ended.
+/// How an argument is read. If it cannot be used, `is_valid` of the source is false.
 template <class Parameter> struct argument_reader;
 template <class T, std::uint32_t Offset> struct argument_reader<parameter<T, Offset>> {
-  static decltype(auto) get(const tw_incoming &call, const std::uint8_t *root, bool &) {
-    return codec<T>::get(source{call.base, nullptr, nullptr, {}}, root + Offset);
+  static decltype(auto) get(const argument_source &from, const std::uint8_t *root) {
+    return codec<T>::get(from, root + Offset);
   }
 };
-template <class T, std::uint32_t Type, std::uint32_t Offset, bool IsOwn>
-struct argument_reader<object_parameter<T, Type, Offset, IsOwn>> {
-  static std::shared_ptr<T> get(const tw_incoming &call, const std::uint8_t *root, bool &is_valid) {
-    void *object = nullptr;
-    if (!is_valid || !tw_incoming_object(&call, root + Offset, Type, IsOwn, &object)) {
-      is_valid = false;
-      return nullptr;
-    }
-    auto *const share = static_cast<std::shared_ptr<T> *>(object);
-    if constexpr (IsOwn) {
-      return std::move(*std::unique_ptr<std::shared_ptr<T>>(share));
-    } else {
-      return *share;
-    }
+template <class T, std::uint32_t Type, std::uint32_t Offset>
+struct argument_reader<borrowed_parameter<T, Type, Offset>> {
+  static std::shared_ptr<T> get(const argument_source &from, const std::uint8_t *root) {
+    const void *const share = from.object(root + Offset, Type, false);
+    return share != nullptr ? *static_cast<const std::shared_ptr<T> *>(share) : nullptr;
+  }
+};
+template <class T, std::uint32_t Offset> struct argument_reader<stream_parameter<T, Offset>> {
+  static stream_reader<T> get(const argument_source &from, const std::uint8_t *root) {
+    tw_element_reader opened;
+    from.is_valid = from.is_valid && tw_incoming_reader(&from.call, root + Offset, &opened);
+    return from.is_valid ? stream_reader<T>(opened) : stream_reader<T>();
   }
 };
 template <class Parameter>
-using argument_type = decltype(argument_reader<Parameter>::get(std::declval<const tw_incoming &>(),
-                                                               nullptr, std::declval<bool &>()));
+using argument_type =
+    decltype(argument_reader<Parameter>::get(std::declval<const argument_source &>(), nullptr));
 
 /// Runs a function; an exception that leaves it ends the call as `outcome::guest_panicked`.
 template <class Call, class Run> void run_or_panic([[maybe_unused]] Call &call, Run &&run) {
@@ -330,7 +220,8 @@ std::optional<std::tuple<argument_type<Ps>...>> arguments_of(parameters<Ps...>,
   if constexpr (sizeof...(Ps) > 0) {
     root = static_cast<const std::uint8_t *>(tw_incoming_root(&call));
   }
-  std::tuple<argument_type<Ps>...> given{argument_reader<Ps>::get(call, root, is_valid)...};
+  [[maybe_unused]] const argument_source from{{call.base, nullptr, nullptr, {}}, call, is_valid};
+  std::tuple<argument_type<Ps>...> given{argument_reader<Ps>::get(from, root)...};
   return is_valid ? std::optional<std::tuple<argument_type<Ps>...>>(std::move(given))
                   : std::nullopt;
 }

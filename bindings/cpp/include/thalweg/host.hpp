@@ -17,19 +17,6 @@
 namespace thalweg {
 inline namespace THALWEG_VIEW_MODE {
 
-/// A host import of a package: number `Number` of `Package::imports()`.
-template <class Package, std::uint32_t Number, std::uint32_t Size, class Parameters, class Ok,
-          class Error>
-struct host_import {
-  using params = Parameters;
-  using ok = Ok;
-  using error = Error;
-  static constexpr std::uint32_t size = Size;
-  static const tw_method *method_entry() noexcept {
-    return Package::imports() + Number;
-  }
-};
-
 namespace detail {
 
 template <class T> inline constexpr bool is_task = false;

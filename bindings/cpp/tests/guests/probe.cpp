@@ -161,7 +161,7 @@ public:
         for (std::uint64_t number = 0; number < count; ++number) {
           some.push_back(number);
           if (some.size() == 64 || number + 1 == count) {
-            if (numbers.send(some) != thalweg::outcome::ok) {
+            if (!numbers.send(some)) {
               return;
             }
             some.clear();
@@ -182,7 +182,9 @@ public:
         return;
       }
       const std::string name = "point " + std::to_string(number);
-      points.send({name, static_cast<std::int32_t>(number), 0}, 0);
+      if (!points.send({name, static_cast<std::int32_t>(number), 0}, 0)) {
+        return;
+      }
     }
     if (failing <= count) {
       points.finish();
@@ -191,8 +193,9 @@ public:
   void soon(thalweg::incoming<probe::methods::soon> &call, std::uint32_t value) override {
     thalweg::record_writer<probe::methods::soon> future;
     call.answer(future);
-    future.send(value);
-    future.finish();
+    if (future.send(value)) {
+      future.finish();
+    }
   }
   void misbehave(thalweg::incoming<probe::methods::misbehave> &call, std::uint32_t how) override {
     switch (how) {
@@ -208,7 +211,7 @@ public:
       const bool is_stale = call.answer("twice") == thalweg::outcome::stale &&
                             call.fail({probe::trouble::unknown{}}) == thalweg::outcome::stale &&
                             call.check() == thalweg::outcome::stale &&
-                            points.send({"", 0, 0}) == thalweg::outcome::stale &&
+                            points.send({"", 0, 0}).error().code() == thalweg::outcome::stale &&
                             points.fail({probe::trouble::unknown{}}) == thalweg::outcome::stale &&
                             points.finish() == thalweg::outcome::stale;
       refuses = !is_stale;

@@ -71,7 +71,7 @@ pub(super) fn methods(names: &Names<'_>, out: &mut Source) {
 }
 
 /// The types of the value and of the error.
-fn returned(names: &Names<'_>, function: &Function) -> (String, String) {
+pub(super) fn returned(names: &Names<'_>, function: &Function) -> (String, String) {
     let error = match &function.error {
         None => "void".to_owned(),
         Some(None) => "thalweg::none".to_owned(),
@@ -93,8 +93,8 @@ fn stream(word: &str, names: &Names<'_>, element: &Option<Box<Type>>, error: &st
     format!("thalweg::{word}<{element}, {error}>")
 }
 
-/// The documentation: the name in WIT, and the text.
-fn docs(function: &Function) -> String {
+/// The documentation: the text, or the name in WIT.
+pub(super) fn docs(function: &Function) -> String {
     match function.docs.is_empty() {
         true => format!("`{}`", function.full_name),
         false => function.docs.clone(),
@@ -286,7 +286,7 @@ private:
 }
 
 /// Writes the descriptions of the host imports.
-fn imports(names: &Names<'_>, functions: &[Function], out: &mut Source) {
+pub(super) fn imports(names: &Names<'_>, functions: &[Function], out: &mut Source) {
     out.line("namespace imports {");
     for (index, function) in functions.iter().enumerate() {
         let parameters: Vec<_> = function

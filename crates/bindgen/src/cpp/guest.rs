@@ -1,8 +1,10 @@
-//! The header of a guest: the classes that it implements, and the functions that call them.
+//! The header of a guest: the classes that it implements, the functions that call them, and the class
+//! that calls the host.
 
-use super::names::{Names, Scope, parameter};
+use super::client;
+use super::names::{Names, Scope, identifier, member, parameter};
 use super::source::Source;
-use crate::model::{Function, FunctionKind, Type, TypeKind};
+use crate::model::{Field, Function, FunctionKind, Type, TypeKind};
 
 /// The name of the class that connects the service with Thalweg.
 const PACKAGE: &str = "guest_package";
@@ -10,6 +12,74 @@ const PACKAGE: &str = "guest_package";
 /// `self` of a method, which is the object in C++.
 fn is_self(function: &Function, number: usize) -> bool {
     number == 0 && matches!(function.kind, FunctionKind::Method(_))
+}
+
+/// Declares the classes of the resources, and how values contain their objects.
+pub(super) fn resources(names: &Names<'_>, out: &mut Source) {
+    if names.resources.is_empty() {
+        return;
+    }
+    out.open(&names.namespace);
+    for name in &names.resources {
+        out.line(&format!("class {name};"));
+    }
+    out.close(&names.namespace);
+    for (id, name) in names.resources.iter().enumerate() {
+        let class = names.qualified(name);
+        out.line("template <>");
+        out.line(&format!(
+            "struct thalweg::codec<std::shared_ptr<{class}>> : thalweg::detail::object_codec<{class}, {id}> {{}};"
+        ));
+        out.blank();
+    }
+}
+
+/// Writes the class that calls the host imports.
+pub(super) fn host(names: &Names<'_>, out: &mut Source) {
+    let Some(host) = &names.package.host else {
+        return;
+    };
+    out.open(&names.namespace);
+    client::imports(names, &host.functions, out);
+    out.docs("", &host.docs);
+    out.docs(
+        "",
+        "The host of a call: the program that has made it. Its functions block a thread of the guest \
+         until the host has answered, and only work until the call was answered.",
+    );
+    out.line("class host : public thalweg::host_of_call {");
+    out.line("public:");
+    out.line("  using thalweg::host_of_call::host_of_call;");
+    let mut members = Scope::default();
+    for function in &host.functions {
+        let name = members.claim(member(&function.name, "host", &["call"]));
+        let import = format!("imports::{}", identifier(&function.name));
+        let mut scope = Scope::default();
+        let (mut list, mut given) = (Vec::new(), Vec::new());
+        for field in &function.params {
+            let name = scope.claim(parameter(&field.name));
+            list.push(by_value_or_reference(names, &field.ty, &name));
+            given.push(name);
+        }
+        out.docs("  ", &client::docs(function));
+        out.line(&format!(
+            "  [[nodiscard]] thalweg::import_result<{import}> {name}({}) const {{",
+            list.join(", ")
+        ));
+        out.line(&format!("    return call<{import}>({});", given.join(", ")));
+        out.line("  }");
+    }
+    out.line("};");
+    out.blank();
+    out.close(&names.namespace);
+}
+
+/// A parameter that is only read.
+fn by_value_or_reference(names: &Names<'_>, ty: &Type, name: &str) -> String {
+    match names.is_scalar(ty) {
+        true => format!("{} {name}", names.ty(ty)),
+        false => format!("const {} &{name}", names.ty(ty)),
+    }
 }
 
 /// Writes the classes, whose functions the guest implements.
@@ -82,9 +152,6 @@ public:
 
 /// Writes the functions' types.
 fn methods(names: &Names<'_>, out: &mut Source) {
-    for name in &names.resources {
-        out.line(&format!("class {name};"));
-    }
     out.line(&format!("struct {PACKAGE};"));
     out.blank();
     out.docs(
@@ -99,41 +166,26 @@ fn methods(names: &Names<'_>, out: &mut Source) {
         .zip(&names.methods)
         .enumerate()
     {
-        let parameters: Vec<_> = function
-            .params
-            .iter()
-            .map(|field| match field.ty.kind {
-                TypeKind::Own(id) | TypeKind::Borrow(id) => format!(
-                    "thalweg::object_parameter<{}, {}, {}, {}>",
-                    names.ty(&field.ty),
-                    id.0,
-                    field.offset,
-                    matches!(field.ty.kind, TypeKind::Own(_))
-                ),
-                _ => format!(
-                    "thalweg::parameter<{}, {}>",
-                    names.ty(&field.ty),
-                    field.offset
-                ),
-            })
+        let parameters: Vec<_> = (function.params.iter())
+            .map(|field| parameter_type(names, field))
             .collect();
-        let optional = |ty: Option<&Type>| match ty {
-            Some(ty) => names.ty(ty),
-            None => "thalweg::none".to_owned(),
-        };
         let ok = match function.ok.as_ref().map(|ty| (ty, &ty.kind)) {
             None => "void".to_owned(),
-            Some((ty, TypeKind::Own(id))) => {
-                format!("thalweg::object<{}, {}>", names.ty(ty), id.0)
+            Some((_, TypeKind::Own(id))) => {
+                let class = names.qualified(&names.resources[id.0]);
+                format!("thalweg::object<{class}, {}>", id.0)
             }
             Some((_, TypeKind::Stream(element) | TypeKind::Future(element))) => {
-                format!("thalweg::streamed<{}>", optional(element.as_deref()))
+                format!(
+                    "thalweg::streamed<{}>",
+                    type_or_none(names, element.as_deref())
+                )
             }
             Some((ty, _)) => names.ty(ty),
         };
         let error = match &function.error {
             None => "void".to_owned(),
-            Some(error) => optional(error.as_ref()),
+            Some(error) => type_or_none(names, error.as_ref()),
         };
         out.line(&format!(
             "struct {name} : thalweg::served_method<package_tables, {index}, {}, thalweg::parameters<{}>, {ok}, {error}> {{}};",
@@ -143,6 +195,31 @@ fn methods(names: &Names<'_>, out: &mut Source) {
     }
     out.line("} // namespace methods");
     out.blank();
+}
+
+/// How a parameter is read from the arguments, as a type.
+fn parameter_type(names: &Names<'_>, field: &Field) -> String {
+    let offset = field.offset;
+    match &field.ty.kind {
+        TypeKind::Borrow(id) => {
+            let class = names.qualified(&names.resources[id.0]);
+            format!("thalweg::borrowed_parameter<{class}, {}, {offset}>", id.0)
+        }
+        TypeKind::Stream(element) | TypeKind::Future(element) => {
+            format!(
+                "thalweg::stream_parameter<{}, {offset}>",
+                type_or_none(names, element.as_deref())
+            )
+        }
+        _ => format!("thalweg::parameter<{}, {offset}>", names.ty(&field.ty)),
+    }
+}
+
+fn type_or_none(names: &Names<'_>, ty: Option<&Type>) -> String {
+    match ty {
+        Some(ty) => names.ty(ty),
+        None => "thalweg::none".to_owned(),
+    }
 }
 
 /// Writes one function that the guest implements.
@@ -156,25 +233,29 @@ fn signature(names: &Names<'_>, index: usize, out: &mut Source) {
             continue;
         }
         let name = scope.claim(parameter(&field.name));
-        let ty = names.ty(&field.ty);
-        list.push_str(&match field.ty.kind {
-            TypeKind::Own(_) | TypeKind::Borrow(_) => {
-                format!(", const std::shared_ptr<{ty}> &{name}")
+        list.push_str(", ");
+        list.push_str(&match &field.ty.kind {
+            TypeKind::Stream(element) => {
+                format!(
+                    "thalweg::stream_reader<{}> &{name}",
+                    type_or_none(names, element.as_deref())
+                )
             }
-            _ if names.is_scalar(&field.ty) => format!(", {ty} {name}"),
-            _ => format!(", const {ty} &{name}"),
+            TypeKind::Future(element) => {
+                format!(
+                    "thalweg::future_reader<{}> &{name}",
+                    type_or_none(names, element.as_deref())
+                )
+            }
+            _ => by_value_or_reference(names, &field.ty, &name),
         });
     }
-    let docs = match function.docs.is_empty() {
-        true => format!("`{}`", function.full_name),
-        false => function.docs.clone(),
-    };
     let returned = if function.is_async {
         "thalweg::task<>"
     } else {
         "void"
     };
-    out.docs("  ", &docs);
+    out.docs("  ", &client::docs(function));
     out.line(&format!(
         "  virtual {returned} {}({list}) = 0;",
         names.functions[index]

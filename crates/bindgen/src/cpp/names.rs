@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{FunctionKind, Package, Type, TypeDef, TypeDefKind, TypeKind, contains_handle};
+use crate::model::{
+    FunctionKind, Package, Type, TypeDef, TypeDefKind, TypeKind, contains_handle, contains_stream,
+};
 
 /// Words that cannot be a name: keywords of C++ up to C++23, lower-case macros of the headers that a
 /// package includes, and the namespaces that generated code uses.
@@ -79,7 +81,7 @@ pub(super) fn parameter(name: &str) -> String {
 }
 
 /// The name of a member of the class `class`, which also has the members `fixed`.
-fn member(name: &str, class: &str, fixed: &[&str]) -> String {
+pub(super) fn member(name: &str, class: &str, fixed: &[&str]) -> String {
     let mut name = identifier(name);
     while fixed.contains(&name.as_str()) || name == class {
         name.push('_');
@@ -119,20 +121,26 @@ pub struct Names<'a> {
     pub methods: Vec<String>,
     /// The member functions, in the order of the model.
     pub functions: Vec<String>,
+    /// A guest has shares of the objects of its resources.
+    is_guest: bool,
 }
 
 impl<'a> Names<'a> {
     /// Finds all names. `prefix` is that of the C header.
     pub fn new(package: &'a Package, prefix: &str) -> Self {
-        Self::with(package, prefix, "client", MEMBERS)
+        Self::with(package, prefix, false)
     }
 
     /// The same for a guest, which has a class `service` instead of a client.
     pub(super) fn for_guest(package: &'a Package, prefix: &str) -> Self {
-        Self::with(package, prefix, "service", GUEST_MEMBERS)
+        Self::with(package, prefix, true)
     }
 
-    fn with(package: &'a Package, prefix: &str, client: &str, fixed: &[&str]) -> Self {
+    fn with(package: &'a Package, prefix: &str, is_guest: bool) -> Self {
+        let (client, fixed, host) = match is_guest {
+            true => ("service", GUEST_MEMBERS, Some("host")),
+            false => ("client", MEMBERS, None),
+        };
         let mut namespace = identifier(&package.name);
         if is_in(GLOBAL, &namespace) {
             namespace.push('_');
@@ -141,7 +149,7 @@ impl<'a> Names<'a> {
         let client = scope.claim(client.to_owned());
         // A variant has the members `value` and `get_if`, which cannot have the name of its class.
         let generated = ["methods", "imports", "package_tables", "guest_package"];
-        for name in generated.into_iter().chain(["value", "get_if"]) {
+        for name in generated.into_iter().chain(["value", "get_if"]).chain(host) {
             scope.claim(name.to_owned());
         }
         let mut claim = |name: &String| scope.claim(identifier(name));
@@ -188,6 +196,7 @@ impl<'a> Names<'a> {
             resources,
             methods: stems,
             functions,
+            is_guest,
         }
     }
 
@@ -233,7 +242,13 @@ impl<'a> Names<'a> {
                 format!("std::tuple<{}>", types.join(", "))
             }
             TypeKind::Named(id) => self.qualified(&self.types[id.0]),
-            TypeKind::Own(id) | TypeKind::Borrow(id) => self.qualified(&self.resources[id.0]),
+            TypeKind::Own(id) | TypeKind::Borrow(id) => {
+                let class = self.qualified(&self.resources[id.0]);
+                match self.is_guest {
+                    true => format!("std::shared_ptr<{class}>"),
+                    false => class,
+                }
+            }
             TypeKind::Stream(element) => format!("thalweg::stream<{}>", optional(element)),
             TypeKind::Future(value) => format!("thalweg::future<{}>", optional(value)),
         }
@@ -250,15 +265,12 @@ impl<'a> Names<'a> {
 
     /// The same for a definition.
     pub(super) fn definition_has_handles(&self, definition: &TypeDef) -> bool {
-        match &definition.kind {
-            TypeDefKind::Record(fields) => fields.iter().any(|field| self.has_handles(&field.ty)),
-            TypeDefKind::Variant { cases, .. } => {
-                let mut payloads = cases.iter().filter_map(|case| case.payload.as_ref());
-                payloads.any(|ty| self.has_handles(ty))
-            }
-            TypeDefKind::Alias(ty) => self.has_handles(ty),
-            TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => false,
-        }
+        any_inside(definition, |ty| self.has_handles(ty))
+    }
+
+    /// A value of the definition can contain streams or futures.
+    pub(super) fn definition_has_streams(&self, definition: &TypeDef) -> bool {
+        any_inside(definition, |ty| contains_stream(&self.package.types, ty))
     }
 
     /// A type that is passed by value.
@@ -274,6 +286,19 @@ impl<'a> Names<'a> {
             },
             _ => false,
         }
+    }
+}
+
+/// Whether `is` holds for a type that the definition uses itself.
+fn any_inside(definition: &TypeDef, is: impl Fn(&Type) -> bool) -> bool {
+    match &definition.kind {
+        TypeDefKind::Record(fields) => fields.iter().any(|field| is(&field.ty)),
+        TypeDefKind::Variant { cases, .. } => {
+            let mut payloads = cases.iter().filter_map(|case| case.payload.as_ref());
+            payloads.any(is)
+        }
+        TypeDefKind::Alias(ty) => is(ty),
+        TypeDefKind::Enum(_) | TypeDefKind::Flags(_) => false,
     }
 }
 

@@ -25,11 +25,19 @@ fn words(outputs: Result<Vec<Output>, SourceError>) -> String {
 #[test]
 fn functions_that_a_guest_cannot_have_are_refused() {
     let package = package(
-        "package a:p@0.1.0;\ninterface i {\n a: func();\n b: func(numbers: stream<u8>);\n}\nworld w { export i; }\n",
+        "package a:p@0.1.0;
+interface i {
+    record feed { numbers: stream<u8> }
+    a: func(numbers: stream<u8>);
+    b: func() -> result<list<feed>, string>;
+}
+world w { export i; }
+",
     );
-    let refused = emit_guest(&package).expect_err("streams are results only");
-    assert_eq!(refused.position.line, 4);
+    let refused = emit_guest(&package).expect_err("streams inside of a result");
+    assert_eq!(refused.position.line, 5);
     assert_eq!(refused.construct, "function `i.b`");
+    assert!(refused.reason.contains("inside of other"), "{refused}");
 }
 
 fn header(wit: &str) -> String {
@@ -107,12 +115,63 @@ world w { export i; }
 }
 
 #[test]
-fn guest_has_no_types_that_its_functions_cannot_use() {
+fn guest_has_shares_of_the_objects_inside_of_values() {
     let text = words(emit_guest(&package(
         "package a:p@0.1.0;
 interface i {
     resource dog { constructor(); }
-    record dogs { all: list<dog> }
+    record pack { name: string, all: list<dog> }
+    meet: func(pack: pack, guard: borrow<dog>) -> result<pack, dog>;
+}
+world w { export i; }
+",
+    )));
+    for wanted in [
+        "struct thalweg::codec<std::shared_ptr<::p::dog>> : thalweg::detail::object_codec<::p::dog, 0> {};",
+        "std::vector<std::shared_ptr<::p::dog>> all{};",
+        "thalweg::parameters<thalweg::parameter<::p::pack, 0>, thalweg::borrowed_parameter<::p::dog, 0, 16>>, \
+         ::p::pack, std::shared_ptr<::p::dog>> {};",
+        "virtual void meet(thalweg::incoming<methods::meet> &call, const ::p::pack &pack, \
+         const std::shared_ptr<::p::dog> &guard) = 0;",
+    ] {
+        assert!(text.contains(wanted), "{wanted} is not in {text}");
+    }
+}
+
+#[test]
+fn guest_reads_streams_and_calls_its_host() {
+    let text = words(emit_guest(&package(
+        "package a:p@0.1.0;
+interface i {
+    record host { a: u8 }
+    f: func(names: stream<string>, done: future) -> host;
+}
+interface h {
+    call: func(host: u8, words: list<string>) -> result<string, u32>;
+    host: func();
+}
+world w { import h; export i; }
+",
+    )));
+    for wanted in [
+        "struct host_ {",
+        "virtual void f(thalweg::incoming<methods::f> &call, thalweg::stream_reader<thalweg::text> &names, \
+         thalweg::future_reader<thalweg::none> &done) = 0;",
+        "class host : public thalweg::host_of_call {",
+        "thalweg::import_result<imports::call> call_(std::uint8_t host, \
+         const thalweg::list<thalweg::text> &words) const { return call<imports::call>(host, words); }",
+        "thalweg::import_result<imports::host> host_() const { return call<imports::host>(); }",
+    ] {
+        assert!(text.contains(wanted), "{wanted} is not in {text}");
+    }
+}
+
+#[test]
+fn guest_has_no_types_that_its_functions_cannot_use() {
+    let text = words(emit_guest(&package(
+        "package a:p@0.1.0;
+interface i {
+    record feeding { numbers: stream<u8> }
     record food { name: string }
     feed: func(food: food);
 }
@@ -120,25 +179,5 @@ world w { export i; }
 ",
     )));
     assert!(text.contains("struct food {"), "{text}");
-    assert!(!text.contains("struct dogs {"), "{text}");
-}
-
-#[test]
-fn guest_with_resources_inside_of_values_is_refused() {
-    let refused = emit_guest(&package(
-        "package a:p@0.1.0;
-interface i {
-    resource dog { constructor(); }
-    f: func() -> dog;
-    g: func() -> list<dog>;
-}
-world w { export i; }
-",
-    ))
-    .expect_err("a list of resources");
-    assert_eq!(refused.position.line, 5);
-    assert!(
-        refused.reason.contains("inside of other values"),
-        "{refused}"
-    );
+    assert!(!text.contains("struct feeding {"), "{text}");
 }

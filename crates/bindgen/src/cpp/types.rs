@@ -59,11 +59,11 @@ pub(super) fn emit(names: &Names<'_>, out: &mut Source) {
     emit_if(names, |_| true, out);
 }
 
-/// The same for a guest, whose functions use no types with resources or streams inside.
+/// The same for a guest, whose functions use no types with streams inside.
 pub(super) fn emit_for_guest(names: &Names<'_>, out: &mut Source) {
     emit_if(
         names,
-        |definition| !names.definition_has_handles(definition),
+        |definition| !names.definition_has_streams(definition),
         out,
     );
 }

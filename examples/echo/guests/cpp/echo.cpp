@@ -164,12 +164,13 @@ private:
       const echo::tick record{.number = number,
                               .late_ns = static_cast<std::uint64_t>(late.count())};
       // The thread must not wait for one reader: the others have timers, too.
-      thalweg::outcome sent = ticks.send(record, 0);
-      while (sent == thalweg::outcome::timed_out && !timers->is_stopping()) {
+      auto sent = ticks.send(record, 0);
+      while (!sent && sent.error().code() == thalweg::outcome::timed_out &&
+             !timers->is_stopping()) {
         co_await timers->until(steady::now() + retry);
         sent = ticks.send(record, 0);
       }
-      if (sent != thalweg::outcome::ok || timers->is_stopping()) {
+      if (!sent || timers->is_stopping()) {
         co_return;
       }
     }
