@@ -115,7 +115,8 @@ registry: ## Build a local cargo registry of the crates, until a release is publ
 	@scripts/registry.py
 
 .PHONY: wheel
-wheel: build-python ## Build the wheel of the Python package `thalweg` into target/wheels
+wheel: setup-build ## Build the wheel of the Python package `thalweg` into target/wheels
+	bindings/python/wheel.sh "$(CARGO_TARGET_DIR)/wheels"
 	@ls "$(CARGO_TARGET_DIR)"/wheels/*.whl
 
 .PHONY: run

@@ -77,7 +77,7 @@ guide() {
 packed() {
   local folder=$build/packed
   rm -rf "$folder"
-  bindings/node/pack.sh "$folder"
+  bindings/node/pack.sh "$folder" "$target/debug/libthalweg.so"
   "$target/debug/thalweg" package --node --manifest-path examples/echo/service/Cargo.toml --wit examples/echo/wit \
     --out "$folder" -- --locked --quiet
   fails 'crate-type' "$target/debug/thalweg" package --node --manifest-path crates/queue/Cargo.toml --out "$folder"

@@ -18,10 +18,10 @@ export THALWEG_TEST_LIBRARIES=$target/debug THALWEG_TEST_GUESTS=$target/guests
 bindings/node/build.sh
 packed=$target/node-tests/packed
 rm -rf "$packed"
-bindings/node/pack.sh "$packed"
+bindings/node/pack.sh "$packed" "$target/debug/libthalweg.so"
 printf '{"type":"module"}' >"$packed/package.json"
 (cd "$packed" && CC=false npm install --silent --offline --no-audit --no-fund ./thalweg-*.tgz)
-cp examples/echo/generated/node/echo.js "$packed"
+cp examples/echo/generated/node/echo.js "$target/guests/node/probe.js" "$packed"
 
 for node in "${nodes[@]}"; do
   "$node" -p '"Node " + process.version'
@@ -32,6 +32,16 @@ for node in "${nodes[@]}"; do
     import { Echo } from './echo.js';
     const echo = Echo.open(process.argv[1]);
     console.log(await echo.version());" "$target/debug/libthalweg_echo.so") =~ ^[0-9.]+$ ]]
+  # It also opens guests: libthalweg.so is in the package.
+  [ "$(cd "$packed" && env -u THALWEG_LIBRARY -u LD_LIBRARY_PATH "$node" --input-type=module --eval "
+    import { readFileSync } from 'node:fs';
+    import { Probe } from './probe.js';
+    const probe = Probe.open(process.argv[1]);
+    console.log(await probe.add(3n));
+    const maps = String(readFileSync('/proc/self/maps'));
+    console.log(/\S*\/libthalweg.so/.exec(maps)[0]);
+    probe.close();" "thread:$target/guests/libguest_probe.so")" = "3n
+$packed/node_modules/thalweg/prebuilds/$("$node" -p "process.platform + '-' + process.arch")/libthalweg.so" ]
   echo "packed: runs"
 done
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Builds the wheel of the package `thalweg` and installs it into .venv, if anything that it is made of has changed.
+# Builds the wheel of the package `thalweg`, without libthalweg.so (wheel.sh), and installs it into .venv, if anything
+# that it is made of has changed.
 # .venv has maturin from scripts/setup.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 target=${CARGO_TARGET_DIR:-$PWD/target}
 export CARGO_TARGET_DIR=$target
-wheels=$target/wheels
+wheels=$target/python
 stamp=$target/thalweg-wheel.stamp
 
 # The extension is made of its own sources, the table's mirror and how a text is hashed; nothing else of the core is in it.

@@ -14,4 +14,5 @@ scripts/build-guests.sh
 # A panic that a test asks for says so in one line.
 export RUST_BACKTRACE=0 PYTHONDONTWRITEBYTECODE=1
 export THALWEG_TEST_LIBRARIES=$target/debug THALWEG_TEST_GUESTS=$target/guests
+bindings/python/tests/install.sh
 exec .venv/bin/python -m pytest "$@"

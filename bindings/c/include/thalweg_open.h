@@ -131,12 +131,29 @@ static inline uint32_t tw_table_check(const tw_table *table, const tw_expected *
   return TW_OK;
 }
 
-/* A function of libthalweg.so, which opens guests. The environment variable THALWEG_LIBRARY has its path;
- * otherwise dlopen searches for it.
+/* The path of a libthalweg.so that belongs to the program, or NULL. Define it before you include this file. */
+#ifndef TW_CORE_LIBRARY
+#define TW_CORE_LIBRARY NULL
+#endif
+
+/* Loads libthalweg.so, which opens guests: the one of the environment variable THALWEG_LIBRARY, or one that
+ * the process has loaded already, or the one of the program, or one that dlopen finds. NULL: see dlerror. */
+static inline void *tw_core_load(void) {
+  const char *path = getenv("THALWEG_LIBRARY");
+  if (!path || !*path) {
+    void *loaded = dlopen("libthalweg.so", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (loaded) {
+      return loaded;
+    }
+    path = TW_CORE_LIBRARY;
+  }
+  return dlopen(path ? path : "libthalweg.so", RTLD_NOW | RTLD_LOCAL);
+}
+
+/* A function of libthalweg.so.
  * TW_ARGUMENT: it cannot be loaded. */
 static inline uint32_t tw_core_function(const char *name, void **function, tw_error *error) {
-  const char *path = getenv("THALWEG_LIBRARY");
-  void *loaded = dlopen(path && *path ? path : "libthalweg.so", RTLD_NOW | RTLD_LOCAL);
+  void *loaded = tw_core_load();
   const char *why;
   *function = loaded ? dlsym(loaded, name) : NULL;
   if (*function) {

@@ -26,13 +26,31 @@
 #include <node_api.h>
 #include <uv.h>
 
+#include <dlfcn.h>
+#include <limits.h>
 #include <math.h>
 #include <sched.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
+/* The libthalweg.so next to this addon, or NULL: pack.sh adds it to the package. */
+static const char *packaged_core(void) {
+  static _Thread_local char path[PATH_MAX];
+  Dl_info addon;
+  if (dladdr((void *)packaged_core, &addon) == 0) {
+    return NULL;
+  }
+  const char *slash = strrchr(addon.dli_fname, '/');
+  const int folder = slash ? (int)(slash + 1 - addon.dli_fname) : 0;
+  const int size = snprintf(path, sizeof(path), "%.*slibthalweg.so", folder, addon.dli_fname);
+  return size < (int)sizeof(path) && access(path, R_OK) == 0 ? path : NULL;
+}
+
+#define TW_CORE_LIBRARY packaged_core()
 #include "thalweg_open.h"
 
 /* Slots of a port: the maximum number of outstanding calls of a thread and library. The same number

@@ -1,8 +1,9 @@
 //! Guests, which `libthalweg.so` opens and reloads.
 
-use std::ffi::{CStr, CString, c_char};
-use std::mem::ManuallyDrop;
-use std::path::PathBuf;
+use std::ffi::{CStr, CString, OsStr, c_char, c_void};
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::ptr;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -67,15 +68,51 @@ fn text(address: &str) -> PyResult<CString> {
 /// # Safety
 /// The function has this type.
 unsafe fn function<F: Copy>(name: &CStr) -> PyResult<F> {
-    let core = std::env::var_os("THALWEG_LIBRARY").unwrap_or_else(|| "libthalweg.so".into());
-    let core = PathBuf::from(core);
-    // SAFETY: loading runs the library's initialisers, which start nothing.
-    let loaded = unsafe { Library::open(Some(&core), RTLD_NOW | RTLD_LOCAL) }
-        .map_err(|error| errors::not_loaded(&core, &error))?;
+    let (core, loaded) = load()?;
     let loaded = ManuallyDrop::new(loaded);
     // SAFETY: the caller guarantees it.
     let function = unsafe { loaded.get::<F>(name.to_bytes_with_nul()) };
     function
         .map(|function| *function)
         .map_err(|error| errors::not_loaded(&core, &error))
+}
+
+/// `libthalweg.so` and its path: the one of THALWEG_LIBRARY, or one that the process has loaded already, or
+/// the one in this package, or one that the loader finds.
+fn load() -> PyResult<(PathBuf, Library)> {
+    let open = |path: &PathBuf, flags| {
+        // SAFETY: loading runs the library's initialisers, which start nothing.
+        unsafe { Library::open(Some(path), flags) }
+    };
+    let named = std::env::var_os("THALWEG_LIBRARY").filter(|path| !path.is_empty());
+    let core = match named {
+        Some(path) => PathBuf::from(path),
+        None => {
+            let name = PathBuf::from("libthalweg.so");
+            if let Ok(loaded) = open(&name, RTLD_NOW | libc::RTLD_NOLOAD) {
+                return Ok((name, loaded));
+            }
+            packaged().unwrap_or(name)
+        }
+    };
+    match open(&core, RTLD_NOW | RTLD_LOCAL) {
+        Ok(loaded) => Ok((core, loaded)),
+        Err(error) => Err(errors::not_loaded(&core, &error)),
+    }
+}
+
+/// The `libthalweg.so` next to this extension, if the package contains one.
+fn packaged() -> Option<PathBuf> {
+    let mut extension = MaybeUninit::<libc::Dl_info>::uninit();
+    let address = packaged as *const c_void;
+    // SAFETY: dladdr writes the struct if it returns another number than 0. Its text belongs to the
+    // loader and stays valid, because an extension module is not unloaded.
+    let path = unsafe {
+        if libc::dladdr(address, extension.as_mut_ptr()) == 0 {
+            return None;
+        }
+        CStr::from_ptr(extension.assume_init().dli_fname)
+    };
+    let path = Path::new(OsStr::from_bytes(path.to_bytes())).with_file_name("libthalweg.so");
+    path.is_file().then_some(path)
 }
