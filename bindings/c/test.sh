@@ -305,6 +305,12 @@ example() {
 }
 example
 
+# A program that was compiled with an installed package finds the installed libthalweg.so: opens_guest PROGRAM.
+opens_guest() {
+  env -u THALWEG_LIBRARY -u LD_LIBRARY_PATH "$1" "thread:$target/guests/libguest_echo.so" |
+    diff examples/echo/expected.txt - >&2
+}
+
 # 5. The first program in the README, with an installed package if pkg-config is available.
 installed() {
   local prefix=$build/installed flags=(-Ibindings/c/include -ldl)
@@ -312,9 +318,13 @@ installed() {
   sed -n '/^```c$/,/^```$/{/^```$/q;/^```c$/d;p}' bindings/c/README.md >"$build/readme.c"
   if command -v pkg-config >/dev/null; then
     install -Dm644 -t "$prefix/include" bindings/c/include/*.h
+    install -D "$target/debug/libthalweg.so" -t "$prefix/lib"
     sed "s|@PREFIX@|$prefix|; s|@VERSION@|0.1.0|" bindings/c/thalweg.pc.in |
       install -Dm644 /dev/stdin "$prefix/lib/pkgconfig/thalweg.pc"
     read -r -a flags <<<"$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs thalweg)"
+    "$cc" -std=c99 "${warnings[@]}" -Iexamples/echo/generated/c examples/echo/hosts/c/echo.c -o "$build/echo-installed" \
+      "${flags[@]}"
+    opens_guest "$build/echo-installed"
   fi
   "$cc" -std=c99 "${warnings[@]}" -Iexamples/search/generated/c "$build/readme.c" -o "$build/readme" "${flags[@]}"
   [[ $(cd bindings/c && LD_LIBRARY_PATH=$target/debug "$build/readme") =~ ^[0-9]+\ lines$ ]]
@@ -324,22 +334,27 @@ installed
 
 # 6. The same program with CMake, if available: with an installed package, and with add_subdirectory.
 by_cmake() {
-  local root=$PWD folder=$build/cmake version
+  local root=$PWD folder=$build/cmake name version
   command -v cmake >/dev/null || return 0
   rm -rf "$folder"
-  cmake -S bindings/c -B "$folder/package" -DCMAKE_INSTALL_PREFIX="$folder/installed" >/dev/null
+  cmake -S bindings/c -B "$folder/package" -DCMAKE_INSTALL_PREFIX="$folder/installed" \
+    "-DTHALWEG_CORE=$target/debug/libthalweg.so" >/dev/null
   cmake --install "$folder/package" >/dev/null
   diff -r bindings/c/include "$folder/installed/include"
   version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
   grep -q "^Version: $version$" "$folder/package/thalweg.pc"
   consumer() {
-    cmake -S bindings/c/tests/cmake -B "$folder/$1" -DSOURCE="$build/readme.c" \
-      -DGENERATED="$root/examples/search/generated/c" "${@:2}" >/dev/null
+    cmake -S bindings/c/tests/cmake -B "$folder/$1" -DSOURCE="$2" \
+      -DGENERATED="$root/examples/$3/generated/c" "${@:4}" >/dev/null
     cmake --build "$folder/$1" >/dev/null
-    [[ $(cd bindings/c && LD_LIBRARY_PATH=$target/debug "$folder/$1/consumer") =~ ^[0-9]+\ lines$ ]]
   }
-  consumer found "-DCMAKE_PREFIX_PATH=$folder/installed"
-  consumer subdirectory "-DHEADERS=$root/bindings/c"
+  consumer found "$build/readme.c" search "-DCMAKE_PREFIX_PATH=$folder/installed"
+  consumer subdirectory "$build/readme.c" search "-DHEADERS=$root/bindings/c"
+  for name in found subdirectory; do
+    [[ $(cd bindings/c && LD_LIBRARY_PATH=$target/debug "$folder/$name/consumer") =~ ^[0-9]+\ lines$ ]]
+  done
+  consumer echo "$root/examples/echo/hosts/c/echo.c" echo "-DCMAKE_PREFIX_PATH=$folder/installed"
+  opens_guest "$folder/echo/consumer"
   echo "cmake: installed package and add_subdirectory"
 }
 by_cmake

@@ -214,20 +214,27 @@ guide() {
 
 # 7. The package with CMake, if available: installed, and in the source tree.
 by_cmake() {
-  local root=$PWD folder=$build/cmake
+  local name root=$PWD folder=$build/cmake
   command -v cmake >/dev/null || return 0
   rm -rf "$folder"
-  cmake -S bindings/cpp -B "$folder/package" -DCMAKE_INSTALL_PREFIX="$folder/installed" >/dev/null
+  cmake -S bindings/cpp -B "$folder/package" -DCMAKE_INSTALL_PREFIX="$folder/installed" \
+    "-DTHALWEG_CORE=$target/debug/libthalweg.so" >/dev/null
   cmake --install "$folder/package" >/dev/null
   diff -r bindings/cpp/include/thalweg "$folder/installed/include/thalweg"
   consumer() {
-    cmake -S bindings/cpp/tests/cmake -B "$folder/$1" -DSOURCE="$root/examples/search/hosts/cpp/search.cpp" \
-      "-DGENERATED=$root/examples/search/generated" "${@:2}" >/dev/null
+    cmake -S bindings/cpp/tests/cmake -B "$folder/$1" -DSOURCE="$root/examples/$2/hosts/cpp/$2.cpp" \
+      "-DGENERATED=$root/examples/$2/generated" "${@:3}" >/dev/null
     cmake --build "$folder/$1" >/dev/null
-    [[ $("$folder/$1/consumer" "$target/debug/libthalweg_search.so" uint32_t bindings/c --count) =~ ^[0-9]+$ ]]
   }
-  consumer found "-DCMAKE_PREFIX_PATH=$folder/installed"
-  consumer subdirectory "-DHEADERS=$root/bindings/cpp"
+  consumer found search "-DCMAKE_PREFIX_PATH=$folder/installed"
+  consumer subdirectory search "-DHEADERS=$root/bindings/cpp"
+  for name in found subdirectory; do
+    [[ $("$folder/$name/consumer" "$target/debug/libthalweg_search.so" uint32_t bindings/c --count) =~ ^[0-9]+$ ]]
+  done
+  # The installed package has libthalweg.so, which opens guests.
+  consumer guest echo "-DCMAKE_PREFIX_PATH=$folder/installed"
+  env -u THALWEG_LIBRARY -u LD_LIBRARY_PATH "$folder/guest/consumer" "thread:$target/guests/libguest_echo_cpp.so" |
+    diff examples/echo/expected.txt - >&2
   echo "cmake: installed package and add_subdirectory"
 }
 
