@@ -204,18 +204,23 @@ packed() {
     --out "$folder" -- --locked --quiet
   tar -xzf "$folder"/thalweg_echo-*.tar.gz -C "$folder"
   rm "$folder"/thalweg_echo-*.tar.gz
-  for package in bindings/nim "$folder"/thalweg_echo-*; do
+  bindings/nim/pack.sh "$folder" "$target/debug/libthalweg.so"
+  for package in "$folder"/thalweg "$folder"/thalweg_echo-*; do
     (cd "$package" && nimble --silent --accept --nimbleDir:"$folder/nimble" install)
   done
   cat >"$folder/empty/use.nim" <<'NIM'
+import std/os
 import thalweg_echo
-let client = EchoClient.open(library)
-let response = client.newTimer("clock").echo(Request(message: "packed", delayMs: 0))
-echo response.name, " said ", response.message
+for path in [library, paramStr(1)]:
+  let client = EchoClient.open(path)
+  let response = client.newTimer("clock").echo(Request(message: "packed", delayMs: 0))
+  echo response.name, " said ", response.message
 NIM
   (cd "$folder/empty" && nim c --hints:off --clearNimblePath --nimblePath:"$folder/nimble/pkgs" use.nim)
-  rm -r "$folder"/thalweg_echo-*
-  [ "$("$folder/empty/use")" = 'clock said packed' ]
+  rm -r "$folder"/thalweg "$folder"/thalweg_echo-*
+  # The second one is a guest: libthalweg.so is in the package.
+  [ "$(env -u THALWEG_LIBRARY "$folder/empty/use" "thread:$target/guests/libguest_echo.so")" = \
+    $'clock said packed\nclock said packed' ]
   echo "packed: installed, and called"
 }
 

@@ -1,5 +1,6 @@
 """Opening libraries: phases, wrong libraries, and the choice of the mode."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -64,6 +65,21 @@ def test_guest_is_opened_by_its_address(tmp_path: Path) -> None:
     assert first.startswith(expected)
     assert first == second
     assert not running.alerts()
+
+
+def test_guest_is_opened_with_the_core_in_the_package(tmp_path: Path) -> None:
+    """An installed package contains libthalweg.so."""
+    # The first folder where the workers look for Lua.
+    shutil.copytree(nginx.ROOT / "bindings/lua/lib", tmp_path, dirs_exist_ok=True)
+    shutil.copy(nginx.LIBRARIES / "libthalweg.so", tmp_path / "thalweg")
+    server = f"""location / {{ content_by_lua_block {{
+      local client = assert(require("probe").open("{GUEST}"))
+      ngx.say(client:echo("text"))
+      ngx.print(io.open("/proc/self/maps"):read("*a"):match("%S*/libthalweg.so"))
+    }} }}"""
+    with nginx.started(tmp_path, "", server) as running:
+        assert running.get("/").text == f"text\n{tmp_path}/thalweg/libthalweg.so"
+        assert not running.alerts()
 
 
 @pytest.mark.parametrize(

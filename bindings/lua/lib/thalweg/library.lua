@@ -10,7 +10,7 @@ local C = ffi.C
 local dlopen, dlsym, dlclose, dlerror = C.thalweg_dlopen, C.thalweg_dlsym, C.thalweg_dlclose, C.thalweg_dlerror
 local string_of = ffi.string
 
-local M = { RTLD_LAZY = 1, RTLD_NOW = 2, RTLD_GLOBAL = 256, symbol = dlsym }
+local M = { RTLD_LAZY = 1, RTLD_NOW = 2, RTLD_NOLOAD = 4, RTLD_GLOBAL = 256, symbol = dlsym }
 
 --- Whether two versions may be compatible: they are equal, or have the same major number, or for 0.x
 -- the same minor number.
@@ -66,9 +66,31 @@ function M.load(path, flags)
   return loaded
 end
 
+--- The libthalweg.so next to this file, or nil.
+local function packaged_core()
+  local folder = debug.getinfo(1, "S").source:match("^@(.*/)")
+  local path = folder and folder .. "libthalweg.so"
+  local file = path and io.open(path)
+  if not file then return nil end
+  file:close()
+  return path
+end
+
+--- Loads libthalweg.so: the one of THALWEG_LIBRARY, or one that the worker has loaded already, or the one
+-- in this package, or one that dlopen finds.
+local function load_core()
+  local path = os.getenv("THALWEG_LIBRARY")
+  if not path or path == "" then
+    local loaded = M.load("libthalweg.so", M.RTLD_NOW + M.RTLD_NOLOAD)
+    if loaded then return loaded end
+    path = packaged_core() or "libthalweg.so"
+  end
+  return M.load(path, M.RTLD_NOW)
+end
+
 --- Opens a guest, a service in another language than Rust, by its address.
 local function open_address(address, expected)
-  local core, reason = M.load(os.getenv("THALWEG_LIBRARY") or "libthalweg.so", M.RTLD_NOW)
+  local core, reason = load_core()
   local symbol = core and dlsym(core, "tw_address_open")
   if symbol == nil then
     return nil, errors.argument("guests are opened by libthalweg.so, which cannot be used: "

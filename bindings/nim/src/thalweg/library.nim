@@ -21,6 +21,7 @@ proc dlsym(library: pointer, name: cstring): pointer {.importc, header: "<dlfcn.
 proc dlclose(library: pointer): cint {.importc, header: "<dlfcn.h>", discardable.}
 proc dlerror(): cstring {.importc, header: "<dlfcn.h>".}
 var rtldNow {.importc: "RTLD_NOW", header: "<dlfcn.h>".}: cint
+var rtldNoLoad {.importc: "RTLD_NOLOAD", header: "<dlfcn.h>".}: cint
 {.passL: "-ldl".}
 
 proc copied(text: string): cstring =
@@ -111,13 +112,27 @@ proc isAddress(path: string): bool =
   ## Whether this is the address of a guest, a service in another language than Rust.
   path.startsWith("thread:") or path.startsWith("process:") or path.startsWith("remote:")
 
+# pack.sh puts it there.
+const packagedCore = currentSourcePath().parentDir / "libthalweg.so"
+
+proc loadCore(): pointer =
+  ## Loads `libthalweg.so`: the one of THALWEG_LIBRARY, or one that the process has loaded already, or
+  ## the one in this package, or one that the loader finds.
+  const name = "libthalweg.so"
+  var path = getEnv("THALWEG_LIBRARY")
+  if path == "":
+    result = dlopen(name, rtldNow or rtldNoLoad)
+    if not result.isNil: return
+    path = if fileExists(packagedCore): packagedCore else: name
+  result = dlopen(cstring(path), rtldNow)
+
 proc openAddress(address: string, package: ptr Package): ptr Table =
   ## Opens a guest through `libthalweg.so`.
   type
     Open = proc (abi: uint32, address: cstring, table: ptr ptr Table,
         error: ptr TwError): uint32 {.cdecl.}
     Close = proc (table: ptr Table, error: ptr TwError): uint32 {.cdecl.}
-  let core = dlopen(cstring(getEnv("THALWEG_LIBRARY", "libthalweg.so")), rtldNow)
+  let core = loadCore()
   let function = if core.isNil: nil else: dlsym(core, "tw_address_open")
   if function.isNil:
     raise newError(Outcome.argument,
