@@ -132,6 +132,8 @@ typedef struct tw_guest_functions {
 #define TW_GUEST_CANCEL 3u /* `call.call` ended without the guest, which may have answered it */
 #define TW_GUEST_DROP 4u   /* no program has the resource any more */
 #define TW_GUEST_CLOSE 5u  /* the last event of the state */
+/* Of no state: what reader_notify or import_begin waits for has happened. `object` is their token. */
+#define TW_GUEST_READY 6u
 
 /* An event. Rules:
  *  1. The events of a state come in order, if one thread at a time takes them. The guest keeps the order of
@@ -267,6 +269,18 @@ typedef struct tw_guest_core {
                           tw_guest_message *answer, tw_error *error);
   /* Frees a message and sets its data to NULL. */
   void (*message_release)(tw_guest_message *message);
+  /* Adds one event TW_GUEST_READY with `token` to a port when reader_receive need not wait, at once if that is
+   * so now. Only the last request counts. */
+  uint32_t (*reader_notify)(tw_handle reader, tw_handle port, uint64_t token, tw_error *error);
+  /* Begins what import_call does. One event TW_GUEST_READY with `token` is added to the port when
+   * import_answer has the answer, possibly before this function returns. */
+  uint32_t (*import_begin)(tw_handle call, uint32_t import, const uint8_t *args, uint64_t args_size,
+                           tw_handle port, uint64_t token, tw_handle *host_call, tw_error *error);
+  /* The answer, as by import_call. Closes the handle, unless the result is TW_WOULD_PARK: there is no answer
+   * yet. */
+  uint32_t (*import_answer)(tw_handle host_call, tw_guest_message *answer, tw_error *error);
+  /* Cancels a call of the host, and closes the handle. */
+  uint32_t (*import_cancel)(tw_handle host_call, tw_error *error);
 } tw_guest_core;
 
 /* The type of the function `tw_guest` of a guest. It checks `abi`, keeps `core`, which is valid for ever, and calls

@@ -29,6 +29,7 @@ pub(crate) const TW_GUEST_CALL: u32 = 2;
 pub(crate) const TW_GUEST_CANCEL: u32 = 3;
 pub(crate) const TW_GUEST_DROP: u32 = 4;
 pub(crate) const TW_GUEST_CLOSE: u32 = 5;
+pub(crate) const TW_GUEST_READY: u32 = 6;
 
 /// A flag of a write.
 pub(crate) const TW_WRITE_MORE: u32 = 1;
@@ -173,6 +174,19 @@ pub(crate) struct TwGuestCore {
         *mut TwError,
     ) -> u32,
     pub message_release: unsafe extern "C" fn(*mut TwGuestMessage),
+    pub reader_notify: unsafe extern "C" fn(TwHandle, TwHandle, u64, *mut TwError) -> u32,
+    pub import_begin: unsafe extern "C" fn(
+        TwHandle,
+        u32,
+        *const u8,
+        u64,
+        TwHandle,
+        u64,
+        *mut TwHandle,
+        *mut TwError,
+    ) -> u32,
+    pub import_answer: unsafe extern "C" fn(TwHandle, *mut TwGuestMessage, *mut TwError) -> u32,
+    pub import_cancel: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
 }
 
 // SAFETY: the pointer is to a constant text.

@@ -43,6 +43,10 @@ pub(crate) static CORE: TwGuestCore = TwGuestCore {
     reader_close: input::reader_close,
     import_call: input::import_call,
     message_release: input::message_release,
+    reader_notify: input::reader_notify,
+    import_begin: input::import_begin,
+    import_answer: input::import_answer,
+    import_cancel: input::import_cancel,
 };
 
 unsafe extern "C" fn now() -> u64 {

@@ -5,8 +5,12 @@ use std::ptr;
 
 use thalweg_capi::abi::{TwError, TwHandle};
 use thalweg_capi::enter;
+use thalweg_capi::error::argument;
 use thalweg_capi::pointers::{message, out};
-use thalweg_port::{Code, close_handle, find_element_reader, guest_import_call, guest_reader_open};
+use thalweg_port::{
+    Code, Failure, GuestPort, Object, close_handle, find, find_element_reader, guest_import_answer,
+    guest_import_begin, guest_import_call, guest_reader_open,
+};
 
 use crate::abi::TwGuestMessage;
 
@@ -73,13 +77,89 @@ pub(crate) unsafe extern "C" fn import_call(
         enter(error, || {
             let answer = out(answer, "answer")?;
             *answer = given(Vec::new());
-            let (code, data) = guest_import_call(call, import, message(args, args_size)?)?;
-            *answer = given(data);
-            match code {
-                Code::Ok => Ok(()),
-                code => Err(code.because("the host answered with an error")),
-            }
+            give_answer(
+                guest_import_call(call, import, message(args, args_size)?)?,
+                answer,
+            )
         })
+    }
+}
+
+/// `tw_guest_core.reader_notify`.
+pub(crate) unsafe extern "C" fn reader_notify(
+    reader: TwHandle,
+    port: TwHandle,
+    token: u64,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `reader_open`.
+    unsafe {
+        enter(error, || {
+            let waker = GuestPort::find(port)?.waker(token);
+            find_element_reader(reader)?.notify(waker);
+            Ok(())
+        })
+    }
+}
+
+/// `tw_guest_core.import_begin`.
+pub(crate) unsafe extern "C" fn import_begin(
+    call: TwHandle,
+    import: u32,
+    args: *const u8,
+    args_size: u64,
+    port: TwHandle,
+    token: u64,
+    host_call: *mut TwHandle,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `reader_open`.
+    unsafe {
+        enter(error, || {
+            let host_call = out(host_call, "host_call")?;
+            let waker = GuestPort::find(port)?.waker(token);
+            *host_call = guest_import_begin(call, import, message(args, args_size)?, waker)?;
+            Ok(())
+        })
+    }
+}
+
+/// `tw_guest_core.import_answer`.
+pub(crate) unsafe extern "C" fn import_answer(
+    host_call: TwHandle,
+    answer: *mut TwGuestMessage,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `reader_open`.
+    unsafe {
+        enter(error, || {
+            let answer = out(answer, "answer")?;
+            *answer = given(Vec::new());
+            give_answer(guest_import_answer(host_call)?, answer)
+        })
+    }
+}
+
+/// `tw_guest_core.import_cancel`.
+pub(crate) unsafe extern "C" fn import_cancel(host_call: TwHandle, error: *mut TwError) -> u32 {
+    // SAFETY: see `reader_open`.
+    unsafe {
+        enter(error, || match find(host_call)? {
+            Object::ImportCall(_) => close_handle(host_call),
+            other => Err(argument(format!(
+                "the handle is {}, not a call of the host",
+                other.kind()
+            ))),
+        })
+    }
+}
+
+/// Gives the guest the message of a host's answer.
+fn give_answer((code, data): (Code, Vec<u8>), answer: &mut TwGuestMessage) -> Result<(), Failure> {
+    *answer = given(data);
+    match code {
+        Code::Ok => Ok(()),
+        code => Err(code.because("the host answered with an error")),
     }
 }
 

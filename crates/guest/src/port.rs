@@ -11,8 +11,8 @@ use thalweg_capi::pointers::out;
 use thalweg_port::{GuestEvent, GuestPort};
 
 use crate::abi::{
-    TW_GUEST_CALL, TW_GUEST_CANCEL, TW_GUEST_CLOSE, TW_GUEST_DROP, TW_GUEST_OPEN, TwGuestCall,
-    TwGuestEvent,
+    TW_GUEST_CALL, TW_GUEST_CANCEL, TW_GUEST_CLOSE, TW_GUEST_DROP, TW_GUEST_OPEN, TW_GUEST_READY,
+    TwGuestCall, TwGuestEvent,
 };
 
 /// `tw_guest_core.port_fd`.
@@ -119,6 +119,7 @@ fn written(event: GuestEvent) -> TwGuestEvent {
             (written.resource_type, written.object) = (object.kind, object.number);
         }
         GuestEvent::Close { state } => (written.kind, written.state) = (TW_GUEST_CLOSE, state),
+        GuestEvent::Ready { token } => (written.kind, written.object) = (TW_GUEST_READY, token),
     }
     written
 }

@@ -36,6 +36,7 @@ pub(crate) enum Kind {
     RecordWriter,
     GuestPort,
     ElementReader,
+    ImportCall,
 }
 
 impl Kind {
@@ -53,6 +54,7 @@ impl Kind {
             Self::RecordWriter => "a guest's writer of a stream",
             Self::GuestPort => "a guest's port",
             Self::ElementReader => "a guest's reader of a stream",
+            Self::ImportCall => "a guest's call of its host",
         }
     }
 }

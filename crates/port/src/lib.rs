@@ -85,7 +85,10 @@ pub use instance::guest::{
     find_record_writer, guest_answer, guest_answer_resource, guest_answer_stream, guest_call_check,
     guest_fail, guest_resource, guest_resource_new, guest_resource_take,
 };
-pub use instance::guest_input::{find_element_reader, guest_import_call, guest_reader_open};
+pub use instance::guest_input::{
+    ImportCall, find_element_reader, guest_import_answer, guest_import_begin, guest_import_call,
+    guest_reader_open,
+};
 pub use instance::host::{answer_host_call, host_call_deadline};
 pub use instance::submit::{SubmitOptions, Submitter};
 pub use object::{

@@ -8,6 +8,7 @@ use crate::code::Failure;
 use crate::guest::GuestPort;
 use crate::handles::{self, Content, Entry, Kind, Lent};
 use crate::instance::Instance;
+use crate::instance::guest_input::ImportCall;
 use crate::port::Port;
 use crate::resource::Resource;
 use crate::stream::{ElementReader, KeptBatch, RecordWriter, StreamCore, UpstreamCore};
@@ -37,6 +38,8 @@ pub enum Object {
     GuestPort(Arc<GuestPort>),
     /// A guest's reading end of a stream parameter.
     ElementReader(Arc<ElementReader>),
+    /// A guest's call of its host.
+    ImportCall(Arc<ImportCall>),
 }
 
 impl fmt::Debug for Object {
@@ -60,6 +63,7 @@ impl Object {
             Self::RecordWriter(_) => Kind::RecordWriter,
             Self::GuestPort(_) => Kind::GuestPort,
             Self::ElementReader(_) => Kind::ElementReader,
+            Self::ImportCall(_) => Kind::ImportCall,
         }
         .name()
     }
@@ -80,6 +84,7 @@ impl Object {
             Kind::RecordWriter => entry.get(kind).map(Self::RecordWriter),
             Kind::GuestPort => entry.get(kind).map(Self::GuestPort),
             Kind::ElementReader => entry.get(kind).map(Self::ElementReader),
+            Kind::ImportCall => entry.get(kind).map(Self::ImportCall),
         }
         .ok()
     }
@@ -102,6 +107,7 @@ pub fn insert(object: Object) -> Result<u64, Failure> {
         Object::RecordWriter(writer) => handles::insert(Kind::RecordWriter, writer),
         Object::GuestPort(port) => handles::insert(Kind::GuestPort, port),
         Object::ElementReader(reader) => handles::insert(Kind::ElementReader, reader),
+        Object::ImportCall(call) => handles::insert(Kind::ImportCall, call),
     }
 }
 
@@ -209,6 +215,8 @@ impl HandleCounts {
             Content::Lent(Lent::Incoming) => return,
         };
         let number = match entry.kind {
+            // Its call is counted.
+            Kind::ImportCall => return,
             Kind::Port | Kind::GuestPort => &mut self.ports,
             Kind::Client => {
                 let client = entry.get::<Instance>(Kind::Client);

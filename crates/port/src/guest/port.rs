@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
+use std::task::{Wake, Waker};
 
 use thalweg_queue::no_preempt::{LockGuard, lock};
 use thalweg_queue::{AdaptiveSpin, EventFd, WakerList};
@@ -71,6 +71,11 @@ pub enum GuestEvent {
     Close {
         /// The state.
         state: u64,
+    },
+    /// A [waker](GuestPort::waker) was woken.
+    Ready {
+        /// Its token.
+        token: u64,
     },
 }
 
@@ -434,6 +439,12 @@ impl GuestPort {
         self.wake_another(queue);
     }
 
+    /// A waker that adds [`GuestEvent::Ready`] with this token each time it is woken.
+    pub fn waker(self: &Arc<Self>, token: u64) -> Waker {
+        let port = Arc::clone(self);
+        Waker::from(Arc::new(ReadyWaker { port, token }))
+    }
+
     fn push(&self, event: GuestEvent) {
         let event = TURN.with_borrow_mut(|turn| match ptr::eq(turn.port, self) {
             true => {
@@ -471,6 +482,18 @@ impl GuestPort {
         self.signals.fetch_add(1, Ordering::Release);
         asleep.wake();
         self.descriptor.signal();
+    }
+}
+
+struct ReadyWaker {
+    port: Arc<GuestPort>,
+    token: u64,
+}
+
+impl Wake for ReadyWaker {
+    fn wake(self: Arc<Self>) {
+        let token = self.token;
+        self.port.push(GuestEvent::Ready { token });
     }
 }
 

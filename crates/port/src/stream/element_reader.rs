@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::task::Waker;
 
 use thalweg_wire::prepared::PreparedType;
 
@@ -48,6 +49,13 @@ impl ElementReader {
     pub fn receive(&self, deadline: u64) -> Result<Option<Vec<u8>>, Failure> {
         self.core
             .read_message(deadline, |element| self.element.check(element))
+    }
+
+    /// Wakes `waker` when [`receive`](Self::receive) need not wait, at once if that is so now.
+    pub fn notify(&self, waker: Waker) {
+        if self.core.arm_element(waker.clone()) {
+            waker.wake();
+        }
     }
 }
 

@@ -309,6 +309,20 @@ impl UpstreamCore {
         read_until(deadline, |waker| self.try_read_with(waker, decode))
     }
 
+    /// Wakes `waker` when there is an element or the stream has ended. Returns `true`, and arms
+    /// nothing, if that is so now.
+    pub(super) fn arm_element(&self, waker: Waker) -> bool {
+        let before = {
+            let mut state = lock(&self.state);
+            if state.outcome.is_some() || !state.elements.is_empty() {
+                return true;
+            }
+            state.reader.replace(waker)
+        };
+        drop(before);
+        false
+    }
+
     /// Wakes `waker` when there is capacity. Returns `true`, and arms nothing, if there is capacity
     /// now or the stream has ended.
     pub(crate) fn arm_room(&self, waker: Waker) -> bool {

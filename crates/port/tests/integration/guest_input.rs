@@ -8,8 +8,9 @@ use thalweg_port::stream::UpstreamCore;
 use thalweg_port::{
     Code, Completion, Failure, FunctionDescription, Guest, GuestCall, GuestEvent, GuestObject,
     GuestPackage, GuestPort, Instance, Kind, MethodOptions, Object, PackageDescription, Port,
-    QueueLimits, StreamOptions, answer_host_call, close_handle, find_element_reader, guest_answer,
-    guest_import_call, guest_reader_open, insert,
+    QueueLimits, StreamOptions, answer_host_call, close_handle, find, find_element_reader,
+    guest_answer, guest_import_answer, guest_import_begin, guest_import_call, guest_reader_open,
+    insert,
 };
 use thalweg_queue::clock;
 use thalweg_wire::{Decode, Encode, Handle, Shape, message};
@@ -330,4 +331,113 @@ fn functions_of_a_guest_must_not_wait_for_the_host() {
     let code = read::<u64>(&completion.data, ok);
     assert_eq!(code, Code::WouldPark as u64);
     assert_eq!(host.reap().unwrap().count(), 0, "the host was not called");
+}
+
+impl Pair {
+    /// The token of the next event of a waker. Calls may be cancelled before it.
+    fn take_ready(&self, deadline: u64) -> Option<u64> {
+        loop {
+            let mut taken = Vec::new();
+            self.guest
+                .take(1, deadline, |event| taken.push(event))
+                .unwrap();
+            match taken.pop() {
+                Some(GuestEvent::Ready { token }) => return Some(token),
+                Some(GuestEvent::Cancel { .. }) => {}
+                Some(other) => panic!("{other:?}"),
+                None => return None,
+            }
+        }
+    }
+}
+
+#[test]
+fn port_is_notified_of_elements_and_of_the_end() {
+    let pair = Pair::open();
+    let (_names, names_handle) = upstream::<String>();
+    let (numbers, numbers_handle) = upstream::<u64>();
+    pair.submit(SUM, &(names_handle, numbers_handle), u64::MAX);
+    let (call, args) = pair.take_call();
+    let reader = guest_reader_open(call, streams(&args)[1]).unwrap();
+    let elements = find_element_reader(reader).unwrap();
+    elements.notify(pair.guest.waker(1));
+    elements.notify(pair.guest.waker(2));
+    assert_eq!(pair.take_ready(0), None);
+    send(&numbers, &7u64).unwrap();
+    // Only the last request counts, and only once.
+    assert_eq!(pair.take_ready(soon()), Some(2));
+    send(&numbers, &8u64).unwrap();
+    assert_eq!(pair.take_ready(0), None);
+    // There is an element already.
+    elements.notify(pair.guest.waker(3));
+    assert_eq!(pair.take_ready(0), Some(3));
+    for number in [7, 8] {
+        let element = elements.receive(0).unwrap().unwrap();
+        assert_eq!(read::<u64>(&element, u64::HASH), number);
+    }
+    elements.notify(pair.guest.waker(4));
+    assert_eq!(pair.take_ready(0), None);
+    numbers.finish().unwrap();
+    assert_eq!(pair.take_ready(soon()), Some(4));
+    assert_eq!(elements.receive(0).unwrap(), None);
+    drop(elements);
+    close_handle(reader).unwrap();
+}
+
+#[test]
+fn guest_calls_its_host_without_waiting() {
+    let pair = Pair::open();
+    let host = Port::open(16).unwrap();
+    pair.instance.set_host_port(&host, 7).unwrap();
+    pair.submit(ASK, &(5u64,), u64::MAX);
+    let (call, _) = pair.take_call();
+    let [params, ok, error, _] = layouts(CONFIRM.1);
+    let args = written(&(5u64,), params);
+    let begin = |token| guest_import_begin(call, 0, &args, pair.guest.waker(token)).unwrap();
+    let reap = || {
+        host.wait(soon()).unwrap();
+        host.reap().unwrap().next().unwrap().handle
+    };
+
+    let (first, asked) = (begin(1), reap());
+    let early = guest_import_answer(first).unwrap_err();
+    assert_eq!(early.code, Code::WouldPark);
+    assert_eq!(pair.take_ready(0), None);
+    answer_host_call(asked, Code::Ok, &written(&10u64, ok)).unwrap();
+    assert_eq!(pair.take_ready(soon()), Some(1));
+    let (code, data) = guest_import_answer(first).unwrap();
+    assert_eq!((code, read::<u64>(&data, ok)), (Code::Ok, 10));
+    assert!(is_stale(guest_import_answer(first)));
+
+    // An answer of the wrong type, and another outcome.
+    let (second, asked) = (begin(2), reap());
+    answer_host_call(asked, Code::Ok, &written("ten", error)).unwrap();
+    assert_eq!(pair.take_ready(soon()), Some(2));
+    let refused = guest_import_answer(second).unwrap_err();
+    assert_eq!(refused.code, Code::GuestLost);
+    let (third, asked) = (begin(3), reap());
+    answer_host_call(asked, Code::Overloaded, b"later").unwrap();
+    assert_eq!(pair.take_ready(soon()), Some(3));
+    let refused = guest_import_answer(third).unwrap_err();
+    assert_eq!(refused, Code::Overloaded.because("later"));
+
+    // The guest does not wait any more.
+    let (fourth, asked) = (begin(4), reap());
+    close_handle(fourth).unwrap();
+    let late = answer_host_call(asked, Code::Ok, &written(&10u64, ok));
+    assert!(is_stale(late));
+    assert!(is_stale(guest_import_answer(fourth)));
+    assert_eq!(pair.take_ready(0), None);
+
+    // It ends with the call of the guest.
+    let (fifth, _asked) = (begin(5), reap());
+    let Ok(Object::Call(cancelled)) = find(call) else {
+        panic!("the call has not ended");
+    };
+    cancelled.cancel();
+    assert_eq!(pair.take_ready(soon()), Some(5));
+    let ended = guest_import_answer(fifth).unwrap_err();
+    assert_eq!(ended.code, Code::Cancelled);
+    let no_call = guest_import_begin(call, 0, &args, pair.guest.waker(6));
+    assert!(is_stale(no_call));
 }
