@@ -42,6 +42,15 @@ for name in calls signals; do
   "$build/$name" "thread:$build/libguest_probe_go.so"
 done
 
+"$target/debug/thalweg" gen --lang c --out "$build/inputs" bindings/c/tests/guests/inputs >/dev/null
+library $tests/inputs libguest_inputs_go.so
+for source in bindings/c/tests/guest_inputs.c $tests/waiting.c; do
+  name=$(basename "$source" .c)
+  "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include -Ibindings/c/tests "-I$build/inputs/c" \
+    "$source" -o "$build/$name" -pthread -ldl
+  "$build/$name" "$build/libguest_inputs_go.so"
+done
+
 # 4. A host in Python.
 THALWEG_TEST_GUEST=$build/libguest_probe_go.so bindings/python/test.sh bindings/python/tests/test_guests.py
 

@@ -21,7 +21,9 @@ type Call struct {
 	message    wire.Message
 	writer     *wire.Writer
 	isAnswered bool
-	isStream   bool // the context is used until the stream ends
+	isStream   bool     // the context is used until the stream ends
+	taken      []object // arguments that belong to the guest, while the arguments are read
+	readers    []*reader
 
 	isOver atomic.Bool // the call has ended without the guest
 
@@ -59,6 +61,7 @@ func (c *Call) end() {
 	}
 	c.lost("the guest has ended the call without an answer")
 	if c.writer != nil && c.writer.Len() <= longestKept {
+		c.writer.UseHandles(nil)
 		writers.Put(c.writer)
 	}
 	if !c.isStream {
@@ -66,8 +69,11 @@ func (c *Call) end() {
 	}
 }
 
-// release ends the context.
+// release ends the context, and the streams of the arguments whose reading has not begun.
 func (c *Call) release() {
+	for _, r := range c.readers {
+		r.closeUnread()
+	}
 	c.endContext(context.Canceled)
 }
 
@@ -149,6 +155,9 @@ func (c *Call) Fail(err error, encode Encode) {
 	if encode != nil {
 		w, _ := c.Begin(0, 0)
 		if encode(w, err) {
+			if c.give(w) {
+				encode(w, err)
+			}
 			c.answer(ErrorPayload)
 			return
 		}

@@ -7,6 +7,13 @@ package guest
 #cgo noescape thalweg_fail
 #cgo noescape thalweg_call_check
 #cgo noescape thalweg_object
+#cgo noescape thalweg_new_objects
+#cgo noescape thalweg_reader_open
+#cgo noescape thalweg_reader_receive
+#cgo noescape thalweg_reader_close
+#cgo noescape thalweg_import_begin
+#cgo noescape thalweg_import_answer
+#cgo noescape thalweg_message_release
 #cgo noescape thalweg_stream_write
 #cgo noescape thalweg_stream_fail
 #cgo noescape thalweg_stream_abort
@@ -74,6 +81,69 @@ func (c core) object(call, resource uint64, kind uint32, isOwn bool) (uint64, *E
 	var why C.tw_error
 	code := C.thalweg_object(c.c, C.tw_handle(call), C.tw_handle(resource), C.uint32_t(kind), C._Bool(isOwn), &object, &why)
 	return uint64(object), errorOf(code, &why)
+}
+
+// newObjects makes handles of objects. It returns how many were made, and 0 for the others.
+func (c core) newObjects(call uint64, kinds []uint32, objects []uint64) (handles []uint64, count int) {
+	handles = make([]uint64, len(objects))
+	made := C.thalweg_new_objects(c.c, C.tw_handle(call),
+		(*C.uint32_t)(unsafe.SliceData(kinds)), (*C.uint64_t)(unsafe.SliceData(objects)), C.uint32_t(len(objects)),
+		(*C.tw_handle)(unsafe.SliceData(handles)))
+	return handles, int(made)
+}
+
+// openReader takes a stream or future of the arguments.
+func (c core) openReader(call, stream uint64) (uint64, *Error) {
+	var reader C.tw_handle
+	var why C.tw_error
+	code := C.thalweg_reader_open(c.c, C.tw_handle(call), C.tw_handle(stream), &reader, &why)
+	return uint64(reader), errorOf(code, &why)
+}
+
+// receive returns the message of the next element. errNotReady: an event follows.
+func (c core) receive(r *reader) ([]byte, *Error) {
+	var why C.tw_error
+	code := C.thalweg_reader_receive(c.c, C.tw_handle(r.handle), C.tw_handle(r.port.handle), C.uint64_t(r.waiter.token), &r.element, &why)
+	switch code {
+	case C.TW_OK:
+		return bytesOf(&r.element), nil
+	case C.TW_WOULD_PARK:
+		return nil, errNotReady
+	default:
+		return nil, errorOf(code, &why)
+	}
+}
+
+func (c core) closeReader(r *reader) {
+	C.thalweg_reader_close(c.c, C.tw_handle(r.handle), &r.element)
+}
+
+// beginImport begins a call of the host. The waiter is woken when importAnswer has the answer.
+func (c core) beginImport(call uint64, number uint32, args []byte, w *waiter) (uint64, *Error) {
+	var hostCall C.tw_handle
+	var why C.tw_error
+	data := (*C.uint8_t)(unsafe.SliceData(args))
+	code := C.thalweg_import_begin(c.c, C.tw_handle(call), C.uint32_t(number), data, C.uint64_t(len(args)), C.tw_handle(w.port.handle), C.uint64_t(w.token), &hostCall, &why)
+	return uint64(hostCall), errorOf(code, &why)
+}
+
+// importAnswer returns the message of the result, or with ErrorPayload that of the error.
+func (c core) importAnswer(hostCall uint64) ([]byte, *Error) {
+	var answer C.tw_guest_message
+	var why C.tw_error
+	code := C.thalweg_import_answer(c.c, C.tw_handle(hostCall), &answer, &why)
+	data := bytesOf(&answer)
+	C.thalweg_message_release(c.c, &answer)
+	return data, errorOf(code, &why)
+}
+
+func (c core) cancelImport(hostCall uint64) {
+	C.thalweg_import_cancel(c.c, C.tw_handle(hostCall))
+}
+
+// bytesOf copies a message.
+func bytesOf(message *C.tw_guest_message) []byte {
+	return C.GoBytes(unsafe.Pointer(message.data), C.int(message.size))
 }
 
 // write writes count records without waiting, of which the first one is at first in data. It returns

@@ -42,6 +42,63 @@ static inline uint32_t thalweg_object(const tw_guest_core *core, tw_handle call,
                 : core->resource_get(call, resource, type, object, error);
 }
 
+/* Makes handles of objects. Returns how many were made. */
+static inline uint32_t thalweg_new_objects(const tw_guest_core *core, tw_handle call,
+                                           const uint32_t *types, const uint64_t *objects,
+                                           uint32_t count, tw_handle *handles) {
+  uint32_t i = 0;
+  while (i < count && core->resource_new(call, types[i], objects[i], &handles[i], NULL) == TW_OK) {
+    i++;
+  }
+  return i;
+}
+
+static inline uint32_t thalweg_reader_open(const tw_guest_core *core, tw_handle call,
+                                           tw_handle stream, tw_handle *reader, tw_error *error) {
+  return core->reader_open(call, stream, reader, error);
+}
+
+/* Receives the next element and releases the one before. TW_WOULD_PARK: the port gets an event with
+ * `token` when there is one. */
+static inline uint32_t thalweg_reader_receive(const tw_guest_core *core, tw_handle reader,
+                                              tw_handle port, uint64_t token,
+                                              tw_guest_message *element, tw_error *error) {
+  uint32_t code;
+  core->message_release(element);
+  code = core->reader_receive(reader, 0, element, error);
+  if (code == TW_WOULD_PARK) {
+    uint32_t asked = core->reader_notify(reader, port, token, error);
+    return asked == TW_OK ? code : asked;
+  }
+  return code;
+}
+
+static inline void thalweg_reader_close(const tw_guest_core *core, tw_handle reader,
+                                        tw_guest_message *element) {
+  core->message_release(element);
+  core->reader_close(reader, NULL);
+}
+
+static inline uint32_t thalweg_import_begin(const tw_guest_core *core, tw_handle call,
+                                            uint32_t import, const uint8_t *args, uint64_t size,
+                                            tw_handle port, uint64_t token, tw_handle *host_call,
+                                            tw_error *error) {
+  return core->import_begin(call, import, args, size, port, token, host_call, error);
+}
+
+static inline uint32_t thalweg_import_answer(const tw_guest_core *core, tw_handle host_call,
+                                             tw_guest_message *answer, tw_error *error) {
+  return core->import_answer(host_call, answer, error);
+}
+
+static inline void thalweg_import_cancel(const tw_guest_core *core, tw_handle host_call) {
+  core->import_cancel(host_call, NULL);
+}
+
+static inline void thalweg_message_release(const tw_guest_core *core, tw_guest_message *message) {
+  core->message_release(message);
+}
+
 static inline uint32_t thalweg_stream_write(const tw_guest_core *core, tw_handle writer,
                                             const uint8_t *base, uint64_t size, uint32_t first,
                                             uint32_t count, uint32_t *written, tw_error *error) {

@@ -19,6 +19,14 @@ type Package[S interface{ Close() }] struct {
 	MaxQueuedCalls uint32
 	MaxQueuedBytes uint64
 	Methods        []Method[S]
+	Imports        []Import
+}
+
+// Import describes a function of the host.
+type Import struct {
+	Name        string
+	Description string // the four types as text, one per line
+	Flags       Flags
 }
 
 // Method describes a function of a package.
@@ -71,6 +79,7 @@ type description struct {
 	maxQueuedCalls uint32
 	maxQueuedBytes uint64
 	methods        []method
+	imports        []Import
 }
 
 type method struct {
@@ -87,6 +96,7 @@ func describe[S interface{ Close() }](p Package[S]) *description {
 		block:          p.Block,
 		maxQueuedCalls: p.MaxQueuedCalls,
 		maxQueuedBytes: p.MaxQueuedBytes,
+		imports:        p.Imports,
 	}
 	for _, m := range p.Methods {
 		serve := m.Serve
@@ -116,6 +126,15 @@ func (a *arena) zeroed(count int, size uintptr) unsafe.Pointer {
 	return memory
 }
 
+func (a *arena) method(name, description string, flags Flags) C.tw_method {
+	return C.tw_method{
+		name:             a.text(name),
+		flags:            C.uint32_t(flags),
+		description:      (*C.uint8_t)(unsafe.Pointer(a.text(description))),
+		description_size: C.uint32_t(len(description)),
+	}
+}
+
 func (a *arena) free() {
 	for _, memory := range *a {
 		C.free(memory)
@@ -130,16 +149,17 @@ func (d *description) servePort(c core, opening uint64) (uint64, *Error) {
 	methods := unsafe.Slice((*C.tw_method)(memory.zeroed(count, unsafe.Sizeof(C.tw_method{}))), count)
 	policies := unsafe.Slice((*C.tw_guest_policy)(memory.zeroed(count, unsafe.Sizeof(C.tw_guest_policy{}))), count)
 	for i, m := range d.methods {
-		methods[i].name = memory.text(m.name)
-		methods[i].flags = C.uint32_t(m.flags)
-		methods[i].description = (*C.uint8_t)(unsafe.Pointer(memory.text(m.description)))
-		methods[i].description_size = C.uint32_t(len(m.description))
+		methods[i] = memory.method(m.name, m.description, m.flags)
 		policies[i].notice_interval_ns = C.uint64_t(m.policy.NoticeInterval)
 		policies[i].timeout_ns = C.uint64_t(m.policy.Timeout)
 		policies[i].linger_ns = C.uint64_t(m.policy.Linger)
 		policies[i].overflow = C.uint32_t(m.policy.Overflow)
 		policies[i].capacity = C.uint32_t(m.policy.Capacity)
 		policies[i].max_record_size = C.uint32_t(m.policy.MaxRecordSize)
+	}
+	imports := unsafe.Slice((*C.tw_method)(memory.zeroed(len(d.imports), unsafe.Sizeof(C.tw_method{}))), len(d.imports))
+	for i, one := range d.imports {
+		imports[i] = memory.method(one.Name, one.Description, one.Flags)
 	}
 	p := (*C.tw_guest_package)(memory.zeroed(1, unsafe.Sizeof(C.tw_guest_package{})))
 	p.size = C.uint32_t(unsafe.Sizeof(*p))
@@ -151,6 +171,8 @@ func (d *description) servePort(c core, opening uint64) (uint64, *Error) {
 	p.methods = unsafe.SliceData(methods)
 	p.policies = unsafe.SliceData(policies)
 	p.method_count = C.uint32_t(count)
+	p.imports = unsafe.SliceData(imports)
+	p.import_count = C.uint32_t(len(imports))
 	p.max_queued_calls = C.uint32_t(d.maxQueuedCalls)
 	p.max_queued_bytes = C.uint64_t(d.maxQueuedBytes)
 	var port C.tw_handle

@@ -21,8 +21,10 @@ type port struct {
 	next    int // index of the first taken event that was not served
 	states  map[uint64]*state
 
-	mu    sync.Mutex
-	calls map[uint64]*Call // those that have not ended
+	mu          sync.Mutex
+	calls       map[uint64]*Call // those that have not ended
+	waiters     map[uint64]*waiter
+	newestToken uint64
 }
 
 func openPort(c core, l *library, opening uint64) *Error {
@@ -42,6 +44,7 @@ func openPort(c core, l *library, opening uint64) *Error {
 		events:  newTakenEvents(),
 		states:  make(map[uint64]*state),
 		calls:   make(map[uint64]*Call),
+		waiters: make(map[uint64]*waiter),
 	}
 	go p.run()
 	return nil
@@ -70,6 +73,7 @@ func (p *port) run() {
 			go p.run() // a brief method has ended its goroutine by runtime.Goexit
 			return
 		}
+		p.wakeAll()
 		p.events.free()
 		p.wake.Close()
 	}()
@@ -125,6 +129,8 @@ func (p *port) serve(event *C.tw_guest_event) {
 			delete(p.states, number)
 			s.close()
 		}
+	case C.TW_GUEST_READY:
+		p.ready(uint64(event.object))
 	}
 }
 

@@ -226,7 +226,7 @@ func (w *recordWriter[T]) fail(err error, encode Encode) {
 	message.Begin(0, 0)
 	if encode != nil && encode(&message, err) {
 		data, failed := message.End()
-		if failed == nil && w.core.failStream(w.handle, data) != BadArgument {
+		if failed == nil && len(message.Objects()) == 0 && w.core.failStream(w.handle, data) != BadArgument {
 			return
 		}
 		text = "the error of the stream is malformed"

@@ -44,6 +44,11 @@ func (m *Message) Open(layout uint32, size int) int {
 	return root
 }
 
+// Root returns the offset of the root of a message that the core has checked.
+func (m *Message) Root() int {
+	return m.number(12)
+}
+
 // Close ends the check.
 func (m *Message) Close() error {
 	if m.err == nil && m.met != m.handles {

@@ -44,17 +44,43 @@ func Some[T any](value T) *T {
 // Writer writes a message, or records of a stream. The first failure is kept: later functions then do
 // nothing, and End returns it. The zero value is ready for Begin.
 type Writer struct {
-	data []byte
-	err  error
+	data    []byte
+	err     error
+	objects []Object // the resources that were put
+	handles []uint64 // the table of handles
+}
+
+// Object is a resource that was put into a message.
+type Object struct {
+	Type  uint32
+	Value any
+}
+
+// UseHandles makes the following messages refer to these handles, in the order in which resources are put.
+// It forgets the resources of the message before. The table of handles is in front of the root, so a
+// message with resources is written twice: first to find them.
+func (w *Writer) UseHandles(handles []uint64) {
+	w.objects, w.handles = nil, handles
+}
+
+// Objects returns the resources that were put since Begin.
+func (w *Writer) Objects() []Object {
+	return w.objects
 }
 
 // Begin begins a message and returns the offset of its root, which has size bytes. The buffer of an
 // earlier message is used again.
 func (w *Writer) Begin(layout uint32, size int) int {
-	w.reset(headerSize + size)
+	root := headerSize + 8*len(w.handles)
+	w.reset(root + size)
 	binary.LittleEndian.PutUint32(w.data[4:], layout)
-	binary.LittleEndian.PutUint32(w.data[12:], headerSize)
-	return headerSize
+	binary.LittleEndian.PutUint32(w.data[8:], uint32(len(w.handles)))
+	binary.LittleEndian.PutUint32(w.data[12:], uint32(root))
+	for i, handle := range w.handles {
+		binary.LittleEndian.PutUint64(w.data[headerSize+8*i:], handle)
+	}
+	w.objects = w.objects[:0]
+	return root
 }
 
 // BeginRecords begins records of a stream: bytes for adjacent records, whose tails follow.
@@ -159,6 +185,16 @@ func (w *Writer) Char(at int, value rune) {
 		return
 	}
 	w.U32(at, uint32(value))
+}
+
+// Resource puts a resource, which is not nil.
+func (w *Writer) Resource(at int, kind uint32, value any) {
+	if value == nil {
+		w.Fail("a resource is nil")
+		return
+	}
+	w.U32(at, uint32(len(w.objects)))
+	w.objects = append(w.objects, Object{kind, value})
 }
 
 // Text puts a string. The core refuses a message with a string that is not UTF-8.

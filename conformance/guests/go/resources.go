@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"conformance/guest-go/conformance"
+
+	"thalweg.dev/go/thalweg/wire"
 )
 
 type counter struct {
@@ -64,3 +66,42 @@ func (s scale) Apply(_ context.Context, object conformance.Counter) (conformance
 }
 
 func (scale) Drop() {}
+
+// Resources inside of other values.
+
+func (s *service) GiveCounters(_ context.Context, start uint64, count uint32) ([]conformance.Counter, error) {
+	counters := make([]conformance.Counter, count)
+	for i := range counters {
+		counters[i] = s.newCounter(start + uint64(i))
+	}
+	return counters, nil
+}
+
+func (s *service) Total(_ context.Context, counters []conformance.Counter) (uint64, error) {
+	var sum uint64
+	for _, object := range counters {
+		sum += now(object)
+		object.Drop()
+	}
+	return sum, nil
+}
+
+func (s *service) FirstOf(_ context.Context, object conformance.Counter) (*uint64, error) {
+	if object == nil {
+		return nil, nil
+	}
+	object.Drop()
+	return wire.Some(now(object)), nil
+}
+
+func (s *service) Swap(_ context.Context, value conformance.Pair) (conformance.Pair, error) {
+	if value.Right == nil {
+		return conformance.Pair{}, conformance.MaybeCounterOne{Value: value.Left}
+	}
+	value.Left, value.Right = value.Right, value.Left
+	return value, nil
+}
+
+func (s *service) Refuse(_ context.Context, value conformance.MaybeCounter) error {
+	return value
+}

@@ -2,10 +2,11 @@
 //! one for each resource, over the module in `bindings/go`.
 //!
 //! `names` finds all names, `layout` aligns columns as gofmt does, `types` writes the types of values,
-//! `dialect` has the hooks that print the codec, `service` writes the interfaces, and `serve` the functions
-//! that serve calls.
+//! `dialect` has the hooks that print the codec, `service` writes the interfaces, `serve` the functions that
+//! serve calls, and `host` those that call the host.
 
 mod dialect;
+mod host;
 mod layout;
 pub mod names;
 mod serve;
@@ -15,7 +16,7 @@ mod types;
 use crate::model::Package;
 use crate::plan::codec::routines;
 use crate::plan::source::{Comment, Format, Source};
-use crate::plan::{Plan, Unsupported, Usage};
+use crate::plan::{Plan, TypeIndex, Unsupported, Usage};
 use crate::{Output, SourceError, guest};
 pub use dialect::Go;
 use names::Names;
@@ -49,14 +50,10 @@ const COMMENT: Comment = Comment {
 /// position.
 pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
     guest::refuse(package, &package.functions)?;
-    guest::refuse_unlike_c(package, "Go")?;
     let served = package.for_guest();
     let mut plan = Plan::new(&served);
     plan.refuse(&[Unsupported::NoMembers])?;
-    // No function uses these.
-    for ty in plan.types.iter_mut().filter(|ty| ty.has_handles) {
-        ty.usage = Usage::default();
-    }
+    forget_streams(&mut plan);
     let plan = &plan;
     let names = &Names::new(plan);
     let go = &Go::new(plan, names);
@@ -65,6 +62,7 @@ pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
     service::interfaces(go, &mut body);
     service::serve(go, &mut body);
     serve::calls(go, &mut body);
+    host::calls(go, &mut body);
     routines(plan, go, &mut body);
     let body = body.finish();
 
@@ -91,6 +89,15 @@ pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
         path: format!("{name}/{name}.go").into(),
         contents: out.finish(),
     }])
+}
+
+/// No function uses types with streams or futures inside.
+pub fn forget_streams(plan: &mut Plan<'_>) {
+    for index in 0..plan.types.len() {
+        if plan.has_streams(TypeIndex(index)) {
+            plan.types[index].usage = Usage::default();
+        }
+    }
 }
 
 /// Imports the packages that the code uses.

@@ -39,7 +39,7 @@ fn returns_stream_inside(package: &Package, function: &Function) -> bool {
     values.any(|ty| contains_stream(&package.types, ty))
 }
 
-/// Refuses what only guests in C and C++ have: resources inside of other values, streams that are
+/// Refuses what guests in C, C++ and Go have: resources inside of other values, streams that are
 /// parameters, and host imports.
 ///
 /// # Errors

@@ -194,6 +194,22 @@ impl<'a> Plan<'a> {
             .map_or("void", |element| self.get(element).stem.as_str())
     }
 
+    /// Whether a value of the type can contain streams or futures.
+    pub fn has_streams(&self, index: TypeIndex) -> bool {
+        let ty = self.get(index);
+        match ty.kind {
+            Kind::Handle(handle) => matches!(handle, Handle::Stream(_)),
+            _ => {
+                ty.has_handles
+                    && ty
+                        .kind
+                        .parts()
+                        .into_iter()
+                        .any(|part| self.has_streams(part))
+            }
+        }
+    }
+
     /// The number of handles in the arguments of a function. `None`: it depends on their values.
     pub fn handles(&self, function: &Function<'_>) -> Option<usize> {
         let has_handles = |parameter: &Parameter<'_>| match parameter.kind {

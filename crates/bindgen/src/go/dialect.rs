@@ -6,7 +6,7 @@ use super::types::{number_of, scalar};
 use crate::model::Scalar;
 use crate::plan::codec::{At, Dialect, Leaf, Operation, Test, Variable};
 use crate::plan::source::Source;
-use crate::plan::{Kind, Plan, TypeIndex};
+use crate::plan::{Handle, Kind, Plan, TypeIndex};
 use std::cell::RefCell;
 
 /// A block that is open.
@@ -45,6 +45,22 @@ impl<'a> Go<'a> {
         matches!(self.plan.get(ty).kind, Kind::Record(_))
     }
 
+    /// Whether the type is an option whose value has `nil` itself.
+    fn is_nilable(&self, ty: TypeIndex) -> bool {
+        match self.plan.get(ty).kind {
+            Kind::Option { value, .. } => matches!(self.plan.get(value).kind, Kind::Handle(_)),
+            _ => false,
+        }
+    }
+
+    /// The resource of a handle.
+    pub(super) fn resource(&self, handle: Handle) -> &str {
+        match handle {
+            Handle::Own(id) | Handle::Borrow(id) => &self.names.resources[id.0],
+            Handle::Stream(_) => unreachable!("streams inside of values are refused"),
+        }
+    }
+
     fn open_block(&self, block: Block) {
         self.blocks.borrow_mut().push(block);
     }
@@ -72,6 +88,9 @@ impl Dialect for Go<'_> {
             Operation::Put => {
                 format!("func put{stem}(w *wire.Writer, at int, value {by}{name}) {{")
             }
+            Operation::Get if self.plan.get(ty).has_handles => {
+                format!("func get{stem}(call *guest.Call, m *wire.Message, at int) {name} {{")
+            }
             Operation::Get => format!("func get{stem}(m *wire.Message, at int) {name} {{"),
             Operation::Check => format!("func check{stem}(m *wire.Message, at int) {{"),
         });
@@ -91,6 +110,7 @@ impl Dialect for Go<'_> {
                 format!("put{stem}(w, {at}, {})", address(value))
             }
             Operation::Put => format!("put{stem}(w, {at}, {value})"),
+            Operation::Get if self.plan.get(ty).has_handles => format!("get{stem}(call, m, {at})"),
             Operation::Get => format!("get{stem}(m, {at})"),
             Operation::Check => format!("check{stem}(m, {at})"),
         }
@@ -173,12 +193,18 @@ impl Dialect for Go<'_> {
         format!("{value} != nil")
     }
 
-    fn payload_of_some(&self, _: TypeIndex, value: &str) -> String {
-        format!("*{value}")
+    fn payload_of_some(&self, ty: TypeIndex, value: &str) -> String {
+        match self.is_nilable(ty) {
+            true => value.to_owned(),
+            false => format!("*{value}"),
+        }
     }
 
-    fn some(&self, _: TypeIndex, payload: &str) -> String {
-        format!("wire.Some({payload})")
+    fn some(&self, ty: TypeIndex, payload: &str) -> String {
+        match self.is_nilable(ty) {
+            true => payload.to_owned(),
+            false => format!("wire.Some({payload})"),
+        }
     }
 
     fn none(&self, _: TypeIndex) -> String {
@@ -273,7 +299,9 @@ impl Dialect for Go<'_> {
                 };
                 format!("wire.PutItems(w, {at}, {value}[:])")
             }
-            Leaf::Handle(_) => unreachable!("values with handles are refused"),
+            Leaf::Handle(handle) => {
+                format!("w.Resource({at}, type{}, {value})", self.resource(handle))
+            }
         }
     }
 
@@ -294,7 +322,18 @@ impl Dialect for Go<'_> {
                     among(at)
                 )
             }
-            Leaf::Handle(_) => unreachable!("values with handles are refused"),
+            Leaf::Handle(handle) => {
+                let get = if matches!(handle, Handle::Own(_)) {
+                    "Take"
+                } else {
+                    "Borrow"
+                };
+                let resource = self.resource(handle);
+                format!(
+                    "guest.{get}[{resource}](call, m.Handle({}), type{resource})",
+                    among(at)
+                )
+            }
         }
     }
 

@@ -17,7 +17,7 @@ imag len make max min new panic print println real recover";
 
 /// What generated functions use.
 const LOCALS: &str = "\
-at call context ctx err guest iter m ok records result self service to w wire";
+at call context ctx err errors guest isOk iter m records result self service to w wire";
 
 /// Words that are written in one case.
 const INITIALISMS: &str = "\
@@ -64,6 +64,8 @@ pub struct Names {
     pub methods: Vec<String>,
     /// What the names of functions for each function end with.
     pub functions: Vec<String>,
+    /// The functions that call the host, in the order of the host imports.
+    pub host_calls: Vec<String>,
 }
 
 impl Names {
@@ -117,6 +119,9 @@ impl Names {
             labels.collect()
         });
         let members = members.collect();
+        let host_calls = plan.functions.iter();
+        let host_calls = host_calls.map(|import| scope.claim(exported(&import.function.name)));
+        let host_calls = host_calls.collect();
         let mut stems = Scope::default();
         let stems = plan.types.iter().map(|ty| stems.claim(exported(&ty.stem)));
         let stems = stems.collect();
@@ -134,6 +139,7 @@ impl Names {
             stems,
             methods,
             functions,
+            host_calls,
         }
     }
 
@@ -147,7 +153,9 @@ impl Names {
             let is_variable = name.starts_with(['i', 'n', 'p', 't', 'v'])
                 && name.len() > 1
                 && name[1..].chars().all(|one| one.is_ascii_digit());
-            let verbs = ["put", "get", "check", "serve", "encode", "element", "type"];
+            let verbs = [
+                "put", "get", "check", "serve", "encode", "element", "read", "type",
+            ];
             let is_function = verbs.into_iter().any(|verb| {
                 let rest = name.strip_prefix(verb);
                 rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))

@@ -1,9 +1,9 @@
 //! The functions that serve calls: they read the arguments, call the method, and answer.
 
 use super::{Go, service};
-use crate::plan::codec::{At, Codec, Dialect, Test};
+use crate::plan::codec::{At, Codec, Dialect, Leaf, Test};
 use crate::plan::source::Source;
-use crate::plan::{Function, Kind, ParameterKind, ResultKind, TypeIndex};
+use crate::plan::{Function, Handle, Kind, ParameterKind, ResultKind, TypeIndex};
 use std::collections::BTreeSet;
 
 /// Writes the functions that serve calls, and those that write errors and elements of streams.
@@ -28,10 +28,19 @@ pub(super) fn calls(go: &Go<'_>, out: &mut Source) {
     for ty in elements {
         element(go, ty, out);
     }
+    let received: BTreeSet<_> = go
+        .plan
+        .upstreams
+        .iter()
+        .filter_map(|one| one.element)
+        .collect();
+    for ty in received {
+        read(go, ty, out);
+    }
 }
 
 /// The lower half of a hash, which is in the header of a message.
-fn layout(hash: u64) -> String {
+pub(super) fn layout(hash: u64) -> String {
     format!("{:#x}", hash as u32)
 }
 
@@ -74,16 +83,34 @@ fn call(go: &Go<'_>, number: usize, function: &Function<'_>, out: &mut Source) {
                 codec.line(&format!("{name} := {value}"));
             }
             ParameterKind::Resource { id, is_own } => {
-                let get = if is_own { "Take" } else { "Borrow" };
-                let resource = &go.names.resources[id.0];
-                let at = super::layout::among(&at);
-                codec.line(&format!(
-                    "{name}, ok := guest.{get}[{resource}](call, m.Handle({at}), type{resource})"
-                ));
-                refused(&mut codec, "!ok");
+                let handle = if is_own {
+                    Handle::Own(id)
+                } else {
+                    Handle::Borrow(id)
+                };
+                let resource = go.get(Leaf::Handle(handle), &at);
+                codec.line(&format!("{name} := {resource}"));
             }
-            ParameterKind::Stream(_) => unreachable!("they are refused"),
+            ParameterKind::Stream(stream) => {
+                let stream = &go.plan.upstreams[stream];
+                let receive = if stream.is_future {
+                    "ReceiveFuture"
+                } else {
+                    "ReceiveStream"
+                };
+                let read = match stream.element {
+                    Some(ty) => format!("read{}", go.names.stems[ty.0]),
+                    None => "guest.ReadNothing".to_owned(),
+                };
+                codec.line(&format!(
+                    "{name} := guest.{receive}(call, m.Handle({}), {read})",
+                    super::layout::among(&at)
+                ));
+            }
         }
+    }
+    if go.plan.handles(function) != Some(0) {
+        refused(&mut codec, "call.IsRefused()");
     }
     let arguments = names.iter().skip(usize::from(receiver == "self"));
     let arguments: String = arguments.map(|name| format!(", {name}")).collect();
@@ -108,6 +135,12 @@ fn call(go: &Go<'_>, number: usize, function: &Function<'_>, out: &mut Source) {
         ResultKind::Nothing => {
             codec.line(&format!("call.Begin({}, 0)", layout(model.hashes.ok)));
             codec.line("call.Answer()");
+        }
+        ResultKind::Value(ty) if go.plan.get(ty).has_handles => {
+            out.open("call.AnswerResources(func(w *wire.Writer) {");
+            begin(go, ty, model.hashes.ok, out);
+            Codec::new(go.plan, go, out).put(ty, &At::new("to"), "result");
+            out.close("})");
         }
         ResultKind::Value(ty) => {
             codec.line(&format!(
@@ -182,13 +215,27 @@ fn encode(go: &Go<'_>, ty: TypeIndex, hash: u64, out: &mut Source) {
     }
     out.line("return false");
     out.close("}");
-    out.line(&format!(
-        "to := w.Begin({}, {})",
-        layout(hash),
-        planned.size
-    ));
+    begin(go, ty, hash, out);
     Codec::new(go.plan, go, out).put(ty, &At::new("to"), value);
     out.line("return true");
+    out.close("}");
+    out.blank();
+}
+
+/// Writes the line that begins a message.
+fn begin(go: &Go<'_>, ty: TypeIndex, hash: u64, out: &mut Source) {
+    let size = go.plan.get(ty).size;
+    out.line(&format!("to := w.Begin({}, {size})", layout(hash)));
+}
+
+/// Writes the function that reads an element of a stream that is a parameter.
+fn read(go: &Go<'_>, ty: TypeIndex, out: &mut Source) {
+    let (stem, name) = (&go.names.stems[ty.0], go.ty(ty));
+    out.open(&format!(
+        "func read{stem}(m *wire.Message, at int) {name} {{"
+    ));
+    let value = Codec::new(go.plan, go, out).get(ty, &At::new("at"));
+    out.line(&format!("return {value}"));
     out.close("}");
     out.blank();
 }

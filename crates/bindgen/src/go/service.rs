@@ -16,6 +16,8 @@ const BRIEF: &str = "It must not wait: the calls of all clients wait for it.";
 const STREAM: &str =
     "The sequence is iterated on a goroutine of its own. An error ends the stream.";
 const FUTURE: &str = "The function that it returns is called on a goroutine of its own.";
+const INPUT: &str = "A parameter that is a stream is read once. If its iteration has not begun when the call \
+ends, it is closed.";
 
 /// Writes the interfaces of the state and of the resources.
 pub(super) fn interfaces(go: &Go<'_>, out: &mut Source) {
@@ -75,6 +77,13 @@ fn method(go: &Go<'_>, number: usize, function: &Function<'_>, out: &mut Source)
         let is_future = go.plan.streams[stream].is_future;
         notes.push(if is_future { FUTURE } else { STREAM }.to_owned());
     }
+    let is_stream = |parameter: &crate::plan::Parameter<'_>| match parameter.kind {
+        ParameterKind::Stream(stream) => !go.plan.upstreams[stream].is_future,
+        _ => false,
+    };
+    if function.parameters.iter().any(is_stream) {
+        notes.push(INPUT.to_owned());
+    }
     layout::docs(out, "", &model.docs);
     if !model.docs.trim().is_empty() && !notes.is_empty() {
         out.line("//");
@@ -85,7 +94,14 @@ fn method(go: &Go<'_>, number: usize, function: &Function<'_>, out: &mut Source)
         let ty = match parameter.kind {
             ParameterKind::Value(ty) => go.ty(ty),
             ParameterKind::Resource { id, .. } => go.names.resources[id.0].clone(),
-            ParameterKind::Stream(_) => unreachable!("they are refused"),
+            ParameterKind::Stream(stream) => {
+                let stream = &go.plan.upstreams[stream];
+                let element = go.element(stream.element);
+                match stream.is_future {
+                    true => format!("func(context.Context) ({element}, error)"),
+                    false => format!("iter.Seq2[{element}, error]"),
+                }
+            }
         };
         parameters.push(format!("{name} {ty}"));
     }
@@ -146,10 +162,21 @@ pub(super) fn serve(go: &Go<'_>, out: &mut Source) {
     out.open("Methods: []guest.Method[Service]{");
     for (number, function) in go.plan.imports.iter().enumerate() {
         out.open("{");
-        layout::rows(&description(go, number, function), out);
+        let mut rows = description(go, function);
+        rows.push(row("Serve", format!("serve{}", go.names.functions[number])));
+        layout::rows(&rows, out);
         out.close("},");
     }
     out.close("},");
+    if !go.plan.functions.is_empty() {
+        out.open("Imports: []guest.Import{");
+        for import in &go.plan.functions {
+            out.open("{");
+            layout::rows(&description(go, import), out);
+            out.close("},");
+        }
+        out.close("},");
+    }
     out.close("}, open)");
     out.close("}");
     out.blank();
@@ -163,7 +190,7 @@ fn row(key: &str, value: String) -> Row {
     }
 }
 
-fn description(go: &Go<'_>, number: usize, function: &Function<'_>) -> Vec<Row> {
+fn description(go: &Go<'_>, function: &Function<'_>) -> Vec<Row> {
     let model = function.function;
     let types = go.plan.descriptions(model).join("\\n");
     let mut rows = vec![
@@ -184,7 +211,6 @@ fn description(go: &Go<'_>, number: usize, function: &Function<'_>) -> Vec<Row> 
     if let Some(policy) = policy(function) {
         rows.push(row("Policy", policy));
     }
-    rows.push(row("Serve", format!("serve{}", go.names.functions[number])));
     rows
 }
 

@@ -37,7 +37,10 @@ impl Go<'_> {
             Kind::Bytes => "[]byte".to_owned(),
             Kind::List(element) => format!("[]{}", self.ty(*element)),
             Kind::Array(element, count) => format!("[{count}]{}", self.ty(*element)),
-            Kind::Option { value, .. } => format!("*{}", self.ty(*value)),
+            Kind::Option { value, .. } => match self.plan.get(*value).kind {
+                Kind::Handle(_) => self.ty(*value),
+                _ => format!("*{}", self.ty(*value)),
+            },
             Kind::Variant { cases, .. } if ty.id.is_none() => {
                 let [ok, error] = [0, 1].map(|number| payload(cases[number].payload));
                 format!("wire.Result[{ok}, {error}]")
@@ -45,7 +48,7 @@ impl Go<'_> {
             Kind::Variant { .. } | Kind::Record(_) | Kind::Enum(_) | Kind::Flags(_) => {
                 self.names.of_type(index).to_owned()
             }
-            Kind::Handle(_) => unreachable!("values with handles are refused"),
+            Kind::Handle(handle) => self.resource(*handle).to_owned(),
         }
     }
 
@@ -57,13 +60,13 @@ impl Go<'_> {
     /// Writes all types.
     pub fn types(&self, out: &mut Source) {
         for (number, ty) in self.plan.types.iter().enumerate() {
-            if !self.names.types[number].is_empty() && !ty.has_handles {
+            if !self.names.types[number].is_empty() && !self.plan.has_streams(TypeIndex(number)) {
                 self.definition(TypeIndex(number), ty, out);
             }
         }
         let aliases = self.plan.package.types.iter().enumerate();
         for (id, alias) in aliases.filter(|(_, ty)| matches!(ty.kind, TypeDefKind::Alias(_))) {
-            if self.plan.get(self.plan.named[id]).has_handles {
+            if self.plan.has_streams(self.plan.named[id]) {
                 continue;
             }
             let name = &self.names.aliases[id];

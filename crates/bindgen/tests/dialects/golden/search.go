@@ -218,8 +218,8 @@ func serveQueryProgress(_ Service, call *guest.Call) {
 	if !call.IsChecked() {
 		return
 	}
-	self, ok := guest.Borrow[Query](call, m.Handle(at), typeQuery)
-	if !ok {
+	self := guest.Borrow[Query](call, m.Handle(at), typeQuery)
+	if call.IsRefused() {
 		return
 	}
 	records, err := self.Progress(call)
@@ -255,8 +255,8 @@ func serveMatches(service Service, call *guest.Call) {
 	if !call.IsChecked() {
 		return
 	}
-	query, ok := guest.Borrow[Query](call, m.Handle(at), typeQuery)
-	if !ok {
+	query := guest.Borrow[Query](call, m.Handle(at), typeQuery)
+	if call.IsRefused() {
 		return
 	}
 	records, err := service.Matches(call, query)
