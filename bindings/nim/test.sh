@@ -131,6 +131,10 @@ from_code() {
   compile "$build/use_timer" "$timer/use_timer.nim" --mm:orc "--path:$build/code-first/generated/nim"
   THALWEG_LIBRARY=$target/debug/libthalweg.so "$build/use_timer" "thread:$build/libtimer.so" | diff "$timer/expected.txt" - >&2
   migrating
+  code_first bindings/nim/tests/guests/boxes.nim "$build/libboxes.so"
+  "$target/debug/thalweg" gen --lang nim "$build/code-first/wit/boxes.wit" >/dev/null
+  compile "$build/use_boxes" bindings/nim/tests/use_boxes.nim --mm:orc "--path:$build/code-first/generated/nim"
+  THALWEG_LIBRARY=$target/debug/libthalweg.so BOXES=thread:$build/libboxes.so "$build/use_boxes"
   no_wit pointerField 'the type `pointer` has no equivalent in WIT'
   no_wit cases 'an object with `case` has no equivalent'
   no_wit numbers 'the labels of an enum have no numbers'

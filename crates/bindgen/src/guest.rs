@@ -52,15 +52,8 @@ pub(crate) fn refuse_unlike_c(package: &Package, language: &str) -> Result<(), S
             .is_some_and(|ty| contains_handle(&package.types, ty)),
         _ => contains_handle(&package.types, ty),
     };
-    if let Some(import) = package.host.iter().flat_map(|host| &host.functions).next() {
-        let reason = format!("a guest in {language} cannot call host imports yet");
-        return Err(error(import, &reason));
-    }
+    refuse_inputs(package, language)?;
     for function in &package.functions {
-        if (function.params.iter()).any(|field| is_stream_or_future(&field.ty)) {
-            let reason = format!("a guest in {language} cannot take streams and futures yet");
-            return Err(error(function, &reason));
-        }
         let errors = function.error.iter().flatten();
         let params = function.params.iter().map(|field| &field.ty);
         if params.chain(&function.ok).chain(errors).any(is_inside) {
@@ -70,6 +63,46 @@ pub(crate) fn refuse_unlike_c(package: &Package, language: &str) -> Result<(), S
                     "a guest in {language} cannot have resources and streams inside of other values yet"
                 ),
             ));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses streams that are parameters, and host imports.
+///
+/// # Errors
+/// The first function with one, with its position.
+pub(crate) fn refuse_inputs(package: &Package, language: &str) -> Result<(), SourceError> {
+    if let Some(import) = package.host.iter().flat_map(|host| &host.functions).next() {
+        let reason = format!("a guest in {language} cannot call host imports yet");
+        return Err(error(import, &reason));
+    }
+    for function in &package.functions {
+        if (function.params.iter()).any(|field| is_stream_or_future(&field.ty)) {
+            let reason = format!("a guest in {language} cannot take streams and futures yet");
+            return Err(error(function, &reason));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses streams and futures inside of other values.
+///
+/// # Errors
+/// The first function with one, with its position.
+pub(crate) fn refuse_streams_in_values(package: &Package) -> Result<(), SourceError> {
+    let is_inside = |ty: &Type| {
+        !is_stream_or_future(ty)
+            && contains_kind(&package.types, ty, |kind| {
+                matches!(kind, TypeKind::Stream(_) | TypeKind::Future(_))
+            })
+    };
+    for function in &package.functions {
+        let errors = function.error.iter().flatten();
+        let params = function.params.iter().map(|field| &field.ty);
+        if params.chain(&function.ok).chain(errors).any(is_inside) {
+            let reason = "a guest has no streams and futures inside of other values";
+            return Err(error(function, reason));
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ mod types;
 use crate::model::Package;
 use crate::plan::codec::routines;
 use crate::plan::source::{Comment, Format, Source};
-use crate::plan::{Plan, Unsupported};
+use crate::plan::{Plan, TypeIndex, Unsupported};
 use crate::{Output, SourceError};
 use names::Names;
 
@@ -79,7 +79,8 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
 /// A type that Nim cannot express, or a function that a guest cannot have.
 pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
     crate::guest::refuse(package, &package.functions)?;
-    crate::guest::refuse_unlike_c(package, "Nim")?;
+    crate::guest::refuse_inputs(package, "Nim")?;
+    crate::guest::refuse_streams_in_values(package)?;
     let served = package.for_guest();
     let own = Package {
         host: None,
@@ -90,8 +91,11 @@ pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
     plan.refuse(&[Unsupported::NoMembers])?;
     plan.functions = std::mem::take(&mut plan.imports);
     plan.package = &own;
-    for ty in &mut plan.types {
-        ty.usage.is_checked = false; // The core has checked the arguments.
+    for number in 0..plan.types.len() {
+        let has_streams = types::has_streams(&plan, TypeIndex(number));
+        let usage = &mut plan.types[number].usage;
+        usage.is_checked = false; // The core has checked the arguments.
+        usage.is_output &= !has_streams; // Types that are used nowhere.
     }
     let names = &Names::for_guest(&plan);
     let emitter = Emitter {
@@ -112,7 +116,12 @@ pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
     );
     emitter.guest_types(&mut out);
     emitter.guest_package(&mut out);
-    out.line("{.push checks: off, used, gcsafe, raises: [].}");
+    // To take a resource out of the arguments of a call that has ended raises.
+    let has_objects = names.generics.iter().any(|one| !one.is_empty());
+    out.line(match has_objects {
+        true => "{.push checks: off, used, gcsafe.}",
+        false => "{.push checks: off, used, gcsafe, raises: [].}",
+    });
     out.blank();
     routines(&plan, &emitter, &mut out);
     emitter.getters(&mut out);

@@ -30,6 +30,19 @@ proc withInt(node: NimNode): NimNode =
     for child in node: copy.add withInt(child)
     copy
 
+proc withoutGenerics(node: NimNode, generics: seq[string]): NimNode =
+  ## Generated code for the types of the guest, which are not generic. `generics` has the names that are.
+  if node.kind == nnkBracketExpr and node[0].kind == nnkIdent:
+    for name in generics:
+      if node[0].eqIdent(name): return node[0]
+  result = node.copyNimNode
+  for child in node: result.add withoutGenerics(child, generics)
+  if node.kind == nnkProcDef: result[2] = newEmptyNode()
+
+proc genericProcsIn(code: NimNode): seq[string] =
+  for statement in code:
+    if statement.kind == nnkProcDef and statement[2].kind != nnkEmpty: result.add nameOf(statement[0])
+
 proc typesIn(code: NimNode): seq[string] =
   for statement in code:
     if statement.kind == nnkTypeSection:
@@ -70,10 +83,12 @@ macro exportPackage*(package: static string, service: untyped = Stateless): unty
     var isKnown = false
     for one in known: isKnown = isKnown or eqIdent(one, name)
     if not isKnown: error("the name `" & name & "` is reserved: rename the type")
+  let generics = sources.types & genericProcsIn(code)
   result = newStmtList()
   for statement in code:
     if statement.kind notin {nnkTypeSection, nnkImportStmt, nnkExportStmt}:
-      result.add if sources.hasInt: withInt(statement) else: statement
+      let code = withoutGenerics(statement, generics)
+      result.add if sources.hasInt: withInt(code) else: code
   let call = newCall("exportGuest", service)
   for resource in sources.resources: call.add ident(resource)
   result.add call

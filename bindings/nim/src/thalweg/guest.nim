@@ -10,7 +10,8 @@ export errors except toOutcome, check, fail
 export annotations.thalweg
 export calls.Call, calls.deadline, calls.isCancelled, calls.cancelled
 export serve.newServiceError
-export writers.RecordWriter, writers.send, writers.trySend, writers.setBatch, writers.finish, writers.fail
+export writers.RecordWriter, writers.open, writers.send, writers.trySend, writers.setBatch,
+    writers.finish, writers.fail
 
 template ok*[T](returned: T): untyped =
   ## Returns a value from a proc whose result is a `Result`: `return ok(3)`.

@@ -13,7 +13,7 @@ const
 
 type
   WriterStatus* {.pure.} = enum
-    ready, counting, tooLarge, passedTwice, noHandle, malformed
+    ready, counting, tooLarge, passedTwice, noHandle, noObject, malformed
 
   Writer* = object
     ## A message under construction. It is on the stack, is not moved, and is not zeroed when it is
@@ -23,6 +23,7 @@ type
     status*: WriterStatus
     handles, handlesPut: uint32
     passed: ptr OwnedObj # The objects in the message, which belong to the service later.
+    call*: Handle # In a guest: the call that the message ends.
     small: array[inlineBytes div 8, uint64]
 
   Message* = object
@@ -32,7 +33,8 @@ type
     isMalformed*: bool
     completion: ptr Completion # NULL: the message has no handles.
     table: ptr Table
-    owner*: pointer            # The session that streams and resources in the message belong to.
+    owner*: pointer            # The session that streams and resources in the message belong to. In a
+                               # guest: the number of the call.
 
 {.push checks: off, inline, gcsafe, raises: [].}
 
@@ -157,7 +159,7 @@ proc putArray*[N: static int, T](w: var Writer, at: uint32, values: array[N, T])
   if w.status == WriterStatus.ready:
     copyMem(addr w.data[at], unsafeAddr values[0], sizeof(values))
 
-proc putHandle(w: var Writer, at: uint32, handle: Handle) =
+proc putHandle*(w: var Writer, at: uint32, handle: Handle) =
   let index = w.handlesPut
   inc w.handlesPut
   if w.status == WriterStatus.ready:
@@ -339,5 +341,6 @@ proc failure*(w: Writer): ref ThalwegError =
   newError(Outcome.argument, case w.status
     of WriterStatus.tooLarge: "the message has more than 2 GiB"
     of WriterStatus.passedTwice: "the same resource or stream is passed twice"
+    of WriterStatus.noObject: "a function returned no object"
     of WriterStatus.noHandle: "a resource or stream was closed, or passed to the service"
     else: "a value with resources changed while it was encoded")

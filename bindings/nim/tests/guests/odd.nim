@@ -4,6 +4,7 @@ import odd_guest
 
 type
   Service = ref object
+  OldEcho = ref object
   Echo = ref object
     call: string
 
@@ -42,4 +43,9 @@ proc last(writer: RecordWriter[seq[Message2]]): Result[Nothing, Nothing] {.thalw
   kept = writer # Ended later.
   ok(Nothing())
 
-exportGuest(Service, Echo)
+proc hold(value: Holders[OldEcho, Echo], other: Option[(Kept[OldEcho], )]): Result[Holder[OldEcho,
+    Echo], Kept[OldEcho]] {.thalweg.} =
+  if value.len == 0: return err(Kept[OldEcho](kind: KeptKind.old, old: OldEcho()))
+  ok(value[0])
+
+exportGuest(Service, OldEcho, Echo)

@@ -13,6 +13,14 @@ impl Emitter<'_> {
         &self.names.members[ty.0]
     }
 
+    /// The call of a proc that gets a value.
+    pub fn got(&self, proc: &str, ty: TypeIndex, at: &At) -> String {
+        match self.names.generics[ty.0].as_str() {
+            "" => format!("m.{proc}({at})"),
+            generics => format!("{proc}{generics}(m, {at})"),
+        }
+    }
+
     /// The enum of a variant's cases; `None`: it is a `result`.
     fn kind_of(&self, ty: TypeIndex) -> Option<&str> {
         let id = self.plan.get(ty).id;
@@ -40,11 +48,14 @@ pub(super) fn ending(scalar: Scalar) -> String {
 impl Dialect for Emitter<'_> {
     fn begin(&self, operation: Operation, ty: TypeIndex, out: &mut Source) {
         let (stem, name) = (&self.names.stems[ty.0], self.ty(ty));
+        let generics = &self.names.generics[ty.0];
         out.open(&match operation {
             Operation::Put => {
-                format!("proc put{stem}*(args: var Writer, at: uint32, value: {name}) =")
+                format!("proc put{stem}*{generics}(args: var Writer, at: uint32, value: {name}) =")
             }
-            Operation::Get => format!("proc get{stem}*(m: Message, at: uint32): {name} ="),
+            Operation::Get => {
+                format!("proc get{stem}*{generics}(m: Message, at: uint32): {name} =")
+            }
             Operation::Check => format!("proc check{stem}(m: var Message, at: uint32) ="),
         });
     }
@@ -60,7 +71,7 @@ impl Dialect for Emitter<'_> {
         let stem = &self.names.stems[ty.0];
         match operation {
             Operation::Put => format!("args.put{stem}({at}, {value})"),
-            Operation::Get => format!("m.get{stem}({at})"),
+            Operation::Get => self.got(&format!("get{stem}"), ty, at),
             Operation::Check => format!("m.check{stem}({at})"),
         }
     }
@@ -116,15 +127,15 @@ impl Dialect for Emitter<'_> {
     }
 
     fn record(&self, ty: TypeIndex, members: &[String]) -> String {
-        let Some(id) = self.plan.get(ty).id else {
+        if self.plan.get(ty).id.is_none() {
             let comma = if members.len() == 1 { "," } else { "" };
             return format!("({}{comma})", members.join(", "));
-        };
+        }
         let fields = self.members(ty).iter().zip(members);
         let fields: Vec<_> = fields
             .map(|(name, part)| format!("{name}: {part}"))
             .collect();
-        format!("{}({})", self.names.types[id.0], fields.join(", "))
+        format!("{}({})", self.ty(ty), fields.join(", "))
     }
 
     fn is_some(&self, _: TypeIndex, value: &str) -> String {
@@ -213,6 +224,9 @@ impl Dialect for Emitter<'_> {
 
     fn put(&self, leaf: Leaf, at: &At, value: &str) -> String {
         let name = match leaf {
+            Leaf::Handle(Handle::Own(id)) if self.is_guest => {
+                return format!("args.putObject({at}, {}, {value})", id.0);
+            }
             Leaf::Scalar(scalar) => ending(scalar),
             Leaf::Text => "Text".to_owned(),
             Leaf::Numbers(_) => "Numbers".to_owned(),
@@ -235,7 +249,11 @@ impl Dialect for Emitter<'_> {
             Leaf::NumberArray(one, count) => format!("m.getArray({at}, {count}, {})", scalar(one)),
             Leaf::Handle(Handle::Stream(index)) => self.get_stream(index, at, ""),
             Leaf::Handle(Handle::Own(id) | Handle::Borrow(id)) => {
-                format!("m.getOwned({at}, {})", self.names.resources[id.0])
+                let resource = &self.names.resources[id.0];
+                match self.is_guest {
+                    true => format!("m.takeObject({at}, {}, {resource})", id.0),
+                    false => format!("m.getOwned({at}, {resource})"),
+                }
             }
         }
     }

@@ -98,11 +98,20 @@ impl Emitter<'_> {
             let name = self.item(Operation::Put, Some(ty));
             out.open(&format!(
                 "proc {name}(args: var Writer, at: uint32, value: {}) =",
-                self.ty(ty)
+                self.unless_generic(ty)
             ));
             Codec::new(self.plan, self, out).put(ty, &At::new("at"), "value");
             out.dedent();
             out.blank();
+        }
+    }
+
+    /// The type of a value in the head of a proc. Nim 1.6 refuses some generic types there, for example
+    /// `Option[(Holder[Timer], string)]`.
+    fn unless_generic(&self, ty: TypeIndex) -> String {
+        match self.generics(Some(ty)) {
+            "" => self.ty(ty),
+            _ => "auto".to_owned(),
         }
     }
 
@@ -118,14 +127,18 @@ impl Emitter<'_> {
                 self.encoder(error)
             ));
             out.line(&format!(
-                "args.encodeError(layout, raised, {}, {}, {})",
-                self.element(error),
-                self.size(error),
-                self.item(Operation::Put, error)
+                "args.encodeError{}(layout, raised, {})",
+                self.with_objects(error),
+                self.value(error)
             ));
             out.dedent();
             out.blank();
         }
+    }
+
+    /// Writes the array of these procs, one for each function.
+    fn error_encoders(&self, out: &mut Source) {
+        let functions = || self.plan.functions.iter();
         let encoders = functions().map(|function| match function.function.error {
             Some(_) => self.encoder(function.error),
             None => "nil".to_owned(),
@@ -136,12 +149,23 @@ impl Emitter<'_> {
             encoders.len(),
             encoders.join("), EncodeError(")
         ));
-        out.blank();
     }
 
     fn encoder(&self, error: Option<TypeIndex>) -> String {
         let stem = error.map_or("Nothing", |ty| self.names.stems[ty.0].as_str());
-        format!("encodeError{stem}")
+        format!("encodeError{stem}{}", self.generics(error))
+    }
+
+    fn generics(&self, ty: Option<TypeIndex>) -> &str {
+        ty.map_or("", |ty| &self.names.generics[ty.0])
+    }
+
+    /// What the names of procs for values with resources end with.
+    fn with_objects(&self, ty: Option<TypeIndex>) -> &'static str {
+        match self.generics(ty) {
+            "" => "",
+            _ => "WithObjects",
+        }
     }
 
     fn size(&self, ty: Option<TypeIndex>) -> u32 {
@@ -183,6 +207,7 @@ impl Emitter<'_> {
             out.line("else: discard");
         }
         out.dedent();
+        self.error_encoders(out);
         out.line("exportLibrary(Service, package, encodeErrors, serveCall, dropObject)");
         out.dedent();
     }
@@ -252,14 +277,18 @@ impl Emitter<'_> {
     /// Writes the code that serves a function.
     fn serve(&self, number: usize, function: &Function<'_>, out: &mut Source) {
         let (serve, answer) = match function.ok {
-            ResultKind::Nothing => ("serveValue", "Nothing, 0, putNothing".to_owned()),
-            ResultKind::Value(ty) => ("serveValue", self.value(Some(ty))),
+            ResultKind::Nothing => ("serveValue".to_owned(), self.value(None)),
+            ResultKind::Value(ty) => {
+                let serve = format!("serveValue{}", self.with_objects(Some(ty)));
+                (serve, self.value(Some(ty)))
+            }
             ResultKind::Resource(id) => (
-                "serveObject",
+                "serveObject".to_owned(),
                 format!("{}, {}", self.names.resources[id.0], id.0),
             ),
             ResultKind::Stream(index) => {
-                ("serveStream", self.value(self.plan.streams[index].element))
+                let element = self.plan.streams[index].element;
+                ("serveStream".to_owned(), self.value(element))
             }
         };
         let receiver = match function.resource() {
@@ -289,7 +318,7 @@ impl Emitter<'_> {
             match parameter.kind {
                 ParameterKind::Value(ty) => self
                     .expression(ty, &at)
-                    .unwrap_or_else(|| format!("m.{}({at})", self.item(Operation::Get, Some(ty)))),
+                    .unwrap_or_else(|| self.got(&self.item(Operation::Get, Some(ty)), ty, &at)),
                 ParameterKind::Resource { id, is_own } => {
                     let get = if is_own { "taken" } else { "borrowed" };
                     format!("call.{get}({at}, {}, {})", id.0, self.names.resources[id.0])
@@ -328,8 +357,10 @@ impl Emitter<'_> {
                 continue;
             }
             let name = self.item(Operation::Get, Some(ty));
-            let value = self.ty(ty);
-            out.open(&format!("proc {name}*(m: Message, at: uint32): {value} ="));
+            let (generics, value) = (&self.names.generics[ty.0], self.unless_generic(ty));
+            out.open(&format!(
+                "proc {name}*{generics}(m: Message, at: uint32): {value} ="
+            ));
             let value = Codec::new(self.plan, self, out).get(ty, &At::new("at"));
             out.line(&value);
             out.dedent();

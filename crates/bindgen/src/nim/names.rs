@@ -4,7 +4,7 @@
 //! must not end with an underscore, so that a name which is taken gets a number: `close2`.
 
 use crate::plan::names::{Case, contains};
-use crate::plan::{Function, Kind, Plan};
+use crate::plan::{Function, Handle, Kind, Plan};
 use std::collections::BTreeSet;
 
 /// Words that are names only between backticks.
@@ -96,6 +96,9 @@ pub struct Names {
     pub functions: Vec<String>,
     /// The functions of the host.
     pub imports: Vec<String>,
+    /// The parameters of each type of the plan that is generic: `[Timer]`. In a guest, a value with
+    /// resources has the guest's own types for them.
+    pub generics: Vec<String>,
 }
 
 impl Names {
@@ -107,7 +110,23 @@ impl Names {
     /// Finds the names for a guest, whose procs have no second form with futures.
     pub fn for_guest(plan: &Plan<'_>) -> Self {
         let types = Scope::of(&format!("{TYPES} {GUEST_TYPES}"));
-        Self::with(plan, types, served(plan))
+        let mut names = Self::with(plan, types, served(plan));
+        let mut inside: Vec<BTreeSet<usize>> = Vec::new();
+        for (ty, generics) in plan.types.iter().zip(&mut names.generics) {
+            let mut resources = match ty.kind {
+                Kind::Handle(Handle::Own(id) | Handle::Borrow(id)) => BTreeSet::from([id.0]),
+                _ => BTreeSet::new(),
+            };
+            for part in ty.kind.parts() {
+                resources.extend(&inside[part.0]);
+            }
+            if !resources.is_empty() {
+                let list: Vec<_> = resources.iter().map(|id| &*names.resources[*id]).collect();
+                *generics = format!("[{}]", list.join(", "));
+            }
+            inside.push(resources);
+        }
+        names
     }
 
     fn with(plan: &Plan<'_>, mut module: Scope, functions: Vec<String>) -> Self {
@@ -163,6 +182,7 @@ impl Names {
             stems: stems.collect(),
             functions,
             imports: imports.collect(),
+            generics: vec![String::new(); plan.types.len()],
         }
     }
 

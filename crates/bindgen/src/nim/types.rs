@@ -24,6 +24,13 @@ pub(super) fn scalar(scalar: Scalar) -> &'static str {
     }
 }
 
+/// Whether values have streams or futures inside.
+pub(super) fn has_streams(plan: &Plan<'_>, ty: TypeIndex) -> bool {
+    let kind = &plan.get(ty).kind;
+    matches!(kind, Kind::Handle(Handle::Stream(_)))
+        || (kind.parts().into_iter()).any(|part| has_streams(plan, part))
+}
+
 impl Names {
     /// The type of a value.
     pub fn ty(&self, plan: &Plan<'_>, index: TypeIndex) -> String {
@@ -42,7 +49,7 @@ impl Names {
                 format!("array[{count}, {}]", self.ty(plan, *element))
             }
             (Kind::Option { value, .. }, _) => format!("Option[{}]", self.ty(plan, *value)),
-            (_, Some(id)) => self.types[id.0].clone(),
+            (_, Some(id)) => format!("{}{}", self.types[id.0], self.generics[index.0]),
             (Kind::Variant { cases, .. }, None) => {
                 let [ok, error] = [0, 1].map(|number| payload(cases[number].payload));
                 format!("Result[{ok}, {error}]")
@@ -125,7 +132,8 @@ impl Emitter<'_> {
     /// Writes the types that have names in WIT. `is_later`: others are before them.
     fn definitions(&self, mut is_later: bool, out: &mut Source) {
         let types = self.plan.types.iter().enumerate();
-        for (number, ty) in types.filter(|(_, ty)| ty.id.is_some()) {
+        let types = types.filter(|(_, ty)| ty.id.is_some());
+        for (number, ty) in types.filter(|(number, _)| self.is_known(TypeIndex(*number))) {
             if std::mem::replace(&mut is_later, true) {
                 out.blank();
             }
@@ -133,22 +141,33 @@ impl Emitter<'_> {
         }
         let aliases = self.plan.package.types.iter().enumerate();
         for (id, alias) in aliases.filter(|(_, ty)| matches!(ty.kind, TypeDefKind::Alias(_))) {
+            if !self.is_known(self.plan.named[id]) {
+                continue;
+            }
             if std::mem::replace(&mut is_later, true) {
                 out.blank();
             }
-            let target = self.ty(self.plan.named[id]);
-            out.line(&format!("{}* = {target}", self.names.types[id]));
+            let target = self.plan.named[id];
+            let generics = &self.names.generics[target.0];
+            let (name, target) = (&self.names.types[id], self.ty(target));
+            out.line(&format!("{name}*{generics} = {target}"));
             out.docs("  ", &alias.docs);
         }
+    }
+
+    /// Whether there is such a type. A guest has no values with streams, and does not use their types.
+    fn is_known(&self, ty: TypeIndex) -> bool {
+        !self.is_guest || !has_streams(self.plan, ty)
     }
 
     fn definition(&self, number: usize, ty: &Type<'_>, out: &mut Source) {
         let id = ty.id.map_or(0, |id| id.0);
         let (name, kind) = (&self.names.types[id], &self.names.kinds[id]);
         let members = &self.names.members[number];
+        let generics = &self.names.generics[number];
         match &ty.kind {
             Kind::Record(fields) => {
-                out.open(&format!("{name}* = object"));
+                out.open(&format!("{name}*{generics} = object"));
                 out.docs("", ty.docs);
                 for (field, member) in fields.iter().zip(members) {
                     out.line(&format!("{member}*: {}", self.ty(field.ty)));
@@ -166,7 +185,7 @@ impl Emitter<'_> {
             Kind::Variant { cases, .. } => {
                 self.labels(kind, ty, members, out);
                 out.blank();
-                out.open(&format!("{name}* = object"));
+                out.open(&format!("{name}*{generics} = object"));
                 out.docs("", ty.docs);
                 out.line(&format!("case kind*: {kind}"));
                 for (case, member) in cases.iter().zip(members) {

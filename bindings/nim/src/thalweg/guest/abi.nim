@@ -49,7 +49,8 @@ type
     fail*: proc (call: Handle, code: uint32, text: cstring, size: uint64,
         error: Err): uint32 {.cdecl, gcsafe, raises: [].}
     callCheck*: proc (call: Handle, error: Err): uint32 {.cdecl, gcsafe, raises: [].}
-    resourceNew: pointer
+    resourceNew*: proc (call: Handle, kind: uint32, number: uint64, resource: ptr Handle,
+        error: Err): uint32 {.cdecl, gcsafe, raises: [].}
     resourceGet*: proc (call, resource: Handle, kind: uint32, number: ptr uint64,
         error: Err): uint32 {.cdecl, gcsafe, raises: [].}
     resourceTake*: proc (call, resource: Handle, kind: uint32, number: ptr uint64,

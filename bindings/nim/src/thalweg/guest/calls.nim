@@ -32,8 +32,9 @@ var
   watched: tables.Table[Handle, Call]        # Calls that wait for their end.
 
 proc initIncoming*(call: ptr GuestCall): Incoming {.inline.} =
-  Incoming(id: call.call, number: call.number, deadline: call.deadline,
+  result = Incoming(id: call.call, number: call.number, deadline: call.deadline,
     arguments: initMessage(call.args, call.argsSize))
+  result.arguments.owner = cast[pointer](call.call)
 
 proc root*(call: Incoming): uint32 {.inline.} =
   ## The offset of the parameters. The core has checked the message.
@@ -103,14 +104,15 @@ proc outcomeOf(raised: ref Exception): Outcome =
         Outcome.stale, Outcome.argument, Outcome.wouldPark}:
       result = outcome
 
-proc encodes*(number: uint32, raised: ref Exception, args: var Writer): bool =
+proc encodes*(id: Handle, number: uint32, raised: ref Exception, args: var Writer): bool =
   ## Whether an exception is the error of its function, which is then the message `args`.
+  args.call = id
   encoders[number] != nil and encoders[number](args, methods[number].error, raised)
 
 proc failed*(id: Handle, number: uint32, raised: ref Exception) {.noinline.} =
   ## Ends a call whose function has raised an exception.
   var args {.noinit.}: Writer
-  if number.encodes(raised, args):
+  if id.encodes(number, raised, args):
     id.send(Outcome.error, args)
     return
   let outcome = raised.outcomeOf
@@ -135,23 +137,46 @@ proc release*(T: typedesc[ref], number: uint64) =
   GC_unref(cast[T](value))
   if isShared: collectSoon()
 
-proc handleAt(call: Incoming, at: uint32): Handle {.inline.} =
-  call.arguments.getU64(16 + 8 * call.arguments.getU32(at))
+proc handleAt(m: Message, at: uint32): Handle {.inline.} =
+  m.getU64(16 + 8 * m.getU32(at))
 
 proc borrowed*(call: Incoming, at, kind: uint32, T: typedesc[ref]): T =
   ## The object of an argument.
   var number: uint64
   var error {.noinit.}: TwError
-  check(core.resourceGet(call.id, call.handleAt(at), kind, addr number, addr error), error)
+  check(core.resourceGet(call.id, call.arguments.handleAt(at), kind, addr number, addr error), error)
   cast[T](cast[pointer](number))
+
+proc takeObject*(m: Message, at, kind: uint32, T: typedesc[ref]): T =
+  ## The object of a resource in the arguments, which the program no longer has.
+  var number: uint64
+  var error {.noinit.}: TwError
+  check(core.resourceTake(cast[Handle](m.owner), m.handleAt(at), kind, addr number, addr error), error)
+  result = cast[T](cast[pointer](number))
+  GC_unref(result)
 
 proc taken*(call: Incoming, at, kind: uint32, T: typedesc[ref]): T =
   ## The object of an argument, which the program no longer has.
-  var number: uint64
-  var error {.noinit.}: TwError
-  check(core.resourceTake(call.id, call.handleAt(at), kind, addr number, addr error), error)
-  result = cast[T](cast[pointer](number))
-  GC_unref(result)
+  call.arguments.takeObject(at, kind, T)
+
+proc putObject*[T: ref](args: var Writer, at, kind: uint32, value: T) =
+  ## Puts an object into an answer. The program has it then.
+  var handle: Handle
+  if args.status == WriterStatus.ready:
+    if value.isNil:
+      args.status = WriterStatus.noObject
+    else:
+      let number = reference(value)
+      if core.resourceNew(args.call, kind, number, addr handle, nil) != 0: release(T, number)
+  args.putHandle(at, handle)
+
+template beginWithObjects*(args: var Writer, id: Handle, layout: uint64, size: uint32, put,
+    value: untyped): uint32 =
+  ## Begins a message whose value has objects.
+  args.beginCounting()
+  put(args, 0, value)
+  args.call = id
+  args.begin(layout, args.counted, size)
 
 proc answerObject*[T: ref](id: Handle, kind: uint32, value: T) =
   ## Ends a call with an object, which the program then has.

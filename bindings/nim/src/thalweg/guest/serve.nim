@@ -76,6 +76,16 @@ template answerValue*(call: Incoming, wanted: static string, T: typedesc, size: 
     id.send(Outcome.ok, args)
   answerWith(call, T, finish, made)
 
+template answerValueWithObjects*(call: Incoming, wanted: static string, T: typedesc, size: uint32,
+    put, made: untyped) =
+  checkType(T, made, wanted)
+  proc finish(id: Handle, number: uint32, value: T) {.nimcall, gensym.} =
+    var args {.noinit.}: Writer
+    let at = args.beginWithObjects(id, methods[number].ok, size, put, value)
+    put(args, at, value)
+    id.send(Outcome.ok, args)
+  answerWith(call, T, finish, made)
+
 template answerWithObject*(call: Incoming, wanted: static string, T: typedesc, kind: uint32,
     made: untyped) =
   checkType(T, made, wanted)
@@ -105,6 +115,12 @@ macro serveValue*(call: Incoming, function, wanted: static string, T: typedesc,
   newCall(bindSym"answerValue", call, newLit(wanted), T, newLit(size), put,
     invoke(function, wanted, call, self, made))
 
+macro serveValueWithObjects*(call: Incoming, function, wanted: static string, T: typedesc,
+    size: static uint32, put, self, made: untyped): untyped =
+  ## The same for a value with objects.
+  newCall(bindSym"answerValueWithObjects", call, newLit(wanted), T, newLit(size), put,
+    invoke(function, wanted, call, self, made))
+
 macro serveObject*(call: Incoming, function, wanted: static string, T: typedesc,
     kind: static uint32, self, made: untyped): untyped =
   ## Calls a function, and ends the call with an object.
@@ -125,6 +141,16 @@ template encodeError*(args: var Writer, layout: uint64, raised: ref Exception, E
   if isError:
     let at = args.begin(layout, 0, size)
     put(args, at, (ref ServiceError[E])(raised).payload)
+  isError
+
+template encodeErrorWithObjects*(args: var Writer, layout: uint64, raised: ref Exception,
+    E: typedesc, size: uint32, put: untyped): bool =
+  ## The same for an error with objects.
+  let isError = raised of ServiceError[E]
+  if isError:
+    let payload = (ref ServiceError[E])(raised).payload
+    let at = args.beginWithObjects(args.call, layout, size, put, payload)
+    put(args, at, payload)
   isError
 
 # The functions of the ABI

@@ -163,10 +163,13 @@ proc failWith*(writer: AnyWriter, raised: ref Exception) =
     writer.state.call.failed(writer.state.number, raised)
   elif writer.state.stream != 0:
     var args {.noinit.}: Writer
-    if writer.state.number.encodes(raised, args):
+    if writer.state.call.encodes(writer.state.number, raised, args):
       args.finish()
-      discard core.streamFail(writer.state.stream, args.data, uint64(args.size), nil)
-      writer.state.stream = 0
+      if args.status == WriterStatus.ready:
+        discard core.streamFail(writer.state.stream, args.data, uint64(args.size), nil)
+        writer.state.stream = 0
+      else:
+        writer.state.abort(args.failure.msg)
       args.free()
     else:
       writer.state.abort(raised.panic)

@@ -36,7 +36,23 @@ type
     of Writer2Kind.one: one*: uint8
     of Writer2Kind.many: many*: seq[Option[Option[uint32]]]
 
+  KeptKind* {.pure.} = enum
+    nothing
+    old
+
+  Kept*[OldEcho] = object
+    case kind*: KeptKind
+    of KeptKind.nothing: discard
+    of KeptKind.old: old*: OldEcho
+
+  Holder*[OldEcho, Echo] = object
+    one*: Echo
+    others*: seq[Echo]
+    at*: Option[Kept[OldEcho]]
+
   Texts* = seq[string]
+
+  Holders*[OldEcho, Echo] = seq[Holder[OldEcho, Echo]]
 
 var methods = [
   describe("i.[constructor]echo", 0xfe33fb043f41a028'u64, 0xf8af125b29c2f232'u64, 0x1c9121aa32a682d1'u64, 0x0'u64, 0,
@@ -60,7 +76,9 @@ var methods = [
   describe("i.rows", 0x651bccb0340f0ef8'u64, 0x9c625c0d8b98ce25'u64, 0x1c9121aa32a682d1'u64, 0x29bd3a586df8689f'u64, 0,
     "record{}\nstream<tuple<u8,string>>\nenum{red,dark-green}\ntuple<u8,string>"),
   describe("i.last", 0x651bccb0340f0ef8'u64, 0xacd36f2bb75f2900'u64, 0x0'u64, 0x9b463271ac2a9a85'u64, 0,
-    "record{}\nfuture<list<record{root:list<record{call:u8,type:option<string>}>,m:tuple<u8,string>,at:list<u16,3>,letter:char}>>\n\nlist<record{root:list<record{call:u8,type:option<string>}>,m:tuple<u8,string>,at:list<u16,3>,letter:char}>")
+    "record{}\nfuture<list<record{root:list<record{call:u8,type:option<string>}>,m:tuple<u8,string>,at:list<u16,3>,letter:char}>>\n\nlist<record{root:list<record{call:u8,type:option<string>}>,m:tuple<u8,string>,at:list<u16,3>,letter:char}>"),
+  describe("i.hold", 0xf6d3e28fae7af9ea'u64, 0xacea2ff1b3bd09a0'u64, 0xc7de41f6318fe2de'u64, 0x0'u64, 0,
+    "record{value:list<record{one:own<echo>,others:list<own<echo>>,at:option<variant{nothing,old(own<old-echo>)}>}>,other:option<tuple<variant{nothing,old(own<old-echo>)}>>}\nrecord{one:own<echo>,others:list<own<echo>>,at:option<variant{nothing,old(own<old-echo>)}>}\nvariant{nothing,old(own<old-echo>)}\n")
 ]
 
 var policies = [
@@ -74,16 +92,17 @@ var policies = [
   GuestPolicy(),
   GuestPolicy(),
   GuestPolicy(overflow: 3, capacity: 64),
+  GuestPolicy(),
   GuestPolicy()
 ]
 
 var package = GuestPackage(size: uint32(sizeof(GuestPackage)), flags: 1,
   package: "a:odd", version: "0.1.0",
-  methods: addr methods[0], policies: addr policies[0], methodCount: 11,
+  methods: addr methods[0], policies: addr policies[0], methodCount: 12,
   maxQueuedCalls: 4096, maxQueuedBytes: 67108864'u64)
 
 
-{.push checks: off, used, gcsafe, raises: [].}
+{.push checks: off, used, gcsafe.}
 
 proc putService*(args: var Writer, at: uint32, value: Service2) =
   args.putU8(at, value.call)
@@ -166,6 +185,56 @@ proc getWriter*(m: Message, at: uint32): Writer2 =
     v1 = Writer2(kind: Writer2Kind.many, many: v2)
   v1
 
+proc putKept*[OldEcho](args: var Writer, at: uint32, value: Kept[OldEcho]) =
+  if value.kind == KeptKind.nothing:
+    args.putU8(at, 0)
+  elif value.kind == KeptKind.old:
+    args.putU8(at, 1)
+    args.putObject(at + 4, 0, value.old)
+  else:
+    discard
+
+proc getKept*[OldEcho](m: Message, at: uint32): Kept[OldEcho] =
+  let t1 = m.getU8(at)
+  var v1: Kept[OldEcho]
+  if t1 == 0:
+    v1 = Kept[OldEcho](kind: KeptKind.nothing)
+  else:
+    v1 = Kept[OldEcho](kind: KeptKind.old, old: m.takeObject(at + 4, 0, OldEcho))
+  v1
+
+proc putHolder*[OldEcho, Echo](args: var Writer, at: uint32, value: Holder[OldEcho, Echo]) =
+  args.putObject(at, 1, value.one)
+  template v1: untyped = value.others
+  let n2 = v1.len
+  let p2 = args.putList(at + 4, n2, 4, 4)
+  for i2 in 0'u32 ..< uint32(n2):
+    args.putObject(p2 + i2 * 4, 1, v1[i2])
+  template v3: untyped = value.at
+  if v3.isSome:
+    args.putU8(at + 12, 1)
+    args.putKept(at + 16, v3.unsafeGet)
+
+proc getHolder*[OldEcho, Echo](m: Message, at: uint32): Holder[OldEcho, Echo] =
+  let n1 = m.getU32(at + 8)
+  let p1 = m.getFirst(at + 4)
+  var v1 = newSeq[Echo](n1)
+  for i1 in 0'u32 ..< uint32(n1):
+    v1[i1] = m.takeObject(p1 + i1 * 4, 1, Echo)
+  let t2 = m.getU8(at + 12)
+  var v2: Option[Kept[OldEcho]]
+  if t2 == 1:
+    v2 = some(getKept[OldEcho](m, at + 16))
+  Holder[OldEcho, Echo](one: m.takeObject(at, 1, Echo), others: v1, at: v2)
+
+proc getItemListHolder*[OldEcho, Echo](m: Message, at: uint32): auto =
+  let n1 = m.getU32(at + 4)
+  let p1 = m.getFirst(at)
+  var v1 = newSeq[Holder[OldEcho, Echo]](n1)
+  for i1 in 0'u32 ..< uint32(n1):
+    v1[i1] = getHolder[OldEcho, Echo](m, p1 + i1 * 24)
+  v1
+
 proc getItemResultU8String*(m: Message, at: uint32): Result[uint8, string] =
   let t1 = m.getU8(at)
   var v1: Result[uint8, string]
@@ -173,6 +242,13 @@ proc getItemResultU8String*(m: Message, at: uint32): Result[uint8, string] =
     v1 = Result[uint8, string](isOk: true, value: m.getU8(at + 4))
   else:
     v1 = Result[uint8, string](isOk: false, error: m.getText(at + 4))
+  v1
+
+proc getItemOptionTuple1Kept*[OldEcho](m: Message, at: uint32): auto =
+  let t1 = m.getU8(at)
+  var v1: Option[(Kept[OldEcho],)]
+  if t1 == 1:
+    v1 = some((getKept[OldEcho](m, at + 4),))
   v1
 
 proc putItemColor(args: var Writer, at: uint32, value: Color) =
@@ -216,19 +292,16 @@ proc encodeErrorString(args: var Writer, layout: uint64, raised: ref Exception):
 proc encodeErrorWriter(args: var Writer, layout: uint64, raised: ref Exception): bool =
   args.encodeError(layout, raised, Writer2, 12, putWriter)
 
+proc encodeErrorKept[OldEcho](args: var Writer, layout: uint64, raised: ref Exception): bool =
+  args.encodeErrorWithObjects(layout, raised, Kept[OldEcho], 8, putKept)
+
 proc encodeErrorNothing(args: var Writer, layout: uint64, raised: ref Exception): bool =
   args.encodeError(layout, raised, Nothing, 0, putNothing)
 
-var encodeErrors: array[11, EncodeError] = [EncodeError(encodeErrorColor),
-    EncodeError(encodeErrorWriter), EncodeError(encodeErrorString), EncodeError(nil),
-    EncodeError(nil), EncodeError(nil), EncodeError(encodeErrorColor),
-    EncodeError(encodeErrorNothing), EncodeError(nil), EncodeError(encodeErrorColor),
-    EncodeError(nil)]
-
-template exportGuest*(Service, Echo: untyped) =
+template exportGuest*(Service, OldEcho, Echo: untyped) =
   ## Exports the guest. Call it at the end of the main module, with the `ref` types of the guest:
-  ## `Service` is the state of a client, `Echo` implements the resource `echo`. Its procs have the
-  ## pragma `{.thalweg.}`:
+  ## `Service` is the state of a client, `OldEcho` implements the resource `old-echo`, `Echo`
+  ## implements the resource `echo`. Its procs have the pragma `{.thalweg.}`:
   ## - `proc newEcho(self: Service, self2: uint8, call: string): Echo {.thalweg.}`
   ## - `proc close(self: Echo): seq[string] {.thalweg.}`
   ## - `proc open(self: Echo, other: Echo, mine: Echo) {.thalweg.}`
@@ -240,6 +313,7 @@ template exportGuest*(Service, Echo: untyped) =
   ## - `proc ticks(self: Service, writer: uint32, recordWriter: RecordWriter[Nothing]): Future[void] {.async, thalweg.}`
   ## - `proc rows(self: Service, writer: RecordWriter[(uint8, string)]): Future[void] {.async, thalweg.}`
   ## - `proc last(self: Service, writer: RecordWriter[seq[Message2]]): Future[void] {.async, thalweg.}`
+  ## - `proc hold(self: Service, value: seq[Holder[OldEcho, Echo]], other: Option[(Kept[OldEcho],)]): Holder[OldEcho, Echo] {.thalweg.}`
   proc serveCall(call: Incoming, self: Service) {.nimcall.} =
     template m: untyped = call.arguments
     let root {.used.} = call.root
@@ -247,23 +321,23 @@ template exportGuest*(Service, Echo: untyped) =
     of 0: # i.[constructor]echo
       call.serveObject("i.[constructor]echo",
         "proc newEcho(self: Service, self2: uint8, call: string): Echo {.thalweg.}",
-        Echo, 0, self,
+        Echo, 1, self,
         newEcho(m.getU8(root), m.getText(root + 4)))
     of 1: # i.[method]echo.close
       call.serveValue("i.[method]echo.close",
         "proc close(self: Echo): seq[string] {.thalweg.}",
         seq[string], 8, putItemListString, nil,
-        close(call.borrowed(root, 0, Echo)))
+        close(call.borrowed(root, 1, Echo)))
     of 2: # i.[method]echo.open
       call.serveValue("i.[method]echo.open",
         "proc open(self: Echo, other: Echo, mine: Echo) {.thalweg.}",
         Nothing, 0, putNothing, nil,
-        open(call.borrowed(root, 0, Echo), call.borrowed(root + 4, 0, Echo), call.taken(root + 8,
-                                                                                        0, Echo)))
+        open(call.borrowed(root, 1, Echo), call.borrowed(root + 4, 1, Echo), call.taken(root + 8,
+                                                                                        1, Echo)))
     of 3: # i.[static]echo.both
       call.serveObject("i.[static]echo.both",
         "proc echoBoth(self: Service): Echo {.thalweg.}",
-        Echo, 0, self,
+        Echo, 1, self,
         echoBoth())
     of 4: # i.load
       call.serveValue("i.load",
@@ -300,9 +374,21 @@ template exportGuest*(Service, Echo: untyped) =
         "proc last(self: Service, writer: RecordWriter[seq[Message2]]): Future[void] {.async, thalweg.}",
         seq[Message2], 8, putItemListMessage, self,
         last(writer))
+    of 11: # i.hold
+      call.serveValueWithObjects("i.hold",
+        "proc hold(self: Service, value: seq[Holder[OldEcho, Echo]], other: Option[(Kept[OldEcho],)]): Holder[OldEcho, Echo] {.thalweg.}",
+        Holder[OldEcho, Echo], 24, putHolder, self,
+        hold(getItemListHolder[OldEcho, Echo](m, root), getItemOptionTuple1Kept[OldEcho](m,
+                                                                                         root + 8)))
     else: discard
   proc dropObject(kind: uint32, number: uint64) {.nimcall.} =
     case kind
-    of 0: release(Echo, number)
+    of 0: release(OldEcho, number)
+    of 1: release(Echo, number)
     else: discard
+  var encodeErrors: array[12, EncodeError] = [EncodeError(encodeErrorColor),
+    EncodeError(encodeErrorWriter), EncodeError(encodeErrorString), EncodeError(nil),
+    EncodeError(nil), EncodeError(nil), EncodeError(encodeErrorColor),
+    EncodeError(encodeErrorNothing), EncodeError(nil), EncodeError(encodeErrorColor),
+    EncodeError(nil), EncodeError(encodeErrorKept[OldEcho])]
   exportLibrary(Service, package, encodeErrors, serveCall, dropObject)
