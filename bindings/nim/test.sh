@@ -62,6 +62,16 @@ guests() {
   rm -r "$folder"
 }
 
+# Streams that a guest reads, and its calls of the host.
+inputs() {
+  local folder=$build/inputs
+  "$target/debug/thalweg" gen --out "$folder" bindings/nim/tests/guests/interface --guest nim --lang nim >/dev/null
+  nim c --app:lib --mm:orc --threads:on -d:useMalloc -d:noSignalHandler --hints:off --path:bindings/nim/src \
+    "--path:$folder/guest-nim" "--nimcache:$build/cache-inputs" "--out:$build/libinputs.so" bindings/nim/tests/guests/inputs.nim
+  compile "$build/guest_inputs" bindings/nim/tests/guest_inputs.nim --mm:orc --threads:on "--path:$folder/nim"
+  THALWEG_LIBRARY=$target/debug/libthalweg.so GUEST=thread:$build/libinputs.so "$build/guest_inputs"
+}
+
 # The golden file of a guest, whose names are odd: called FUNCTION ARGUMENTS WANTED
 called() {
   [ "$(THALWEG_LIBRARY=$target/debug/libthalweg.so "$target/debug/thalweg" call "thread:$build/libodd.so" "$1" "$2" 2>&1 | tr '\n' ' ' || true)" = "$3" ]
@@ -235,6 +245,7 @@ programs arc --mm:arc -d:release --threads:on
 programs refc --mm:refc --threads:on
 misuse
 guests
+inputs
 odd_guest
 refusals
 from_code

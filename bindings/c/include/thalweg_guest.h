@@ -259,7 +259,8 @@ typedef struct tw_guest_core {
    * its writer has left before the end. */
   uint32_t (*reader_receive)(tw_handle reader, uint64_t deadline_ns, tw_guest_message *element,
                              tw_error *error);
-  /* Closes a reader. The writer gets TW_CLOSED. */
+  /* Closes a reader. The writer gets TW_CLOSED, and so does a reader_receive that waits on another
+   * thread. */
   uint32_t (*reader_close)(tw_handle reader, tw_error *error);
   /* Calls an import of the package during a call, with the message of its parameters, and waits for the
    * host's answer: TW_OK with the message of the result, or TW_ERROR with that of the error. It ends with the

@@ -67,7 +67,7 @@ suite "a guest in Nim":
 
   test "other outcomes":
     check client.failure(7).outcome == Outcome.overloaded
-    check client.failure(8).outcome == Outcome.guestPanicked
+    check client.failure(8).outcome == Outcome.guestLost
     check client.failure(2).outcome == Outcome.guestLost
     check client.failure(1).outcome == Outcome.guestLost
     let refused = client.failure(99)

@@ -1,7 +1,7 @@
 ## Resources inside the values of a service from code, tests/guests/boxes.nim. Its address is BOXES of the
 ## environment.
 
-import std/[options, os, strutils, unittest]
+import std/[asyncdispatch, options, os, strutils, unittest]
 import boxes
 
 suite "values with resources":
@@ -20,3 +20,14 @@ suite "values with resources":
     let failed = attempt client.empty(true)
     check failed.error.outcome == Outcome.guestLost
     check "a function returned no object" in failed.error.msg
+
+  test "streams and futures that are parameters":
+    let box = client.newBox(4)
+    let numbers = box.newSumNumbers()
+    let sum = box.sumAsync(numbers)
+    for number in 1'i64 .. 3: numbers.send(number)
+    numbers.finish()
+    check waitFor(sum) == 10
+    let text = client.newReversedTextText()
+    text.send("abc")
+    check client.reversedText(text) == "cba"

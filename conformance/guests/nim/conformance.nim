@@ -1,7 +1,7 @@
 ## The conformance service in Nim: the functions of ../../wit that a guest can have, which service/ has in
 ## Rust. ../build.sh builds it.
 
-import conformance_guest, state, streams
+import conformance_guest, inputs, state, streams
 
 template returns(name, T: untyped) =
   ## A function that returns its parameter.

@@ -1,11 +1,14 @@
 //! The emitter for Nim: `NAME.nim`, a module over the generic package in `bindings/nim`.
 //!
 //! `names` finds all names, `types` writes the types of values, `dialect` has the hooks that print the
-//! codec, and `client` writes the functions and the host imports. `guest` writes the module of a guest.
+//! codec, and `client` writes the functions and the host imports. `guest` writes the module of a guest, with
+//! its `guest_package` and, in `guest_host`, the procs that call the host.
 
 mod client;
 mod dialect;
 mod guest;
+mod guest_host;
+mod guest_package;
 pub mod names;
 mod types;
 
@@ -79,7 +82,6 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
 /// A type that Nim cannot express, or a function that a guest cannot have.
 pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
     crate::guest::refuse(package, &package.functions)?;
-    crate::guest::refuse_inputs(package, "Nim")?;
     crate::guest::refuse_streams_in_values(package)?;
     let served = package.for_guest();
     let own = Package {
@@ -89,7 +91,7 @@ pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
     // In a guest, values go in the other direction: as those of a host import.
     let mut plan = Plan::new(&served);
     plan.refuse(&[Unsupported::NoMembers])?;
-    plan.functions = std::mem::take(&mut plan.imports);
+    std::mem::swap(&mut plan.functions, &mut plan.imports);
     plan.package = &own;
     for number in 0..plan.types.len() {
         let has_streams = types::has_streams(&plan, TypeIndex(number));
@@ -128,6 +130,7 @@ pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
     emitter.putters(&mut out);
     out.line("{.pop.}");
     out.blank();
+    emitter.host_calls(&mut out);
     emitter.errors(&mut out);
     emitter.export(&mut out);
     Ok(vec![Output {

@@ -49,6 +49,12 @@ world w { import %stream; export i; }
 
 /// The same for a guest: names that it uses itself, and every kind of type and result.
 const GUEST: &str = "package a:odd@0.1.0;
+/// The host.
+interface host {
+  /// An import with names that the guest uses.
+  cancelled: func(call: u8, args: string) -> result<list<tuple<u8, string>>, option<char>>;
+  end: func();
+}
 interface i {
   enum color { red, dark-green }
   flags rights { read, %end }
@@ -74,8 +80,9 @@ interface i {
   rows: func() -> result<stream<tuple<u8, string>>, color>;
   last: func() -> future<list<message>>;
   hold: func(value: holders, other: option<tuple<kept>>) -> result<holder, kept>;
+  read: func(writer: stream<tuple<u8, string>>, m: stream<message>, last: future) -> u8;
 }
-world w { export i; }
+world w { import host; export i; }
 ";
 
 #[test]

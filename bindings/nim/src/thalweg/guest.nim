@@ -3,13 +3,14 @@
 
 import std/[asyncdispatch, options, unicode]
 import errors
-import guest/[annotations, calls, serve, writers]
+import guest/[annotations, calls, readers, serve, writers]
 
 export asyncdispatch, options, unicode.Rune
 export errors except toOutcome, check, fail
 export annotations.thalweg
 export calls.Call, calls.deadline, calls.isCancelled, calls.cancelled
 export serve.newServiceError
+export readers.StreamReader, readers.FutureReader, readers.receive, readers.close
 export writers.RecordWriter, writers.open, writers.send, writers.trySend, writers.setBatch,
     writers.finish, writers.fail
 

@@ -102,6 +102,11 @@ proc takeBuffer*(w: var Writer, capacity: var uint32): Bytes =
     capacity = w.capacity
     w.data = cast[Bytes](addr w.small)
 
+proc copyBytes*(w: Writer): Bytes =
+  ## A copy of a finished message, for `deallocShared`.
+  result = cast[Bytes](allocShared(int(w.size)))
+  copyMem(result, w.data, int(w.size))
+
 proc putRecord*[T: object](w: var Writer, at: uint32, value: T) =
   ## Puts a record that has the same bytes in memory.
   if w.status == WriterStatus.ready: copyMem(addr w.data[at], unsafeAddr value, sizeof(T))

@@ -30,4 +30,15 @@ proc empty(isNil: bool): Boxes {.thalweg.} =
   ## A mistake: a box is missing.
   Boxes(first: if isNil: nil else: Box(number: 1))
 
+proc sum(box: Box, numbers: StreamReader[int]): Future[int] {.async, thalweg.} =
+  result = box.number
+  while true:
+    let number = await numbers.receive()
+    if number.isNone: break
+    result += number.get
+
+proc reversedText(text: FutureReader[string]): Future[string] {.async, thalweg.} =
+  let text = await text.receive()
+  for at in countdown(text.high, 0): result.add text[at]
+
 exportPackage "example:boxes@0.1.0"

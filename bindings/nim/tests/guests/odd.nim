@@ -48,4 +48,9 @@ proc hold(value: Holders[OldEcho, Echo], other: Option[(Kept[OldEcho], )]): Resu
   if value.len == 0: return err(Kept[OldEcho](kind: KeptKind.old, old: OldEcho()))
   ok(value[0])
 
+proc read(writer: StreamReader[(uint8, string)], m: StreamReader[Message2], last: FutureReader[
+    Nothing], call: Call): Future[uint8] {.async, thalweg.} =
+  await call.`end`()
+  for one in await call.cancelled2(1, "args"): result += one[0]
+
 exportGuest(Service, OldEcho, Echo)

@@ -267,10 +267,14 @@ proc attach*(C: typedesc[@client@], handle: ClientHandle, capacity: Natural = 25
         }
     }
 
-    /// The type of a stream or future that the caller writes.
+    /// The type of a stream or future that the caller writes, and a guest reads.
     fn writer_type(&self, index: usize) -> String {
         let stream = &self.plan.upstreams[index];
-        let name = ["StreamWriter", "FutureWriter"][usize::from(stream.is_future)];
+        let names = match self.is_guest {
+            true => ["StreamReader", "FutureReader"],
+            false => ["StreamWriter", "FutureWriter"],
+        };
+        let name = names[usize::from(stream.is_future)];
         format!("{name}[{}]", self.element(stream.element))
     }
 
@@ -300,7 +304,7 @@ proc attach*(C: typedesc[@client@], handle: ClientHandle, capacity: Natural = 25
     }
 
     /// The documentation of a function.
-    fn docs(&self, function: &Function<'_>) -> String {
+    pub(super) fn docs(&self, function: &Function<'_>) -> String {
         let (function, error) = (function.function, &function.error);
         let mut docs = function.docs.trim().to_owned();
         if docs.is_empty() {

@@ -3,66 +3,13 @@
 use super::Emitter;
 use super::client::has_routine;
 use super::names::quoted;
-use crate::model::{OverflowPolicy, Scalar, StreamOptions};
+use crate::model::Scalar;
 use crate::plan::codec::{At, Codec, Operation};
 use crate::plan::source::Source;
 use crate::plan::{Function, Kind, ParameterKind, ResultKind, TypeIndex};
 use std::collections::BTreeSet;
 
-/// The bits of `tw_method.flags`.
-const ASYNC: u32 = 1;
-const IDEMPOTENT: u32 = 4;
-const CBOR: u32 = 32;
-const BRIEF: u32 = 64;
-
 impl Emitter<'_> {
-    /// Writes the description of the package.
-    pub fn guest_package(&self, out: &mut Source) {
-        let package = self.plan.package;
-        let methods = self.plan.functions.iter().map(|function| {
-            let of = &function.function.hashes;
-            let hashes = [of.params, of.ok, of.error, of.element];
-            let hashes = hashes.map(|hash| format!("{hash:#x}'u64")).join(", ");
-            let types = self.plan.descriptions(function.function).join("\\n");
-            let (name, flags) = (&function.function.full_name, flags(function));
-            format!("  describe(\"{name}\", {hashes}, {flags},\n    \"{types}\")")
-        });
-        out.append(&format!("var methods = [\n{}]\n", lines(methods)));
-        out.blank();
-        let policies: Vec<_> = self.plan.functions.iter().map(policy).collect();
-        let has_policies = policies.iter().any(|policy| policy != DEFAULT_POLICY);
-        if has_policies {
-            let policies = policies.iter().map(|policy| format!("  {policy}"));
-            out.append(&format!("var policies = [\n{}]\n", lines(policies)));
-            out.blank();
-        }
-        let limits = &package.limits;
-        out.template(
-            "var package = GuestPackage(size: uint32(sizeof(GuestPackage)), flags: @flags@,
-  package: \"@namespace@:@name@\", version: \"@version@\",
-  methods: addr methods[0], @policies@methodCount: @count@,
-  maxQueuedCalls: @calls@, maxQueuedBytes: @bytes@'u64)",
-            &[
-                ("flags", if limits.block_when_full { "1" } else { "0" }),
-                (
-                    "policies",
-                    if has_policies {
-                        "policies: addr policies[0], "
-                    } else {
-                        ""
-                    },
-                ),
-                ("namespace", &package.namespace),
-                ("name", &package.name),
-                ("version", &package.version.to_string()),
-                ("count", &self.plan.functions.len().to_string()),
-                ("calls", &limits.max_queued_calls.to_string()),
-                ("bytes", &limits.max_queued_bytes.to_string()),
-            ],
-        );
-        out.blank();
-    }
-
     /// Whether values have the same bytes in memory: records of numbers without padding.
     pub fn is_copied(&self, ty: TypeIndex) -> bool {
         let planned = self.plan.get(ty);
@@ -251,7 +198,9 @@ impl Emitter<'_> {
             ResultKind::Nothing => String::new(),
         };
         let is_stream = matches!(function.ok, ResultKind::Stream(_));
-        let is_async = function.function.is_async || is_stream;
+        let mut parameters = function.parameters.iter();
+        let reads = parameters.any(|one| matches!(one.kind, ParameterKind::Stream(_)));
+        let is_async = function.function.is_async || is_stream || reads;
         if is_async {
             ok = format!("Future[{}]", if ok.is_empty() { "void" } else { &ok });
         }
@@ -323,7 +272,13 @@ impl Emitter<'_> {
                     let get = if is_own { "taken" } else { "borrowed" };
                     format!("call.{get}({at}, {}, {})", id.0, self.names.resources[id.0])
                 }
-                ParameterKind::Stream(_) => unreachable!("a guest takes no streams"),
+                ParameterKind::Stream(index) => {
+                    let stream = &self.plan.upstreams[index];
+                    let open = ["openStream", "openFuture"][usize::from(stream.is_future)];
+                    let element = self.element(stream.element);
+                    let get = self.item(Operation::Get, stream.element);
+                    format!("{open}[{element}](call, {at}, {get})")
+                }
             }
         });
         let mut arguments: Vec<_> = arguments.collect();
@@ -344,18 +299,27 @@ impl Emitter<'_> {
         statements.finish().trim().is_empty().then_some(value)
     }
 
-    /// Writes the procs that get arguments, unless an expression does.
+    /// Writes the procs that get arguments, unless an expression does, and those that get elements of
+    /// streams and the answers of the host, unless these have routines.
     pub fn getters(&self, out: &mut Source) {
         let parameters = self.plan.functions.iter().flat_map(|one| &one.parameters);
         let values = parameters.filter_map(|parameter| match parameter.kind {
             ParameterKind::Value(ty) => Some(ty),
             _ => None,
         });
-        let values: BTreeSet<_> = values.collect();
+        let is_written = |ty: &TypeIndex| self.expression(*ty, &At::new("at")).is_none();
+        let mut values: BTreeSet<_> = values.filter(is_written).collect();
+        let elements = self.plan.upstreams.iter().filter_map(|one| one.element);
+        let answers = self.plan.imports.iter().flat_map(|import| {
+            let ok = match import.ok {
+                ResultKind::Value(ty) => Some(ty),
+                _ => None,
+            };
+            ok.into_iter().chain(import.error)
+        });
+        let items = elements.chain(answers);
+        values.extend(items.filter(|ty| !has_routine(self.plan.get(*ty))));
         for ty in values {
-            if self.expression(ty, &At::new("at")).is_some() {
-                continue;
-            }
             let name = self.item(Operation::Get, Some(ty));
             let (generics, value) = (&self.names.generics[ty.0], self.unless_generic(ty));
             out.open(&format!(
@@ -367,63 +331,4 @@ impl Emitter<'_> {
             out.blank();
         }
     }
-}
-
-/// `tw_method.flags`.
-fn flags(function: &Function<'_>) -> u32 {
-    let options = &function.function.options;
-    let bits = [
-        (function.function.is_async, ASYNC),
-        (options.is_idempotent, IDEMPOTENT),
-        (options.is_cbor, CBOR),
-        (options.is_brief, BRIEF),
-    ];
-    bits.iter()
-        .filter(|(is_set, _)| *is_set)
-        .map(|(_, bit)| bit)
-        .sum()
-}
-
-/// A policy without options.
-const DEFAULT_POLICY: &str = "GuestPolicy()";
-
-fn policy(function: &Function<'_>) -> String {
-    let options = &function.function.options;
-    let defaults = StreamOptions::DEFAULT;
-    let stream = function.function.stream.unwrap_or(defaults);
-    let overflow = match stream.overflow {
-        OverflowPolicy::Latest => 1,
-        OverflowPolicy::DropNewest => 2,
-        OverflowPolicy::DropOldest => 3,
-        OverflowPolicy::Fail => 4,
-        _ => 0,
-    };
-    let unless = |value: u32, default: u32| {
-        if value == default {
-            0
-        } else {
-            u64::from(value)
-        }
-    };
-    let fields = [
-        ("noticeInterval", options.notice_interval_ns),
-        ("timeout", options.timeout_ns),
-        ("linger", stream.linger_ns),
-        ("overflow", overflow),
-        ("capacity", unless(stream.capacity, defaults.capacity)),
-        (
-            "maxRecordSize",
-            unless(stream.max_record_size, defaults.max_record_size),
-        ),
-    ];
-    let fields = fields.iter().filter(|(_, value)| *value != 0);
-    let fields: Vec<_> = fields
-        .map(|(name, value)| format!("{name}: {value}"))
-        .collect();
-    format!("GuestPolicy({})", fields.join(", "))
-}
-
-/// The items of an array, one in each line.
-fn lines(items: impl Iterator<Item = String>) -> String {
-    items.collect::<Vec<_>>().join(",\n") + "\n"
 }

@@ -24,7 +24,11 @@ const METHODS: &str = "attach close handle isOpen open owned session setHost";
 
 /// Types that only the modules of guests use.
 const GUEST_TYPES: &str = "\
-AnyWriter Call EncodeError GuestPackage GuestPolicy Incoming RecordWriter Service Subscribers";
+AnyWriter Call EncodeError FutureReader GuestPackage GuestPolicy Incoming RecordWriter Service
+StreamReader Subscribers";
+
+/// Procs of the generic package for a running call, whose other procs are the host imports.
+const CALL_METHODS: &str = "cancelled deadline id isCancelled";
 
 /// What the body of a function uses.
 const LOCALS: &str = "\
@@ -111,6 +115,10 @@ impl Names {
     pub fn for_guest(plan: &Plan<'_>) -> Self {
         let types = Scope::of(&format!("{TYPES} {GUEST_TYPES}"));
         let mut names = Self::with(plan, types, served(plan));
+        let mut procs = Scope::of(CALL_METHODS);
+        let imports = plan.imports.iter();
+        let imports = imports.map(|import| procs.claim(Case::Camel.of(&import.function.name)));
+        names.imports = imports.collect();
         let mut inside: Vec<BTreeSet<usize>> = Vec::new();
         for (ty, generics) in plan.types.iter().zip(&mut names.generics) {
             let mut resources = match ty.kind {

@@ -36,6 +36,10 @@ type
     close*: proc (ctx: pointer, state: uint64) {.cdecl.}
     unload*: proc (ctx: pointer) {.cdecl.}
 
+  GuestMessage* {.bycopy.} = object
+    data*: Bytes
+    size*, capacity: uint64
+
   GuestCore* {.bycopy.} = object
     abi*, size*: uint32
     core*: cstring
@@ -64,7 +68,16 @@ type
         gcsafe, raises: [].}
     streamAbort*: proc (writer: Handle, text: cstring, size: uint64, error: Err): uint32 {.cdecl,
         gcsafe, raises: [].}
+    servePort, portFd, portTake, eventRelease: pointer
+    readerOpen*: proc (call, stream: Handle, reader: ptr Handle, error: Err): uint32 {.cdecl,
+        gcsafe, raises: [].}
+    readerReceive*: proc (reader: Handle, deadline: uint64, element: ptr GuestMessage,
+        error: Err): uint32 {.cdecl, gcsafe, raises: [].}
+    readerClose*: proc (reader: Handle, error: Err): uint32 {.cdecl, gcsafe, raises: [].}
+    importCall*: proc (call: Handle, number: uint32, args: Bytes, size: uint64,
+        answer: ptr GuestMessage, error: Err): uint32 {.cdecl, gcsafe, raises: [].}
+    messageRelease*: proc (message: ptr GuestMessage) {.cdecl, gcsafe, raises: [].}
 
 static: # The sizes of the structs of `thalweg_guest.h` on a 64-bit machine.
   doAssert sizeof(GuestPolicy) == 40 and sizeof(GuestPackage) == 72 and sizeof(GuestCall) == 40
-  doAssert sizeof(GuestFunctions) == 56 and sizeof(GuestCore) == 128
+  doAssert sizeof(GuestFunctions) == 56 and sizeof(GuestMessage) == 24 and sizeof(GuestCore) == 200

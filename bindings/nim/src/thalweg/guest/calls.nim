@@ -12,6 +12,7 @@ type
   Incoming* = object
     ## A call, as the guest gets it. Its arguments are valid until the function returns.
     id*: Handle
+    state*: uint64
     number*: uint32
     deadline*: uint64
     arguments*: Message
@@ -31,19 +32,25 @@ var
   encoders*: ptr UncheckedArray[EncodeError] # One for each method.
   watched: tables.Table[Handle, Call]        # Calls that wait for their end.
 
-proc initIncoming*(call: ptr GuestCall): Incoming {.inline.} =
-  result = Incoming(id: call.call, number: call.number, deadline: call.deadline,
+proc initIncoming*(call: ptr GuestCall, state: uint64): Incoming {.inline.} =
+  result = Incoming(id: call.call, state: state, number: call.number, deadline: call.deadline,
     arguments: initMessage(call.args, call.argsSize))
   result.arguments.owner = cast[pointer](call.call)
 
+proc root*(m: Message): uint32 {.inline.} =
+  ## The offset of the value. The core has checked the message.
+  m.getU32(12)
+
 proc root*(call: Incoming): uint32 {.inline.} =
-  ## The offset of the parameters. The core has checked the message.
-  call.arguments.getU32(12)
+  ## The offset of the parameters.
+  call.arguments.root
 
 # A running call
 
 proc newCall*(call: Incoming): Call =
   Call(id: call.id, deadline: call.deadline)
+
+proc id*(call: Call): Handle {.inline.} = call.id
 
 proc deadline*(call: Call): MonoTime =
   ## When the call ends as `timedOut`. `high(MonoTime)`: never.
@@ -96,13 +103,15 @@ proc send*(id: Handle, code: Outcome, args: var Writer) {.inline.} =
   args.free()
 
 proc outcomeOf(raised: ref Exception): Outcome =
-  ## Those that a guest may cause; everything else is a panic.
-  result = Outcome.guestPanicked
-  if raised of ThalwegError:
-    let outcome = (ref ThalwegError)(raised).outcome
-    if outcome in {Outcome.cancelled, Outcome.timedOut, Outcome.guestLost, Outcome.overloaded,
-        Outcome.stale, Outcome.argument, Outcome.wouldPark}:
-      result = outcome
+  ## That of what the function needed, for example a call of the host. `guestLost`: a guest cannot cause
+  ## that outcome. Another exception is a panic, and so is the error of another function.
+  if not (raised of ThalwegError): return Outcome.guestPanicked
+  let outcome = (ref ThalwegError)(raised).outcome
+  case outcome
+  of Outcome.cancelled, Outcome.timedOut, Outcome.guestPanicked, Outcome.overloaded, Outcome.stale,
+      Outcome.argument, Outcome.wouldPark: outcome
+  of Outcome.error: Outcome.guestPanicked
+  else: Outcome.guestLost
 
 proc encodes*(id: Handle, number: uint32, raised: ref Exception, args: var Writer): bool =
   ## Whether an exception is the error of its function, which is then the message `args`.
@@ -137,7 +146,7 @@ proc release*(T: typedesc[ref], number: uint64) =
   GC_unref(cast[T](value))
   if isShared: collectSoon()
 
-proc handleAt(m: Message, at: uint32): Handle {.inline.} =
+proc handleAt*(m: Message, at: uint32): Handle {.inline.} =
   m.getU64(16 + 8 * m.getU32(at))
 
 proc borrowed*(call: Incoming, at, kind: uint32, T: typedesc[ref]): T =

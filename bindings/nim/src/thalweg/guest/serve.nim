@@ -2,7 +2,7 @@
 
 import std/[asyncdispatch, macros]
 import ".."/[errors, message, table]
-import abi, annotations, calls, loop, writers
+import abi, annotations, calls, loop, readers, waits, writers
 
 when not (defined(gcOrc) and compileOption("threads") and defined(useMalloc) and
     defined(noSignalHandler)):
@@ -31,12 +31,14 @@ proc later[F](call: Incoming, future: F,
   if future.isNil: raise newError(Outcome.guestLost, "an async function returned no future")
   if future.finished:
     done(call.id, call.number, future)
+    collectReaders(call.id)
     return
   let (id, number) = (call.id, call.number)
   future.addCallback(proc () {.gcsafe.} =
     {.cast(gcsafe).}:
       try: done(id, number, future)
-      except Exception as raised: id.failed(number, raised))
+      except Exception as raised: id.failed(number, raised)
+      collectReaders(id))
 
 template finishWith(id: Handle, number: uint32, T: typedesc, finish, made: untyped) =
   ## Answers with what a function has returned: a value, nothing, or a `Result`.
@@ -200,7 +202,7 @@ template exportLibrary*(S: untyped, package, errors, serveCall, dropObject: unty
   proc callState(ctx: pointer, state: uint64, call: ptr GuestCall) {.cdecl.} =
     {.cast(gcsafe).}:
       enter()
-      let incoming = initIncoming(call)
+      let incoming = initIncoming(call, state)
       try: serveCall(incoming, cast[S](cast[pointer](state)))
       except Exception as raised: incoming.id.failed(incoming.number, raised)
       leave()
@@ -212,9 +214,12 @@ template exportLibrary*(S: untyped, package, errors, serveCall, dropObject: unty
     guarded:
       let self {.used.} = cast[S](cast[pointer](state))
       hook("close", S, self)
-    guarded: release(S, state)
+    guarded:
+      closeReaders(state)
+      release(S, state)
   proc unloadGuest(ctx: pointer) {.cdecl.} =
     guarded: hook("unload")
+    endWaits()
     stop()
   proc loadGuest() {.nimcall.} = hook("load")
   proc tw_guest(abi: uint32, core: ptr GuestCore, opening: uint64, error: Err): uint32 {.

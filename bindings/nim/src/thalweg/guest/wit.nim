@@ -66,6 +66,15 @@ proc ty(w: var Writer, node: NimNode): string =
   error("the type `" & node.repr & "` has no equivalent in WIT: use a number with a size, bool, string, " &
     "seq, Option, array, a tuple, or an object, enum or ref object with the pragma {.thalweg.}", node)
 
+proc parameter(w: var Writer, node: NimNode): string =
+  ## The type of a parameter in WIT.
+  if node.kind == nnkBracketExpr and eqIdent(nameOf(node[0]), "StreamReader"):
+    return "stream<" & w.ty(node[1]) & ">"
+  if node.kind == nnkBracketExpr and eqIdent(nameOf(node[0]), "FutureReader"):
+    return "future<" & w.ty(node[1]) & ">"
+  let isResource = node.kind == nnkIdent and w.package.resources.find(node.strVal)
+  if isResource: "borrow<" & w.ty(node) & ">" else: w.ty(node)
+
 proc docs(node: NimNode, indent: string): string =
   ## The documentation of a proc.
   for statement in node:
@@ -150,9 +159,7 @@ proc function(w: var Writer, annotation: Annotation, resource: string): string =
       if ty.kind == nnkBracketExpr and eqIdent(nameOf(ty[0]), "RecordWriter"):
         stream = "stream<" & w.ty(ty[1]) & ">"
         continue
-      let isResource = ty.kind == nnkIdent and w.package.resources.find(ty.strVal)
-      let wit = if isResource: "borrow<" & w.ty(ty) & ">" else: w.ty(ty)
-      list.add kebab(nameOf(parameter[field])) & ": " & wit
+      list.add kebab(nameOf(parameter[field])) & ": " & w.parameter(ty)
   if stream != "":
     isAsync = false # The stream is the answer.
     whole = if whole.startsWith("result<_"): "result<" & stream & whole[8 .. ^1] else: stream

@@ -78,7 +78,16 @@ var methods = [
   describe("i.last", 0x651bccb0340f0ef8'u64, 0xacd36f2bb75f2900'u64, 0x0'u64, 0x9b463271ac2a9a85'u64, 0,
     "record{}\nfuture<list<record{root:list<record{call:u8,type:option<string>}>,m:tuple<u8,string>,at:list<u16,3>,letter:char}>>\n\nlist<record{root:list<record{call:u8,type:option<string>}>,m:tuple<u8,string>,at:list<u16,3>,letter:char}>"),
   describe("i.hold", 0xf6d3e28fae7af9ea'u64, 0xacea2ff1b3bd09a0'u64, 0xc7de41f6318fe2de'u64, 0x0'u64, 0,
-    "record{value:list<record{one:own<echo>,others:list<own<echo>>,at:option<variant{nothing,old(own<old-echo>)}>}>,other:option<tuple<variant{nothing,old(own<old-echo>)}>>}\nrecord{one:own<echo>,others:list<own<echo>>,at:option<variant{nothing,old(own<old-echo>)}>}\nvariant{nothing,old(own<old-echo>)}\n")
+    "record{value:list<record{one:own<echo>,others:list<own<echo>>,at:option<variant{nothing,old(own<old-echo>)}>}>,other:option<tuple<variant{nothing,old(own<old-echo>)}>>}\nrecord{one:own<echo>,others:list<own<echo>>,at:option<variant{nothing,old(own<old-echo>)}>}\nvariant{nothing,old(own<old-echo>)}\n"),
+  describe("i.read", 0x9cca46ae15c852ca'u64, 0x8c48207b56753d8'u64, 0x0'u64, 0x0'u64, 0,
+    "record{writer:stream<tuple<u8,string>>,m:stream<record{root:list<record{call:u8,type:option<string>}>,m:tuple<u8,string>,at:list<u16,3>,letter:char}>,last:future<_>}\nu8\n\n")
+]
+
+var hostImports = [
+  describe("host.cancelled", 0xe58bda3b50b7e607'u64, 0x824915967e12bb99'u64, 0xd0d978f4b0064c0e'u64, 0x0'u64, 0,
+    "record{call:u8,args:string}\nlist<tuple<u8,string>>\noption<char>\n"),
+  describe("host.end", 0x651bccb0340f0ef8'u64, 0xaf64124c8602484e'u64, 0x0'u64, 0x0'u64, 0,
+    "record{}\n_\n\n")
 ]
 
 var policies = [
@@ -93,12 +102,14 @@ var policies = [
   GuestPolicy(),
   GuestPolicy(overflow: 3, capacity: 64),
   GuestPolicy(),
+  GuestPolicy(),
   GuestPolicy()
 ]
 
 var package = GuestPackage(size: uint32(sizeof(GuestPackage)), flags: 1,
   package: "a:odd", version: "0.1.0",
-  methods: addr methods[0], policies: addr policies[0], methodCount: 12,
+  methods: addr methods[0], policies: addr policies[0], methodCount: 13,
+  imports: addr hostImports[0], importCount: 2,
   maxQueuedCalls: 4096, maxQueuedBytes: 67108864'u64)
 
 
@@ -227,12 +238,30 @@ proc getHolder*[OldEcho, Echo](m: Message, at: uint32): Holder[OldEcho, Echo] =
     v2 = some(getKept[OldEcho](m, at + 16))
   Holder[OldEcho, Echo](one: m.takeObject(at, 1, Echo), others: v1, at: v2)
 
+proc getItemTuple2U8String*(m: Message, at: uint32): (uint8, string) =
+  (m.getU8(at), m.getText(at + 4))
+
 proc getItemListHolder*[OldEcho, Echo](m: Message, at: uint32): auto =
   let n1 = m.getU32(at + 4)
   let p1 = m.getFirst(at)
   var v1 = newSeq[Holder[OldEcho, Echo]](n1)
   for i1 in 0'u32 ..< uint32(n1):
     v1[i1] = getHolder[OldEcho, Echo](m, p1 + i1 * 24)
+  v1
+
+proc getItemListTuple2U8String*(m: Message, at: uint32): seq[(uint8, string)] =
+  let n1 = m.getU32(at + 4)
+  let p1 = m.getFirst(at)
+  var v1 = newSeq[(uint8, string)](n1)
+  for i1 in 0'u32 ..< uint32(n1):
+    v1[i1] = (m.getU8(p1 + i1 * 12), m.getText(p1 + i1 * 12 + 4))
+  v1
+
+proc getItemOptionChar*(m: Message, at: uint32): Option[Rune] =
+  let t1 = m.getU8(at)
+  var v1: Option[Rune]
+  if t1 == 1:
+    v1 = some(m.getChar(at + 4))
   v1
 
 proc getItemResultU8String*(m: Message, at: uint32): Result[uint8, string] =
@@ -283,6 +312,23 @@ proc putItemListMessage(args: var Writer, at: uint32, value: seq[Message2]) =
 
 {.pop.}
 
+proc cancelled2*(running: Call, call: uint8, args2: string): Future[seq[(uint8, string)]] =
+  ## An import with names that the guest uses.
+  ##
+  ## Raises `ServiceError[Option[Rune]]`.
+  var args {.noinit.}: Writer
+  let root = args.begin(hostImports[0].params, 0, 12)
+  args.putU8(root, call)
+  args.putText(root + 4, args2)
+  callHost[seq[(uint8, string)], Option[Rune]](running, 0, args, getItemListTuple2U8String,
+                                               getItemOptionChar)
+
+proc `end`*(call: Call): Future[void] =
+  ## `host.end`
+  var args {.noinit.}: Writer
+  discard args.begin(hostImports[1].params, 0, 0)
+  callHost[Nothing, Nothing](call, 1, args, getNothing, nil)
+
 proc encodeErrorColor(args: var Writer, layout: uint64, raised: ref Exception): bool =
   args.encodeError(layout, raised, Color, 1, putItemColor)
 
@@ -314,6 +360,7 @@ template exportGuest*(Service, OldEcho, Echo: untyped) =
   ## - `proc rows(self: Service, writer: RecordWriter[(uint8, string)]): Future[void] {.async, thalweg.}`
   ## - `proc last(self: Service, writer: RecordWriter[seq[Message2]]): Future[void] {.async, thalweg.}`
   ## - `proc hold(self: Service, value: seq[Holder[OldEcho, Echo]], other: Option[(Kept[OldEcho],)]): Holder[OldEcho, Echo] {.thalweg.}`
+  ## - `proc read(self: Service, writer: StreamReader[(uint8, string)], m: StreamReader[Message2], last: FutureReader[Nothing]): Future[uint8] {.async, thalweg.}`
   proc serveCall(call: Incoming, self: Service) {.nimcall.} =
     template m: untyped = call.arguments
     let root {.used.} = call.root
@@ -380,15 +427,22 @@ template exportGuest*(Service, OldEcho, Echo: untyped) =
         Holder[OldEcho, Echo], 24, putHolder, self,
         hold(getItemListHolder[OldEcho, Echo](m, root), getItemOptionTuple1Kept[OldEcho](m,
                                                                                          root + 8)))
+    of 12: # i.read
+      call.serveValue("i.read",
+        "proc read(self: Service, writer: StreamReader[(uint8, string)], m: StreamReader[Message2], last: FutureReader[Nothing]): Future[uint8] {.async, thalweg.}",
+        uint8, 1, putItemU8, self,
+        read(openStream[(uint8, string)](call, root, getItemTuple2U8String),
+             openStream[Message2](call, root + 4, getMessage), openFuture[Nothing](call, root + 8,
+                                                                                   getNothing)))
     else: discard
   proc dropObject(kind: uint32, number: uint64) {.nimcall.} =
     case kind
     of 0: release(OldEcho, number)
     of 1: release(Echo, number)
     else: discard
-  var encodeErrors: array[12, EncodeError] = [EncodeError(encodeErrorColor),
+  var encodeErrors: array[13, EncodeError] = [EncodeError(encodeErrorColor),
     EncodeError(encodeErrorWriter), EncodeError(encodeErrorString), EncodeError(nil),
     EncodeError(nil), EncodeError(nil), EncodeError(encodeErrorColor),
     EncodeError(encodeErrorNothing), EncodeError(nil), EncodeError(encodeErrorColor),
-    EncodeError(nil), EncodeError(encodeErrorKept[OldEcho])]
+    EncodeError(nil), EncodeError(encodeErrorKept[OldEcho]), EncodeError(nil)]
   exportLibrary(Service, package, encodeErrors, serveCall, dropObject)
