@@ -82,7 +82,6 @@ pub fn emit(package: &Package) -> Result<Vec<Output>, SourceError> {
 /// A type that Nim cannot express, or a function that a guest cannot have.
 pub fn emit_guest(package: &Package) -> Result<Vec<Output>, SourceError> {
     crate::guest::refuse(package, &package.functions)?;
-    crate::guest::refuse_streams_in_values(package)?;
     let served = package.for_guest();
     let own = Package {
         host: None,
