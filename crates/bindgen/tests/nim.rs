@@ -107,7 +107,7 @@ world w { export i; }";
         .expect_err("it is refused")
         .to_string();
     assert!(
-        refused.contains("streams and futures inside of other values"),
+        refused.contains("streams or futures inside of other values"),
         "{refused}"
     );
 }
