@@ -132,7 +132,8 @@ typedef struct tw_guest_functions {
 #define TW_GUEST_CANCEL 3u /* `call.call` ended without the guest, which may have answered it */
 #define TW_GUEST_DROP 4u   /* no program has the resource any more */
 #define TW_GUEST_CLOSE 5u  /* the last event of the state */
-/* Of no state: what reader_notify or import_begin waits for has happened. `object` is their token. */
+/* Of no state: what reader_notify, writer_notify or import_begin waits for has happened. `object` is their
+ * token. */
 #define TW_GUEST_READY 6u
 
 /* An event. Rules:
@@ -282,6 +283,9 @@ typedef struct tw_guest_core {
   uint32_t (*import_answer)(tw_handle host_call, tw_guest_message *answer, tw_error *error);
   /* Cancels a call of the host, and closes the handle. */
   uint32_t (*import_cancel)(tw_handle host_call, tw_error *error);
+  /* Adds one event TW_GUEST_READY with `token` to a port when a stream_write that found the stream full may go
+   * on, or the stream has ended; at once if that is so now. */
+  uint32_t (*writer_notify)(tw_handle writer, tw_handle port, uint64_t token, tw_error *error);
 } tw_guest_core;
 
 /* The type of the function `tw_guest` of a guest. It checks `abi`, keeps `core`, which is valid for ever, and calls

@@ -156,6 +156,13 @@ func (c core) write(writer uint64, data []byte, first, count int) (int, *Error) 
 	return int(written), errorOf(code, &why)
 }
 
+// notifyWriter wakes the waiter when a stream that was full has room, or has ended.
+func (c core) notifyWriter(writer uint64, w *waiter) *Error {
+	var why C.tw_error
+	code := C.thalweg_writer_notify(c.c, C.tw_handle(writer), C.tw_handle(w.port.handle), C.uint64_t(w.token), &why)
+	return errorOf(code, &why)
+}
+
 // finish ends a stream regularly.
 func (c core) finish(writer uint64) {
 	C.thalweg_stream_finish(c.c, C.tw_handle(writer))

@@ -105,6 +105,12 @@ static inline uint32_t thalweg_stream_write(const tw_guest_core *core, tw_handle
   return core->stream_write(writer, base, size, first, count, 0, 0, written, error);
 }
 
+/* The port gets an event with `token` when a stream that was full has room, or has ended. */
+static inline uint32_t thalweg_writer_notify(const tw_guest_core *core, tw_handle writer,
+                                             tw_handle port, uint64_t token, tw_error *error) {
+  return core->writer_notify(writer, port, token, error);
+}
+
 static inline uint32_t thalweg_stream_finish(const tw_guest_core *core, tw_handle writer) {
   return core->stream_finish(writer, NULL);
 }

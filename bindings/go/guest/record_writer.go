@@ -20,9 +20,6 @@ const (
 	burstGap = 2 * time.Microsecond
 	// The records of a burst that are written one at a time. Later ones are written in batches.
 	burstRecords = 64
-	// How long a writer sleeps before it tries again to write to a full stream: at first, and at most.
-	firstPause   = 20 * time.Microsecond
-	longestPause = time.Millisecond
 )
 
 // recordWriter writes the records of a stream.
@@ -32,11 +29,13 @@ const (
 //  2. In a long burst, that goroutine adds records to filling, and waits while it is full. A second
 //     goroutine exchanges filling, if it has records, with an empty batch, and writes it.
 //  3. Only one goroutine writes at a time: the first one only while filling is empty and isFlushing is false.
-//  4. A full stream makes the goroutine that writes sleep. No thread waits in C.
+//  4. The goroutine that writes waits while the stream is full. No thread waits in C.
 type recordWriter[T any] struct {
 	core    core
 	handle  uint64
 	element Element[T]
+	port    *port
+	waiter  *waiter // nil if the stream was never full
 
 	mu         sync.Mutex
 	changed    sync.Cond // filling, isEnding or failure
@@ -57,8 +56,8 @@ type batch struct {
 	count int
 }
 
-func newRecordWriter[T any](c core, handle uint64, element Element[T]) *recordWriter[T] {
-	w := &recordWriter[T]{core: c, handle: handle, element: element}
+func newRecordWriter[T any](p *port, handle uint64, element Element[T]) *recordWriter[T] {
+	w := &recordWriter[T]{core: p.core, handle: handle, element: element, port: p}
 	w.changed.L = &w.mu
 	w.filling = w.newBatch()
 	return w
@@ -170,25 +169,33 @@ func (w *recordWriter[T]) clear(b *batch) {
 	b.w.BeginRecords(w.capacity() * w.element.Size)
 }
 
-// write writes a batch. While the stream is full, it sleeps.
+// write writes a batch. It waits while the stream is full.
 func (w *recordWriter[T]) write(b *batch) *Error {
 	data, err := b.w.Records()
 	if err != nil {
 		return &Error{BadArgument, err.Error()}
 	}
-	pause := firstPause
 	for first := 0; ; {
 		written, err := w.core.write(w.handle, data, first*w.element.Size, b.count-first)
 		first += written
 		if err == nil || (err.Code != TimedOut && err.Code != WouldPark) {
 			return err
 		}
-		if written > 0 {
-			pause = firstPause
+		if err := w.waitForRoom(); err != nil {
+			return err
 		}
-		time.Sleep(pause)
-		pause = min(2*pause, longestPause)
 	}
+}
+
+func (w *recordWriter[T]) waitForRoom() *Error {
+	if w.waiter == nil {
+		w.waiter = w.port.newWaiter()
+	}
+	if err := w.core.notifyWriter(w.handle, w.waiter); err != nil {
+		return err
+	}
+	<-w.waiter.ready
+	return nil
 }
 
 // end writes the records that run adds, and ends the stream.
@@ -242,5 +249,8 @@ func (w *recordWriter[T]) finishFlush() {
 	w.mu.Unlock()
 	if w.flushed != nil {
 		<-w.flushed
+	}
+	if w.waiter != nil {
+		w.waiter.end()
 	}
 }

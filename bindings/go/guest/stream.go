@@ -22,8 +22,8 @@ func AnswerStream[T any](c *Call, records iter.Seq2[T, error], element Element[T
 		c.lost("the method returned nil instead of a stream")
 		return
 	}
-	startStream(c, func(core core, handle uint64) {
-		w := newRecordWriter(core, handle, element)
+	startStream(c, func(p *port, handle uint64) {
+		w := newRecordWriter(p, handle, element)
 		w.end(encode, func() error { return w.writeAll(records) })
 	})
 }
@@ -35,8 +35,8 @@ func AnswerFuture[T any](c *Call, value func() (T, error), element Element[T], e
 		c.lost("the method returned nil instead of a future")
 		return
 	}
-	startStream(c, func(core core, handle uint64) {
-		w := newRecordWriter(core, handle, element)
+	startStream(c, func(p *port, handle uint64) {
+		w := newRecordWriter(p, handle, element)
 		w.end(encode, func() error {
 			result, err := value()
 			if err == nil {
@@ -48,12 +48,12 @@ func AnswerFuture[T any](c *Call, value func() (T, error), element Element[T], e
 }
 
 // startStream ends the call with a stream, and starts the goroutine that writes it.
-func startStream(c *Call, write func(core core, handle uint64)) {
+func startStream(c *Call, write func(p *port, handle uint64)) {
 	if !c.answering() {
 		return
 	}
-	core := c.state.port.core
-	handle, code := core.answerStream(c.handle)
+	p := c.state.port
+	handle, code := p.core.answerStream(c.handle)
 	if code != OK {
 		return
 	}
@@ -62,6 +62,6 @@ func startStream(c *Call, write func(core core, handle uint64)) {
 	go func() {
 		defer c.state.leave()
 		defer c.release()
-		write(core, handle)
+		write(p, handle)
 	}()
 }

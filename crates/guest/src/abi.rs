@@ -187,6 +187,7 @@ pub(crate) struct TwGuestCore {
     ) -> u32,
     pub import_answer: unsafe extern "C" fn(TwHandle, *mut TwGuestMessage, *mut TwError) -> u32,
     pub import_cancel: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
+    pub writer_notify: unsafe extern "C" fn(TwHandle, TwHandle, u64, *mut TwError) -> u32,
 }
 
 // SAFETY: the pointer is to a constant text.

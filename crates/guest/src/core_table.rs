@@ -7,9 +7,9 @@ use thalweg_capi::enter;
 use thalweg_capi::error::argument;
 use thalweg_capi::pointers::{bytes, message, out};
 use thalweg_port::{
-    Code, Failure, GuestObject, RecordWriter, close_handle, find_record_writer, guest_answer,
-    guest_answer_resource, guest_answer_stream, guest_call_check, guest_fail, guest_resource,
-    guest_resource_new, guest_resource_take,
+    Code, Failure, GuestObject, GuestPort, RecordWriter, close_handle, find_record_writer,
+    guest_answer, guest_answer_resource, guest_answer_stream, guest_call_check, guest_fail,
+    guest_resource, guest_resource_new, guest_resource_take,
 };
 use thalweg_queue::clock;
 
@@ -47,6 +47,7 @@ pub(crate) static CORE: TwGuestCore = TwGuestCore {
     import_begin: input::import_begin,
     import_answer: input::import_answer,
     import_cancel: input::import_cancel,
+    writer_notify,
 };
 
 unsafe extern "C" fn now() -> u64 {
@@ -205,6 +206,21 @@ unsafe extern "C" fn stream_write(
                 *written = number;
             }
             wrote
+        })
+    }
+}
+
+unsafe extern "C" fn writer_notify(
+    writer: TwHandle,
+    port: TwHandle,
+    token: u64,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `answer`.
+    unsafe {
+        enter(error, || {
+            let waker = GuestPort::find(port)?.waker(token);
+            find_record_writer(writer)?.notify(waker)
         })
     }
 }

@@ -472,7 +472,7 @@ static void misbehave(void *opened, const tw_incoming *call, uint32_t how) {
     probe_misbehave_answer(call, tw_text_of("refused"), NULL);
     break;
   }
-  case 12: /* does something of its host */
+  case 30: /* does something of its host */
     atomic_fetch_add(&probe_blocked, 1);
     code = probe_meanwhile();
     atomic_fetch_sub(&probe_blocked, 1);

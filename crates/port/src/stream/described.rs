@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, TryLockError};
+use std::task::Waker;
 
 use thalweg_wire::Bytes;
 use thalweg_wire::prepared::PreparedType;
@@ -111,6 +112,21 @@ impl RecordWriter {
             sent
         });
         (written, wrote)
+    }
+
+    /// Wakes `waker` when a [`write`](Self::write) that found the stream full may go on, or the stream has
+    /// ended; at once if that is so now.
+    ///
+    /// # Errors
+    /// `closed`: the writer has finished.
+    pub fn notify(&self, waker: Waker) -> Result<(), Failure> {
+        self.with_writer(|writer| {
+            let writer = writer.as_mut().ok_or_else(finished)?;
+            if self.core.arm_room(writer.state.get_mut(), &waker) {
+                waker.wake();
+            }
+            Ok(())
+        })
     }
 
     /// Ends the stream regularly.

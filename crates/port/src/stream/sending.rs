@@ -531,20 +531,9 @@ impl StreamCore {
         deadline: u64,
         wakes: &mut WakerList,
     ) -> Result<NextSegment, Failure> {
-        let has_tees = self.wake_mode.load(Ordering::Relaxed) & MANY_READERS != 0;
-        let admission = if has_tees {
-            let waker = (deadline != 0).then(wait::waker);
-            self.admit_for_all(queue, writer, waker.as_ref(), wakes)
-        } else {
-            let admission = self.admit(queue, writer.number);
-            match admission {
-                Admission::Full if deadline != 0 => queue.add_waiter(wait::waker()),
-                Admission::Dropped(reason) => queue.lose(Gap::new(1, reason)),
-                _ => {}
-            }
-            admission
-        };
-        match admission {
+        let has_tees = self.has_tees();
+        let waker = (deadline != 0).then_some(wait::waker as fn() -> Waker);
+        match self.admit_writer(queue, writer, waker, wakes) {
             Admission::Ready => {}
             Admission::Dropped(reason) => return Ok(NextSegment::Dropped(reason)),
             Admission::Full if self.options.overflow == Overflow::Fail => {
@@ -568,6 +557,50 @@ impl StreamCore {
             queue.push(segment, writer.number, std::mem::take(&mut writer.gap));
         }
         Ok(NextSegment::Ready(open))
+    }
+
+    fn has_tees(&self) -> bool {
+        self.wake_mode.load(Ordering::Relaxed) & MANY_READERS != 0
+    }
+
+    /// Whether the readers have capacity for a segment of this writer. If they have none, `waker` is
+    /// woken later.
+    fn admit_writer(
+        &self,
+        queue: &mut Queue,
+        writer: &mut WriterState,
+        waker: Option<impl Fn() -> Waker>,
+        wakes: &mut WakerList,
+    ) -> Admission {
+        if self.has_tees() {
+            return self.admit_for_all(queue, writer, waker.map(|waker| waker()).as_ref(), wakes);
+        }
+        let admission = self.admit(queue, writer.number);
+        match (&admission, waker) {
+            (Admission::Full, Some(waker)) => queue.add_waiter(waker()),
+            (Admission::Dropped(reason), _) => queue.lose(Gap::new(1, *reason)),
+            _ => {}
+        }
+        admission
+    }
+
+    /// Wakes `waker` when this writer may find capacity, or the stream has ended. Returns `true`, and arms
+    /// nothing, if that is so now.
+    pub(super) fn arm_room(&self, writer: &mut WriterState, waker: &Waker) -> bool {
+        if self.options.overflow != Overflow::Block {
+            return true;
+        }
+        let mut wakes;
+        let admission = {
+            let mut queue = lock(&self.queue);
+            if self.check_open().is_err() {
+                return true;
+            }
+            wakes = queue.free_read_segments();
+            self.admit_writer(&mut queue, writer, Some(|| waker.clone()), &mut wakes)
+        };
+        wakes.into_iter().for_each(Waker::wake);
+        !matches!(admission, Admission::Full)
     }
 
     /// Whether a reader has capacity for a segment of this writer.

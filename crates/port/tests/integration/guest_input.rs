@@ -9,8 +9,8 @@ use thalweg_port::{
     Code, Completion, Failure, FunctionDescription, Guest, GuestCall, GuestEvent, GuestObject,
     GuestPackage, GuestPort, Instance, Kind, MethodOptions, Object, PackageDescription, Port,
     QueueLimits, StreamOptions, answer_host_call, close_handle, find, find_element_reader,
-    guest_answer, guest_import_answer, guest_import_begin, guest_import_call, guest_reader_open,
-    insert,
+    find_record_writer, guest_answer, guest_answer_stream, guest_import_answer, guest_import_begin,
+    guest_import_call, guest_reader_open, insert,
 };
 use thalweg_queue::clock;
 use thalweg_wire::{Decode, Encode, Handle, Shape, message};
@@ -440,4 +440,82 @@ fn guest_calls_its_host_without_waiting() {
     assert_eq!(ended.code, Code::Cancelled);
     let no_call = guest_import_begin(call, 0, &args, pair.guest.waker(6));
     assert!(is_stale(no_call));
+}
+
+#[test]
+fn writer_is_notified_of_room_and_of_the_end() {
+    let numbers = FunctionDescription {
+        name: "numbers",
+        types: "record{}\nstream<u64>\n\nu64",
+        is_async: false,
+        options: MethodOptions::NONE,
+        stream: StreamOptions {
+            capacity: 1,
+            ..StreamOptions::DEFAULT
+        },
+    };
+    let package = GuestPackage::of(&PackageDescription {
+        name: "test:room",
+        version: "0.1.0",
+        methods: vec![numbers],
+        imports: vec![],
+        limits: QueueLimits::DEFAULT,
+    });
+    let guest = GuestPort::new().unwrap();
+    let pair = Pair {
+        instance: Instance::open_guest(
+            package.unwrap(),
+            guest.clone(),
+            Instance::runtime().unwrap(),
+        ),
+        port: Port::open(16).unwrap(),
+        guest,
+    };
+    let [params, ..] = layouts("record{}\nstream<u64>\n\nu64");
+    let args = written(&(), params);
+    pair.instance
+        .submit(&pair.port, 0, 0, &args, u64::MAX)
+        .unwrap();
+    let (call, _) = pair.take_call();
+    let handle = guest_answer_stream(call).unwrap();
+    let writer = find_record_writer(handle).unwrap();
+    let mut ended = pair.reap();
+    let stream = ended.take(0).unwrap();
+    let Ok(Object::Stream(reader)) = find(stream) else {
+        panic!("it is no stream");
+    };
+
+    // There is room now.
+    writer.notify(pair.guest.waker(1)).unwrap();
+    assert_eq!(pair.take_ready(0), Some(1));
+    let records = [7u64.to_le_bytes(); 4096].concat();
+    let (count, full) = writer.write(&records, 0, 4096, false, 0);
+    assert!(count < 4096 && full.is_err());
+    writer.notify(pair.guest.waker(2)).unwrap();
+    assert_eq!(pair.take_ready(0), None);
+    let mut read = 0;
+    while read < count {
+        let batch = reader.try_acquire(u32::MAX).unwrap();
+        read += batch.count;
+        reader.release(batch.count).unwrap();
+    }
+    assert!(reader.try_acquire(u32::MAX).is_err());
+    assert_eq!(pair.take_ready(soon()), Some(2));
+    assert_eq!(writer.write(&records, 0, 1, false, 0), (1, Ok(())));
+
+    // The reader leaves.
+    let (_, full) = writer.write(&records, 0, 4096, false, 0);
+    assert!(full.is_err());
+    writer.notify(pair.guest.waker(3)).unwrap();
+    assert_eq!(pair.take_ready(0), None);
+    drop(reader);
+    close_handle(stream).unwrap();
+    assert_eq!(pair.take_ready(soon()), Some(3));
+    assert_eq!(writer.write(&records, 0, 1, false, 0).0, 0);
+    let _ = writer.finish();
+    assert_eq!(
+        writer.notify(pair.guest.waker(4)).unwrap_err().code,
+        Code::Closed
+    );
+    close_handle(handle).unwrap();
 }
