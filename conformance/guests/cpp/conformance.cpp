@@ -1,17 +1,13 @@
 // The conformance service in C++: the functions of ../../wit that a guest can have, which service/ has in
 // Rust. ../build.sh builds it.
 //
-// Streams are written, and waiting calls resumed, by threads that `unload` waits for.
+// Streams are written, and waiting calls resumed, by threads: threads.hpp.
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <coroutine>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -21,12 +17,12 @@
 #include <vector>
 
 #include "conformance_guest.hpp"
+#include "threads.hpp"
 
 namespace {
 
 namespace methods = conformance::methods;
 using std::chrono::milliseconds;
-using steady = std::chrono::steady_clock;
 using thalweg::future_reader;
 using thalweg::incoming;
 using thalweg::outcome;
@@ -34,79 +30,6 @@ using thalweg::record_writer;
 using thalweg::stream_reader;
 using thalweg::task;
 using thalweg::text;
-
-/// The interval at which a waiting call checks whether it was cancelled. Only a test should poll.
-constexpr milliseconds look{2};
-
-/// The threads of the guest. They are joined after their end: a detached one could still run code of the
-/// library while that is unloaded.
-std::mutex mutex;
-std::condition_variable thread_ended;
-struct thread_list {
-  std::map<std::thread::id, std::thread> running;
-  std::vector<std::thread> ended;
-};
-// A pointer, because programs may end without `unload`, while threads run.
-thread_list *threads = nullptr;
-std::atomic<bool> is_stopping{false};
-
-void join_ended_threads(std::unique_lock<std::mutex> lock) {
-  std::vector<std::thread> ended = std::exchange(threads->ended, {});
-  lock.unlock();
-  for (std::thread &thread : ended) {
-    thread.join();
-  }
-}
-
-/// Runs a function on a thread.
-template <class Run> void run_on_a_thread(Run run) {
-  std::unique_lock lock(mutex);
-  std::thread thread([given = std::optional<Run>(std::move(run))]() mutable {
-    (*given)();
-    given.reset();
-    const std::lock_guard lock(mutex);
-    auto self = threads->running.extract(std::this_thread::get_id());
-    threads->ended.push_back(std::move(self.mapped()));
-    thread_ended.notify_all();
-  });
-  const std::thread::id id = thread.get_id();
-  threads->running.emplace(id, std::move(thread));
-  join_ended_threads(std::move(lock));
-}
-
-/// `co_await` of it waits for a time, or until the call was stopped or `is_over` returns true.
-template <class Call> struct pause {
-  Call &call;
-  milliseconds time;
-  std::function<bool()> is_over = [] { return false; };
-
-  bool await_ready() const noexcept {
-    return false;
-  }
-  void await_suspend(std::coroutine_handle<> waiting) {
-    run_on_a_thread([this, waiting, until = steady::now() + time] {
-      while (steady::now() < until && call.check() == outcome::ok && !is_over() && !is_stopping) {
-        std::this_thread::sleep_for(std::min(look, std::chrono::duration_cast<milliseconds>(
-                                                       until - steady::now() + milliseconds(1))));
-      }
-      waiting.resume();
-    });
-  }
-  void await_resume() const noexcept {
-  }
-};
-
-/// `co_await` of it goes on with the coroutine on a thread, which may wait.
-struct on_a_thread {
-  bool await_ready() const noexcept {
-    return false;
-  }
-  void await_suspend(std::coroutine_handle<> moved) const {
-    run_on_a_thread(moved);
-  }
-  void await_resume() const noexcept {
-  }
-};
 
 using counter_of = std::shared_ptr<std::atomic<std::uint32_t>>;
 
@@ -341,16 +264,16 @@ public:
 
   task<> never(incoming<methods::never> &call) override {
     const counted waits(waiting_);
-    co_await pause<incoming<methods::never>>{call, std::chrono::hours(24)};
+    co_await wait_for<incoming<methods::never>>{call, std::chrono::hours(24)};
   }
   task<> limited(incoming<methods::limited> &call) override {
     const counted waits(waiting_);
-    co_await pause<incoming<methods::limited>>{call, std::chrono::minutes(1)};
+    co_await wait_for<incoming<methods::limited>>{call, std::chrono::minutes(1)};
     call.answer();
   }
   task<> held_up(incoming<methods::held_up> &call) override {
     const counted waits(waiting_);
-    co_await pause<incoming<methods::held_up>>{
+    co_await wait_for<incoming<methods::held_up>>{
         call, std::chrono::hours(24), [this, before = turns_.load()] { return turns_ != before; }};
     call.answer();
   }
@@ -362,7 +285,7 @@ public:
     call.answer(*waiting_);
   }
   task<> sleep(incoming<methods::sleep> &call, std::uint32_t ms) override {
-    co_await pause<incoming<methods::sleep>>{call, milliseconds(ms)};
+    co_await wait_for<incoming<methods::sleep>>{call, milliseconds(ms)};
     call.answer(ms);
   }
   void doze(incoming<methods::doze> &call, std::uint32_t) override {
@@ -699,8 +622,8 @@ public:
   }
   task<> hear(incoming<methods::hear> &call, future_reader<text> &heard) override {
     co_await on_a_thread{};
-    const auto words = heard.next();
-    words ? call.answer(*words) : call.fail(code_of(heard.status().error()));
+    const auto words = heard.get();
+    words ? call.answer(*words) : call.fail(code_of(words.error()));
   }
   task<> beats_of(incoming<methods::beats_of> &call, stream_reader<thalweg::none> &beats) override {
     co_await on_a_thread{};
@@ -712,7 +635,8 @@ public:
   }
   task<> comes(incoming<methods::comes> &call, future_reader<thalweg::none> &signal) override {
     co_await on_a_thread{};
-    signal.next() ? call.answer() : call.fail(code_of(signal.status().error()));
+    const auto came = signal.get();
+    came ? call.answer() : call.fail(code_of(came.error()));
   }
 
   // The host, which also needs a thread.
@@ -750,15 +674,10 @@ public:
   }
 
   static void load() {
-    threads = new thread_list;
+    begin_threads();
   }
   static void unload() {
-    is_stopping = true;
-    std::unique_lock lock(mutex);
-    thread_ended.wait(lock, [] { return threads->running.empty(); });
-    is_stopping = false;
-    join_ended_threads(std::move(lock));
-    delete threads;
+    end_threads();
   }
 
 private:

@@ -36,8 +36,8 @@ inline namespace THALWEG_VIEW_MODE {
 /// A parameter that is a resource of the caller's.
 template <class T, std::uint32_t Type, std::uint32_t Offset> struct borrowed_parameter {};
 
-/// A parameter that is a stream or a future with elements of type `T`.
-template <class T, std::uint32_t Offset> struct stream_parameter {};
+/// A parameter that is a stream or a future, which a `Reader` reads.
+template <class Reader, std::uint32_t Offset> struct stream_parameter {};
 
 /// A method of a package: number `Number` of `Package::methods()`.
 template <class Package, std::uint32_t Number, bool IsAsync, class Parameters, class Ok,
@@ -186,11 +186,12 @@ struct argument_reader<borrowed_parameter<T, Type, Offset>> {
     return share != nullptr ? *static_cast<const std::shared_ptr<T> *>(share) : nullptr;
   }
 };
-template <class T, std::uint32_t Offset> struct argument_reader<stream_parameter<T, Offset>> {
-  static stream_reader<T> get(const argument_source &from, const std::uint8_t *root) {
+template <class Reader, std::uint32_t Offset>
+struct argument_reader<stream_parameter<Reader, Offset>> {
+  static Reader get(const argument_source &from, const std::uint8_t *root) {
     tw_element_reader opened;
     from.is_valid = from.is_valid && tw_incoming_reader(&from.call, root + Offset, &opened);
-    return from.is_valid ? stream_reader<T>(opened) : stream_reader<T>();
+    return from.is_valid ? Reader(opened) : Reader();
   }
 };
 template <class Parameter>

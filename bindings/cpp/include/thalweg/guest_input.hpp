@@ -88,8 +88,35 @@ private:
   [[no_unique_address]] detail::memory_life life_; // of the last element
 };
 
-/// A future that is a parameter: a stream with one element.
-template <class T> using future_reader = stream_reader<T>;
+/// The reading end of a future that is a parameter, for one thread at a time.
+template <class T> class future_reader {
+public:
+  future_reader() noexcept = default;
+  /// Takes over a reader that was opened.
+  explicit future_reader(const tw_element_reader &opened) noexcept : stream_(opened) {
+  }
+
+  /// Waits for the value, once, until `deadline_ns` of CLOCK_MONOTONIC; 0 does not wait. Views in it are
+  /// valid until the next call of this function. `outcome::timed_out`: there was none until the
+  /// deadline. `outcome::cancelled`: the writer has left without a value.
+  result<T> get(std::uint64_t deadline_ns = TW_FOREVER) {
+    if (std::optional<T> value = stream_.next(deadline_ns)) {
+      return *std::move(value);
+    }
+    result<void> status = stream_.status();
+    if (!status) {
+      return unexpected(std::move(status.error()));
+    }
+    return unexpected(typed_error<void>(error(outcome::cancelled, "the future has no value")));
+  }
+  /// Closes the future. The destructor does the same.
+  void close() noexcept {
+    stream_.close();
+  }
+
+private:
+  stream_reader<T> stream_;
+};
 
 namespace detail {
 

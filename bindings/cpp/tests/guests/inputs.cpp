@@ -2,6 +2,7 @@
 // bindings/c/tests/guests/inputs, and bindings/c/tests/guest_inputs.c calls it.
 #include <atomic>
 #include <coroutine>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -57,14 +58,18 @@ public:
   task<> join(incoming<methods::join> &call, thalweg::stream_reader<text> &names,
               thalweg::future_reader<text> &between) override {
     co_await on_a_thread{};
-    const auto word = between.next();
+    const auto word = between.get();
     if (!word) {
-      call.end(between.status().error());
+      call.end(word.error());
       co_return;
+    }
+    const std::string link = word->str();
+    if (between.get()) { // it has one value
+      std::abort();
     }
     std::string joined;
     while (const auto name = names.next()) {
-      joined += joined.empty() ? name->str() : word->str() + name->str();
+      joined += joined.empty() ? name->str() : link + name->str();
     }
     const auto status = names.status();
     status ? call.answer(joined) : call.end(status.error());

@@ -205,11 +205,9 @@ fn parameter_type(names: &Names<'_>, field: &Field) -> String {
             let class = names.qualified(&names.resources[id.0]);
             format!("thalweg::borrowed_parameter<{class}, {}, {offset}>", id.0)
         }
-        TypeKind::Stream(element) | TypeKind::Future(element) => {
-            format!(
-                "thalweg::stream_parameter<{}, {offset}>",
-                type_or_none(names, element.as_deref())
-            )
+        TypeKind::Stream(_) | TypeKind::Future(_) => {
+            let reader = names.ty(&field.ty);
+            format!("thalweg::stream_parameter<{reader}, {offset}>")
         }
         _ => format!("thalweg::parameter<{}, {offset}>", names.ty(&field.ty)),
     }
@@ -235,17 +233,8 @@ fn signature(names: &Names<'_>, index: usize, out: &mut Source) {
         let name = scope.claim(parameter(&field.name));
         list.push_str(", ");
         list.push_str(&match &field.ty.kind {
-            TypeKind::Stream(element) => {
-                format!(
-                    "thalweg::stream_reader<{}> &{name}",
-                    type_or_none(names, element.as_deref())
-                )
-            }
-            TypeKind::Future(element) => {
-                format!(
-                    "thalweg::future_reader<{}> &{name}",
-                    type_or_none(names, element.as_deref())
-                )
+            TypeKind::Stream(_) | TypeKind::Future(_) => {
+                format!("{} &{name}", names.ty(&field.ty))
             }
             _ => by_value_or_reference(names, &field.ty, &name),
         });

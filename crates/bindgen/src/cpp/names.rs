@@ -121,7 +121,7 @@ pub struct Names<'a> {
     pub methods: Vec<String>,
     /// The member functions, in the order of the model.
     pub functions: Vec<String>,
-    /// A guest has shares of the objects of its resources.
+    /// A guest has shares of the objects of its resources, and reads streams.
     is_guest: bool,
 }
 
@@ -248,6 +248,12 @@ impl<'a> Names<'a> {
                     true => format!("std::shared_ptr<{class}>"),
                     false => class,
                 }
+            }
+            TypeKind::Stream(element) if self.is_guest => {
+                format!("thalweg::stream_reader<{}>", optional(element))
+            }
+            TypeKind::Future(value) if self.is_guest => {
+                format!("thalweg::future_reader<{}>", optional(value))
             }
             TypeKind::Stream(element) => format!("thalweg::stream<{}>", optional(element)),
             TypeKind::Future(value) => format!("thalweg::future<{}>", optional(value)),
