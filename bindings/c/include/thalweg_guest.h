@@ -165,6 +165,15 @@ typedef struct tw_guest_message {
 /* A flag of stream_write: further records follow soon. */
 #define TW_WRITE_MORE 1u
 
+/* One of several answers. */
+typedef struct tw_guest_answer {
+  tw_handle call;
+  uint32_t code;
+  uint32_t result; /* of the answer, set by answer_many */
+  const uint8_t *message;
+  uint64_t message_size;
+} tw_guest_answer;
+
 /* The functions that a guest calls. New ones are only added at the end. */
 typedef struct tw_guest_core {
   uint32_t abi;     /* TW_GUEST_ABI */
@@ -286,6 +295,9 @@ typedef struct tw_guest_core {
   /* Adds one event TW_GUEST_READY with `token` to a port when a stream_write that found the stream full may go
    * on, or the stream has ended; at once if that is so now. */
   uint32_t (*writer_notify)(tw_handle writer, tw_handle port, uint64_t token, tw_error *error);
+  /* Does what `answer` does for `count` answers, and then wakes their callers: each port once, if its answers
+   * are adjacent. */
+  void (*answer_many)(tw_guest_answer *answers, uint32_t count);
 } tw_guest_core;
 
 /* The type of the function `tw_guest` of a guest. It checks `abi`, keeps `core`, which is valid for ever, and calls

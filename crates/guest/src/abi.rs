@@ -103,6 +103,17 @@ pub(crate) struct TwGuestEvent {
     pub args_capacity: u64,
 }
 
+/// One of several answers (`tw_guest_answer`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TwGuestAnswer {
+    pub call: TwHandle,
+    pub code: u32,
+    pub result: u32,
+    pub message: *const u8,
+    pub message_size: u64,
+}
+
 /// A message that a guest receives (`tw_guest_message`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -188,6 +199,7 @@ pub(crate) struct TwGuestCore {
     pub import_answer: unsafe extern "C" fn(TwHandle, *mut TwGuestMessage, *mut TwError) -> u32,
     pub import_cancel: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
     pub writer_notify: unsafe extern "C" fn(TwHandle, TwHandle, u64, *mut TwError) -> u32,
+    pub answer_many: unsafe extern "C" fn(*mut TwGuestAnswer, u32),
 }
 
 // SAFETY: the pointer is to a constant text.

@@ -1,19 +1,20 @@
 //! The functions that a guest calls: `tw_guest_core`.
 
 use std::ffi::c_char;
+use std::ptr;
 
 use thalweg_capi::abi::{TwError, TwHandle};
 use thalweg_capi::enter;
 use thalweg_capi::error::argument;
 use thalweg_capi::pointers::{bytes, message, out};
 use thalweg_port::{
-    Code, Failure, GuestObject, GuestPort, RecordWriter, close_handle, find_record_writer,
-    guest_answer, guest_answer_resource, guest_answer_stream, guest_call_check, guest_fail,
-    guest_resource, guest_resource_new, guest_resource_take,
+    Code, Failure, GuestAnswers, GuestObject, GuestPort, RecordWriter, close_handle,
+    find_record_writer, guest_answer, guest_answer_resource, guest_answer_stream, guest_call_check,
+    guest_fail, guest_resource, guest_resource_new, guest_resource_take,
 };
 use thalweg_queue::clock;
 
-use crate::abi::{TW_GUEST_ABI, TW_WRITE_MORE, TwGuestCore};
+use crate::abi::{TW_GUEST_ABI, TW_WRITE_MORE, TwGuestAnswer, TwGuestCore};
 use crate::{input, opening, port};
 
 pub(crate) static CORE: TwGuestCore = TwGuestCore {
@@ -48,6 +49,7 @@ pub(crate) static CORE: TwGuestCore = TwGuestCore {
     import_answer: input::import_answer,
     import_cancel: input::import_cancel,
     writer_notify,
+    answer_many,
 };
 
 unsafe extern "C" fn now() -> u64 {
@@ -68,6 +70,24 @@ unsafe extern "C" fn answer(
             let code = known_code(code)?;
             guest_answer(call, code, message(data, data_size)?)
         })
+    }
+}
+
+unsafe extern "C" fn answer_many(answers: *mut TwGuestAnswer, count: u32) {
+    if answers.is_null() {
+        return;
+    }
+    // SAFETY: thalweg_guest.h requires of the guest that these are `count` answers.
+    let answers = unsafe { std::slice::from_raw_parts_mut(answers, count as usize) };
+    let mut all = GuestAnswers::default();
+    for one in answers {
+        // SAFETY: see `answer`.
+        one.result = unsafe {
+            enter(ptr::null_mut(), || {
+                let code = known_code(one.code)?;
+                all.add(one.call, code, message(one.message, one.message_size)?)
+            })
+        };
     }
 }
 

@@ -722,7 +722,14 @@ impl CallBuffer {
     /// even if the service answers before it notices the request. Returns whether it has ended with this
     /// outcome.
     #[inline]
-    pub(crate) fn deliver(mut self) -> bool {
+    pub(crate) fn deliver(self) -> bool {
+        self.deliver_then(|port| port.announce())
+    }
+
+    /// Does what [`deliver`](Self::deliver) does, except that `announce` announces the completion to its
+    /// port, at once or later.
+    #[inline]
+    pub(crate) fn deliver_then(mut self, announce: impl FnOnce(Arc<Port>)) -> bool {
         let outcome = self.contents();
         let core = outcome
             .call
@@ -731,7 +738,7 @@ impl CallBuffer {
             .core
             .core();
         if core.uses_state.load(Ordering::Acquire) {
-            return self.deliver_with_state();
+            return self.deliver_with_state(announce);
         }
         if !core.open_state.close() {
             drop(Completion(self));
@@ -745,7 +752,7 @@ impl CallBuffer {
         true
     }
 
-    fn deliver_with_state(mut self) -> bool {
+    fn deliver_with_state(mut self, announce: impl FnOnce(Arc<Port>)) -> bool {
         let outcome = self.contents();
         let core = outcome
             .call
@@ -787,7 +794,8 @@ impl CallBuffer {
                 if unreaped >= core.package.limits.max_unreaped_bytes() {
                     core.instance.note_full_port();
                 }
-                port.complete(Completion(self));
+                port.put(Completion(self));
+                announce(port);
             }
             None => {
                 let cell = &raw const core.result;

@@ -82,8 +82,8 @@ pub use incoming::{Incoming, Refusal};
 pub use inline::{Inline, InlineCall};
 pub use instance::Instance;
 pub use instance::guest::{
-    find_record_writer, guest_answer, guest_answer_resource, guest_answer_stream, guest_call_check,
-    guest_fail, guest_resource, guest_resource_new, guest_resource_take,
+    GuestAnswers, find_record_writer, guest_answer, guest_answer_resource, guest_answer_stream,
+    guest_call_check, guest_fail, guest_resource, guest_resource_new, guest_resource_take,
 };
 pub use instance::guest_input::{
     ImportCall, find_element_reader, guest_import_answer, guest_import_begin, guest_import_call,

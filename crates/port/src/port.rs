@@ -65,6 +65,29 @@ fn closed() -> Failure {
     Code::Closed.because("the port is closed")
 }
 
+/// A port with completions that were not announced. Dropping this announces them.
+#[derive(Debug, Default)]
+pub(crate) struct Unannounced(Option<Arc<Port>>);
+
+impl Unannounced {
+    /// Adds a completion of this port. Those of another port are announced now.
+    pub(crate) fn add(&mut self, port: Arc<Port>) {
+        match &self.0 {
+            Some(same) if Arc::ptr_eq(same, &port) => {}
+            _ => {
+                let before = self.0.replace(port);
+                before.into_iter().for_each(|port| port.announce());
+            }
+        }
+    }
+}
+
+impl Drop for Unannounced {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(|port| port.announce());
+    }
+}
+
 /// Number of slots that are released together.
 const RELEASE_BATCH: u32 = 64;
 

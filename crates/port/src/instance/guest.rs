@@ -16,6 +16,7 @@ use crate::guest::{
 };
 use crate::handles::{self, Kind};
 use crate::message_handles::close_resources;
+use crate::port::{Port, Unannounced};
 use crate::resource;
 use crate::stream::future::ONE_RECORD;
 use crate::stream::{RecordWriter, StreamCore};
@@ -124,7 +125,32 @@ impl Drop for OpenStream {
 /// handle that the guest cannot give away; the call has ended with this failure. In all cases, the
 /// resources in the message are closed.
 pub fn guest_answer(call: u64, code: Code, message: &[u8]) -> Result<(), Failure> {
-    let answered = answer(call, code, message, Kind::Resource);
+    answer_then(call, code, message, |port| port.announce())
+}
+
+/// Answers of a guest to calls, whose callers are woken together: each port once, if its calls are adjacent.
+#[derive(Debug, Default)]
+pub struct GuestAnswers {
+    unannounced: Unannounced,
+}
+
+impl GuestAnswers {
+    /// Answers a call as [`guest_answer`] does. Its caller is woken when this is dropped, at the latest.
+    ///
+    /// # Errors
+    /// The errors of [`guest_answer`].
+    pub fn add(&mut self, call: u64, code: Code, message: &[u8]) -> Result<(), Failure> {
+        answer_then(call, code, message, |port| self.unannounced.add(port))
+    }
+}
+
+fn answer_then(
+    call: u64,
+    code: Code,
+    message: &[u8],
+    announce: impl FnOnce(Arc<Port>),
+) -> Result<(), Failure> {
+    let answered = answer(call, code, message, Kind::Resource, announce);
     match answered {
         Ok(()) => GuestResource::note_given(message),
         Err(_) => close_resources(message),
@@ -133,7 +159,13 @@ pub fn guest_answer(call: u64, code: Code, message: &[u8]) -> Result<(), Failure
 }
 
 /// Answers a call. The handles in the message are of the kind `given`.
-fn answer(call: u64, code: Code, message: &[u8], given: Kind) -> Result<(), Failure> {
+fn answer(
+    call: u64,
+    code: Code,
+    message: &[u8],
+    given: Kind,
+    announce: impl FnOnce(Arc<Port>),
+) -> Result<(), Failure> {
     if !matches!(code, Code::Ok | Code::Error) {
         return Err(Code::Argument.because("an answer is a result or an error"));
     }
@@ -173,7 +205,7 @@ fn answer(call: u64, code: Code, message: &[u8], given: Kind) -> Result<(), Fail
             return Err(why);
         }
     }
-    match buffer.deliver() {
+    match buffer.deliver_then(announce) {
         true => Ok(()),
         // It has closed the handles in its copy of the message.
         false => Err(handles::stale()),
@@ -326,7 +358,9 @@ pub fn guest_answer_resource(call: u64, object: GuestObject) -> Result<(), Failu
     let (handle, resource) = give_resource(&served, object)?;
     let mut message = Vec::new();
     let answered = match message::encode_into(&Handle(handle), layout, &mut message) {
-        Ok(()) => answer(call, Code::Ok, &message, Kind::Resource),
+        Ok(()) => answer(call, Code::Ok, &message, Kind::Resource, |port| {
+            port.announce();
+        }),
         Err(error) => Err(unencodable(error)),
     };
     if answered.is_err() {
@@ -370,7 +404,9 @@ pub fn guest_answer_stream(call: u64) -> Result<u64, Failure> {
     let reader = reader.inspect_err(|_| drop(close_writer()))?;
     let mut message = Vec::new();
     let answered = match message::encode_into(&Handle(reader), method.ok, &mut message) {
-        Ok(()) => answer(call, Code::Ok, &message, Kind::Stream),
+        Ok(()) => answer(call, Code::Ok, &message, Kind::Stream, |port| {
+            port.announce();
+        }),
         Err(error) => Err(unencodable(error)),
     };
     if answered.is_err() {

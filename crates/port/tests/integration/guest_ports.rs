@@ -6,9 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use thalweg_port::{
-    Code, Completion, FunctionDescription, GuestEvent, GuestObject, GuestPackage, GuestPort,
-    Instance, MethodOptions, PackageDescription, Port, QueueLimits, StreamOptions, close_handle,
-    find, guest_answer, guest_answer_resource,
+    Code, Completion, FunctionDescription, GuestAnswers, GuestEvent, GuestObject, GuestPackage,
+    GuestPort, Instance, MethodOptions, PackageDescription, Port, QueueLimits, StreamOptions,
+    close_handle, find, guest_answer, guest_answer_resource,
 };
 use thalweg_queue::clock;
 use thalweg_wire::{Encode, Shape, message};
@@ -290,4 +290,53 @@ fn thread_waits_until_its_deadline() {
     let taken = pair.guest.take(8, deadline, |event| panic!("{event:?}"));
     assert_eq!(taken.unwrap(), 0);
     assert!(clock::now() >= deadline);
+}
+
+#[test]
+fn several_answers_wake_each_port() {
+    let pair = Pair::open();
+    let other = Port::open(16).unwrap();
+    let [params, ok, ..] = layouts(ECHO);
+    for number in 0..4u64 {
+        let port = if number < 2 { &pair.port } else { &other };
+        let args = written(&(number,), params);
+        pair.instance
+            .submit(port, number, ECHO, &args, u64::MAX)
+            .unwrap();
+    }
+    let calls: Vec<_> = pair
+        .take_now(64)
+        .into_iter()
+        .filter_map(|event| match event {
+            GuestEvent::Call { call, .. } => Some(call),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(calls.len(), 4);
+    let waiting: Vec<_> = [Arc::clone(&pair.port), other]
+        .into_iter()
+        .map(|port| {
+            thread::spawn(move || {
+                let mut codes = Vec::new();
+                while codes.len() < 2 {
+                    port.wait(soon()).unwrap();
+                    codes.extend(port.reap().unwrap().map(|ended| ended.code));
+                }
+                codes
+            })
+        })
+        .collect();
+    let mut answers = GuestAnswers::default();
+    let mut add = |call, message: &[u8]| answers.add(call, Code::Ok, message);
+    add(calls[0], &written(&0u64, ok)).unwrap();
+    // A wrong answer ends its call, and a second one is late.
+    assert_eq!(add(calls[1], &[]).unwrap_err().code, Code::GuestLost);
+    let late = add(calls[0], &written(&1u64, ok)).unwrap_err();
+    assert_eq!(late.code, Code::Stale);
+    add(calls[2], &written(&2u64, ok)).unwrap();
+    add(calls[3], &written(&3u64, ok)).unwrap();
+    drop(answers);
+    let ended = waiting.into_iter().map(|thread| thread.join().unwrap());
+    let ended: Vec<_> = ended.collect();
+    assert_eq!(ended, [[Code::Ok, Code::GuestLost], [Code::Ok, Code::Ok]]);
 }
