@@ -21,6 +21,8 @@ type Call struct {
 	message    wire.Message
 	writer     *wire.Writer
 	isAnswered bool
+	isInline   bool // the goroutine of the port serves the call
+	urgency    urgency
 	isStream   bool     // the context is used until the stream ends
 	taken      []object // arguments that belong to the guest, while the arguments are read
 	readers    []*reader
@@ -83,7 +85,9 @@ func (c *Call) answering() bool {
 		return false
 	}
 	c.isAnswered = true
-	c.state.port.ended(c)
+	if !c.isInline {
+		c.state.port.ended(c)
+	}
 	return true
 }
 
@@ -92,6 +96,9 @@ func (c *Call) fail(code Code, text string) {
 		return
 	}
 	core := c.state.port.core
+	if code == GuestPanicked {
+		c.state.port.answers.waitUntilSent()
+	}
 	if core.fail(c.handle, code, text) == BadArgument {
 		core.fail(c.handle, GuestLost, text) // a guest cannot cause that outcome
 	}
@@ -142,7 +149,7 @@ func (c *Call) answer(code Code) {
 		return
 	}
 	if c.answering() {
-		c.state.port.core.answer(c.handle, code, message)
+		c.state.port.answers.add(c.handle, code, message, c.urgency)
 	}
 }
 

@@ -3,6 +3,7 @@ package guest
 /*
 #cgo CFLAGS: -I${SRCDIR}/../../c/include
 #cgo noescape thalweg_answer
+#cgo noescape thalweg_answer_many
 #cgo noescape thalweg_answer_stream
 #cgo noescape thalweg_fail
 #cgo noescape thalweg_call_check

@@ -15,6 +15,32 @@ static inline uint32_t thalweg_answer(const tw_guest_core *core, tw_handle call,
   return core->answer(call, code, message, size, NULL);
 }
 
+/* An answer, whose message has `size` bytes. */
+typedef struct thalweg_result {
+  tw_handle call;
+  uint32_t code;
+  uint32_t size;
+} thalweg_result;
+
+#define THALWEG_MOST_ANSWERS 64
+
+/* Answers up to THALWEG_MOST_ANSWERS calls. The messages are adjacent in `data`, each from a multiple of 8
+ * bytes. */
+static inline void thalweg_answer_many(const tw_guest_core *core, const thalweg_result *answers,
+                                       uint32_t count, const uint8_t *data) {
+  tw_guest_answer given[THALWEG_MOST_ANSWERS];
+  uint32_t i;
+  for (i = 0; i < count; i++) {
+    given[i].call = answers[i].call;
+    given[i].code = answers[i].code;
+    given[i].result = 0;
+    given[i].message = data;
+    given[i].message_size = answers[i].size;
+    data += (answers[i].size + UINT32_C(7)) & ~UINT32_C(7);
+  }
+  core->answer_many(given, count);
+}
+
 static inline uint32_t thalweg_answer_resource(const tw_guest_core *core, tw_handle call,
                                                uint32_t type, uint64_t object) {
   return core->answer_resource(call, type, object, NULL);

@@ -16,10 +16,12 @@ type port struct {
 	core    core
 	library *library
 	handle  uint64
+	answers *answers
 	wake    *os.File // becomes readable when there are events
 	events  takenEvents
 	next    int // index of the first taken event that was not served
 	states  map[uint64]*state
+	queues  []*state // those whose queues need a goroutine, after the events that were taken
 
 	mu          sync.Mutex
 	calls       map[uint64]*Call // those that have not ended
@@ -40,6 +42,7 @@ func openPort(c core, l *library, opening uint64) *Error {
 		core:    c,
 		library: l,
 		handle:  handle,
+		answers: newAnswers(c),
 		wake:    wake,
 		events:  newTakenEvents(),
 		states:  make(map[uint64]*state),
@@ -97,11 +100,23 @@ func (p *port) serveAvailable() bool {
 			p.serve(event)
 		}
 		p.next = 0
+		p.answers.send()
+		p.startQueues()
 		isOpen := p.events.take(p.core, p.handle)
 		if len(p.events.taken()) == 0 {
 			return isOpen
 		}
 	}
+}
+
+// startQueues starts the goroutines that serve calls. A goroutine that is started earlier competes with this one,
+// and answers one call at a time.
+func (p *port) startQueues() {
+	for i, s := range p.queues {
+		go s.serveQueue()
+		p.queues[i] = nil
+	}
+	p.queues = p.queues[:0]
 }
 
 func (p *port) serve(event *C.tw_guest_event) {
@@ -143,10 +158,14 @@ func (p *port) call(s *state, event *C.tw_guest_call) {
 		deadline: uint64(event.deadline_ns),
 		args:     argsOf(event),
 	}
+	s.begin(call)
+}
+
+// began remembers a call, which may be cancelled.
+func (p *port) began(call *Call) {
 	p.mu.Lock()
 	p.calls[call.handle] = call
 	p.mu.Unlock()
-	s.begin(call)
 }
 
 // ended forgets a call.

@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // state is what the guest has for one client: a service and its resources.
 //
 //  1. The calls of a `func` and the drops of resources wait in queue, and one goroutine serves them in
 //     order. It exists while the queue is not empty. If it does not exist, the goroutine of the port serves
-//     a `brief` call itself.
+//     a `brief` call itself. The goroutine of the port is the only one that adds to the queue and closes the
+//     state.
 //  2. active counts the goroutines that use the service. When the client is closed, the last one of
 //     them closes the service.
 type state struct {
@@ -22,9 +25,9 @@ type state struct {
 
 	opening sync.Mutex
 	service any // nil until isOpen
+	isOpen  atomic.Bool
 
 	mu        sync.Mutex
-	isOpen    bool
 	queue     []task
 	next      int // index of the first task that was not taken
 	isServing bool
@@ -48,17 +51,19 @@ func newState(p *port) *state {
 // begin begins a call.
 func (s *state) begin(call *Call) {
 	if call.method.flags&Async == 0 {
-		if call.method.flags&Brief != 0 && s.enterIdle() {
-			defer s.leave()
+		if call.method.flags&Brief != 0 && s.isIdle() {
+			call.isInline, call.urgency = true, untilSend
 			call.run()
 			return
 		}
+		s.port.began(call)
 		if !s.push(task{call: call}) {
 			call.fail(Overloaded, fmt.Sprintf("%d calls of the client are waiting for the guest", s.port.library.maxQueuedCalls))
 			call.end()
 		}
 		return
 	}
+	s.port.began(call)
 	s.enter()
 	go func() {
 		defer s.leave()
@@ -82,24 +87,24 @@ func (s *state) push(t task) bool {
 	if !s.isServing {
 		s.isServing = true
 		s.active++
-		go s.serveQueue()
+		s.port.queues = append(s.port.queues, s)
 	}
 	return true
 }
 
 // pop takes the next task. If there is none, the goroutine that serves the queue ends.
-func (s *state) pop() (task, bool) {
+func (s *state) pop() (t task, hasMore, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == len(s.queue) {
 		s.queue, s.next = s.queue[:0], 0
 		s.isServing = false
-		return task{}, false
+		return task{}, false, false
 	}
-	t := s.queue[s.next]
+	t = s.queue[s.next]
 	s.queue[s.next] = task{}
 	s.next++
-	return t, true
+	return t, s.next < len(s.queue), true
 }
 
 func (s *state) serveQueue() {
@@ -111,30 +116,32 @@ func (s *state) serveQueue() {
 		}
 		s.leave()
 	}()
-	for {
-		t, ok := s.pop()
+	var took time.Duration // by the task before
+	for began := time.Now(); ; {
+		t, hasMore, ok := s.pop()
 		switch {
 		case !ok:
 			isDone = true
 			return
 		case t.call != nil:
+			if hasMore && took < longestHeld {
+				t.call.urgency = soon
+			}
 			t.call.run()
 		default:
 			reportPanic("Drop", t.object.Drop)
 		}
+		ended := time.Now()
+		took, began = ended.Sub(began), ended
 	}
 }
 
-// enterIdle is enter, if the service is open and has no other calls of a `func`. Only for the goroutine of the
-// port, which adds them.
-func (s *state) enterIdle() bool {
+// isIdle reports whether the service is open and has no other calls of a `func`. Only for the goroutine of the
+// port: it adds such calls, and closes states.
+func (s *state) isIdle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isServing || !s.isOpen {
-		return false
-	}
-	s.active++
-	return true
+	return !s.isServing && s.isOpen.Load()
 }
 
 // enter counts a goroutine that uses the service.
@@ -175,6 +182,9 @@ func (s *state) end() {
 
 // open returns the service, which the first call opens.
 func (s *state) open() (any, error) {
+	if s.isOpen.Load() {
+		return s.service, nil
+	}
 	s.opening.Lock()
 	defer s.opening.Unlock()
 	if s.service == nil {
@@ -183,9 +193,7 @@ func (s *state) open() (any, error) {
 			return nil, err
 		}
 		s.service = service
-		s.mu.Lock()
-		s.isOpen = true
-		s.mu.Unlock()
+		s.isOpen.Store(true)
 	}
 	return s.service, nil
 }

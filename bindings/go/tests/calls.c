@@ -184,6 +184,104 @@ static void brief_method_that_fails_ends_only_its_call(void) {
   close_client(&other);
 }
 
+/* Answers of short calls are sent together. */
+#define TOGETHER 20
+
+static uint32_t ended_well;
+
+static void short_call_has_ended(const probe_client *client, tw_completion *completion) {
+  const bool is_last = completion->token == TOGETHER;
+  probe_nothing_result result;
+  tw_error error;
+  uint32_t code = probe_nothing_read(client, completion, &result, &error);
+  CHECK_CODE(code, is_last ? TW_GUEST_PANICKED : TW_OK);
+  ended_well += code == TW_OK;
+  tw_reply_release(&result.reply);
+}
+
+static void submit_short_calls(const probe_client *client, bool is_brief) {
+  tw_error error;
+  tw_request request;
+  uint64_t number;
+  ended_well = 0;
+  for (number = 0; number < TOGETHER; number++) {
+    tw_request *prepared = is_brief ? probe_add_prepare(client, 1, &request)
+                                    : probe_nothing_prepare(client, &request);
+    REQUIRE_OK(tw_request_submit(prepared, TW_FOREVER, number, NULL, &error), error);
+  }
+}
+
+static void panic_ends_no_call_before_it(void) {
+  int round;
+  for (round = 0; round < 200; round++) {
+    const bool is_brief = round % 2 == 0;
+    probe_client client = open_client(64);
+    tw_error error;
+    tw_request request;
+    uint64_t sum;
+    CHECK_CODE(add(&client, 1, &sum), TW_OK);
+    submit_short_calls(&client, is_brief);
+    REQUIRE_OK(tw_request_submit(is_brief ? probe_add_prepare(&client, UINT64_MAX - 1, &request)
+                                          : probe_misbehave_prepare(&client, 5, &request),
+                                 TW_FOREVER, TOGETHER, NULL, &error),
+               error);
+    reap(&client, TOGETHER + 1, short_call_has_ended);
+    CHECK(ended_well == TOGETHER);
+    close_client(&client);
+  }
+}
+
+static void no_answer_waits_for_the_next_call(void) {
+  probe_client client = open_client(64);
+  tw_error error;
+  tw_request request;
+  uint64_t began = client.tw.table->now();
+  submit_short_calls(&client, false);
+  REQUIRE_OK(tw_request_submit(probe_misbehave_prepare(&client, 4, &request), began + 2000 * MS,
+                               TOGETHER, NULL, &error),
+             error);
+  reap(&client, TOGETHER, short_call_has_ended);
+  CHECK(client.tw.table->now() - began < 1000 * MS);
+  close_client(&client);
+}
+
+static char letters[8192];
+
+/* Its token is the size of the text. */
+static void echo_has_ended(const probe_client *client, tw_completion *completion) {
+  const size_t size = (size_t)completion->token;
+  probe_echo_result result;
+  tw_error error;
+  CHECK_CODE(probe_echo_read(client, completion, &result, &error), TW_OK);
+  CHECK(result.ok.size == size && memcmp(result.ok.data, letters + size, size) == 0);
+  tw_reply_release(&result.reply);
+}
+
+static void answers_of_all_sizes_are_sent(void) {
+  probe_client client = open_client(64);
+  tw_error error;
+  tw_request request;
+  uint64_t size = 0;
+  int round;
+  for (round = 0; round < (int)sizeof(letters); round++) {
+    letters[round] = (char)('a' + round % 23);
+  }
+  for (round = 0; round < 100; round++) {
+    int number;
+    for (number = 0; number < 64; number++) {
+      tw_text text;
+      size = size < 4090 ? (size * 2 + 1) % 4096 : (size + 1) % 4100;
+      text.data = letters + size;
+      text.size = (size_t)size;
+      REQUIRE_OK(tw_request_submit(probe_echo_prepare(&client, text, &request), TW_FOREVER, size,
+                                   NULL, &error),
+                 error);
+    }
+    reap(&client, 64, echo_has_ended);
+  }
+  close_client(&client);
+}
+
 int main(int argc, char **argv) {
   tw_error error;
   if (argc != 2) {
@@ -196,6 +294,9 @@ int main(int argc, char **argv) {
   RUN(too_many_waiting_calls_are_refused);
   RUN(wrong_ends_of_a_call_end_only_it);
   RUN(brief_method_that_fails_ends_only_its_call);
+  RUN(panic_ends_no_call_before_it);
+  RUN(no_answer_waits_for_the_next_call);
+  RUN(answers_of_all_sizes_are_sent);
   CHECK_CODE(tw_close(library.table, &error), TW_OK);
   return done("calls");
 }
