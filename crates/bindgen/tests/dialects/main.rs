@@ -63,25 +63,73 @@ fn compare(ending: &str, print: impl Fn(&Package) -> String) {
         ("search", package("examples/search/wit")),
         ("kinds", kinds()),
     ] {
-        let text = print(&package);
-        let golden = folder().join(format!("golden/{name}.{ending}"));
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&golden, &text).expect("the golden file can be written");
-        }
-        let expected = std::fs::read_to_string(&golden).unwrap_or_default();
-        for (number, (line, expected)) in text.lines().zip(expected.lines()).enumerate() {
-            assert_eq!(line, expected, "{name}.{ending}:{}", number + 1);
-        }
-        assert_eq!(text.lines().count(), expected.lines().count(), "{name}");
+        is_golden(&format!("{name}.{ending}"), &print(&package));
+    }
+}
+
+fn is_golden(name: &str, text: &str) {
+    let golden = folder().join("golden").join(name);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&golden, text).expect("the golden file can be written");
+    }
+    let expected = std::fs::read_to_string(&golden).unwrap_or_default();
+    for (number, (line, expected)) in text.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(line, expected, "{name}:{}", number + 1);
+    }
+    assert_eq!(text.lines().count(), expected.lines().count(), "{name}");
+}
+
+/// A guest with everything besides plain arguments and results.
+const BOXES: &str = "package a:boxes@0.1.0;
+interface i {
+  resource box { constructor(value: u64); }
+  record pair { name: string, left: box, right: option<box> }
+  swap: func(value: pair) -> result<pair, list<box>>;
+  sum: async func(to: borrow<box>, numbers: stream<u64>, last: future<pair-name>) -> u64;
+  record pair-name { name: string }
+}
+interface h {
+  enum why { closed, busy }
+  look-up: func(key: u64) -> result<string, why>;
+  nod: func();
+}
+world w { import h; export i; }
+";
+
+fn go_guest(package: &Package) -> String {
+    let mut files = go::emit_guest(package).unwrap_or_else(|refused| panic!("{refused}"));
+    files.remove(0).contents
+}
+
+#[test]
+fn go_guest_with_resources_streams_and_imports_is_as_the_golden_file() {
+    let package = parse_text(Path::new("boxes.wit"), BOXES, "");
+    let package = package.unwrap_or_else(|refused| panic!("{refused}"));
+    is_golden("boxes.go", &go_guest(&package));
+}
+
+#[test]
+fn go_guest_refuses_streams_inside_of_values() {
+    for function in [
+        "f: func() -> list<stream<u8>>;",
+        "f: func() -> result<_, feed>;",
+    ] {
+        let wit = format!(
+            "package a:b@0.1.0; interface i {{ record feed {{ last: option<future> }}\n{function} }}\n\
+             world w {{ export i; }}"
+        );
+        let package = parse_text(Path::new("b.wit"), &wit, "");
+        let package = package.unwrap_or_else(|refused| panic!("{refused}"));
+        let refused = go::emit_guest(&package).expect_err("it is refused");
+        assert_eq!(refused.position.line, 2);
+        let reason = "a guest in Go cannot have streams and futures inside of other values yet";
+        assert_eq!(refused.reason, reason);
     }
 }
 
 #[test]
 fn go_guest_is_as_the_golden_file() {
-    compare("go", |package| {
-        let mut files = go::emit_guest(package).unwrap_or_else(|refused| panic!("{refused}"));
-        files.remove(0).contents
-    });
+    compare("go", go_guest);
 }
 
 #[test]
