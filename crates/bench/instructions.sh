@@ -206,13 +206,17 @@ judge() {
       kept=1
     fi
   done < <(names limits)
-  while read -r path; do
-    if [[ $path == nim_* || $path == guest_nim_* ]] && ! $has_nim; then continue; fi
-    read -r peer factor < <(entry at_most "$path")
+  # What a table allows for a path: sets limit, peer and factor.
+  allowed() {
+    read -r peer factor < <(entry "$1" "$2")
     limit=${found[$peer]:-none}
     if [ "$limit" != none ] && [ -n "$factor" ]; then
       limit=$(awk -v limit="$limit" -v factor="$factor" 'BEGIN { printf "%.1f", limit * factor }')
     fi
+  }
+  while read -r path; do
+    if [[ $path == nim_* || $path == guest_nim_* ]] && ! $has_nim; then continue; fi
+    allowed at_most "$path"
     if [ "$limit" = none ] || [ -z "${found[$path]:-}" ] || above "${found[$path]}" "$limit"; then
       line "$path" "${found[$path]:-none}" "$limit" "ABOVE $peer${factor:+ x $factor}"
       kept=1
@@ -221,12 +225,11 @@ judge() {
     fi
   done < <(names at_most)
   while read -r path; do
-    peer=$(entry missed "$path")
-    limit=${found[$peer]:-none}
+    allowed missed "$path"
     if above "${found[$path]:-0}" "$limit"; then
-      line "$path" "${found[$path]}" "$limit" "misses its bar, at most $peer"
+      line "$path" "${found[$path]}" "$limit" "misses its bar, at most $peer${factor:+ x $factor}"
     else
-      line "$path" "${found[$path]:-none}" "$limit" "MET, at most $peer: belongs under [at_most]"
+      line "$path" "${found[$path]:-none}" "$limit" "MET, at most $peer${factor:+ x $factor}: belongs under [at_most]"
       kept=1
     fi
   done < <(names missed)
