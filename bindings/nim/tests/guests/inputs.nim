@@ -6,6 +6,11 @@ type Service = ref object
   read: seq[uint64]
   late: uint32
 
+var kept: seq[StreamReader[uint64]]
+
+proc keep(numbers: StreamReader[uint64]) {.thalweg.} =
+  kept.add numbers
+
 proc sum(numbers: StreamReader[uint64]): Future[uint64] {.async, thalweg.} =
   while true:
     let number = await numbers.receive()
@@ -27,16 +32,23 @@ proc closeEarly(numbers: StreamReader[uint64]): Future[bool] {.async, thalweg.} 
   return (await number).isNone and (await numbers.receive()).isNone
 
 proc readAll(self: Service, numbers: StreamReader[uint64]) {.async.} =
-  while true:
-    let number = await numbers.receive()
-    if number.isNone: break
-    self.read.add number.get
+  try:
+    while true:
+      let number = await numbers.receive()
+      if number.isNone: break
+      self.read.add number.get
+  except ThalwegError:
+    discard # The client has gone.
 
 proc readLater(self: Service, numbers: StreamReader[uint64]) {.thalweg.} =
   asyncCheck self.readAll(numbers)
 
 proc read(self: Service): seq[uint64] {.thalweg.} =
   self.read
+
+proc firstTwice(numbers: StreamReader[uint64], writer: RecordWriter[uint64]) {.async, thalweg.} =
+  let number = await numbers.receive()
+  for _ in 1 .. 2: await writer.send(number.get)
 
 proc ignore(text: FutureReader[string], ms: uint32, call: Call) {.async, thalweg.} =
   await sleepAsync(int(ms)) or call.cancelled

@@ -81,6 +81,10 @@ proc close*[T](reader: FutureReader[T]) =
 proc give[T](reader: StreamReader[T], future: Future[Option[T]], code: uint32, error: TwError,
     element: var GuestMessage) =
   ## Ends a future with what the core has returned.
+  if reader.state.handle == 0: # It was closed while this waited.
+    core.messageRelease(addr element)
+    future.complete(none(T))
+    return
   if code == 0:
     let m = initMessage(element.data, element.size)
     let value = reader.get(m, m.root)

@@ -2,7 +2,7 @@
 
 import std/asyncdispatch
 import ".."/[errors, message, table]
-import abi, calls
+import abi, calls, readers
 
 type
   Put*[T] = proc (args: var Writer, at: uint32, value: T) {.nimcall, gcsafe, raises: [].}
@@ -189,4 +189,5 @@ proc serveWriter*(writer: AnyWriter, future: Future[void]) =
   future.addCallback(proc () {.gcsafe.} =
     {.cast(gcsafe).}:
       if future.failed: writer.failWith(future.readError)
-      else: writer.finish())
+      else: writer.finish()
+      collectReaders(writer.state.call))
