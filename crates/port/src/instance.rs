@@ -610,7 +610,7 @@ impl Instance {
 
 impl Instance {
     /// Runs a turn that serves up to `most` calls.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run_turn(self: &Arc<Self>, most: usize) {
         let mut actor = self.actor.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut calls_left, mut time_slice) = (most.min(CALLS_PER_TURN), TimeSlice::new());

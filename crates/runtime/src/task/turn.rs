@@ -12,6 +12,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use std::thread;
 
 use super::{Header, OnShortage, Task, VTable, apply_exit_signal, drop_quietly};
 use crate::exit::ExitReason;
@@ -92,12 +93,17 @@ struct TurnCell {
     slot: Arc<SlotState>,
 }
 
-static VTABLE: VTable = VTable {
+static ON_ACTOR_STACK: VTable = VTable {
     run,
     cancel,
     take: |_, _| unreachable!("a turn has no handle"),
     discard: |_| {},
     free,
+};
+
+static ON_WORKER_STACK: VTable = VTable {
+    run: run_on_worker_stack,
+    ..ON_ACTOR_STACK
 };
 
 impl Task {
@@ -128,10 +134,13 @@ fn new_cell(slot: Arc<SlotState>) -> NonNull<TurnCell> {
 
 fn new_header(id: ActorId, on_worker_stack: bool) -> Header {
     let shortage = Some(OnShortage::Refuse);
-    Header {
-        on_worker_stack,
-        ..Header::new(&VTABLE, TaskState::detached(), shortage, id, None)
-    }
+    let vtable = match on_worker_stack {
+        true => &ON_WORKER_STACK,
+        false => &ON_ACTOR_STACK,
+    };
+    let mut header = Header::new(vtable, TaskState::detached(), shortage, id, None);
+    header.on_worker_stack = on_worker_stack;
+    header
 }
 
 /// Takes the object out of the task.
@@ -148,23 +157,45 @@ unsafe fn take_object(header: NonNull<Header>) -> Option<Arc<dyn Run>> {
 /// # Safety
 /// The contract of `VTable::run`.
 unsafe fn run(header: NonNull<Header>) -> Option<ExitReason> {
-    // SAFETY: the caller's contract.
-    let Some(object) = (unsafe { take_object(header) }) else {
-        unreachable!("a turn is started once");
-    };
-    // SAFETY: `task`'s rule 1.
-    let task = unsafe { header.as_ref() };
-    let output = if task.on_worker_stack {
-        let turn = AssertUnwindSafe(|| object.run());
-        preempt::user_code_on_worker_stack(|| catch_unwind(turn))
-    } else {
+    let in_turn = |object: Arc<dyn Run>| {
         let turn = AssertUnwindSafe(|| {
             let _guard = preempt::NoAllocationPoints::begin();
             object.run();
         });
         preempt::user_code(|| catch_unwind(turn))
     };
-    if output.is_ok() && !task.raised.get() {
+    // SAFETY: the caller's contract.
+    unsafe { run_in(header, in_turn) }
+}
+
+/// # Safety
+/// The contract of `VTable::run`.
+unsafe fn run_on_worker_stack(header: NonNull<Header>) -> Option<ExitReason> {
+    let in_turn = |object: Arc<dyn Run>| {
+        let turn = AssertUnwindSafe(|| object.run());
+        preempt::user_code_on_worker_stack(|| catch_unwind(turn))
+    };
+    // SAFETY: the caller's contract.
+    unsafe { run_in(header, in_turn) }
+}
+
+/// Runs a turn: calls `in_turn`, which catches a panic.
+///
+/// # Safety
+/// The contract of `VTable::run`.
+#[inline(always)]
+unsafe fn run_in(
+    header: NonNull<Header>,
+    in_turn: impl FnOnce(Arc<dyn Run>) -> thread::Result<()>,
+) -> Option<ExitReason> {
+    // SAFETY: the caller's contract.
+    let Some(object) = (unsafe { take_object(header) }) else {
+        unreachable!("a turn is started once");
+    };
+    let output = in_turn(object);
+    // SAFETY: `task`'s rule 1.
+    let raised = unsafe { header.as_ref() }.raised.get();
+    if output.is_ok() && !raised {
         return None;
     }
     end_badly(Task(header), output.map_err(JoinError::from_payload))
