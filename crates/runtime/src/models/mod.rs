@@ -36,7 +36,7 @@ fn new_task<T: 'static>(f: impl FnOnce() -> T + 'static) -> (Task, JoinHandle<T>
 /// Binds the task to this queue, as its worker does. A model has no workers, so every wake-up is
 /// remote.
 fn bind(task: Task, queue: &'static RemoteQueue) {
-    task.bind(queue, std::ptr::NonNull::dangling());
+    task.bind(queue, Some(std::ptr::NonNull::dangling()));
 }
 
 /// Runs the task, as a worker does.
