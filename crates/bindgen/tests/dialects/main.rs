@@ -122,7 +122,7 @@ fn go_guest_refuses_streams_inside_of_values() {
         let package = package.unwrap_or_else(|refused| panic!("{refused}"));
         let refused = go::emit_guest(&package).expect_err("it is refused");
         assert_eq!(refused.position.line, 2);
-        let reason = "a guest in Go cannot have streams and futures inside of other values yet";
+        let reason = "a guest has no streams or futures inside of other values";
         assert_eq!(refused.reason, reason);
     }
 }
