@@ -77,6 +77,7 @@ build: build-python build-c build-cpp build-node build-nim ## Build the librarie
 	@ln -f "$(RELEASE)/libthalweg_shared.so" "$(RELEASE)/libthalweg.so"
 	@"$(RELEASE)/thalweg" gen crates/bench/wit >/dev/null
 	@"$(RELEASE)/thalweg" gen --guest c crates/bench/wit >/dev/null
+	@"$(RELEASE)/thalweg" gen --guest go --out crates/bench/guest/go crates/bench/wit >/dev/null
 
 # Builds the programs that `make run` runs.
 .PHONY: build-search

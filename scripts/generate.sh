@@ -8,3 +8,4 @@ cd "$(dirname "$0")/.."
 cargo build --locked --quiet --workspace --bin thalweg
 "${CARGO_TARGET_DIR:-$PWD/target}/debug/thalweg" gen conformance/wit crates/bench/wit bindings/nim/bench/wit >/dev/null
 "${CARGO_TARGET_DIR:-$PWD/target}/debug/thalweg" gen --guest c crates/bench/wit >/dev/null
+"${CARGO_TARGET_DIR:-$PWD/target}/debug/thalweg" gen --guest go --out crates/bench/guest/go crates/bench/wit >/dev/null

@@ -15,6 +15,7 @@ if [ -n "$unformatted" ]; then
   printf 'gofmt would change:\n%s\n' "$unformatted" >&2
   exit 1
 fi
-for module in bindings/go bindings/go/tests examples/echo/guests/go conformance/guests/go; do
+for module in bindings/go bindings/go/tests examples/echo/guests/go conformance/guests/go crates/bench/guest/go \
+  crates/bench/hosts/go; do
   (cd "$module" && CGO_CFLAGS=-I$target/guests/c go vet ./...)
 done
