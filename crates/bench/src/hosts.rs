@@ -3,6 +3,8 @@
 //! The lab runs from its checkout: it compiles or interprets the programs of other languages from
 //! `crates/bench/hosts`.
 
+mod go;
+
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -13,6 +15,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::problem::Problem;
+
+pub use go::{go_guest, go_program, go_version, resty_ffi_go};
 
 /// The checkout that this program was built from.
 #[must_use]
@@ -87,24 +91,24 @@ pub fn c_library(name: &str) -> Result<PathBuf, Problem> {
     compile(&C, name, &format!("lib{name}.so"), &["-shared", "-fPIC"])
 }
 
-/// Compiles `crates/bench/guest/NAME.c`, a service in C, to a shared library.
+/// Compiles `crates/bench/guest/lab_guest.c`, the service in C, to the shared library `product` with more options.
 ///
 /// # Errors
 /// The compiler is missing or reports an error.
-pub fn c_guest(name: &str) -> Result<PathBuf, Problem> {
-    let source = format!("crates/bench/guest/{name}.c");
-    let kind = ["-shared", "-fPIC", "-fvisibility=hidden"].map(OsStr::new);
-    compile_file(&C, &source, &format!("lib{name}.so"), &kind)
+pub fn c_guest(product: &str, options: &[&str]) -> Result<PathBuf, Problem> {
+    let kind = ["-shared", "-fPIC", "-fvisibility=hidden"];
+    let kind: Vec<&OsStr> = kind.iter().chain(options).map(OsStr::new).collect();
+    compile_file(&C, "crates/bench/guest/lab_guest.c", product, &kind)
 }
 
-/// Compiles a library for lua-resty-ffi of `bindings/lua/tests/resty_ffi`.
+/// Compiles `echo.c`, a library for lua-resty-ffi of `bindings/lua/tests/resty_ffi`.
 ///
 /// # Errors
 /// The compiler is missing or reports an error.
-pub fn resty_ffi_library(name: &str) -> Result<PathBuf, Problem> {
-    let source = format!("bindings/lua/tests/resty_ffi/{name}.c");
+pub fn resty_ffi_c() -> Result<PathBuf, Problem> {
     let kind = ["-shared", "-fPIC"].map(OsStr::new);
-    compile_file(&C, &source, &format!("libffi_c_{name}.so"), &kind)
+    let source = "bindings/lua/tests/resty_ffi/echo.c";
+    compile_file(&C, source, "libffi_c_echo.so", &kind)
 }
 
 /// Compiles `hosts/cpp/NAME.cpp` to a program with the options of the C programs. It takes several
@@ -279,47 +283,6 @@ fn finish(command: &mut Command, compiler: &str, source: &str) -> Result<(), Pro
     }
 }
 
-/// The output of `go version`.
-///
-/// # Errors
-/// The reason why there is no Go, for the row.
-pub fn go_version() -> Result<String, String> {
-    let output = Command::new("go")
-        .arg("version")
-        .output()
-        .map_err(|error| format!("the command `go` cannot be started: {error}"))?;
-    if output.status.success() {
-        let text = String::from_utf8_lossy(&output.stdout);
-        Ok(text.trim().trim_start_matches("go version ").to_owned())
-    } else {
-        Err("`go version` fails".to_owned())
-    }
-}
-
-/// Builds `package` of `hosts/go` as the program `name`. Go caches its builds, so a second build takes a
-/// moment.
-///
-/// # Errors
-/// Go is missing or reports an error.
-pub fn go_program(name: &str, package: &str) -> Result<PathBuf, Problem> {
-    // Go writes to a temporary file and renames it.
-    let product = build_folder()?.join(name);
-    let status = Command::new("go")
-        .args(["build", "-buildvcs=false", "-o"])
-        .arg(&product)
-        .arg(package)
-        .current_dir(root().join("crates/bench/hosts/go"))
-        .status()
-        .map_err(Problem::io("cannot start go"))?;
-    if status.success() {
-        Ok(product)
-    } else {
-        Err(Problem::NotReady(format!(
-            "go cannot build {package} of crates/bench/hosts/go; its words are above"
-        )))
-    }
-}
-
 /// The folder of the programs that the lab builds when they are needed.
 ///
 /// # Errors
@@ -332,8 +295,9 @@ pub fn build_folder() -> Result<PathBuf, Problem> {
 }
 
 /// The include folders of the C and C++ programs, relative to the root.
-const INCLUDES: [&str; 7] = [
+const INCLUDES: [&str; 8] = [
     "bindings/c/include",
+    "bindings/c/tests/guests",
     "bindings/cpp/include",
     "crates/bench/generated/c",
     "crates/bench/generated/cpp",

@@ -7,6 +7,9 @@
 //! 3. All programs end with this one, however it ends: the kernel signals nginx (`setpriv --pdeathsig`), and the
 //!    servers see the end of their input. A server removes its socket itself.
 
+mod echo;
+mod server;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -20,11 +23,13 @@ use std::time::Duration;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::child::HostProgram;
-use crate::guests::{self, GUESTS, Guest};
+use crate::guests;
 use crate::hosts;
 use crate::placement::Placement;
 use crate::problem::Problem;
+
+pub use echo::{Echo, Language};
+pub use server::{EchoServer, SERVERS, Server};
 
 /// The folder of nginx's modules in Debian.
 const MODULES: &str = "/usr/lib/nginx/modules";
@@ -59,7 +64,9 @@ pub struct Settings<'a> {
     pub mode: Mode,
     /// The port on 127.0.0.1; 0 for a free one.
     pub port: u16,
-    /// The socket of the server that `uds` calls.
+    /// What its page can call. Only that is loaded.
+    pub echoes: &'a [Echo],
+    /// The socket of the server that [`Echo::Socket`] calls.
     pub socket: &'a str,
     /// `lua_socket_buffer_size` of nginx, such as `128k`.
     pub socket_buffer: &'a str,
@@ -175,20 +182,19 @@ impl Nginx {
             port,
             worker: 0,
         };
-        nginx.make_first_calls(settings.mode)?;
+        nginx.make_first_calls(settings)?;
         nginx.worker = nginx.find_worker()?;
         Ok(nginx)
     }
 
-    /// Makes sure that it answers, in this mode.
-    fn make_first_calls(&self, mode: Mode) -> Result<(), Problem> {
-        let mut ways = ["ffi", "load_ffi", "uds"].map(str::to_owned).to_vec();
-        ways.extend(GUESTS.map(|guest| format!("guest_{}", guest.language())));
+    /// Makes sure that each echo answers, in the mode.
+    fn make_first_calls(&self, settings: &Settings<'_>) -> Result<(), Problem> {
+        let ways: Vec<&str> = settings.echoes.iter().map(|echo| echo.name()).collect();
         let path = format!("/benchmark?times=1&arr=16&ways={}", ways.join(","));
         let response = self.get(&path)?;
-        let expected = format!("mode={}", mode.name());
+        let expected = format!("mode={}", settings.mode.name());
         let lines: Vec<&str> = response.body.lines().collect();
-        let has = |way: &String| {
+        let has = |way: &&str| {
             let prefix = format!("{way}: ");
             lines.iter().any(|line| line.starts_with(&prefix))
         };
@@ -272,19 +278,13 @@ fn configuration(folder: &Path, port: u16, settings: &Settings<'_>) -> Result<St
     let root = hosts::root();
     let root = root.display();
     let folder = folder.display();
-    let library = hosts::library("thalweg-lab")?;
-    let echo = hosts::resty_ffi_library("echo")?;
-    let (library, echo) = (library.display(), echo.display());
     let shim = hosts::library("thalweg-resty-ffi")?.with_file_name("?.so");
     let shim = shim.display();
-    let core = guests::core()?;
-    let core = core.display();
-    let address = |guest: Guest| {
-        let address = guest.address()?;
-        Ok(format!(r#"{} = "{address}""#, guest.language()))
+    let echoes = echo::table(settings.echoes, settings.spin)?;
+    let core = match settings.echoes.iter().any(|echo| echo.is_guest()) {
+        true => format!("env THALWEG_LIBRARY={};", guests::core()?.display()),
+        false => String::new(),
     };
-    let addresses = GUESTS.into_iter().map(address);
-    let addresses = addresses.collect::<Result<Vec<_>, Problem>>()?.join(", ");
     let module = match settings.mode {
         Mode::A => String::new(),
         Mode::B => format!("load_module {};", module()?.display()),
@@ -298,7 +298,6 @@ fn configuration(folder: &Path, port: u16, settings: &Settings<'_>) -> Result<St
     let Settings {
         socket,
         socket_buffer,
-        spin,
         ..
     } = settings;
     Ok(format!(
@@ -312,7 +311,7 @@ error_log {folder}/error.log warn;
 pid {folder}/nginx.pid;
 env TMPDIR;
 env THALWEG_WORKERS;
-env THALWEG_LIBRARY={core};
+{core}
 events {{ worker_connections 4096; }}
 http {{
   access_log off;
@@ -326,9 +325,7 @@ http {{
   lua_socket_pool_size 1000;
   lua_socket_buffer_size {socket_buffer};
   init_worker_by_lua_block {{
-    require("echo_benchmark").start {{
-      library = "{library}", guests = {{ {addresses} }}, echo = "{echo}", socket = "{socket}", spin = {spin}
-    }}
+    require("echo_benchmark").start {{ socket = "{socket}", {echoes} }}
   }}
   server {{
     listen 127.0.0.1:{port};
@@ -346,104 +343,4 @@ http {{
 }}
 "#
     ))
-}
-
-/// A server on a Unix socket that sends each message back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Server {
-    /// In C, a blocking thread for each connection.
-    CThreads,
-    /// In C, one thread for all connections.
-    CEpoll,
-    /// In Go.
-    Go,
-}
-
-/// All servers.
-pub const SERVERS: [Server; 3] = [Server::CThreads, Server::CEpoll, Server::Go];
-
-impl Server {
-    /// The name of the peer in results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::CThreads => "uds_c",
-            Self::CEpoll => "uds_c_epoll",
-            Self::Go => "uds_go",
-        }
-    }
-
-    /// Compiles it, and returns the command that starts it.
-    ///
-    /// # Errors
-    /// The compiler is missing or reports an error.
-    pub fn command(self) -> Result<Command, Problem> {
-        let how = match self {
-            Self::CThreads => "threads",
-            Self::CEpoll => "epoll",
-            Self::Go => {
-                return Ok(Command::new(hosts::go_program(
-                    "echo_server_go",
-                    "./echo_server",
-                )?));
-            }
-        };
-        let mut command = Command::new(hosts::c_program("echo_server")?);
-        command.arg(how);
-        Ok(command)
-    }
-}
-
-/// A running server.
-#[derive(Debug)]
-pub struct EchoServer {
-    program: HostProgram,
-    socket: Socket,
-}
-
-/// The path of a socket in a folder of its own. A server that ends normally removes both.
-#[derive(Debug)]
-struct Socket(String);
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        let socket = Path::new(&self.0);
-        if fs::remove_file(socket).is_ok()
-            && let Some(folder) = socket.parent()
-        {
-            let _ = fs::remove_dir(folder);
-        }
-    }
-}
-
-impl EchoServer {
-    /// Starts `server`.
-    ///
-    /// # Errors
-    /// It cannot be compiled or started.
-    pub fn start(server: Server, placement: Placement) -> Result<Self, Problem> {
-        let mut program = HostProgram::start(server.name(), server.command()?, placement)?;
-        let socket = Socket(program.ask("path")?);
-        Ok(Self { program, socket })
-    }
-
-    /// The path of its socket.
-    #[must_use]
-    pub fn socket(&self) -> &str {
-        &self.socket.0
-    }
-
-    /// Its process id.
-    #[must_use]
-    pub fn id(&self) -> u32 {
-        self.program.id()
-    }
-
-    /// Ends it.
-    ///
-    /// # Errors
-    /// It failed.
-    pub fn finish(self) -> Result<(), Problem> {
-        self.program.finish()
-    }
 }

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 use thalweg_bench::child::HostProgram;
+use thalweg_bench::guests::Guest;
 use thalweg_bench::hosts;
 use thalweg_bench::placement::Placement;
 use thalweg_bench::workloads::lab_hosts;
@@ -118,12 +119,48 @@ fn answers_every_line(
 }
 
 #[test]
-fn service_in_c_answers_as_that_in_rust() {
-    let command = (lab_hosts::C_OF_C_GUEST.command)().expect("cc is there");
-    let mut host = HostProgram::start("host", command, Placement::Free).unwrap();
-    let forms = ["stream-one", "stream-views", "stream-callback"];
-    answers_reading(&mut host, &[], &forms, &["events-one", "events-views"]);
-    host.finish().unwrap();
+fn services_in_c_and_go_answer_as_that_in_rust() {
+    for guest in [Guest::C, Guest::CPort, Guest::Go] {
+        if guest == Guest::Go && hosts::go_version().is_err() {
+            continue;
+        }
+        let command = lab_hosts::c_of_guest(guest).expect("the compilers are there");
+        let mut host = HostProgram::start("host", command, Placement::Free).unwrap();
+        let forms = ["stream-one", "stream-views", "stream-callback"];
+        answers_reading(&mut host, &[], &forms, &["events-one", "events-views"]);
+        for line in ["in-flight 5000 64 64", "in-flight 5000 64 1"] {
+            let read: Read = host.ask(line).unwrap();
+            assert_eq!((read.records, read.checksum), (5000, 12_497_500), "{line}");
+        }
+        host.finish().unwrap();
+    }
+}
+
+#[test]
+fn wrong_number_of_calls_in_flight_ends_the_host_in_c() {
+    for line in [
+        "in-flight 9 4096 1",
+        "in-flight 9 64 65",
+        "in-flight 9 8 16",
+        "in-flight 9 64 0",
+    ] {
+        let mut host = HostProgram::start("host", c(), Placement::Free).unwrap();
+        assert!(host.ask::<Read>(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn peers_of_the_service_in_go_answer_each_number_once() {
+    if hosts::go_version().is_err() {
+        return;
+    }
+    let command = Command::new(hosts::go_program("guest_peers_go", "./guest_peers").unwrap());
+    let mut peers = HostProgram::start("guest_peers", command, Placement::OneCpu).unwrap();
+    let block: Block = peers.ask("netpoll 50 5").unwrap();
+    assert_eq!(block.latencies.iter().filter(|ns| **ns > 0).count(), 50);
+    let read: Read = peers.ask("channel 5000 64").unwrap();
+    assert_eq!((read.records, read.checksum), (5000, 12_497_500));
+    assert!(peers.ask::<Read>("channel 5000 0").is_err());
 }
 
 #[test]

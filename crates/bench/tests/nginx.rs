@@ -10,8 +10,11 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use thalweg_bench::guests::Guest;
 use thalweg_bench::hosts;
-use thalweg_bench::nginx::{self, EchoServer, Mode, Nginx, SERVERS, Server, Settings};
+use thalweg_bench::nginx::{
+    self, Echo, EchoServer, Language, Mode, Nginx, SERVERS, Server, Settings,
+};
 use thalweg_bench::placement::Placement;
 use thalweg_bench::report::Row;
 use thalweg_bench::result_file;
@@ -39,10 +42,18 @@ fn is_running(pid: u32) -> bool {
     !matches!(state, None | Some(None | Some('Z' | 'X')))
 }
 
+const ECHOES: [Echo; 4] = [
+    Echo::Service,
+    Echo::Guest(Guest::C),
+    Echo::LoadFfi(Language::C),
+    Echo::Socket,
+];
+
 fn settings(mode: Mode, server: &EchoServer) -> Settings<'_> {
     Settings {
         mode,
         port: 0,
+        echoes: &ECHOES,
         socket: server.socket(),
         socket_buffer: "128k",
         placement: Placement::Free,
@@ -95,6 +106,58 @@ fn page_answers_with_the_seconds_of_each_length_and_way() {
         assert!(line.is_some_and(|line| line.ends_with(" 91")), "{metrics}");
         server.finish().unwrap();
     }
+}
+
+/// Whether a library with this in its name is in the memory of a process.
+fn has_library(pid: u32, name: &str) -> bool {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    maps.lines().any(|line| line.contains(name))
+}
+
+#[test]
+fn nginx_loads_only_the_library_of_its_side() {
+    if !has_nginx() {
+        return;
+    }
+    let libraries = [
+        (Echo::Service, "libthalweg_lab.so"),
+        (Echo::Guest(Guest::C), "liblab_guest.so"),
+        (Echo::Guest(Guest::Go), "liblab_guest_go.so"),
+        (Echo::LoadFfi(Language::C), "libffi_c_echo.so"),
+        (Echo::LoadFfi(Language::Go), "libffi_go_echo.so"),
+        (Echo::Socket, ""),
+    ];
+    let server = EchoServer::start(Server::CThreads, Placement::Free).unwrap();
+    for (echo, own) in libraries {
+        let needs_go = matches!(echo, Echo::Guest(Guest::Go) | Echo::LoadFfi(Language::Go));
+        if needs_go && hosts::go_version().is_err() {
+            continue;
+        }
+        let nginx = Nginx::start(&Settings {
+            echoes: &[echo],
+            ..settings(Mode::B, &server)
+        });
+        let nginx = nginx.unwrap();
+        for (_, library) in libraries {
+            if !library.is_empty() {
+                let has = has_library(nginx.worker(), library);
+                assert_eq!(has, library == own, "{echo:?} {library}");
+            }
+        }
+        let name = echo.name();
+        let asked = format!("/benchmark?times=40&arr=1,102400&concurrency=9&ways={name}");
+        let body = nginx.get(&asked).unwrap().body;
+        let answers = body.lines().filter(|line| line.starts_with(name));
+        assert_eq!(answers.count(), 2, "{body}");
+        let other = libraries
+            .iter()
+            .find(|(other, _)| *other != echo)
+            .unwrap()
+            .0;
+        let asked = format!("/benchmark?times=1&ways={}", other.name());
+        assert_eq!(nginx.get(&asked).unwrap().status, 400);
+    }
+    server.finish().unwrap();
 }
 
 #[test]
@@ -287,9 +350,12 @@ fn quick_run_has_a_row_for_each_mode_and_server() {
     );
     let rows = result_file::read(&file).unwrap().results;
     let measured: Vec<&Row> = rows.iter().filter(|row| row.peer.is_some()).collect();
-    let servers = SERVERS.len() - usize::from(hosts::go_version().is_err());
-    // Four ways against each server, three of them against mode B, and a guest against `load_ffi`.
-    assert_eq!(measured.len(), 2 * (4 * servers + 3 + 1));
+    let expected = match hosts::go_version() {
+        // Each way against each server and mode B, and two guests against `load_ffi` in their language.
+        Ok(_) => 6 * SERVERS.len() + 5 + 2,
+        Err(_) => 4 * (SERVERS.len() - 1) + 3 + 1,
+    };
+    assert_eq!(measured.len(), 2 * expected);
     for row in measured {
         assert!(row.subject_median > 0.0 && row.ratio.is_some(), "{row:?}");
         for metric in [

@@ -90,20 +90,27 @@ static void completions_close(const lab_client *client, tw_handle port) {
   must(client->tw.table->port_close(port, &error), "close", &error);
 }
 
-/* COUNT calls from the first submission to the last completion, at most COMPLETIONS_WINDOW of them
- * in flight. */
-static reading complete(const lab_client *client, uint64_t count) {
+/* COUNT calls from the first submission to the last completion, at most WINDOW of them in flight. Each
+ * submission carries AT_ONCE calls, and the last one those that are left. */
+static reading complete(const lab_client *client, uint64_t count, uint64_t window,
+                        uint64_t at_once) {
   const tw_handle port = completions_port(client);
   reading read = {0, 0, 0};
   uint64_t submitted = 0;
-  const uint64_t began = now_ns();
+  uint64_t began;
+  if (window > COMPLETIONS_WINDOW || at_once > COMPLETIONS_AT_ONCE || at_once > window ||
+      !at_once) {
+    fprintf(stderr, "complete: %" PRIu64 " in flight, %" PRIu64 " at once\n", window, at_once);
+    exit(1);
+  }
+  began = now_ns();
   while (read.records < count) {
-    uint64_t room = COMPLETIONS_WINDOW - (submitted - read.records);
+    uint64_t room = window - (submitted - read.records);
     if (room > count - submitted) {
       room = count - submitted;
     }
-    if (room >= COMPLETIONS_AT_ONCE || (room > 0 && submitted + room == count)) {
-      const uint64_t now = room < COMPLETIONS_AT_ONCE ? room : COMPLETIONS_AT_ONCE;
+    if (room >= at_once || (room > 0 && submitted + room == count)) {
+      const uint64_t now = room < at_once ? room : at_once;
       completions_submit(client, port, submitted, now);
       submitted += now;
     } else {

@@ -108,7 +108,9 @@ static void run(const char *command, const uint64_t numbers[3]) {
   } else if (strcmp(command, "events-views") == 0) {
     answer(event_stream(&client, numbers[0], READING_BATCH));
   } else if (strcmp(command, "complete") == 0) {
-    answer(complete(&client, numbers[0]));
+    answer(complete(&client, numbers[0], COMPLETIONS_WINDOW, COMPLETIONS_AT_ONCE));
+  } else if (strcmp(command, "in-flight") == 0) {
+    answer(complete(&client, numbers[0], numbers[1], numbers[2]));
   } else if (strcmp(command, "paced") == 0) {
     answer_each(paced(&client, numbers[0], numbers[1]), numbers[0]);
   } else if (strcmp(command, "drain") == 0) {

@@ -8,15 +8,16 @@
 -- | `times` | calls of each kind and length, in all connections together |
 -- | `arr` | the lengths of the messages in bytes |
 -- | `concurrency` | light threads that call at the same time, each with its own connection to the server |
--- | `ways` | a list: `ffi`, calls of the service in Rust; `guest_c`, in C; `load_ffi`, of a library for
---            lua-resty-ffi; `uds`, the Unix socket |
+-- | `ways` | a list: `ffi`, calls of the service in Rust; `guest_c`, in C; `guest_go`, in Go; `load_ffi` and
+--            `load_ffi_go`, of a library for lua-resty-ffi in C and Go; `uds`, the Unix socket |
+--
+-- Only the ways whose libraries were opened are there.
 --
 -- The answer has a line with the seconds for each of them: `ffi: 0.412345`. Each reply is compared with its request.
 local ffi = require "ffi"
 local bit = require "bit"
 local lab = require "lab"
 local waker = require "thalweg.waker"
-require "resty_ffi"
 
 local band, rshift, byte, string_of = bit.band, bit.rshift, string.byte, ffi.string
 
@@ -41,7 +42,6 @@ local M = {}
 --- Each way opens one end for a light thread, makes calls with it, and closes it.
 local ways = {}
 
-local runtime
 local socket_path
 
 --- Calls of a service.
@@ -58,17 +58,20 @@ local function calls_of(service)
   }
 end
 
-ways.load_ffi = {
-  open = function() return runtime end,
-  close = function() end,
-  run = function(library, message, times)
-    for _ = 1, times do
-      local ok, reply = library:echo(message)
-      assert(ok, reply)
-      assert(reply == message, "another reply")
-    end
-  end,
-}
+--- Calls of a library for lua-resty-ffi.
+local function calls_of_runtime(runtime)
+  return {
+    open = function() return runtime end,
+    close = function() end,
+    run = function(library, message, times)
+      for _ = 1, times do
+        local ok, reply = library:echo(message)
+        assert(ok, reply)
+        assert(reply == message, "another reply")
+      end
+    end,
+  }
+end
 
 --- A message to the server is its length in four bytes, most significant first, and its bytes.
 local function call_socket(socket, message, times)
@@ -100,15 +103,17 @@ ways.uds = {
   run = call_socket,
 }
 
---- Opens the libraries: `library` is that of the service, and `echo` one for lua-resty-ffi. `guests` has the
--- addresses of the service in other languages. `socket` is the path of the server's socket, and `spin` that option
--- of the service.
+--- Opens the libraries of the ways. `services` has the path or address of the service in each language, and
+-- `runtimes` the paths of libraries for lua-resty-ffi, by the name of the way. `socket` is the path of the server's
+-- socket, and `spin` that option of the services.
 function M.start(options)
-  ways.ffi = calls_of(assert(lab.open(options.library, { spin = options.spin })))
-  for language, address in pairs(options.guests) do
-    ways["guest_" .. language] = calls_of(assert(lab.open(address)))
+  for name, address in pairs(options.services) do
+    ways[name] = calls_of(assert(lab.open(address, { spin = options.spin })))
   end
-  runtime = assert(ngx.load_ffi(options.echo))
+  for name, path in pairs(options.runtimes) do
+    require "resty_ffi"
+    ways[name] = calls_of_runtime(assert(ngx.load_ffi(path)))
+  end
   socket_path = options.socket
 end
 

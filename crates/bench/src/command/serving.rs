@@ -8,7 +8,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
 use crate::command::print;
-use crate::nginx::{EchoServer, Mode, Nginx, Server, Settings};
+use crate::guests::Guest;
+use crate::nginx::{Echo, EchoServer, Language, Mode, Nginx, Server, Settings};
 use crate::placement::Placement;
 use crate::problem::Problem;
 use crate::workloads::echo_nginx::SOCKET_BUFFER;
@@ -32,6 +33,14 @@ pub struct Serve {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = SOCKET_BUFFER.default)]
     socket_buffer: String,
 }
+
+/// What the page can call. A library in Go would bring its own runtime into nginx.
+const ECHOES: [Echo; 4] = [
+    Echo::Service,
+    Echo::Guest(Guest::C),
+    Echo::LoadFfi(Language::C),
+    Echo::Socket,
+];
 
 /// A size of nginx: digits, and `k` or `m` after them.
 fn size(text: &str) -> Result<String, String> {
@@ -61,6 +70,7 @@ pub fn execute(serve: &Serve) -> Result<(), Problem> {
     let nginx = Nginx::start(&Settings {
         mode: if serve.mode == "A" { Mode::A } else { Mode::B },
         port: serve.port,
+        echoes: &ECHOES,
         socket: server.socket(),
         socket_buffer: &serve.socket_buffer,
         placement: Placement::Free,

@@ -15,8 +15,11 @@
 //! | --- | --- |
 //! | `A`, `B` | the service, in this mode of docs/lua.md |
 //! | `B+spin` | the same in mode B, with the option `spin` of `open`; only on two processors |
-//! | `guest_c` | the service in C: a guest in mode B; only on one processor |
+//! | `guest_c`, `guest_go` | the service in C or Go: a guest in mode B; only on one processor |
 //! | `load_ffi` | a library in C for lua-resty-ffi, by `ngx.load_ffi` in mode B |
+//! | `load_ffi_go` | the same in Go; only on one processor |
+//!
+//! Each nginx loads only the library of its side, so that a Go runtime is in no other one.
 //!
 //! With `concurrency=50`, 50 light threads of one request call at the same time, each with its own connection to the
 //! server. The connections are open before the clock starts.
@@ -27,15 +30,16 @@
 
 mod cost;
 mod sides;
+mod targets;
 
 use std::time::Duration;
 
 use crate::cell::Sample;
-use crate::guests::GUESTS;
+use crate::guests::Guest;
 use crate::hosts;
 use crate::judgement::Target;
 use crate::lab::Lab;
-use crate::nginx::{self, Mode, SERVERS, Server};
+use crate::nginx::{self, Language, Mode, SERVERS, Server};
 use crate::placement::Placement;
 use crate::problem::Problem;
 use crate::processes::{self, PROCESSES, metrics, times};
@@ -44,6 +48,7 @@ use crate::statistics::Samples;
 use crate::workloads::{Chart, Knob, Workload};
 
 use sides::{Plan, Programs, Side, Way};
+use targets::{LESS_1US, MODE_B, Point, bar, inside};
 
 const LENGTHS: Knob = Knob {
     name: "lengths",
@@ -76,10 +81,10 @@ pub const SOCKET_BUFFER: Knob = Knob {
 pub const WORKLOAD: Workload = Workload {
     name: "echo_nginx",
     group: "nginx",
-    what: "An echo from Lua in nginx: a service in Rust or C inside of nginx, against a server in C or Go on a Unix socket.",
+    what: "An echo from Lua in nginx: a service in Rust, C or Go inside of nginx, against a server in C or Go on a Unix socket.",
     source: "lua-resty-ffi, benchmark.md",
     peers: &[SERVERS[0].name(), SERVERS[1].name(), SERVERS[2].name()],
-    seconds: 420,
+    seconds: 540,
     run,
     knobs: &[LENGTHS, CONCURRENCY, PLACEMENT, PORT, SOCKET_BUFFER],
     ..Workload::USUAL
@@ -104,11 +109,6 @@ const ONE_PROCESSOR: Chart = Chart {
     unit: "s per 100,000 calls",
     factor: 1e5 / 1e9,
 };
-
-/// The peers of the other ways inside of nginx.
-const MODE_B: Way = Way::Service(Mode::B);
-const MODE_B_AS_PEER: &str = "thalweg@mode_b";
-const LOAD_FFI_AS_PEER: &str = "thalweg@load_ffi";
 
 /// The duration of a sample: the clock has ticks of 1 us in the answer of nginx.
 const SAMPLE: Duration = Duration::from_millis(100);
@@ -135,6 +135,13 @@ fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
         };
         lab.peers.insert(server.name().to_owned(), version);
     }
+    if let Err(why) = &go {
+        let why = Problem::NotReady(why.clone());
+        rows.extend(WAYS_IN_GO.map(|way| {
+            let params = [("mode", way.echo().name()), ("language", way.language())];
+            missing(&params, &why)
+        }));
+    }
     lab.peers.insert("nginx".to_owned(), version?);
     for placement in placements(lab)? {
         if placement.possible() {
@@ -156,12 +163,18 @@ fn missing(params: &[(&str, &str)], why: &Problem) -> Row {
     )
 }
 
+/// A Go runtime in nginx: the service, and the library for lua-resty-ffi.
+const WAYS_IN_GO: [Way; 2] = [Way::Guest(Guest::Go), Way::LoadFfi(Language::Go)];
+
 fn ways(placement: Placement, has_go: bool) -> Vec<Way> {
     let servers = SERVERS.into_iter();
     let servers = servers.filter(|server| has_go || *server != Server::Go);
-    let mut ways = vec![MODE_B, Way::Service(Mode::A), Way::LoadFfi];
+    let mut ways = vec![MODE_B, Way::Service(Mode::A), Way::LoadFfi(Language::C)];
     match placement {
-        Placement::OneCpu => ways.extend(GUESTS.map(Way::Guest)),
+        Placement::OneCpu => {
+            ways.push(Way::Guest(Guest::C));
+            ways.extend(WAYS_IN_GO.into_iter().filter(|_| has_go));
+        }
         _ => ways.push(Way::Spinning),
     }
     ways.extend(servers.map(Way::Socket));
@@ -192,9 +205,6 @@ fn numbers(lab: &Lab, knob: &Knob, most: u64) -> Result<Vec<u64>, Problem> {
     };
     text.split(',').map(parse).collect()
 }
-
-/// A point of the parameters.
-type Point = (u64, u64);
 
 fn measure(lab: &Lab, placement: Placement, ways: &[Way]) -> Result<Vec<Row>, Problem> {
     let mut points: Vec<Point> = Vec::new();
@@ -277,58 +287,12 @@ fn rows_of(
     rows
 }
 
-/// The name of `other` as a peer of `way`, if both are inside of nginx and are compared, and the target.
-fn inside(
-    placement: Placement,
-    point: Point,
-    way: Way,
-    other: Way,
-) -> Option<(&'static str, Option<Target>)> {
-    match (way, other) {
-        (MODE_B, _) => None,
-        (_, MODE_B) => Some((MODE_B_AS_PEER, bar_of_mode_b(placement, point, way))),
-        (Way::Guest(_), Way::LoadFfi) => {
-            let is_held = placement == Placement::OneCpu && point == (1, 512);
-            Some((LOAD_FFI_AS_PEER, is_held.then_some(Target::Ratio(1.05))))
-        }
-        _ => None,
-    }
-}
-
-/// The time without 1 us, as a multiple of mode B's.
-const LESS_1US: &str = "ratio_less_1us";
-
 fn less_a_microsecond(a: &Samples<Sample>, b: &Samples<Sample>) -> Metrics {
     let mut theirs = b.iter();
     let ratios = a.map(|a| (a.ns - 1_000.0) / theirs.next().map_or(f64::NAN, |b| b.ns));
     let mut metrics = Metrics::default();
     metrics.median(LESS_1US, &ratios);
     metrics
-}
-
-/// The target of a way against mode B.
-fn bar_of_mode_b(placement: Placement, point: Point, way: Way) -> Option<Target> {
-    let is_single_on_one = placement == Placement::OneCpu && point.0 == 1;
-    match way {
-        Way::Service(Mode::A) if is_single_on_one => Some(Target::Metric(LESS_1US, 1.3)),
-        Way::LoadFfi if is_single_on_one => Some(Target::Ratio(1.15)),
-        Way::Spinning if placement == Placement::Split && point == (1, 512) => {
-            Some(Target::Ratio(0.1))
-        }
-        _ => None,
-    }
-}
-
-/// The largest ratio of a way to the best server.
-fn bar(placement: Placement, point: Point, way: Way) -> Option<f64> {
-    let is_on_one = placement == Placement::OneCpu;
-    match (way, point) {
-        (MODE_B | Way::Guest(_), (1, 512)) if is_on_one => Some(0.5),
-        (MODE_B, (1, 10_240)) if is_on_one => Some(0.5),
-        (MODE_B, (1, 102_400)) if is_on_one => Some(0.35),
-        (MODE_B, (50, _)) if placement != Placement::Split => Some(0.4),
-        _ => None,
-    }
 }
 
 fn row(
@@ -362,8 +326,8 @@ fn row(
 
 #[cfg(test)]
 mod tests {
+    use super::targets::{LOAD_FFI_AS_PEER, LOAD_FFI_GO_AS_PEER, MODE_B_AS_PEER};
     use super::*;
-    use crate::guests::Guest;
 
     /// Two samples in each of three processes, in which each call takes `ns`.
     fn samples(ns: f64) -> Samples<Sample> {
@@ -378,8 +342,10 @@ mod tests {
         let taken = [
             (Way::Service(Mode::B), samples(4_000.0)),
             (Way::Service(Mode::A), samples(6_300.0)),
-            (Way::LoadFfi, samples(4_500.0)),
+            (Way::LoadFfi(Language::C), samples(4_500.0)),
             (Way::Guest(Guest::C), samples(5_000.0)),
+            (Way::Guest(Guest::Go), samples(7_000.0)),
+            (Way::LoadFfi(Language::Go), samples(7_200.0)),
             (Way::Spinning, samples(300.0)),
             (Way::Socket(Server::CThreads), samples(10_000.0)),
             (Way::Socket(Server::CEpoll), samples(8_000.0)),
@@ -392,9 +358,26 @@ mod tests {
     fn mode_b_is_held_to_the_best_server_and_the_others_to_mode_b() {
         let rows = rows(Placement::OneCpu, (1, 512));
         let with_target: Vec<&Row> = rows.iter().filter(|row| row.target.is_some()).collect();
-        let [best, a, load_ffi, guest, guest_of_load_ffi] = with_target.as_slice() else {
+        let [
+            best,
+            a,
+            load_ffi,
+            guest,
+            guest_of_load_ffi,
+            go,
+            go_of_load_ffi,
+        ] = with_target.as_slice()
+        else {
             panic!("{with_target:?}");
         };
+        for (row, peer, target) in [
+            (go, "uds_c_epoll", "ratio <= 0.5"),
+            (go_of_load_ffi, LOAD_FFI_GO_AS_PEER, "ratio <= 1.05"),
+        ] {
+            assert_eq!(row.params["mode"], "guest_go");
+            assert_eq!(row.peer.as_deref(), Some(peer));
+            assert_eq!(row.target.as_deref(), Some(target));
+        }
         assert_eq!(guest.params["mode"], "guest_c");
         assert_eq!(guest.peer.as_deref(), Some("uds_c_epoll"));
         assert_eq!(guest.target.as_deref(), Some("ratio <= 0.5"));
@@ -418,22 +401,26 @@ mod tests {
     #[test]
     fn guest_is_compared_with_all_others_on_one_processor() {
         let rows = rows(Placement::OneCpu, (1, 512));
-        let of_guest = rows.iter().filter(|row| row.params["mode"] == "guest_c");
-        let peers: Vec<_> = of_guest
-            .inspect(|row| assert_eq!(row.params["language"], "c"))
-            .map(|row| row.peer.as_deref().unwrap())
-            .collect();
-        let expected = [
-            "uds_c",
-            "uds_c_epoll",
-            "uds_go",
-            MODE_B_AS_PEER,
-            LOAD_FFI_AS_PEER,
-        ];
-        assert_eq!(peers, expected);
-        let guest = Way::Guest(Guest::C);
-        assert!(ways(Placement::OneCpu, true).contains(&guest));
-        assert!(!ways(Placement::Split, true).contains(&guest));
+        for (mode, language, library) in [
+            ("guest_c", "c", LOAD_FFI_AS_PEER),
+            ("guest_go", "go", LOAD_FFI_GO_AS_PEER),
+        ] {
+            let of_guest = rows.iter().filter(|row| row.params["mode"] == mode);
+            let peers: Vec<_> = of_guest
+                .inspect(|row| assert_eq!(row.params["language"], language))
+                .map(|row| row.peer.as_deref().unwrap())
+                .collect();
+            let expected = ["uds_c", "uds_c_epoll", "uds_go", MODE_B_AS_PEER, library];
+            assert_eq!(peers, expected);
+        }
+        let has = |placement, has_go, way| ways(placement, has_go).contains(&way);
+        assert!(has(Placement::OneCpu, false, Way::Guest(Guest::C)));
+        assert!(!has(Placement::Split, true, Way::Guest(Guest::C)));
+        for way in WAYS_IN_GO {
+            assert!(has(Placement::OneCpu, true, way));
+            assert!(!has(Placement::OneCpu, false, way));
+            assert!(!has(Placement::TwoCpus, true, way));
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! | `bare COUNT UNCOUNTED PAUSE_US` | the same for two bare hand-offs between two threads |
 //! | `views COUNT`, also `objects`; Nim has only `objects` | `{"ns", "records", "checksum"}`: COUNT matches of a new stream, read in place or as objects |
 //! | `complete COUNT`, `drain COUNT` | the same for COUNT calls, from the first submission on, or only for reaping ready completions; C, and the first in Rust |
+//! | `in-flight COUNT WINDOW AT_ONCE` | as `complete`, with at most WINDOW calls in flight, and AT_ONCE in a submission; C |
 //! | `paced COUNT PER_S` | `{"latencies": [ns, ..]}` of COUNT calls, PER_S per second, each from its due time until its completion was reaped |
 //! | `raw COUNT` | the same for records in an array; C |
 //! | `array COUNT` | the same for a loop over an array |
@@ -190,17 +191,13 @@ fn c() -> Result<Command, Problem> {
     Ok(command)
 }
 
-/// C, calling the service that is written in C, `crates/bench/guest/lab_guest.c`. The line `bare` is that of
-/// [`C`].
-pub const C_OF_C_GUEST: LabHost = LabHost {
-    language: "c",
-    mode: "blocking",
-    command: c_of_c_guest,
-};
-
-fn c_of_c_guest() -> Result<Command, Problem> {
+/// C, calling the service in another language. The line `bare` is that of [`C`].
+///
+/// # Errors
+/// A compiler is missing or reports an error, or a library was not built.
+pub fn c_of_guest(guest: Guest) -> Result<Command, Problem> {
     let mut command = Command::new(hosts::c_program("lab_host")?);
-    command.arg(Guest::C.address()?);
+    command.arg(guest.address()?);
     command.arg(hosts::library("thalweg-lab")?);
     command.env("THALWEG_LIBRARY", guests::core()?);
     Ok(command)

@@ -1,10 +1,10 @@
-//! The sides of a placement, and the programs that measure them: three of nginx and the servers on Unix sockets.
+//! The sides of a placement, and the programs that measure them: an nginx for each way, and the servers on Unix sockets.
 
 use std::time::Duration;
 
 use crate::cell::Sample;
 use crate::guests::Guest;
-use crate::nginx::{EchoServer, Mode, Nginx, Server, Settings};
+use crate::nginx::{Echo, EchoServer, Language, Mode, Nginx, Server, Settings};
 use crate::placement::{self, Placement};
 use crate::problem::Problem;
 use crate::processes::Process;
@@ -20,8 +20,8 @@ pub enum Way {
     Spinning,
     /// The service in another language inside of nginx, in mode B.
     Guest(Guest),
-    /// A library in C for lua-resty-ffi inside of nginx, in mode B.
-    LoadFfi,
+    /// A library for lua-resty-ffi inside of nginx, in mode B.
+    LoadFfi(Language),
     /// A server on a Unix socket.
     Socket(Server),
 }
@@ -33,8 +33,7 @@ impl Way {
         match self {
             Self::Service(mode) => Some(mode.name()),
             Self::Spinning => Some("B+spin"),
-            Self::Guest(Guest::C) => Some("guest_c"),
-            Self::LoadFfi => Some("load_ffi"),
+            Self::Guest(_) | Self::LoadFfi(_) => Some(self.echo().name()),
             Self::Socket(_) => None,
         }
     }
@@ -44,7 +43,19 @@ impl Way {
     pub fn language(self) -> &'static str {
         match self {
             Self::Guest(guest) => guest.language(),
+            Self::LoadFfi(Language::Go) => "go",
             _ => "rust",
+        }
+    }
+
+    /// What its nginx calls. It loads nothing else.
+    #[must_use]
+    pub fn echo(self) -> Echo {
+        match self {
+            Self::Service(_) | Self::Spinning => Echo::Service,
+            Self::Guest(guest) => Echo::Guest(guest),
+            Self::LoadFfi(language) => Echo::LoadFfi(language),
+            Self::Socket(_) => Echo::Socket,
         }
     }
 }
@@ -92,7 +103,7 @@ pub struct Programs {
 struct Program {
     way: Way,
     nginx: Nginx,
-    server: EchoServer,
+    server: Option<EchoServer>,
 }
 
 impl Programs {
@@ -149,7 +160,7 @@ impl Process for Programs {
         let mut programs = self.programs.into_iter();
         programs.try_for_each(|Program { nginx, server, .. }| {
             drop(nginx);
-            server.finish()
+            server.map_or(Ok(()), EchoServer::finish)
         })
     }
 }
@@ -157,15 +168,16 @@ impl Process for Programs {
 impl Program {
     /// `number` is that of the way, for its port.
     fn start(way: Way, plan: &Plan, number: u16) -> Result<Self, Problem> {
-        // A service's nginx calls a server once, when it starts.
-        let (mode, server) = match way {
-            Way::Service(mode) => (mode, Server::CThreads),
-            Way::Spinning | Way::Guest(_) | Way::LoadFfi => (Mode::B, Server::CThreads),
-            Way::Socket(server) => (Mode::B, server),
+        let mode = match way {
+            Way::Service(mode) => mode,
+            _ => Mode::B,
         };
         let spin = way == Way::Spinning;
         let is_split = plan.placement == Placement::Split;
-        let server = EchoServer::start(server, plan.placement)?;
+        let server = match way {
+            Way::Socket(server) => Some(EchoServer::start(server, plan.placement)?),
+            _ => None,
+        };
         let nginx = Nginx::start(&Settings {
             mode,
             port: if plan.port == 0 {
@@ -173,7 +185,8 @@ impl Program {
             } else {
                 plan.port.saturating_add(number)
             },
-            socket: server.socket(),
+            echoes: &[way.echo()],
+            socket: server.as_ref().map_or("", EchoServer::socket),
             socket_buffer: &plan.socket_buffer,
             // Threads that start on one processor do not spin.
             placement: if is_split && spin {
@@ -192,12 +205,8 @@ impl Program {
 
     /// Makes this many calls.
     fn measure(&self, side: Side, calls: u64) -> Result<Sample, Problem> {
-        let (name, server) = match self.way {
-            Way::Service(_) | Way::Spinning => ("ffi", None),
-            Way::Guest(Guest::C) => ("guest_c", None),
-            Way::LoadFfi => ("load_ffi", None),
-            Way::Socket(_) => ("uds", Some(self.server.id())),
-        };
+        let name = self.way.echo().name();
+        let server = self.server.as_ref().map(EchoServer::id);
         let Side {
             length,
             concurrency,
@@ -222,8 +231,11 @@ impl Program {
         Ok(metrics.fold(sample, |sample, (name, value)| sample.with(name, value)))
     }
 
-    /// How often the libraries have woken the event loop. All but one are idle.
+    /// How often the library has woken the event loop.
     fn wakes(&self) -> Result<f64, Problem> {
+        if self.way.echo() == Echo::Socket {
+            return Ok(0.0);
+        }
         let metrics = self.nginx.get("/metrics")?.body;
         let lines = metrics.lines();
         let wakes = lines.filter(|line| line.starts_with("thalweg_nginx_wakes{"));
