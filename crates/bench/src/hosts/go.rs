@@ -1,11 +1,12 @@
 //! Builds the programs and libraries in Go.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::problem::Problem;
 
-use super::{build, finish, root};
+use super::{build, finish, once, root};
 
 /// The output of `go version`.
 ///
@@ -55,17 +56,22 @@ pub fn resty_ffi_go() -> Result<PathBuf, Problem> {
 
 const GO_LIBRARY: &str = "-buildmode=c-shared";
 
-/// Builds a package or file of `folder`. Go caches its builds, so a second build takes a moment.
+/// Builds a package or file of `folder`. Linking takes seconds, so this process builds each product once.
 fn compile_go(
-    name: &str,
+    product: &str,
     (folder, package): (&str, &str),
     options: &[&str],
 ) -> Result<PathBuf, Problem> {
-    build(name, |fresh| {
-        let mut command = Command::new("go");
-        command.args(["build", "-buildvcs=false"]).args(options);
-        command.arg("-o").arg(fresh).arg(package);
-        command.current_dir(root().join(folder));
-        finish(&mut command, "go", &format!("{package} of {folder}"))
+    once(product, || {
+        build(product, |fresh| {
+            let mut command = Command::new("go");
+            command.args(["build", "-buildvcs=false"]).args(options);
+            command.arg("-o").arg(fresh).arg(package);
+            command.current_dir(root().join(folder));
+            finish(&mut command, "go", &format!("{package} of {folder}"))?;
+            // The header of a library with exported functions, which nothing includes.
+            let _ = fs::remove_file(fresh.with_extension("h"));
+            Ok(())
+        })
     })
 }
