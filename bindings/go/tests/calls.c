@@ -205,8 +205,8 @@ static void submit_short_calls(const probe_client *client, bool is_brief) {
   uint64_t number;
   ended_well = 0;
   for (number = 0; number < TOGETHER; number++) {
-    tw_request *prepared = is_brief ? probe_add_prepare(client, 1, &request)
-                                    : probe_nothing_prepare(client, &request);
+    tw_request *prepared =
+        is_brief ? probe_add_prepare(client, 1, &request) : probe_nothing_prepare(client, &request);
     REQUIRE_OK(tw_request_submit(prepared, TW_FOREVER, number, NULL, &error), error);
   }
 }
