@@ -73,10 +73,16 @@ func (c *Call) end() {
 
 // release ends the context, and the streams of the arguments whose reading has not begun.
 func (c *Call) release() {
+	c.closeUnread()
+	c.endContext(context.Canceled)
+}
+
+// closeUnread closes the streams that were not read, before the caller has the answer: its next element is
+// refused then. A stream that is the answer may still read them.
+func (c *Call) closeUnread() {
 	for _, r := range c.readers {
 		r.closeUnread()
 	}
-	c.endContext(context.Canceled)
 }
 
 // answering reports whether the call can be answered: once, and not after it has failed.
@@ -95,6 +101,7 @@ func (c *Call) fail(code Code, text string) {
 	if !c.answering() {
 		return
 	}
+	c.closeUnread()
 	core := c.state.port.core
 	if code == GuestPanicked {
 		c.state.port.answers.waitUntilSent()
@@ -149,6 +156,7 @@ func (c *Call) answer(code Code) {
 		return
 	}
 	if c.answering() {
+		c.closeUnread()
 		c.state.port.answers.add(c.handle, code, message, c.urgency)
 	}
 }

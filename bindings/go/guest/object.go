@@ -132,6 +132,7 @@ func (c *Call) AnswerObject(kind uint32, o object) {
 	if !c.answering() {
 		return
 	}
+	c.closeUnread()
 	number := c.state.addObject(o)
 	if c.state.port.core.answerObject(c.handle, kind, number) != OK {
 		c.state.takeObject(number)
