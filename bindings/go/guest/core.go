@@ -214,10 +214,10 @@ func (t *takenEvents) free() {
 	C.free(unsafe.Pointer(t.all))
 }
 
-// take releases the events that were taken before, and takes those that are available. Returns false
-// when the port has ended.
-func (t *takenEvents) take(c core, port uint64) bool {
-	code := Code(C.thalweg_port_take(c.c, C.tw_handle(port), t.all, batchSize, &t.count))
+// take releases the events that were taken before, and takes those that are available. It waits for some until
+// the deadline; 0 is none. Returns false when the port has ended.
+func (t *takenEvents) take(c core, port uint64, deadline uint64) bool {
+	code := Code(C.thalweg_port_take(c.c, C.tw_handle(port), t.all, batchSize, C.uint64_t(deadline), &t.count))
 	return code == OK || code == Interrupted
 }
 

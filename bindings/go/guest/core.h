@@ -165,15 +165,15 @@ static inline uint32_t thalweg_port_fd(const tw_guest_core *core, tw_handle port
   return core->port_fd(port, fd, error);
 }
 
-/* Releases the `*count` events that were taken before, and takes those that are available. */
+/* Releases the `*count` events that were taken before, and takes those that are available until the deadline. */
 static inline uint32_t thalweg_port_take(const tw_guest_core *core, tw_handle port,
                                          tw_guest_event *events, uint32_t capacity,
-                                         uint32_t *count) {
+                                         uint64_t deadline_ns, uint32_t *count) {
   if (*count > 0) {
     core->event_release(events, *count);
   }
   *count = 0;
-  return core->port_take(port, events, capacity, 0, count, NULL);
+  return core->port_take(port, events, capacity, deadline_ns, count, NULL);
 }
 
 void thalweg_refuse(tw_error *error, uint32_t code, const char *text);

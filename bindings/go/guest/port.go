@@ -7,7 +7,9 @@ import "C"
 
 import (
 	"os"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -21,7 +23,8 @@ type port struct {
 	events  takenEvents
 	next    int // index of the first taken event that was not served
 	states  map[uint64]*state
-	queues  []*state // those whose queues need a goroutine, after the events that were taken
+	active  atomic.Int64 // goroutines that use a service
+	queues  []*state     // those whose queues need a goroutine, after the events that were taken
 
 	mu          sync.Mutex
 	calls       map[uint64]*Call // those that have not ended
@@ -81,14 +84,26 @@ func (p *port) run() {
 		p.wake.Close()
 	}()
 	wake, err := p.wake.SyscallConn()
-	if err == nil {
+	for isOpen := true; err == nil && isOpen; {
 		// Waits until the descriptor is readable whenever the function returns false.
-		err = wake.Read(func(uintptr) bool { return !p.serveAvailable() })
+		err = wake.Read(func(uintptr) bool {
+			isOpen = p.serveAvailable()
+			return !isOpen || p.mayWaitInC()
+		})
+		if err == nil && isOpen {
+			isOpen = p.events.take(p.core, p.handle, forever)
+		}
 	}
 	if err != nil {
 		panic("thalweg: cannot wait for events: " + err.Error())
 	}
 	isDone = true
+}
+
+// mayWaitInC reports whether the goroutine of the port may wait in C, which is faster than Go's poller. It keeps
+// its processor for some time, in which no other goroutine of the guest needs it.
+func (p *port) mayWaitInC() bool {
+	return runtime.GOMAXPROCS(0) > 1 || p.active.Load() == 0
 }
 
 // serveAvailable serves all events that are available. Returns false when the port has ended.
@@ -102,7 +117,7 @@ func (p *port) serveAvailable() bool {
 		p.next = 0
 		p.answers.send()
 		p.startQueues()
-		isOpen := p.events.take(p.core, p.handle)
+		isOpen := p.events.take(p.core, p.handle, 0)
 		if len(p.events.taken()) == 0 {
 			return isOpen
 		}
@@ -115,6 +130,9 @@ func (p *port) startQueues() {
 	for i, s := range p.queues {
 		go s.serveQueue()
 		p.queues[i] = nil
+	}
+	if len(p.queues) > 0 {
+		runtime.Gosched()
 	}
 	p.queues = p.queues[:0]
 }

@@ -87,6 +87,7 @@ func (s *state) push(t task) bool {
 	if !s.isServing {
 		s.isServing = true
 		s.active++
+		s.port.active.Add(1)
 		s.port.queues = append(s.port.queues, s)
 	}
 	return true
@@ -149,10 +150,12 @@ func (s *state) enter() {
 	s.mu.Lock()
 	s.active++
 	s.mu.Unlock()
+	s.port.active.Add(1)
 }
 
 // leave ends what enter has begun.
 func (s *state) leave() {
+	s.port.active.Add(-1)
 	s.mu.Lock()
 	s.active--
 	isLast := s.isClosed && s.active == 0
