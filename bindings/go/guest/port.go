@@ -101,9 +101,13 @@ func (p *port) run() {
 }
 
 // mayWaitInC reports whether the goroutine of the port may wait in C, which is faster than Go's poller. It keeps
-// its processor for some time, in which no other goroutine of the guest needs it.
+// its processor for some time, in which no other goroutine of the guest may need it. Those that were just started
+// run first.
 func (p *port) mayWaitInC() bool {
-	return runtime.GOMAXPROCS(0) > 1 || p.active.Load() == 0
+	if p.active.Load() > 0 {
+		runtime.Gosched()
+	}
+	return p.active.Load() == 0
 }
 
 // serveAvailable serves all events that are available. Returns false when the port has ended.
@@ -130,9 +134,6 @@ func (p *port) startQueues() {
 	for i, s := range p.queues {
 		go s.serveQueue()
 		p.queues[i] = nil
-	}
-	if len(p.queues) > 0 {
-		runtime.Gosched()
 	}
 	p.queues = p.queues[:0]
 }
