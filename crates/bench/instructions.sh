@@ -206,7 +206,7 @@ judge() {
       kept=1
     fi
   done < <(names limits)
-  # What a table allows for a path: sets limit, peer and factor.
+  # allowed TABLE PATH: sets limit, peer and factor to the values that the table allows for the path.
   allowed() {
     read -r peer factor < <(entry "$1" "$2")
     limit=${found[$peer]:-none}

@@ -98,7 +98,7 @@ func (a *answers) mayHold(count int) bool {
 	return count < mostAnswers && (count%heldPerLook != 0 || time.Since(a.heldSince) < longestHeld)
 }
 
-// send sends what was held back.
+// send sends the answers that were held back.
 func (a *answers) send() {
 	a.mu.Lock()
 	a.isStarted = false

@@ -21,7 +21,7 @@ proc open(): InputsClient =
   result.setHost(DeskAsync(ask: answer, ring: ring))
 
 proc received(client: InputsClient, seconds = 10): seq[uint64] =
-  ## What was read later, when that is something.
+  ## The numbers that were read later. Waits for the first one.
   let until = getMonoTime() + initDuration(seconds = seconds)
   while result.len == 0 and getMonoTime() < until:
     sleep(1)

@@ -64,7 +64,7 @@ pub struct Settings<'a> {
     pub mode: Mode,
     /// The port on 127.0.0.1; 0 for a free one.
     pub port: u16,
-    /// What its page can call. Only that is loaded.
+    /// The services and servers that its page can call. No others are loaded.
     pub echoes: &'a [Echo],
     /// The socket of the server that [`Echo::Socket`] calls.
     pub socket: &'a str,

@@ -1,4 +1,4 @@
-//! What an nginx can call, and the libraries that it loads for that.
+//! The services and servers that an nginx can call, and the libraries that it loads for them.
 
 use crate::guests::Guest;
 use crate::hosts;
@@ -49,7 +49,7 @@ impl Echo {
 }
 
 /// The fields `services` and `runtimes` of the argument of `start` in `echo_benchmark.lua`: the paths or addresses by
-/// name. The compilers build what is missing.
+/// name. Libraries that are missing are compiled.
 pub(super) fn table(echoes: &[Echo], spin: bool) -> Result<String, Problem> {
     let (mut services, mut runtimes) = (Vec::new(), Vec::new());
     for echo in echoes {

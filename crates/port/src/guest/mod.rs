@@ -7,9 +7,8 @@
 //! ```
 //!
 //! 1. Foreign code runs in the turns of its instance, so one function at a time, on a thread's own
-//!    stack. Whatever would wait there returns `would_park`. If it
-//!    [asks for it](Guest::async_may_block), the calls of an `async func` run beside that on threads of
-//!    the blocking pool.
+//!    stack. Whatever would wait there returns `would_park`. The calls of an `async func` run at the
+//!    same time on threads of the blocking pool if the guest [asks for it](Guest::async_may_block).
 //! 2. Foreign code knows a call by its handle, which is stale when the call has ended. It gets a copy
 //!    of the arguments that nothing else uses, until [`Guest::call`] returns.
 //! 3. Foreign code is not trusted to write correct messages: each one is checked against the
@@ -36,7 +35,7 @@ pub(crate) use service::{GuestService, state_of, take_current, with_current};
 pub(crate) use states::GuestInstance;
 
 /// The functions of a guest. The core calls them as rules 1 and 4 of the module say: those of one
-/// state one at a time, the first is `open` and the last `close`.
+/// state one at a time, except on the blocking pool. The first is `open` and the last `close`.
 pub trait Guest: Send + Sync + 'static {
     /// Creates the state of an instance, before its first call and again after a panic.
     ///

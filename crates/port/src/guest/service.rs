@@ -114,7 +114,7 @@ struct State {
     async_may_block: bool,
 }
 
-/// What the guest has opened. It is closed when its [`State`] is dropped and the calls on the blocking pool
+/// The state in the guest. It is closed when its [`State`] is dropped and the calls on the blocking pool
 /// have returned.
 struct Opened {
     guest: Arc<dyn Guest>,

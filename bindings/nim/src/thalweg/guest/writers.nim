@@ -29,7 +29,7 @@ type
     size: uint32
 
 const
-  longestWait = 16 # Milliseconds. The core does not tell a guest when a full stream has room.
+  longestWait = 16 # Milliseconds. The core tells only guests with a port when a full stream has room.
   sentWithoutPause = 256 # So many take about 0.1 ms. Then the other tasks and calls of the guest run.
   keptCapacity = 65_536'u32
 

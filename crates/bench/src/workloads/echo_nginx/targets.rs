@@ -1,4 +1,4 @@
-//! Which sides inside of nginx are compared with each other, and the targets.
+//! The comparisons between sides inside of nginx, and the targets.
 
 use crate::guests::Guest;
 use crate::judgement::Target;
