@@ -171,6 +171,17 @@ guest_inputs() {
   THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guest_inputs" "$guests/libguest_inputs.so"
   THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guest_inputs" "$guests/libguest_inputs_blocks.so"
 }
+# A guest that writes records with text.
+guest_records() {
+  "$target/debug/thalweg" gen --lang c --guest c --out "$build/records" bindings/c/tests/guests/records >/dev/null
+  local source=records guest_include=(-Ibindings/c/include "-I$build/records/guest-c")
+  guest records "$@"
+  guest records_trusted -DTRUSTED "$@"
+  "$cc" -std=c99 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/records/c" "$@" \
+    bindings/c/tests/guest_records.c -o "$guests/guest_records" -ldl
+  THALWEG_LIBRARY=$target/debug/libthalweg.so "$guests/guest_records" "$guests/libguest_records.so" \
+    "$guests/libguest_records_trusted.so"
+}
 # Guests whose library is replaced.
 reload_guests() {
   "$cc" -std=c11 -D_XOPEN_SOURCE=700 -g "${warnings[@]}" -Ibindings/c/include "-I$build/probe/c" "$@" \
@@ -185,6 +196,7 @@ guests() {
   build_guests "${@:2}"
   hostile_guests "${HOSTILE_MESSAGES:-50000}" "${@:2}"
   guest_inputs "${@:2}"
+  guest_records "${@:2}"
   run_guests
   run_guests _port
   run_guests _blocks

@@ -12,8 +12,8 @@
 #
 # The paths c_.., cpp_.. and nim_.. are those of a host in C, C++ or Nim that opens the library of the
 # lab's service. The paths guest_.. are those of the host in C with the lab's service in C, guest_nim_.. with
-# that in Nim, and in guest_port_.. a thread of the guest takes the calls from a port. Without Nim, its paths
-# are left out.
+# that in Nim. In guest_port_.., a thread of the guest takes the calls from a port, and in guest_trusted_.., the
+# records of a stream are not checked. Without Nim, its paths are left out.
 # In `view` and `event_view`, records are read that a stream already has, and only the host's thread
 # counts, inside `lab_counted_..`. Their programs are compiled with the options of src/hosts.rs.
 #
@@ -75,6 +75,7 @@ lab_guest() {
 }
 lab_guest lab
 lab_guest lab_port -DLAB_PORT
+lab_guest lab_trusted -DLAB_TRUSTED
 THALWEG_LIBRARY=${CARGO_TARGET_DIR:-$PWD/target}/release/libthalweg_shared.so
 export THALWEG_LIBRARY
 has_nim=false
@@ -93,6 +94,7 @@ count() {
   case $1 in
   c_* | cpp_* | nim_*) run=("$scratch/hosts_${1%%_*}" "$library" "${1#*_}" "$2") ;;
   guest_port_*) run=("$scratch/hosts_c" "thread:$scratch/libguest_lab_port.so" "${1#guest_port_}" "$2") ;;
+  guest_trusted_*) run=("$scratch/hosts_c" "thread:$scratch/libguest_lab_trusted.so" "${1#guest_trusted_}" "$2") ;;
   guest_nim_*) run=("$scratch/hosts_c" "thread:$scratch/libguest_lab_nim.so" "${1#guest_nim_}" "$2") ;;
   guest_*) run=("$scratch/hosts_c" "thread:$scratch/libguest_lab.so" "${1#*_}" "$2") ;;
   esac
@@ -238,7 +240,7 @@ judge() {
 
 mapfile -t paths < <("$program" --names)
 for path in call view event event_view; do paths+=("c_$path" "cpp_$path"); done
-paths+=(c_call_brief guest_call guest_call_brief guest_event guest_port_call)
+paths+=(c_call_brief guest_call guest_call_brief guest_event guest_trusted_event guest_port_call)
 if $has_nim; then paths+=(nim_call guest_nim_call guest_nim_call_brief guest_nim_event); fi
 if (($#)); then paths=("$@"); fi
 settle_all >"$scratch/measured"

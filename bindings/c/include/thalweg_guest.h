@@ -162,8 +162,22 @@ typedef struct tw_guest_message {
   uint64_t capacity; /* for message_release */
 } tw_guest_message;
 
-/* A flag of stream_write: further records follow soon. */
+/* Flags of stream_write and stream_commit. Further records follow soon. */
 #define TW_WRITE_MORE 1u
+/* Only of stream_commit: the records are not checked. They must be well-formed: see thalweg.h. Programs that
+ * read others have undefined behaviour. */
+#define TW_WRITE_TRUSTED 2u
+
+/* Places for the next records of a stream, in its memory. */
+typedef struct tw_record_space {
+  uint8_t *base;      /* from which offsets count, those in tw_slice, too */
+  uint32_t first;     /* offset of the next record */
+  uint32_t stride;    /* distance from one record to the next */
+  uint32_t count;     /* number of records that fit */
+  uint32_t tails;     /* offset of the free space for the contents of strings and lists */
+  uint32_t tails_end; /* its end */
+  uint32_t reserved;
+} tw_record_space;
 
 /* One of several answers. */
 typedef struct tw_guest_answer {
@@ -298,6 +312,22 @@ typedef struct tw_guest_core {
   /* Does what `answer` does for `count` answers, and then wakes their callers: each port once, if its answers
    * are adjacent. */
   void (*answer_many)(tw_guest_answer *answers, uint32_t count);
+  /* Finds places in the stream's memory, at least one with `tails` bytes for strings and lists. They have
+   * any contents before, and the guest may write there until it calls the next function of the writer.
+   * While the stream is full, waits until `deadline_ns`. If the overflow policy drops a record instead, the
+   * result is TW_OK and `space->count` is 0. The codes are those of stream_write. */
+  uint32_t (*stream_reserve)(tw_handle writer, uint32_t tails, uint64_t deadline_ns,
+                             tw_record_space *space, tw_error *error);
+  /* Makes the first `count` of these places part of the stream. All bytes of the records are written, and
+   * those of the strings and lists up to the offset `tails_end`. They become visible as in stream_write.
+   * `*space` is what is left, with a count of 0 if that is nothing.
+   * TW_ARGUMENT: some records are malformed, and the others are in the stream; or the places were not
+   * reserved. Another code: the outcome of the stream, which has ended. */
+  uint32_t (*stream_commit)(tw_handle writer, uint32_t count, uint32_t tails_end, uint32_t flags,
+                            tw_record_space *space, tw_error *error);
+  /* Reads the counters of a stream, such as the records that nobody has read yet. `size` is sizeof(tw_stats)
+   * of the guest: see `stream_stats` in tw_table. */
+  uint32_t (*writer_stats)(tw_handle writer, tw_stats *out, uint32_t size, tw_error *error);
 } tw_guest_core;
 
 /* The type of the function `tw_guest` of a guest. It checks `abi`, keeps `core`, which is valid for ever, and calls

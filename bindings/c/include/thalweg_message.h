@@ -96,6 +96,7 @@ typedef struct tw_writer {
   uint32_t status;      /* TW_OVERLOADED: no memory. TW_ARGUMENT: a NULL pointer, or too large */
   uint32_t handles;     /* entries in the table of handles */
   uint32_t handles_put; /* entries written so far */
+  bool is_fixed;        /* `data` cannot grow: it is memory of the stream */
   uint64_t small[32];
 } tw_writer;
 
@@ -106,6 +107,10 @@ static inline bool tw_writer_grow(tw_writer *writer, uint64_t size) {
   uint8_t *data;
   if (wanted > TW_MESSAGE_MAX) {
     writer->status = TW_ARGUMENT;
+    return false;
+  }
+  if (writer->is_fixed) {
+    writer->status = TW_OVERLOADED;
     return false;
   }
   if (capacity < wanted) {
@@ -171,6 +176,7 @@ static inline uint32_t tw_writer_begin(tw_writer *writer, uint64_t layout, uint3
   writer->status = TW_OK;
   writer->handles = handles;
   writer->handles_put = 0;
+  writer->is_fixed = false;
   header.size = 0;
   header.layout = (uint32_t)(layout & 0xffffffffu);
   header.handles = handles;
@@ -222,20 +228,20 @@ static inline uint32_t tw_put_list(tw_writer *writer, uint32_t at, const void *i
 }
 
 /* Writes a list whose elements are copied as they are: no padding, no tails. */
-static inline void tw_put_numbers(tw_writer *writer, uint32_t at, const void *items, size_t count,
-                                  uint32_t size) {
-  uint32_t first = tw_put_list(writer, at, items, count, size, size);
+static inline void tw_put_items(tw_writer *writer, uint32_t at, const void *items, size_t count,
+                                uint32_t size, uint32_t align) {
+  uint32_t first = tw_put_list(writer, at, items, count, size, align);
   if (count != 0) {
     tw_put(writer, first, items, count * size);
   }
 }
 
 static inline void tw_put_text(tw_writer *writer, uint32_t at, tw_text text) {
-  tw_put_numbers(writer, at, text.data, text.size, 1);
+  tw_put_items(writer, at, text.data, text.size, 1, 1);
 }
 
 static inline void tw_put_bytes(tw_writer *writer, uint32_t at, tw_bytes bytes) {
-  tw_put_numbers(writer, at, bytes.data, bytes.size, 1);
+  tw_put_items(writer, at, bytes.data, bytes.size, 1, 1);
 }
 
 /* Completes the message. Returns `status`. */

@@ -212,18 +212,22 @@ typedef struct tw_record_writer {
   const tw_guest_core *core;
   tw_handle handle;
   /* Records become visible to the reader when this many are not, 1 unless you set it. All are visible when
-   * the stream ends, and when it was full. */
+   * the stream ends, and when it was full. If a record is malformed, this is reported when the records
+   * become visible, which are then all others. */
   uint32_t batch;
-  uint32_t pending; /* records that are not visible */
+  /* TW_WRITE_TRUSTED, or 0: records that contain strings or lists are checked. Others always are. */
+  uint32_t flags;
+  uint32_t pending;      /* records that are in the stream and not visible */
+  uint32_t filled;       /* records before `space.first` that are not in the stream yet */
+  tw_record_space space; /* places for records */
 } tw_record_writer;
 
 /* Ends a call whose result is a stream or a future. */
 static inline uint32_t tw_incoming_answer_stream(const tw_incoming *call, tw_record_writer *writer,
                                                  tw_error *error) {
+  memset(writer, 0, sizeof(*writer));
   writer->core = call->core;
-  writer->handle = 0;
   writer->batch = 1;
-  writer->pending = 0;
   return call->core->answer_stream(call->call, &writer->handle, error);
 }
 
@@ -236,6 +240,7 @@ static inline uint32_t tw_record_writer_write(tw_record_writer *writer, const vo
       writer->core->stream_write(writer->handle, (const uint8_t *)base, size, first, count,
                                  has_more ? TW_WRITE_MORE : 0, deadline_ns, NULL, error);
   writer->pending = has_more && code == TW_OK ? writer->pending + count : 0;
+  writer->space.count = 0;
   return code;
 }
 
@@ -248,25 +253,109 @@ static inline uint32_t tw_record_writer_send(tw_record_writer *writer, const voi
                                 error);
 }
 
-/* Writes one record, which is the root of a message. This function completes and frees the message. */
-static inline uint32_t tw_record_writer_send_message(tw_record_writer *writer, tw_writer *message,
-                                                     uint32_t root, uint64_t deadline_ns,
-                                                     tw_error *error) {
-  uint32_t status = tw_writer_end(message);
+/* Makes the filled places part of the stream. */
+static inline uint32_t tw_record_writer_commit(tw_record_writer *writer, bool has_more,
+                                               tw_error *error) {
+  uint32_t filled = writer->filled;
+  uint32_t flags = writer->flags | (has_more ? TW_WRITE_MORE : 0);
+  uint32_t code;
+  writer->filled = 0;
+  code = writer->core->stream_commit(writer->handle, filled, writer->space.tails, flags,
+                                     &writer->space, error);
+  writer->pending = has_more && code == TW_OK ? writer->pending + filled : 0;
+  return code;
+}
+
+/* Writes a value at an offset. */
+typedef void (*tw_put_value)(tw_writer *message, uint32_t at, const void *value);
+
+/* Writes one record for which the segment has no space: it is written elsewhere and copied. */
+static inline uint32_t tw_record_writer_copy(tw_record_writer *writer, tw_put_value put,
+                                             const void *value, uint32_t size, uint64_t deadline_ns,
+                                             tw_error *error) {
+  tw_writer message;
+  uint32_t root = tw_writer_begin(&message, 0, 0, size);
+  uint32_t status;
+  put(&message, root, value);
+  status = tw_writer_end(&message);
+  if (status != TW_OK) {
+    tw_fail(error, status, "the record has a null pointer, is too large, or memory is short");
+  } else if (writer->filled) {
+    status = tw_record_writer_commit(writer, true, error);
+  }
   if (status == TW_OK) {
     status =
-        tw_record_writer_write(writer, message->data, message->size, root, 1, deadline_ns, error);
-  } else {
-    tw_fail(error, status, "the record has a null pointer, is too large, or memory is short");
+        tw_record_writer_write(writer, message.data, message.size, root, 1, deadline_ns, error);
   }
-  tw_writer_free(message);
+  tw_writer_free(&message);
   return status;
 }
 
+/* Writes one record of `size` bytes with strings and lists, where its reader will read it. While the stream is
+ * full, waits until `deadline_ns`: see `stream_write` in tw_guest_core. */
+static inline uint32_t tw_record_writer_put(tw_record_writer *writer, tw_put_value put,
+                                            const void *value, uint32_t size, uint64_t deadline_ns,
+                                            tw_error *error) {
+  tw_record_space *space = &writer->space;
+  tw_writer record;
+  if (!value) {
+    return tw_fail(error, TW_ARGUMENT, "the record is NULL");
+  }
+  if (space->count == 0) {
+    uint32_t code = writer->core->stream_reserve(writer->handle, 0, deadline_ns, space, error);
+    if (code != TW_OK || space->count == 0) {
+      return code;
+    }
+  }
+  record.data = space->base;
+  record.size = space->tails;
+  record.capacity = space->tails_end;
+  record.status = TW_OK;
+  record.handles = 0;
+  record.handles_put = 0;
+  record.is_fixed = true;
+  memset(space->base + space->first, 0, size);
+  put(&record, space->first, value);
+  if (record.status != TW_OK) {
+    return tw_record_writer_copy(writer, put, value, size, deadline_ns, error);
+  }
+  space->first += space->stride;
+  space->tails = record.size;
+  space->count--;
+  writer->filled++;
+  if (writer->pending + writer->filled < writer->batch) {
+    return space->count == 0 ? tw_record_writer_commit(writer, true, error) : (uint32_t)TW_OK;
+  }
+  return tw_record_writer_commit(writer, false, error);
+}
+
+/* Ends a stream regularly. */
+static inline uint32_t tw_record_writer_finish(tw_record_writer *writer, tw_error *error) {
+  uint32_t code = TW_OK;
+  uint32_t ended;
+  if (writer->filled) {
+    code = tw_record_writer_commit(writer, false, error);
+  }
+  ended = writer->core->stream_finish(writer->handle, code == TW_OK ? error : NULL);
+  return code == TW_OK ? ended : code;
+}
+
+/* Ends a stream as TW_GUEST_LOST with a reason. */
+static inline uint32_t tw_record_writer_abort(tw_record_writer *writer, const char *text,
+                                              size_t size, tw_error *error) {
+  if (writer->filled) {
+    tw_record_writer_commit(writer, false, NULL);
+  }
+  return writer->core->stream_abort(writer->handle, text, size, error);
+}
+
 /* Ends a stream with an error, a message, which this function completes and frees. */
-static inline uint32_t tw_record_writer_fail(const tw_record_writer *writer, tw_writer *message,
+static inline uint32_t tw_record_writer_fail(tw_record_writer *writer, tw_writer *message,
                                              tw_error *error) {
   uint32_t status = tw_writer_end(message);
+  if (status == TW_OK && writer->filled) {
+    tw_record_writer_commit(writer, false, NULL);
+  }
   if (status == TW_OK) {
     status = writer->core->stream_fail(writer->handle, message->data, message->size, error);
   } else {

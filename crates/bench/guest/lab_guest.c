@@ -1,5 +1,6 @@
 /* The lab's service as a guest in C: the functions that are compared with those in Rust. The others are
- * left out, and a call of one ends as TW_GUEST_LOST. LAB_PORT: takes its calls from a port. */
+ * left out, and a call of one ends as TW_GUEST_LOST. LAB_PORT: takes its calls from a port. LAB_TRUSTED: the
+ * events of a stream are not checked. */
 #include <pthread.h>
 
 #include "lab_guest.h"
@@ -133,6 +134,9 @@ static void events(void *state, const tw_incoming *call, uint64_t count, uint32_
   (void)state;
   if (lab_events_answer(call, &job->events, NULL) == TW_OK) {
     job->events.tw.batch = job->batch;
+#ifdef LAB_TRUSTED
+    job->events.tw.flags = TW_WRITE_TRUSTED;
+#endif
     start(write_events, job);
   } else {
     free(job);

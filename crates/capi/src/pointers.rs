@@ -55,9 +55,12 @@ pub unsafe fn bytes<'a>(data: *const u8, size: u64, name: &str) -> Result<&'a [u
 /// the end of such a type: those that the caller does not know are left out, and those that only the
 /// caller knows are 0. A type of this kind has no padding.
 ///
+/// # Errors
+/// `argument`: `to` is null.
+///
 /// # Safety
 /// `to` is null, or valid for writes of `size` bytes and used by no other thread.
-pub(crate) unsafe fn write_sized<T: Copy>(from: &T, to: *mut T, size: u32) -> Result<(), Failure> {
+pub unsafe fn write_sized<T: Copy>(from: &T, to: *mut T, size: u32) -> Result<(), Failure> {
     if to.is_null() {
         return Err(argument("out is a null pointer"));
     }

@@ -242,25 +242,27 @@ pub(crate) unsafe extern "C" fn tee(
     }
 }
 
-fn to_tw_stats(stats: &Stats) -> TwStats {
-    let mut lost = [0; 8];
-    for reason in Reason::ALL {
-        lost[gap_number(Some(reason)) as usize] = stats.counts.lost(reason);
-    }
-    TwStats {
-        streams: stats.streams,
-        published: stats.counts.published,
-        delivered: stats.counts.delivered,
-        undelivered: stats.counts.undelivered,
-        occupancy: stats.occupancy,
-        lost,
-        high_water: stats.high_water,
-        control: stats.control,
-        wakes: stats.wakes,
-        parks: stats.parks,
-        waits: stats.waits,
-        faults: stats.faults,
-        age: stats.age,
+impl From<&Stats> for TwStats {
+    fn from(stats: &Stats) -> Self {
+        let mut lost = [0; 8];
+        for reason in Reason::ALL {
+            lost[gap_number(Some(reason)) as usize] = stats.counts.lost(reason);
+        }
+        Self {
+            streams: stats.streams,
+            published: stats.counts.published,
+            delivered: stats.counts.delivered,
+            undelivered: stats.counts.undelivered,
+            occupancy: stats.occupancy,
+            lost,
+            high_water: stats.high_water,
+            control: stats.control,
+            wakes: stats.wakes,
+            parks: stats.parks,
+            waits: stats.waits,
+            faults: stats.faults,
+            age: stats.age,
+        }
     }
 }
 
@@ -299,7 +301,7 @@ pub(crate) unsafe extern "C" fn stats(
                 Object::Stream(stream) => stream.stats(),
                 other => return Err(wrong_kind(handle, &other, "a client or a stream")),
             };
-            write_sized(&to_tw_stats(&found), stats, size)
+            write_sized(&TwStats::from(&found), stats, size)
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use thalweg_capi::abi::{TwError, TwHandle, TwMethod};
+use thalweg_capi::abi::{TwError, TwHandle, TwMethod, TwStats};
 
 /// The version of the layouts.
 pub(crate) const TW_GUEST_ABI: u32 = 1;
@@ -33,6 +33,7 @@ pub(crate) const TW_GUEST_READY: u32 = 6;
 
 /// A flag of a write.
 pub(crate) const TW_WRITE_MORE: u32 = 1;
+pub(crate) const TW_WRITE_TRUSTED: u32 = 2;
 
 /// The options of a method (`tw_guest_policy`).
 #[repr(C)]
@@ -123,6 +124,19 @@ pub(crate) struct TwGuestMessage {
     pub capacity: u64,
 }
 
+/// Places for records in a stream (`tw_record_space`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TwRecordSpace {
+    pub base: *mut u8,
+    pub first: u32,
+    pub stride: u32,
+    pub count: u32,
+    pub tails: u32,
+    pub tails_end: u32,
+    pub reserved: u32,
+}
+
 /// The functions that a guest calls (`tw_guest_core`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -200,6 +214,11 @@ pub(crate) struct TwGuestCore {
     pub import_cancel: unsafe extern "C" fn(TwHandle, *mut TwError) -> u32,
     pub writer_notify: unsafe extern "C" fn(TwHandle, TwHandle, u64, *mut TwError) -> u32,
     pub answer_many: unsafe extern "C" fn(*mut TwGuestAnswer, u32),
+    pub stream_reserve:
+        unsafe extern "C" fn(TwHandle, u32, u64, *mut TwRecordSpace, *mut TwError) -> u32,
+    pub stream_commit:
+        unsafe extern "C" fn(TwHandle, u32, u32, u32, *mut TwRecordSpace, *mut TwError) -> u32,
+    pub writer_stats: unsafe extern "C" fn(TwHandle, *mut TwStats, u32, *mut TwError) -> u32,
 }
 
 // SAFETY: the pointer is to a constant text.

@@ -3,18 +3,20 @@
 use std::ffi::c_char;
 use std::ptr;
 
-use thalweg_capi::abi::{TwError, TwHandle};
+use thalweg_capi::abi::{TwError, TwHandle, TwStats};
 use thalweg_capi::enter;
 use thalweg_capi::error::argument;
-use thalweg_capi::pointers::{bytes, message, out};
+use thalweg_capi::pointers::{bytes, message, out, write_sized};
 use thalweg_port::{
-    Code, Failure, GuestAnswers, GuestObject, GuestPort, RecordWriter, close_handle,
-    find_record_writer, guest_answer, guest_answer_resource, guest_answer_stream, guest_call_check,
-    guest_fail, guest_resource, guest_resource_new, guest_resource_take,
+    Code, CommitOptions, Failure, GuestAnswers, GuestObject, GuestPort, RecordSpace, RecordWriter,
+    close_handle, find_record_writer, guest_answer, guest_answer_resource, guest_answer_stream,
+    guest_call_check, guest_fail, guest_resource, guest_resource_new, guest_resource_take,
 };
 use thalweg_queue::clock;
 
-use crate::abi::{TW_GUEST_ABI, TW_WRITE_MORE, TwGuestAnswer, TwGuestCore};
+use crate::abi::{
+    TW_GUEST_ABI, TW_WRITE_MORE, TW_WRITE_TRUSTED, TwGuestAnswer, TwGuestCore, TwRecordSpace,
+};
 use crate::{input, opening, port};
 
 pub(crate) static CORE: TwGuestCore = TwGuestCore {
@@ -50,6 +52,9 @@ pub(crate) static CORE: TwGuestCore = TwGuestCore {
     import_cancel: input::import_cancel,
     writer_notify,
     answer_many,
+    stream_reserve,
+    stream_commit,
+    writer_stats,
 };
 
 unsafe extern "C" fn now() -> u64 {
@@ -212,7 +217,7 @@ unsafe extern "C" fn stream_write(
     unsafe {
         enter(error, || {
             if flags & !TW_WRITE_MORE != 0 {
-                return Err(argument(format!("unknown flags {flags:#x} of a write")));
+                return Err(unknown_flags(flags));
             }
             let records = match (count, size) {
                 // A record may have no bytes.
@@ -228,6 +233,104 @@ unsafe extern "C" fn stream_write(
             wrote
         })
     }
+}
+
+unsafe extern "C" fn stream_reserve(
+    writer: TwHandle,
+    tails: u32,
+    deadline_ns: u64,
+    space: *mut TwRecordSpace,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `answer`.
+    unsafe {
+        enter(error, || {
+            let space = out(space, "space")?;
+            *space = NO_SPACE;
+            if let Some(reserved) = find_record_writer(writer)?.reserve(tails, deadline_ns)? {
+                *space = reserved.into();
+            }
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn stream_commit(
+    writer: TwHandle,
+    count: u32,
+    tails_end: u32,
+    flags: u32,
+    space: *mut TwRecordSpace,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `answer`; the guest has written the records.
+    unsafe {
+        enter(error, || {
+            let space = out(space, "space")?;
+            *space = NO_SPACE;
+            if flags & !(TW_WRITE_MORE | TW_WRITE_TRUSTED) != 0 {
+                return Err(unknown_flags(flags));
+            }
+            let options = CommitOptions {
+                has_more: flags & TW_WRITE_MORE != 0,
+                is_trusted: flags & TW_WRITE_TRUSTED != 0,
+            };
+            let left = find_record_writer(writer)?.commit(count, tails_end, options)?;
+            *space = left.into();
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn writer_stats(
+    writer: TwHandle,
+    stats: *mut TwStats,
+    size: u32,
+    error: *mut TwError,
+) -> u32 {
+    // SAFETY: see `answer`; `stats` has capacity for `size` bytes.
+    unsafe {
+        enter(error, || {
+            let found = find_record_writer(writer)?.stats();
+            write_sized(&TwStats::from(&found), stats, size)
+        })
+    }
+}
+
+const NO_SPACE: TwRecordSpace = TwRecordSpace {
+    base: ptr::null_mut(),
+    first: 0,
+    stride: 0,
+    count: 0,
+    tails: 0,
+    tails_end: 0,
+    reserved: 0,
+};
+
+impl From<RecordSpace> for TwRecordSpace {
+    fn from(space: RecordSpace) -> Self {
+        let RecordSpace {
+            base,
+            first,
+            stride,
+            count,
+            tails,
+            tails_end,
+        } = space;
+        Self {
+            base,
+            first,
+            stride,
+            count,
+            tails,
+            tails_end,
+            reserved: 0,
+        }
+    }
+}
+
+fn unknown_flags(flags: u32) -> Failure {
+    argument(format!("unknown flags {flags:#x} of a write"))
 }
 
 unsafe extern "C" fn writer_notify(

@@ -104,9 +104,10 @@ pub use port::{Port, Reap};
 pub use resource::Resource;
 pub use service::Service;
 pub use stream::{
-    Batch, Counts, ElementReader, Event, FutureReader, FutureWriter, Reason, RecordWriter, Records,
-    ReservedRecord, Sent, Stats, StreamError, StreamReader, StreamWriter, Subscription, Untyped,
-    Upstream, UpstreamFuture, UpstreamFutureWriter, UpstreamWriter, Views, WriteBatch,
+    Batch, CommitOptions, Counts, ElementReader, Event, FutureReader, FutureWriter, Reason,
+    RecordSpace, RecordWriter, Records, ReservedRecord, Sent, Stats, StreamError, StreamReader,
+    StreamWriter, Subscription, Untyped, Upstream, UpstreamFuture, UpstreamFutureWriter,
+    UpstreamWriter, Views, WriteBatch,
 };
 pub use task::Task;
 pub use thalweg_runtime::log;

@@ -269,10 +269,25 @@ impl<'a> PreparedType<'a> {
         if !first.is_multiple_of(self.ty.align) {
             return Err(broken(Rule::Alignment));
         }
+        self.check_adjacent(Bytes::message(bytes), first, count, end as u32)
+    }
+
+    /// The same for values in a place that was made for them: `bytes` has `count` aligned values from
+    /// `first` on. Their tails begin at `tails_at` or later.
+    ///
+    /// # Errors
+    /// The first rule that a value breaks.
+    pub fn check_adjacent(
+        &self,
+        bytes: Bytes<'_>,
+        first: u32,
+        count: u32,
+        tails_at: u32,
+    ) -> Result<(), Malformed> {
         if self.parts.is_empty() {
             return Ok(());
         }
-        let mut checker = Checker::new(Bytes::message(bytes), end as u32, 0);
+        let mut checker = Checker::new(bytes, tails_at, 0);
         let mut places = (0..count).map(|number| first + number * self.ty.size);
         places.try_for_each(|at| self.check_at(&mut checker, at))
     }

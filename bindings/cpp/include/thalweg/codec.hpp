@@ -331,7 +331,7 @@ template <class T> struct codec<list<T>> : detail::list_codec<T> {
   static void put(tw_writer *writer, std::uint32_t at, const list<T> &value) {
     if constexpr (codec<T>::is_direct && codec<T>::is_value) {
       const auto items = value.span();
-      tw_put_numbers(writer, at, items.data(), items.size(), codec<T>::size);
+      tw_put_items(writer, at, items.data(), items.size(), codec<T>::size, codec<T>::size);
     } else {
       detail::list_codec<T>::put(writer, at, value);
     }

@@ -35,7 +35,8 @@ public:
   }
 
   /// Records become visible to the reader in groups of this many, 1 unless it is set. All are visible
-  /// when the stream ends, and when it was full.
+  /// when the stream ends, and when it was full. A record that is malformed, such as text that is not
+  /// UTF-8, is reported when its group becomes visible, which is then all others of the group.
   void set_batch(std::uint32_t records) noexcept {
     tw_.batch = records;
   }
@@ -51,10 +52,10 @@ public:
       } else if constexpr (codec<element>::is_direct) {
         return tw_record_writer_send(&tw_, &record, 1, codec<element>::size, deadline_ns, why);
       } else {
-        tw_writer message;
-        const std::uint32_t root = tw_writer_begin(&message, 0, 0, codec<element>::size);
-        codec<element>::put(&message, root, record);
-        return tw_record_writer_send_message(&tw_, &message, root, deadline_ns, why);
+        const tw_put_value put = [](tw_writer *message, std::uint32_t at, const void *value) {
+          codec<element>::put(message, at, *static_cast<const element *>(value));
+        };
+        return tw_record_writer_put(&tw_, put, &record, codec<element>::size, deadline_ns, why);
       }
     });
   }
@@ -69,13 +70,13 @@ public:
 
   /// Ends the stream regularly.
   outcome finish() noexcept {
-    const tw_record_writer tw = std::exchange(tw_, {});
+    tw_record_writer tw = std::exchange(tw_, {});
     return tw.core == nullptr ? outcome::stale
-                              : as_outcome(tw.core->stream_finish(tw.handle, nullptr));
+                              : as_outcome(tw_record_writer_finish(&tw, nullptr));
   }
   /// Ends the stream with the error of its function.
   outcome fail(const error &why) requires(!std::is_void_v<typename Method::error>) {
-    const tw_record_writer tw = std::exchange(tw_, {});
+    tw_record_writer tw = std::exchange(tw_, {});
     if (tw.core == nullptr) {
       return outcome::stale;
     }
@@ -86,10 +87,10 @@ public:
   }
   /// Ends the stream as `outcome::guest_lost`, with a reason.
   outcome abort(std::string_view reason) noexcept {
-    const tw_record_writer tw = std::exchange(tw_, {});
-    return tw.core == nullptr ? outcome::stale
-                              : as_outcome(tw.core->stream_abort(tw.handle, reason.data(),
-                                                                 reason.size(), nullptr));
+    tw_record_writer tw = std::exchange(tw_, {});
+    return tw.core == nullptr
+               ? outcome::stale
+               : as_outcome(tw_record_writer_abort(&tw, reason.data(), reason.size(), nullptr));
   }
 
 private:

@@ -13,7 +13,7 @@ const
 
 type
   WriterStatus* {.pure.} = enum
-    ready, counting, tooLarge, passedTwice, noHandle, noObject, malformed
+    ready, counting, tooLarge, noSpace, passedTwice, noHandle, noObject, malformed
 
   Writer* = object
     ## A message under construction. It is on the stack, is not moved, and is not zeroed when it is
@@ -24,6 +24,7 @@ type
     handles, handlesPut: uint32
     passed: ptr OwnedObj # The objects in the message, which belong to the service later.
     call*: Handle # In a guest: the call that the message ends.
+    isFixed: bool # `data` cannot grow: it is memory of a stream.
     small: array[inlineBytes div 8, uint64]
 
   Message* = object
@@ -43,6 +44,9 @@ type
 proc grow(w: var Writer, needed: uint64) {.noinline.} =
   if uint64(w.size) + needed > maxMessage:
     w.status = WriterStatus.tooLarge
+    return
+  if w.isFixed:
+    w.status = WriterStatus.noSpace
     return
   let capacity = min(max(uint64(w.capacity) * 2, uint64(w.size) + needed), maxMessage)
   if w.data == cast[Bytes](addr w.small):
@@ -78,29 +82,36 @@ proc begin*(w: var Writer, layout: uint64, handles, size: uint32): uint32 =
   w.handles = handles
   w.handlesPut = 0
   w.passed = nil
+  w.isFixed = false
   w.small[0] = layout shl 32
   w.small[1] = uint64(handles) or uint64(headerBytes + 8 * handles) shl 32
   if handles > 0: discard w.reserve(8 * uint64(handles), 8)
   w.reserve(size, 8)
 
-proc beginRecords*(w: var Writer, buffer: Bytes, capacity, size: uint32): uint32 =
-  ## Begins records without a header, in a buffer of `allocShared` if there is one. Returns the offset of
-  ## the first one. Then `data` is the buffer, which may be another one now; or inside of `w`.
-  w.data = if buffer.isNil: cast[Bytes](addr w.small) else: buffer
+proc beginRecord*(w: var Writer, size: uint32): uint32 =
+  ## Begins a record without a header. Returns its offset.
+  w.data = cast[Bytes](addr w.small)
   w.size = 0
-  w.capacity = if buffer.isNil: uint32(inlineBytes) else: capacity
+  w.capacity = inlineBytes
   w.status = WriterStatus.ready
   w.handles = 0
   w.handlesPut = 0
   w.passed = nil
+  w.isFixed = false
   w.reserve(size, 8)
 
-proc takeBuffer*(w: var Writer, capacity: var uint32): Bytes =
-  ## The buffer of records, for `beginRecords`; nil: there is none. The writer is freed.
-  if w.data != cast[Bytes](addr w.small):
-    result = w.data
-    capacity = w.capacity
-    w.data = cast[Bytes](addr w.small)
+proc beginPlace*(w: var Writer, data: Bytes, first, size, tails, tailsEnd: uint32) =
+  ## Begins a record in a place of a stream's memory. If its strings and lists do not fit between `tails` and
+  ## `tailsEnd`, the status is `noSpace`. Do not call `free`.
+  w.data = data
+  w.size = tails
+  w.capacity = tailsEnd
+  w.status = WriterStatus.ready
+  w.handles = 0
+  w.handlesPut = 0
+  w.passed = nil
+  w.isFixed = true
+  zeroMem(addr data[first], int(size))
 
 proc copyBytes*(w: Writer): Bytes =
   ## A copy of a finished message, for `deallocShared`.

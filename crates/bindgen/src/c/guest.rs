@@ -371,28 +371,26 @@ static inline uint32_t @name@_send(@name@ *writer, const @element@ *records, uin
             &[("name", &name), ("element", shapes.input(form)), ("size", &size)],
         ),
         Some(form) => {
-            let is_struct = shapes.is_struct(form);
-            let parameter = match is_struct {
-                true => format!("const {} *record", shapes.input(form)),
-                false => format!("{} record", shapes.input(form)),
+            let ty = shapes.input(form);
+            let (parameter, pointer) = match shapes.is_struct(form) {
+                true => (format!("const {ty} *record"), "record"),
+                false => (format!("{ty} record"), "&record"),
             };
-            let place = if is_struct { "*record" } else { "record" };
-            let put = write::put(shapes, "&message", form, "root", place);
-            let put = match is_struct {
-                true => format!("if (tw_writer_require(&message, record)) {{\n    {put}\n  }}"),
-                false => put,
-            };
+            let place = format!("*(const {ty} *)record");
+            let put = write::put(shapes, "message", form, "at", &place);
             out.template(
                 "\
-static inline uint32_t @name@_send(@name@ *writer, @parameter@, uint64_t deadline_ns, tw_error *error) {
-  tw_writer message;
-  uint32_t root = tw_writer_begin(&message, 0, 0, @size@);
+static inline void @name@_put(tw_writer *message, uint32_t at, const void *record) {
   @put@
-  return tw_record_writer_send_message(&writer->tw, &message, root, deadline_ns, error);
+}
+
+static inline uint32_t @name@_send(@name@ *writer, @parameter@, uint64_t deadline_ns, tw_error *error) {
+  return tw_record_writer_put(&writer->tw, @name@_put, @pointer@, @size@, deadline_ns, error);
 }",
                 &[
                     ("name", &name),
                     ("parameter", &parameter),
+                    ("pointer", pointer),
                     ("put", &put),
                     ("size", &size),
                 ],
@@ -401,12 +399,12 @@ static inline uint32_t @name@_send(@name@ *writer, @parameter@, uint64_t deadlin
     }
     out.template(
         "\
-static inline uint32_t @name@_finish(const @name@ *writer, tw_error *error) {
-  return writer->tw.core->stream_finish(writer->tw.handle, error);
+static inline uint32_t @name@_finish(@name@ *writer, tw_error *error) {
+  return tw_record_writer_finish(&writer->tw, error);
 }
 
-static inline uint32_t @name@_abort(const @name@ *writer, const char *text, tw_error *error) {
-  return writer->tw.core->stream_abort(writer->tw.handle, text, text ? strlen(text) : 0, error);
+static inline uint32_t @name@_abort(@name@ *writer, const char *text, tw_error *error) {
+  return tw_record_writer_abort(&writer->tw, text, text ? strlen(text) : 0, error);
 }",
         &[("name", &name)],
     );
@@ -425,7 +423,7 @@ fn ending(plan: &Plan<'_>, import: &Import<'_>, (index, method): (usize, &str), 
     let put = write::put(shapes, "&message", form, "root", place);
     out.template(
         "\
-static inline uint32_t @fail@_stream(const @writer@ *writer, @parameter@, tw_error *error) {
+static inline uint32_t @fail@_stream(@writer@ *writer, @parameter@, tw_error *error) {
   tw_writer message;
   uint32_t root = tw_writer_begin(&message, @method@.error, 0, @size@);
   @put@

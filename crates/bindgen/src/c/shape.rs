@@ -157,6 +157,8 @@ pub struct Shape {
     pub size: u32,
     /// It contains no slice and no handle.
     pub is_plain: bool,
+    /// It is plain, and all of its bytes are written, so that it is copied as it is.
+    pub(super) is_dense: bool,
     /// Every bit pattern is a value, so that there is nothing to check.
     pub(super) is_trivial: bool,
     /// It contains handles.

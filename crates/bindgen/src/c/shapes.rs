@@ -52,6 +52,7 @@ fn shape(plan: &Plan<'_>, forms: &[Form], ty: &Type<'_>) -> Shape {
         kind: kind(plan, forms, ty),
         size: ty.size,
         is_plain: ty.is_plain,
+        is_dense: is_dense(plan, ty),
         is_trivial: ty.is_trivial,
         has_handles: ty.has_handles,
         usage: ty.usage,
@@ -62,6 +63,20 @@ fn shape(plan: &Plan<'_>, forms: &[Form], ty: &Type<'_>) -> Shape {
         count_handles: String::new(),
         get: String::new(),
         at: String::new(),
+    }
+}
+
+/// No slice, no handle, no padding, and no bytes that depend on a case.
+fn is_dense(plan: &Plan<'_>, ty: &Type<'_>) -> bool {
+    match &ty.kind {
+        Kind::Record(members) => {
+            let types = members.iter().map(|member| plan.get(member.ty));
+            types.clone().map(|member| member.size).sum::<u32>() == ty.size
+                && types.clone().all(|member| is_dense(plan, member))
+        }
+        Kind::Array(element, _) => is_dense(plan, plan.get(*element)),
+        Kind::Scalar(_) | Kind::Enum(_) | Kind::Flags(_) => true,
+        _ => false,
     }
 }
 

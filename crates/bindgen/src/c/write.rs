@@ -15,7 +15,7 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
             } => {
                 list(&plan.shapes, shape, *element, (*size, *align), out);
             }
-            _ if shape.is_struct() && !is_number(shape) => {
+            _ if shape.is_struct() && !shape.is_dense => {
                 structure(&plan.shapes, shape, out);
             }
             _ => {}
@@ -23,17 +23,12 @@ pub(super) fn emit(plan: &Plan<'_>, out: &mut Source) {
     }
 }
 
-/// An enum or flags, also flags of several words. They are copied.
-fn is_number(shape: &Shape) -> bool {
-    matches!(shape.kind, ShapeKind::Enum(_) | ShapeKind::Flags(_))
-}
-
 /// A form that is copied: it has no padding and no tails.
 fn is_copied(shapes: &Shapes, form: Form) -> bool {
     match form {
         Form::Scalar(_) => true,
         Form::Text | Form::Bytes | Form::Handle(_) => false,
-        Form::Shape(index) => is_number(shapes.get(index)),
+        Form::Shape(index) => shapes.get(index).is_dense,
     }
 }
 
@@ -122,9 +117,6 @@ fn structure(shapes: &Shapes, shape: &Shape, out: &mut Source) {
             ));
             out.line("  }");
         }
-        ShapeKind::Array { element, .. } if is_copied(shapes, *element) => {
-            out.line("  tw_put(writer, at, value->items, sizeof(value->items));");
-        }
         ShapeKind::Array {
             element,
             count,
@@ -154,9 +146,9 @@ fn list(shapes: &Shapes, shape: &Shape, element: Form, layout: (u32, u32), out: 
         "static inline void {}(tw_writer *writer, uint32_t at, {} list) {{",
         shape.write, shape.input
     ));
-    if is_copied(shapes, element) && size == align {
+    if is_copied(shapes, element) {
         out.line(&format!(
-            "  tw_put_numbers(writer, at, list.items, list.count, {size});"
+            "  tw_put_items(writer, at, list.items, list.count, {size}, {align});"
         ));
     } else {
         let put = put(shapes, "writer", element, "at", "list.items[index]");

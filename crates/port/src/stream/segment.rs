@@ -213,6 +213,24 @@ pub(crate) struct SegmentWriter {
     committed: u32,
 }
 
+/// Places for the next records, in the memory of their stream. Offsets count from `base`, in the records,
+/// too.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordSpace {
+    /// The first byte of the memory.
+    pub base: *mut u8,
+    /// Offset of the next record.
+    pub first: u32,
+    /// Distance in bytes from one record to the next.
+    pub stride: u32,
+    /// Number of records that fit.
+    pub count: u32,
+    /// Offset of the free space for strings and lists.
+    pub tails: u32,
+    /// The end of that space.
+    pub tails_end: u32,
+}
+
 /// A checked value in the memory of foreign code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DescribedRecord<'a> {
@@ -430,6 +448,26 @@ impl SegmentWriter {
     #[inline(always)]
     pub(crate) fn add_record(&mut self, end: u32) {
         self.records += 1;
+        self.end = end;
+    }
+
+    /// The free slots and the free space for tails, which foreign code may fill.
+    pub(crate) fn free_space(&self) -> RecordSpace {
+        RecordSpace {
+            base: self.memory.as_ptr(),
+            first: self.records * self.stride,
+            stride: self.stride,
+            count: self.slots - self.records,
+            tails: self.end,
+            tails_end: self.size,
+        }
+    }
+
+    /// Adds `count` records that were written into [`free_space`](Self::free_space) to the written ones. `end`
+    /// is the end of their tails.
+    pub(crate) fn add_records(&mut self, count: u32, end: u32) {
+        debug_assert!(count <= self.slots - self.records && end <= self.size);
+        self.records += count;
         self.end = end;
     }
 

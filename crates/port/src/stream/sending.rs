@@ -18,7 +18,9 @@ use crate::stream::counts::{Gap, Reason};
 use crate::stream::direct::Direct;
 use crate::stream::pool;
 use crate::stream::queue::Queue;
-use crate::stream::segment::{DescribedRecord, NextSlot, Segment, SegmentWriter};
+use crate::stream::segment::{
+    DescribedRecord, MAX_BATCH, NextSlot, RecordSpace, Segment, SegmentWriter,
+};
 use crate::stream::tee::{Admission, SkippedReader};
 use crate::stream::waking::{CALLBACK, MANY_READERS};
 
@@ -302,6 +304,55 @@ impl StreamCore {
         // SAFETY: a slot is free, as in `send`.
         unsafe { slot.clear_all() };
         Ok(Some(slot))
+    }
+
+    /// Finds places for records that foreign code will write, with `tails` bytes of tails. `None`: a
+    /// record is dropped.
+    pub(super) fn reserve_space(
+        self: &Arc<Self>,
+        writer: &mut WriterState,
+        tails: u32,
+        deadline: u64,
+    ) -> Result<Option<RecordSpace>, Failure> {
+        self.check_open()?;
+        if !writer.open.has_space(tails) && !self.acquire_segment(writer, Ok(tails), deadline)? {
+            return Ok(None);
+        }
+        Ok(Some(self.space(writer)))
+    }
+
+    /// The places that the open segment has left.
+    pub(super) fn space(&self, writer: &WriterState) -> RecordSpace {
+        let mut space = writer.open.free_space();
+        if writer.direct.is_some() {
+            // Each record is in the same slot.
+            space.count = space.count.min(1);
+        }
+        space
+    }
+
+    /// Adds `count` records that were written into the [`space`](Self::space). `end` is the end of their
+    /// tails. All written records become visible, unless `has_more`.
+    pub(super) fn add_records(
+        self: &Arc<Self>,
+        writer: &mut WriterState,
+        count: u32,
+        end: u32,
+        has_more: bool,
+        deadline: u64,
+    ) -> Result<(), Failure> {
+        if count > 0 {
+            let is_alone = count == 1 && !has_more;
+            let batch = if is_alone { 1 } else { MAX_BATCH };
+            self.add_record(writer, end, batch, deadline)?;
+        }
+        if count > 1 {
+            writer.open.add_records(count - 1, end);
+        }
+        if !has_more {
+            self.commit(writer);
+        }
+        Ok(())
     }
 
     /// Makes the written records visible.

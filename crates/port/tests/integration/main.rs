@@ -16,6 +16,7 @@ mod guest_answers;
 mod guest_descriptions;
 mod guest_input;
 mod guest_ports;
+mod guest_writers;
 mod guests;
 mod host_calls;
 mod inline;

@@ -7,6 +7,10 @@ const
   writeMore* = 1'u32
 
 type
+  RecordSpace* {.bycopy.} = object
+    base*: Bytes
+    first*, stride*, count*, tails*, tailsEnd*, reserved: uint32
+
   GuestPolicy* {.bycopy.} = object
     noticeInterval*, timeout*, linger*: uint64
     overflow*, capacity*, maxRecordSize*, reserved: uint32
@@ -77,7 +81,13 @@ type
     importCall*: proc (call: Handle, number: uint32, args: Bytes, size: uint64,
         answer: ptr GuestMessage, error: Err): uint32 {.cdecl, gcsafe, raises: [].}
     messageRelease*: proc (message: ptr GuestMessage) {.cdecl, gcsafe, raises: [].}
+    readerNotify, importBegin, importAnswer, importCancel, writerNotify, answerMany: pointer
+    streamReserve*: proc (writer: Handle, tails: uint32, deadline: uint64, space: ptr RecordSpace,
+        error: Err): uint32 {.cdecl, gcsafe, raises: [].}
+    streamCommit*: proc (writer: Handle, count, tailsEnd, flags: uint32, space: ptr RecordSpace,
+        error: Err): uint32 {.cdecl, gcsafe, raises: [].}
 
 static: # The sizes of the structs of `thalweg_guest.h` on a 64-bit machine.
   doAssert sizeof(GuestPolicy) == 40 and sizeof(GuestPackage) == 72 and sizeof(GuestCall) == 40
-  doAssert sizeof(GuestFunctions) == 56 and sizeof(GuestMessage) == 24 and sizeof(GuestCore) == 200
+  doAssert sizeof(GuestFunctions) == 56 and sizeof(GuestMessage) == 24 and sizeof(GuestCore) == 264
+  doAssert sizeof(RecordSpace) == 32

@@ -12,10 +12,11 @@ type
     stream: Handle # 0: the call was not answered, or the stream has ended.
     isOpen: bool
     number: uint32
-    capacity: uint32
-    buffer: Bytes  # Of `capacity` bytes, for the next records. Nil: none.
     sent: uint32   # Without a pause.
-    batch, hidden: uint32
+    batch: uint32
+    pending: uint32 # Records that are in the stream and not visible.
+    filled: uint32  # Records before `space.first` that are not in the stream yet.
+    space: RecordSpace
 
   AnyWriter* {.acyclic.} = ref object of RootObj
     ## A writer for records of any type.
@@ -31,25 +32,30 @@ type
 const
   longestWait = 16 # Milliseconds. The core tells only guests with a port when a full stream has room.
   sentWithoutPause = 256 # So many take about 0.1 ms. Then the other tasks and calls of the guest run.
-  keptCapacity = 65_536'u32
 
 var sentFuture: Future[void] # Has ended.
 
+proc commit(state: var WriterState, hasMore: bool, error: var TwError): uint32 =
+  ## Makes the filled places part of the stream, and all of its records visible unless it `hasMore`.
+  let count = state.filled
+  state.filled = 0
+  result = core.streamCommit(state.stream, count, state.space.tails, if hasMore: writeMore else: 0,
+    addr state.space, addr error)
+  state.pending = if hasMore and result == 0: state.pending + count else: 0
+
+proc commitAll(state: var WriterState) =
+  ## Before the end of the stream, which says what has failed.
+  var error {.noinit.}: TwError
+  if state.filled > 0: discard state.commit(false, error)
+
 proc abort(state: var WriterState, text: string) =
   if state.stream != 0:
+    state.commitAll()
     discard core.streamAbort(state.stream, cstring(text), uint64(text.len), nil)
   state.stream = 0
 
 proc `=destroy`(state: var WriterState) =
   state.abort("the guest has forgotten the writer of its stream")
-  if state.buffer != nil: deallocShared(state.buffer)
-
-proc keep(state: var WriterState, args: var Writer) {.inline.} =
-  ## Keeps the buffer of records for the next ones, unless it is large.
-  state.buffer = args.takeBuffer(state.capacity)
-  if state.capacity > keptCapacity and state.buffer != nil:
-    deallocShared(state.buffer)
-    state.buffer = nil
 
 proc newRecordWriter*[T](call: Incoming, put: Put[T], size: uint32): RecordWriter[T] =
   RecordWriter[T](put: put, size: size, state: WriterState(call: call.id, number: call.number))
@@ -65,46 +71,69 @@ proc setBatch*(writer: AnyWriter, count: Natural) =
   ## Records become visible in groups of `count`, or when the stream ends. The default is 1.
   writer.state.batch = uint32(count)
 
-proc refuse(args: var Writer, code: uint32, error: var TwError) {.noinline.} =
-  ## Records were not written.
+proc copy[T](writer: RecordWriter[T], value: T, error: var TwError): uint32 {.noinline.} =
+  ## Adds a record for which the stream's memory has no space here: it is written elsewhere and copied.
+  var args {.noinit.}: Writer
+  let first = args.beginRecord(writer.size)
+  writer.put(args, first, value)
+  defer: args.free()
   if args.status != WriterStatus.ready: raise args.failure
-  raise newError(code, error)
+  if writer.state.filled > 0: result = writer.state.commit(true, error)
+  if result == 0:
+    result = core.streamWrite(writer.state.stream, args.data, uint64(args.size), first, 1, writeMore, 0,
+      nil, addr error)
+    writer.state.space.count = 0
+    if result == 0: inc writer.state.pending
 
-template write(writer: AnyWriter, recordSize, recordCount: uint32, put: untyped): uint32 =
-  ## Writes the records that `put` puts at `first` into `args`. How many there was room for.
-  if not writer.state.isOpen: writer.open()
-  var
-    args {.inject, noinit.}: Writer
-    error {.noinit.}: TwError
-    written: uint32
-    code = uint32(Outcome.argument)
-  let first {.inject.} = args.beginRecords(writer.state.buffer, writer.state.capacity,
-    recordSize * recordCount)
-  put
-  if args.status == WriterStatus.ready:
-    let isHidden = writer.state.hidden + recordCount < writer.state.batch
-    code = core.streamWrite(writer.state.stream, args.data, uint64(args.size), first, recordCount,
-      if isHidden: writeMore else: 0, 0, addr written, addr error)
-    writer.state.hidden = if isHidden: writer.state.hidden + written else: 0
-  keep(writer.state, args)
-  if code != 0 and code != uint32(Outcome.timedOut) and code != uint32(Outcome.wouldPark):
-    refuse(args, code, error)
-  written
+proc add[T](writer: RecordWriter[T], value: T, error: var TwError): uint32 =
+  ## Adds a record, which is visible after `show`. Returns an outcome.
+  template state: untyped = writer.state
+  if state.space.count == 0:
+    result = core.streamReserve(state.stream, 0, 0, addr state.space, addr error)
+    if result != 0 or state.space.count == 0: return # Without a failure, the stream drops the record.
+  var args {.noinit.}: Writer
+  args.beginPlace(state.space.base, state.space.first, writer.size, state.space.tails, state.space.tailsEnd)
+  writer.put(args, state.space.first, value)
+  if args.status == WriterStatus.noSpace: return writer.copy(value, error)
+  if args.status != WriterStatus.ready: raise args.failure
+  state.space.first += state.space.stride
+  state.space.tails = args.size
+  dec state.space.count
+  inc state.filled
+  if state.space.count == 0: result = state.commit(true, error)
 
-proc trySend*[T](writer: RecordWriter[T], value: T): bool =
-  ## Sends a record. False: the stream is full.
-  ##
-  ## Raises `Outcome.closed` if its reader has left, and another outcome if it has ended otherwise.
-  let written = writer.write(writer.size, 1):
-    writer.put(args, first, value)
-  written == 1
+proc show(state: var WriterState, error: var TwError): uint32 {.inline.} =
+  ## Makes the records visible that were added, if they are a batch.
+  if state.pending + state.filled >= max(state.batch, 1): result = state.commit(false, error)
+
+proc isFull(code: uint32, error: var TwError): bool {.inline.} =
+  ## Raises another outcome.
+  if code == 0: return false
+  if code != uint32(Outcome.timedOut) and code != uint32(Outcome.wouldPark): raise newError(code, error)
+  true
 
 proc trySend*[T](writer: RecordWriter[T], values: openArray[T]): int =
   ## Sends records together, until the stream is full. Returns how many.
-  let written = writer.write(writer.size, uint32(values.len)):
-    for number in 0 ..< values.len:
-      writer.put(args, first + uint32(number) * writer.size, values[number])
-  int(written)
+  ##
+  ## Raises `Outcome.closed` if its reader has left, and another outcome if it has ended otherwise;
+  ## `Outcome.argument` if a record is malformed, such as a string that is not UTF-8. The others of its
+  ## group are sent.
+  if not writer.state.isOpen: writer.open()
+  var error {.noinit.}: TwError
+  var code = 0'u32
+  while result < values.len and code == 0:
+    code = writer.add(values[result], error)
+    if code == 0: inc result
+  if code == 0: code = writer.state.show(error)
+  discard code.isFull(error) # Then all of its records are visible.
+
+proc trySend*[T](writer: RecordWriter[T], value: T): bool =
+  ## Sends a record. False: the stream is full. Raises what it does for several records.
+  if not writer.state.isOpen: writer.open()
+  var error {.noinit.}: TwError
+  var code = writer.add(value, error)
+  if code == 0: code = writer.state.show(error)
+  not code.isFull(error)
 
 proc sendRest[T](writer: RecordWriter[T], values: seq[T], sent: int) {.async.} =
   var (done, pause) = (sent, 1)
@@ -143,16 +172,16 @@ proc send*[T](writer: RecordWriter[T], values: seq[T]): Future[void] =
 proc send*[T](writer: RecordWriter[T], value: T): Future[void] =
   ## Sends a record, and waits while the stream is full: `await numbers.send(1)`.
   try:
-    let written = writer.write(writer.size, 1):
-      writer.put(args, first, value)
-    if written == 1: writer.sent(1) else: writer.sendRest(@[value], 0)
+    if writer.trySend(value): writer.sent(1) else: writer.sendRest(@[value], 0)
   except ThalwegError as ended:
     failedSend((ref ThalwegError)(ended))
 
 proc finish*(writer: AnyWriter) =
   ## Ends the stream regularly. Does nothing if it has ended.
   writer.open()
-  if writer.state.stream != 0: discard core.streamFinish(writer.state.stream, nil)
+  if writer.state.stream != 0:
+    writer.state.commitAll()
+    discard core.streamFinish(writer.state.stream, nil)
   writer.state.stream = 0
 
 proc failWith*(writer: AnyWriter, raised: ref Exception) =
@@ -166,6 +195,7 @@ proc failWith*(writer: AnyWriter, raised: ref Exception) =
     if writer.state.call.encodes(writer.state.number, raised, args):
       args.finish()
       if args.status == WriterStatus.ready:
+        writer.state.commitAll()
         discard core.streamFail(writer.state.stream, args.data, uint64(args.size), nil)
         writer.state.stream = 0
       else:
