@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use super::{Actor, Context};
 use crate::shim::{AtomicPtr, Cell as Link, Ordering};
+use crate::task::blocks;
 use crate::trace::{self, TraceContext};
 
 /// The common part of all envelopes for an `A`. It is the first field of each.
@@ -65,14 +66,18 @@ unsafe impl<A: Actor> Send for BoxedEnvelope<A> {}
 
 impl<A: Actor> BoxedEnvelope<A> {
     pub(super) fn new<C: Payload<A>>(contents: C) -> Self {
-        let envelope = Box::new(Envelope {
-            header: Header {
-                next: Link::new(null_mut()),
-                deliver_or_drop: deliver_or_drop::<A, C>,
-            },
-            contents,
-        });
-        Self(NonNull::from(Box::leak(envelope)).cast())
+        let envelope = blocks::allocate::<Envelope<A, C>>();
+        // SAFETY: the memory is for this type.
+        unsafe {
+            envelope.write(Envelope {
+                header: Header {
+                    next: Link::new(null_mut()),
+                    deliver_or_drop: deliver_or_drop::<A, C>,
+                },
+                contents,
+            });
+        }
+        Self(envelope.cast())
     }
 
     /// As [`new`](Self::new), with the sender's trace context if it has one.
@@ -116,10 +121,15 @@ unsafe fn deliver_or_drop<A: Actor, C: Payload<A>>(
     header: NonNull<Header<A>>,
     to: Option<(&mut A, &Context<'_, A>)>,
 ) {
-    // SAFETY: the caller's contract. It was allocated by `Box`.
-    let envelope = unsafe { Box::from_raw(header.cast::<Envelope<A, C>>().as_ptr()) };
+    let place = header.cast::<Envelope<A, C>>();
+    // SAFETY: the caller's contract. `BoxedEnvelope::new` allocated it.
+    let Envelope { contents, .. } = unsafe {
+        let envelope = place.read();
+        blocks::free(place);
+        envelope
+    };
     if let Some((actor, context)) = to {
-        envelope.contents.deliver(actor, context);
+        contents.deliver(actor, context);
     }
 }
 

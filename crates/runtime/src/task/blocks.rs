@@ -1,7 +1,7 @@
-//! The memory of tasks. A worker keeps some of the blocks that it frees for the tasks that it spawns,
-//! because `malloc` and `free` take 140 instructions together.
+//! The memory of tasks and messages. A worker keeps some of the blocks that it frees for those that it
+//! needs next, because `malloc` and `free` take 140 instructions together.
 //!
-//! Blocks have few sizes, so that tasks of different types share them. A block that a thread without a
+//! Blocks have few sizes, so that values of different types share them. A block that a thread without a
 //! worker frees, and one of an unusual size, goes back to the allocator.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -14,8 +14,8 @@ use crate::worker;
 const STEP: usize = 64;
 const SIZES: usize = 8;
 const ALIGN: usize = 16;
-/// Maximum number of kept blocks of one size: 72 KB of all sizes together.
-const MAX_KEPT: u32 = 32;
+/// Maximum bytes of the kept blocks of one size: enough messages for a turn of an actor.
+const MAX_KEPT: usize = 8 << 10;
 
 /// The blocks that a worker keeps.
 pub(crate) struct Blocks([Kept; SIZES]);
@@ -52,7 +52,7 @@ impl Blocks {
     #[inline]
     fn keep(&self, size: usize, block: NonNull<u8>) -> bool {
         let kept = &self.0[size];
-        if kept.count.get() == MAX_KEPT {
+        if kept.count.get() >= max_kept(size) {
             return false;
         }
         #[cfg(debug_assertions)]
@@ -88,6 +88,12 @@ const fn size_index<T>() -> Option<usize> {
     Some((size - 1) / STEP)
 }
 
+/// Maximum number of kept blocks of this size.
+#[inline]
+const fn max_kept(size: usize) -> u32 {
+    (MAX_KEPT / (STEP * (size + 1))) as u32
+}
+
 /// The layout of blocks of this size.
 const fn layout(size: usize) -> Layout {
     match Layout::from_size_align(STEP * (size + 1), ALIGN) {
@@ -104,7 +110,7 @@ fn allocate_new(layout: Layout) -> NonNull<u8> {
 
 /// Memory for a `T`, to be freed by [`free`].
 #[inline(always)]
-pub(super) fn allocate<T>() -> NonNull<T> {
+pub(crate) fn allocate<T>() -> NonNull<T> {
     const { assert!(size_of::<T>() > 0) };
     let block = match const { size_index::<T>() } {
         None => allocate_new(Layout::new::<T>()),
@@ -120,7 +126,7 @@ pub(super) fn allocate<T>() -> NonNull<T> {
 /// # Safety
 /// It came from [`allocate`] with this type, and is not used any more. Its value was dropped.
 #[inline(always)]
-pub(super) unsafe fn free<T>(block: NonNull<T>) {
+pub(crate) unsafe fn free<T>(block: NonNull<T>) {
     let block = block.cast::<u8>();
     let layout = match const { size_index::<T>() } {
         None => Layout::new::<T>(),
@@ -139,20 +145,21 @@ pub(super) unsafe fn free<T>(block: NonNull<T>) {
 mod tests {
     use std::ptr::NonNull;
 
-    use super::{Blocks, MAX_KEPT, allocate_new, layout, size_index};
+    use super::{Blocks, allocate_new, layout, max_kept, size_index};
 
     #[test]
     fn kept_block_is_taken_once_and_their_number_is_limited() {
         let blocks = Blocks::new();
         assert_eq!(blocks.take(1), None);
-        let all: Vec<NonNull<u8>> = (0..=MAX_KEPT).map(|_| allocate_new(layout(1))).collect();
+        let max = max_kept(1) as usize;
+        let all: Vec<NonNull<u8>> = (0..=max).map(|_| allocate_new(layout(1))).collect();
         let kept = all.iter().filter(|block| blocks.keep(1, **block)).count();
-        assert_eq!(kept, MAX_KEPT as usize);
+        assert_eq!(kept, max);
         assert_eq!(blocks.take(0), None, "it has another size");
-        assert_eq!(blocks.take(1), Some(all[MAX_KEPT as usize - 1]));
-        assert!(blocks.keep(1, all[MAX_KEPT as usize]));
+        assert_eq!(blocks.take(1), Some(all[max - 1]));
+        assert!(blocks.keep(1, all[max]));
         // SAFETY: it was taken, and has this layout.
-        unsafe { std::alloc::dealloc(all[MAX_KEPT as usize - 1].as_ptr(), layout(1)) };
+        unsafe { std::alloc::dealloc(all[max - 1].as_ptr(), layout(1)) };
     }
 
     #[test]
