@@ -230,7 +230,7 @@ lint-docs: setup
 .PHONY: lint-aarch64
 lint-aarch64: setup
 	@if [ -d "$$(rustc --print sysroot)/lib/rustlib/aarch64-unknown-linux-gnu" ]; then set -x; \
-	  RUSTFLAGS="-D warnings" cargo check --locked --target aarch64-unknown-linux-gnu -p thalweg-queue -p thalweg-wire -p thalweg-runtime -p thalweg-port; \
+	  RUSTFLAGS="-D warnings" cargo check --locked --target aarch64-unknown-linux-gnu -p thalweg-queue -p thalweg-wire -p thalweg-runtime -p thalweg-patterns -p thalweg-port; \
 	else scripts/skip.sh $@ "Rust's target aarch64-unknown-linux-gnu is not installed"; fi
 
 .PHONY: lint-c
@@ -410,17 +410,18 @@ prove-miri: setup ##prove Miri over more tests, with many seeds and with tree bo
 	$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops:: closing::
 	$(MIRI) -p thalweg-wire
 	$(MIRI) -p thalweg-runtime --lib
-	$(MIRI) -p thalweg-runtime --test integration -- actors:: breakers:: bulkheads:: joining:: rate_limits:: sync:: sync_endings:: sync_stress::
+	$(MIRI) -p thalweg-runtime --test integration -- actors:: joining:: sync:: sync_endings:: sync_stress::
+	$(MIRI) -p thalweg-patterns --lib --test integration -- breakers:: bulkheads:: rate_limits:: window::
 	MIRIFLAGS="-Zmiri-disable-isolation" $(MIRI) -p thalweg-runtime --test integration -- exits:: groups:: supervisors_restarting::
 	MIRIFLAGS="-Zmiri-tree-borrows" $(MIRI) -p thalweg-runtime --test integration -- actors:: joining:: sync:: sync_endings:: sync_stress::
 
 # ThreadSanitizer must see the standard library too, so the library is built with it. It cannot follow a switch of stacks, so
 # each actor is a thread. One test allocates more memory than there is and handles the failure itself.
 .PHONY: prove-tsan
-prove-tsan: setup ##prove ThreadSanitizer over queue, runtime and port
+prove-tsan: setup ##prove ThreadSanitizer over queue, runtime, patterns and port
 	TSAN_OPTIONS=allocator_may_return_null=1 CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/tsan RUSTFLAGS="-Zsanitizer=thread --cfg thalweg_threads" \
 	  cargo +$(NIGHTLY) test --locked -Zbuild-std --target x86_64-unknown-linux-gnu \
-	    -p thalweg-queue -p thalweg-runtime -p thalweg-port --tests --no-fail-fast
+	    -p thalweg-queue -p thalweg-runtime -p thalweg-patterns -p thalweg-port --tests --no-fail-fast
 
 # Each test has its own process, because it reads figures of the whole process. The largest takes 7 GB, page tables included.
 .PHONY: prove-million
@@ -442,7 +443,7 @@ prove-asan: setup ##prove AddressSanitizer over the runtime with its own stacks
 	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/asan-runtime RUSTFLAGS="-Zsanitizer=address" RUST_BACKTRACE=0 \
 	ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_abort=0:allow_user_segv_handler=1:use_sigaltstack=0 \
 	LSAN_OPTIONS=suppressions=$(CURDIR)/crates/runtime/tests/leaks.supp \
-	  cargo +$(NIGHTLY) test --locked --target x86_64-unknown-linux-gnu -p thalweg-runtime --features sanitizer --tests --no-fail-fast
+	  cargo +$(NIGHTLY) test --locked --target x86_64-unknown-linux-gnu -p thalweg-runtime -p thalweg-patterns --features thalweg-runtime/sanitizer --tests --no-fail-fast
 
 # Fuzzes outside input with libFuzzer, starting from the corpus, FUZZ_SECONDS for each target.
 FUZZ_SECONDS ?= 600

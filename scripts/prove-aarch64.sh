@@ -44,3 +44,4 @@ books=(stack::tests::guarding::stack_never_gets_a_huge_page)
 skips=()
 for name in "${children[@]}" "${books[@]}"; do skips+=(--skip "$name"); done
 run -p thalweg-runtime --lib --tests --no-fail-fast -- "${skips[@]}"
+run -p thalweg-patterns --lib --tests

@@ -37,9 +37,24 @@ pub enum JoinError {
 }
 
 impl JoinError {
-    /// Whether the payload belongs to the regular end of an actor or of a scope, and not to a
-    /// panic.
-    pub(crate) fn is_exit_payload(payload: &(dyn Any + Send)) -> bool {
+    /// Whether the payload of an unwind belongs to the regular end of an actor or of a scope, and
+    /// not to a panic. Code that catches unwinds must resume such an unwind.
+    ///
+    /// ```
+    /// use std::panic::{catch_unwind, resume_unwind};
+    /// use thalweg_runtime::{ExitReason, JoinError, exit, run, spawn};
+    ///
+    /// let ended = run(|| {
+    ///     let actor = spawn(|| {
+    ///         let Err(payload) = catch_unwind(|| exit(ExitReason::Shutdown));
+    ///         assert!(JoinError::is_exit_payload(&*payload));
+    ///         resume_unwind(payload)
+    ///     });
+    ///     actor.join().map(|()| ())
+    /// });
+    /// assert!(matches!(ended, Err(JoinError::Exit(ExitReason::Shutdown))));
+    /// ```
+    pub fn is_exit_payload(payload: &(dyn Any + Send)) -> bool {
         payload.is::<worker::StopUnwind>()
             || payload.is::<ExitUnwind>()
             || payload.is::<CancelUnwind>()

@@ -5,6 +5,7 @@
 //! * [`channel`]: channels between threads, tasks, actors and event loops.
 //! * [`queue`]: the building blocks of channels, if you build another kind.
 //! * [`runtime`]: workers, actors, timers, IO, supervision.
+//! * [`patterns`]: circuit breaker, bulkhead, rate limiter, pool, pipeline.
 //! * [`wire`]: the layout of messages.
 //! * [`port`]: services, calls and streams.
 //!
@@ -18,6 +19,7 @@ pub mod channel;
 #[cfg(feature = "guest")]
 pub use thalweg_guest as guest;
 pub use thalweg_macros::{host, method, resource, service, value};
+pub use thalweg_patterns as patterns;
 pub use thalweg_port as port;
 pub use thalweg_queue as queue;
 pub use thalweg_runtime as runtime;

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use thalweg::runtime::patterns::PoolBuilder;
+use thalweg::patterns::PoolBuilder;
 use thalweg::runtime::{Config, init};
 
 const JOBS: u64 = 2_000;

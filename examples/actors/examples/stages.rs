@@ -3,7 +3,7 @@
 //!
 //! The program asserts that each number is added once, and that all other lines are counted.
 
-use thalweg::runtime::patterns::{PipelineBuilder, PoolError};
+use thalweg::patterns::{PipelineBuilder, PoolError};
 use thalweg::runtime::run;
 
 const LINES: u64 = 200_000;

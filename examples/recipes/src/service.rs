@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use thalweg::patterns::{Pool, PoolBuilder};
 use thalweg::port::{Call, StreamReader, Task};
-use thalweg::runtime::patterns::{Pool, PoolBuilder};
 use thalweg::runtime::sync::Mutex;
 
 use crate::job::LongJob;

@@ -21,6 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     // Markers without dependencies.
     ("thalweg-macros", &[]),
     ("thalweg-runtime", &["thalweg-queue"]),
+    ("thalweg-patterns", &["thalweg-queue", "thalweg-runtime"]),
     ("thalweg-bindgen", &["thalweg-wire"]),
     (
         "thalweg-port",
@@ -50,6 +51,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "thalweg-queue",
             "thalweg-runtime",
+            "thalweg-patterns",
             "thalweg-wire",
             "thalweg-port",
             "thalweg-macros",
@@ -186,6 +188,7 @@ pub const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("crates/queue", 0),
     ("crates/wire", 3),
     ("crates/runtime", 30),
+    ("crates/patterns", 0),
     ("crates/port", 5),
     ("crates/capi", 0),
     ("crates/guest", 0),

@@ -32,7 +32,17 @@ impl Default for Backoff {
 
 impl Backoff {
     /// The delay after this number of consecutive failures, at least 1. `random` is from 0 to 1.
-    pub(crate) fn delay(&self, failures: u32, random: f64) -> Duration {
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use thalweg_runtime::supervisor::Backoff;
+    ///
+    /// let backoff = Backoff { first: Duration::from_millis(10), ..Backoff::default() };
+    /// assert_eq!(backoff.delay(3, 0.0), Duration::from_millis(40));
+    /// // Half of the delay is random.
+    /// assert_eq!(backoff.delay(3, 1.0), Duration::from_millis(20));
+    /// ```
+    pub fn delay(&self, failures: u32, random: f64) -> Duration {
         let doublings = failures.saturating_sub(1);
         let (from, doublings) = if self.first.is_zero() {
             match doublings.checked_sub(1) {

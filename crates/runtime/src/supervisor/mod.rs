@@ -65,6 +65,7 @@ mod template;
 mod view;
 
 pub use self::backoff::Backoff;
+#[cfg(test)]
 pub(crate) use self::backoff::Random;
 pub use self::child::{ChildCounts, ChildCrash, ChildInfo, ChildState};
 pub use self::error::{ChildError, SupervisorStartError};

@@ -4,8 +4,6 @@
 mod actors;
 mod behaviours;
 mod block_on;
-mod breakers;
-mod bulkheads;
 mod cancellation;
 mod exits;
 mod fairness;
@@ -26,7 +24,6 @@ mod placement;
 mod pools;
 mod pools_at_random;
 mod priorities;
-mod rate_limits;
 mod registry;
 mod select;
 mod select_dropped;

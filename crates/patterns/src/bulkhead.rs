@@ -4,15 +4,16 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::InvalidSetting;
-use crate::sync::{ClosableWaitError, Permit, Semaphore};
+use thalweg_runtime::sync::{ClosableWaitError, Permit, Semaphore};
+
+use crate::InvalidSetting;
 
 /// Admits a fixed number of callers at a time, and lets a fixed number wait, in order of arrival. A
 /// slow operation therefore blocks only its own callers.
 ///
 /// ```
 /// use std::time::Duration;
-/// use thalweg_runtime::patterns::{Bulkhead, BulkheadError};
+/// use thalweg_patterns::{Bulkhead, BulkheadError};
 ///
 /// let bulkhead = Bulkhead::new(1, 0)?;
 /// let inside = bulkhead.try_enter().expect("the bulkhead is empty");
@@ -20,7 +21,7 @@ use crate::sync::{ClosableWaitError, Permit, Semaphore};
 /// assert_eq!(second, Err(BulkheadError::Full { waiting: 0 }));
 /// drop(inside);
 /// assert_eq!(bulkhead.run(Duration::from_secs(1), || 5), Ok(5));
-/// # Ok::<(), thalweg_runtime::patterns::InvalidSetting>(())
+/// # Ok::<(), thalweg_patterns::InvalidSetting>(())
 /// ```
 pub struct Bulkhead {
     permits: Semaphore,
@@ -117,12 +118,13 @@ impl Bulkhead {
         self.enter_by(|permits| permits.acquire_deadline(1, deadline))
     }
 
-    /// As [`enter`](Self::enter), as a future for tasks and for [`select!`](crate::select).
+    /// As [`enter`](Self::enter), as a future for tasks and for [`select!`](thalweg_runtime::select).
     /// Dropping it leaves the queue; a permit that it was given goes to the next waiter.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use thalweg_runtime::{patterns::Bulkhead, run, select, sleep_async};
+    /// use thalweg_patterns::Bulkhead;
+    /// use thalweg_runtime::{run, select, sleep_async};
     ///
     /// run(|| {
     ///     let bulkhead = Bulkhead::new(1, 1)?;
@@ -132,9 +134,9 @@ impl Bulkhead {
     ///         () = sleep_async(Duration::from_millis(1)) => drop(inside),
     ///     }
     ///     assert_eq!((bulkhead.running(), bulkhead.waiting()), (0, 0));
-    ///     Ok::<(), thalweg_runtime::patterns::InvalidSetting>(())
+    ///     Ok::<(), thalweg_patterns::InvalidSetting>(())
     /// })?;
-    /// # Ok::<(), thalweg_runtime::patterns::InvalidSetting>(())
+    /// # Ok::<(), thalweg_patterns::InvalidSetting>(())
     /// ```
     ///
     /// # Errors

@@ -6,12 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use thalweg_queue::clock;
 use thalweg_queue::no_preempt::{LockGuard, lock};
+use thalweg_runtime::JoinError;
 
-use super::InvalidSetting;
-use super::circuit::{BreakerConfig, BreakerState, CallVerdict, Circuit, CircuitOpen};
-use crate::join::JoinError;
+use crate::InvalidSetting;
+use crate::circuit::{BreakerConfig, BreakerState, CallVerdict, Circuit, CircuitOpen};
 
 /// Protects an operation that may fail, such as a call to an actor. While the breaker is closed,
 /// all calls pass. After too many failures it opens and refuses calls at once. After a delay it
@@ -19,7 +18,7 @@ use crate::join::JoinError;
 ///
 /// ```
 /// use std::time::Duration;
-/// use thalweg_runtime::patterns::{BreakerConfig, BreakerError, CircuitBreaker, Trip};
+/// use thalweg_patterns::{BreakerConfig, BreakerError, CircuitBreaker, Trip};
 /// use thalweg_runtime::{Actor, CallError, Context, Handler, run, start};
 ///
 /// struct Shaky;
@@ -78,14 +77,14 @@ impl CircuitBreaker {
         config.check()?;
         Ok(Self {
             base: Instant::now(),
-            circuit: Mutex::new(Circuit::new(config, clock::now())),
+            circuit: Mutex::new(Circuit::new(config)),
         })
     }
 
     /// Makes the call if the breaker admits it. An `Err` or a panic is a failure; the panic
     /// continues. An exit signal to the caller or the cancellation of an enclosing
-    /// [scope](crate::cancel) counts neither way. Put a deadline inside `f`, so that it ends in an
-    /// `Err`.
+    /// [scope](thalweg_runtime::cancel) counts neither way. Put a deadline inside `f`, so that it
+    /// ends in an `Err`.
     ///
     /// # Errors
     /// The breaker is open, or the error of the call.

@@ -19,11 +19,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::InvalidSetting;
-use super::window::{Trip, Window};
-use crate::supervisor::{Backoff, Random};
+use thalweg_queue::random;
+use thalweg_runtime::supervisor::Backoff;
 
-/// The settings of a [`CircuitBreaker`](super::CircuitBreaker).
+use crate::InvalidSetting;
+use crate::window::{Trip, Window};
+
+/// The settings of a [`CircuitBreaker`](crate::CircuitBreaker).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BreakerConfig {
     /// When the breaker opens. Default: after 5 consecutive failures within 30 seconds.
@@ -120,7 +122,6 @@ pub(super) struct Circuit {
     /// The number of openings without a long closed state in between.
     consecutive_openings: u32,
     closed_at: u64,
-    random: Random,
 }
 
 #[derive(Debug)]
@@ -131,7 +132,7 @@ enum State {
 }
 
 impl Circuit {
-    pub(super) fn new(config: BreakerConfig, seed: u64) -> Self {
+    pub(super) fn new(config: BreakerConfig) -> Self {
         Self {
             window: Window::new(config.trip),
             config,
@@ -139,7 +140,6 @@ impl Circuit {
             generation: 0,
             consecutive_openings: 0,
             closed_at: 0,
-            random: Random(seed),
         }
     }
 
@@ -212,7 +212,7 @@ impl Circuit {
         let time = self
             .config
             .open
-            .delay(self.consecutive_openings, self.random.next());
+            .delay(self.consecutive_openings, random_fraction());
         self.set_state(State::Open {
             until: now.saturating_add(nanos(time)),
         });
@@ -222,6 +222,12 @@ impl Circuit {
         self.state = state;
         self.generation += 1;
     }
+}
+
+/// A number from 0 to 1.
+fn random_fraction() -> f64 {
+    const STEPS: usize = 1 << 20;
+    random::below(STEPS) as f64 / STEPS as f64
 }
 
 fn nanos(time: Duration) -> u64 {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use thalweg_patterns::{Bulkhead, BulkheadError};
 use thalweg_runtime::cancel::with_timeout;
-use thalweg_runtime::patterns::{Bulkhead, BulkheadError};
 use thalweg_runtime::sync::Barrier;
 use thalweg_runtime::{Config, Runtime, init, run, spawn, yield_now};
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use thalweg_runtime::cancel::{cancel_scope, with_timeout};
-use thalweg_runtime::patterns::{
+use thalweg_patterns::{
     BreakerConfig, BreakerError, BreakerState, CircuitBreaker, CircuitOpen, Trip,
 };
+use thalweg_runtime::cancel::{cancel_scope, with_timeout};
 use thalweg_runtime::supervisor::Backoff;
 use thalweg_runtime::{run, sleep, spawn, yield_now};
 

@@ -20,9 +20,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::InvalidSetting;
-use crate::sleep_future::sleep_until_async;
-use crate::wait;
+use thalweg_runtime::{sleep_until, sleep_until_async};
+
+use crate::InvalidSetting;
 
 /// Units in a nanosecond.
 const UNITS_PER_NS: u64 = 16;
@@ -35,7 +35,7 @@ const MAX_BURST_UNITS: u64 = 1 << 60;
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use thalweg_runtime::patterns::{RateError, RateLimit};
+/// use thalweg_patterns::{RateError, RateLimit};
 ///
 /// let limit = RateLimit::new(10.0, 2)?;
 /// let now = Instant::now();
@@ -44,7 +44,7 @@ const MAX_BURST_UNITS: u64 = 1 << 60;
 /// let refused = limit.try_acquire_at(now);
 /// assert!(matches!(refused, Err(RateError::Exhausted { retry_after }) if retry_after <= Duration::from_millis(100)));
 /// assert!(limit.try_acquire_at(now + Duration::from_millis(100)).is_ok());
-/// # Ok::<(), thalweg_runtime::patterns::InvalidSetting>(())
+/// # Ok::<(), thalweg_patterns::InvalidSetting>(())
 /// ```
 pub struct RateLimit {
     /// The origin of the time units.
@@ -140,14 +140,15 @@ impl RateLimit {
         debug_assert!(taken.is_ok(), "a burst is at least 1");
     }
 
-    /// As [`acquire`](Self::acquire), as a future for tasks and for [`select!`](crate::select). The
+    /// As [`acquire`](Self::acquire), as a future for tasks and for [`select!`](thalweg_runtime::select). The
     /// permit is reserved at the first poll. A future that is dropped while it waits returns the
     /// permit if no other was reserved after it. Otherwise the permit is used up, because later
     /// callers already have their times.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use thalweg_runtime::{patterns::RateLimit, run, select, sleep_async};
+    /// use thalweg_patterns::RateLimit;
+    /// use thalweg_runtime::{run, select, sleep_async};
     ///
     /// run(|| {
     ///     let limit = RateLimit::new(0.001, 1)?;
@@ -157,9 +158,9 @@ impl RateLimit {
     ///         () = limit.acquire_async() => panic!("the next permit takes a quarter of an hour"),
     ///         () = sleep_async(Duration::from_millis(1)) => assert!(limit.retry_after() <= next),
     ///     }
-    ///     Ok::<(), thalweg_runtime::patterns::InvalidSetting>(())
+    ///     Ok::<(), thalweg_patterns::InvalidSetting>(())
     /// })?;
-    /// # Ok::<(), thalweg_runtime::patterns::InvalidSetting>(())
+    /// # Ok::<(), thalweg_patterns::InvalidSetting>(())
     /// ```
     pub async fn acquire_async(&self) {
         let now = Instant::now();
@@ -196,7 +197,7 @@ impl RateLimit {
         let max_wait = timeout.map_or(u64::MAX, units);
         let wait = self.take(permits, self.units(now), max_wait)?.wait;
         if !wait.is_zero() {
-            wait::sleep_until(now + wait);
+            sleep_until(now + wait);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use thalweg_runtime::patterns::{RateError, RateLimit};
+use thalweg_patterns::{RateError, RateLimit};
 use thalweg_runtime::{run, spawn};
 
 use crate::kit::{LONG, Random, millis, on_both};
