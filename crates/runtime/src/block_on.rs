@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{Parker, clock};
 
-use crate::exit;
 use crate::future_wait::FutureWait;
-use crate::wait;
+use crate::{wait, worker};
 
 /// Waits for the output of a future. An actor parks, and its worker runs other actors; a thread
 /// blocks. The future's waker may be woken from any thread, such as a tokio thread.
@@ -89,7 +88,7 @@ impl std::error::Error for Elapsed {}
 fn until<F: IntoFuture>(deadline: u64, future: F) -> Result<F::Output, Elapsed> {
     let output = drive(pin!(future.into_future()), Some(deadline));
     if output.is_none() {
-        exit::raise_if_due();
+        worker::raise_if_due();
     }
     output.ok_or(Elapsed)
 }

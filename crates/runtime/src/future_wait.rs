@@ -22,7 +22,8 @@ use thalweg_queue::clock;
 use thalweg_queue::no_preempt::lock;
 
 use crate::shim::{AtomicBool, AtomicU64, Ordering};
-use crate::wait::{self, WakeReason};
+use crate::wait;
+use crate::wake_reason::WakeReason;
 
 const NEVER: u64 = u64::MAX;
 

@@ -1,6 +1,7 @@
 //! Actor IDs, which are unique within a process.
 
 use std::fmt;
+use std::hash::Hasher;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -57,6 +58,29 @@ fn refill() -> u64 {
     // of an empty reserve.
     let after = NEXT.fetch_add(2 * BLOCK, Ordering::Relaxed);
     after.next_multiple_of(BLOCK)
+}
+
+/// Hashes actor numbers by Fibonacci multiplication (Knuth, The Art of Computer Programming 3,
+/// 6.4). They are not chosen by an attacker and only need to be spread.
+#[derive(Debug, Default)]
+pub(crate) struct ActorIdHasher(u64);
+
+impl Hasher for ActorIdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(32);
+    }
 }
 
 impl fmt::Display for ActorId {

@@ -4,7 +4,7 @@
 //! 1. A thread puts a task here only if the injector is empty, and workers look here first. Tasks
 //!    from other threads therefore begin in order, apart from those that are added concurrently.
 //! 2. Only tasks that were just created come here. They are in no queue that a list of actors has
-//!    already read (`inspect::moved`).
+//!    already read (`actor_info::moved`).
 //! 3. A thread that has put a task here executes a full fence and then checks whether the runtime
 //!    stops. A runtime that stops is marked, and the slot emptied after a full fence. One of the two
 //!    takes the task.

@@ -1,6 +1,5 @@
 //! The handle of a spawned actor: its value, or the reason why it has none.
 
-use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -10,83 +9,14 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{ParkResult, Parker, clock};
 
-use crate::cancel::CancelUnwind;
-use crate::exit::{self, ExitReason, ExitUnwind, Pid};
+use crate::exit::Pid;
 use crate::id::ActorId;
-use crate::panics::Panic;
-use crate::preempt;
+use crate::reason::JoinError;
+use crate::sections;
 use crate::shim::spin_loop;
-use crate::stack::StackError;
 use crate::task::{JoinWaker, Joiner, Task};
-use crate::wait::WakeReason;
+use crate::wake_reason::WakeReason;
 use crate::worker;
-
-/// Why an actor has no value.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum JoinError {
-    /// It panicked.
-    Panic(Panic),
-    /// Its runtime stopped before it began or finished; or the caller of the join is being unwound
-    /// by a panic and cannot wait.
-    Stopped,
-    /// No stack was available, so it did not begin.
-    NoStack(StackError),
-    /// It ended by [`exit`](crate::exit), or by an exit signal.
-    Exit(ExitReason),
-}
-
-impl JoinError {
-    /// Whether the payload of an unwind belongs to the regular end of an actor or of a scope, and
-    /// not to a panic. Code that catches unwinds must resume such an unwind.
-    ///
-    /// ```
-    /// use std::panic::{catch_unwind, resume_unwind};
-    /// use thalweg_runtime::{ExitReason, JoinError, exit, run, spawn};
-    ///
-    /// let ended = run(|| {
-    ///     let actor = spawn(|| {
-    ///         let Err(payload) = catch_unwind(|| exit(ExitReason::Shutdown));
-    ///         assert!(JoinError::is_exit_payload(&*payload));
-    ///         resume_unwind(payload)
-    ///     });
-    ///     actor.join().map(|()| ())
-    /// });
-    /// assert!(matches!(ended, Err(JoinError::Exit(ExitReason::Shutdown))));
-    /// ```
-    pub fn is_exit_payload(payload: &(dyn Any + Send)) -> bool {
-        payload.is::<worker::StopUnwind>()
-            || payload.is::<ExitUnwind>()
-            || payload.is::<CancelUnwind>()
-    }
-
-    pub(crate) fn from_payload(payload: Box<dyn Any + Send>) -> Self {
-        if payload.is::<worker::StopUnwind>() {
-            return Self::Stopped;
-        }
-        // Cancelled outside of its own scopes: by a scope that it has left.
-        if payload.is::<CancelUnwind>() {
-            return Self::Exit(ExitReason::Shutdown);
-        }
-        match payload.downcast::<ExitUnwind>() {
-            Ok(exiting) => Self::Exit(exiting.0),
-            Err(payload) => Self::Panic(Panic::caught(payload)),
-        }
-    }
-}
-
-impl fmt::Display for JoinError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Panic(panic) => panic.fmt(f),
-            Self::Stopped => write!(f, "the runtime stopped before the actor ended"),
-            Self::NoStack(error) => write!(f, "there was no stack for the actor: {error}"),
-            Self::Exit(reason) => write!(f, "the actor ended: {reason}"),
-        }
-    }
-}
-
-impl std::error::Error for JoinError {}
 
 /// A join timed out. The handle can be joined again.
 #[derive(Debug)]
@@ -172,14 +102,14 @@ impl<T> JoinHandle<T> {
     /// `Err`: the deadline passed, or the caller's runtime stops.
     fn wait(mut self, deadline: Option<u64>) -> Result<Result<T, JoinError>, Self> {
         if !self.is_finished() && self.reclaim_slot() {
-            preempt::may_park();
+            sections::may_park();
             let ended = match worker::current().and_then(|worker| Some((worker, worker.running()?)))
             {
                 Some((worker, me)) => self.wait_as_actor(me, || worker.park(deadline)),
                 None => self.wait_as_thread(deadline),
             };
             if !ended {
-                exit::raise_if_due();
+                worker::raise_if_due();
                 return Err(self);
             }
         }

@@ -1,6 +1,7 @@
 //! The `join!` macro, which joins several actors at once.
 
-use crate::join::{JoinError, JoinHandle};
+use crate::join::JoinHandle;
+use crate::reason::JoinError;
 
 /// Joins up to eight actors, which run concurrently. Returns a tuple of their results, in the order
 /// of the handles.

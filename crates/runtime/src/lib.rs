@@ -19,15 +19,19 @@
 //! # Ok::<(), thalweg_runtime::StartError>(())
 //! ```
 
+mod actor_info;
 mod affinity;
 mod behaviour;
 mod block_on;
+mod blocking_pool;
 pub mod cancel;
 mod channel;
 mod config;
+mod control;
 mod counters;
 mod epoch;
 mod exit;
+mod extension;
 mod fiber;
 mod fifo;
 mod future_wait;
@@ -44,6 +48,7 @@ mod join;
 mod join_all;
 mod join_set;
 pub mod log;
+mod mailbox;
 pub mod metrics;
 #[cfg(all(test, loom))]
 mod models;
@@ -52,13 +57,17 @@ mod native;
 pub mod net;
 mod panics;
 pub mod patterns;
+mod poller;
 pub mod preempt;
 mod prefetch;
+mod reason;
 pub mod registry;
 mod remote_queue;
 mod ring;
 pub mod runtime;
 mod scheduler;
+mod scope_node;
+mod sections;
 mod select;
 mod shim;
 mod shutdown;
@@ -75,38 +84,45 @@ mod switch;
 pub mod sync;
 mod task;
 mod threads;
+mod time_of_day;
 mod timers;
 mod timeslice;
 pub mod trace;
+mod trace_context;
 mod tsc;
 pub mod wait;
+mod waiters;
+mod wake_reason;
 mod wheel;
 mod worker;
 
 pub use behaviour::{
-    Actor, ActorRef, CallError, Context, DelayedSend, Handler, Mailbox, MonitorRef, Priority, start,
+    Actor, ActorRef, CallError, Context, DelayedSend, Handler, MonitorRef, Priority, start,
 };
 pub use block_on::{Elapsed, block_on, block_on_deadline, block_on_timeout};
 pub use channel::{Iter, Receiver, Sender, channel};
 pub use config::{Config, Description, Machine, Profile, Setting, Source, StartError, Value};
+pub use control::{Down, Exit};
 pub use epoch::{epoch, watch_forks};
-pub use exit::{Down, Exit, ExitReason, Monitor, NoKill, NotAlive, Pid, Signal, exit, trap_exits};
+pub use exit::{Monitor, NoKill, NotAlive, Pid, Signal, exit, trap_exits};
 pub use id::ActorId;
 pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
-pub use join::{JoinError, JoinHandle, TimedOut};
+pub use join::{JoinHandle, TimedOut};
 pub use join_all::JoinAll;
 pub use join_set::{JoinSet, Joined};
+pub use mailbox::Mailbox;
 pub use native::native;
 pub use panics::Panic;
+pub use reason::{ExitReason, JoinError};
 pub use runtime::{Builder, CheckedConfig, Handle, Runtime, init, run, spawn};
-pub use scheduler::Run;
 pub use shutdown::{Leaked, ShutdownError, Unfinished};
 pub use sleep_future::{Sleep, sleep_async, sleep_until_async};
 pub use stack::StackError;
 pub use supervised::spawn_under;
-pub use task::TurnSlot;
+pub use task::{Run, TurnSlot};
 pub use timers::{TimerKey, Timers};
-pub use wait::{WakeReason, sleep, sleep_until, yield_now};
+pub use wait::{sleep, sleep_until, yield_now};
+pub use wake_reason::WakeReason;
 
 /// The expansion of [`select!`].
 #[doc(hidden)]

@@ -6,7 +6,7 @@
 //!    neither by its own wait, nor by preemption, nor by the end of the runtime.
 //! 2. The section is part of one run of the actor. The worker does not notice it.
 
-use crate::preempt::Native;
+use crate::sections::Native;
 use crate::stall::{self, WorkerStatus};
 use crate::worker;
 

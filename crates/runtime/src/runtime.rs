@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-use crate::behaviour::Mailbox;
 use crate::channel::Sender;
 use crate::config::{Config, StartError};
-use crate::exit::{DownListener, Signal};
-use crate::groups::Groups;
+use crate::control::DownListener;
+use crate::exit::Signal;
 use crate::id::ActorId;
-use crate::join::{JoinError, JoinHandle};
+use crate::join::JoinHandle;
 use crate::log::{self, Level};
-use crate::registry::Registry;
-use crate::scheduler::{Run, Scheduler};
+use crate::mailbox::Mailbox;
+use crate::native::native;
+use crate::reason::JoinError;
+use crate::scheduler::Scheduler;
 use crate::shutdown::ShutdownError;
 use crate::stack::overflow::Name;
-use crate::task::{OnShortage, Task, TurnOwner};
+use crate::task::{OnShortage, Run, Task, TurnOwner};
 use crate::timers::Timers;
-use crate::trace;
-use crate::worker::{self, Worker};
+use crate::worker::{self, Worker, trace};
 
 /// Runs `main` as an actor on the calling thread, together with all actors that it spawns, and
 /// returns its value. **The runtime has one worker: the calling thread.** When `main` returns, the
@@ -131,7 +131,7 @@ impl CheckedConfig {
             .next_worker()
             .expect("no worker runs yet, and there is at least one");
         let main = Worker::enter(index, Arc::clone(scheduler), |worker| {
-            let main = worker.spawn_here(main);
+            let main = JoinHandle::new(worker.spawn_here(main));
             worker.work(|| main.is_finished());
             scheduler.halt(scheduler.config.shutdown_timeout);
             main
@@ -156,7 +156,7 @@ impl CheckedConfig {
 /// If the caller is not an actor. On a thread, use [`Handle::spawn`].
 pub fn spawn<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let worker = worker::current().expect("spawn is for actors; use Handle::spawn on a thread");
-    worker.spawn(None, OnShortage::End, job)
+    JoinHandle::new(worker.spawn(None, OnShortage::End, job))
 }
 
 /// Spawns an actor with a name, which appears in reports.
@@ -198,7 +198,7 @@ impl Builder {
     ) -> JoinHandle<T> {
         let worker =
             worker::current().expect("spawn is for actors; use Builder::spawn_on on a thread");
-        worker.spawn(self.name, OnShortage::End, job)
+        JoinHandle::new(worker.spawn(self.name, OnShortage::End, job))
     }
 
     /// Like [`Handle::spawn`].
@@ -243,6 +243,7 @@ static GLOBAL: AtomicPtr<(u64, Runtime)> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Runtime {
     fn new(config: Config) -> Self {
+        log::set_deep_stack(|f| native(f));
         let scheduler = Arc::new(Scheduler::new(config));
         Self {
             handle: Handle { scheduler },
@@ -402,7 +403,7 @@ impl Handle {
     /// assert_eq!(sum, 2);
     /// ```
     pub fn current() -> Option<Self> {
-        worker::current().map(Worker::handle)
+        worker::current().map(|worker| Self::new(&worker.scheduler))
     }
 
     /// Schedules a task without a join handle, which may be a turn of `owner`. It runs on the
@@ -551,15 +552,5 @@ impl Handle {
     /// Returns the timers of this runtime.
     pub fn timers(&self) -> &Timers {
         &self.scheduler.timers
-    }
-
-    /// Returns the groups of this runtime's actors.
-    pub fn groups(&self) -> &Groups {
-        &self.scheduler.groups
-    }
-
-    /// Returns the registry of this runtime's actors.
-    pub fn registry(&self) -> &Registry {
-        &self.scheduler.registry
     }
 }

@@ -38,45 +38,27 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::actor_info::{ActorTable, Crashes, MovedActors};
 use crate::affinity;
+use crate::blocking_pool::BlockingPool;
 use crate::config::Config;
 use crate::counters::CounterSet;
-use crate::groups::Groups;
+use crate::extension::Extension;
 use crate::idle::{Announcement, Idle};
 use crate::injector::Injector;
 use crate::injector_slot::InjectorSlot;
-use crate::inspect::{ActorTable, Crashes, MovedActors, WorkerRequests};
-use crate::io::BlockingPool;
-use crate::join::JoinError;
 use crate::log::{Level, Limit};
-use crate::registry::Registry;
+use crate::reason::JoinError;
 use crate::remote_queue::RemoteQueue;
 use crate::ring::Ring;
 use crate::shim::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock};
 use crate::shutdown::{Leaked, Shutdown, ShutdownError, Unfinished};
 use crate::stack::Depot;
 use crate::stall::{Watcher, WorkerStatus};
-use crate::task::{Header, OnShortage, Task, TurnSlot};
+use crate::task::{Header, OnShortage, Task};
 use crate::threads;
 use crate::timers::Timers;
-use crate::worker::Worker;
-
-/// An object that runs on a worker each time it is scheduled, and has no stack in between.
-pub trait Run: Send + Sync + 'static {
-    /// Runs one turn, on an actor's stack, where it may wait, or on the worker's
-    /// ([`TurnSlot::on_worker_stack`]). A panic calls the process's panic hook and ends the turn; it has
-    /// no other effect.
-    fn run(self: Arc<Self>);
-
-    /// Called instead of [`run`](Self::run) if no stack became free for the turn while its worker
-    /// was idle. This happens, for example, if every stack belongs to an actor that waits for this
-    /// object. The call runs on the worker's own stack and must not wait. It ends the turn:
-    /// schedule another turn if there is still work to do.
-    fn refuse(self: Arc<Self>);
-
-    /// Where the memory of the object's turns is kept for reuse.
-    fn turn_slot(&self) -> &TurnSlot;
-}
+use crate::worker::{Worker, WorkerRequests};
 
 /// The part of a worker that other threads access.
 pub(crate) struct WorkerShared {
@@ -139,8 +121,10 @@ pub(crate) struct Scheduler {
     pub(crate) timers: Timers,
     pub(crate) watcher: Watcher,
     pub(crate) pool: Arc<BlockingPool>,
-    pub(crate) registry: Registry,
-    pub(crate) groups: Groups,
+    /// The names of actors (`registry`).
+    pub(crate) registry: Extension,
+    /// The groups of actors (`groups`).
+    pub(crate) groups: Extension,
     /// The behaviour actors. `None` unless `Config::inspect` is on.
     pub(crate) actor_table: Option<ActorTable>,
     pub(crate) crashes: Crashes,
@@ -192,8 +176,8 @@ impl Scheduler {
                 Vec::new()
             },
             pool: Arc::new(BlockingPool::new(config.blocking_threads)),
-            registry: Registry::new(config.workers),
-            groups: Groups::default(),
+            registry: Extension::default(),
+            groups: Extension::default(),
             crashes: Crashes::default(),
             moved: MovedActors::default(),
             outside: CounterSet::default(),
@@ -306,9 +290,16 @@ impl Scheduler {
     /// listing that has already visited the queue is informed about the task.
     fn refuses(&self, task: Task) -> bool {
         if self.moved.is_watched() {
-            self.moved.note(task);
+            self.note_moved(task);
         }
         self.is_stopping()
+    }
+
+    /// Records a task that moves between workers while a list of actors is made. The caller owns
+    /// the task.
+    #[cold]
+    pub(crate) fn note_moved(&self, task: Task) {
+        self.moved.note(task.info_as_new());
     }
 
     /// The number of workers that have started or are about to start.
@@ -425,7 +416,7 @@ impl Scheduler {
     pub(crate) fn take_waiting_for_stack(&self, is_turn: bool) -> Option<Task> {
         let task = self.without_stack(is_turn).pop()?;
         if self.moved.is_watched() {
-            self.moved.note(task);
+            self.note_moved(task);
         }
         Some(task)
     }

@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::channel::Sender;
 use crate::exit::Signal;
-use crate::join::{JoinError, JoinHandle};
+use crate::join::JoinHandle;
+use crate::reason::JoinError;
 use crate::task::OnShortage;
 use crate::{wait, worker};
 
@@ -40,10 +41,11 @@ pub fn spawn_under(
     job: impl FnOnce() + Send + 'static,
 ) -> JoinHandle<()> {
     let worker = worker::current().expect("spawn_under is for actors");
-    worker.spawn(None, OnShortage::Wait, move || {
+    let task = worker.spawn(None, OnShortage::Wait, move || {
         let id = wait::current().expect("the closure runs in an actor");
         let how = catch_unwind(AssertUnwindSafe(job)).map_err(JoinError::from_payload);
         // If the supervisor has ended, the report is dropped.
         let _ = supervisor.send(Signal::of(id, how));
-    })
+    });
+    JoinHandle::new(task)
 }

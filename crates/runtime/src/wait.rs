@@ -4,47 +4,18 @@
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use thalweg_queue::{ParkHooks, ParkResult, Parker, clock};
+use thalweg_queue::{ParkResult, Parker, clock};
 
-use crate::exit;
 use crate::id::ActorId;
+use crate::sections;
 use crate::task::Task;
+pub use crate::wake_reason::WakeReason;
 use crate::worker::{self, Worker};
-
-/// Why [`park`] returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WakeReason {
-    /// The waker was woken. This may have happened before the call, and may be spurious.
-    Woken,
-    /// The deadline passed.
-    TimedOut,
-    /// A signal was handled on this thread. Never in an actor.
-    Interrupted,
-    /// The actor's runtime stops, the actor got an exit signal, its scope is cancelled, or it is
-    /// being unwound and cannot wait, as a thread in a [`NoWait`](crate::preempt::NoWait) section.
-    /// Give up and return.
-    Stopping,
-}
-
-/// How an actor parks in a blocking call of [`thalweg_queue`].
-pub(crate) static PARK_HOOKS: ParkHooks = ParkHooks {
-    waker: || {
-        let (worker, task) = actor()?;
-        worker.before_wait(task);
-        Some(task.waker())
-    },
-    park: |deadline| match park(deadline) {
-        WakeReason::Woken => ParkResult::Woken,
-        WakeReason::TimedOut | WakeReason::Stopping => ParkResult::TimedOut,
-        WakeReason::Interrupted => ParkResult::Interrupted,
-    },
-    timed_out: exit::raise_if_due,
-};
 
 /// Unwinds the calling actor if it got an exit signal, its scope is cancelled or its runtime stops.
 /// Precondition: the wait has left every list.
 pub(crate) fn unwind_if_stopping() {
-    exit::raise_if_due();
+    worker::raise_if_due();
     if actor().is_some_and(|(worker, _)| worker.scheduler.is_stopping()) {
         worker::unwind_if_possible();
     }
@@ -96,7 +67,7 @@ pub fn park(deadline: Option<u64>) -> WakeReason {
     if let Some((worker, _)) = actor() {
         return worker.park(deadline);
     }
-    if !crate::preempt::may_park() {
+    if !sections::may_park() {
         return WakeReason::Stopping;
     }
     match Parker::current().park(deadline) {
@@ -116,6 +87,29 @@ pub fn check() {
     }
 }
 
+/// A preemption point: the actor yields if its time slice is over. This is
+/// [`wait::check`](crate::wait::check) as a macro. Use it in loops that compute.
+///
+/// ```
+/// use thalweg_runtime::{check, run};
+///
+/// let sum = run(|| {
+///     let mut sum = 0u64;
+///     for chunk in (0..100_000u64).collect::<Vec<_>>().chunks(4096) {
+///         sum += chunk.iter().sum::<u64>();
+///         check!();
+///     }
+///     sum
+/// });
+/// assert_eq!(sum, 4_999_950_000);
+/// ```
+#[macro_export]
+macro_rules! check {
+    () => {
+        $crate::wait::check()
+    };
+}
+
 /// Lets other actors run now, if some are ready. On a thread, it does nothing.
 #[inline]
 pub fn yield_now() {
@@ -128,7 +122,7 @@ pub fn yield_now() {
 #[doc(hidden)]
 #[inline]
 pub fn is_thread_that_can_park() -> bool {
-    !is_actor() && crate::preempt::thread_may_wait()
+    !is_actor() && sections::thread_may_wait()
 }
 
 /// Whether the caller can wait here. An actor cannot in [`native`](crate::native) and in a
@@ -137,8 +131,8 @@ pub fn is_thread_that_can_park() -> bool {
 /// [`NoWait`](crate::preempt::NoWait) section.
 pub fn can_park() -> bool {
     match is_actor() {
-        true => crate::preempt::can_park(),
-        false => crate::preempt::thread_may_wait(),
+        true => sections::can_park(),
+        false => sections::thread_may_wait(),
     }
 }
 

@@ -14,14 +14,13 @@ use super::incarnation::{ExitListener, StartReport, StateFactory};
 use super::mailbox_state::{self, MailboxState, NextAction, ReserveResult};
 use super::priority_queues::{Priority, PriorityQueues};
 use super::weak_ref::Identity;
-use super::{Actor, Context, Mailbox};
-use crate::exit::Signal;
-use crate::exit::{
-    self, Control, Exit, ExitReason, KillFlag, Pid, SignalEffect, SignalTarget, Target,
-};
+use super::{Actor, Context};
+use crate::actor_info::{ActorSnapshot, ActorState, ActorStats, Occupancy, Snapshot};
+use crate::control::{Control, Exit, KillFlag, SignalEffect, SignalTarget, Target};
+use crate::exit::{Pid, Signal};
 use crate::id::ActorId;
-use crate::inspect::{ActorSnapshot, ActorState, ActorStats, Occupancy};
-use crate::join::JoinError;
+use crate::mailbox::Mailbox;
+use crate::reason::{ExitReason, JoinError};
 use crate::shim::{AtomicU64, AtomicUsize, Cell, Mutex, Ordering, lock, yield_now};
 use crate::stack::overflow::Name;
 use crate::task::{RunningTurn, TurnOwner};
@@ -97,7 +96,7 @@ impl<A: Actor> Body<A> {
         };
         let id = ActorId::next();
         let table = runtime.scheduler.actor_table.as_ref();
-        let stats = table.map(|table| Box::new(table.register(id)));
+        let stats = table.map(|table| Box::new(table.register(id, worker::current_actor())));
         let body = Arc::new(Self {
             stats,
             mailbox_state: MailboxState::new(),
@@ -122,7 +121,7 @@ impl<A: Actor> Body<A> {
             }),
         });
         if let Some(stats) = &body.stats {
-            let weak: Weak<dyn SignalTarget> = Arc::<Self>::downgrade(&body);
+            let weak: Weak<dyn Snapshot> = Arc::<Self>::downgrade(&body);
             stats.insert_body(weak);
         }
         body
@@ -431,7 +430,7 @@ impl<A: Actor> Body<A> {
                 state.stopped();
             }
         }));
-        let dropped = exit::ending(|| catch_unwind(AssertUnwindSafe(|| drop(state.take()))));
+        let dropped = worker::ending(|| catch_unwind(AssertUnwindSafe(|| drop(state.take()))));
         result.and(stopped.and(dropped).map_err(JoinError::from_payload))
     }
 
@@ -563,7 +562,9 @@ impl<A: Actor> SignalTarget for Body<A> {
     fn deliver_exit(self: Arc<Self>, incarnation: ActorId, exit: Exit) {
         self.push_system(BoxedEnvelope::new(Trapped(incarnation, exit)));
     }
+}
 
+impl<A: Actor> Snapshot for Body<A> {
     fn snapshot(&self) -> ActorSnapshot {
         let is_running = !lock(&self.cold).ended;
         let name = self.name.as_ref().map(Name::text);

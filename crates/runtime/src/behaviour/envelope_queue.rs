@@ -17,7 +17,8 @@ use std::sync::Arc;
 use super::{Actor, Context};
 use crate::shim::{AtomicPtr, Cell as Link, Ordering};
 use crate::task::blocks;
-use crate::trace::{self, TraceContext};
+use crate::trace;
+use crate::trace_context::TraceContext;
 
 /// The common part of all envelopes for an `A`. It is the first field of each.
 #[repr(C)]

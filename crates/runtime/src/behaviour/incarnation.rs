@@ -23,14 +23,16 @@ use thalweg_queue::oneshot;
 use super::body::Body;
 use super::envelope_queue::BoxedEnvelope;
 use super::reference::{DelayedSend, Message};
-use super::{Actor, ActorRef, Context, Handler, Mailbox};
+use super::{Actor, ActorRef, Context, Handler};
 use crate::Handle;
-use crate::exit::{ExitReason, Pid};
+use crate::exit::Pid;
 use crate::id::ActorId;
-use crate::join::JoinError;
+use crate::mailbox::Mailbox;
+use crate::reason::{ExitReason, JoinError};
 use crate::shim::{Ordering, lock};
 use crate::stack::overflow::Name;
-use crate::wait::{self, WakeReason};
+use crate::wake_reason::WakeReason;
+use crate::{wait, worker};
 
 /// Creates a state.
 pub(crate) type StateFactory<A> = Box<dyn FnMut() -> Result<A, ExitReason> + Send>;
@@ -99,7 +101,7 @@ impl<A: Actor> Restartable for Body<A> {
             cold.ended = false;
             cold.control = None;
             if let Some(stats) = &self.stats {
-                stats.start_incarnation(cold.exit_listener.is_some());
+                stats.start_incarnation(worker::current_actor(), cold.exit_listener.is_some());
             }
         }
         self.runtime.count(|counts| &counts.started_behaviours);

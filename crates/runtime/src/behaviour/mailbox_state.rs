@@ -31,7 +31,7 @@
 //!    can create a reference any more and all messages are counted: the turn sets `CLOSED` again,
 //!    and ends the actor if the word that it replaced has no message.
 
-use crate::inspect::ActorState;
+use crate::actor_info::ActorState;
 use crate::shim::{AtomicU64, Ordering};
 
 pub(super) const MESSAGES: u64 = (1 << 32) - 1;

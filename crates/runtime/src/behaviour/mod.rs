@@ -50,8 +50,6 @@ mod weak_ref;
 use std::fmt;
 use std::time::Duration;
 
-use thalweg_queue::Overflow;
-
 use self::body::Body;
 pub(crate) use self::incarnation::{ExitListener, Restartable, SystemRef, restartable};
 pub use self::monitor_ref::MonitorRef;
@@ -59,7 +57,8 @@ pub use self::priority_queues::Priority;
 pub use self::reference::{ActorRef, DelayedSend, start};
 pub(crate) use self::system_sender::SystemSender;
 pub(crate) use self::weak_ref::WeakActorRef;
-use crate::exit::{Down, Exit, Pid};
+use crate::control::{Down, Exit};
+use crate::exit::Pid;
 use crate::id::ActorId;
 
 /// The state of a behaviour actor.
@@ -165,41 +164,6 @@ impl<A: Actor> Context<'_, A> {
 impl<A: Actor> fmt::Debug for Context<'_, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context").field("id", &self.id()).finish()
-    }
-}
-
-/// The capacity of a mailbox and its overflow policy.
-#[derive(Clone, Copy, Debug)]
-pub struct Mailbox {
-    /// The number of messages that may wait, 1 to 2^31. Default: 1,024.
-    pub capacity: u32,
-    /// What happens when the mailbox is full. Default: [`Overflow::Block`], the sender waits.
-    /// Policies that remove older messages are not allowed.
-    pub overflow: Overflow,
-}
-
-impl Default for Mailbox {
-    fn default() -> Self {
-        Self {
-            capacity: 1_024,
-            overflow: Overflow::Block,
-        }
-    }
-}
-
-impl Mailbox {
-    /// # Panics
-    /// If the capacity is 0 or more than 2^31, or the policy removes older messages.
-    pub(crate) fn check(&self) {
-        let Self { capacity, overflow } = self;
-        assert!(
-            (1..=1 << 31).contains(capacity),
-            "the capacity of a mailbox is 1 to 2^31 messages, not {capacity}"
-        );
-        assert!(
-            !matches!(overflow, Overflow::DropOldest | Overflow::Latest),
-            "a mailbox does not remove older messages: {overflow:?}"
-        );
     }
 }
 

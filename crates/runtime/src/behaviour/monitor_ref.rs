@@ -8,7 +8,8 @@ use thalweg_queue::no_preempt::lock;
 use super::body::Body;
 use super::envelope_queue::{BoxedEnvelope, Payload};
 use super::{Actor, Context};
-use crate::exit::{Control, Down, DownListener, Pid};
+use crate::control::{Control, Down, DownListener};
+use crate::exit::Pid;
 use crate::id::ActorId;
 
 /// A behaviour actor's monitor. Dropping it does not end the monitor; see

@@ -11,11 +11,11 @@ use thalweg_queue::{Overflow, RecvTimeoutError, SendError, clock, oneshot};
 use super::body::{Body, PushError};
 use super::envelope_queue::{BoxedEnvelope, Payload};
 use super::priority_queues::Priority;
-use super::{Actor, CALL_TIMEOUT, CallError, Context, Handler, Mailbox};
-use crate::exit::Signal;
-use crate::exit::{self, Pid};
+use super::{Actor, CALL_TIMEOUT, CallError, Context, Handler};
+use crate::exit::{Pid, Signal};
 use crate::id::ActorId;
 use crate::log::{Level, Limit};
+use crate::mailbox::Mailbox;
 use crate::runtime::{Builder, Handle};
 use crate::shim::Ordering;
 use crate::timers::TimerKey;
@@ -60,9 +60,9 @@ impl Builder {
     /// # Panics
     /// If the caller is not an actor. In a thread, use [`Builder::start_on`].
     pub fn start<A: Actor>(self, state: A) -> ActorRef<A> {
-        let worker =
-            worker::current().expect("start requires an actor; in a thread, use Builder::start_on");
-        self.start_on(&worker.handle(), state)
+        let runtime =
+            Handle::current().expect("start requires an actor; in a thread, use Builder::start_on");
+        self.start_on(&runtime, state)
     }
 
     /// Starts an actor with this state on `runtime`. Any thread may call it.
@@ -216,7 +216,7 @@ impl<A: Actor> ActorRef<A> {
     pub fn wait_restarted(&self, old: &Pid, timeout: Duration) -> Option<Pid> {
         let new = self.body.wait_restarted(old, clock::deadline(timeout));
         if new.is_none() {
-            exit::raise_if_due();
+            worker::raise_if_due();
         }
         new
     }
@@ -358,7 +358,7 @@ impl<A: Actor> ActorRef<A> {
                 PushError::Full if !waits || self.body.is_caller() => CallError::Full,
                 PushError::Full if self.body.wait_for_capacity(self.priority, deadline) => continue,
                 PushError::Full => {
-                    exit::raise_if_due();
+                    worker::raise_if_due();
                     CallError::TimedOut
                 }
             };

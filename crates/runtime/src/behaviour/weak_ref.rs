@@ -15,7 +15,9 @@ use super::body::Body;
 use super::incarnation::Restartable;
 use super::priority_queues::Priority;
 use super::{Actor, ActorRef};
-use crate::exit::{Control, ExitReason, Pid, SignalTarget, Target};
+use crate::control::{Control, SignalTarget, Target};
+use crate::exit::Pid;
+use crate::reason::ExitReason;
 use crate::shim::{Ordering, lock};
 
 /// Ends the control when it is dropped (rule 1).

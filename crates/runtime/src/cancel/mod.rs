@@ -33,58 +33,21 @@
 //! });
 //! ```
 
-mod children;
 mod scope;
 mod token;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use thalweg_queue::clock;
 
 pub use self::scope::{Failure, OnFailure, Scope, ScopeError, scope};
 pub use self::token::Token;
-pub(crate) use self::token::TokenNode;
-use crate::exit::ExitReason;
-use crate::{exit, worker};
-
-/// Why a scope was cancelled.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Cause {
-    /// [`Token::cancel`] was called, with this text.
-    Requested(Arc<str>),
-    /// The deadline passed.
-    Deadline,
-    /// An actor of the same [`scope`] failed.
-    Failed(ExitReason),
-    /// The scope's own actor was unwound or is to end.
-    Unwound,
-}
-
-impl PartialEq for Cause {
-    /// Two failures are never equal, since exit reasons cannot be compared.
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Requested(one), Self::Requested(other)) => one == other,
-            (Self::Deadline, Self::Deadline) | (Self::Unwound, Self::Unwound) => true,
-            _ => false,
-        }
-    }
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Requested(words) => f.write_str(words),
-            Self::Deadline => f.write_str("the deadline passed"),
-            Self::Failed(reason) => write!(f, "another actor of the scope failed: {reason}"),
-            Self::Unwound => f.write_str("the parent of the scope ends"),
-        }
-    }
-}
+use crate::reason::CancelUnwind;
+pub use crate::scope_node::Cause;
+use crate::scope_node::TokenNode;
+use crate::worker;
 
 /// A scope was cancelled before it finished.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,9 +63,6 @@ impl fmt::Display for Cancelled {
 }
 
 impl std::error::Error for Cancelled {}
-
-/// The panic payload that unwinds an actor to its cancelled scope.
-pub(crate) struct CancelUnwind;
 
 /// Runs `f` in a scope. The token that `f` receives cancels it, and so does the enclosing scope.
 ///
@@ -188,6 +148,6 @@ pub fn is_cancelled() -> bool {
 #[inline]
 pub fn check_cancelled() {
     if is_cancelled() {
-        exit::raise_if_due();
+        worker::raise_if_due();
     }
 }

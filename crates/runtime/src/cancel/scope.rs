@@ -16,11 +16,14 @@ use thalweg_queue::no_preempt::{LockGuard, lock};
 
 use super::token::Token;
 use super::{Cancelled, Cause, within};
-use crate::exit::{Down, DownListener, ExitReason, NoKill, OnDown, exit};
+use crate::control::{Down, DownListener, OnDown};
+use crate::exit::{NoKill, exit};
 use crate::id::ActorId;
 use crate::join::JoinHandle;
+use crate::reason::ExitReason;
 use crate::runtime::Handle;
-use crate::wait::{self, WakeReason};
+use crate::wait;
+use crate::wake_reason::WakeReason;
 
 /// What the failure of one actor does to the others in its scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -155,7 +155,7 @@ impl CounterSet {
 #[cfg(test)]
 mod tests {
     use super::{EndCounters, REASONS};
-    use crate::exit::ExitReason;
+    use crate::reason::ExitReason;
 
     #[test]
     fn ends_are_counted_by_the_kind_of_reason() {

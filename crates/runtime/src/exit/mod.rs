@@ -30,50 +30,18 @@
 //! });
 //! ```
 
-mod control;
-mod down_listeners;
-mod kill_flag;
 mod monitor;
 mod pid;
-mod reason;
 mod signal;
-
-use std::fmt;
 
 use thalweg_queue::mpsc;
 
-pub(crate) use self::control::{
-    ActorIdHasher, Control, DownListener, OnDown, SignalEffect, SignalKind, SignalTarget, Target,
-};
-pub(crate) use self::kill_flag::KillFlag;
 pub use self::monitor::Monitor;
 pub use self::pid::{NotAlive, Pid};
-pub use self::reason::ExitReason;
 pub use self::signal::Signal;
-use crate::cancel::CancelUnwind;
-use crate::id::ActorId;
-use crate::{preempt, wait, worker};
-
-/// The exit of a monitored actor.
-#[derive(Clone, Debug)]
-pub struct Down {
-    /// The actor that ended.
-    pub id: ActorId,
-    /// Why it ended. [`ExitReason::NoActor`]: it had ended before it was monitored.
-    pub reason: ExitReason,
-}
-
-/// A trapped exit signal.
-#[derive(Clone, Debug)]
-pub struct Exit {
-    /// The actor that ended or sent the signal. `None`: a thread sent it.
-    pub from: Option<ActorId>,
-    /// The reason.
-    pub reason: ExitReason,
-}
-
-/// The panic payload of an actor that ends by [`exit`] or by a signal.
-pub(crate) struct ExitUnwind(pub(crate) ExitReason);
+use crate::control::Exit;
+use crate::reason::{ExitReason, ExitUnwind};
+use crate::{wait, worker};
 
 /// Ends the calling actor with this reason. Its destructors run.
 ///
@@ -185,55 +153,5 @@ impl Drop for NoKill {
             let masks = &task.header().masks;
             masks.set(masks.get() - 1);
         }
-    }
-}
-
-/// Unwinds the running actor if a signal ends it or its scope is cancelled. Does nothing during an
-/// unwinding, where a second one would abort the process, and in native code, whose frames cannot
-/// be unwound.
-#[cold]
-pub(crate) fn raise_if_due() {
-    let Some(task) = worker::running() else {
-        return;
-    };
-    let can_unwind =
-        !task.header().ending.get() && !std::thread::panicking() && !preempt::is_native();
-    if !can_unwind || !task.is_interrupted() {
-        return;
-    }
-    if task.must_unwind() {
-        task.header().raised.set(true);
-        std::panic::resume_unwind(Box::new(ExitUnwind(task.exit_reason())));
-    }
-    std::panic::resume_unwind(Box::new(CancelUnwind));
-}
-
-/// Runs the destructors of an actor that ends. As during an unwinding, waits fail if a signal ends
-/// the actor, and no further unwinding is raised. `f` must catch its own panics.
-pub(crate) fn ending<R>(f: impl FnOnce() -> R) -> R {
-    let task = worker::running();
-    let set = |ending| {
-        if let Some(task) = task {
-            task.header().ending.set(ending);
-        }
-    };
-    set(true);
-    let result = f();
-    set(false);
-    result
-}
-
-impl fmt::Display for Exit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.from {
-            Some(id) => write!(f, "actor {id}: {}", self.reason),
-            None => write!(f, "a thread: {}", self.reason),
-        }
-    }
-}
-
-impl fmt::Display for Down {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "actor {} ended: {}", self.id, self.reason)
     }
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use thalweg_queue::{RecvTimeoutError, oneshot};
 
-use super::{Control, Down, DownListener, ExitReason};
+use crate::control::{Control, Down, DownListener};
 use crate::id::ActorId;
+use crate::reason::ExitReason;
 
 /// Reports the exit of one actor, once, to an actor, a thread or a task. Dropping it ends the
 /// monitor.

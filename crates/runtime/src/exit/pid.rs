@@ -4,8 +4,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::{Control, ExitReason, Monitor, SignalKind};
+use super::Monitor;
+use crate::control::{Control, SignalKind};
 use crate::id::ActorId;
+use crate::reason::ExitReason;
 use crate::{wait, worker};
 
 /// Identifies one incarnation of an actor, for signals and monitors. It does not keep the actor

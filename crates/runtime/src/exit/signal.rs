@@ -1,8 +1,7 @@
 //! The message that reports the end of an actor to its supervisor.
 
-use super::ExitReason;
 use crate::id::ActorId;
-use crate::join::JoinError;
+use crate::reason::{ExitReason, JoinError};
 
 /// How an actor ended. The supervisor of [`spawn_under`](crate::spawn_under) receives it.
 #[derive(Clone, Debug)]

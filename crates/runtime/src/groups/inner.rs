@@ -10,7 +10,8 @@ use thalweg_queue::no_preempt::{LockGuard, lock};
 use super::outbox::Outbox;
 use super::{GroupTable, Key, NotJoined};
 use crate::behaviour::{Actor, ActorRef, WeakActorRef};
-use crate::exit::{Control, DownListener, NotAlive, Pid};
+use crate::control::{Control, DownListener};
+use crate::exit::{NotAlive, Pid};
 use crate::id::ActorId;
 
 /// A weak reference to a member.

@@ -168,6 +168,13 @@ impl Groups {
     }
 }
 
+impl Handle {
+    /// Returns the groups of this runtime's actors.
+    pub fn groups(&self) -> &Groups {
+        self.scheduler.groups.get_or_init(Groups::default)
+    }
+}
+
 impl fmt::Debug for Groups {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Groups").field(&self.list()).finish()

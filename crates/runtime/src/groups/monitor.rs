@@ -11,7 +11,7 @@ use thalweg_queue::{RecvError, RecvTimeoutError, TryRecvError};
 use super::inner::{Change, GroupInner, Member};
 use super::outbox::Outbox;
 use crate::behaviour::{Context, Handler, SystemSender};
-use crate::exit::{Control, DownListener};
+use crate::control::{Control, DownListener};
 
 /// Receives the changes of a group until it is dropped. Changes that are not received are kept in
 /// memory.

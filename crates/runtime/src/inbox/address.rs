@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use thalweg_queue::{Overflow, SendError, mpsc};
 
-use crate::behaviour::{Mailbox, Priority};
+use crate::behaviour::Priority;
 use crate::id::ActorId;
+use crate::mailbox::Mailbox;
 use crate::sync::{ClosableWaitError, Semaphore};
 use crate::wait;
 

@@ -22,7 +22,8 @@ use thalweg_queue::{RecvError, RecvTimeoutError, TryRecvError, mpsc};
 
 pub use self::address::Address;
 use self::address::{InboxCapacity, QueuedMessage};
-use crate::behaviour::{Mailbox, Priority};
+use crate::behaviour::Priority;
+use crate::mailbox::Mailbox;
 use crate::wait;
 
 /// Creates an inbox with a capacity of 1,024 messages. Senders wait while it is full.

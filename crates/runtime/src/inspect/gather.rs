@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use thalweg_queue::{NoPreemptGuard, clock, oneshot};
 
-use super::info::{ActorInfo, ActorList, ActorState, UnresponsiveWorker};
+use crate::actor_info::{ActorInfo, ActorList, ActorState, UnresponsiveWorker};
 use crate::scheduler::Scheduler;
 use crate::worker::{self, Worker};
 
 pub(super) fn gather(scheduler: &Arc<Scheduler>, timeout: Duration) -> ActorList {
     let deadline = clock::deadline(timeout);
-    // Rule 1 of `moved`.
+    // Rule 1 of `actor_info::moved`.
     let watch = scheduler.moved.watch();
     let mut actors = queued_actors(scheduler);
     let (lists, mut unresponsive) = ask_all(scheduler, deadline, |worker| worker.list());
     actors.extend(lists.into_iter().flatten());
-    // Rule 3 of `moved`.
+    // Rule 3 of `actor_info::moved`.
     let (_, unresponsive_now) = ask_all(scheduler, deadline, |_| ());
     for worker in unresponsive_now {
         if unresponsive

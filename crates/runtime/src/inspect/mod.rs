@@ -30,36 +30,25 @@
 //!
 //! The last 64 [crashes] of a runtime are always available.
 
-// 1. Only a worker can look at its actors. It receives a request (`requests`), and writes its list
-//    between two turns on its own thread. If an actor asks, it writes the list of its own worker
-//    itself.
+// 1. Only a worker can look at its actors. It receives a request (`worker::requests`), and writes
+//    its list between two turns on its own thread. If an actor asks, it writes the list of its own
+//    worker itself.
 // 2. The caller waits for each worker until a timeout. A worker that an actor blocks is reported
 //    with that actor.
 // 3. Each worker writes its list at a different moment. Tasks in shared queues are listed first,
-//    and tasks that move between workers meanwhile are recorded (`moved`), so that a task may be
-//    seen twice but is never missed. Duplicates are merged.
+//    and tasks that move between workers meanwhile are recorded (`actor_info::moved`), so that a
+//    task may be seen twice but is never missed. Duplicates are merged.
 // 4. Only the actor table knows idle behaviour actors. It exists with `Config::inspect`.
 
-mod actor_table;
-mod crash;
 mod gather;
-mod info;
-mod moved;
-mod requests;
 mod table;
 
 use std::time::Duration;
 
-pub(crate) use self::actor_table::{ActorStats, ActorTable};
-pub use self::crash::Crash;
-pub(crate) use self::crash::{Crashes, time_of_day_now};
-pub(crate) use self::info::ActorSnapshot;
-pub use self::info::{
-    ActorInfo, ActorKind, ActorList, ActorState, Occupancy, StackUse, UnresponsiveWorker,
-};
-pub(crate) use self::moved::MovedActors;
-pub(crate) use self::requests::WorkerRequests;
 pub(crate) use self::table::{one_line, printable};
+pub use crate::actor_info::{
+    ActorInfo, ActorKind, ActorList, ActorState, Crash, Occupancy, StackUse, UnresponsiveWorker,
+};
 use crate::runtime::Handle;
 
 /// The default timeout of [`actors`].

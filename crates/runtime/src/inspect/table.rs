@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
-use super::info::{ActorInfo, ActorKind, ActorList, ActorState};
+use crate::actor_info::{ActorInfo, ActorKind, ActorList, ActorState};
 
 const TITLES: [&str; 10] = [
     "actor", "name", "kind", "state", "worker", "mailbox", "slices", "time", "stack", "parent",

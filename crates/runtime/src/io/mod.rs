@@ -43,9 +43,8 @@
 //! next worker, which wakes up spuriously.
 
 mod blocking;
-mod poller;
+mod parking;
 mod ready;
-mod source;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -53,13 +52,11 @@ use std::time::Instant;
 
 use thalweg_queue::clock;
 
-pub(crate) use blocking::BlockingPool;
-pub use blocking::blocking;
-pub(crate) use poller::{EventBuffer, PollTimeout, Poller};
-pub(crate) use ready::{call_async, ready_now};
-pub use ready::{wait_readable_async, wait_writable_async};
-pub(crate) use source::{Direction, ReadinessWait, Source, wait_on_thread};
-
+pub use self::blocking::blocking;
+pub(crate) use self::parking::wait_on_thread;
+pub(crate) use self::ready::{call_async, ready_now};
+pub use self::ready::{wait_readable_async, wait_writable_async};
+use crate::poller::{Direction, Source};
 use crate::worker::{self, Worker};
 
 /// The error of IO in an actor whose runtime stops: the inner error of an [`io::Error`] of kind

@@ -9,7 +9,7 @@ use std::task::Poll;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Direction, ReadinessWait, Source};
+use crate::poller::{Direction, ReadinessWait, Source};
 use crate::worker;
 
 /// Like [`wait_readable`](super::wait_readable), as a future without a deadline. Only an actor can
@@ -119,7 +119,11 @@ pub(crate) async fn call_async<T: AsFd, R>(
                     "only an actor can await a descriptor",
                 )));
             };
-            match wait.register(worker, inner.as_fd(), context.waker()) {
+            let poller = match worker.poller() {
+                Ok(poller) => poller,
+                Err(error) => return Poll::Ready(Err(error)),
+            };
+            match wait.register(poller, inner.as_fd(), context.waker()) {
                 Ok(true) => {}
                 Ok(false) => return Poll::Pending,
                 Err(error) => return Poll::Ready(Err(error)),

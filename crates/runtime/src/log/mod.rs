@@ -56,6 +56,7 @@ use std::io::Write;
 use std::time::SystemTime;
 
 pub use self::limit::Limit;
+pub(crate) use self::sink::set_deep_stack;
 pub use self::sink::{set_sink, take_sink};
 
 /// The importance of a record. A sink receives the records of its level and of all that are more

@@ -4,14 +4,13 @@ use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use thalweg_queue::NoPreemptGuard;
 use thalweg_queue::no_preempt::lock;
 
 use super::{Level, Record};
-use crate::inspect::time_of_day_now;
-use crate::native;
+use crate::time_of_day;
 
 type Sink = Box<dyn Fn(&Record<'_>) + Send + Sync>;
 
@@ -58,6 +57,36 @@ struct Process {
 }
 
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Runs a closure on a large stack if the caller is an actor.
+type OnDeepStack = fn(&mut dyn FnMut());
+
+static ON_DEEP_STACK: OnceLock<OnDeepStack> = OnceLock::new();
+
+/// Sets how sinks are called by actors. The runtime, which is above this module, does so when it
+/// starts.
+pub(crate) fn set_deep_stack(on_deep_stack: OnDeepStack) {
+    // The first runtime has set the same function.
+    let _ = ON_DEEP_STACK.set(on_deep_stack);
+}
+
+/// Runs code of the program, which may need a large stack. Discards a panic.
+fn call_program(f: impl FnOnce()) {
+    let mut f = Some(f);
+    let mut called = Ok(());
+    let mut call = || {
+        if let Some(f) = f.take() {
+            called = catch_unwind(AssertUnwindSafe(f));
+        }
+    };
+    match ON_DEEP_STACK.get() {
+        Some(on_deep_stack) => on_deep_stack(&mut call),
+        None => call(),
+    }
+    if let Err(payload) = called {
+        std::mem::forget(payload);
+    }
+}
 
 thread_local! {
     /// Rule 3.
@@ -151,10 +180,7 @@ fn replace(max: u8, next: Option<Arc<Registration>>) -> bool {
 
 /// Drops a reference to a sink. Its destructor may be code of another language, and may panic.
 fn drop_sink(registration: Arc<Registration>) {
-    let dropped = native(|| catch_unwind(AssertUnwindSafe(|| drop(registration))));
-    if let Err(payload) = dropped {
-        std::mem::forget(payload);
-    }
+    call_program(|| drop(registration));
 }
 
 /// A running call of the sink (rule 2).
@@ -190,19 +216,14 @@ pub(super) fn deliver(level: Level, target: &'static str, message: fmt::Argument
     let Some(registration) = &call.0 else {
         return;
     };
-    // Both the text and the sink may be code of the program, which panics or needs a large stack.
-    let called = native(|| {
-        catch_unwind(AssertUnwindSafe(|| {
-            let record = Record {
-                level,
-                target,
-                message: &message.to_string(),
-                at: time_of_day_now(),
-            };
-            (registration.sink)(&record);
-        }))
+    // Both the text and the sink may be code of the program.
+    call_program(|| {
+        let record = Record {
+            level,
+            target,
+            message: &message.to_string(),
+            at: time_of_day::now(),
+        };
+        (registration.sink)(&record);
     });
-    if let Err(payload) = called {
-        std::mem::forget(payload);
-    }
 }

@@ -10,8 +10,8 @@ use thalweg_queue::explore::{large_model, model};
 
 use super::mailbox_state::{Bit, Model};
 use super::{bind, drain_or_park, drop_counter, new_task, run};
-use crate::exit::{Control, DownListener, ExitReason, KillFlag, SignalKind};
-use crate::join::JoinError;
+use crate::control::{Control, DownListener, KillFlag, SignalKind};
+use crate::reason::{ExitReason, JoinError};
 use crate::remote_queue::RemoteQueue;
 use crate::task::Task;
 

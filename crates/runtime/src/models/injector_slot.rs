@@ -9,7 +9,7 @@ use thalweg_queue::explore::model;
 
 use super::{drop_counter, new_task, run};
 use crate::config::Config;
-use crate::join::JoinError;
+use crate::reason::JoinError;
 use crate::scheduler::{Scheduler, cancel};
 
 /// A scheduler with one worker.

@@ -10,7 +10,7 @@ use thalweg_queue::explore::{large_model, model};
 use super::{bind, drain_or_park, drop_counter, finish, new_task, run};
 use crate::join_set::JoinSet;
 use crate::remote_queue::RemoteQueue;
-use crate::wait::WakeReason;
+use crate::wake_reason::WakeReason;
 
 struct Woken(AtomicUsize);
 

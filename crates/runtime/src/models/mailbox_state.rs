@@ -14,8 +14,9 @@ use thalweg_queue::explore::{large_model, model};
 
 use super::{DropCounter, drop_counter};
 use crate::behaviour::mailbox_state::{MailboxState, NextAction, ReserveResult};
-use crate::behaviour::{Actor, ActorRef, Context, Handler, Mailbox};
+use crate::behaviour::{Actor, ActorRef, Context, Handler};
 use crate::config::Config;
+use crate::mailbox::Mailbox;
 use crate::runtime::{Builder, Handle};
 use crate::scheduler::{Scheduler, cancel};
 

@@ -10,7 +10,7 @@ use thalweg_queue::explore::{large_model, model};
 
 use super::{drop_counter, new_task};
 use crate::config::Config;
-use crate::join::JoinError;
+use crate::reason::JoinError;
 use crate::scheduler::{Scheduler, cancel};
 use crate::shim::Ordering;
 use crate::task::Task;

@@ -16,9 +16,12 @@ use thalweg_queue::oneshot;
 
 use super::{DropCounter, drop_counter};
 use crate::behaviour::mailbox_state::{MailboxState, NextAction, ReserveResult};
-use crate::behaviour::{Actor, ActorRef, Context, Handler, Mailbox, Restartable, restartable};
+use crate::behaviour::{Actor, ActorRef, Context, Handler, Restartable, restartable};
 use crate::config::Config;
-use crate::exit::{ExitReason, Pid, SignalKind};
+use crate::control::SignalKind;
+use crate::exit::Pid;
+use crate::mailbox::Mailbox;
+use crate::reason::ExitReason;
 use crate::runtime::Handle;
 use crate::scheduler::Scheduler;
 use crate::shim;

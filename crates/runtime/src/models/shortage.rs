@@ -10,7 +10,8 @@ use thalweg_queue::explore::model;
 
 use super::{DropCounter, drop_counter, new_task};
 use crate::config::Config;
-use crate::join::{JoinError, JoinHandle};
+use crate::join::JoinHandle;
+use crate::reason::JoinError;
 use crate::scheduler::{Scheduler, cancel};
 use crate::task::Task;
 

@@ -12,7 +12,7 @@ use thalweg_queue::explore::{large_model, model};
 use super::{DropCounter, bind, drain_or_park, drop_counter, finish, new_task, run};
 use crate::remote_queue::RemoteQueue;
 use crate::task::state::TaskState;
-use crate::wait::WakeReason;
+use crate::wake_reason::WakeReason;
 
 #[test]
 fn thread_joins_while_the_task_ends() {

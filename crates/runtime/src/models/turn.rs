@@ -9,8 +9,7 @@ use thalweg_queue::explore::{large_model, model};
 
 use super::bind;
 use crate::remote_queue::RemoteQueue;
-use crate::scheduler::Run;
-use crate::task::{Task, TurnSlot};
+use crate::task::{Run, Task, TurnSlot};
 
 struct Object {
     slot: TurnSlot,

@@ -9,7 +9,8 @@ use std::time::Duration;
 use rustix::io::Errno;
 use thalweg_queue::clock;
 
-use crate::io::{Direction, Source, Stopping, call_async, ready_now, wait_on_thread};
+use crate::io::{Stopping, call_async, ready_now, wait_on_thread};
+use crate::poller::{Direction, Source};
 use crate::{wait, worker};
 
 /// Nanoseconds per call; 0: no timeout. Clones share the timeouts, as they do in the operating

@@ -12,7 +12,7 @@ use thalweg_queue::clock;
 
 use super::addresses::{ToSocketAddrs, first_success};
 use super::socket::{ByteCount, Socket, is_in_progress, read_write, socket, timeouts};
-use crate::io::Direction;
+use crate::poller::Direction;
 
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 

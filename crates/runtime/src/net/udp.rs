@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::addresses::{ToSocketAddrs, bind_udp, first_success, no_address};
 use super::socket::{Socket, socket, timeouts};
-use crate::io::Direction;
+use crate::poller::Direction;
 
 /// A UDP socket: [`std::net::UdpSocket`] for actors.
 ///

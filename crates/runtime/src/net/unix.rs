@@ -15,7 +15,8 @@ use rustix::net::{
 };
 
 use super::socket::{ByteCount, Socket, read_write, socket, timeouts};
-use crate::io::{Direction, blocking};
+use crate::io::blocking;
+use crate::poller::Direction;
 use crate::wait;
 
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);

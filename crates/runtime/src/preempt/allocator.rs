@@ -1,67 +1,15 @@
 //! Preemption points in allocations.
 
 use std::alloc::{GlobalAlloc, Layout};
-use std::cell::Cell;
 
-use thalweg_queue::no_preempt;
-
-use super::guards::{WORKER_DEPTH, is_allowed_in_allocation};
+use crate::sections::{
+    NOT_A_WORKER, is_allocation_point, is_allowed_in_allocation, set_allocations_left,
+};
 use crate::worker;
-
-thread_local! {
-    // Neither lazily initialised nor dropped, because an allocator must be able to read it at any
-    // time.
-    /// The number of allocations before the next point.
-    static LEFT: Cell<u32> = const { Cell::new(NOT_A_WORKER) };
-}
-
-/// The value on threads that are not workers.
-const NOT_A_WORKER: u32 = u32::MAX;
-
-/// Enables the points of a worker's thread until it is dropped.
-pub(crate) struct AllocationPoints {
-    depth: u32,
-}
-
-impl AllocationPoints {
-    pub(crate) fn begin(interval: u32) -> Self {
-        LEFT.set(interval);
-        Self {
-            depth: no_preempt::set_depth(WORKER_DEPTH),
-        }
-    }
-}
-
-impl Drop for AllocationPoints {
-    fn drop(&mut self) {
-        LEFT.set(NOT_A_WORKER);
-        no_preempt::set_depth(self.depth);
-    }
-}
-
-/// The counter of a worker's thread, for the thread that is one of its fibers.
-#[cfg(any(miri, loom, thalweg_threads))]
-pub(crate) struct PointsLeft(u32);
-
-#[cfg(any(miri, loom, thalweg_threads))]
-impl PointsLeft {
-    pub(crate) fn capture() -> Self {
-        Self(LEFT.get())
-    }
-
-    pub(crate) fn install(self) {
-        let begins = LEFT.replace(self.0) == NOT_A_WORKER;
-        if begins {
-            no_preempt::set_depth(WORKER_DEPTH);
-        }
-    }
-}
 
 #[inline(always)]
 fn allocated() {
-    let left = LEFT.get().wrapping_sub(1);
-    LEFT.set(left);
-    if left == 0 {
+    if is_allocation_point() {
         point();
     }
 }
@@ -70,15 +18,15 @@ fn allocated() {
 #[inline(never)]
 fn point() {
     let Some(worker) = worker::current() else {
-        return LEFT.set(NOT_A_WORKER);
+        return set_allocations_left(NOT_A_WORKER);
     };
-    LEFT.set(worker.scheduler.config.alloc_interval);
+    set_allocations_left(worker.scheduler.config.alloc_interval);
     match is_allowed_in_allocation() {
         // The module's rule 3.
         Some(true) if !std::thread::panicking() => worker.allocated(),
         Some(true) | None => {}
         // The next allocation may be outside of the section.
-        Some(false) => LEFT.set(1),
+        Some(false) => set_allocations_left(1),
     }
 }
 

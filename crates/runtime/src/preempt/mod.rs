@@ -25,14 +25,6 @@ pub use crate::tsc::{rdtsc, tsc_hz};
 pub use allocator::Preempting;
 pub use guards::{NoPark, NoPreempt, NoWait};
 
-pub(crate) use allocator::AllocationPoints;
-#[cfg(any(miri, loom, thalweg_threads))]
-pub(crate) use allocator::PointsLeft;
-pub(crate) use guards::{
-    Native, NoAllocationPoints, WORKER_DEPTH, can_park, is_allowed, is_native, may_park, may_yield,
-    thread_may_wait, user_code, user_code_on_worker_stack,
-};
-
 use std::time::Duration;
 
 /// Returns the rest of the calling actor's time slice. That is the whole slice while no other task
@@ -46,27 +38,4 @@ use std::time::Duration;
 /// ```
 pub fn slice_remaining() -> Option<Duration> {
     crate::worker::current()?.slice_remaining()
-}
-
-/// A preemption point: the actor yields if its time slice is over. This is
-/// [`wait::check`](crate::wait::check) as a macro. Use it in loops that compute.
-///
-/// ```
-/// use thalweg_runtime::{check, run};
-///
-/// let sum = run(|| {
-///     let mut sum = 0u64;
-///     for chunk in (0..100_000u64).collect::<Vec<_>>().chunks(4096) {
-///         sum += chunk.iter().sum::<u64>();
-///         check!();
-///     }
-///     sum
-/// });
-/// assert_eq!(sum, 4_999_950_000);
-/// ```
-#[macro_export]
-macro_rules! check {
-    () => {
-        $crate::wait::check()
-    };
 }

@@ -65,7 +65,8 @@ use thalweg_queue::no_preempt::{LockGuard, lock};
 pub use self::error::{RegisterError, WrongType};
 use crate::Handle;
 use crate::behaviour::{Actor, ActorRef, WeakActorRef};
-use crate::exit::{Control, DownListener, Pid};
+use crate::control::{Control, DownListener};
+use crate::exit::Pid;
 use crate::name;
 pub use crate::name::NameError;
 
@@ -146,7 +147,7 @@ impl Names {
 
 impl Registry {
     /// At least one shard per worker, so that two workers rarely contend.
-    pub(crate) fn new(workers: usize) -> Self {
+    fn new(workers: usize) -> Self {
         let shards = workers.next_power_of_two();
         Self {
             names: Arc::new(Names {
@@ -297,6 +298,16 @@ impl Registry {
         }
         names.sort_unstable();
         names
+    }
+}
+
+impl Handle {
+    /// Returns the registry of this runtime's actors.
+    pub fn registry(&self) -> &Registry {
+        let scheduler = &self.scheduler;
+        scheduler
+            .registry
+            .get_or_init(|| Registry::new(scheduler.workers.len()))
     }
 }
 

@@ -25,9 +25,10 @@ use super::restart_intensity::RestartIntensity;
 use super::spec::{AutoShutdown, ChildKind, ChildSpec, Restart, Strategy, Supervisor};
 use super::view::SnapshotRequest;
 use crate::behaviour::{Actor, Context, Handler, SystemRef};
-use crate::exit::{ExitReason, Pid, exit};
+use crate::exit::{Pid, exit};
 use crate::id::ActorId;
 use crate::log::{self, Level};
+use crate::reason::ExitReason;
 use crate::wait;
 
 /// The position of a child. A later child has a larger key and is further to the right.

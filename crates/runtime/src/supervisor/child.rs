@@ -7,10 +7,11 @@ use thalweg_queue::clock;
 
 use super::spec::{ChildKind, ChildSpec, Restart, Shutdown};
 use crate::behaviour::DelayedSend;
-use crate::exit::{ExitReason, Monitor, Pid};
+use crate::exit::{Monitor, Pid};
 use crate::id::ActorId;
-use crate::inspect::time_of_day_now;
+use crate::reason::ExitReason;
 use crate::runtime::Handle;
+use crate::time_of_day;
 
 /// Crashes that are kept for each child.
 const MAX_CRASHES: usize = 8;
@@ -162,7 +163,7 @@ impl Child {
         self.crashes.push_back(ChildCrash {
             incarnation,
             reason: reason.clone(),
-            at: time_of_day_now(),
+            at: time_of_day::now(),
         });
     }
 

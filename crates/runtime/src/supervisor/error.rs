@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::exit::ExitReason;
+use crate::reason::ExitReason;
 
 /// Why a supervisor did not start. The children that it had started were stopped.
 #[derive(Clone, Debug)]

@@ -6,7 +6,9 @@ use thalweg_queue::no_preempt::lock;
 use thalweg_queue::oneshot;
 
 use crate::behaviour::{ExitListener, Restartable};
-use crate::exit::{DownListener, ExitReason, Pid, exit};
+use crate::control::DownListener;
+use crate::exit::{Pid, exit};
+use crate::reason::ExitReason;
 use crate::runtime::Handle;
 use crate::stack::overflow::Name;
 

@@ -10,8 +10,9 @@ use super::error::SupervisorStartError;
 use super::job::{JobChild, JobResult};
 use super::reference::SupervisorRef;
 use super::view::SubtreeRef;
-use crate::behaviour::{Actor, ActorRef, Mailbox, Restartable, SystemRef, restartable};
-use crate::exit::ExitReason;
+use crate::behaviour::{Actor, ActorRef, Restartable, SystemRef, restartable};
+use crate::mailbox::Mailbox;
+use crate::reason::ExitReason;
 use crate::runtime::Handle;
 use crate::stack::overflow::Name;
 

@@ -8,8 +8,9 @@ use super::backoff::Backoff;
 use super::error::ChildError;
 use super::reference::SupervisorRef;
 use super::spec::{ChildSpec, Restart, Shutdown};
-use crate::behaviour::{Actor, ActorRef, Mailbox};
-use crate::exit::ExitReason;
+use crate::behaviour::{Actor, ActorRef};
+use crate::mailbox::Mailbox;
+use crate::reason::ExitReason;
 
 /// A template for dynamic children of one kind, as the child spec of OTP's `simple_one_for_one`
 /// supervisor.

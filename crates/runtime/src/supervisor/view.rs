@@ -18,7 +18,8 @@ use super::reference::SupervisorRef;
 use super::spec::Strategy;
 use crate::behaviour::SystemRef;
 use crate::id::ActorId;
-use crate::inspect::{one_line, printable, time_of_day_now};
+use crate::inspect::{one_line, printable};
+use crate::time_of_day;
 
 /// The timeout of [`SupervisorRef::view`].
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -300,7 +301,7 @@ impl ChildView {
             comma = ", ";
         }
         if let Some(crash) = info.crashes.last() {
-            let ago = time_of_day_now()
+            let ago = time_of_day::now()
                 .duration_since(crash.at)
                 .unwrap_or_default();
             let reason = one_line(&crash.reason.to_string(), 120);

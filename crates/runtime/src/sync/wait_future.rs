@@ -18,9 +18,9 @@ use thalweg_queue::{ParkResult, Parker, WakerList, clock};
 
 use super::error::WaitError;
 use super::wait_list::{Grant, WaitList, WaitListGuard, WaitQueue, Waiter};
-use crate::exit;
 use crate::log::{self, Level};
-use crate::wait::{self, WakeReason};
+use crate::wake_reason::WakeReason;
+use crate::{wait, worker};
 
 /// The result of [`Primitive::acquire_or_queue`].
 pub(super) enum AcquireResult<T> {
@@ -193,7 +193,7 @@ pub(super) fn block_until<P: Primitive>(
     wait::begin_fallible_wait();
     let ended = drive(future, deadline);
     if ended.is_err() {
-        exit::raise_if_due();
+        worker::raise_if_due();
     }
     ended
 }

@@ -7,11 +7,12 @@ use std::task::Waker;
 use thalweg_queue::barrier;
 
 use super::Task;
-use crate::cancel::TokenNode;
-use crate::exit::{Control, ExitReason, KillFlag, SignalTarget, Target};
+use crate::control::{Control, KillFlag, SignalTarget, Target};
 use crate::id::ActorId;
+use crate::reason::ExitReason;
+use crate::scope_node::TokenNode;
 use crate::shim::{Ordering, fence};
-use crate::trace::TraceContext;
+use crate::trace_context::TraceContext;
 
 /// A behaviour actor during its turn. It is in the turn's frame and points to objects that the turn
 /// keeps alive.

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::{Header, Task};
-use crate::join_set::FinishedStack;
+use super::{FinishedStack, Header, Task};
 use crate::shim::Ordering;
 use crate::worker;
 

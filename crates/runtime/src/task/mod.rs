@@ -21,6 +21,7 @@
 
 pub(crate) mod blocks;
 mod control;
+mod finished_stack;
 mod joiner;
 pub(crate) mod state;
 mod turn;
@@ -33,19 +34,20 @@ use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 pub(crate) use self::control::RunningTurn;
+pub(crate) use self::finished_stack::FinishedStack;
 pub(crate) use self::joiner::{JoinWaker, Joiner};
 use self::state::TaskState;
-pub use self::turn::TurnSlot;
-use crate::cancel::TokenNode;
-use crate::exit::{Control, ExitReason};
+pub use self::turn::{Run, TurnSlot};
+use crate::control::Control;
 use crate::fiber::Fiber;
 use crate::id::ActorId;
-use crate::join::JoinError;
-use crate::preempt;
+use crate::reason::{ExitReason, JoinError};
 use crate::remote_queue::RemoteQueue;
+use crate::scope_node::TokenNode;
+use crate::sections;
 use crate::shim::{AtomicBool, AtomicPtr, Cell, Ordering, UnsafeCell};
 use crate::stack::overflow::{self, Name};
-use crate::trace::TraceContext;
+use crate::trace_context::TraceContext;
 use crate::worker;
 use thalweg_queue::barrier;
 
@@ -123,7 +125,7 @@ pub(crate) struct Header {
     /// The time that the task has had the worker, in nanoseconds, without the current slice. 0
     /// unless `Config::inspect` is on.
     pub(crate) run_time_ns: Cell<u64>,
-    /// The trace context of the task (`trace`), from `Arc::into_raw`. Null if it has none.
+    /// The trace context of the task (`worker::trace`), from `Arc::into_raw`. Null if it has none.
     trace: Cell<*const TraceContext>,
     /// The actor that spawned the task.
     pub(crate) parent: Cell<Option<ActorId>>,
@@ -257,7 +259,7 @@ impl<F: FnOnce() -> T, T> TaskCell<F, T> {
         let Stage::Unstarted(f) = (unsafe { Self::replace_stage(header, Stage::Taken) }) else {
             unreachable!("a task is started once");
         };
-        let output = preempt::user_code(|| catch_unwind(AssertUnwindSafe(f)));
+        let output = sections::user_code(|| catch_unwind(AssertUnwindSafe(f)));
         let output = output.map_err(JoinError::from_payload);
         // SAFETY: rule 1.
         let raised = unsafe { header.as_ref() }.raised.get();

@@ -7,7 +7,7 @@
 //!    that turn gets new memory, and one of the two tasks is freed.
 //! 3. A slot is closed when its object is dropped. A task that returns to a closed slot is freed.
 //! 4. The reused task keeps its ID. A task that other threads could reach by its ID, because it has
-//!    a [`Control`](crate::exit::Control), is not reused.
+//!    a [`Control`](crate::control::Control), is not reused.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
@@ -15,14 +15,29 @@ use std::sync::Arc;
 use std::thread;
 
 use super::{Header, OnShortage, Task, VTable, apply_exit_signal, drop_quietly};
-use crate::exit::ExitReason;
 use crate::id::ActorId;
-use crate::join::JoinError;
-use crate::preempt;
-use crate::scheduler::Run;
+use crate::reason::{ExitReason, JoinError};
+use crate::sections;
 use crate::shim::{AtomicPtr, Ordering, UnsafeCell};
 use crate::task::state::TaskState;
 use crate::worker::{self, Worker};
+
+/// An object that runs on a worker each time it is scheduled, and has no stack in between.
+pub trait Run: Send + Sync + 'static {
+    /// Runs one turn, on an actor's stack, where it may wait, or on the worker's
+    /// ([`TurnSlot::on_worker_stack`]). A panic calls the process's panic hook and ends the turn; it has
+    /// no other effect.
+    fn run(self: Arc<Self>);
+
+    /// Called instead of [`run`](Self::run) if no stack became free for the turn while its worker
+    /// was idle. This happens, for example, if every stack belongs to an actor that waits for this
+    /// object. The call runs on the worker's own stack and must not wait. It ends the turn:
+    /// schedule another turn if there is still work to do.
+    fn refuse(self: Arc<Self>);
+
+    /// Where the memory of the object's turns is kept for reuse.
+    fn turn_slot(&self) -> &TurnSlot;
+}
 
 /// Keeps the memory of an object's turns for reuse, so that a turn allocates nothing. The object
 /// has one ([`Run::turn_slot`]).
@@ -159,10 +174,10 @@ unsafe fn take_object(header: NonNull<Header>) -> Option<Arc<dyn Run>> {
 unsafe fn run(header: NonNull<Header>) -> Option<ExitReason> {
     let in_turn = |object: Arc<dyn Run>| {
         let turn = AssertUnwindSafe(|| {
-            let _guard = preempt::NoAllocationPoints::begin();
+            let _guard = sections::NoAllocationPoints::begin();
             object.run();
         });
-        preempt::user_code(|| catch_unwind(turn))
+        sections::user_code(|| catch_unwind(turn))
     };
     // SAFETY: the caller's contract.
     unsafe { run_in(header, in_turn) }
@@ -173,7 +188,7 @@ unsafe fn run(header: NonNull<Header>) -> Option<ExitReason> {
 unsafe fn run_on_worker_stack(header: NonNull<Header>) -> Option<ExitReason> {
     let in_turn = |object: Arc<dyn Run>| {
         let turn = AssertUnwindSafe(|| object.run());
-        preempt::user_code_on_worker_stack(|| catch_unwind(turn))
+        sections::user_code_on_worker_stack(|| catch_unwind(turn))
     };
     // SAFETY: the caller's contract.
     unsafe { run_in(header, in_turn) }

@@ -47,13 +47,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod context;
 mod current;
-mod state;
 mod traced;
 
-pub use self::context::{SpanId, TraceContext, TraceError, TraceId};
-pub(crate) use self::current::{attach_child, enter, is_used, outgoing};
 pub use self::current::{current, in_trace, with_trace};
-pub use self::state::{TraceState, TraceStateError};
+pub(crate) use self::current::{enter, outgoing};
 pub use self::traced::Traced;
+pub use crate::trace_context::{
+    SpanId, TraceContext, TraceError, TraceId, TraceState, TraceStateError,
+};
+pub(crate) use crate::worker::trace::is_used;

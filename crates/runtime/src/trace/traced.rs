@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::context::TraceContext;
 use super::current::{enter, outgoing};
+use crate::trace_context::TraceContext;
 
 /// A value with its creator's context, to be sent through a channel.
 ///

@@ -169,6 +169,8 @@ impl Wheel {
     /// # Safety
     /// Rules 1 and 2: `entry` is not pending, and it is not moved, dropped or borrowed mutably
     /// until it has fired or was cancelled in this wheel.
+    // Not inlined: a wait without a deadline would save registers for it.
+    #[inline(never)]
     pub(crate) unsafe fn insert(&self, entry: NonNull<TimerEntry>, deadline: u64) {
         // SAFETY: the caller's contract. The borrow ends within this call.
         let entry_ref = unsafe { entry.as_ref() };

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use thalweg_queue::{AdaptiveSpin, clock};
 
 use super::Worker;
-use crate::io::PollTimeout;
+use crate::poller::PollTimeout;
 
 /// The number of searches between two polls for IO events. A poll is a system call.
 const POLL_INTERVAL: u32 = 8;
@@ -106,13 +106,13 @@ impl Worker {
             if victim == self.index {
                 continue;
             }
-            // `inspect::moved`'s rule 2.
+            // `actor_info::moved`'s rule 2.
             let watched = self.scheduler.moved.is_watched();
             let max = if watched { 1 } else { u32::MAX };
             if let Some(task) = workers[victim].steal_into(mine, max) {
                 self.status.counts.steals.add(1);
                 if watched {
-                    self.scheduler.moved.note(task);
+                    self.scheduler.note_moved(task);
                 }
                 self.lifo_slot.set(Some(task));
                 return true;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use thalweg_queue::clock;
 
 use super::Worker;
-use crate::exit::ExitReason;
+use crate::actor_info::{ActorInfo, ActorKind, ActorState, StackUse};
 use crate::fiber::Fiber;
-use crate::inspect::{ActorInfo, ActorKind, ActorState, StackUse};
+use crate::reason::ExitReason;
 use crate::shim::Ordering;
 use crate::stack::{self, overflow::Name};
 use crate::task::{Header, Phase, Task};

@@ -13,9 +13,13 @@
 mod fibers;
 mod idle;
 mod inspect;
+mod park_hooks;
 mod polling;
+mod requests;
 mod shortage;
 mod suspend;
+pub(crate) mod trace;
+mod unwind;
 
 use std::cell::{Cell, OnceCell, RefCell, UnsafeCell};
 use std::ptr::NonNull;
@@ -24,18 +28,20 @@ use std::sync::Arc;
 use thalweg_queue::{AdaptiveSpin, clock};
 
 use self::fibers::Fibers;
+use self::park_hooks::PARK_HOOKS;
+pub(crate) use self::requests::WorkerRequests;
+use self::unwind::is_unwinding;
+pub(crate) use self::unwind::{ending, raise_if_due, unwind_if_possible};
 use crate::affinity::Pinned;
 use crate::fiber::{Fiber, Suspended};
 use crate::fifo::Fifo;
 use crate::id::{ActorId, IdBlock};
-use crate::io::{EventBuffer, Poller};
-use crate::join::JoinHandle;
 use crate::panics;
-use crate::preempt;
+use crate::poller::{EventBuffer, Poller};
 use crate::prefetch;
 use crate::remote_queue::RemoteQueue;
-use crate::runtime::Handle;
 use crate::scheduler::{Scheduler, WorkerShared, cancel};
+use crate::sections;
 use crate::shim::Ordering;
 use crate::shutdown::{Leaked, Unfinished};
 use crate::stack::Depot;
@@ -44,8 +50,6 @@ use crate::stall::{WatchedWorker, WorkerStatus};
 use crate::task::blocks::Blocks;
 use crate::task::{OnShortage, Phase, Task};
 use crate::timeslice::TimeSlice;
-use crate::trace;
-use crate::wait;
 use crate::wheel::Wheel;
 
 /// The number of ticks after which the worker looks for unstarted tasks although started tasks
@@ -118,28 +122,6 @@ thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(std::ptr::null()) };
 }
 
-/// The panic payload that unwinds an actor that does not end when its runtime stops.
-pub(crate) struct StopUnwind;
-
-/// Unwinds the running actor, unless it is unwinding already (a second unwind would end the
-/// process) or is in a native section (an unwind must not cross frames of another language).
-#[cold]
-#[inline(never)]
-pub(crate) fn unwind_if_possible() {
-    if !std::thread::panicking() && !preempt::is_native() {
-        if let Some(worker) = current() {
-            worker.count_stop_notice();
-        }
-        std::panic::resume_unwind(Box::new(StopUnwind));
-    }
-}
-
-/// Whether the running actor is panicking. It must not be suspended then: `std` counts panics per
-/// thread, and the next panic on this thread would end the process.
-fn is_unwinding() -> bool {
-    std::thread::panicking()
-}
-
 /// Returns the worker of the current thread.
 #[inline(always)]
 pub(crate) fn current<'a>() -> Option<&'a Worker> {
@@ -151,18 +133,18 @@ pub(crate) fn current<'a>() -> Option<&'a Worker> {
 
 /// The thread-local state of a worker's thread, for the thread that is one of its fibers.
 #[cfg(any(miri, loom, thalweg_threads))]
-pub(crate) struct ThreadContext(*const Worker, preempt::PointsLeft);
+pub(crate) struct ThreadContext(*const Worker, sections::PointsLeft);
 
 #[cfg(any(miri, loom, thalweg_threads))]
 impl ThreadContext {
     pub(crate) fn capture() -> Self {
-        Self(CURRENT.get(), preempt::PointsLeft::capture())
+        Self(CURRENT.get(), sections::PointsLeft::capture())
     }
 
     pub(crate) fn install(self) {
         CURRENT.set(self.0);
         self.1.install();
-        thalweg_queue::set_park_hooks(Some(&wait::PARK_HOOKS));
+        thalweg_queue::set_park_hooks(Some(&PARK_HOOKS));
     }
 }
 
@@ -239,8 +221,8 @@ impl Worker {
             refusing: Cell::new(false),
         };
         CURRENT.set(&worker);
-        let points = preempt::AllocationPoints::begin(worker.scheduler.config.alloc_interval);
-        let before = thalweg_queue::set_park_hooks(Some(&wait::PARK_HOOKS));
+        let points = sections::AllocationPoints::begin(worker.scheduler.config.alloc_interval);
+        let before = thalweg_queue::set_park_hooks(Some(&PARK_HOOKS));
         let result = f(&worker);
         worker.end_actors();
         worker.end_io();
@@ -363,7 +345,7 @@ impl Worker {
         let placed = self.shared().placed.pop();
         let sent = placed.or_else(|| self.scheduler.take_injected())?;
         if self.scheduler.moved.is_watched() {
-            self.scheduler.moved.note(sent);
+            self.scheduler.note_moved(sent);
         }
         Some(sent)
     }
@@ -472,14 +454,14 @@ impl Worker {
         f(unsafe { &mut *self.fibers.get() })
     }
 
-    /// Spawns a task from the actor that runs here.
+    /// Spawns a task from the actor that runs here. The caller makes the task's join handle.
     #[inline(always)]
     pub(crate) fn spawn<T>(
         &self,
         name: Option<Name>,
         on_shortage: OnShortage,
         f: impl FnOnce() -> T,
-    ) -> JoinHandle<T> {
+    ) -> Task {
         let task = Task::new(self.ids.next(), name, f);
         if on_shortage != OnShortage::End {
             task.header().on_shortage.set(on_shortage);
@@ -498,7 +480,7 @@ impl Worker {
         } else {
             self.push_stealable(task);
         }
-        JoinHandle::new(task)
+        task
     }
 
     /// Whether the task that is being dropped is cancelled because of a stack shortage.
@@ -531,16 +513,12 @@ impl Worker {
         }
     }
 
-    pub(crate) fn handle(&self) -> Handle {
-        Handle::new(&self.scheduler)
-    }
-
-    /// Spawns a task that is never stolen.
-    pub(crate) fn spawn_here<T>(&self, f: impl FnOnce() -> T) -> JoinHandle<T> {
+    /// Spawns a task that is never stolen. The caller makes its join handle.
+    pub(crate) fn spawn_here<T>(&self, f: impl FnOnce() -> T) -> Task {
         let task = Task::new(self.ids.next(), None, f);
         self.status.counts.started_stacks.add(1);
         self.ready.push(task);
-        JoinHandle::new(task)
+        task
     }
 
     /// Wakes a task of this worker. The caller is the worker's thread.

@@ -6,7 +6,7 @@ use std::task::Waker;
 use thalweg_queue::{clock, no_preempt};
 
 use super::Worker;
-use crate::io::{PollTimeout, Poller};
+use crate::poller::{PollTimeout, Poller};
 
 impl Worker {
     /// Returns the poller of this worker. Creates it at the first call.

@@ -7,7 +7,7 @@ use thalweg_queue::clock;
 
 use super::Worker;
 use crate::fiber::Fiber;
-use crate::join::JoinError;
+use crate::reason::JoinError;
 use crate::scheduler::cancel;
 use crate::stack::StackError;
 use crate::task::{OnShortage, Phase, Task};

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use thalweg_queue::{clock, no_preempt};
 
-use super::{CLOCK_INTERVAL, Worker, is_unwinding, unwind_if_possible};
-use crate::WakeReason;
-use crate::exit::{self, KillFlag};
+use super::{CLOCK_INTERVAL, Worker, is_unwinding, raise_if_due, unwind_if_possible};
+use crate::control::KillFlag;
 use crate::fiber::Suspended;
-use crate::preempt;
+use crate::sections;
 use crate::shutdown::MAX_STOP_NOTICES;
 use crate::task::{Phase, Task};
+use crate::wake_reason::WakeReason;
 
 impl Worker {
     /// Parks the running task until it is woken, or until `deadline` or the deadline of its scope.
@@ -36,7 +36,7 @@ impl Worker {
         let Some(task) = self.running.get() else {
             unreachable!("only a running task parks");
         };
-        if !preempt::may_park()
+        if !sections::may_park()
             || self.scheduler.is_stopping()
             || is_unwinding()
             || task.is_interrupted()
@@ -52,7 +52,7 @@ impl Worker {
                 if deadline <= clock::now() {
                     // A task that repeatedly waits with a passed deadline must not starve the
                     // others.
-                    if self.slice.is_due() && preempt::is_allowed() {
+                    if self.slice.is_due() && sections::is_allowed() {
                         self.yield_if_slice_over();
                     }
                     return WakeReason::TimedOut;
@@ -102,7 +102,7 @@ impl Worker {
         }
         let times = &task.header().stop_notices;
         times.set(times.get().saturating_add(1));
-        if times.get() > MAX_STOP_NOTICES && preempt::can_park() {
+        if times.get() > MAX_STOP_NOTICES && sections::can_park() {
             self.suspend(task, Phase::Running, Suspended::Yielded);
         }
     }
@@ -130,7 +130,7 @@ impl Worker {
         header.phase.set(phase);
         if let Some(fiber) = header.fiber.get() {
             // The worker's own frames run next, then other tasks.
-            let depth = no_preempt::set_depth(preempt::WORKER_DEPTH);
+            let depth = no_preempt::set_depth(sections::WORKER_DEPTH);
             header.frame.set((&raw const depth).cast());
             // SAFETY: the caller is the running task, on its own fiber.
             unsafe { fiber.as_ref().suspend(why) };
@@ -142,7 +142,7 @@ impl Worker {
     #[inline(always)]
     pub(crate) fn yield_now(&self) {
         if self.running.get().is_some_and(Task::is_interrupted) {
-            exit::raise_if_due();
+            raise_if_due();
         }
         if self.has_other_work() || self.scheduler.is_stopping() {
             self.yield_to_others();
@@ -161,14 +161,14 @@ impl Worker {
 
     fn yield_to_others(&self) {
         if let Some(task) = self.running.get()
-            && preempt::may_yield()
+            && sections::may_yield()
         {
             if self.scheduler.is_stopping() {
                 unwind_if_possible();
             } else if !is_unwinding() {
                 self.suspend(task, Phase::Running, Suspended::Yielded);
                 if task.is_interrupted() {
-                    exit::raise_if_due();
+                    raise_if_due();
                 }
             }
         }
@@ -177,7 +177,7 @@ impl Worker {
     /// Called when the running task is about to wait. If the runtime is stopping, an earlier wait
     /// has already returned an error to this task, and the task is unwound now.
     pub(crate) fn before_wait(&self, task: Task) {
-        preempt::may_park();
+        sections::may_park();
         if self.scheduler.is_stopping() && task.header().stop_notified.replace(true) {
             unwind_if_possible();
         }
@@ -194,10 +194,10 @@ impl Worker {
 
     #[cold]
     fn check_slice(&self) {
-        if !preempt::is_allowed() {
+        if !sections::is_allowed() {
             return self.slice.check_next();
         }
-        exit::raise_if_due();
+        raise_if_due();
         self.yield_if_slice_over();
     }
 

@@ -19,8 +19,8 @@ use self::output::{InFlight, Output, Ticket, TicketState};
 pub use self::stages::PipelineBuilder;
 use self::stages::{Stage, StageInput, StopAll};
 use super::PoolStats;
-use crate::exit::ExitReason;
 use crate::join::JoinHandle;
+use crate::reason::ExitReason;
 use crate::runtime::Handle;
 use crate::sync::ClosableWaitError;
 

@@ -11,10 +11,10 @@ use thalweg_queue::no_preempt::lock;
 
 use super::output::{InFlight, Output, OutputControl};
 use super::{CancelOnDrop, Inner, OnFailure, Pipeline, PipelineEnd, StageFailure, StageStats};
-use crate::exit::{ExitReason, ExitUnwind, exit};
-use crate::join::JoinError;
+use crate::exit::exit;
 use crate::patterns::InvalidSetting;
 use crate::patterns::pool::{Pool, PoolBuilder, PoolError};
+use crate::reason::{ExitReason, ExitUnwind, JoinError};
 use crate::runtime::Handle;
 use crate::supervisor::Backoff;
 use crate::sync::Semaphore;

@@ -12,8 +12,11 @@ use thalweg_queue::{RecvTimeoutError, SendError, clock, oneshot};
 use self::core::{AcceptError, Core, QueuedJob, Worker};
 pub use self::routing::Routing;
 use super::InvalidSetting;
-use crate::behaviour::{ActorRef, CallError, Mailbox};
-use crate::exit::{DownListener, ExitReason, Pid};
+use crate::behaviour::{ActorRef, CallError};
+use crate::control::DownListener;
+use crate::exit::Pid;
+use crate::mailbox::Mailbox;
+use crate::reason::ExitReason;
 use crate::runtime::Handle;
 use crate::supervisor::{
     Backoff, ChildError, ChildInfo, ChildSpec, Shutdown, Strategy, Supervisor, SupervisorRef,

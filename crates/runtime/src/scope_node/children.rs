@@ -24,6 +24,7 @@ enum Slot {
 
 impl Children {
     /// Returns the slot by which the child is removed.
+    #[inline]
     pub(super) fn insert(&mut self, child: Weak<TokenNode>) -> usize {
         let slot = self.free;
         match self.slots.get_mut(slot) {
@@ -41,6 +42,7 @@ impl Children {
     }
 
     /// Removes the child, unless all children have been taken out since.
+    #[inline]
     pub(super) fn remove(&mut self, slot: usize) {
         let Some(child @ Slot::Child(_)) = self.slots.get_mut(slot) else {
             return;

@@ -1,6 +1,16 @@
-//! Information about one actor and about all actors.
+//! Information about actors: what the scheduler and the actors record for
+//! [`inspect`](crate::inspect), which collects it.
+
+mod actor_table;
+mod crash;
+mod moved;
 
 use std::time::Duration;
+
+pub(crate) use self::actor_table::{ActorStats, ActorTable};
+pub use self::crash::Crash;
+pub(crate) use self::crash::Crashes;
+pub(crate) use self::moved::MovedActors;
 
 use crate::id::ActorId;
 use crate::stack;
@@ -150,6 +160,12 @@ impl ActorList {
             .iter()
             .filter(move |actor| actor.parent == Some(parent))
     }
+}
+
+/// A behaviour actor that reports about itself.
+pub(crate) trait Snapshot: Send + Sync {
+    /// The state of the actor at this moment.
+    fn snapshot(&self) -> ActorSnapshot;
 }
 
 /// A behaviour actor as reported by its body.

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use thalweg_queue::no_preempt::lock;
 
+use super::Worker;
 use crate::id::ActorId;
-use crate::join::JoinError;
+use crate::reason::JoinError;
 use crate::scheduler::WorkerShared;
 use crate::task::{OnShortage, Task};
-use crate::worker::Worker;
 
 type WorkerRequest = Box<dyn FnOnce(&Worker) + Send>;
 

@@ -4,7 +4,7 @@
 //!    reference, and removes it when it continues. A job with a stack of its own does not need
 //!    this: its [`Control`](super::Control) points to it while it lives.
 //! 2. A kill swaps the word for `KILLED`, takes over the reference to the stored job and wakes it.
-//! 3. The word stays `KILLED` until the next incarnation starts, whose [`Pid`](super::Pid) nobody
+//! 3. The word stays `KILLED` until the next incarnation starts, whose [`Pid`](crate::Pid) nobody
 //!    has yet. It is set under the lock of the incarnation's [`Control`](super::Control), so never
 //!    after that incarnation has ended.
 

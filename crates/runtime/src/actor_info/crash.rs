@@ -3,14 +3,15 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use thalweg_queue::clock;
 use thalweg_queue::no_preempt::lock;
 
-use crate::exit::ExitReason;
 use crate::id::ActorId;
 use crate::log::{self, Level};
+use crate::reason::ExitReason;
+use crate::time_of_day;
 
 /// Crashes that are kept for each runtime.
 const MAX_CRASHES: usize = 64;
@@ -46,23 +47,6 @@ impl fmt::Display for Crash {
     }
 }
 
-/// The time of day at `then` of [`clock`].
-pub(crate) fn time_of_day(then: u64) -> SystemTime {
-    let ago = Duration::from_nanos(clock::now().saturating_sub(then));
-    let now = time_of_day_now();
-    now.checked_sub(ago).unwrap_or(now)
-}
-
-/// In Miri, the time of [`clock`]: Miri offers the time of day only without isolation, and then
-/// deadlines depend on the speed of the interpreter.
-pub(crate) fn time_of_day_now() -> SystemTime {
-    if cfg!(miri) {
-        SystemTime::UNIX_EPOCH + Duration::from_nanos(clock::now())
-    } else {
-        SystemTime::now()
-    }
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Crashes(Mutex<VecDeque<CrashRecord>>);
 
@@ -84,7 +68,7 @@ impl Crashes {
                 id,
                 name: name.map(str::to_owned),
                 reason: reason.clone(),
-                at: time_of_day_now(),
+                at: time_of_day::now(),
             };
             log::write(Level::Error, "actor", format_args!("{crash}"));
         }
@@ -119,7 +103,7 @@ impl Crashes {
                     id,
                     name,
                     reason,
-                    at: time_of_day(at),
+                    at: time_of_day::at(at),
                 },
             )
             .collect()

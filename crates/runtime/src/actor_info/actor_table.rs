@@ -13,12 +13,10 @@ use std::sync::{Arc, Mutex, Weak};
 
 use thalweg_queue::no_preempt::lock;
 
-use super::info::ActorInfo;
-use crate::exit::{ActorIdHasher, SignalTarget};
-use crate::id::ActorId;
-use crate::worker;
+use super::{ActorInfo, Snapshot};
+use crate::id::{ActorId, ActorIdHasher};
 
-type Shard = Mutex<HashMap<u64, Weak<dyn SignalTarget>, BuildHasherDefault<ActorIdHasher>>>;
+type Shard = Mutex<HashMap<u64, Weak<dyn Snapshot>, BuildHasherDefault<ActorIdHasher>>>;
 
 pub(crate) struct ActorTable {
     shards: Box<[Arc<Shard>]>,
@@ -34,8 +32,8 @@ impl ActorTable {
         }
     }
 
-    /// Creates the statistics of a new actor that the caller starts.
-    pub(crate) fn register(&self, id: ActorId) -> ActorStats {
+    /// Creates the statistics of a new actor, which `parent` starts.
+    pub(crate) fn register(&self, id: ActorId, parent: Option<ActorId>) -> ActorStats {
         let key = id.number();
         let shard = &self.shards[key as usize % self.shards.len()];
         let stats = ActorStats {
@@ -46,7 +44,7 @@ impl ActorTable {
             slices: AtomicU64::new(0),
             worker_ns: AtomicU64::new(0),
         };
-        stats.start_incarnation(false);
+        stats.start_incarnation(parent, false);
         stats
     }
 
@@ -73,13 +71,13 @@ pub(crate) struct ActorStats {
 
 impl ActorStats {
     /// Rule 1. Called once.
-    pub(crate) fn insert_body(&self, body: Weak<dyn SignalTarget>) {
+    pub(crate) fn insert_body(&self, body: Weak<dyn Snapshot>) {
         lock(&self.shard).insert(self.key, body);
     }
 
-    /// The caller starts an incarnation.
-    pub(crate) fn start_incarnation(&self, supervised: bool) {
-        let parent = worker::current_actor().map_or(0, ActorId::number);
+    /// `parent` starts an incarnation.
+    pub(crate) fn start_incarnation(&self, parent: Option<ActorId>, supervised: bool) {
+        let parent = parent.map_or(0, ActorId::number);
         self.parent.store(parent, Ordering::Relaxed);
         self.supervised.store(supervised, Ordering::Relaxed);
     }

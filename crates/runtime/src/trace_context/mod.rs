@@ -6,11 +6,13 @@
 //! version
 //! ```
 
+mod state;
+
 use std::cell::Cell;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
-use super::state::TraceState;
+pub use self::state::{TraceState, TraceStateError};
 
 /// The length of a header of version 00.
 const LEN: usize = 55;

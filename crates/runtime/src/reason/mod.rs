@@ -1,10 +1,15 @@
-//! Exit reasons.
+//! Why actors end: the exit reason, the error of a join, and the payloads that unwind an actor.
+
+mod join_error;
+mod unwind;
 
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::join::JoinError;
+pub use self::join_error::JoinError;
+pub(crate) use self::unwind::{CancelUnwind, ExitUnwind, StopUnwind};
+
 use crate::panics::Panic;
 use crate::stack::StackError;
 
@@ -20,7 +25,7 @@ pub enum ExitReason {
     Shutdown,
     /// An orderly shutdown with details.
     ShutdownWith(Arc<dyn Error + Send + Sync>),
-    /// [`Pid::kill`](super::Pid::kill).
+    /// [`Pid::kill`](crate::Pid::kill).
     Killed,
     /// A panic.
     Panic(Panic),

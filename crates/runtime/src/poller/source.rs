@@ -1,4 +1,4 @@
-//! A registered descriptor: its readiness and its waiters. Rules 2 to 4 of `io`.
+//! A registered descriptor: its readiness and its waiters. Rules 2 to 4 of [`io`](crate::io).
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -6,15 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
-use rustix::event::{PollFd, PollFlags, epoll::EventFlags, poll};
-use thalweg_queue::clock;
+use rustix::event::epoll::EventFlags;
 use thalweg_queue::no_preempt::{LockGuard, lock};
 
-use super::Stopping;
-use super::poller::{Poller, timespec};
-use crate::exit;
-use crate::wait::{self, WakeReason};
-use crate::worker::Worker;
+use super::Poller;
+use crate::waiters::{WaitId, Waiters};
 
 /// The direction of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,53 +96,6 @@ struct State {
     wait_count: u64,
 }
 
-/// Identifies one wait for a source.
-type WaitId = u64;
-
-/// The waiters of one direction. There is almost always at most one, which is stored inline.
-#[derive(Debug, Default)]
-struct Waiters {
-    first: Option<(WaitId, Waker)>,
-    others: Vec<(WaitId, Waker)>,
-}
-
-impl Waiters {
-    fn is_empty(&self) -> bool {
-        self.first.is_none() && self.others.is_empty()
-    }
-
-    /// Sets the waker of a wait. Returns the replaced waker, to be dropped without the lock.
-    fn add(&mut self, wait_id: WaitId, waker: &Waker) -> Option<Waker> {
-        let known = self.first.iter_mut().chain(&mut self.others);
-        for (other, old) in known {
-            if *other == wait_id {
-                let is_new = !old.will_wake(waker);
-                return is_new.then(|| std::mem::replace(old, waker.clone()));
-            }
-        }
-        let entry = (wait_id, waker.clone());
-        match &self.first {
-            None => self.first = Some(entry),
-            Some(_) => self.others.push(entry),
-        }
-        None
-    }
-
-    fn remove(&mut self, wait_id: WaitId) -> Option<Waker> {
-        let first = self.first.take_if(|(first, _)| *first == wait_id);
-        let removed = first.or_else(|| {
-            let place = self.others.iter().position(|(other, _)| *other == wait_id);
-            place.map(|place| self.others.remove(place))
-        });
-        removed.map(|(_, waker)| waker)
-    }
-
-    fn wake(self) {
-        let all = self.first.into_iter().chain(self.others);
-        all.for_each(|(_, waker)| waker.wake());
-    }
-}
-
 impl State {
     fn waiters(&mut self, direction: Direction) -> &mut Waiters {
         match direction {
@@ -192,51 +141,14 @@ impl Source {
         lock(&self.state)
     }
 
-    /// Called by an actor: waits until an event makes this direction ready.
-    ///
-    /// # Errors
-    /// `TimedOut`; [`Stopping`]; the error of the registration.
-    pub(crate) fn wait(
-        self: &Arc<Self>,
-        worker: &Worker,
-        fd: BorrowedFd<'_>,
-        direction: Direction,
-        deadline: Option<u64>,
-    ) -> io::Result<()> {
-        wait::begin_fallible_wait();
-        let mut wait = ReadinessWait::new(self, direction);
-        loop {
-            if wait.register(worker, fd, &wait::waker())? {
-                return Ok(());
-            }
-            let woke = wait::park(deadline);
-            if woke == WakeReason::Woken || woke == WakeReason::Interrupted {
-                if self.readiness(direction).snapshot().is_ready() {
-                    return Ok(());
-                }
-                continue;
-            }
-            drop(wait);
-            return match woke {
-                WakeReason::Stopping => {
-                    exit::raise_if_due();
-                    Err(io::Error::other(Stopping))
-                }
-                _ if self.readiness(direction).snapshot().is_ready() => Ok(()),
-                _ => Err(io::ErrorKind::TimedOut.into()),
-            };
-        }
-    }
-
-    /// Rules 2 and 4: registers the source with this worker's poller if it is not registered, if
-    /// its poller is closed, or if it has no waiters.
+    /// Rules 2 and 4: registers the source with `here`, the caller's poller, if it is not
+    /// registered, if its poller is closed, or if it has no waiters.
     fn ensure_registered(
         self: &Arc<Self>,
         state: &mut State,
-        worker: &Worker,
+        here: &Arc<Poller>,
         fd: BorrowedFd<'_>,
     ) -> io::Result<()> {
-        let here = worker.poller()?;
         if let Some((there, key)) = &state.registration {
             if Arc::ptr_eq(there, here) {
                 return Ok(());
@@ -312,18 +224,19 @@ impl<'a> ReadinessWait<'a> {
         }
     }
 
-    /// Returns `true` if the source is ready. Otherwise `waker` will be woken.
+    /// Returns `true` if the source is ready. Otherwise `waker` will be woken. `poller` is that of
+    /// the caller's worker.
     ///
     /// # Errors
     /// The error of the registration.
     pub(crate) fn register(
         &mut self,
-        worker: &Worker,
+        poller: &Arc<Poller>,
         fd: BorrowedFd<'_>,
         waker: &Waker,
     ) -> io::Result<bool> {
         let mut state = self.source.state();
-        self.source.ensure_registered(&mut state, worker, fd)?;
+        self.source.ensure_registered(&mut state, poller, fd)?;
         if self.source.readiness(self.direction).snapshot().is_ready() {
             return Ok(true);
         }
@@ -340,33 +253,6 @@ impl Drop for ReadinessWait<'_> {
         if let Some(wait_id) = self.wait_id {
             let waker = self.source.state().waiters(self.direction).remove(wait_id);
             drop(waker);
-        }
-    }
-}
-
-/// Blocks a thread that is no worker until `fd` is ready.
-///
-/// # Errors
-/// `TimedOut`, also if the thread must not wait and cannot panic. The system's error.
-pub(crate) fn wait_on_thread(
-    fd: BorrowedFd<'_>,
-    direction: Direction,
-    deadline: Option<u64>,
-) -> io::Result<()> {
-    let flags = match direction {
-        Direction::Read => PollFlags::IN,
-        Direction::Write => PollFlags::OUT,
-    };
-    if !crate::preempt::may_park() {
-        return Err(io::ErrorKind::TimedOut.into());
-    }
-    loop {
-        let left = deadline.map(|at| timespec(at.saturating_sub(clock::now())));
-        match poll(&mut [PollFd::new(&fd, flags)], left.as_ref()) {
-            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-            Ok(_) => return Ok(()),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The control of one incarnation: whether the actor is alive, how a signal reaches it, and which
-//! listeners receive its exit. It is created when the actor's [`Pid`](super::Pid) is first
+//! listeners receive its exit. It is created when the actor's [`Pid`](crate::Pid) is first
 //! requested; an actor without a `Pid` has none.
 //!
 //! 1. One lock protects all of it. No user code runs under the lock. Two of these locks are held at
@@ -13,20 +13,43 @@
 //! 6. A behaviour actor is marked under the lock and woken afterwards. The next incarnation clears
 //!    the marks when it starts, so a late signal never reaches it.
 
+mod down_listeners;
+mod kill_flag;
+
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::fmt;
+use std::hash::BuildHasherDefault;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 use thalweg_queue::{NoPreemptGuard, mpsc, oneshot};
 
-use super::down_listeners::DownListeners;
-use super::{Down, Exit, ExitReason};
-use crate::id::ActorId;
-use crate::inspect::ActorSnapshot;
+use self::down_listeners::DownListeners;
+pub(crate) use self::kill_flag::KillFlag;
+use crate::actor_info::Snapshot;
+use crate::id::{ActorId, ActorIdHasher};
+use crate::reason::ExitReason;
 use crate::shim::{LockGuard, Mutex, lock};
 use crate::task::Task;
 use crate::worker;
+
+/// The exit of a monitored actor.
+#[derive(Clone, Debug)]
+pub struct Down {
+    /// The actor that ended.
+    pub id: ActorId,
+    /// Why it ended. [`ExitReason::NoActor`]: it had ended before it was monitored.
+    pub reason: ExitReason,
+}
+
+/// A trapped exit signal.
+#[derive(Clone, Debug)]
+pub struct Exit {
+    /// The actor that ended or sent the signal. `None`: a thread sent it.
+    pub from: Option<ActorId>,
+    /// The reason.
+    pub reason: ExitReason,
+}
 
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -53,7 +76,7 @@ pub(crate) enum Target {
 }
 
 /// A behaviour actor as a target of signals.
-pub(crate) trait SignalTarget: Send + Sync {
+pub(crate) trait SignalTarget: Snapshot {
     /// The control of the current incarnation.
     fn control(self: Arc<Self>) -> Arc<Control>;
     /// Rule 6: marks the actor to end now, between two messages or where its handler waits.
@@ -66,8 +89,6 @@ pub(crate) trait SignalTarget: Send + Sync {
     fn abandoned(self: Arc<Self>);
     /// Delivers an exit signal to an incarnation that traps exits.
     fn deliver_exit(self: Arc<Self>, incarnation: ActorId, exit: Exit);
-    /// The state of the actor at this moment.
-    fn snapshot(&self) -> ActorSnapshot;
 }
 
 /// The work that a mark leaves for [`finish_signal`](SignalTarget::finish_signal).
@@ -105,7 +126,7 @@ pub(crate) trait OnDown: Send + Sync {
 pub(crate) enum SignalKind {
     /// The exit of a linked actor.
     Link,
-    /// A signal sent by [`Pid::exit`](super::Pid::exit).
+    /// A signal sent by [`Pid::exit`](crate::Pid::exit).
     Requested,
     /// A shutdown by the supervisor. A behaviour actor ends in an orderly way even if it traps
     /// exits, as OTP's behaviours do.
@@ -381,14 +402,14 @@ impl DownListener {
     }
 }
 
-impl std::fmt::Debug for DownListener {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for DownListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("DownListener")
     }
 }
 
-impl std::fmt::Debug for Target {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Job(_) => f.write_str("Job"),
             Self::Body(_) => f.write_str("Body"),
@@ -397,25 +418,17 @@ impl std::fmt::Debug for Target {
     }
 }
 
-/// Hashes actor numbers by Fibonacci multiplication (Knuth, The Art of Computer Programming 3,
-/// 6.4). They are not chosen by an attacker and only need to be spread.
-#[derive(Debug, Default)]
-pub(crate) struct ActorIdHasher(u64);
-
-impl Hasher for ActorIdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.from {
+            Some(id) => write!(f, "actor {id}: {}", self.reason),
+            None => write!(f, "a thread: {}", self.reason),
         }
     }
+}
 
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0 ^ number)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(32);
+impl fmt::Display for Down {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "actor {} ended: {}", self.id, self.reason)
     }
 }

@@ -55,7 +55,7 @@ impl DownListeners {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::DownListeners;
-    use crate::exit::DownListener;
+    use crate::control::DownListener;
 
     fn listener() -> DownListener {
         DownListener::Callback(Box::new(|_| ()))

@@ -20,7 +20,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_queue::no_preempt::lock;
 
 use super::ActorInfo;
-use crate::task::Task;
 
 #[derive(Default)]
 pub(crate) struct MovedActors {
@@ -35,11 +34,11 @@ struct State {
 }
 
 /// The registration of a list.
-pub(super) struct MoveWatch<'a>(&'a MovedActors);
+pub(crate) struct MoveWatch<'a>(&'a MovedActors);
 
 impl MovedActors {
     /// Rule 1.
-    pub(super) fn watch(&self) -> MoveWatch<'_> {
+    pub(crate) fn watch(&self) -> MoveWatch<'_> {
         lock(&self.state).lists += 1;
         self.is_watched.store(true, Ordering::Relaxed);
         MoveWatch(self)
@@ -52,9 +51,7 @@ impl MovedActors {
     }
 
     /// Records a task that the caller owns.
-    #[cold]
-    pub(crate) fn note(&self, task: Task) {
-        let info = task.info_as_new();
+    pub(crate) fn note(&self, info: ActorInfo) {
         let mut state = lock(&self.state);
         if state.lists > 0 {
             state.actors.push(info);
@@ -64,7 +61,7 @@ impl MovedActors {
 
 impl MoveWatch<'_> {
     /// The tasks that have moved since.
-    pub(super) fn moved(&self) -> Vec<ActorInfo> {
+    pub(crate) fn moved(&self) -> Vec<ActorInfo> {
         lock(&self.0.state).actors.clone()
     }
 }

@@ -1,4 +1,7 @@
-//! The epoll instance of one worker, and its registered sources.
+//! The epoll instance of one worker, and its registered sources. The rules are those of
+//! [`io`](crate::io).
+
+mod source;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,7 +14,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, p
 use thalweg_queue::clock;
 use thalweg_queue::no_preempt::{LockGuard, lock};
 
-use super::source::Source;
+pub(crate) use self::source::{Direction, ReadinessWait, Source};
 
 /// The maximum number of events per wait. At about 1 us each, other actors wait for at most 256 us.
 const MAX_EVENTS: usize = 256;
@@ -229,7 +232,7 @@ impl Poller {
     }
 }
 
-pub(super) fn timespec(ns: u64) -> Timespec {
+pub(crate) fn timespec(ns: u64) -> Timespec {
     Timespec {
         tv_sec: (ns / 1_000_000_000) as i64,
         tv_nsec: (ns % 1_000_000_000) as _,
