@@ -5,9 +5,10 @@
 //! | [`spsc`] | one, one | exact | FIFO |
 //! | [`mpsc`] | many, one | exact, or unbounded | FIFO per sender |
 //! | [`mpmc`] | many, many | exact | FIFO |
+//! | [`broadcast`] | many, many; each receiver gets every value | exact | FIFO |
 //! | [`oneshot`] | one, one | one value | |
 //!
-//! The first three share the handles [`Sender`] and [`Receiver`]. They support try, blocking,
+//! All but the last share the handles [`Sender`] and [`Receiver`]. They support try, blocking,
 //! deadline, async and batch operations, close with drain, [`Options`] (overflow policy and wait
 //! strategy), [`Stats`], [`Select`], and [`Readiness`] (a file descriptor to poll).
 //!
@@ -26,6 +27,7 @@
 
 pub mod atomic_waker;
 pub mod barrier;
+pub mod broadcast;
 mod cache_padded;
 mod channel;
 pub mod clock;

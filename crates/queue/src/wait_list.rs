@@ -79,7 +79,8 @@ pub(crate) enum WaiterKind {
     /// A thread. It checks again as soon as it runs, and wakes others for values that it does not
     /// take.
     Thread,
-    /// A task or a select. It may do other work first.
+    /// A task, a select, or a thread that is woken together with all others. It may do other work
+    /// first.
     Task,
     /// The file descriptor of an event loop. It is notified, but does not consume the wake-up of
     /// the waiters behind it, because one of them may be its owner.
@@ -172,6 +173,11 @@ impl WaitList {
     /// Whether a waiter is armed.
     pub(crate) fn has_any(&self) -> bool {
         self.word.load(Ordering::Relaxed) >= ARMED
+    }
+
+    /// Sets CLOSED and wakes nobody. [`close`](Self::close) has to follow.
+    pub(crate) fn mark_closed(&self) {
+        self.word.fetch_or(CLOSED, Ordering::AcqRel);
     }
 
     /// Sets CLOSED and wakes every waiter. Returns whether this was the first close.

@@ -64,6 +64,11 @@ pub trait Pop {
     /// The type of the values.
     type Item;
 
+    /// Whether each receiver gets every value. A send then wakes all receivers that wait, and no
+    /// receiver wakes another. The channel stays open without receivers.
+    #[doc(hidden)]
+    const IS_BROADCAST: bool = false;
+
     /// The state that all handles of the channel share.
     #[doc(hidden)]
     fn core(&self) -> &Core;

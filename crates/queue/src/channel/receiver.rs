@@ -12,9 +12,11 @@ use crate::no_preempt::NoPreemptGuard;
 use crate::park_hooks::timed_out;
 
 /// Receives values from a channel: [`spsc::Receiver`](crate::spsc::Receiver),
-/// [`mpsc::Receiver`](crate::mpsc::Receiver), [`mpmc::Receiver`](crate::mpmc::Receiver).
+/// [`mpsc::Receiver`](crate::mpsc::Receiver), [`mpmc::Receiver`](crate::mpmc::Receiver),
+/// [`broadcast::Receiver`](crate::broadcast::Receiver).
 ///
-/// When the last receiver is dropped, the channel is closed and the values in it are dropped.
+/// When the last receiver is dropped, the channel is closed and the values in it are dropped. A
+/// [`broadcast`](crate::broadcast) channel stays open.
 pub struct Receiver<P: Pop> {
     pub(super) pop: P,
 }
@@ -120,7 +122,7 @@ impl<P: Pop> Receiver<P> {
     /// calls this, because senders do not signal while a woken receiver is about to run.
     pub(super) fn wake_others(&self, kept: usize) {
         let items = &self.pop.core().recv_waiters;
-        if !items.has_any() {
+        if P::IS_BROADCAST || !items.has_any() {
             return;
         }
         if items.is_closed() {
@@ -141,6 +143,7 @@ impl<P: Pop> Receiver<P> {
             wait_strategy: core.options.wait_strategy,
             transferred: self.pop.transferred(),
             capacity: self.pop.capacity(),
+            wakes_all: P::IS_BROADCAST,
         };
         let ready = side.wait(deadline, || self.is_ready(), || self.is_ready());
         core.record_depth(self.pop.len());
@@ -310,7 +313,7 @@ impl<P: Pop + Clone> Clone for Receiver<P> {
 
 impl<P: Pop> Drop for Receiver<P> {
     fn drop(&mut self) {
-        if self.pop.core().remove_receiver() {
+        if self.pop.core().remove_receiver() && !P::IS_BROADCAST {
             self.close();
             while self.pop.try_pop().is_some() {}
         }

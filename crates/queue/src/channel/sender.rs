@@ -16,7 +16,8 @@ const EVICT_YIELDS: u32 = 64;
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Sends values into a channel: [`spsc::Sender`](crate::spsc::Sender),
-/// [`mpsc::Sender`](crate::mpsc::Sender), [`mpmc::Sender`](crate::mpmc::Sender).
+/// [`mpsc::Sender`](crate::mpsc::Sender), [`mpmc::Sender`](crate::mpmc::Sender),
+/// [`broadcast::Sender`](crate::broadcast::Sender).
 ///
 /// When the last sender is dropped, the channel is closed. Values in it can still be received.
 pub struct Sender<P: Push> {
@@ -206,6 +207,7 @@ impl<P: Push> Sender<P> {
             wait_strategy: core.options.wait_strategy,
             transferred: self.push.transferred(),
             capacity: self.push.capacity(),
+            wakes_all: false,
         };
         side.wait(
             deadline,

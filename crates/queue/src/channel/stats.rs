@@ -14,7 +14,9 @@ pub struct Stats {
     /// [`Overflow::DropNewest`](crate::Overflow::DropNewest).
     pub dropped_newest: u64,
     /// Values that were evicted for a newer one:
-    /// [`Overflow::DropOldest`](crate::Overflow::DropOldest).
+    /// [`Overflow::DropOldest`](crate::Overflow::DropOldest). On a
+    /// [`broadcast`](crate::broadcast) channel: the sum of all [`Lagged`](crate::broadcast::Lagged)
+    /// counts that receivers returned.
     pub dropped_oldest: u64,
     /// Values that a later one replaced: [`Overflow::Latest`](crate::Overflow::Latest).
     pub conflated: u64,

@@ -5,7 +5,7 @@ use super::WaitStrategy;
 use crate::clock;
 use crate::park_hooks::CallerParker;
 use crate::spin::{SharedSpin, processors};
-use crate::wait_list::WaitList;
+use crate::wait_list::{WaitList, WaiterKind};
 
 /// One side of a channel, as its waiters see it.
 pub(crate) struct Side<'a> {
@@ -15,6 +15,8 @@ pub(crate) struct Side<'a> {
     /// The number of values that have passed through the channel.
     pub(crate) transferred: u64,
     pub(crate) capacity: usize,
+    /// Whether the other side wakes all waiters at once.
+    pub(crate) wakes_all: bool,
 }
 
 impl Side<'_> {
@@ -44,7 +46,12 @@ impl Side<'_> {
             WaitStrategy::Park => {}
             WaitStrategy::Spin => return spin(deadline, ready),
         }
-        let kind = caller.waiter_kind();
+        let kind = if self.wakes_all {
+            // Rule 7 of the wait list is for waiters that wake each other.
+            WaiterKind::Task
+        } else {
+            caller.waiter_kind()
+        };
         let ticket = self.waiters.arm(kind, caller.waker(), self.transferred);
         if ready() {
             self.waiters.disarm(kind, ticket);

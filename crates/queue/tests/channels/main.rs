@@ -13,6 +13,8 @@ mod ledger;
 mod threads;
 
 mod blocking;
+mod broadcast;
+mod broadcast_random;
 mod capacity;
 mod closing;
 mod drops;

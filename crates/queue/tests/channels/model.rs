@@ -46,7 +46,7 @@ fn capacity() -> impl Strategy<Value = usize> {
 
 /// Runs `test` with many capacities and sequences, and reports the shortest failing sequence and
 /// the seed. `THALWEG_TEST_SECONDS` multiplies their number.
-fn check<O: Strategy>(operation: O, test: impl Fn(usize, Vec<O::Value>))
+pub fn check<O: Strategy>(operation: O, test: impl Fn(usize, Vec<O::Value>))
 where
     O::Value: Clone,
 {

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Wake, Waker};
 
 mod atomic_waker;
+mod broadcast;
 mod closing;
 mod futures;
 mod mpmc;
