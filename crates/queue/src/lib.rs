@@ -5,6 +5,7 @@
 //! | [`spsc`] | one, one | exact | FIFO |
 //! | [`mpsc`] | many, one | exact, or unbounded | FIFO per sender |
 //! | [`mpmc`] | many, many | exact | FIFO |
+//! | [`rendezvous`] | many, many | none: a send waits for a receiver | FIFO |
 //! | [`broadcast`] | many, many; each receiver gets every value | exact | FIFO |
 //! | [`oneshot`] | one, one | one value | |
 //!
@@ -33,6 +34,7 @@ mod channel;
 pub mod clock;
 mod error;
 pub mod event_fd;
+mod exchange;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod explore;
@@ -49,6 +51,7 @@ mod park_hooks;
 #[doc(hidden)]
 pub mod prefetch;
 pub mod random;
+pub mod rendezvous;
 pub mod ring;
 pub mod spin;
 pub mod spsc;

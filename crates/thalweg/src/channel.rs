@@ -5,6 +5,7 @@
 //! | [`spsc`] | one, one | a stage of a pipeline: the fastest, and you can fill and drain it in place |
 //! | [`mpsc`] | many, one | many threads that send to one receiver, bounded or unbounded |
 //! | [`mpmc`] | many, many | a pool of workers; a queue that drops its oldest values |
+//! | [`rendezvous`] | many, many | a hand-over: a send ends when a receiver has the value, like Go's unbuffered channel |
 //! | [`broadcast`] | many, many | events: each receiver gets every message; slow ones learn how many they missed |
 //! | [`oneshot`] | one, one | the single answer to a request |
 //!
@@ -67,7 +68,7 @@
 //! `examples/channels` has a program for each kind of channel, and the crate `thalweg-queue`
 //! documents the implementation.
 
-pub use thalweg_queue::{broadcast, mpmc, mpsc, oneshot, spsc};
+pub use thalweg_queue::{broadcast, mpmc, mpsc, oneshot, rendezvous, spsc};
 
 pub use thalweg_queue::{
     CapacityError, Closed, CreateError, RecvError, RecvTimeoutError, SendError, SendTimeoutError,

@@ -40,12 +40,13 @@
 //! The handles have the operations of all channels: blocking, deadlines, futures, streams, batches,
 //! [`Select`](crate::Select), [`Readiness`](crate::Readiness), statistics. These points differ:
 //!
-//! * The channel stays open without receivers. A message that is sent meanwhile is dropped.
+//! * The channel stays open without receivers. Its messages, and those that are sent meanwhile, are
+//!   dropped.
 //! * A clone of a receiver continues at the same message. [`Receiver::resubscribe`] starts with the
 //!   next one that is sent.
 //! * The channel is never full, so the [`Overflow`](crate::Overflow) policy has no effect.
-//! * A message is cloned for each receiver. It stays in memory until it is overwritten or the
-//!   channel is dropped, also when all receivers have received it. Send an `Arc` if a clone is
+//! * A message is cloned for each receiver. It stays in memory until it is overwritten or the last
+//!   receiver is dropped, also when all receivers have received it. Send an `Arc` if a clone is
 //!   expensive.
 //! * Several receivers may clone one message at the same time, so handles can move to other threads
 //!   only if the messages are `Send` and `Sync`.

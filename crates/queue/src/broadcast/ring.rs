@@ -21,6 +21,8 @@
 //!    the new message in `spilled` instead, and marks the stamp with `SPILLED`. The slot keeps its
 //!    old value until it is overwritten in place.
 //! 7. An evicted reader takes the lock, continues with the oldest message, and lowers the gate.
+//! 8. Messages are written only while there is a reader, and the last reader removes them. The ring
+//!    is therefore empty when it is dropped.
 //!
 //! ```text
 //!   capacity 4, message 6 is next      slot 0   slot 1   slot 2   slot 3
@@ -137,6 +139,15 @@ impl Word {
     }
 }
 
+impl<T> Slot<T> {
+    /// Called under the lock.
+    fn take_stamp(&self) -> u64 {
+        let stamp = self.stamp.load(Ordering::Relaxed);
+        self.stamp.store(0, Ordering::Relaxed);
+        stamp
+    }
+}
+
 impl Place {
     /// Whether this thread is in [`Ring::read_in_place`]: the clone of a message has called it.
     fn is_reading(&self) -> bool {
@@ -240,7 +251,7 @@ impl<T> Writer<'_, T> {
     pub(super) fn write(&mut self, value: T) -> Replaced<T> {
         let Self { ring, state } = self;
         if state.readers.is_empty() {
-            // A later reader starts with a later message.
+            // Rule 8. A later reader starts with a later message.
             return Replaced {
                 _in_place: Some(value),
                 _spilled: None,
@@ -303,10 +314,28 @@ impl<T> Ring<T> {
         }
     }
 
+    /// Removes a reader. The last one drops the retained messages (rule 8).
     pub(super) fn remove(&self, place: &Place) {
-        lock(&self.state)
-            .readers
-            .retain(|word| !Arc::ptr_eq(word, &place.word));
+        let mut state = lock(&self.state);
+        state.readers.retain(|word| !Arc::ptr_eq(word, &place.word));
+        if !state.readers.is_empty() {
+            return;
+        }
+        let spilled = mem::take(&mut state.spilled);
+        let mut unused = Vec::new();
+        if mem::needs_drop::<T>() {
+            let filled = self.slots.iter().filter(|slot| slot.take_stamp() != 0);
+            unused.extend(filled.map(|slot| {
+                slot.value.with_mut(|cell| {
+                    // SAFETY: rule 2: the slot has a value, and its stamp is 0 from now on. Nobody
+                    // reads it: there is no reader, and the lock excludes senders.
+                    unsafe { (*cell).assume_init_read() }
+                })
+            }));
+        }
+        drop(state);
+        // They may run code of the user.
+        drop((unused, spilled));
     }
 
     #[inline(always)]
@@ -431,21 +460,5 @@ impl Drop for Reading<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         self.0.word.0.store(self.0.next.get(), Ordering::Release);
-    }
-}
-
-impl<T> Drop for Ring<T> {
-    fn drop(&mut self) {
-        if !mem::needs_drop::<T>() {
-            return;
-        }
-        for slot in &self.slots {
-            if slot.stamp.load(Ordering::Relaxed) != 0 {
-                slot.value.with_mut(|cell| {
-                    // SAFETY: rule 2, and nobody else uses the ring any more.
-                    unsafe { (*cell).assume_init_drop() }
-                });
-            }
-        }
     }
 }

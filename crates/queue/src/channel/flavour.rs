@@ -1,6 +1,7 @@
 //! The traits of a channel flavour: push and pop without waiting.
 
 use super::Core;
+use crate::exchange::Exchange;
 
 /// The sending half of a flavour. It never waits. Only this crate implements it.
 pub trait Push {
@@ -10,6 +11,13 @@ pub trait Push {
     /// The state that all handles of the channel share.
     #[doc(hidden)]
     fn core(&self) -> &Core;
+
+    /// A rendezvous: a send waits until a receiver has taken the value.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn exchange(&self) -> Option<&Exchange<Self::Item>> {
+        None
+    }
 
     /// The fast path of [`try_push`](Push::try_push) for an open channel. It may return the value
     /// for any reason, for example because it would have to read the other side's position. The
@@ -72,6 +80,13 @@ pub trait Pop {
     /// The state that all handles of the channel share.
     #[doc(hidden)]
     fn core(&self) -> &Core;
+
+    /// Like [`Push::exchange`]. A receiver commits to it before it blocks.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn exchange(&self) -> Option<&Exchange<Self::Item>> {
+        None
+    }
 
     /// The fast path of [`try_pop`](Pop::try_pop). It may return `None` for any reason.
     #[doc(hidden)]

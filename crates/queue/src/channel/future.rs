@@ -56,6 +56,7 @@ fn poll_recv<P: Pop>(
     for armed in [false, true] {
         if armed {
             registration.arm(waiters, context.waker(), receiver.pop.transferred());
+            receiver.announce();
         }
         let result = match receiver.try_recv() {
             Ok(value) => Ok(value),
@@ -162,6 +163,8 @@ where
     sender: S,
     value: Option<P::Item>,
     registration: Registration,
+    /// In a rendezvous: the number of the offer.
+    offer: Option<u64>,
     borrows: PhantomData<fn() -> &'a P>,
 }
 
@@ -174,6 +177,7 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> SendFuture<'_, P, S> {
             sender,
             value: Some(value),
             registration: Registration::default(),
+            offer: None,
             borrows: PhantomData,
         }
     }
@@ -189,8 +193,12 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Future for SendFuture<'_, P,
             sender,
             value,
             registration,
+            offer,
             ..
         } = &mut *self;
+        if let Some(exchange) = sender.push.exchange() {
+            return sender.poll_hand_over(exchange, value, offer, context.waker());
+        }
         let waiters = &sender.push.core().send_waiters;
         for armed in [false, true] {
             if armed {
@@ -220,6 +228,9 @@ impl<P: Push, S: Deref<Target = Sender<P>> + Unpin> Drop for SendFuture<'_, P, S
     fn drop(&mut self) {
         self.registration
             .cancel(&self.sender.push.core().send_waiters);
+        if let Some(offer) = self.offer.take() {
+            self.sender.cancel_hand_over(offer);
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 mod core;
 mod flavour;
 mod future;
+mod hand_over;
 mod options;
 mod readiness;
 mod receiver;

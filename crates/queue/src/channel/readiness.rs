@@ -60,6 +60,7 @@ impl<'a, P: Pop> Readiness<'a, P> {
             self.waker.clone(),
             self.receiver.pop.transferred(),
         );
+        self.receiver.announce();
         if self.receiver.is_ready() {
             waiters.disarm(WaiterKind::Watcher, ticket);
             return true;

@@ -13,6 +13,7 @@ use crate::park_hooks::timed_out;
 
 /// Receives values from a channel: [`spsc::Receiver`](crate::spsc::Receiver),
 /// [`mpsc::Receiver`](crate::mpsc::Receiver), [`mpmc::Receiver`](crate::mpmc::Receiver),
+/// [`rendezvous::Receiver`](crate::rendezvous::Receiver),
 /// [`broadcast::Receiver`](crate::broadcast::Receiver).
 ///
 /// When the last receiver is dropped, the channel is closed and the values in it are dropped. A
@@ -112,9 +113,39 @@ impl<P: Pop> Receiver<P> {
                     timed_out();
                     return Err(RecvTimeoutError::TimedOut);
                 }
-                Err(TryRecvError::Empty) => in_time = self.wait(deadline),
+                Err(TryRecvError::Empty) => {
+                    let met;
+                    (in_time, met) = self.wait_or_meet(deadline);
+                    if let Some(value) = met {
+                        self.wake_others(0);
+                        return Ok(value);
+                    }
+                }
             }
             waited = true;
+        }
+    }
+
+    /// Waits. In a rendezvous, it commits to take a value, and returns it.
+    fn wait_or_meet(&self, deadline: Option<u64>) -> (bool, Option<P::Item>) {
+        let Some(exchange) = self.pop.exchange() else {
+            return (self.wait(deadline), None);
+        };
+        exchange.commit();
+        self.announce();
+        let in_time = self.wait(deadline);
+        let value = exchange.settle();
+        if value.is_some() {
+            self.announce();
+        }
+        (in_time, value)
+    }
+
+    /// In a rendezvous: tells senders that select that a receiver waits. It is called after the
+    /// receiver was added to the wait list.
+    pub(super) fn announce(&self) {
+        if self.pop.exchange().is_some() {
+            self.pop.core().send_waiters.signal(1);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Waiting for the first of several channel operations, or for a deadline.
 
 use std::fmt;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use super::{Pop, Push, Receiver, Sender};
@@ -13,7 +14,7 @@ use crate::wait_list::{Ticket, WaitList, WaiterKind};
 /// One operation to wait for.
 struct Case<'a> {
     waiters: &'a WaitList,
-    transferred: Box<dyn Fn() -> u64 + 'a>,
+    arm: Box<dyn Fn(Waker) -> Ticket + 'a>,
     ready: Box<dyn Fn() -> bool + 'a>,
     /// Wakes other waiters for the values or the capacity beyond this number.
     wake_others: Box<dyn Fn(usize) + 'a>,
@@ -71,9 +72,15 @@ impl<'a> Select<'a> {
 
     /// Adds an operation that is ready when `receiver` has a value or is closed.
     pub fn recv<P: Pop>(&mut self, receiver: &'a Receiver<P>) -> Operation {
+        let waiters: &WaitList = &receiver.flavour().core().recv_waiters;
         self.add(Case {
-            waiters: &receiver.flavour().core().recv_waiters,
-            transferred: Box::new(|| receiver.flavour().transferred()),
+            waiters,
+            arm: Box::new(|waker| {
+                let transferred = receiver.flavour().transferred();
+                let ticket = waiters.arm(WaiterKind::Task, waker, transferred);
+                receiver.announce();
+                ticket
+            }),
             ready: Box::new(|| receiver.is_ready()),
             wake_others: Box::new(|taken| receiver.wake_others(taken)),
         })
@@ -81,9 +88,12 @@ impl<'a> Select<'a> {
 
     /// Adds an operation that is ready when `sender` has capacity or is closed.
     pub fn send<P: Push>(&mut self, sender: &'a Sender<P>) -> Operation {
+        let waiters: &WaitList = &sender.flavour().core().send_waiters;
         self.add(Case {
-            waiters: &sender.flavour().core().send_waiters,
-            transferred: Box::new(|| sender.flavour().transferred()),
+            waiters,
+            arm: Box::new(|waker| {
+                waiters.arm(WaiterKind::Task, waker, sender.flavour().transferred())
+            }),
             ready: Box::new(|| sender.flavour().has_capacity() || sender.is_closed()),
             wake_others: Box::new(|taken| sender.wake_others(taken)),
         })
@@ -173,10 +183,7 @@ impl<'a> Select<'a> {
             let tickets: Vec<Ticket> = self
                 .cases
                 .iter()
-                .map(|case| {
-                    case.waiters
-                        .arm(WaiterKind::Task, caller.waker(), (case.transferred)())
-                })
+                .map(|case| (case.arm)(caller.waker()))
                 .collect();
             found = self.try_ready();
             let mut in_time = true;

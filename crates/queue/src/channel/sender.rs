@@ -1,6 +1,7 @@
 //! The sending handle of every channel.
 
 use std::fmt;
+use std::mem;
 use std::time::{Duration, Instant};
 
 use super::wait::Side;
@@ -17,6 +18,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Sends values into a channel: [`spsc::Sender`](crate::spsc::Sender),
 /// [`mpsc::Sender`](crate::mpsc::Sender), [`mpmc::Sender`](crate::mpmc::Sender),
+/// [`rendezvous::Sender`](crate::rendezvous::Sender),
 /// [`broadcast::Sender`](crate::broadcast::Sender).
 ///
 /// When the last sender is dropped, the channel is closed. Values in it can still be received.
@@ -73,6 +75,13 @@ impl<P: Push> Sender<P> {
     #[cold]
     #[inline(never)]
     fn send_slow(&self, value: P::Item) -> Result<(), SendError<P::Item>> {
+        let policy = self.push.core().options.overflow;
+        if self.push.exchange().is_some()
+            && matches!(policy, Overflow::Block | Overflow::BlockFor(_))
+        {
+            // It waits until the value is taken. `try_send` does not.
+            return self.overflow(value);
+        }
         match self.try_send_slow(value) {
             Ok(()) => Ok(()),
             Err(TrySendError::Closed(value)) => Err(SendError::Closed(value)),
@@ -166,6 +175,9 @@ impl<P: Push> Sender<P> {
         mut value: P::Item,
         deadline: Option<u64>,
     ) -> Result<(), SendTimeoutError<P::Item>> {
+        if let Some(exchange) = self.push.exchange() {
+            return self.hand_over(exchange, value, deadline);
+        }
         let mut in_time = true;
         let mut waited = false;
         loop {
@@ -193,7 +205,11 @@ impl<P: Push> Sender<P> {
     pub(super) fn wake_others(&self, kept: usize) {
         let room = &self.push.core().send_waiters;
         if room.has_any() && self.push.has_capacity() {
-            let free = self.push.capacity().saturating_sub(self.push.len());
+            let free = match self.push.exchange() {
+                None => self.push.capacity().saturating_sub(self.push.len()),
+                // A receiver waits, and perhaps not for the caller.
+                Some(_) => kept + 1,
+            };
             room.signal(free.saturating_sub(kept));
         }
     }
@@ -217,7 +233,9 @@ impl<P: Push> Sender<P> {
     }
 
     /// Returns a future that sends when there is capacity. Ignores the overflow policy. If the
-    /// future is dropped before it completes, nothing is sent.
+    /// future is dropped before it completes, nothing is sent. In a
+    /// [`rendezvous`](crate::rendezvous), the future completes when a receiver takes the value, even
+    /// if it is not polled again.
     ///
     /// The sender of an `spsc` or `mpsc` channel is not `Sync`, so this future is not `Send`: it is
     /// for tasks that stay on one thread. A task that can move between threads uses
@@ -256,6 +274,9 @@ impl<P: Push> Sender<P> {
     /// # Errors
     /// The channel is closed; the values that were not sent remain in `values`.
     pub fn send_batch(&self, values: &mut Vec<P::Item>) -> Result<(), Closed> {
+        if self.push.exchange().is_some() {
+            return self.send_each(values);
+        }
         let mut waited = false;
         loop {
             self.try_send_batch(values)?;
@@ -271,6 +292,18 @@ impl<P: Push> Sender<P> {
             }
             waited = true;
         }
+    }
+
+    fn send_each(&self, values: &mut Vec<P::Item>) -> Result<(), Closed> {
+        let mut rest = mem::take(values).into_iter();
+        while let Some(value) = rest.next() {
+            if let Err(error) = self.block(value, None) {
+                values.push(error.into_inner());
+                values.extend(rest);
+                return Err(Closed);
+            }
+        }
+        Ok(())
     }
 
     /// Closes the channel: later sends fail, and values in the channel can still be received.

@@ -73,7 +73,7 @@ impl Side<'_> {
     }
 }
 
-fn spin(deadline: Option<u64>, ready: impl Fn() -> bool) -> bool {
+pub(super) fn spin(deadline: Option<u64>, ready: impl Fn() -> bool) -> bool {
     loop {
         for _ in 0..64 {
             if ready() {

@@ -101,7 +101,7 @@ fn channel_without_receivers_stays_open_and_drops_messages() {
 }
 
 #[test]
-fn messages_are_dropped_when_they_are_overwritten_and_with_the_channel() {
+fn messages_are_dropped_when_they_are_overwritten_and_with_the_last_receiver() {
     let messages: Vec<_> = (0..10).map(Arc::new).collect();
     let (sender, receiver) = broadcast::channel(3).unwrap();
     sender.send_batch(&mut messages[..7].to_vec()).unwrap();
@@ -111,9 +111,15 @@ fn messages_are_dropped_when_they_are_overwritten_and_with_the_channel() {
         .iter()
         .for_each(|m| sender.send(Arc::clone(m)).unwrap());
     assert!(held().eq([0, 0, 0, 0, 0, 0, 0, 1, 1, 1]));
-    drop(sender);
-    assert_eq!(held().sum::<usize>(), 3);
+    let clone = receiver.clone();
     drop(receiver);
+    assert_eq!(held().sum::<usize>(), 3);
+    drop(clone);
+    assert_eq!(held().sum::<usize>(), 0);
+    let again = sender.subscribe();
+    sender.send(Arc::clone(&messages[0])).unwrap();
+    assert_eq!(again.recv(), Ok(Ok(Arc::clone(&messages[0]))));
+    drop((sender, again));
     assert_eq!(held().sum::<usize>(), 0);
 }
 
@@ -379,6 +385,20 @@ fn message_is_sent_although_the_drop_of_the_oldest_panics() {
     sender.send(message()).unwrap();
     let got: Vec<_> = receiver.try_iter().map(|got| got.map(drop)).collect();
     assert_eq!(got, [Err(Lagged(2)), Ok(()), Ok(())]);
+}
+
+/// A retained message may hold its own channel. It does not keep the channel open for ever.
+#[test]
+fn message_that_holds_its_sender_is_dropped_with_the_last_receiver() {
+    #[derive(Clone)]
+    struct Holds(#[expect(dead_code, reason = "it is only held")] broadcast::Sender<Holds>);
+    let (sender, receiver) = broadcast::channel(4).unwrap();
+    sender.send(Holds(sender.clone())).unwrap();
+    let message = receiver.recv().unwrap();
+    drop(receiver);
+    let later = sender.subscribe();
+    drop((sender, message));
+    assert!(matches!(later.try_recv(), Err(TryRecvError::Closed)));
 }
 
 thread_local! {

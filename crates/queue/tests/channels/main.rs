@@ -28,6 +28,7 @@ mod overflow;
 mod random;
 #[cfg(not(miri))]
 mod readiness;
+mod rendezvous;
 #[cfg(not(miri))]
 mod runtimes;
 mod select;

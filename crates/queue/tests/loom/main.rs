@@ -16,6 +16,7 @@ mod futures;
 mod mpmc;
 mod mpsc;
 mod oneshot;
+mod rendezvous;
 mod ring;
 mod select;
 mod spsc;
