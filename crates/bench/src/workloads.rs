@@ -112,6 +112,8 @@ pub static WORKLOADS: &[Workload] = &[
     queue::sustained::WORKLOAD,
     queue::hand_off::MPSC,
     queue::hand_off::MPMC,
+    queue::broadcast::WORKLOAD,
+    queue::rendezvous::WORKLOAD,
     queue::overflow::WORKLOAD,
     queue::scenarios::CONCURRENT_ACCESS,
     queue::io_simulation::WORKLOAD,

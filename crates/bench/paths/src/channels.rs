@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use thalweg_queue::{mpmc, mpsc, oneshot, spsc};
+use thalweg_queue::{broadcast, mpmc, mpsc, oneshot, spsc};
 
 /// Enough for a batch, and small enough for the first-level cache.
 const CAPACITY: usize = 1_024;
@@ -89,6 +89,27 @@ pub fn mpmc_empty(count: u64) {
         assert!(black_box(&receiver).try_recv().is_err());
     }
     drop(sender);
+}
+
+/// Sends a message to one receiver, which receives it.
+pub fn broadcast_pair(count: u64) {
+    let (sender, receiver) = broadcast::channel(CAPACITY).expect("there is memory");
+    for message in 0..count {
+        sender.try_send(black_box(message)).expect("it is open");
+        let received = receiver.try_recv().expect("it was sent");
+        black_box(received.expect("the receiver does not lag"));
+    }
+}
+
+/// The same with tokio's channel, the peer.
+pub fn broadcast_pair_tokio(count: u64) {
+    let (sender, mut receiver) = tokio::sync::broadcast::channel(CAPACITY);
+    for message in 0..count {
+        sender
+            .send(black_box(message))
+            .expect("there is a receiver");
+        black_box(receiver.try_recv().expect("it was sent"));
+    }
 }
 
 /// Creates, uses and drops a channel.

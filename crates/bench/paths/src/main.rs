@@ -17,7 +17,7 @@ mod sync;
 /// A path: its name, the number of repetitions for a time estimate, and the path itself.
 type Path = (&'static str, u64, fn(u64));
 
-const PATHS: [Path; 31] = [
+const PATHS: [Path; 33] = [
     ("spsc_pair", 10_000_000, channels::spsc_pair),
     ("spsc_pair_rtrb", 10_000_000, channels::spsc_pair_rtrb),
     ("spsc_batch_64", 1_000_000, channels::spsc_batch_64),
@@ -26,6 +26,12 @@ const PATHS: [Path; 31] = [
     ("mpsc_empty", 10_000_000, channels::mpsc_empty),
     ("mpmc_pair", 10_000_000, channels::mpmc_pair),
     ("mpmc_empty", 10_000_000, channels::mpmc_empty),
+    ("broadcast_pair", 10_000_000, channels::broadcast_pair),
+    (
+        "broadcast_pair_tokio",
+        10_000_000,
+        channels::broadcast_pair_tokio,
+    ),
     ("oneshot_pair", 1_000_000, channels::oneshot_pair),
     ("mutex_pair", 10_000_000, sync::mutex_pair),
     ("read_pair", 10_000_000, sync::read_pair),

@@ -100,7 +100,7 @@ shared!(
     |receiver| receiver.try_recv().ok()
 );
 
-/// One side of a channel that has one type with a bound and one without. A side never changes its
+/// One side of a channel that has two types, such as one with a bound and one without. A side never changes its
 /// type, so the branch is predicted.
 #[derive(Clone, Debug)]
 pub enum End<B, U> {

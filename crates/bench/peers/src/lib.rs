@@ -12,6 +12,7 @@
 //! | [`channels`] | `crossbeam`, `kanal`, `flume`, `async-channel`, `std`, `tokio` |
 //! | [`disruptor`] | `disruptor` |
 //! | [`c11_ring`], [`vyukov`] | two rings written for the lab: C with cached positions, Vyukov's stamped slots |
+//! | [`broadcast`] | `tokio`, `disruptor`, each receiver gets every message |
 //! | [`tasks`] | channels and runtimes for `async` code |
 //! | [`tokio_runtime`], [`tokio_echo`], [`tokio_beyond`] | `tokio_current_thread`, `tokio_multi_thread` |
 //! | [`actors`] | `ractor`, `kameo` |
@@ -21,6 +22,7 @@
 //! Only the lab depends on this crate, so users of Thalweg never depend on a peer.
 
 pub mod actors;
+pub mod broadcast;
 pub mod c11_ring;
 pub mod channel;
 pub mod channels;

@@ -7,6 +7,7 @@ use crate::actors::by_hand::ByHand;
 use crate::actors::kameo::Kameo;
 use crate::actors::ractor::Ractor;
 use crate::actors::{self, Count, Counter};
+use crate::broadcast::{Broadcast, DisruptorBroadcast, TokioBroadcast};
 use crate::c11_ring::{self, C11Ring};
 use crate::channel::{Batches, Channel, ManyReceivers, ManySenders, Partial};
 use crate::channels::{AsyncChannel, Crossbeam, Flume, Kanal, Std, Tokio};
@@ -247,4 +248,33 @@ fn a_number_out_of_order_is_counted() {
         count.add(number);
     }
     assert_eq!(count.both(), (3, 1));
+}
+
+/// Each of three threads gets every message in order.
+fn broadcasts<C: Broadcast>(receivers: usize) {
+    let (mut sender, all) = C::bounded(1_024, receivers);
+    assert_eq!(all.len(), receivers);
+    let threads = all.into_iter().map(|mut receiver| {
+        thread::spawn(move || {
+            let mut expected = 0;
+            C::receive_each(&mut receiver, 1_000, |message| {
+                assert_eq!(message, expected, "{}", C::NAME);
+                expected += 1;
+            });
+            assert_eq!(expected, 1_000);
+        })
+    });
+    let threads: Vec<_> = threads.collect();
+    (0..1_000).for_each(|message| C::send(&mut sender, message));
+    threads
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn every_receiver_gets_every_message() {
+    for receivers in [1, 2, 3] {
+        broadcasts::<TokioBroadcast>(receivers);
+        broadcasts::<DisruptorBroadcast>(receivers);
+    }
 }

@@ -101,12 +101,12 @@ const SUBJECTS: &[(&str, &str, Take)] = &[
 ];
 
 /// Five samples of this size are enough for the far tail.
-const ROUND_TRIPS: u64 = 20_000;
-const QUICK_ROUND_TRIPS: u64 = 500;
+pub(super) const ROUND_TRIPS: u64 = 20_000;
+pub(super) const QUICK_ROUND_TRIPS: u64 = 500;
 /// Per mille of a sample's round trips, at its start, that are not counted.
 const WARM_UP: u64 = 20;
 
-const CHECKED: &str = "every number came back as it went, before the next left";
+pub(super) const CHECKED: &str = "every number came back as it went, before the next left";
 
 fn run(lab: &mut Lab) -> Result<Vec<Row>, Problem> {
     for (name, what) in [
@@ -181,7 +181,7 @@ fn alone<L: Link>(trips: u64, _split: bool) -> Result<Sample, Problem> {
     Ok(sample.with_latencies(&latencies))
 }
 
-fn sample<L: Link>(trips: u64, split: bool) -> Result<Sample, Problem> {
+pub(super) fn sample<L: Link>(trips: u64, split: bool) -> Result<Sample, Problem> {
     let (mut there, mut at_there) = L::new()?;
     let (mut back, mut at_here) = L::new()?;
     let cpus = if split { allowed() } else { Vec::new() };
@@ -226,7 +226,7 @@ fn sample<L: Link>(trips: u64, split: bool) -> Result<Sample, Problem> {
 }
 
 /// One way to send numbers to another thread.
-trait Link: 'static {
+pub(super) trait Link: 'static {
     /// Its public name.
     const NAME: &'static str;
     /// The sending end.
@@ -276,9 +276,9 @@ impl<C: Channel> Link for Spinning<C> {
 
 /// A channel used through its blocking calls.
 #[derive(Debug)]
-struct Blocking<C>(PhantomData<C>);
+pub(super) struct Blocking<C, const CAPACITY: usize = { self::CAPACITY }>(PhantomData<C>);
 
-impl<C: Channel> Link for Blocking<C> {
+impl<C: Channel, const CAPACITY: usize> Link for Blocking<C, CAPACITY> {
     const NAME: &'static str = C::NAME;
     type Near = C::Sender;
     type Far = C::Receiver;

@@ -7,6 +7,7 @@
 //! points.
 
 pub mod async_channel;
+pub mod broadcast;
 pub mod channel_idle;
 pub mod channel_memory;
 pub mod driver;
@@ -17,6 +18,7 @@ pub mod io_simulation;
 pub mod latency;
 pub mod numbers;
 pub mod overflow;
+pub mod rendezvous;
 pub mod rows;
 pub mod run;
 pub mod scenarios;

@@ -3,7 +3,8 @@
 //! A workload writes its side once for any type that implements the trait. The tables of
 //! [`super::sides`] select the type by name, so each side is compiled for its subject separately.
 
-use thalweg::queue::{self, Options, mpmc, mpsc, spsc};
+use thalweg::queue::{self, Options, broadcast, mpmc, mpsc, rendezvous, spsc};
+use thalweg_peers::broadcast::Broadcast;
 use thalweg_peers::channel::{Batches, Channel, ManyReceivers, ManySenders, Partial, Waiting};
 
 use crate::problem::Problem;
@@ -31,6 +32,14 @@ pub struct Mpsc;
 /// `mpmc`.
 #[derive(Debug)]
 pub struct Mpmc;
+
+/// `rendezvous`. It ignores the capacity.
+#[derive(Debug)]
+pub struct Rendezvous;
+
+/// `broadcast`.
+#[derive(Debug)]
+pub struct Broadcasting;
 
 macro_rules! ours {
     ($subject:ident, $flavour:ident, |$capacity:ident| $new:expr) => {
@@ -82,6 +91,33 @@ ours!(SpscParking, spsc, |capacity| spsc::with(
 ));
 ours!(Mpsc, mpsc, |capacity| mpsc::channel(capacity));
 ours!(Mpmc, mpmc, |capacity| mpmc::channel(capacity));
+ours!(Rendezvous, rendezvous, |_capacity| {
+    Ok::<_, Problem>(rendezvous::channel())
+});
+
+impl Broadcast for Broadcasting {
+    const NAME: &'static str = THALWEG;
+    const WAITING: Waiting = Waiting::Own;
+    type Sender = broadcast::Sender<u64>;
+    type Receiver = broadcast::Receiver<u64>;
+
+    fn bounded(capacity: usize, receivers: usize) -> (Self::Sender, Vec<Self::Receiver>) {
+        let (sender, receiver) = broadcast::channel(capacity).expect(SANE);
+        (sender, vec![receiver; receivers])
+    }
+
+    #[inline]
+    fn send(sender: &mut Self::Sender, message: u64) {
+        sender.send(message).expect(OPEN);
+    }
+
+    #[inline]
+    fn receive_each(receiver: &mut Self::Receiver, count: u64, mut each: impl FnMut(u64)) {
+        for _ in 0..count {
+            each(receiver.recv().expect(OPEN).expect("no receiver lags"));
+        }
+    }
+}
 
 impl Batches for Spsc {
     /// In place. The channel has no call that writes all or nothing, so [`Partial::No`] asks for its
