@@ -51,6 +51,12 @@
 //! * Several receivers may clone one message at the same time, so handles can move to other threads
 //!   only if the messages are `Send` and `Sync`.
 //! * [`Receiver::close`] closes the channel for all.
+//!
+//! ```compile_fail
+//! let (_sender, receiver) = thalweg_queue::broadcast::channel::<std::cell::Cell<u8>>(4).unwrap();
+//! // A `Cell` is not `Sync`: two threads could clone one message while one of them changes it.
+//! std::thread::spawn(move || receiver.recv());
+//! ```
 
 mod ring;
 

@@ -4,8 +4,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use thalweg_queue::{EventFd, Select, mpmc, spsc};
+use thalweg_queue::{EventFd, Select, broadcast, mpmc, rendezvous, spsc};
 
+use crate::executor::poll_once;
 use crate::threads::{Crew, scaled, until, watch};
 
 /// Whether poll(2) reports the descriptor as readable within `ms` milliseconds (-1: no limit).
@@ -189,4 +190,40 @@ fn reset_during_signal_leaves_no_event_behind() {
         event.signal();
         assert!(poll(event.as_fd(), 0));
     }
+}
+
+#[test]
+fn every_broadcast_receiver_has_a_descriptor_that_a_message_makes_readable() {
+    let (sender, receiver) = broadcast::channel(1).unwrap();
+    let other = receiver.clone();
+    let mut both = [receiver.readiness().unwrap(), other.readiness().unwrap()];
+    for i in 0..3 {
+        for readiness in &mut both {
+            assert!(!readiness.arm());
+            assert!(!poll(readiness.as_fd(), 0));
+        }
+        sender.send(i).unwrap();
+        for (readiness, receiver) in both.iter_mut().zip([&receiver, &other]) {
+            assert!(poll(readiness.as_fd(), 0));
+            assert!(readiness.arm(), "there is a message");
+            assert_eq!(receiver.try_recv(), Ok(Ok(i)));
+        }
+    }
+}
+
+#[test]
+fn offer_makes_a_rendezvous_readable() {
+    let (sender, receiver) = rendezvous::channel();
+    let mut readiness = receiver.readiness().unwrap();
+    assert!(!readiness.arm());
+    let mut send = sender.send_async(1);
+    assert!(poll_once(&mut send).is_pending());
+    assert!(poll(readiness.as_fd(), 0));
+    assert!(readiness.arm(), "there is an offer");
+    assert_eq!(receiver.try_recv(), Ok(1));
+    assert!(poll_once(&mut send).is_ready());
+    assert!(!readiness.arm());
+    assert_eq!(sender.try_send(2), Ok(()), "the event loop waits");
+    assert!(poll(readiness.as_fd(), 0));
+    assert_eq!(receiver.try_recv(), Ok(2));
 }

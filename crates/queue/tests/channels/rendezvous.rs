@@ -107,6 +107,23 @@ fn cancelled_send_is_not_received() {
     ledger.assert_each_dropped_once(3);
 }
 
+/// Reported of another library: each poll of a future registered it again.
+#[test]
+fn send_that_is_polled_again_is_one_offer_and_wakes_its_last_task() {
+    let (sender, receiver) = rendezvous::channel();
+    let [before, now] = [Task::default(), Task::default()];
+    let mut send = sender.send_async(1);
+    for _ in 0..100 {
+        assert!(before.poll(&mut send).is_pending());
+        assert!(now.poll(&mut send).is_pending());
+    }
+    assert_eq!(receiver.len(), 1);
+    assert_eq!(receiver.recv(), Ok(1));
+    assert_eq!((before.wakes(), now.wakes()), (0, 1));
+    assert_eq!(now.poll(&mut send), Poll::Ready(Ok(())));
+    assert!(receiver.is_empty());
+}
+
 #[test]
 fn send_that_reaches_its_deadline_returns_the_value_and_is_not_received() {
     let (sender, receiver) = rendezvous::channel();
