@@ -3,10 +3,11 @@
 //! 1. A sender that waits **offers** its value. The offer ends in one of three ways: a receiver
 //!    takes the value, the sender withdraws it, or the close rejects it. All three happen under the
 //!    lock, so exactly one of them happens. The sender gets the value back in the last two.
-//! 2. A receiver that blocks **commits** first: it will take a value before it returns, if there
-//!    is one. It ends its commitment and takes the value in one step under the lock.
+//! 2. A receiver that blocks **commits** first. When it has waited, it ends its commitment, and then
+//!    takes a value if there is one. It does not return without this attempt.
 //! 3. A sender **hands over** its value without waiting if there are more commitments than values.
-//!    By rule 2, a committed receiver or a faster one takes it.
+//!    By rule 2, a committed receiver or a faster one takes it: while values that were handed over
+//!    outnumber the commitments, receivers are about to take them.
 //! 4. A task that waits does not commit, because it can be dropped. A sender that waits offers its
 //!    value to it. A sender that does not wait (`try_send`) can only hand its value over. It does so
 //!    if no other value is there and a task waits. If that task is dropped, the value stays for the
@@ -219,26 +220,19 @@ impl<T> Exchange<T> {
         if self.ready() == 0 {
             return None;
         }
-        Self::wake_sender(self.update(State::take))
+        let (value, waker) = self.update(State::take)?;
+        waker.into_iter().for_each(Waker::wake);
+        Some(value)
     }
 
-    /// Rule 2. [`settle`](Self::settle) must follow.
+    /// Rule 2. [`end_commitment`](Self::end_commitment) must follow, and then [`take`](Self::take).
     pub(crate) fn commit(&self) {
         lock(&self.state).committed += 1;
     }
 
-    /// Rule 2: ends the commitment and takes the next value.
-    pub(crate) fn settle(&self) -> Option<T> {
-        Self::wake_sender(self.update(|state| {
-            state.committed -= 1;
-            state.take()
-        }))
-    }
-
-    fn wake_sender(taken: Option<(T, Option<Waker>)>) -> Option<T> {
-        let (value, waker) = taken?;
-        waker.into_iter().for_each(Waker::wake);
-        Some(value)
+    /// Rule 2.
+    pub(crate) fn end_commitment(&self) {
+        lock(&self.state).committed -= 1;
     }
 }
 

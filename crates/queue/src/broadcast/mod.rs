@@ -197,12 +197,20 @@ impl<T> Push for Handle<T> {
         &self.shared.core
     }
 
-    #[inline(always)]
+    #[inline]
     fn push_fast(&self, value: T) -> Result<(), T> {
-        self.try_push(value)
+        let replaced = self.shared.ring.write(|writer| {
+            if self.is_closed() {
+                return Err(value);
+            }
+            writer.write_fast(value)
+        })?;
+        self.wake_receivers();
+        // The drop of a message may panic, so it comes last.
+        drop(replaced);
+        Ok(())
     }
 
-    #[inline]
     fn try_push(&self, value: T) -> Result<(), T> {
         let written = self.shared.ring.write(|writer| {
             if self.is_closed() {
@@ -212,7 +220,6 @@ impl<T> Push for Handle<T> {
         });
         let replaced = written?;
         self.wake_receivers();
-        // The drop of a message may panic, so it comes last.
         drop(replaced);
         Ok(())
     }

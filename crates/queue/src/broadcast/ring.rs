@@ -15,12 +15,13 @@
 //! 4. A sender overwrites message `n` in place only after it saw every word above `n` or `EVICTED`
 //!    (Acquire). If a word without `READING` is not above `n`, the sender evicts the reader: it
 //!    changes the word to `EVICTED` by a CAS. The CAS of rule 3 then fails.
-//! 5. `gate` is not above any word that is not `EVICTED`. Words only grow, so a message below the
-//!    gate can be overwritten without reading any word.
+//! 5. Senders write messages below `limit` in place without reading any word. It is at most the
+//!    capacity above any word that is not `EVICTED`; words only grow. It is 0 while there is no
+//!    reader or a spilled message, and whenever a reader starts at an older message.
 //! 6. If a reader is `READING` message `n` or an earlier one, the sender does not wait. It stores
 //!    the new message in `spilled` instead, and marks the stamp with `SPILLED`. The slot keeps its
 //!    old value until it is overwritten in place.
-//! 7. An evicted reader takes the lock, continues with the oldest message, and lowers the gate.
+//! 7. An evicted reader takes the lock, continues with the oldest message, and resets the limit.
 //! 8. Messages are written only while there is a reader, and the last reader removes them. The ring
 //!    is therefore empty when it is dropped.
 //!
@@ -63,7 +64,7 @@ struct State<T> {
     next: u64,
     index: usize,
     readers: Vec<Arc<Word>>,
-    gate: u64,
+    limit: u64,
     /// In the order of their numbers; the oldest that are retained at most.
     spilled: VecDeque<(u64, Arc<T>)>,
 }
@@ -116,16 +117,16 @@ impl Word {
             .is_ok()
     }
 
-    /// Rule 4, for a sender that overwrites message `lost`. Returns a number that the word is not
-    /// below, unless it is `EVICTED`.
-    fn pass(&self, lost: u64) -> u64 {
+    /// Rule 4, for a sender that overwrites the messages below `kept`. Returns a number that the
+    /// word is not below, unless it is `EVICTED`.
+    fn pass(&self, kept: u64) -> u64 {
         let mut word = self.0.load(Ordering::Acquire);
         loop {
             if word == EVICTED {
                 return u64::MAX;
             }
             let next = word & !READING;
-            if next > lost || word != next {
+            if next >= kept || word != next {
                 return next;
             }
             match self
@@ -157,19 +158,10 @@ impl Place {
 }
 
 impl<T> State<T> {
-    /// Rules 4 and 5. Returns whether message `lost` may be overwritten in place.
-    fn pass_readers(&mut self, lost: u64) -> bool {
-        if self.gate <= lost {
-            let words = self.readers.iter().map(|word| word.pass(lost));
-            self.gate = words.min().unwrap_or(u64::MAX);
-        }
-        self.gate > lost
-    }
-
     fn add_reader(&mut self, word: u64) -> Arc<Word> {
         let word_of_reader = Arc::new(Word::new(word));
         self.readers.push(Arc::clone(&word_of_reader));
-        self.gate = self.gate.min(word);
+        self.limit = 0;
         word_of_reader
     }
 }
@@ -192,7 +184,7 @@ impl<T> Ring<T> {
                 next: 0,
                 index: 0,
                 readers: Vec::new(),
-                gate: u64::MAX,
+                limit: 0,
                 spilled: VecDeque::new(),
             })),
         })
@@ -246,9 +238,34 @@ impl<T> Ring<T> {
 }
 
 impl<T> Writer<'_, T> {
+    /// Writes the next message, if that needs no look at the readers (rule 5). Returns the value
+    /// that was in the slot.
+    ///
+    /// # Errors
+    /// Returns the message.
+    #[inline(always)]
+    pub(super) fn write_fast(&mut self, value: T) -> Result<Option<T>, T> {
+        if self.state.next < self.state.limit {
+            Ok(self.write_in_place(value))
+        } else {
+            Err(value)
+        }
+    }
+
     /// Writes the next message.
-    #[inline]
     pub(super) fn write(&mut self, value: T) -> Replaced<T> {
+        match self.write_fast(value) {
+            Ok(in_place) => Replaced {
+                _in_place: in_place,
+                _spilled: None,
+            },
+            Err(value) => self.write_slow(value),
+        }
+    }
+
+    /// Rules 4 to 6.
+    #[cold]
+    fn write_slow(&mut self, value: T) -> Replaced<T> {
         let Self { ring, state } = self;
         if state.readers.is_empty() {
             // Rule 8. A later reader starts with a later message.
@@ -258,34 +275,65 @@ impl<T> Writer<'_, T> {
             };
         }
         let number = state.next;
-        let slot = &ring.slots[state.index];
-        let lost = number.checked_sub(ring.capacity() as u64);
-        let (stamp, in_place) = if lost.is_none_or(|lost| state.pass_readers(lost)) {
-            let is_filled = slot.stamp.load(Ordering::Relaxed) != 0;
-            let old = slot.value.with_mut(|cell| {
-                // SAFETY: rule 4: no reader accesses the slot until its stamp is stored. The lock
-                // excludes other senders. Rule 2: the slot has a value if its stamp is not 0.
-                unsafe {
-                    let new = MaybeUninit::new(value);
-                    let old = mem::replace(&mut *cell, new);
-                    is_filled.then(|| old.assume_init())
-                }
-            });
-            (number + 1, old)
+        let capacity = ring.capacity() as u64;
+        let kept = (number + 1).saturating_sub(capacity);
+        let words = state.readers.iter().map(|word| word.pass(kept));
+        let lowest = words.min().unwrap_or(u64::MAX);
+        let is_lost = |spilled: &mut (u64, Arc<T>)| spilled.0 < kept;
+        let lost = state.spilled.pop_front_if(is_lost);
+        let in_place = if lowest >= kept {
+            state.limit = match state.spilled.is_empty() {
+                true => lowest.saturating_add(capacity),
+                false => 0,
+            };
+            self.write_in_place(value)
         } else {
+            state.limit = 0;
             state.spilled.push_back((number, Arc::new(value)));
-            ((number + 1) | SPILLED, None)
+            self.publish(number, SPILLED);
+            None
         };
-        slot.stamp.store(stamp, Ordering::Release);
-        state.next = number + 1;
-        state.index = ring.after(state.index);
-        ring.tail.store(state.next, Ordering::Release);
-        let is_lost = |spilled: &(u64, Arc<T>)| lost.is_some_and(|lost| spilled.0 <= lost);
-        let spilled = state.spilled.pop_front_if(|first| is_lost(first));
         Replaced {
             _in_place: in_place,
-            _spilled: spilled.map(|(_, message)| message),
+            _spilled: lost.map(|(_, message)| message),
         }
+    }
+
+    /// Called under rule 4. Returns the value that was in the slot.
+    #[inline(always)]
+    fn write_in_place(&mut self, value: T) -> Option<T> {
+        let number = self.state.next;
+        let slot = self.slot();
+        let is_filled = mem::needs_drop::<T>() && slot.stamp.load(Ordering::Relaxed) != 0;
+        let old = slot.value.with_mut(|cell| {
+            // SAFETY: rule 4: no reader accesses the slot until its stamp is stored. The lock
+            // excludes other senders. Rule 2: the slot has a value if its stamp is not 0.
+            unsafe {
+                let old = is_filled.then(|| (*cell).assume_init_read());
+                (*cell).write(value);
+                old
+            }
+        });
+        self.publish(number, 0);
+        old
+    }
+
+    /// Publishes message `number`, which is in its slot or spilled.
+    #[inline(always)]
+    fn publish(&mut self, number: u64, spilled: u64) {
+        let stamp = (number + 1) | spilled;
+        let slot = self.slot();
+        slot.stamp.store(stamp, Ordering::Release);
+        self.state.next = number + 1;
+        self.state.index = self.ring.after(self.state.index);
+        self.ring.tail.store(number + 1, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn slot(&self) -> &Slot<T> {
+        debug_assert!(self.state.index < self.ring.slots.len());
+        // SAFETY: `after` keeps the index below the capacity.
+        unsafe { self.ring.slots.get_unchecked(self.state.index) }
     }
 }
 
@@ -321,6 +369,7 @@ impl<T> Ring<T> {
         if !state.readers.is_empty() {
             return;
         }
+        state.limit = 0;
         let spilled = mem::take(&mut state.spilled);
         let mut unused = Vec::new();
         if mem::needs_drop::<T>() {
@@ -416,7 +465,7 @@ impl<T> Ring<T> {
             if next < oldest {
                 // Rule 7.
                 self.move_to(place, oldest);
-                state.gate = state.gate.min(oldest);
+                state.limit = 0;
                 return Some(Read::Missed(oldest - next));
             }
             let spilled = state

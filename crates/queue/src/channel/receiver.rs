@@ -113,32 +113,22 @@ impl<P: Pop> Receiver<P> {
                     timed_out();
                     return Err(RecvTimeoutError::TimedOut);
                 }
-                Err(TryRecvError::Empty) => {
-                    let met;
-                    (in_time, met) = self.wait_or_meet(deadline);
-                    if let Some(value) = met {
-                        self.wake_others(0);
-                        return Ok(value);
-                    }
-                }
+                Err(TryRecvError::Empty) => in_time = self.wait_committed(deadline),
             }
             waited = true;
         }
     }
 
-    /// Waits. In a rendezvous, it commits to take a value, and returns it.
-    fn wait_or_meet(&self, deadline: Option<u64>) -> (bool, Option<P::Item>) {
+    /// Waits. In a rendezvous, the caller must try to receive afterwards.
+    fn wait_committed(&self, deadline: Option<u64>) -> bool {
         let Some(exchange) = self.pop.exchange() else {
-            return (self.wait(deadline), None);
+            return self.wait(deadline);
         };
         exchange.commit();
         self.announce();
         let in_time = self.wait(deadline);
-        let value = exchange.settle();
-        if value.is_some() {
-            self.announce();
-        }
-        (in_time, value)
+        exchange.end_commitment();
+        in_time
     }
 
     /// In a rendezvous: tells senders that select that a receiver waits. It is called after the

@@ -116,6 +116,8 @@ fn messages_are_dropped_when_they_are_overwritten_and_with_the_last_receiver() {
     assert_eq!(held().sum::<usize>(), 3);
     drop(clone);
     assert_eq!(held().sum::<usize>(), 0);
+    sender.send(Arc::clone(&messages[0])).unwrap();
+    assert_eq!(held().sum::<usize>(), 0, "no receiver will get it");
     let again = sender.subscribe();
     sender.send(Arc::clone(&messages[0])).unwrap();
     assert_eq!(again.recv(), Ok(Ok(Arc::clone(&messages[0]))));

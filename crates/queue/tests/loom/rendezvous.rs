@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use loom::thread;
 use thalweg_queue::explore::{large_model, model};
@@ -42,6 +43,35 @@ fn two_senders_meet_two_receives() {
             thread.join().unwrap();
         }
         assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+    });
+}
+
+/// Rules 2 and 3: one receive lets one send complete.
+#[test]
+fn one_receive_completes_one_of_two_sends() {
+    large_model(|| {
+        let (sender, receiver) = rendezvous::channel();
+        let threads = [1, 2].map(|value| {
+            let sender = sender.clone();
+            thread::spawn(move || sender.send(value).is_ok())
+        });
+        receiver.recv().unwrap();
+        // The last receiver.
+        drop(receiver);
+        let sent = threads.map(|thread| thread.join().unwrap());
+        assert!(sent[0] != sent[1]);
+    });
+}
+
+/// The same at a deadline: what is sent is received, also by a receive that is about to give up.
+#[test]
+fn value_is_not_handed_to_a_receive_that_has_left() {
+    model(|| {
+        let (sender, receiver) = rendezvous::channel();
+        let sending = thread::spawn(move || sender.try_send(1).is_ok());
+        let received = receiver.recv_timeout(Duration::ZERO).is_ok();
+        assert_eq!(received, sending.join().unwrap());
+        assert!(receiver.is_empty());
     });
 }
 
