@@ -128,7 +128,7 @@ names() {
 }
 
 # is_peer PATH: whether the path is only a peer to compare with.
-is_peer() { grep -q "^[a-z].* = \"$1\"$" "$limits"; }
+is_peer() { [ -z "$(entry limits "$1")" ] && grep -q "^[a-z].* = \"$1\( \* [0-9.]*\)\?\"$" "$limits"; }
 
 above() { awk -v found="$1" -v limit="$2" 'BEGIN { exit !(found > limit) }'; }
 
