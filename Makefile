@@ -324,7 +324,7 @@ test-miri: setup
 	  scripts/side-by-side.sh \
 	    "$(MIRI) -p thalweg-port --lib -- instance::" \
 	    "$(MIRI) -p thalweg-port --lib -- --skip instance::" \
-	    "$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops::each::spsc:: drops::each::mpmc:: broadcast:: broadcast_random:: rendezvous::" \
+	    "$(MIRI) -p thalweg-queue --test channels -- oneshot:: drops::each::spsc:: drops::each::mpmc:: broadcast:: broadcast_random:: rendezvous:: rendezvous_random::" \
 	    "$(MIRI) -p thalweg-runtime --test integration -- actors::" \
 	    "$(MIRI) -p thalweg-queue --lib"; \
 	else scripts/skip.sh $@ "rustup has no $(NIGHTLY) with Miri"; fi
@@ -510,6 +510,6 @@ prove-faults: setup ##prove Refuse every Nth resource of every operation
 .PHONY: prove-random
 prove-random: setup ##prove Random operations on every channel, beside a model
 	THALWEG_TEST_SECONDS=60 THALWEG_TEST_SEED=$$(date +%s) \
-	  cargo test --locked --release -p thalweg-queue --test channels -- model:: random:: rendezvous::
+	  cargo test --locked --release -p thalweg-queue --test channels -- model:: random::
 	THALWEG_TEST_MUTATIONS=10000000 THALWEG_TEST_SEED=$$(date +%s) \
 	  cargo test --locked --release -p thalweg-wire --test wire -- mutated

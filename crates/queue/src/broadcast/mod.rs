@@ -59,6 +59,8 @@
 //! ```
 
 mod ring;
+mod word;
+mod writer;
 
 use std::error::Error;
 use std::fmt;

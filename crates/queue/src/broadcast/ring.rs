@@ -36,47 +36,35 @@
 use std::collections::VecDeque;
 use std::mem::{self, MaybeUninit};
 
+use super::word::{EVICTED, Word};
 use crate::cache_padded::CachePadded;
 use crate::error::CapacityError;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, UnsafeCell, lock};
 
-/// In a reader's word: the reader accesses slots. Message numbers never become this large.
-const READING: u64 = 1 << 63;
-/// A reader's word: the reader may not access any slot.
-const EVICTED: u64 = u64::MAX;
 /// In a stamp: the message is in [`State::spilled`].
-const SPILLED: u64 = 1 << 63;
+pub(super) const SPILLED: u64 = 1 << 63;
 
 pub(super) struct Ring<T> {
-    slots: Box<[Slot<T>]>,
+    pub(super) slots: Box<[Slot<T>]>,
     /// The number of the next message, for [`sent`](Self::sent). Written under the lock.
-    tail: CachePadded<AtomicU64>,
-    state: CachePadded<Mutex<State<T>>>,
+    pub(super) tail: CachePadded<AtomicU64>,
+    pub(super) state: CachePadded<Mutex<State<T>>>,
 }
 
-struct Slot<T> {
-    stamp: AtomicU64,
-    value: UnsafeCell<MaybeUninit<T>>,
+pub(super) struct Slot<T> {
+    pub(super) stamp: AtomicU64,
+    pub(super) value: UnsafeCell<MaybeUninit<T>>,
 }
 
-struct State<T> {
+pub(super) struct State<T> {
     /// The number and the slot of the next message.
-    next: u64,
-    index: usize,
-    readers: Vec<Arc<Word>>,
-    limit: u64,
+    pub(super) next: u64,
+    pub(super) index: usize,
+    pub(super) readers: Vec<Arc<Word>>,
+    pub(super) limit: u64,
     /// In the order of their numbers; the oldest that are retained at most.
-    spilled: VecDeque<(u64, Arc<T>)>,
+    pub(super) spilled: VecDeque<(u64, Arc<T>)>,
 }
-
-/// A sender that holds the lock.
-pub(super) struct Writer<'a, T> {
-    ring: &'a Ring<T>,
-    state: &'a mut State<T>,
-}
-
-/// Rule 3.
-struct Word(CachePadded<AtomicU64>);
 
 /// One reader's place. Only one thread uses it at a time.
 pub(super) struct Place {
@@ -91,54 +79,11 @@ pub(super) enum Read<T> {
     Missed(u64),
 }
 
-/// What a new message replaced. Drop it without the lock, because it may run code of the user.
-#[must_use]
-pub(super) struct Replaced<T> {
-    _in_place: Option<T>,
-    _spilled: Option<Arc<T>>,
-}
-
 // SAFETY: rules 3 and 4 separate the writes of a value from its reads. Values move between threads,
 // and several readers clone one value at the same time, so `T` must be `Send` and `Sync`.
 unsafe impl<T: Send + Sync> Send for Ring<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for Ring<T> {}
-
-impl Word {
-    fn new(word: u64) -> Self {
-        Self(CachePadded::new(AtomicU64::new(word)))
-    }
-
-    /// Rule 3, for the reader: fails if it was evicted.
-    #[inline(always)]
-    fn begin(&self, next: u64) -> bool {
-        self.0
-            .compare_exchange(next, next | READING, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
-    }
-
-    /// Rule 4, for a sender that overwrites the messages below `kept`. Returns a number that the
-    /// word is not below, unless it is `EVICTED`.
-    fn pass(&self, kept: u64) -> u64 {
-        let mut word = self.0.load(Ordering::Acquire);
-        loop {
-            if word == EVICTED {
-                return u64::MAX;
-            }
-            let next = word & !READING;
-            if next >= kept || word != next {
-                return next;
-            }
-            match self
-                .0
-                .compare_exchange(word, EVICTED, Ordering::Acquire, Ordering::Acquire)
-            {
-                Ok(_) => return u64::MAX,
-                Err(now) => word = now,
-            }
-        }
-    }
-}
 
 impl<T> Slot<T> {
     /// Called under the lock.
@@ -146,14 +91,6 @@ impl<T> Slot<T> {
         let stamp = self.stamp.load(Ordering::Relaxed);
         self.stamp.store(0, Ordering::Relaxed);
         stamp
-    }
-}
-
-impl Place {
-    /// Whether this thread is in [`Ring::read_in_place`]: the clone of a message has called it.
-    fn is_reading(&self) -> bool {
-        let word = self.word.0.load(Ordering::Relaxed);
-        word != EVICTED && word & READING != 0
     }
 }
 
@@ -208,132 +145,19 @@ impl<T> Ring<T> {
     pub(super) fn unread(&self) -> usize {
         let state = lock(&self.state);
         let oldest = state.next.saturating_sub(self.capacity() as u64);
-        let words = state.readers.iter().map(|word| {
-            // An evicted reader has missed messages.
-            match word.0.load(Ordering::Relaxed) {
-                EVICTED => oldest,
-                word => (word & !READING).max(oldest),
-            }
-        });
+        // An evicted reader has missed messages.
+        let words = state.readers.iter();
+        let words = words.map(|word| word.next().map_or(oldest, |next| next.max(oldest)));
         words.min().map_or(0, |first| (state.next - first) as usize)
     }
 
-    /// Calls `f` under the lock: no other sender writes meanwhile.
-    #[inline]
-    pub(super) fn write<R>(&self, f: impl FnOnce(&mut Writer<'_, T>) -> R) -> R {
-        f(&mut Writer {
-            ring: self,
-            state: &mut lock(&self.state),
-        })
-    }
-
     #[inline(always)]
-    fn after(&self, index: usize) -> usize {
+    pub(super) fn after(&self, index: usize) -> usize {
         if index + 1 < self.slots.len() {
             index + 1
         } else {
             0
         }
-    }
-}
-
-impl<T> Writer<'_, T> {
-    /// Writes the next message, if that needs no look at the readers (rule 5). Returns the value
-    /// that was in the slot.
-    ///
-    /// # Errors
-    /// Returns the message.
-    #[inline(always)]
-    pub(super) fn write_fast(&mut self, value: T) -> Result<Option<T>, T> {
-        if self.state.next < self.state.limit {
-            Ok(self.write_in_place(value))
-        } else {
-            Err(value)
-        }
-    }
-
-    /// Writes the next message.
-    pub(super) fn write(&mut self, value: T) -> Replaced<T> {
-        match self.write_fast(value) {
-            Ok(in_place) => Replaced {
-                _in_place: in_place,
-                _spilled: None,
-            },
-            Err(value) => self.write_slow(value),
-        }
-    }
-
-    /// Rules 4 to 6.
-    #[cold]
-    fn write_slow(&mut self, value: T) -> Replaced<T> {
-        let Self { ring, state } = self;
-        if state.readers.is_empty() {
-            // Rule 8. A later reader starts with a later message.
-            return Replaced {
-                _in_place: Some(value),
-                _spilled: None,
-            };
-        }
-        let number = state.next;
-        let capacity = ring.capacity() as u64;
-        let kept = (number + 1).saturating_sub(capacity);
-        let words = state.readers.iter().map(|word| word.pass(kept));
-        let lowest = words.min().unwrap_or(u64::MAX);
-        let is_lost = |spilled: &mut (u64, Arc<T>)| spilled.0 < kept;
-        let lost = state.spilled.pop_front_if(is_lost);
-        let in_place = if lowest >= kept {
-            state.limit = match state.spilled.is_empty() {
-                true => lowest.saturating_add(capacity),
-                false => 0,
-            };
-            self.write_in_place(value)
-        } else {
-            state.limit = 0;
-            state.spilled.push_back((number, Arc::new(value)));
-            self.publish(number, SPILLED);
-            None
-        };
-        Replaced {
-            _in_place: in_place,
-            _spilled: lost.map(|(_, message)| message),
-        }
-    }
-
-    /// Called under rule 4. Returns the value that was in the slot.
-    #[inline(always)]
-    fn write_in_place(&mut self, value: T) -> Option<T> {
-        let number = self.state.next;
-        let slot = self.slot();
-        let is_filled = mem::needs_drop::<T>() && slot.stamp.load(Ordering::Relaxed) != 0;
-        let old = slot.value.with_mut(|cell| {
-            // SAFETY: rule 4: no reader accesses the slot until its stamp is stored. The lock
-            // excludes other senders. Rule 2: the slot has a value if its stamp is not 0.
-            unsafe {
-                let old = is_filled.then(|| (*cell).assume_init_read());
-                (*cell).write(value);
-                old
-            }
-        });
-        self.publish(number, 0);
-        old
-    }
-
-    /// Publishes message `number`, which is in its slot or spilled.
-    #[inline(always)]
-    fn publish(&mut self, number: u64, spilled: u64) {
-        let stamp = (number + 1) | spilled;
-        let slot = self.slot();
-        slot.stamp.store(stamp, Ordering::Release);
-        self.state.next = number + 1;
-        self.state.index = self.ring.after(self.state.index);
-        self.ring.tail.store(number + 1, Ordering::Release);
-    }
-
-    #[inline(always)]
-    fn slot(&self) -> &Slot<T> {
-        debug_assert!(self.state.index < self.ring.slots.len());
-        // SAFETY: `after` keeps the index below the capacity.
-        unsafe { self.ring.slots.get_unchecked(self.state.index) }
     }
 }
 
@@ -417,7 +241,7 @@ impl<T> Ring<T> {
         let reading = if place.word.begin(next) {
             // Ends the reading also if a clone panics. The reader then skips this message.
             Some(Reading(place))
-        } else if place.is_reading() {
+        } else if place.word.is_reading() {
             // The clone of a message receives from the same receiver: rule 3 still applies.
             None
         } else {
@@ -486,8 +310,8 @@ impl<T> Ring<T> {
         place.next.set(next);
         place.index.set((next % self.slots.len() as u64) as usize);
         // Otherwise the end of the reading stores it.
-        if !place.is_reading() {
-            place.word.0.store(next, Ordering::Release);
+        if !place.word.is_reading() {
+            place.word.end(next);
         }
     }
 
@@ -508,6 +332,6 @@ struct Reading<'a>(&'a Place);
 impl Drop for Reading<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.0.word.0.store(self.0.next.get(), Ordering::Release);
+        self.0.word.end(self.0.next.get());
     }
 }

@@ -29,6 +29,7 @@ mod random;
 #[cfg(not(miri))]
 mod readiness;
 mod rendezvous;
+mod rendezvous_random;
 #[cfg(not(miri))]
 mod runtimes;
 mod select;
