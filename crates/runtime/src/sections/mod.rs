@@ -230,6 +230,7 @@ pub(crate) fn section() -> Option<&'static str> {
 pub(crate) struct NoAllocationPoints(());
 
 impl NoAllocationPoints {
+    #[inline]
     pub(crate) fn begin() -> Self {
         no_preempt::set_depth(no_preempt::depth() | NO_ALLOCATION_POINTS);
         Self(())
@@ -237,6 +238,7 @@ impl NoAllocationPoints {
 }
 
 impl Drop for NoAllocationPoints {
+    #[inline]
     fn drop(&mut self) {
         no_preempt::set_depth(no_preempt::depth() & !NO_ALLOCATION_POINTS);
     }
