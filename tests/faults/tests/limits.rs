@@ -135,12 +135,12 @@ fn limits_of_the_page_are_those_of_the_code() {
     source("crates/runtime/src/name.rs", "const MAX_LEN: usize = 255;");
     holds("bytes of a registered name", NONE, "1 to 255");
     source(
-        "crates/runtime/src/inspect/crash.rs",
+        "crates/runtime/src/actor_info/crash.rs",
         "const MAX_CRASHES: usize = 64;",
     );
     holds("crashes that `inspect` keeps", "64", NONE);
     source(
-        "crates/runtime/src/io/blocking.rs",
+        "crates/runtime/src/blocking_pool.rs",
         "const IDLE_TIMEOUT: Duration = Duration::from_secs(10);",
     );
     holds("an idle thread of `io::blocking`", "10 s", NONE);
