@@ -71,8 +71,7 @@ public:
   /// Ends the stream regularly.
   outcome finish() noexcept {
     tw_record_writer tw = std::exchange(tw_, {});
-    return tw.core == nullptr ? outcome::stale
-                              : as_outcome(tw_record_writer_finish(&tw, nullptr));
+    return tw.core == nullptr ? outcome::stale : as_outcome(tw_record_writer_finish(&tw, nullptr));
   }
   /// Ends the stream with the error of its function.
   outcome fail(const error &why) requires(!std::is_void_v<typename Method::error>) {

@@ -8,11 +8,11 @@ type
   Put*[T] = proc (args: var Writer, at: uint32, value: T) {.nimcall, gcsafe, raises: [].}
 
   WriterState = object
-    call: Handle   # The call that the stream answers.
-    stream: Handle # 0: the call was not answered, or the stream has ended.
+    call: Handle    # The call that the stream answers.
+    stream: Handle  # 0: the call was not answered, or the stream has ended.
     isOpen: bool
     number: uint32
-    sent: uint32   # Without a pause.
+    sent: uint32    # Without a pause.
     batch: uint32
     pending: uint32 # Records that are in the stream and not visible.
     filled: uint32  # Records before `space.first` that are not in the stream yet.
@@ -80,8 +80,8 @@ proc copy[T](writer: RecordWriter[T], value: T, error: var TwError): uint32 {.no
   if args.status != WriterStatus.ready: raise args.failure
   if writer.state.filled > 0: result = writer.state.commit(true, error)
   if result == 0:
-    result = core.streamWrite(writer.state.stream, args.data, uint64(args.size), first, 1, writeMore, 0,
-      nil, addr error)
+    result = core.streamWrite(writer.state.stream, args.data, uint64(args.size), first, 1,
+        writeMore, 0, nil, addr error)
     writer.state.space.count = 0
     if result == 0: inc writer.state.pending
 
@@ -92,7 +92,8 @@ proc add[T](writer: RecordWriter[T], value: T, error: var TwError): uint32 =
     result = core.streamReserve(state.stream, 0, 0, addr state.space, addr error)
     if result != 0 or state.space.count == 0: return # Without a failure, the stream drops the record.
   var args {.noinit.}: Writer
-  args.beginPlace(state.space.base, state.space.first, writer.size, state.space.tails, state.space.tailsEnd)
+  args.beginPlace(state.space.base, state.space.first, writer.size, state.space.tails,
+      state.space.tailsEnd)
   writer.put(args, state.space.first, value)
   if args.status == WriterStatus.noSpace: return writer.copy(value, error)
   if args.status != WriterStatus.ready: raise args.failure
