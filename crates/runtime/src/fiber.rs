@@ -18,10 +18,8 @@ use crate::wheel::TimerEntry;
 /// Why a fiber was suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suspended {
-    /// Its actor waits to be woken.
-    Parked,
-    /// Its actor lets others run.
-    Yielded,
+    /// Its actor waits to be woken, or is in its worker's queue.
+    Waiting,
     /// Its task has ended. The fiber is free for another task.
     Finished,
 }
@@ -42,12 +40,12 @@ impl Fiber {
     pub(crate) fn new(stack: Stack) -> Box<Self> {
         let coroutine =
             Coroutine::with_stack(stack, |yielder: &Yielder<_, _>, mut next: Option<Task>| {
+                if let Some(fiber) = next.and_then(|task| task.header().fiber.get()) {
+                    // SAFETY: rule 1. It is this fiber, and its worker keeps it until it has left
+                    // the loop.
+                    unsafe { fiber.as_ref() }.yielder.set(yielder);
+                }
                 while let Some(task) = next {
-                    if let Some(fiber) = task.header().fiber.get() {
-                        // SAFETY: rule 1. It is this fiber, and its worker keeps it until it has
-                        // left this loop.
-                        unsafe { fiber.as_ref() }.yielder.set(yielder);
-                    }
                     // SAFETY: the worker passed the task to this fiber to start it.
                     unsafe { task.run() };
                     next = yielder.suspend(Suspended::Finished);

@@ -30,11 +30,15 @@ impl Fifo {
 
     #[inline(always)]
     pub(crate) fn push(&self, task: Task) {
-        task.header().next.set(None);
-        match self.last.replace(Some(task)) {
-            Some(last) if !self.is_empty() => last.header().next.set(Some(task)),
-            _ => self.first.set(Some(task)),
+        if self.is_empty() {
+            self.first.set(Some(task));
+        } else {
+            // SAFETY: `push` sets it, and the queue is not empty.
+            let last = unsafe { self.last.get().unwrap_unchecked() };
+            last.header().next.set(Some(task));
         }
+        task.header().next.set(None);
+        self.last.set(Some(task));
     }
 
     #[inline(always)]

@@ -41,6 +41,7 @@ impl<T: Copy> Injector<T> {
         self.pop_locked()
     }
 
+    #[inline(never)]
     fn pop_locked(&self) -> Option<T> {
         let mut queue = lock(&self.queue);
         let task = queue.pop_front();

@@ -16,7 +16,7 @@ use crate::sections;
 use crate::shim::spin_loop;
 use crate::task::{JoinWaker, Joiner, Task};
 use crate::wake_reason::WakeReason;
-use crate::worker;
+use crate::{wait, worker};
 
 /// A join timed out. The handle can be joined again.
 #[derive(Debug)]
@@ -76,10 +76,11 @@ impl<T> JoinHandle<T> {
     ///
     /// # Errors
     /// The actor has no value.
-    pub fn join(self) -> Result<T, JoinError> {
-        match self.wait(None) {
-            Ok(output) => output,
-            Err(_) => Err(JoinError::Stopped),
+    pub fn join(mut self) -> Result<T, JoinError> {
+        if self.wait(None) {
+            self.take()
+        } else {
+            Err(JoinError::Stopped)
         }
     }
 
@@ -88,7 +89,7 @@ impl<T> JoinHandle<T> {
     /// # Errors
     /// The timeout passed; the handle is returned.
     pub fn join_timeout(self, timeout: Duration) -> Result<Result<T, JoinError>, TimedOut<T>> {
-        self.wait(Some(clock::deadline(timeout))).map_err(TimedOut)
+        self.join_until(clock::deadline(timeout))
     }
 
     /// Like [`join`](Self::join), until `deadline`.
@@ -96,24 +97,32 @@ impl<T> JoinHandle<T> {
     /// # Errors
     /// The deadline passed; the handle is returned.
     pub fn join_deadline(self, deadline: Instant) -> Result<Result<T, JoinError>, TimedOut<T>> {
-        self.wait(Some(clock::at(deadline))).map_err(TimedOut)
+        self.join_until(clock::at(deadline))
     }
 
-    /// `Err`: the deadline passed, or the caller's runtime stops.
-    fn wait(mut self, deadline: Option<u64>) -> Result<Result<T, JoinError>, Self> {
-        if !self.is_finished() && self.reclaim_slot() {
-            sections::may_park();
-            let ended = match worker::current().and_then(|worker| Some((worker, worker.running()?)))
-            {
-                Some((worker, me)) => self.wait_as_actor(me, || worker.park(deadline)),
-                None => self.wait_as_thread(deadline),
-            };
-            if !ended {
-                worker::raise_if_due();
-                return Err(self);
-            }
+    fn join_until(mut self, deadline: u64) -> Result<Result<T, JoinError>, TimedOut<T>> {
+        if self.wait(Some(deadline)) {
+            Ok(self.take())
+        } else {
+            Err(TimedOut(self))
         }
-        Ok(self.take())
+    }
+
+    /// Waits until the actor has ended. `false`: the deadline passed, or the caller's runtime
+    /// stops.
+    fn wait(&mut self, deadline: Option<u64>) -> bool {
+        if self.is_finished() || !self.reclaim_slot() {
+            return true;
+        }
+        sections::may_park();
+        let ended = match wait::actor() {
+            Some((worker, me)) => self.wait_as_actor(me, || worker.park(deadline)),
+            None => self.wait_as_thread(deadline),
+        };
+        if !ended {
+            worker::raise_if_due();
+        }
+        ended
     }
 
     pub(crate) fn task(&self) -> Task {

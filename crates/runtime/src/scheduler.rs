@@ -324,7 +324,10 @@ impl Scheduler {
 
     #[inline(always)]
     pub(crate) fn take_injected(&self) -> Option<Task> {
-        self.injector_slot.take().or_else(|| self.injector.pop())
+        match self.injector_slot.take() {
+            None => self.injector.pop(),
+            task => task,
+        }
     }
 
     pub(crate) fn injected(&self) -> usize {
@@ -489,6 +492,9 @@ impl Scheduler {
         for shared in &self.workers {
             shared.placed.drain().for_each(cancel);
             shared.remote_queue.unpark();
+            // The models have workers of their own.
+            #[cfg(not(loom))]
+            shared.ask(Worker::end_quick_ticks);
         }
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct TimeSlice {
     points_left: Cell<u32>,
     /// The number of points between two clock readings.
     interval: Cell<u32>,
+    /// The number of points before the first clock reading of a slice.
+    first_interval: Cell<u32>,
     /// The time of the last reading in this slice. 0 if there was none.
     last_check: Cell<u64>,
     /// The time at which other tasks were first seen to wait in this slice. 0 if none were seen.
@@ -35,6 +37,7 @@ impl TimeSlice {
         Self {
             points_left: Cell::new(0),
             interval: Cell::new(FIRST_INTERVAL),
+            first_interval: Cell::new(FIRST_INTERVAL),
             last_check: Cell::new(0),
             contended_since: Cell::new(0),
         }
@@ -43,8 +46,7 @@ impl TimeSlice {
     /// Begins a slice: a task gets the worker.
     #[inline(always)]
     pub(crate) fn begin(&self) {
-        self.points_left
-            .set(self.interval.get().min(FIRST_INTERVAL));
+        self.points_left.set(self.first_interval.get());
         self.last_check.set(0);
         self.contended_since.set(0);
     }
@@ -76,7 +78,9 @@ impl TimeSlice {
                 self.interval.set((points * 2).min(MAX_INTERVAL));
             }
         }
-        self.points_left.set(self.interval.get());
+        let points = self.interval.get();
+        self.points_left.set(points);
+        self.first_interval.set(points.min(FIRST_INTERVAL));
         self.has_ended_at(now, others_wait, slice)
     }
 

@@ -40,8 +40,9 @@ pub fn is_actor() -> bool {
     actor().is_some()
 }
 
+/// The calling actor and its worker; `None` on a thread.
 #[inline]
-fn actor() -> Option<(&'static Worker, Task)> {
+pub(crate) fn actor() -> Option<(&'static Worker, Task)> {
     let worker = worker::current()?;
     Some((worker, worker.running()?))
 }

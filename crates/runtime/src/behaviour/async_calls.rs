@@ -49,7 +49,7 @@ impl<A: Actor> ActorRef<A> {
         let (reply, answer) = oneshot::channel();
         let mut contents = Some(Message {
             message,
-            reply: Some(reply),
+            reply_to: reply,
         });
         loop {
             let pushed = self.body.push(self.priority, || {
@@ -79,7 +79,7 @@ impl<A: Actor> ActorRef<A> {
     {
         let mut contents = Some(Message {
             message,
-            reply: None,
+            reply_to: (),
         });
         loop {
             let pushed = self.body.push(self.priority, || {
@@ -88,7 +88,7 @@ impl<A: Actor> ActorRef<A> {
             let Err(refused) = pushed else {
                 return Ok(());
             };
-            let back = |contents: Option<Message<M, A::Reply>>| {
+            let back = |contents: Option<Message<M, ()>>| {
                 contents.expect("the message was not pushed").message
             };
             match refused {

@@ -3,6 +3,7 @@
 //! A *turn* is one run of the actor on a worker. It handles up to [`MESSAGES_PER_TURN`] messages.
 
 use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
@@ -607,9 +608,11 @@ struct QueuedTurn<A: Actor> {
 }
 
 impl<A: Actor> QueuedTurn<A> {
-    fn run(mut self) {
-        if let Some(body) = self.body.take() {
-            body.turn(self.report.take());
+    fn run(self) {
+        let mut this = ManuallyDrop::new(self);
+        let report = this.report.take();
+        if let Some(body) = this.body.take() {
+            body.turn(report);
         }
     }
 }

@@ -204,7 +204,7 @@ impl<A: Actor> SystemRef<A> {
         if let Some(body) = self.0.upgrade() {
             body.push_system(BoxedEnvelope::new(Message {
                 message,
-                reply: None,
+                reply_to: (),
             }));
         }
     }

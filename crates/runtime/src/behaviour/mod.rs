@@ -44,6 +44,7 @@ pub(crate) mod mailbox_state;
 mod monitor_ref;
 mod priority_queues;
 mod reference;
+pub(crate) mod reply;
 mod system_sender;
 mod weak_ref;
 

@@ -6,11 +6,12 @@ use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use thalweg_queue::no_preempt::lock;
-use thalweg_queue::{Overflow, RecvTimeoutError, SendError, clock, oneshot};
+use thalweg_queue::{Overflow, SendError, clock};
 
 use super::body::{Body, PushError};
 use super::envelope_queue::{BoxedEnvelope, Payload};
 use super::priority_queues::Priority;
+use super::reply::{ReplyTo, reply_cell};
 use super::{Actor, CALL_TIMEOUT, CallError, Context, Handler};
 use crate::exit::{Pid, Signal};
 use crate::id::ActorId;
@@ -23,6 +24,9 @@ use crate::{channel, wait, worker};
 
 /// Messages that a full mailbox dropped.
 static DROPPED: Limit = Limit::new();
+
+/// Timeouts from this one on need not be compared with the clock once more before the wait.
+const LONG: Duration = Duration::from_millis(10);
 
 /// A reference to an actor. When the last reference is dropped, the actor handles its remaining
 /// messages and ends, unless a handler takes a new reference to the actor ([`Context::actor`]).
@@ -98,20 +102,17 @@ impl Handle {
     }
 }
 
-/// A message and, for a call, the sender of its reply.
-pub(super) struct Message<M, R> {
+/// A message, and where the reply to it goes.
+pub(super) struct Message<M, P> {
     pub(super) message: M,
-    pub(super) reply: Option<oneshot::Sender<R>>,
+    pub(super) reply_to: P,
 }
 
-impl<A: Handler<M>, M: Send + 'static> Payload<A> for Message<M, A::Reply> {
+impl<A: Handler<M>, M: Send + 'static, P: ReplyTo<A::Reply>> Payload<A> for Message<M, P> {
     #[inline(always)]
     fn deliver(self, actor: &mut A, context: &Context<'_, A>) {
         let value = actor.handle(self.message, context);
-        if let Some(reply) = self.reply {
-            // The caller may have stopped waiting.
-            let _ = reply.send(value);
-        }
+        self.reply_to.send(value);
     }
 }
 
@@ -261,7 +262,7 @@ impl<A: Actor> ActorRef<A> {
             Overflow::BlockFor(time) => Some(clock::deadline(time)),
             _ => None,
         };
-        self.send(message, None, deadline)
+        self.send(message, (), deadline)
             .map_err(|(refused, message)| match refused {
                 CallError::Ended => SendError::Closed(message),
                 CallError::TimedOut => SendError::TimedOut(message),
@@ -297,14 +298,10 @@ impl<A: Actor> ActorRef<A> {
             return Err(CallError::CallingSelf);
         }
         let deadline = clock::deadline(timeout);
-        let (reply, mut answer) = oneshot::channel();
-        self.send(message, Some(reply), Some(deadline))
+        let (reply, answer) = reply_cell(wait::waker());
+        self.send(message, reply, Some(deadline))
             .map_err(|(refused, _)| refused)?;
-        let left = Duration::from_nanos(deadline.saturating_sub(clock::now()));
-        answer.recv_timeout(left).map_err(|error| match error {
-            RecvTimeoutError::TimedOut => CallError::TimedOut,
-            RecvTimeoutError::Closed => CallError::Ended,
-        })
+        answer.recv(deadline, timeout >= LONG)
     }
 
     /// Sends `message` after `delay`. It is handled before the waiting messages, and is accepted
@@ -316,16 +313,16 @@ impl<A: Actor> ActorRef<A> {
         self.body.send_after(delay, message)
     }
 
-    fn send<M: Send + 'static>(
+    fn send<M: Send + 'static, P: ReplyTo<A::Reply>>(
         &self,
         message: M,
-        reply: Option<oneshot::Sender<A::Reply>>,
+        reply_to: P,
         deadline: Option<u64>,
     ) -> Result<(), (CallError, M)>
     where
         A: Handler<M>,
     {
-        let mut contents = Some(Message { message, reply });
+        let mut contents = Some(Message { message, reply_to });
         loop {
             let pushed = self.body.push(self.priority, || {
                 BoxedEnvelope::traced(contents.take().expect("the message is pushed once"))
@@ -339,10 +336,7 @@ impl<A: Actor> ActorRef<A> {
             );
             // The message of a call is never dropped silently, since its caller waits for the
             // reply.
-            let drops = self.body.mailbox.overflow == Overflow::DropNewest
-                && contents
-                    .as_ref()
-                    .is_some_and(|contents| contents.reply.is_none());
+            let drops = self.body.mailbox.overflow == Overflow::DropNewest && !P::IS_AWAITED;
             let error = match refused {
                 PushError::Closed => CallError::Ended,
                 PushError::Full if drops => {
@@ -380,7 +374,7 @@ impl<A: Actor> Body<A> {
         let deadline = clock::deadline(delay);
         let envelope = BoxedEnvelope::traced(Message {
             message,
-            reply: None,
+            reply_to: (),
         });
         let delayed = Arc::new(DelayedMessage {
             body: Arc::clone(self),

@@ -100,12 +100,11 @@ pub fn with_deadline<T>(deadline: Instant, f: impl FnOnce() -> T) -> Result<T, C
 /// Runs `f` in the scope of this token, which may already be cancelled.
 pub(crate) fn within<T>(token: &Token, f: impl FnOnce(&Token) -> T) -> Result<T, Cancelled> {
     let task = worker::running().expect("a cancel scope requires an actor");
-    let slot = &task.header().scope;
-    let before = slot.replace(token.node());
+    let before = task.replace_scope(token.node());
     token.arm(task.waker());
     let result = catch_unwind(AssertUnwindSafe(|| f(token)));
     token.disarm();
-    slot.set(before);
+    task.replace_scope(before);
     let payload = match result {
         Ok(value) => return Ok(value),
         Err(payload) => payload,
@@ -130,10 +129,9 @@ pub fn shield<T>(f: impl FnOnce() -> T) -> T {
     let Some(task) = worker::running() else {
         return f();
     };
-    let slot = &task.header().scope;
-    let before = slot.replace(std::ptr::null());
+    let before = task.replace_scope(std::ptr::null());
     let result = catch_unwind(AssertUnwindSafe(f));
-    slot.set(before);
+    task.replace_scope(before);
     result.unwrap_or_else(|payload| resume_unwind(payload))
 }
 

@@ -48,7 +48,9 @@ impl DownListeners {
         if let Some(first) = self.first {
             f(first);
         }
-        self.others.into_iter().flatten().for_each(f);
+        if !self.others.is_empty() {
+            self.others.into_iter().flatten().for_each(f);
+        }
     }
 }
 

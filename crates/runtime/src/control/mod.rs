@@ -324,8 +324,10 @@ impl Control {
                 reason: reason.clone(),
             });
         });
-        for peer in links.into_values() {
-            peer.signal(Some(self.id), reason.clone(), SignalKind::Link);
+        if !links.is_empty() {
+            for peer in links.into_values() {
+                peer.signal(Some(self.id), reason.clone(), SignalKind::Link);
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ mod mailbox_state;
 mod placement;
 mod poller;
 mod remote_queue;
+mod reply;
 mod restartable;
 mod ring;
 mod shortage;

@@ -158,7 +158,7 @@ fn waker_is_dropped_during_an_end_with_a_local_joiner() {
             }
         });
         assert!(state.0.set_joiner());
-        assert!(state.0.has_joiner());
+        assert!(state.0.observers().joiner);
         state.0.complete_for_local_joiner();
         assert!(state.0.is_complete() && state.0.is_released());
         if state.0.drop_reference() {

@@ -101,6 +101,12 @@ pub(crate) fn may_park() -> bool {
     guards() == 0 || refuse()
 }
 
+/// Whether no guard keeps the actor, or the thread, from being suspended.
+#[inline(always)]
+pub(crate) fn is_unguarded() -> bool {
+    guards() == 0
+}
+
 /// Like [`may_park`], for an actor that yields. In [`native`](crate::native) it returns `false` and
 /// does not panic.
 #[inline]

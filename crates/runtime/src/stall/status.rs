@@ -16,12 +16,12 @@ pub(super) const SEARCHING: u64 = u64::MAX - 1;
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct WorkerStatus {
-    /// The number of the current tick.
-    tick: AtomicU32,
+    /// The number of ticks in which no actor ran. The others are counted as slices.
+    empty_ticks: AtomicU32,
     /// Incremented when the running actor would have yielded if another task had waited.
     pub(super) offer: AtomicU32,
     /// The number of the running actor, or `ASLEEP`, `WORKER` or `SEARCHING`. It is written shortly
-    /// after `tick`.
+    /// after the tick is counted.
     pub(super) actor: AtomicU64,
     /// The kernel's number of the worker's thread. 0 if the thread must not be signalled.
     #[cfg_attr(
@@ -51,18 +51,18 @@ pub(crate) struct WorkerStatus {
 }
 
 impl WorkerStatus {
-    /// Begins the next tick and returns its number.
-    #[inline(always)]
-    pub(crate) fn begin_tick(&self) -> u32 {
+    /// Begins a tick in which no actor runs.
+    pub(crate) fn begin_empty_tick(&self) {
         // Only one thread writes it.
-        let tick = self.tick().wrapping_add(1);
-        self.tick.store(tick, Ordering::Relaxed);
-        tick
+        let ticks = self.empty_ticks.load(Ordering::Relaxed).wrapping_add(1);
+        self.empty_ticks.store(ticks, Ordering::Relaxed);
     }
 
+    /// Returns the number of the current tick.
     #[inline(always)]
     pub(crate) fn tick(&self) -> u32 {
-        self.tick.load(Ordering::Relaxed)
+        let slices = self.counts.slices.get() as u32;
+        slices.wrapping_add(self.empty_ticks.load(Ordering::Relaxed))
     }
 
     /// Records that the running actor would yield to others.
@@ -98,7 +98,7 @@ impl WorkerStatus {
     /// Records that the worker is awake. This begins a tick, so that the watcher does not mistake
     /// it for the tick before the sleep.
     pub(crate) fn set_awake(&self) {
-        self.begin_tick();
+        self.begin_empty_tick();
         self.actor.store(WORKER, Ordering::Relaxed);
     }
 

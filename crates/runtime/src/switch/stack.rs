@@ -86,7 +86,5 @@ pub(crate) mod overflow {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 
-    /// # Safety
-    /// As for the real implementation.
-    pub(crate) unsafe fn set_current(_: Option<NonNull<Name>>) {}
+    pub(crate) fn set_running_name(_: Option<fn() -> Option<NonNull<Name>>>) {}
 }

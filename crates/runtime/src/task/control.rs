@@ -46,10 +46,12 @@ impl RunningTurn {
     pub(crate) fn during<R>(&self, task: Option<Task>, f: impl FnOnce() -> R) -> R {
         if let Some(task) = task {
             task.header().actor.set(self);
+            task.note_context();
         }
         let result = f();
         if let Some(task) = task {
             task.header().actor.set(std::ptr::null());
+            task.note_context();
         }
         result
     }
@@ -164,8 +166,31 @@ impl Task {
     /// Like [`must_unwind`](Self::must_unwind), but also `true` if the scope is cancelled.
     #[inline(always)]
     pub(crate) fn is_interrupted(self) -> bool {
-        self.must_unwind()
-            || (self.scope().is_some_and(TokenNode::is_cancelled) && self.header().masks.get() == 0)
+        self.may_be_interrupted()
+            && (self.must_unwind()
+                || (self.scope().is_some_and(TokenNode::is_cancelled)
+                    && self.header().masks.get() == 0))
+    }
+
+    /// Whether [`is_interrupted`](Self::is_interrupted) can be `true`, or the runtime is stopping.
+    /// The caller is the running task.
+    #[inline(always)]
+    pub(crate) fn may_be_interrupted(self) -> bool {
+        let header = self.header();
+        header.kill_flag.load(Ordering::Acquire) || header.has_context.get()
+    }
+
+    /// Sets the innermost scope, and returns the previous one. The caller is the running task.
+    pub(crate) fn replace_scope(self, scope: *const TokenNode) -> *const TokenNode {
+        let before = self.header().scope.replace(scope);
+        self.note_context();
+        before
+    }
+
+    fn note_context(self) {
+        let header = self.header();
+        let has_context = !header.scope.get().is_null() || !header.actor.get().is_null();
+        header.has_context.set(has_context);
     }
 
     /// Returns the innermost scope. The caller is the running task.

@@ -22,6 +22,7 @@
 pub(crate) mod blocks;
 mod control;
 mod finished_stack;
+mod job;
 mod joiner;
 pub(crate) mod state;
 mod turn;
@@ -46,7 +47,7 @@ use crate::remote_queue::RemoteQueue;
 use crate::scope_node::TokenNode;
 use crate::sections;
 use crate::shim::{AtomicBool, AtomicPtr, Cell, Ordering, UnsafeCell};
-use crate::stack::overflow::{self, Name};
+use crate::stack::overflow::Name;
 use crate::trace_context::TraceContext;
 use crate::worker;
 use thalweg_queue::barrier;
@@ -117,6 +118,9 @@ pub(crate) struct Header {
     /// The innermost scope, which is in a frame of the task. Null if there is none or it is
     /// shielded.
     pub(crate) scope: Cell<*const TokenNode>,
+    /// Whether `actor` or `scope` is set, or the runtime is stopping, so that more than `kill_flag`
+    /// can interrupt the task.
+    pub(crate) has_context: Cell<bool>,
     pub(crate) id: ActorId,
     /// The ID that reports use: that of the behaviour actor whose turn this is, or the task's own.
     pub(crate) reported_id: Cell<ActorId>,
@@ -176,6 +180,7 @@ impl Header {
             masks: Cell::new(0),
             actor: Cell::new(std::ptr::null()),
             scope: Cell::new(std::ptr::null()),
+            has_context: Cell::new(false),
             id,
             reported_id: Cell::new(id),
             slices: Cell::new(0),
@@ -255,21 +260,43 @@ impl<F: FnOnce() -> T, T> TaskCell<F, T> {
     /// # Safety
     /// Rule 3: the caller's worker starts the task now.
     unsafe fn run(header: NonNull<Header>) -> Option<ExitReason> {
-        // SAFETY: rule 3.
-        let Stage::Unstarted(f) = (unsafe { Self::replace_stage(header, Stage::Taken) }) else {
-            unreachable!("a task is started once");
-        };
+        let stage = Self::stage(header);
+        // The closure is moved out of its place; to replace the whole stage would copy it twice.
+        // SAFETY: rule 3. The place counts as empty from then on.
+        let f = stage.with_mut(|stage| unsafe {
+            let Stage::Unstarted(f) = &*stage else {
+                unreachable!("a task is started once");
+            };
+            let f = std::ptr::read(f);
+            stage.write(Stage::Taken);
+            f
+        });
         let output = sections::user_code(|| catch_unwind(AssertUnwindSafe(f)));
-        let output = output.map_err(JoinError::from_payload);
         // SAFETY: rule 1.
         let raised = unsafe { header.as_ref() }.raised.get();
+        match output {
+            Ok(value) if !raised => {
+                // SAFETY: rule 3. The old value needs no drop.
+                stage.with_mut(|stage| unsafe { stage.write(Stage::Done(Ok(value))) });
+                None
+            }
+            output => Self::end_badly(header, output.map_err(JoinError::from_payload), raised),
+        }
+    }
+
+    #[cold]
+    fn end_badly(
+        header: NonNull<Header>,
+        output: Result<T, JoinError>,
+        raised: bool,
+    ) -> Option<ExitReason> {
         let output = if raised {
             apply_exit_signal(Task(header), output)
         } else {
             output
         };
         let how = output.as_ref().err().map(ExitReason::from);
-        // SAFETY: rule 3. The old value needs no drop.
+        // SAFETY: rule 3: the caller runs the task. The old value needs no drop.
         Self::stage(header).with_mut(|stage| unsafe { stage.write(Stage::Done(output)) });
         how
     }
@@ -284,14 +311,15 @@ impl<F: FnOnce() -> T, T> TaskCell<F, T> {
     /// # Safety
     /// Rule 3: the output belongs to the caller. `to` is valid for writing.
     unsafe fn take(header: NonNull<Header>, to: *mut ()) {
-        // SAFETY: the caller's contract.
-        unsafe {
-            if let Stage::Done(output) = Self::replace_stage(header, Stage::Taken) {
-                to.cast::<Result<T, JoinError>>().write(output);
-            } else {
+        // As in `run`.
+        // SAFETY: the caller's contract. The place counts as empty from then on.
+        Self::stage(header).with_mut(|stage| unsafe {
+            let Stage::Done(output) = &*stage else {
                 unreachable!("an output is taken once");
-            }
-        }
+            };
+            std::ptr::copy_nonoverlapping(output, to.cast(), 1);
+            stage.write(Stage::Taken);
+        });
     }
 
     /// # Safety
@@ -310,24 +338,12 @@ impl<F: FnOnce() -> T, T> TaskCell<F, T> {
     /// # Safety
     /// The caller dropped the last reference.
     unsafe fn free(header: NonNull<Header>) {
-        let cell = header.cast::<Self>();
+        // Dropping the stage reads it.
         #[cfg(loom)]
-        {
-            // SAFETY: the caller's contract.
-            let cell = unsafe { cell.as_ref() };
-            cell.header.memory.free();
-            // Dropping the stage reads it. The memory is leaked, so that loom detects a later use.
-            cell.stage.with_mut(|_| ());
-        }
-        #[cfg(not(loom))]
-        {
-            Task(header).drop_parts();
-            // SAFETY: the caller's contract.
-            unsafe {
-                cell.drop_in_place();
-                blocks::free(cell);
-            }
-        }
+        Self::stage(header).with_mut(|_| ());
+        // SAFETY: the caller's contract. The stage has no output that needs a drop, because the
+        // output was taken or discarded.
+        unsafe { Task(header).free_cell(header.cast::<Self>()) };
     }
 }
 
@@ -355,37 +371,10 @@ impl Task {
     /// Creates a task that is not in any queue yet. The runtime and a handle have a reference each.
     #[inline(always)]
     pub(crate) fn new<F: FnOnce() -> T, T>(id: ActorId, name: Option<Name>, f: F) -> Self {
-        Self::with(TaskState::new(), None, id, name, f)
-    }
-
-    /// Creates a task without a handle. It is a turn of `owner`, if there is one.
-    #[inline(always)]
-    pub(crate) fn detached<F: FnOnce()>(
-        id: ActorId,
-        on_shortage: OnShortage,
-        owner: Option<TurnOwner<'_>>,
-        f: F,
-    ) -> Self {
-        let name = owner.and_then(|owner| owner.name.cloned());
-        let task = Self::with(TaskState::detached(), Some(on_shortage), id, name, f);
-        if let Some(owner) = owner {
-            task.header().reported_id.set(owner.id);
-        }
-        task
-    }
-
-    #[inline(always)]
-    fn with<F: FnOnce() -> T, T>(
-        state: TaskState,
-        turn: Option<OnShortage>,
-        id: ActorId,
-        name: Option<Name>,
-        f: F,
-    ) -> Self {
         // Built in place: the compiler would build the cell on the stack and copy it.
         let cell = blocks::allocate::<TaskCell<F, T>>();
         let place = cell.as_ptr();
-        let header = Header::new(&TaskCell::<F, T>::VTABLE, state, turn, id, name);
+        let header = Header::new(&TaskCell::<F, T>::VTABLE, TaskState::new(), None, id, name);
         // SAFETY: the block is valid for writing.
         unsafe {
             (&raw mut (*place).header).write(header);
@@ -441,10 +430,9 @@ impl Task {
         // SAFETY: the caller's contract.
         let how = unsafe { (self.header().vtable.run)(self.0) };
         let header = self.header();
-        if how.is_none() && header.state.is_only_running() {
-            self.end_unobserved();
-        } else {
-            self.end(how);
+        match how {
+            None if header.state.is_only_running() => self.end_unobserved(),
+            how => self.end(how.as_ref()),
         }
     }
 
@@ -456,7 +444,7 @@ impl Task {
         let how = ExitReason::from(&why);
         // SAFETY: the caller's contract.
         unsafe { (self.header().vtable.cancel)(self.0, why) };
-        self.end(Some(how));
+        self.end(Some(&how));
     }
 
     /// `shutdown`'s rule 2: completes a task that stays suspended forever. Its stack is kept.
@@ -475,7 +463,7 @@ impl Task {
         // SAFETY: rule 3: the stage belongs to this worker. It is empty, because the closure is on
         // the stack that is never resumed.
         unsafe { (self.header().vtable.cancel)(self.0, why) };
-        self.end(Some(how));
+        self.end(Some(&how));
     }
 
     /// The usual end of a turn, and of a task without a handle: no other thread can see it.
@@ -490,25 +478,26 @@ impl Task {
             // SAFETY: `task::state`'s rule 2: there is no handle.
             unsafe { (header.vtable.discard)(self.0) };
         }
-        self.clear_thread_name();
+        self.stop_running();
         self.free();
     }
 
-    fn end(self, how: Option<ExitReason>) {
+    fn end(self, how: Option<&ExitReason>) {
         let header = self.header();
         let worker = worker::current();
         if !header.is_turn
             && let Some(worker) = worker
         {
-            worker.count_end(self, how.as_ref());
+            worker.count_end(self, how);
         }
+        let observers = header.state.observers();
         // The control is notified before any thread can have joined the task, because a thread that
         // has joined it must not find its name in the registry.
-        let notified = header.state.has_control();
+        let notified = observers.control;
         if notified {
-            self.notify_control(how.as_ref());
+            self.notify_control(how);
         }
-        if header.state.has_joiner()
+        if observers.joiner
             && let Some(worker) = worker
             && std::ptr::eq(
                 header.joiner_queue.load(Ordering::Relaxed),
@@ -517,20 +506,22 @@ impl Task {
         {
             // SAFETY: `task::state`'s rule 1. The joiner is an actor of this worker, which does not
             // run now.
-            let joiner = unsafe { header.take_joiner() };
-            let Joiner::Waker(JoinWaker::Actor(joiner)) = joiner else {
-                unreachable!("only an actor sets the joiner queue");
+            let joiner = match unsafe { header.take_joiner() } {
+                Joiner::Waker(JoinWaker::Actor(joiner)) => joiner,
+                Joiner::Waker(JoinWaker::Waker(_)) | Joiner::Set(_) => {
+                    unreachable!("only an actor sets the joiner queue")
+                }
             };
-            self.clear_thread_name();
+            worker.clear_running(self);
             if header.state.complete_for_local_joiner() && !notified {
-                self.notify_control(how.as_ref());
+                self.notify_control(how);
             }
             worker.wake(joiner);
             return;
         }
         let completed = header.state.complete();
         if completed.notify_control && !notified {
-            self.notify_control(how.as_ref());
+            self.notify_control(how);
         }
         if completed.drop_output {
             // SAFETY: `task::state`'s rule 2.
@@ -544,19 +535,18 @@ impl Task {
                 Joiner::Set(ends) => unsafe { ends.push(self) },
             }
         }
-        self.clear_thread_name();
+        self.stop_running();
         if header.state.release() {
             self.free();
         }
     }
 
-    /// Clears the name that reports use for the running actor. A task that never ran did not set
-    /// it.
+    /// The task may be freed from here on, so its worker must not refer to it. A task that never
+    /// ran is not the running one.
     #[inline(always)]
-    fn clear_thread_name(self) {
-        if self.header().fiber.get().is_some() {
-            // SAFETY: it sets no name.
-            unsafe { overflow::set_current(None) };
+    fn stop_running(self) {
+        if let Some(worker) = worker::current() {
+            worker.clear_running(self);
         }
     }
 
@@ -608,9 +598,30 @@ impl Task {
         !control.is_null()
     }
 
+    /// Frees the memory of a task without references, whose closure and output were dropped.
+    ///
+    /// # Safety The caller dropped the last reference. `cell` is the task's memory, from
+    /// [`blocks::allocate`].
+    unsafe fn free_cell<C>(self, cell: NonNull<C>) {
+        #[cfg(loom)]
+        {
+            // The memory is leaked, so that loom detects a later use.
+            let _ = cell;
+            self.header().memory.free();
+        }
+        #[cfg(not(loom))]
+        {
+            self.drop_parts();
+            // SAFETY: the caller's contract.
+            unsafe {
+                self.0.drop_in_place();
+                blocks::free(cell);
+            }
+        }
+    }
+
     fn free(self) {
-        // SAFETY: the caller dropped the last reference. `stage` has no output that
-        // needs a drop, because the output was taken or discarded.
+        // SAFETY: the caller dropped the last reference.
         unsafe { (self.header().vtable.free)(self.0) };
     }
 

@@ -45,6 +45,13 @@ pub(crate) struct Completed {
     pub(crate) notify_control: bool,
 }
 
+/// The observers of a task that is about to end. Others may be added at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Observers {
+    pub(crate) joiner: bool,
+    pub(crate) control: bool,
+}
+
 impl TaskState {
     /// The state of a task that has a join handle.
     pub(crate) fn new() -> Self {
@@ -72,10 +79,14 @@ impl TaskState {
         self.0.load(Ordering::Acquire) & RELEASED != 0
     }
 
-    /// Whether there is a joiner already. Called by the worker, which may then read the joiner
-    /// field if the joiner is one of its own actors.
-    pub(crate) fn has_joiner(&self) -> bool {
-        self.0.load(Ordering::Acquire) & JOINER != 0
+    /// Who is notified of the end. Called by the worker, which may then read the joiner field if
+    /// the joiner is one of its own actors.
+    pub(crate) fn observers(&self) -> Observers {
+        let word = self.0.load(Ordering::Acquire);
+        Observers {
+            joiner: word & JOINER != 0,
+            control: word & HAS_CONTROL != 0,
+        }
     }
 
     /// Completes and releases the task in one step. Called by the worker if the joiner is one of
@@ -94,7 +105,7 @@ impl TaskState {
         self.0.fetch_or(HAS_CONTROL, Ordering::AcqRel) & COMPLETE == 0
     }
 
-    /// Whether there is a control already. Called by the worker.
+    /// Whether there is a control already.
     pub(crate) fn has_control(&self) -> bool {
         self.0.load(Ordering::Acquire) & HAS_CONTROL != 0
     }
@@ -124,7 +135,8 @@ impl TaskState {
     /// Called by the handle after it has initialised the joiner field. Returns `false` if the task
     /// has ended; the field then belongs to the handle again.
     pub(crate) fn set_joiner(&self) -> bool {
-        self.0.fetch_or(JOINER, Ordering::AcqRel) & COMPLETE == 0
+        // `JOINER` is clear, so an addition sets it; the result of `fetch_or` would need a loop.
+        self.0.fetch_add(JOINER, Ordering::AcqRel) & COMPLETE == 0
     }
 
     /// Called by the handle to take the joiner field back. Returns `false` if the task has ended;

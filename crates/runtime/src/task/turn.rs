@@ -217,7 +217,7 @@ unsafe fn run_in(
 }
 
 #[cold]
-fn end_badly(task: Task, output: Result<(), JoinError>) -> Option<ExitReason> {
+pub(super) fn end_badly(task: Task, output: Result<(), JoinError>) -> Option<ExitReason> {
     let output = if task.header().raised.get() {
         apply_exit_signal(task, output)
     } else {

@@ -7,6 +7,8 @@
 //!    whole time slice, as many as fit into one slice. Otherwise it takes the LIFO slot, at most
 //!    [`MAX_LIFO_IN_A_ROW`] times in a row; then its own queue, oldest task first; then its
 //!    stealable tasks and the injector. If all of these are empty, it steals from other workers.
+//!    Other ticks are *quick*: they look only at remote wake-ups, the LIFO slot and the worker's own
+//!    queue.
 //! 3. While a task runs, the worker's own frames wait on the thread's stack. Functions of this
 //!    module that the task calls run on the task's stack.
 
@@ -69,6 +71,9 @@ const ROUNDS_BEFORE_SLEEP: u32 = 64;
 /// The length of that sleep. An actor that is left after these rounds waits for something outside
 /// of the runtime.
 const ROUND_INTERVAL_NS: u64 = 1_000_000;
+/// The number of fibers whose tasks are not prefetched. A switch reads about 900 bytes of a task,
+/// its fiber and its stack, so these fit into a first-level cache of 32 KiB.
+const CACHED_FIBERS: usize = 32;
 /// The value of tokio. Two actors that wake each other must not starve the others.
 const MAX_LIFO_IN_A_ROW: u32 = 3;
 
@@ -85,8 +90,13 @@ pub(crate) struct Worker {
     /// Until this time unstarted tasks go first, because the previous task used its whole slice. 0
     /// if they do not.
     unstarted_until: Cell<u64>,
+    /// The number of ticks before the worker looks again for anything but started tasks and remote
+    /// wake-ups.
+    quick_ticks: Cell<u32>,
     ready: Fifo,
     fibers: UnsafeCell<Fibers>,
+    /// Whether there are more than [`CACHED_FIBERS`] of them, or `tracks_time`.
+    prepares_slices: Cell<bool>,
     /// The stack for overflow reports, if this thread had none.
     _alternate: Option<AlternateStack>,
     wheel: Wheel,
@@ -159,6 +169,12 @@ pub(crate) fn running() -> Option<Task> {
     current()?.running()
 }
 
+/// Returns the name of the task that runs on the current thread. A signal handler may call it:
+/// `running` is cleared before the task is freed (`Task::end`).
+fn running_name() -> Option<NonNull<Name>> {
+    running()?.header().name.as_ref().map(NonNull::from)
+}
+
 /// Prefetches the stack of `next`, which runs next, and the header of the task behind it.
 #[inline(always)]
 fn prefetch_task(next: Option<Task>) {
@@ -200,8 +216,10 @@ impl Worker {
             lifo_in_a_row: Cell::new(0),
             unstarted_left: Cell::new(0),
             unstarted_until: Cell::new(0),
+            quick_ticks: Cell::new(0),
             ready: Fifo::default(),
             fibers: UnsafeCell::new(Fibers::new(Depot::of(scheduler.config.stack_size))),
+            prepares_slices: Cell::new(scheduler.config.inspect),
             _alternate: alternate,
             tracks_time: scheduler.config.inspect,
             slice_began: Cell::new(0),
@@ -221,6 +239,7 @@ impl Worker {
             refusing: Cell::new(false),
         };
         CURRENT.set(&worker);
+        overflow::set_running_name(Some(running_name));
         let points = sections::AllocationPoints::begin(worker.scheduler.config.alloc_interval);
         let before = thalweg_queue::set_park_hooks(Some(&PARK_HOOKS));
         let result = f(&worker);
@@ -229,6 +248,7 @@ impl Worker {
         worker.shared().requests.close();
         thalweg_queue::set_park_hooks(before);
         drop(points);
+        overflow::set_running_name(None);
         CURRENT.set(std::ptr::null());
         result
     }
@@ -248,6 +268,14 @@ impl Worker {
         Some(self.running.get()?.header().reported_id.get())
     }
 
+    /// Records that the task no longer runs here, if it did.
+    #[inline(always)]
+    pub(crate) fn clear_running(&self, task: Task) {
+        if self.running.get() == Some(task) {
+            self.running.set(None);
+        }
+    }
+
     /// Returns the task that runs here.
     pub(crate) fn running(&self) -> Option<Task> {
         self.running.get()
@@ -256,26 +284,50 @@ impl Worker {
     /// Runs tasks until `until` returns `true` or the runtime stops.
     pub(crate) fn work(&self, until: impl Fn() -> bool) {
         let mut spin = AdaptiveSpin::new();
-        while !until() && !self.scheduler.is_stopping() {
-            let tick = self.status.begin_tick();
-            if tick.is_multiple_of(CLOCK_INTERVAL) {
-                self.fire_timers();
-                self.poll();
-                self.serve_waiting();
-            }
-            if !self.remote_queue.is_empty() {
-                self.drain_remote_queue();
-            }
-            match self.pick(tick) {
-                Some(task) => self.run(task),
-                None => self.idle(&mut spin),
+        loop {
+            // One subtraction decides and counts.
+            let (left, is_over) = self.quick_ticks.get().overflowing_sub(1);
+            let task = if !is_over {
+                self.quick_ticks.set(left);
+                if !self.remote_queue.is_empty() {
+                    self.drain_remote_queue();
+                    continue;
+                }
+                let Some(task) = self.pick_started() else {
+                    self.quick_ticks.set(0);
+                    continue;
+                };
+                task
+            } else {
+                if until() || self.scheduler.is_stopping() {
+                    return;
+                }
+                if !self.remote_queue.is_empty() {
+                    self.drain_remote_queue();
+                }
+                let Some(task) = self.pick() else {
+                    self.quick_ticks.set(0);
+                    self.idle(&mut spin);
+                    continue;
+                };
+                task
+            };
+            let has_ended = self.run(task);
+            if has_ended && until() {
+                return;
             }
         }
     }
 
-    /// Rule 2.
+    /// Rule 2, at a tick that is not quick.
     #[inline(always)]
-    fn pick(&self, tick: u32) -> Option<Task> {
+    fn pick(&self) -> Option<Task> {
+        let tick = self.status.tick();
+        if tick.is_multiple_of(CLOCK_INTERVAL) {
+            self.fire_timers();
+            self.poll();
+            self.serve_waiting();
+        }
         let left = self.unstarted_left.get();
         if left > 0 || tick.is_multiple_of(UNSTARTED_INTERVAL) || self.must_run_unstarted() {
             if let Some(task) = self.take_unstarted() {
@@ -286,20 +338,29 @@ impl Worker {
             self.unstarted_left.set(0);
             self.unstarted_until.set(0);
         }
-        if let Some(task) = self.lifo_slot.take() {
+        self.quick_ticks
+            .set(UNSTARTED_INTERVAL - 1 - tick % UNSTARTED_INTERVAL);
+        self.pick_started().or_else(|| self.take_unstarted())
+    }
+
+    /// Takes a started task, or the task in the LIFO slot.
+    #[inline(always)]
+    fn pick_started(&self) -> Option<Task> {
+        if self.lifo_slot.get().is_some()
+            && let Some(task) = self.lifo_slot.take()
+        {
             let lifo_in_a_row = self.lifo_in_a_row.get();
-            if lifo_in_a_row < MAX_LIFO_IN_A_ROW || self.ready.is_empty() {
+            if lifo_in_a_row < MAX_LIFO_IN_A_ROW {
                 self.lifo_in_a_row.set(lifo_in_a_row + 1);
+                return Some(task);
+            }
+            if self.ready.is_empty() {
                 return Some(task);
             }
             self.enqueue(task);
         }
         self.lifo_in_a_row.set(0);
-        let Some(task) = self.ready.pop() else {
-            return self.take_unstarted();
-        };
-        prefetch_task(self.ready.first());
-        Some(task)
+        self.ready.pop()
     }
 
     /// Ticks alone are not fair: an actor that spawns others and never yields would use four slices
@@ -367,8 +428,9 @@ impl Worker {
         }
     }
 
+    /// Runs the task until it waits, yields or ends. Returns whether it has ended.
     #[inline(always)]
-    fn run(&self, task: Task) {
+    fn run(&self, task: Task) -> bool {
         let header = task.header();
         let fiber = match header.fiber.get() {
             Some(fiber) => fiber,
@@ -376,7 +438,8 @@ impl Worker {
             None => {
                 let free = self.fibers(Fibers::take);
                 let Some(fiber) = free.or_else(|| self.obtain_fiber(task)) else {
-                    return;
+                    self.status.begin_empty_tick();
+                    return true;
                 };
                 self.bind(fiber, task);
                 fiber
@@ -391,25 +454,20 @@ impl Worker {
             // A finished task may have been freed.
             self.record_slice((why != Suspended::Finished).then_some(header));
         }
-        match why {
-            Suspended::Parked => {}
-            Suspended::Yielded => {
-                header.phase.set(Phase::Ready);
-                self.ready.push(task);
-            }
+        let has_ended = why == Suspended::Finished;
+        if has_ended {
             // The task may have been freed.
-            Suspended::Finished => {
-                // SAFETY: as above.
-                unsafe { fiber.as_ref() }.task.set(None);
-                if !self.fibers(|fibers| fibers.give(fiber)) {
-                    self.put_back(fiber);
-                }
+            // SAFETY: as above.
+            unsafe { fiber.as_ref() }.task.set(None);
+            if !self.fibers(|fibers| fibers.give(fiber)) {
+                self.put_back(fiber);
             }
         }
+        has_ended
     }
 
     /// Runs a task that never waits, on this stack.
-    fn run_here(&self, task: Task) {
+    fn run_here(&self, task: Task) -> bool {
         task.bind(self.remote_queue, None);
         self.begin_slice(task);
         // SAFETY: this worker starts the task, and had its reference in a queue.
@@ -418,6 +476,7 @@ impl Worker {
         if self.tracks_time {
             self.record_slice(None);
         }
+        true
     }
 
     #[inline(always)]
@@ -425,15 +484,21 @@ impl Worker {
         let header = task.header();
         header.phase.set(Phase::Running);
         self.running.set(Some(task));
-        self.status.set_actor(header.reported_id.get().number());
-        self.status.counts.slices.add(1);
-        // SAFETY: the task owns the name and clears this pointer before it is freed (`Task::end`).
-        unsafe { overflow::set_current(header.name.as_ref().map(NonNull::from)) };
+        let status = &*self.status;
+        status.counts.slices.add(1);
+        status.set_actor(header.reported_id.get().number());
         self.slice.begin();
         header.slices.set(header.slices.get().wrapping_add(1));
+        if self.prepares_slices.get() {
+            self.prepare_slice();
+        }
+    }
+
+    fn prepare_slice(&self) {
         if self.tracks_time {
             self.slice_began.set(clock::now());
         }
+        prefetch_task(self.ready.first());
     }
 
     /// Binds the task to this fiber.
@@ -445,7 +510,9 @@ impl Worker {
     }
 
     fn count_fibers(&self) {
-        let fibers = self.fibers(|fibers| fibers.len());
+        let (fibers, slots) = self.fibers(|fibers| (fibers.len(), fibers.slots()));
+        self.prepares_slices
+            .set(self.tracks_time || slots > CACHED_FIBERS);
         self.shared().stacks.store(fibers, Ordering::Relaxed);
     }
 
@@ -544,6 +611,13 @@ impl Worker {
         parked
     }
 
+    /// Makes the worker look for everything at its next tick.
+    #[cfg(not(loom))]
+    pub(crate) fn end_quick_ticks(&self) {
+        self.quick_ticks.set(0);
+    }
+
+    #[cold]
     fn drain_remote_queue(&self) {
         for task in self.remote_queue.drain() {
             task.wake_from_remote_queue(|task| {
@@ -622,7 +696,7 @@ impl Worker {
             if let Some(task) = self.fibers(|fibers| fibers.task(index))
                 && !self.cancel_if_unstarted(fiber, task)
             {
-                self.status.begin_tick();
+                task.header().has_context.set(true);
                 self.run(task);
                 // The loop reaches the tasks that this one woke, or they have already ended.
                 self.cancel_unstarted();

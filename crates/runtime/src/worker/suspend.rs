@@ -16,14 +16,35 @@ use crate::wake_reason::WakeReason;
 impl Worker {
     /// Parks the running task until it is woken, or until `deadline` or the deadline of its scope.
     pub(crate) fn park(&self, deadline: Option<u64>) -> WakeReason {
-        let task = self.running.get();
-        let task = task.filter(|task| task.header().masks.get() == 0);
-        let scope = task.as_ref().and_then(Task::scope);
+        let Some(task) = self.running.get() else {
+            unreachable!("only a running task parks");
+        };
+        if task.header().has_context.get() {
+            self.park_in_context(task, deadline)
+        } else {
+            self.park_until(task, deadline, false)
+        }
+    }
+
+    /// As [`park`](Self::park), but if the deadline has passed already, other tasks may run before
+    /// the wait ends. It does not read the clock.
+    pub(crate) fn park_until_later(&self, deadline: u64) -> WakeReason {
+        let deadline = Some(deadline).filter(|ns| *ns != u64::MAX);
+        match self.running.get() {
+            Some(task) if !task.header().has_context.get() => self.park_until(task, deadline, true),
+            _ => self.park(deadline),
+        }
+    }
+
+    /// Parks a task that may have a scope.
+    #[inline(never)]
+    fn park_in_context(&self, task: Task, deadline: Option<u64>) -> WakeReason {
+        let scope = task.scope().filter(|_| task.header().masks.get() == 0);
         let earlier = scope.filter(|scope| scope.deadline() < deadline.unwrap_or(u64::MAX));
         let Some(scope) = earlier else {
-            return self.park_until(deadline);
+            return self.park_until(task, deadline, false);
         };
-        match self.park_until(Some(scope.deadline())) {
+        match self.park_until(task, Some(scope.deadline()), false) {
             WakeReason::TimedOut if scope.is_due() => WakeReason::Stopping,
             // The caller's deadline has not passed. The caller checks its condition and waits
             // again.
@@ -32,10 +53,9 @@ impl Worker {
         }
     }
 
-    fn park_until(&self, deadline: Option<u64>) -> WakeReason {
-        let Some(task) = self.running.get() else {
-            unreachable!("only a running task parks");
-        };
+    /// `is_later`: the deadline is assumed not to have passed.
+    #[inline]
+    fn park_until(&self, task: Task, deadline: Option<u64>, is_later: bool) -> WakeReason {
         if !sections::may_park()
             || self.scheduler.is_stopping()
             || is_unwinding()
@@ -49,7 +69,7 @@ impl Worker {
         match deadline {
             None => self.suspend_parked(task),
             Some(deadline) => {
-                if deadline <= clock::now() {
+                if !is_later && deadline <= clock::now() {
                     // A task that repeatedly waits with a passed deadline must not starve the
                     // others.
                     if self.slice.is_due() && sections::is_allowed() {
@@ -74,7 +94,8 @@ impl Worker {
                 }
             }
         }
-        if self.scheduler.is_stopping() || task.is_interrupted() {
+        // At a stop, the worker resumes the task as if it had a context.
+        if task.may_be_interrupted() && (self.scheduler.is_stopping() || task.is_interrupted()) {
             WakeReason::Stopping
         } else {
             WakeReason::Woken
@@ -103,7 +124,7 @@ impl Worker {
         let times = &task.header().stop_notices;
         times.set(times.get().saturating_add(1));
         if times.get() > MAX_STOP_NOTICES && sections::can_park() {
-            self.suspend(task, Phase::Running, Suspended::Yielded);
+            self.suspend_ready(task);
         }
     }
 
@@ -111,7 +132,7 @@ impl Worker {
     fn suspend_parked(&self, task: Task) {
         self.status.counts.waits.add(1);
         match task.running_turn() {
-            None => self.suspend(task, Phase::Parked, Suspended::Parked),
+            None => self.suspend(task, Phase::Parked),
             Some(turn) => self.suspend_turn(task, turn.kill_flag()),
         }
     }
@@ -120,12 +141,19 @@ impl Worker {
     #[cold]
     fn suspend_turn(&self, task: Task, kill_flag: &KillFlag) {
         kill_flag.suspend(task, || {
-            self.suspend(task, Phase::Parked, Suspended::Parked);
+            self.suspend(task, Phase::Parked);
         });
     }
 
+    /// Suspends the running task until the worker takes it from its queue.
     #[inline(always)]
-    fn suspend(&self, task: Task, phase: Phase, why: Suspended) {
+    fn suspend_ready(&self, task: Task) {
+        self.ready.push(task);
+        self.suspend(task, Phase::Ready);
+    }
+
+    #[inline(always)]
+    fn suspend(&self, task: Task, phase: Phase) {
         let header = task.header();
         header.phase.set(phase);
         if let Some(fiber) = header.fiber.get() {
@@ -133,7 +161,7 @@ impl Worker {
             let depth = no_preempt::set_depth(sections::WORKER_DEPTH);
             header.frame.set((&raw const depth).cast());
             // SAFETY: the caller is the running task, on its own fiber.
-            unsafe { fiber.as_ref().suspend(why) };
+            unsafe { fiber.as_ref().suspend(Suspended::Waiting) };
             no_preempt::set_depth(depth);
         }
     }
@@ -141,12 +169,24 @@ impl Worker {
     /// Lets other tasks run, if there are any.
     #[inline(always)]
     pub(crate) fn yield_now(&self) {
+        if self.ready.is_empty() {
+            self.yield_unless_alone();
+        } else {
+            self.yield_to_others();
+        }
+    }
+
+    /// Yields if any other task waits, in the queue or elsewhere.
+    #[inline(never)]
+    fn yield_unless_alone(&self) {
         if self.running.get().is_some_and(Task::is_interrupted) {
             raise_if_due();
         }
-        if self.has_other_work() || self.scheduler.is_stopping() {
-            self.yield_to_others();
-            return;
+        if self.scheduler.is_stopping() {
+            return self.refuse_yield();
+        }
+        if self.has_other_work() {
+            return self.yield_to_others();
         }
         // Counted separately from ticks: if both used one counter in step, one of them might never
         // reach a multiple of its interval.
@@ -159,18 +199,39 @@ impl Worker {
         }
     }
 
+    /// Does not check whether the runtime is stopping: `Scheduler::halt` makes the worker notice
+    /// that at its next tick, and the worker then resumes the task to unwind it.
+    #[inline(always)]
     fn yield_to_others(&self) {
-        if let Some(task) = self.running.get()
-            && sections::may_yield()
-        {
-            if self.scheduler.is_stopping() {
-                unwind_if_possible();
-            } else if !is_unwinding() {
-                self.suspend(task, Phase::Running, Suspended::Yielded);
-                if task.is_interrupted() {
-                    raise_if_due();
-                }
-            }
+        let Some(task) = self.running.get() else {
+            return;
+        };
+        if !sections::is_unguarded() || is_unwinding() {
+            return self.refuse_yield();
+        }
+        self.suspend_ready(task);
+        if task.may_be_interrupted() {
+            self.end_if_interrupted(task);
+        }
+    }
+
+    /// The task does not yield, because it must not be suspended or the runtime is stopping.
+    #[cold]
+    #[inline(never)]
+    fn refuse_yield(&self) {
+        raise_if_due();
+        if self.running.get().is_some() && sections::may_yield() && self.scheduler.is_stopping() {
+            unwind_if_possible();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_if_interrupted(&self, task: Task) {
+        if self.scheduler.is_stopping() {
+            unwind_if_possible();
+        } else if task.is_interrupted() {
+            raise_if_due();
         }
     }
 
@@ -209,7 +270,9 @@ impl Worker {
         let is_over = self
             .slice
             .is_over(self.has_other_work(), self.scheduler.config.timeslice);
-        if is_over || self.scheduler.is_stopping() {
+        if self.scheduler.is_stopping() {
+            self.refuse_yield();
+        } else if is_over {
             self.end_slice();
             self.yield_to_others();
         }
@@ -231,7 +294,7 @@ impl Worker {
             .has_ended(self.has_other_work(), self.scheduler.config.timeslice)
         {
             self.end_slice();
-            self.suspend(task, Phase::Running, Suspended::Yielded);
+            self.suspend_ready(task);
         }
     }
 
@@ -249,6 +312,7 @@ impl Worker {
     fn end_slice(&self) {
         let slice = self.scheduler.config.timeslice.as_nanos() as u64;
         self.unstarted_until.set(clock::now() + slice);
+        self.quick_ticks.set(0);
         if let Some(task) = self.lifo_slot.take() {
             self.enqueue(task);
         }

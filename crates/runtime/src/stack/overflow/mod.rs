@@ -18,7 +18,7 @@ use std::io;
 use std::sync::OnceLock;
 
 pub(crate) use alternate::AlternateStack;
-pub(crate) use name::{Name, current as current_name, set_current};
+pub(crate) use name::{Name, current as current_name, set_running_name};
 
 use super::SlotLayout;
 use super::reservation::slot_guarded_at;

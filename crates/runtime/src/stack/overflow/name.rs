@@ -23,19 +23,19 @@ impl Name {
     }
 }
 
+/// Returns the name of the actor that this thread runs. The name exists until the thread does
+/// anything else.
+pub(crate) type RunningName = fn() -> Option<NonNull<Name>>;
+
 thread_local! {
-    // Neither lazily initialised nor dropped: one store sets it, and a signal handler may read it.
-    static CURRENT: Cell<Option<NonNull<Name>>> = const { Cell::new(None) };
+    // Neither lazily initialised nor dropped, because a signal handler may read it.
+    static RUNNING_NAME: Cell<Option<RunningName>> = const { Cell::new(None) };
 }
 
-/// Sets the name of the actor that this thread runs, or `None`. Costs one store.
-///
-/// # Safety
-///
-/// The name is neither moved nor changed until the same thread sets another name or `None`.
-#[inline]
-pub(crate) unsafe fn set_current(name: Option<NonNull<Name>>) {
-    CURRENT.set(name);
+/// Sets how a signal handler of this thread finds the running actor's name. It is called at any
+/// time, so it must be async-signal-safe.
+pub(crate) fn set_running_name(running_name: Option<RunningName>) {
+    RUNNING_NAME.set(running_name);
 }
 
 /// Returns the name of the running actor.
@@ -43,15 +43,15 @@ pub(crate) unsafe fn set_current(name: Option<NonNull<Name>>) {
 /// # Safety
 ///
 /// Call it only in the handler of a signal that interrupts this thread, and use the result only
-/// while the handler runs. Then the name is the one that the worker set.
+/// while the handler runs. Then the name is that of the actor that the worker runs.
 pub(crate) unsafe fn current() -> Option<&'static Name> {
-    // SAFETY: rule 4. The code that set the name keeps it until it is cleared, and this thread does
-    // nothing else meanwhile.
-    CURRENT.get().map(|name| unsafe { name.as_ref() })
+    let name = RUNNING_NAME.get()?()?;
+    // SAFETY: the name exists, and this thread does nothing else meanwhile.
+    Some(unsafe { name.as_ref() })
 }
 
 /// Touches the thread-local variable. In a library that was loaded late, the first access may
 /// allocate, which a signal handler must not do.
 pub(super) fn touch() {
-    CURRENT.set(None);
+    RUNNING_NAME.set(RUNNING_NAME.get());
 }

@@ -1,6 +1,7 @@
 //! Tests that overflows are reported, and that all other faults end the process as if the handler
 //! were not installed.
 
+use std::cell::Cell;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -10,10 +11,14 @@ use corosensei::Coroutine;
 use super::child::{Ended, in_child};
 use super::touch;
 use crate::stack::guard::Guards;
-use crate::stack::overflow::{AlternateStack, Name, install, set_current};
+use crate::stack::overflow::{AlternateStack, Name, install, set_running_name};
 use crate::stack::{Depot, Magazine};
 
 const SIZE: usize = 256 << 10;
+
+thread_local! {
+    static NAME: Cell<Option<NonNull<Name>>> = const { Cell::new(None) };
+}
 
 /// Uses 1 KiB per level.
 fn recurse(depth: usize) -> usize {
@@ -29,12 +34,11 @@ fn run_actor(guards: Guards, name: Option<&Name>, body: impl FnOnce() + 'static)
     let _alternate = AlternateStack::new().expect("memory");
     let mut magazine = Magazine::new(Depot::apart(SIZE, guards, 100));
     let stack = magazine.take().expect("a stack");
-    // SAFETY: the name belongs to the caller, which waits.
-    unsafe { set_current(name.map(NonNull::from)) };
+    NAME.set(name.map(NonNull::from));
+    set_running_name(Some(|| NAME.get()));
     let mut coroutine = Coroutine::with_stack(stack, |_: &corosensei::Yielder<(), ()>, ()| body());
     coroutine.resume(());
-    // SAFETY: it sets no name.
-    unsafe { set_current(None) };
+    set_running_name(None);
 }
 
 fn overflow(name: &str, guards: Guards, actor: Option<&str>) -> Ended {
