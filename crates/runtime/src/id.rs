@@ -27,6 +27,16 @@ impl ActorId {
         Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MAX))
     }
 
+    /// Converts a [`number`](Self::number) without the check of [`from_number`](Self::from_number).
+    ///
+    /// # Safety
+    /// The number is not 0.
+    #[inline(always)]
+    pub(crate) unsafe fn from_number_unchecked(number: u64) -> Self {
+        // SAFETY: the caller's contract.
+        Self(unsafe { NonZeroU64::new_unchecked(number) })
+    }
+
     pub(crate) fn next() -> Self {
         Self::from_number(NEXT.fetch_add(1, Ordering::Relaxed))
     }
@@ -48,7 +58,8 @@ impl IdBlock {
             next
         };
         self.next.set(next + 1);
-        ActorId::from_number(next)
+        // SAFETY: the IDs of a block are above 0 (`refill`).
+        unsafe { ActorId::from_number_unchecked(next) }
     }
 }
 

@@ -30,6 +30,7 @@ pub(crate) fn begin_fallible_wait() {
 }
 
 /// The waker of the caller.
+#[inline]
 pub fn waker() -> Waker {
     actor().map_or_else(|| Parker::current().waker(), |(_, task)| task.waker())
 }

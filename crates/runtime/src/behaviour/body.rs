@@ -129,7 +129,8 @@ impl<A: Actor> Body<A> {
     }
 
     pub(super) fn id(&self) -> ActorId {
-        ActorId::from_number(self.id.load(Ordering::Relaxed))
+        // SAFETY: only numbers of IDs are stored.
+        unsafe { ActorId::from_number_unchecked(self.id.load(Ordering::Relaxed)) }
     }
 
     /// Schedules the first turn of an actor whose state exists.

@@ -65,7 +65,8 @@ struct ReplyCell<R> {
 /// Sends the reply. If it is dropped instead, the caller learns that there is none.
 pub(crate) struct ReplySender<R> {
     cell: NonNull<ReplyCell<R>>,
-    waker: Option<Waker>,
+    /// Taken once, by `finish`.
+    waker: ManuallyDrop<Waker>,
 }
 
 /// Waits for the reply. If it is dropped, the reply is dropped too.
@@ -90,7 +91,7 @@ pub(crate) fn reply_cell<R>(waker: Waker) -> (ReplySender<R>, ReplyReceiver<R>) 
             memory: crate::shim::Memory::new(),
         });
     }
-    let waker = Some(waker);
+    let waker = ManuallyDrop::new(waker);
     (ReplySender { cell, waker }, ReplyReceiver { cell })
 }
 
@@ -145,21 +146,27 @@ impl<R> ReplySender<R> {
             let place = &ReplyCell::of(this.cell).value;
             place.with_mut(|place| (*place).write(value));
         }
-        if this.finish(SENT) {
+        // SAFETY: the destructor does not run.
+        if unsafe { this.finish(SENT) } {
             // SAFETY: rule 1.
             drop(unsafe { ReplyCell::take(this.cell) });
         }
     }
 
     /// Sets the state, and wakes the caller. Returns `true` if the sender is the last owner.
-    fn finish(&mut self, state: u32) -> bool {
-        let waker = self.waker.take();
+    ///
+    /// # Safety
+    /// It is called once.
+    #[inline(always)]
+    unsafe fn finish(&mut self, state: u32) -> bool {
+        // SAFETY: the caller's contract.
+        let waker = unsafe { ManuallyDrop::take(&mut self.waker) };
         // SAFETY: rule 1: the sender owns the cell until here.
         let cell = unsafe { ReplyCell::of(self.cell) };
         let is_last = cell.state.swap(state, Ordering::AcqRel) == ABANDONED;
-        if let Some(waker) = waker
-            && !is_last
-        {
+        if is_last {
+            drop(waker);
+        } else {
             waker.wake();
         }
         is_last
@@ -168,7 +175,8 @@ impl<R> ReplySender<R> {
 
 impl<R> Drop for ReplySender<R> {
     fn drop(&mut self) {
-        if self.finish(DROPPED) {
+        // SAFETY: this is the destructor, and `send` does not run it.
+        if unsafe { self.finish(DROPPED) } {
             // SAFETY: rule 1. There is no value.
             unsafe { ReplyCell::free(self.cell) };
         }
@@ -198,7 +206,9 @@ impl<R> ReplyReceiver<R> {
             }
             let woke = match wait::actor() {
                 Some((worker, task)) => {
-                    worker.before_wait(task);
+                    if worker.scheduler.is_stopping() {
+                        worker.before_wait(task);
+                    }
                     if is_later {
                         worker.park_until_later(deadline)
                     } else {

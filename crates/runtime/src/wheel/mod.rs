@@ -175,7 +175,10 @@ impl Wheel {
         // SAFETY: the caller's contract. The borrow ends within this call.
         let entry_ref = unsafe { entry.as_ref() };
         debug_assert!(!entry_ref.is_pending(), "rule 2: set twice");
-        let tick = deadline.div_ceil(TICK_NS);
+        // Rounded up. `div_ceil` would need the remainder, too.
+        let tick = deadline
+            .checked_sub(1)
+            .map_or(0, |before| before / TICK_NS + 1);
         entry_ref.tick.set(tick);
         self.len.set(self.len.get() + 1);
         if tick <= self.now.get() {

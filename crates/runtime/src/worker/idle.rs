@@ -14,6 +14,7 @@ impl Worker {
     /// `scheduler`'s rule 3.
     pub(super) fn idle(&self, spin: &mut AdaptiveSpin) {
         self.status.set_searching();
+        self.quick_ticks.set(0);
         self.fire_timers();
         self.serve_waiting();
         if self.lifo_slot.get().is_some() || !self.ready.is_empty() {

@@ -306,7 +306,6 @@ impl Worker {
                     self.drain_remote_queue();
                 }
                 let Some(task) = self.pick() else {
-                    self.quick_ticks.set(0);
                     self.idle(&mut spin);
                     continue;
                 };
