@@ -77,8 +77,9 @@ static void write_places(known_writer writer) {
   tw_record_space space;
   tw_writer record;
   tw_error error;
-  uint32_t code = core->stream_reserve(writer.writer, one_in(8) ? (uint32_t)any() : below(200),
-                                       deadline, &space, &error);
+  uint32_t code = core->stream_reserve(
+      writer.writer, one_in(8) ? UINT32_MAX - below(1u << 31) : below(one_in(8) ? 100000 : 200),
+      deadline, &space, &error);
   expect("stream_reserve", code, stream_codes | CODE(TW_WOULD_PARK));
   if (code != TW_OK) {
     return;
