@@ -117,6 +117,13 @@ suite "a guest in Nim":
     check attempt(client.points(10, 1)).error of ServiceError[Trouble] # Before the first record.
     check client.soon(7).wait() == 7
 
+  test "malformed record of the last group ends its stream as guestLost":
+    var count = 0
+    let ended = attempt: (for point in client.points(6, high(uint32)): inc count)
+    check count == 5
+    check ended.error.outcome == Outcome.guestLost
+    check "malformed" in ended.error.msg
+
   test "resources":
     let cell = client.newCell(5)
     check client.cellOpen(cell) == 5

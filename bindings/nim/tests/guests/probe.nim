@@ -100,10 +100,13 @@ proc numbers(self: Service, count: uint64, writer: RecordWriter[uint64]) {.async
 proc points(self: Service, count, failing: uint32, writer: RecordWriter[Point]) {.async, thalweg.} =
   inc probeThreads
   defer: dec probeThreads
+  let isMalformed = failing == high(uint32) # The last point, in a group that is not complete.
+  if isMalformed: writer.setBatch(4)
   for number in 1'u32 .. count:
     if number == failing:
       raise newServiceError(Trouble(kind: TroubleKind.because, because: "it was asked to"))
-    await writer.send(Point(name: "point " & $number, x: int32(number), y: -int32(number)))
+    let name = if isMalformed and number == count: "caf\xe9" else: "point " & $number
+    await writer.send(Point(name: name, x: int32(number), y: -int32(number)))
 
 proc soon(value: uint32, writer: RecordWriter[uint32]) {.async, thalweg.} =
   await sleepAsync(1)

@@ -44,7 +44,7 @@ proc commit(state: var WriterState, hasMore: bool, error: var TwError): uint32 =
   state.pending = if hasMore and result == 0: state.pending + count else: 0
 
 proc commitAll(state: var WriterState) =
-  ## Before the end of the stream, which says what has failed.
+  ## Before an end of the stream that is a failure anyway.
   var error {.noinit.}: TwError
   if state.filled > 0: discard state.commit(false, error)
 
@@ -129,7 +129,7 @@ proc trySend*[T](writer: RecordWriter[T], values: openArray[T]): int =
   discard code.isFull(error) # Then all of its records are visible.
 
 proc trySend*[T](writer: RecordWriter[T], value: T): bool =
-  ## Sends a record. False: the stream is full. Raises what it does for several records.
+  ## Sends a record. False: the stream is full. Raises the same as for several records.
   if not writer.state.isOpen: writer.open()
   var error {.noinit.}: TwError
   var code = writer.add(value, error)
@@ -178,10 +178,15 @@ proc send*[T](writer: RecordWriter[T], value: T): Future[void] =
     failedSend((ref ThalwegError)(ended))
 
 proc finish*(writer: AnyWriter) =
-  ## Ends the stream regularly. Does nothing if it has ended.
+  ## Ends the stream regularly, or as `guestLost` if a record of the last group is malformed. Does nothing if it
+  ## has ended.
   writer.open()
   if writer.state.stream != 0:
-    writer.state.commitAll()
+    var error {.noinit.}: TwError
+    let code = if writer.state.filled > 0: writer.state.commit(false, error) else: 0'u32
+    if code == uint32(Outcome.argument):
+      writer.state.abort(newError(code, error).msg)
+      return
     discard core.streamFinish(writer.state.stream, nil)
   writer.state.stream = 0
 
