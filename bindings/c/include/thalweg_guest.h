@@ -320,7 +320,7 @@ typedef struct tw_guest_core {
                              tw_record_space *space, tw_error *error);
   /* Makes the first `count` of these places part of the stream. All bytes of the records are written, and
    * those of the strings and lists up to the offset `tails_end`. They become visible as in stream_write.
-   * `*space` is what is left, with a count of 0 if that is nothing.
+   * `*space` has the places that are left; its count may be 0.
    * TW_ARGUMENT: some records are malformed, and the others are in the stream; or the places were not
    * reserved. Another code: the outcome of the stream, which has ended. */
   uint32_t (*stream_commit)(tw_handle writer, uint32_t count, uint32_t tails_end, uint32_t flags,

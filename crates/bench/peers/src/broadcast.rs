@@ -13,7 +13,7 @@ use crate::channel::Waiting;
 use crate::channels::End;
 use crate::patience;
 
-/// A channel of `u64` from one sender to several receivers, each of which gets every message.
+/// A channel of `u64` with one sender and several receivers. Each receiver gets every message.
 pub trait Broadcast: 'static {
     /// Its public name.
     const NAME: &'static str;

@@ -178,7 +178,7 @@ impl RecordWriter {
         };
         let count = space.count.min(left.records);
         let bytes = &bytes[..count as usize * self.element.size() as usize];
-        // SAFETY: the segment has free slots for `count` records, of which this writer is the only user.
+        // SAFETY: the segment has free slots for `count` records. Only this writer uses them.
         unsafe {
             let place = space.base.add(space.first as usize);
             place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());

@@ -20,7 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What a receive returns is therefore a `Result<T, Lagged>`:
+//! A receive therefore returns a `Result<T, Lagged>`:
 //!
 //! ```
 //! # use thalweg_queue::broadcast::{self, Lagged};

@@ -5,7 +5,7 @@ use std::mem;
 use super::ring::{Ring, SPILLED, Slot, State};
 use crate::sync::{Arc, Ordering, lock};
 
-/// What a new message replaced. Drop it without the lock, because it may run code of the user.
+/// The message that a new one has replaced. Drop it without the lock, because it may run code of the user.
 #[must_use]
 pub(super) struct Replaced<T> {
     _in_place: Option<T>,

@@ -10,7 +10,7 @@ pub(crate) struct FinishedStack {
     sleeper: UnsafeCell<Option<JoinWaker>>,
 }
 
-// SAFETY: rule 4 defines who may access the sleeper.
+// SAFETY: the sleeper has one owner at a time by rule 4.
 unsafe impl Send for FinishedStack {}
 // SAFETY: as above.
 unsafe impl Sync for FinishedStack {}

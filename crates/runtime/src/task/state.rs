@@ -79,7 +79,7 @@ impl TaskState {
         self.0.load(Ordering::Acquire) & RELEASED != 0
     }
 
-    /// Who is notified of the end. Called by the worker, which may then read the joiner field if
+    /// The observers of the end. Called by the worker, which may then read the joiner field if
     /// the joiner is one of its own actors.
     pub(crate) fn observers(&self) -> Observers {
         let word = self.0.load(Ordering::Acquire);
