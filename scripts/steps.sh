@@ -4,15 +4,17 @@
 #
 #   scripts/steps.sh NAME TARGET...
 #
-# The next target runs even if one fails, so one run shows everything that is wrong. A target that
-# could not run here leaves a line in build/skipped (scripts/skip.sh) and is listed at the end.
+# The next target runs even if one fails, so one run shows everything that is wrong. The last lines of
+# each failed target are printed again at the end, where a long log is read first. A target that could
+# not run here leaves a line in build/skipped (scripts/skip.sh) and is listed at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 name=$1
 shift
 mkdir -p build
-rm -f build/skipped
+rm -rf build/skipped build/steps
+mkdir build/steps
 
 passed=() failed=() lines=()
 began=$SECONDS
@@ -21,8 +23,8 @@ total=0
 for target in "$@"; do
   printf '\n=== %s\n' "$target"
   start=$SECONDS
-  # `time` writes to the file, the target to the terminal.
-  if { time "${MAKE:-make}" "$target" 2>&3; } 3>&2 2>build/processor-time; then
+  # `time` writes to the one file, the target to the terminal and the other file.
+  if { time "${MAKE:-make}" "$target" 2>&1 | tee "build/steps/$target.log"; } 2>build/processor-time; then
     passed+=("$target")
     verdict=passed
   else
@@ -46,6 +48,10 @@ if [ -e build/skipped ]; then
   sed 's/^/  /' build/skipped
 fi
 if ((${#failed[@]})); then
+  for target in "${failed[@]}"; do
+    printf '\nThe last lines of %s (all of them: build/steps/%s.log):\n' "$target" "$target"
+    tail -n 40 "build/steps/$target.log" | sed 's/^/  /'
+  done
   printf '\nmake %s: FAILED: %s\n' "$name" "${failed[*]}"
   exit 1
 fi
