@@ -111,18 +111,8 @@ impl<T> JoinHandle<T> {
     /// Waits until the actor has ended. `false`: the deadline passed, or the caller's runtime
     /// stops.
     fn wait(&mut self, deadline: Option<u64>) -> bool {
-        if self.is_finished() || !self.reclaim_slot() {
-            return true;
-        }
-        sections::may_park();
-        let ended = match wait::actor() {
-            Some((worker, me)) => self.wait_as_actor(me, || worker.park(deadline)),
-            None => self.wait_as_thread(deadline),
-        };
-        if !ended {
-            worker::raise_if_due();
-        }
-        ended
+        // SAFETY: this is the only handle, and `wait_for` returns before it does.
+        self.is_finished() || !self.reclaim_slot() || unsafe { wait_for(self.task, deadline) }
     }
 
     pub(crate) fn task(&self) -> Task {
@@ -131,49 +121,12 @@ impl<T> JoinHandle<T> {
 
     /// Takes the joiner's slot back from an earlier poll. `false`: the actor has ended.
     pub(crate) fn reclaim_slot(&mut self) -> bool {
+        if !self.polled {
+            return true;
+        }
+        self.polled = false;
         // SAFETY: this is the handle, and it joined when it was polled.
-        !std::mem::take(&mut self.polled) || unsafe { self.task.unjoin() }
-    }
-
-    /// `me` is the calling actor, and `park` parks it until it is woken.
-    pub(crate) fn wait_as_actor(&self, me: Task, park: impl Fn() -> WakeReason) -> bool {
-        let state = &self.task.header().state;
-        // SAFETY: the slot is ours: this is the only handle, and every return path gives the slot
-        // back. We return only after `RELEASED`, or after the slot was taken back.
-        if !unsafe { self.task.join(Joiner::Waker(JoinWaker::Actor(me))) } {
-            return true;
-        }
-        while !state.is_complete() {
-            let gives_up = matches!(park(), WakeReason::TimedOut | WakeReason::Stopping);
-            // SAFETY: this is the handle, and it joined above.
-            if gives_up && unsafe { self.task.unjoin() } {
-                return false;
-            }
-        }
-        // Rule 3 of `task::state`: this takes another worker a few instructions.
-        while !state.is_released() {
-            spin_loop();
-        }
-        true
-    }
-
-    fn wait_as_thread(&self, deadline: Option<u64>) -> bool {
-        let state = &self.task.header().state;
-        let parker = Parker::current();
-        // SAFETY: as for an actor.
-        if !unsafe {
-            self.task
-                .join(Joiner::Waker(JoinWaker::Waker(parker.waker())))
-        } {
-            return true;
-        }
-        while !state.is_complete() {
-            // SAFETY: it joined above.
-            if parker.park(deadline) == ParkResult::TimedOut && unsafe { self.task.unjoin() } {
-                return false;
-            }
-        }
-        true
+        unsafe { self.task.unjoin() }
     }
 
     /// Precondition: the task is complete.
@@ -184,6 +137,75 @@ impl<T> JoinHandle<T> {
         // taken before.
         unsafe { self.task.take() }
     }
+}
+
+/// Waits until the task has ended. `false`: the deadline passed, or the caller's runtime stops. It is not
+/// compiled for each type of handle.
+///
+/// # Safety
+/// The caller is the task's only handle, and the joiner's slot belongs to it.
+#[inline(never)]
+unsafe fn wait_for(task: Task, deadline: Option<u64>) -> bool {
+    sections::may_park();
+    let ended = match wait::actor() {
+        // SAFETY: the caller's contract.
+        Some((worker, me)) => unsafe { wait_as_actor(task, me, || worker.park_task(me, deadline)) },
+        // SAFETY: the caller's contract.
+        None => unsafe { wait_as_thread(task, deadline) },
+    };
+    if !ended {
+        worker::raise_if_due();
+    }
+    ended
+}
+
+/// `me` is the calling actor, and `park` parks it until it is woken.
+///
+/// # Safety
+/// That of [`wait_for`].
+#[inline(always)]
+pub(crate) unsafe fn wait_as_actor(task: Task, me: Task, park: impl Fn() -> WakeReason) -> bool {
+    let state = &task.header().state;
+    // SAFETY: the slot is the caller's, and every return path gives the slot back. We return only after
+    // `RELEASED`, or after the slot was taken back.
+    if !unsafe { task.join(Joiner::Waker(JoinWaker::Actor(me))) } {
+        return true;
+    }
+    loop {
+        let gives_up = matches!(park(), WakeReason::TimedOut | WakeReason::Stopping);
+        if state.is_released() {
+            return true;
+        }
+        // SAFETY: the caller is the handle, and it joined above.
+        if state.is_complete() || (gives_up && !unsafe { task.unjoin() }) {
+            // Rule 3 of `task::state`: this takes another worker a few instructions.
+            while !state.is_released() {
+                spin_loop();
+            }
+            return true;
+        }
+        if gives_up {
+            return false;
+        }
+    }
+}
+
+/// # Safety
+/// That of [`wait_for`].
+#[cold]
+unsafe fn wait_as_thread(task: Task, deadline: Option<u64>) -> bool {
+    let parker = Parker::current();
+    // SAFETY: as for an actor.
+    if !unsafe { task.join(Joiner::Waker(JoinWaker::Waker(parker.waker()))) } {
+        return true;
+    }
+    while !task.header().state.is_complete() {
+        // SAFETY: it joined above.
+        if parker.park(deadline) == ParkResult::TimedOut && unsafe { task.unjoin() } {
+            return false;
+        }
+    }
+    true
 }
 
 impl<T> Future for JoinHandle<T> {

@@ -19,6 +19,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use slab::Slab;
+
 use crate::block_on::{Elapsed, block_on, block_on_timeout};
 use crate::exit::Pid;
 use crate::id::ActorId;
@@ -67,7 +69,7 @@ pub struct Joined<T> {
 /// });
 /// ```
 pub struct JoinSet<T> {
-    members: Vec<JoinHandle<T>>,
+    members: Slab<JoinHandle<T>>,
     /// Finished tasks that were taken from the stack, oldest first, linked by
     /// [`Header::next`](crate::task::Header).
     next_finished: Option<Task>,
@@ -78,7 +80,7 @@ impl<T> JoinSet<T> {
     /// An empty set.
     pub fn new() -> Self {
         Self {
-            members: Vec::new(),
+            members: Slab::new(),
             next_finished: None,
             finished: Arc::default(),
         }
@@ -100,13 +102,13 @@ impl<T> JoinSet<T> {
     /// # Panics
     /// If the set has 2^32 members.
     pub fn insert(&mut self, mut handle: JoinHandle<T>) -> ActorId {
-        let place = u32::try_from(self.members.len()).expect("a set has at most 2^32 actors");
         let task = handle.task();
-        task.header().join_set_index.set(place);
         let joiner = Joiner::Set(Arc::clone(&self.finished));
         // SAFETY: the slot belongs to the handle, which is ours.
         let is_registered = handle.reclaim_slot() && unsafe { task.join(joiner) };
-        self.members.push(handle);
+        let place = u32::try_from(self.members.insert(handle));
+        let place = place.expect("a set has at most 2^32 actors");
+        task.header().join_set_index.set(place);
         if !is_registered {
             // SAFETY: it has ended, and only this call pushes it.
             unsafe { self.finished.push(task) };
@@ -126,7 +128,7 @@ impl<T> JoinSet<T> {
 
     /// The addresses of all members, for signals and monitors, in no particular order.
     pub fn pids(&self) -> impl Iterator<Item = Pid> {
-        self.members.iter().map(JoinHandle::pid)
+        self.members.iter().map(|(_, member)| member.pid())
     }
 
     /// Waits until a member ends. A calling actor parks; a thread blocks. `None`: the set is empty.
@@ -192,10 +194,7 @@ impl<T> JoinSet<T> {
     fn remove(&mut self, task: Task) -> Joined<T> {
         let header = task.header();
         let place = header.join_set_index.get();
-        let mut handle = self.members.swap_remove(place as usize);
-        if let Some(moved) = self.members.get(place as usize) {
-            moved.task().header().join_set_index.set(place);
-        }
+        let mut handle = self.members.remove(place as usize);
         // Rule 4: this takes another worker a few instructions.
         while !header.state.is_released() {
             spin_loop();
@@ -224,7 +223,7 @@ impl<T> JoinSet<T> {
 
     /// [Kills](Pid::kill) all running members. They remain members until they are joined.
     pub fn kill_all(&self) {
-        for member in &self.members {
+        for (_, member) in &self.members {
             if !member.is_finished() {
                 // It may have ended meanwhile.
                 let _ = member.pid().kill();

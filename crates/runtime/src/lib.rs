@@ -41,6 +41,7 @@ mod idle;
 pub mod inbox;
 mod injector;
 mod injector_slot;
+mod inline_slab;
 pub mod inspect;
 mod interval;
 pub mod io;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::channel::Sender;
 use crate::config::{Config, StartError};
-use crate::control::DownListener;
+use crate::control::OnDown;
 use crate::exit::Signal;
 use crate::id::ActorId;
 use crate::join::JoinHandle;
@@ -453,13 +453,13 @@ impl Handle {
         self.count(|counts| &counts.started_stacks);
     }
 
-    /// Spawns an actor that is watched from the start, so that its end is reported before any
-    /// thread can have joined it.
+    /// Spawns an actor with a watcher, which is notified of its end before any thread can have joined
+    /// it.
     pub(crate) fn spawn_watched<T: Send + 'static>(
         &self,
         name: Option<Name>,
         supervised: bool,
-        watch: DownListener,
+        watcher: Option<Arc<dyn OnDown>>,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
         let task = Task::new(ActorId::next(), name, job);
@@ -472,8 +472,9 @@ impl Handle {
         if !supervised && trace::is_used() {
             trace::attach_child(task);
         }
-        let watched = task.control().add_listener(watch);
-        debug_assert!(watched.is_ok(), "the task is in no queue yet");
+        if let Some(watcher) = watcher {
+            task.watch(watcher);
+        }
         let handle = JoinHandle::new(task);
         self.submit(task);
         handle

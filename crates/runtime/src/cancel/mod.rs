@@ -33,6 +33,7 @@
 //! });
 //! ```
 
+pub(crate) mod members;
 mod scope;
 mod token;
 
@@ -101,9 +102,11 @@ pub fn with_deadline<T>(deadline: Instant, f: impl FnOnce() -> T) -> Result<T, C
 pub(crate) fn within<T>(token: &Token, f: impl FnOnce(&Token) -> T) -> Result<T, Cancelled> {
     let task = worker::running().expect("a cancel scope requires an actor");
     let before = task.replace_scope(token.node());
-    token.arm(task.waker());
+    let key = token.node().enter(|| task.waker());
     let result = catch_unwind(AssertUnwindSafe(|| f(token)));
-    token.disarm();
+    if let Some(key) = key {
+        token.node().leave(key);
+    }
     task.replace_scope(before);
     let payload = match result {
         Ok(value) => return Ok(value),

@@ -4,19 +4,19 @@
 //!    panic, a cancellation or an exit signal. The frame catches the unwinding, cancels the actors,
 //!    waits, and then resumes the unwinding. Only the stop of the runtime cuts the wait short,
 //!    because the same stop ends the actors.
-//! 2. The exit of an actor is reported through its control, so it is counted before a join can
-//!    return.
+//! 2. The scope is the watcher of its actors, so an exit is counted before a join can return.
+//! 3. The actors run in the scope's own token: cancelling it wakes all of them.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
 
-use thalweg_queue::no_preempt::{LockGuard, lock};
+use thalweg_queue::no_preempt::lock;
 
+use super::members::Members;
 use super::token::Token;
 use super::{Cancelled, Cause, within};
-use crate::control::{Down, DownListener, OnDown};
+use crate::control::{Down, OnDown};
 use crate::exit::{NoKill, exit};
 use crate::id::ActorId;
 use crate::join::JoinHandle;
@@ -85,21 +85,8 @@ pub struct Scope {
 struct Shared {
     token: Token,
     on_failure: OnFailure,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    live: usize,
-    closed: bool,
-    failures: Vec<Failure>,
-    waiter: Option<Waker>,
-}
-
-impl Shared {
-    fn state(&self) -> LockGuard<'_, State> {
-        lock(&self.state)
-    }
+    members: Members,
+    failures: Mutex<Vec<Failure>>,
 }
 
 /// Runs `f`, waits for all actors spawned in the scope, and returns the value of `f`.
@@ -136,7 +123,8 @@ pub fn scope<T>(on_failure: OnFailure, f: impl FnOnce(&Scope) -> T) -> Result<T,
         shared: Arc::new(Shared {
             token: Token::nested(u64::MAX),
             on_failure,
-            state: Mutex::default(),
+            members: Members::new(),
+            failures: Mutex::default(),
         }),
         runtime,
     };
@@ -153,13 +141,9 @@ pub fn scope<T>(on_failure: OnFailure, f: impl FnOnce(&Scope) -> T) -> Result<T,
     }
     {
         let _guard = NoKill::new();
-        scope.wait();
+        scope.close();
     }
-    let failures = {
-        let mut state = scope.shared.state();
-        state.closed = true;
-        std::mem::take(&mut state.failures)
-    };
+    let failures = std::mem::take(&mut *lock(&scope.shared.failures));
     let body = body.unwrap_or_else(|payload| resume_unwind(payload));
     if on_failure != OnFailure::Ignore && !failures.is_empty() {
         return Err(ScopeError::Failed(failures));
@@ -173,27 +157,18 @@ impl Scope {
         &self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
-        let token = self.token().child();
-        {
-            let mut state = self.shared.state();
-            if state.closed {
-                token.cancel_for(Cause::Unwound);
-            } else {
-                state.live += 1;
-            }
-            if state.closed {
-                drop(state);
-                return self.runtime.spawn(|| exit(ExitReason::Shutdown));
-            }
+        if !self.shared.members.enter() {
+            return self.runtime.spawn(|| exit(ExitReason::Shutdown));
         }
-        // Rule 2.
-        let listener = DownListener::Shared(Arc::clone(&self.shared) as Arc<dyn OnDown>);
-        self.runtime.spawn_watched(None, false, listener, move || {
-            if token.is_cancelled() {
+        let watcher = Arc::clone(&self.shared);
+        let shared = Arc::clone(&self.shared);
+        let job = move || {
+            if shared.token.is_cancelled() {
                 exit(ExitReason::Shutdown);
             }
-            within(&token, |_| job()).unwrap_or_else(|_| exit(ExitReason::Shutdown))
-        })
+            within(&shared.token, |_| job()).unwrap_or_else(|_| exit(ExitReason::Shutdown))
+        };
+        self.runtime.spawn_watched(None, false, Some(watcher), job)
     }
 
     /// Cancels the body and the actors of the scope.
@@ -208,7 +183,7 @@ impl Scope {
 
     /// The number of running actors.
     pub fn len(&self) -> usize {
-        self.shared.state().live
+        self.shared.members.count()
     }
 
     /// Whether no actor runs.
@@ -216,48 +191,54 @@ impl Scope {
         self.len() == 0
     }
 
-    /// Waits until no actor runs. The wait may be cut short if the caller is to end.
-    fn wait(&self) {
-        loop {
-            {
-                let mut state = self.shared.state();
-                if state.live == 0 {
-                    return;
-                }
-                state.waiter = Some(wait::waker());
-            }
+    /// Waits until no actor runs. Returns `false` if the wait was cut short because the caller is to
+    /// end.
+    fn wait(&self) -> bool {
+        let members = &self.shared.members;
+        while members.count() > 0 && members.must_wait(wait::waker()) {
             if wait::park(None) == WakeReason::Stopping {
                 wait::unwind_if_stopping();
-                return;
+                return false;
             }
         }
+        true
+    }
+
+    /// Waits for the last actor, and admits no further one.
+    fn close(&self) {
+        let members = &self.shared.members;
+        while !members.close_if_empty() {
+            if !self.wait() {
+                members.close();
+                break;
+            }
+        }
+        members.forget_waiter();
     }
 }
 
 impl OnDown for Shared {
     fn on_down(&self, Down { id, reason }: Down) {
-        let failed = !reason.is_orderly();
-        let cancels_scope = failed && self.on_failure == OnFailure::FailFast;
-        let waiter = {
-            let mut state = self.state();
-            state.live -= 1;
-            if failed && (!cancels_scope || state.failures.is_empty()) {
-                state.failures.push(Failure {
-                    id,
-                    reason: reason.clone(),
-                });
+        if !reason.is_orderly() {
+            self.failed(id, reason);
+        }
+        self.members.leave();
+    }
+}
+
+impl Shared {
+    #[cold]
+    fn failed(&self, id: ActorId, reason: ExitReason) {
+        let cancels_scope = self.on_failure == OnFailure::FailFast;
+        {
+            let mut failures = lock(&self.failures);
+            if !cancels_scope || failures.is_empty() {
+                let reason = reason.clone();
+                failures.push(Failure { id, reason });
             }
-            if state.live == 0 {
-                state.waiter.take()
-            } else {
-                None
-            }
-        };
+        }
         if cancels_scope {
             self.token.cancel_for(Cause::Failed(reason));
-        }
-        if let Some(waiter) = waiter {
-            waiter.wake();
         }
     }
 }

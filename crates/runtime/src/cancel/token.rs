@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use thalweg_queue::clock;
@@ -138,17 +138,8 @@ impl Token {
         }
     }
 
-    pub(super) fn node(&self) -> *const TokenNode {
-        Arc::as_ptr(&self.node)
-    }
-
-    /// Rule 3.
-    pub(super) fn arm(&self, waker: Waker) {
-        self.node.arm(waker);
-    }
-
-    pub(super) fn disarm(&self) {
-        self.node.disarm();
+    pub(super) fn node(&self) -> &TokenNode {
+        &self.node
     }
 }
 
@@ -166,10 +157,10 @@ mod tests {
     fn token_drops_its_waker_when_the_scope_ends() {
         crate::run(|| {
             let token = crate::cancel::cancel_scope(|token| {
-                assert!(token.node.is_armed());
+                assert!(token.node.has_runners());
                 token.clone()
             });
-            assert!(!token.unwrap().node.is_armed());
+            assert!(!token.unwrap().node.has_runners());
         });
     }
 }

@@ -13,7 +13,6 @@
 //! 6. A behaviour actor is marked under the lock and woken afterwards. The next incarnation clears
 //!    the marks when it starts, so a late signal never reaches it.
 
-mod down_listeners;
 mod kill_flag;
 
 use std::collections::HashMap;
@@ -24,10 +23,10 @@ use std::task::Waker;
 
 use thalweg_queue::{NoPreemptGuard, mpsc, oneshot};
 
-use self::down_listeners::DownListeners;
 pub(crate) use self::kill_flag::KillFlag;
 use crate::actor_info::Snapshot;
 use crate::id::{ActorId, ActorIdHasher};
+use crate::inline_slab::InlineSlab;
 use crate::reason::ExitReason;
 use crate::shim::{LockGuard, Mutex, lock};
 use crate::task::Task;
@@ -61,7 +60,7 @@ pub(crate) struct Control {
 struct State {
     target: Target,
     links: HashMap<ActorId, Arc<Control>, BuildHasherDefault<ActorIdHasher>>,
-    listeners: DownListeners,
+    listeners: InlineSlab<DownListener>,
     trap: Trap,
     /// The reason of the signal that ends the actor.
     exit: Option<ExitReason>,
@@ -112,12 +111,11 @@ pub(crate) enum DownListener {
     Monitor(oneshot::Sender<Down>),
     /// A function that neither waits nor runs user code.
     Callback(Box<dyn FnOnce(Down) + Send>),
-    /// A listener for many actors.
-    Shared(Arc<dyn OnDown>),
 }
 
-/// As [`DownListener::Callback`], for each actor that it is added to.
+/// The watcher of any number of tasks: it is notified of their ends, whether or not they have a control.
 pub(crate) trait OnDown: Send + Sync {
+    /// Neither waits nor runs user code.
     fn on_down(&self, down: Down);
 }
 
@@ -152,7 +150,7 @@ impl Control {
             state: Mutex::new(State {
                 target,
                 links: HashMap::default(),
-                listeners: DownListeners::default(),
+                listeners: InlineSlab::default(),
                 trap: Trap::None,
                 exit: None,
             }),
@@ -183,7 +181,7 @@ impl Control {
         if state.has_ended() {
             return Err(listener);
         }
-        Ok(state.listeners.add(listener))
+        Ok(state.listeners.insert(listener))
     }
 
     /// As [`add_listener`](Self::add_listener). If the actor has ended, the listener receives
@@ -208,7 +206,7 @@ impl Control {
             if state.has_ended() {
                 return;
             }
-            state.listeners.take(index)
+            state.listeners.remove(index)
         };
         drop(listener);
     }
@@ -318,12 +316,12 @@ impl Control {
                 std::mem::take(&mut state.listeners),
             )
         };
-        listeners.for_each(|listener| {
+        for listener in listeners {
             listener.notify(Down {
                 id: self.id,
                 reason: reason.clone(),
             });
-        });
+        }
         if !links.is_empty() {
             for peer in links.into_values() {
                 peer.signal(Some(self.id), reason.clone(), SignalKind::Link);
@@ -399,7 +397,6 @@ impl DownListener {
             // The monitor may have been dropped.
             Self::Monitor(sender) => drop(sender.send(down)),
             Self::Callback(callback) => callback(down),
-            Self::Shared(listener) => listener.on_down(down),
         }
     }
 }

@@ -10,6 +10,7 @@ mod idle;
 mod injector_slot;
 mod join_set;
 mod mailbox_state;
+mod members;
 mod placement;
 mod poller;
 mod remote_queue;

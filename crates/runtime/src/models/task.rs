@@ -10,6 +10,7 @@ use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
 use super::{DropCounter, bind, drain_or_park, drop_counter, finish, new_task, run};
+use crate::join::wait_as_actor;
 use crate::remote_queue::RemoteQueue;
 use crate::task::state::TaskState;
 use crate::wake_reason::WakeReason;
@@ -117,10 +118,12 @@ fn actor_of_another_worker_joins_and_ends() {
 
         let (me, my_handle) = new_task(|| ());
         bind(me, queue);
-        assert!(handle.wait_as_actor(me, || {
+        let park = || {
             drain_or_park(queue, |woken| assert!(woken == me));
             WakeReason::Woken
-        }));
+        };
+        // SAFETY: the slot belongs to this handle.
+        assert!(unsafe { wait_as_actor(handle.task(), me, park) });
         let output: DropCounter = handle.join().unwrap();
         drop(output);
         finish(queue, (me, my_handle), worker);
@@ -138,7 +141,8 @@ fn actor_of_another_worker_gives_up_its_join_and_ends() {
 
         let (me, my_handle) = new_task(|| ());
         bind(me, queue);
-        let _ = handle.wait_as_actor(me, || WakeReason::TimedOut);
+        // SAFETY: the slot belongs to this handle.
+        let _ = unsafe { wait_as_actor(handle.task(), me, || WakeReason::TimedOut) };
         drop(handle);
         finish(queue, (me, my_handle), worker);
     });

@@ -6,7 +6,7 @@ use thalweg_queue::no_preempt::lock;
 use thalweg_queue::oneshot;
 
 use crate::behaviour::{ExitListener, Restartable};
-use crate::control::DownListener;
+use crate::control::{Down, OnDown};
 use crate::exit::{Pid, exit};
 use crate::reason::ExitReason;
 use crate::runtime::Handle;
@@ -79,6 +79,15 @@ impl Drop for BorrowedJob {
     }
 }
 
+/// Reports the exit of one incarnation.
+struct ExitWatcher(ExitListener);
+
+impl OnDown for ExitWatcher {
+    fn on_down(&self, Down { id, reason }: Down) {
+        (self.0)(id, reason);
+    }
+}
+
 impl JobChild {
     pub(super) fn restartable(
         runtime: &Handle,
@@ -119,16 +128,14 @@ impl Restartable for JobChild {
             }
         };
         let mut state = lock(&self.state);
-        let exit_listener = state.exit_listener.clone();
-        let listener = DownListener::Callback(Box::new(move |down| {
-            if let Some(exit_listener) = exit_listener {
-                exit_listener(down.id, down.reason);
-            }
-        }));
+        let watcher = state
+            .exit_listener
+            .clone()
+            .map(|listener| Arc::new(ExitWatcher(listener)) as _);
         let name = Name::new(self.name.clone());
         let pid = self
             .runtime
-            .spawn_watched(Some(name), true, listener, job)
+            .spawn_watched(Some(name), true, watcher, job)
             .pid();
         state.pid = Some(pid.clone());
         drop(state);

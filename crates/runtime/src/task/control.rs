@@ -1,13 +1,14 @@
 //! The task as other threads reach it: its control, the behaviour actor whose turn it runs, and its
 //! interruption by signals.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::task::Waker;
 
-use thalweg_queue::barrier;
+use thalweg_queue::{NoPreemptGuard, barrier};
 
 use super::Task;
-use crate::control::{Control, KillFlag, SignalTarget, Target};
+use crate::control::{Control, Down, KillFlag, OnDown, SignalTarget, Target};
 use crate::id::ActorId;
 use crate::reason::ExitReason;
 use crate::scope_node::TokenNode;
@@ -58,6 +59,26 @@ impl RunningTurn {
 }
 
 impl Task {
+    /// Makes `watcher` the watcher of a new task, which is in no queue yet.
+    pub(crate) fn watch(self, watcher: Arc<dyn OnDown>) {
+        let header = self.header();
+        header.state.set_watched();
+        header.watcher.set(MaybeUninit::new(watcher));
+    }
+
+    /// The task ends, which it does once. It has a watcher.
+    pub(super) fn notify_watcher(self, how: Option<&ExitReason>) {
+        let header = self.header();
+        let watcher = header.watcher.replace(MaybeUninit::uninit());
+        // SAFETY: `WATCHED` is set, and this takes the watcher once.
+        let watcher = unsafe { watcher.assume_init() };
+        let _no_preempt = NoPreemptGuard::enter();
+        watcher.on_down(Down {
+            id: header.id,
+            reason: how.cloned().unwrap_or(ExitReason::Normal),
+        });
+    }
+
     #[cold]
     pub(super) fn notify_control(self, how: Option<&ExitReason>) {
         let control = self.header().control.load(Ordering::Acquire);

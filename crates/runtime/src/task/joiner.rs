@@ -1,5 +1,6 @@
 //! The joiner: what the end of a task wakes or notifies (`task::state`'s rule 1).
 
+use std::hint::unreachable_unchecked;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -38,6 +39,22 @@ impl Header {
         // SAFETY: the caller's contract.
         self.joiner
             .with_mut(|place| unsafe { (*place).assume_init_read() })
+    }
+
+    /// [`take_joiner`](Self::take_joiner) of a task whose joiner is an actor, since `joiner_queue` is set.
+    ///
+    /// # Safety
+    /// As for `take_joiner`, and `joiner_queue` is not null.
+    #[inline(always)]
+    pub(super) unsafe fn take_joining_actor(&self) -> Task {
+        // SAFETY: the caller's contract.
+        match unsafe { self.take_joiner() } {
+            Joiner::Waker(JoinWaker::Actor(actor)) => actor,
+            // SAFETY: `join` sets the queue only with an actor, and before the joiner.
+            Joiner::Waker(JoinWaker::Waker(_)) | Joiner::Set(_) => unsafe {
+                unreachable_unchecked()
+            },
+        }
     }
 }
 

@@ -13,8 +13,9 @@
 //! 4. `control` is created by the first thread that needs it and has a reference. It is released
 //!    with the task. Only the control sets `kill_flag`, which is never cleared. `masks`, `raised`,
 //!    `ending`, `actor` and `scope` belong to the running code.
-//! 5. `parent`, `supervised` and `on_shortage` are written by the creator of the task, before the
-//!    task is in any queue.
+//! 5. `parent`, `supervised`, `on_shortage` and `watcher` are written by the creator of the task,
+//!    before the task is in any queue. The watcher is notified of the end before any thread can have
+//!    joined the task.
 //! 6. Another thread wakes a task through the remote queue of its home worker. The thread that
 //!    changes `in_remote_queue` to `true` pushes the task, with a reference. The home worker
 //!    changes it back before it handles the wake-up. A task is therefore in the queue at most once.
@@ -30,7 +31,6 @@ mod turn;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-#[cfg(not(loom))]
 use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
@@ -39,7 +39,7 @@ pub(crate) use self::finished_stack::FinishedStack;
 pub(crate) use self::joiner::{JoinWaker, Joiner};
 use self::state::TaskState;
 pub use self::turn::{Run, TurnSlot};
-use crate::control::Control;
+use crate::control::{Control, OnDown};
 use crate::fiber::Fiber;
 use crate::id::ActorId;
 use crate::reason::{ExitReason, JoinError};
@@ -141,6 +141,8 @@ pub(crate) struct Header {
     pub(crate) on_worker_stack: bool,
     /// Rule 5.
     pub(crate) on_shortage: Cell<OnShortage>,
+    /// Rule 5. Initialised while `task::state` has `WATCHED` set and the task has not ended.
+    watcher: Cell<MaybeUninit<Arc<dyn OnDown>>>,
     pub(crate) name: Option<Name>,
     #[cfg(loom)]
     memory: crate::shim::Memory,
@@ -191,6 +193,7 @@ impl Header {
             is_turn: turn.is_some(),
             on_worker_stack: false,
             on_shortage: Cell::new(turn.unwrap_or(OnShortage::End)),
+            watcher: Cell::new(MaybeUninit::uninit()),
             name,
             #[cfg(loom)]
             memory: crate::shim::Memory::new(),
@@ -422,7 +425,8 @@ impl Task {
     /// reference.
     #[inline(always)]
     pub(crate) unsafe fn run(self) {
-        if self.must_unwind() {
+        // It has not begun, so it has no masks and is no turn.
+        if self.header().kill_flag.load(Ordering::Acquire) {
             let why = JoinError::Exit(self.exit_reason());
             // SAFETY: the caller's contract.
             return unsafe { self.cancel(why) };
@@ -432,6 +436,7 @@ impl Task {
         let header = self.header();
         match how {
             None if header.state.is_only_running() => self.end_unobserved(),
+            None if self.end_for_local_joiner() => {}
             how => self.end(how.as_ref()),
         }
     }
@@ -482,6 +487,29 @@ impl Task {
         self.free();
     }
 
+    /// The normal end of a task that nobody observes but an actor of the same worker, which waits for it.
+    /// Returns `false` if it is not such a task.
+    #[inline(always)]
+    fn end_for_local_joiner(self) -> bool {
+        let header = self.header();
+        let Some(worker) = worker::current() else {
+            return false;
+        };
+        let queue = header.joiner_queue.load(Ordering::Relaxed);
+        if !header.state.has_only_joiner() || !std::ptr::eq(queue, worker.remote_queue) {
+            return false;
+        }
+        worker.count_end(self, None);
+        // SAFETY: `task::state`'s rule 1. The joiner is an actor of this worker, which does not run now.
+        let joiner = unsafe { header.take_joining_actor() };
+        worker.clear_running(self);
+        if header.state.complete_for_local_joiner() {
+            self.notify_control(None);
+        }
+        worker.wake(joiner);
+        true
+    }
+
     fn end(self, how: Option<&ExitReason>) {
         let header = self.header();
         let worker = worker::current();
@@ -491,33 +519,14 @@ impl Task {
             worker.count_end(self, how);
         }
         let observers = header.state.observers();
+        if observers.watcher {
+            self.notify_watcher(how);
+        }
         // The control is notified before any thread can have joined the task, because a thread that
         // has joined it must not find its name in the registry.
         let notified = observers.control;
         if notified {
             self.notify_control(how);
-        }
-        if observers.joiner
-            && let Some(worker) = worker
-            && std::ptr::eq(
-                header.joiner_queue.load(Ordering::Relaxed),
-                worker.remote_queue,
-            )
-        {
-            // SAFETY: `task::state`'s rule 1. The joiner is an actor of this worker, which does not
-            // run now.
-            let joiner = match unsafe { header.take_joiner() } {
-                Joiner::Waker(JoinWaker::Actor(joiner)) => joiner,
-                Joiner::Waker(JoinWaker::Waker(_)) | Joiner::Set(_) => {
-                    unreachable!("only an actor sets the joiner queue")
-                }
-            };
-            worker.clear_running(self);
-            if header.state.complete_for_local_joiner() && !notified {
-                self.notify_control(how);
-            }
-            worker.wake(joiner);
-            return;
         }
         let completed = header.state.complete();
         if completed.notify_control && !notified {

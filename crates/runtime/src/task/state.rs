@@ -8,6 +8,7 @@
 //! | `JOIN_INTEREST` | the handle may still ask for the output |
 //! | `RELEASED` | the worker that ran the task has woken the joiner, and from then on accesses nothing but its own reference |
 //! | `HAS_CONTROL` | the task has a `Control`, which must be notified of the end |
+//! | `WATCHED` | the task has a watcher, which must be notified of the end; set before any other thread knows the task |
 //! | the rest | reference count: the runtime has one until the end, the handle one, each waker one |
 //!
 //! 1. While `JOINER` is clear, the joiner field belongs to the handle. While `JOINER` is set, it
@@ -29,7 +30,8 @@ const JOINER: usize = 2;
 const JOIN_INTEREST: usize = 4;
 const RELEASED: usize = 8;
 const HAS_CONTROL: usize = 16;
-const REFERENCE: usize = 32;
+const WATCHED: usize = 32;
+const REFERENCE: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct TaskState(AtomicUsize);
@@ -45,11 +47,11 @@ pub(crate) struct Completed {
     pub(crate) notify_control: bool,
 }
 
-/// The observers of a task that is about to end. Others may be added at any time.
+/// The observers of a task that is about to end. A control may be added at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Observers {
-    pub(crate) joiner: bool,
     pub(crate) control: bool,
+    pub(crate) watcher: bool,
 }
 
 impl TaskState {
@@ -79,14 +81,25 @@ impl TaskState {
         self.0.load(Ordering::Acquire) & RELEASED != 0
     }
 
-    /// The observers of the end. Called by the worker, which may then read the joiner field if
+    /// Whether a joiner is the only observer. Called by the worker, which may then read the joiner field if
     /// the joiner is one of its own actors.
+    pub(crate) fn has_only_joiner(&self) -> bool {
+        let word = self.0.load(Ordering::Acquire);
+        word & (JOINER | HAS_CONTROL | WATCHED) == JOINER
+    }
+
+    /// The observers of the end, besides a joiner. Called by the worker.
     pub(crate) fn observers(&self) -> Observers {
         let word = self.0.load(Ordering::Acquire);
         Observers {
-            joiner: word & JOINER != 0,
             control: word & HAS_CONTROL != 0,
+            watcher: word & WATCHED != 0,
         }
+    }
+
+    /// Called by the creator of the task, before any other thread knows it.
+    pub(crate) fn set_watched(&self) {
+        self.0.fetch_or(WATCHED, Ordering::Relaxed);
     }
 
     /// Completes and releases the task in one step. Called by the worker if the joiner is one of

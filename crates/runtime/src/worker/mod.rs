@@ -285,10 +285,10 @@ impl Worker {
     pub(crate) fn work(&self, until: impl Fn() -> bool) {
         let mut spin = AdaptiveSpin::new();
         loop {
-            // One subtraction decides and counts.
+            // One subtraction in memory decides and counts.
             let (left, is_over) = self.quick_ticks.get().overflowing_sub(1);
+            self.quick_ticks.set(left);
             let task = if !is_over {
-                self.quick_ticks.set(left);
                 if !self.remote_queue.is_empty() {
                     self.drain_remote_queue();
                     continue;
@@ -299,6 +299,7 @@ impl Worker {
                 };
                 task
             } else {
+                self.quick_ticks.set(0);
                 if until() || self.scheduler.is_stopping() {
                     return;
                 }

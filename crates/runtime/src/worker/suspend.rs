@@ -15,24 +15,34 @@ use crate::wake_reason::WakeReason;
 
 impl Worker {
     /// Parks the running task until it is woken, or until `deadline` or the deadline of its scope.
+    #[inline(never)]
     pub(crate) fn park(&self, deadline: Option<u64>) -> WakeReason {
         let Some(task) = self.running.get() else {
             unreachable!("only a running task parks");
         };
+        self.park_task(task, deadline)
+    }
+
+    /// [`park`](Self::park), in the caller's frame. `task` is the running task.
+    #[inline(always)]
+    pub(crate) fn park_task(&self, task: Task, deadline: Option<u64>) -> WakeReason {
         if task.header().has_context.get() {
-            self.park_in_context(task, deadline)
-        } else {
-            self.park_until(task, deadline, false)
+            return self.park_in_context(task, deadline);
+        }
+        match deadline {
+            None => self.park_until_woken(task),
+            Some(deadline) => self.park_until(task, deadline, false),
         }
     }
 
     /// As [`park`](Self::park), but if the deadline has passed already, other tasks may run before
     /// the wait ends. It does not read the clock.
     pub(crate) fn park_until_later(&self, deadline: u64) -> WakeReason {
-        let deadline = Some(deadline).filter(|ns| *ns != u64::MAX);
         match self.running.get() {
-            Some(task) if !task.header().has_context.get() => self.park_until(task, deadline, true),
-            _ => self.park(deadline),
+            Some(task) if deadline != u64::MAX && !task.header().has_context.get() => {
+                self.park_until(task, deadline, true)
+            }
+            _ => self.park(Some(deadline).filter(|ns| *ns != u64::MAX)),
         }
     }
 
@@ -41,59 +51,75 @@ impl Worker {
     fn park_in_context(&self, task: Task, deadline: Option<u64>) -> WakeReason {
         let scope = task.scope().filter(|_| task.header().masks.get() == 0);
         let earlier = scope.filter(|scope| scope.deadline() < deadline.unwrap_or(u64::MAX));
-        let Some(scope) = earlier else {
-            return self.park_until(task, deadline, false);
-        };
-        match self.park_until(task, Some(scope.deadline()), false) {
-            WakeReason::TimedOut if scope.is_due() => WakeReason::Stopping,
-            // The caller's deadline has not passed. The caller checks its condition and waits
-            // again.
-            WakeReason::TimedOut => WakeReason::Woken,
-            woke => woke,
+        match (earlier, deadline) {
+            (None, None) => self.park_until_woken(task),
+            (None, Some(deadline)) => self.park_until(task, deadline, false),
+            (Some(scope), _) => match self.park_until(task, scope.deadline(), false) {
+                WakeReason::TimedOut if scope.is_due() => WakeReason::Stopping,
+                // The caller's deadline has not passed. The caller checks its condition and waits
+                // again.
+                WakeReason::TimedOut => WakeReason::Woken,
+                woke => woke,
+            },
         }
     }
 
-    /// `is_later`: the deadline is assumed not to have passed.
-    #[inline]
-    fn park_until(&self, task: Task, deadline: Option<u64>, is_later: bool) -> WakeReason {
-        if !sections::may_park()
-            || self.scheduler.is_stopping()
-            || is_unwinding()
-            || task.is_interrupted()
-        {
+    #[inline(always)]
+    fn park_until_woken(&self, task: Task) -> WakeReason {
+        if !self.may_park(task) {
             return self.refuse_park();
         }
         if task.header().notified.take() {
             return WakeReason::Woken;
         }
-        match deadline {
-            None => self.suspend_parked(task),
-            Some(deadline) => {
-                if !is_later && deadline <= clock::now() {
-                    // A task that repeatedly waits with a passed deadline must not starve the
-                    // others.
-                    if self.slice.is_due() && sections::is_allowed() {
-                        self.yield_if_slice_over();
-                    }
-                    return WakeReason::TimedOut;
-                }
-                let Some(fiber) = task.header().fiber.get() else {
-                    unreachable!("a running task has a fiber");
-                };
-                // SAFETY: the task that runs on a fiber keeps it alive.
-                let timer = &unsafe { fiber.as_ref() }.timer;
-                timer.data.set(task.into_raw().cast());
-                // SAFETY: the fiber is not moved, and the timer is cancelled before the task
-                // continues.
-                unsafe { self.wheel.insert(NonNull::from(timer), deadline) };
-                self.suspend_parked(task);
-                // SAFETY: the timer was inserted into this wheel.
-                let early = unsafe { self.wheel.cancel(NonNull::from(timer)) };
-                if !early {
-                    return WakeReason::TimedOut;
-                }
-            }
+        self.suspend_parked(task);
+        self.woken(task)
+    }
+
+    /// `is_later`: the deadline is assumed not to have passed.
+    #[inline(never)]
+    fn park_until(&self, task: Task, deadline: u64, is_later: bool) -> WakeReason {
+        if !self.may_park(task) {
+            return self.refuse_park();
         }
+        if task.header().notified.take() {
+            return WakeReason::Woken;
+        }
+        if !is_later && deadline <= clock::now() {
+            // A task that repeatedly waits with a passed deadline must not starve the others.
+            if self.slice.is_due() && sections::is_allowed() {
+                self.yield_if_slice_over();
+            }
+            return WakeReason::TimedOut;
+        }
+        let Some(fiber) = task.header().fiber.get() else {
+            unreachable!("a running task has a fiber");
+        };
+        // SAFETY: the task that runs on a fiber keeps it alive.
+        let timer = &unsafe { fiber.as_ref() }.timer;
+        timer.data.set(task.into_raw().cast());
+        // SAFETY: the fiber is not moved, and the timer is cancelled before the task continues.
+        unsafe { self.wheel.insert(NonNull::from(timer), deadline) };
+        self.suspend_parked(task);
+        // SAFETY: the timer was inserted into this wheel.
+        let is_early = unsafe { self.wheel.cancel(NonNull::from(timer)) };
+        match is_early {
+            true => self.woken(task),
+            false => WakeReason::TimedOut,
+        }
+    }
+
+    #[inline(always)]
+    fn may_park(&self, task: Task) -> bool {
+        sections::may_park()
+            && !self.scheduler.is_stopping()
+            && !is_unwinding()
+            && !task.is_interrupted()
+    }
+
+    /// Why a parked task continues.
+    #[inline(always)]
+    fn woken(&self, task: Task) -> WakeReason {
         // At a stop, the worker resumes the task as if it had a context.
         if task.may_be_interrupted() && (self.scheduler.is_stopping() || task.is_interrupted()) {
             WakeReason::Stopping

@@ -4,27 +4,34 @@
 //!    returns. A child that is created later is cancelled from the start.
 //! 2. A node refers to its children weakly. A child removes itself from its parent when it is
 //!    dropped.
-//! 3. A cancellation wakes the actor that runs in the node's scope, and every task that awaits the
-//!    token. The actor checks the node before and after each wait.
+//! 3. A cancellation wakes the actors that run in the node's scope, and every task that awaits the
+//!    token. An actor checks the node before and after each wait.
 //! 4. The deadline of a node is the earliest of its own and its ancestors'. The first check after
 //!    the deadline cancels the node.
 
-mod children;
-
+use std::cell::Cell;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::Waker;
 
+use slab::Slab;
 use thalweg_queue::clock;
 use thalweg_queue::no_preempt::{LockGuard, lock};
 
-use self::children::Children;
+use crate::inline_slab::InlineSlab;
 use crate::reason::ExitReason;
 use crate::waiters::{WaitId, Waiters};
 
-/// In a scope with a deadline, one in this many checks reads the clock.
+/// In scopes with a deadline, one in this many checks of a thread reads the clock.
 const CHECKS_PER_CLOCK_READ: u32 = 64;
+
+/// With more places for children than this, their memory is freed when the last one is removed.
+const SHRINK_ABOVE: usize = 64;
+
+thread_local! {
+    static CHECKS: Cell<u32> = const { Cell::new(0) };
+}
 
 /// Why a scope was cancelled.
 #[derive(Clone, Debug)]
@@ -66,7 +73,6 @@ pub(crate) struct TokenNode {
     cancelled: AtomicBool,
     /// In nanoseconds of [`clock`]. `u64::MAX`: none.
     deadline: u64,
-    checks: AtomicU32,
     state: Mutex<State>,
     parent: Option<(Arc<TokenNode>, usize)>,
 }
@@ -74,9 +80,9 @@ pub(crate) struct TokenNode {
 #[derive(Default)]
 struct State {
     cause: Option<Cause>,
-    children: Children,
-    /// Wakes the actor that runs in the scope.
-    waker: Option<Waker>,
+    children: Slab<Weak<TokenNode>>,
+    /// Wakers of the actors that run in the scope. There is none with a cause.
+    runners: InlineSlab<Waker>,
     /// The tasks that await the token.
     waiters: Waiters,
     /// The number of waits so far.
@@ -90,7 +96,6 @@ impl TokenNode {
         let make = |parent, cause: Option<Cause>| Self {
             cancelled: AtomicBool::new(cause.is_some()),
             deadline: deadline.min(earliest),
-            checks: AtomicU32::new(0),
             state: Mutex::new(State {
                 cause,
                 ..State::default()
@@ -128,7 +133,7 @@ impl TokenNode {
 
     /// Cancels this node only, and returns its children.
     fn cancel_alone(&self, cause: &Cause) -> Vec<Arc<Self>> {
-        let (children, waker, waiters) = {
+        let (children, runners, waiters) = {
             let mut state = self.state();
             if state.cause.is_some() {
                 return Vec::new();
@@ -137,15 +142,16 @@ impl TokenNode {
             self.cancelled.store(true, Ordering::Release);
             (
                 std::mem::take(&mut state.children),
-                state.waker.take(),
+                std::mem::take(&mut state.runners),
                 std::mem::take(&mut state.waiters),
             )
         };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        runners.into_iter().for_each(Waker::wake);
         waiters.wake();
-        children.into_children().collect()
+        let existing = children
+            .into_iter()
+            .filter_map(|(_, child)| child.upgrade());
+        existing.collect()
     }
 
     #[inline]
@@ -155,8 +161,8 @@ impl TokenNode {
 
     /// Reads the clock at some calls.
     fn check_clock(&self) -> bool {
-        let checks = self.checks.load(Ordering::Relaxed).wrapping_add(1);
-        self.checks.store(checks, Ordering::Relaxed);
+        let checks = CHECKS.get().wrapping_add(1);
+        CHECKS.set(checks);
         checks.is_multiple_of(CHECKS_PER_CLOCK_READ) && self.is_due()
     }
 
@@ -180,19 +186,21 @@ impl TokenNode {
         self.state().cause.clone()
     }
 
-    /// Rule 3.
-    pub(crate) fn arm(&self, waker: Waker) {
-        self.state().waker = Some(waker);
+    /// Rule 3: an actor enters the scope. Returns the key with which it leaves; `None` if the scope is
+    /// cancelled already.
+    pub(crate) fn enter(&self, waker: impl FnOnce() -> Waker) -> Option<usize> {
+        let mut state = self.state();
+        state.cause.is_none().then(|| state.runners.insert(waker()))
     }
 
-    pub(crate) fn disarm(&self) {
-        let waker = self.state().waker.take();
+    pub(crate) fn leave(&self, key: usize) {
+        let waker = self.state().runners.remove(key);
         drop(waker);
     }
 
     #[cfg(all(test, not(loom)))]
-    pub(crate) fn is_armed(&self) -> bool {
-        self.state().waker.is_some()
+    pub(crate) fn has_runners(&self) -> bool {
+        !self.state().runners.is_empty()
     }
 }
 
@@ -200,7 +208,12 @@ impl Drop for TokenNode {
     fn drop(&mut self) {
         // Rule 2.
         if let Some((parent, slot)) = self.parent.take() {
-            parent.state().children.remove(slot);
+            let children = &mut parent.state().children;
+            // There is none if the parent was cancelled.
+            children.try_remove(slot);
+            if children.is_empty() && children.capacity() > SHRINK_ABOVE {
+                *children = Slab::new();
+            }
         }
     }
 }
@@ -265,13 +278,14 @@ mod tests {
         }
         let children = |parent: &TokenNode| {
             let state = parent.state();
-            (state.children.len(), state.children.slots())
+            (state.children.len(), state.children.capacity())
         };
-        assert_eq!(children(&parent), (1, 2));
+        let few = children(&parent);
+        assert!(few.0 == 1 && few.1 < 10, "{few:?}");
         let many: Vec<_> = (0..100).map(|_| child(&parent)).collect();
-        assert_eq!(children(&parent), (101, 101));
+        assert_eq!(children(&parent).0, 101);
         drop(many);
-        assert_eq!(children(&parent), (1, 101));
+        assert_eq!(children(&parent).0, 1);
         parent.cancel(Cause::Unwound);
         assert!(stays.is_cancelled() && child(&parent).is_cancelled());
         assert_eq!(children(&parent), (0, 0));
