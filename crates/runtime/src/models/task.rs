@@ -10,6 +10,7 @@ use loom::thread;
 use thalweg_queue::explore::{large_model, model};
 
 use super::{DropCounter, bind, drain_or_park, drop_counter, finish, new_task, run};
+use crate::control::{Down, OnDown};
 use crate::join::wait_as_actor;
 use crate::remote_queue::RemoteQueue;
 use crate::task::state::TaskState;
@@ -162,7 +163,7 @@ fn waker_is_dropped_during_an_end_with_a_local_joiner() {
             }
         });
         assert!(state.0.set_joiner());
-        assert!(state.0.observers().joiner);
+        assert!(state.0.has_only_joiner());
         state.0.complete_for_local_joiner();
         assert!(state.0.is_complete() && state.0.is_released());
         if state.0.drop_reference() {
@@ -170,6 +171,30 @@ fn waker_is_dropped_during_an_end_with_a_local_joiner() {
         }
         waker.join().unwrap();
         assert_eq!(state.1.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// `task`'s rule 5: who has joined a task finds that its watcher was notified, once, and its
+/// control ended.
+#[test]
+fn watcher_is_notified_before_the_join_returns() {
+    struct Notified(AtomicUsize);
+    impl OnDown for Notified {
+        fn on_down(&self, _: Down) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    model(|| {
+        let notified = Arc::new(Notified(AtomicUsize::new(0)));
+        let (task, handle) = new_task(|| ());
+        task.watch(notified.clone());
+        let pid = handle.pid();
+        let worker = thread::spawn(move || run(task));
+        assert!(handle.join().is_ok());
+        assert_eq!(notified.0.load(Ordering::Relaxed), 1);
+        assert!(!pid.is_alive());
+        worker.join().unwrap();
+        assert_eq!(Arc::strong_count(&notified), 1);
     });
 }
 
