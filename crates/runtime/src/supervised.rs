@@ -45,7 +45,12 @@ pub fn spawn_under(
         let id = wait::current().expect("the closure runs in an actor");
         let how = catch_unwind(AssertUnwindSafe(job)).map_err(JoinError::from_payload);
         // If the supervisor has ended, the report is dropped.
-        let _ = supervisor.send(Signal::of(id, how));
+        let report = || drop(supervisor.send(Signal::of(id, how)));
+        match worker::current() {
+            // After a burst of spawns, the supervisor receives many reports when it wakes up once.
+            Some(worker) => worker.waking_last(report),
+            None => report(),
+        }
     });
     JoinHandle::new(task)
 }

@@ -6,7 +6,9 @@ use std::task::Waker;
 use std::time::Duration;
 
 use thalweg::runtime::cancel::{OnFailure, scope};
-use thalweg::runtime::{Actor, Config, Context, Handler, init, spawn, start, wait, yield_now};
+use thalweg::runtime::{
+    Actor, Config, Context, Handler, Signal, channel, init, spawn, spawn_under, start, wait, yield_now,
+};
 
 fn on_one_worker(job: impl FnOnce() + Send + 'static) {
     let config = Config::with_workers(1).timeslice(Duration::from_secs(1));
@@ -33,6 +35,21 @@ pub fn scope_spawn(count: u64) {
             }
         });
         whole.expect("none fails");
+    });
+}
+
+/// Spawns actors that report their ends on a channel, and receives the reports of 100 at a time.
+pub fn supervised_spawn(count: u64) {
+    on_one_worker(move || {
+        let (supervisor, signals) = channel();
+        for _ in 0..count / 100 {
+            for _ in 0..100 {
+                drop(spawn_under(supervisor.clone(), || ()));
+            }
+            for _ in 0..100 {
+                assert!(matches!(signals.recv(), Ok(Signal::Exit(_))));
+            }
+        }
     });
 }
 

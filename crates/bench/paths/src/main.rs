@@ -17,7 +17,7 @@ mod sync;
 /// A path: its name, the number of repetitions for a time estimate, and the path itself.
 type Path = (&'static str, u64, fn(u64));
 
-const PATHS: [Path; 33] = [
+const PATHS: [Path; 34] = [
     ("spsc_pair", 10_000_000, channels::spsc_pair),
     ("spsc_pair_rtrb", 10_000_000, channels::spsc_pair_rtrb),
     ("spsc_batch_64", 1_000_000, channels::spsc_batch_64),
@@ -39,6 +39,7 @@ const PATHS: [Path; 33] = [
     ("notify_pair", 10_000_000, sync::notify_pair),
     ("spawn_join", 1_000_000, actors::spawn_join),
     ("scope_spawn", 1_000_000, actors::scope_spawn),
+    ("supervised_spawn", 1_000_000, actors::supervised_spawn),
     ("yield_turn", 10_000_000, actors::yield_turn),
     ("wake_park", 10_000_000, actors::wake_park),
     ("actor_cast", 1_000_000, actors::actor_cast),

@@ -598,6 +598,15 @@ impl Worker {
         }
     }
 
+    /// Runs `f`. A task that it wakes gets its turn after the ready ones, and not next.
+    pub(crate) fn waking_last(&self, f: impl FnOnce()) {
+        let was_empty = self.lifo_slot.get().is_none();
+        f();
+        if was_empty && let Some(woken) = self.lifo_slot.take() {
+            self.enqueue(woken);
+        }
+    }
+
     /// Marks the task as woken. Returns `false` if it was not parked.
     #[inline(always)]
     fn mark_woken(task: Task) -> bool {
