@@ -7,8 +7,9 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 # rustup adds itself to the shell's profile, which shells in CI may not read.
-# scripts/setup.sh installs Go into build/go if the system's is too old.
-export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/build/go/bin:$(HOME)/.cargo/bin:$(PATH)
+# scripts/setup.sh installs Go into build/go if the system's is too old. Debian has nginx in /usr/sbin, which
+# is only in root's PATH.
+export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/build/go/bin:$(HOME)/.cargo/bin:$(PATH):/usr/sbin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export PYTHONDONTWRITEBYTECODE := 1
 # A target builds everything once, so writing incremental state takes longer than it saves.
